@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from store import Store
-from store.database.queue import Place
+from store.database.queue import QueuePlace
 
 from .workload import conversation
 
@@ -124,22 +124,22 @@ def measured(path: Path, writers: int, *, alone: float = ALONE) -> Run:
 @contextmanager
 def holds() -> Iterator[list[float]]:
     """Note how long this process holds the writers' queue, each time."""
-    take, leave = Place.take, Place.leave
+    take, leave = QueuePlace.take, QueuePlace.leave
     begun, held = [0.0], []
 
-    def taking(self: Place, seconds: float | None = None) -> None:
+    def taking(self: QueuePlace, seconds: float | None = None) -> None:
         take(self, seconds)
         begun[0] = time.monotonic()
 
-    def leaving(self: Place) -> None:
+    def leaving(self: QueuePlace) -> None:
         leave(self)
         held.append(time.monotonic() - begun[0])
 
-    Place.take, Place.leave = taking, leaving  # type: ignore[method-assign]
+    QueuePlace.take, QueuePlace.leave = taking, leaving  # type: ignore[method-assign]
     try:
         yield held
     finally:
-        Place.take, Place.leave = take, leave  # type: ignore[method-assign]
+        QueuePlace.take, QueuePlace.leave = take, leave  # type: ignore[method-assign]
 
 
 def _summed(times: list[float]) -> tuple[float, float]:

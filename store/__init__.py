@@ -9,9 +9,9 @@ its *summary*. The same line, with its compactions, policy and moment give
 the same view for ever.
 
 Read the rooms in this order and nothing is used before it is met: ``errors``, ``text``,
-``callers``, ``clock``, ``policy``, ``messages``, ``tokens``, ``records``; ``database``, ``tools``,
-``formats``, ``history``, ``summaries``, ``view``, ``compaction``, ``context``, ``inspection``,
-``search``, ``face``; ``transcripts``, ``importing``,
+``cancellation``, ``clock``, ``policy``, ``messages``, ``tokens``, ``records``; ``database``,
+``tools``, ``formats``, ``history``, ``summaries``, ``view``, ``compaction``, ``context``,
+``inspection``, ``search``, ``face``; ``transcripts``, ``importing``,
 ``exporting``, ``simulation``, ``recall``, ``cli``.
 """
 
@@ -20,7 +20,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from .doors import door
+from .lazy_imports import attach_modules
 
 if TYPE_CHECKING:
     from .context import Context
@@ -163,7 +163,7 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # or any name would do for whoever reads types
-    __getattr__, __dir__ = door(
+    __getattr__, __dir__ = attach_modules(
         __package__,
         context="Context",
         errors=(

@@ -47,7 +47,7 @@ def milliseconds(now: Now) -> int:
     return math.ceil(now)
 
 
-def told(value: object) -> int | None:
+def parse_moment(value: object) -> int | None:
     """Return the moment (ms) that a value in a message tells, None where it tells none.
 
     Numbers are ms, floored, or where they are below 10^11 seconds; texts are ISO 8601 with a zone,
@@ -67,7 +67,7 @@ def is_moment(value: object) -> TypeGuard[int]:
     return type(value) is int and SECONDS_BELOW <= value < 2**63
 
 
-def later(moment: int, time: int) -> int:
+def shift_moment(moment: int, time: int) -> int:
     """Return the moment so many ms later, earlier for a negative time, never beyond reckoning."""
     return max(-LONGEST_TIME, min(moment + time, LONGEST_TIME))
 
@@ -100,23 +100,23 @@ def _is_finite(now: object) -> TypeGuard[int | float]:
     return isinstance(now, int) or math.isfinite(now)
 
 
-def given(now: Now) -> int:
+def require_moment(now: Now) -> int:
     """Return the moment that a face handed down, in ms."""
     if now is None:
         raise InvalidValue("an operation below the faces is given its moment; pass now=")
     return now if type(now) is int else milliseconds(now)
 
 
-def zone_name(name: str) -> str:
+def check_zone_name(name: str) -> str:
     """Return the name of a time zone. Raises ValueError where none has it."""
     try:
-        zone(name)
+        load_zone(name)
     except (KeyError, ValueError, OSError) as error:
         raise ValueError("no time zone has this name here (tzdata may be missing)") from error
     return name
 
 
-def zone(name: str) -> tzinfo:
+def load_zone(name: str) -> tzinfo:
     """Return a time zone by its IANA name; UTC is known everywhere."""
     if name == "UTC":
         return UTC

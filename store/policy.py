@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from .clock import zone_name
+from .clock import check_zone_name
 from .errors import InvalidPolicy, check_ends, in_words, quoted
 from .ready import DEFAULT_LANGUAGE, POLICIES, PROBLEMS, SPOKEN, TEXTS, Fields, Language
-from .text import kept_text
+from .text import check_text
 
 _TEXTS = TEXTS[DEFAULT_LANGUAGE]
 
 Kind = Literal["terminal", "file_read", "file_edit", "search", "list", "todo", "other"]
 
 
-Name = Annotated[str, AfterValidator(kept_text)]
+Name = Annotated[str, AfterValidator(check_text)]
 Count = Annotated[int, Field(ge=0, le=2**62)]
 Some = Annotated[int, Field(ge=1, le=2**62)]
 Ratio = Annotated[float, Field(gt=0, le=1)]
@@ -298,7 +298,7 @@ class Policy(BaseModel):
     """The role a summary is sent with; ``merge`` makes one system message of the first system
     message and all summaries.
     """
-    zone: Annotated[str, AfterValidator(zone_name)] = "UTC"
+    zone: Annotated[str, AfterValidator(check_zone_name)] = "UTC"
     """The time zone of the hours in a summary's title, by its IANA name."""
     summary_heading: Name = ""
     """A line before each summary."""

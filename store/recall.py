@@ -76,14 +76,14 @@ def answer(
     answered, never raised. ``policy`` is that of the views. Raises SessionNotFound, and what else
     the store raises but for what was asked.
     """
-    wanted = _wanted(arguments)
+    wanted = _requested_texts(arguments)
     if not wanted:
         return ASK
     passages = store.recall(session_id, wanted, policy=policy, budget=budget)
     return "\n\n".join(each.text for each in passages) or NOTHING
 
 
-def _wanted(arguments: str | dict[str, Any]) -> list[str]:
+def _requested_texts(arguments: str | dict[str, Any]) -> list[str]:
     """Return what a call asks for: its names, its text as one, and the words of it."""
     given = _read(arguments)
     names, text = given.get("names"), given.get("text")

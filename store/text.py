@@ -1,12 +1,12 @@
 """Texts that every engine holds, texts made shorter, and JSON in texts.
 
-There are four ways to shorten a text, by what has to be told of the rest: nothing (`shortened`,
-`one_line`), how much it is (`clipped`), or how it ends (`outside`). Lengths are code points. Cut
-again to the same limits, what was shortened stays as it is. All these functions are pure, and
-linear in the length of what comes in.
+There are four ways to shorten a text. They differ in what they tell of the rest: nothing
+(`truncate`, `truncate_to_line`), how much it is (`clip_text`), or how it ends (`truncate_middle`).
+Lengths are in code points. A shortened text that is shortened again to the same limits stays as it
+is. All these functions are pure, and linear in the length of their input.
 
-Functions that are asked for the same words again remember what they made of them (`remembered`).
-They are told no session. So when words are taken out of any, all that is remembered goes.
+Functions that often get the same texts cache their results (`clearable_cache`). They do not know
+which session a text belongs to, so all these caches are cleared when words are removed from any.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ MARKER_ROOM = 50
 Fields = dict[str, Any]
 """The fields of a JSON object."""
 
-Told = Callable[[Any], Any]
+JsonDefault = Callable[[Any], Any]
 """Makes of what is no JSON something that is."""
 
-READ = 4
+READ_FACTOR = 4
 """So many times its limit is read of a text that is put into one line."""
 
 
@@ -48,10 +48,10 @@ def is_text(value: object) -> TypeGuard[str]:
     """Tell a string without NUL or surrogates: a text column of every engine holds it exactly."""
     if not isinstance(value, str) or "\0" in value:
         return False
-    return value.isascii() or utf8(value) is not None
+    return value.isascii() or encode_utf8(value) is not None
 
 
-def utf8(value: object) -> bytes | None:
+def encode_utf8(value: object) -> bytes | None:
     """Return a text in UTF-8; None of what a text column does not hold."""
     if not isinstance(value, str) or "\0" in value:
         return None
@@ -61,18 +61,18 @@ def utf8(value: object) -> bytes | None:
         return None
 
 
-plain = str.__str__
+as_plain_str = str.__str__
 """Return a text as it is, whatever a class that is made from it says of itself."""
 
 
-def kept_text(text: str) -> str:
+def check_text(text: str) -> str:
     """Return a text. Raises ValueError for one that no database or API takes."""
     if not is_text(text):
         raise ValueError("no database and no API takes a text with NUL or a lone surrogate")
     return text
 
 
-def shortened(
+def truncate(
     text: str,
     limit: int,
     *,
@@ -97,27 +97,27 @@ def _end_of_line(text: str, room: int) -> int:
     return line_end + 1 if room // 2 <= line_end < room else room
 
 
-def one_line(text: str, limit: int, *, ellipsis: str = ELLIPSIS) -> str:
+def truncate_to_line(text: str, limit: int, *, ellipsis: str = ELLIPSIS) -> str:
     """Return the beginning of a text as one line of at most ``limit`` code points.
 
     Of a very long text only the beginning is looked at.
     """
-    beginning = text[: READ * limit]
+    beginning = text[: READ_FACTOR * limit]
     line = " ".join(beginning.split())
     if len(beginning) < len(text):
         line += ellipsis
-    return shortened(line, limit, ellipsis=ellipsis)
+    return truncate(line, limit, ellipsis=ellipsis)
 
 
-def clipped(text: str, points: int, before_marker: str = "") -> str:
+def clip_text(text: str, points: int, before_marker: str = "") -> str:
     """Return the first code points and the marker; the text itself where that is no longer."""
     if len(text) <= points or MARKER.fullmatch(text, points + len(before_marker)):
         return text
-    cut = f"{text[:points]}{before_marker}{marker(len(text) - points, 'characters')}"
+    cut = f"{text[:points]}{before_marker}{format_marker(len(text) - points, 'characters')}"
     return cut if len(cut) < len(text) else text
 
 
-def outside(
+def truncate_middle(
     text: str,
     limit: int,
     *,
@@ -133,11 +133,11 @@ def outside(
     room = MARKER_ROOM if gap is None else len(gap) + 2
     head = limit - tail - room
     if gap is None:
-        gap = marker(len(text) - head - tail, "characters")
+        gap = format_marker(len(text) - head - tail, "characters")
     return f"{text[:head]}\n{gap}\n{text[-tail:]}"
 
 
-def marker(count: int, what: str) -> str:
+def format_marker(count: int, what: str) -> str:
     """Return the marker: how many things were left out."""
     return f"… ({count} more {what})"
 
@@ -150,21 +150,21 @@ def is_marker(value: object) -> bool:
 # Below: JSON.
 
 
-def json_object(value: object) -> Fields:
+def as_object(value: object) -> Fields:
     """Return the JSON object that a value is, or that it is the text of; {} where it is neither."""
     if isinstance(value, str):
         value = _object_in(value.strip())
     return value if isinstance(value, dict) else {}
 
 
-def value_at(path: tuple[str, ...], value: Any) -> Any:
+def get_at_path(path: tuple[str, ...], value: Any) -> Any:
     """Return what stands in a JSON value under one key after the other; None where nothing does."""
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     return value
 
 
-def items_of(value: object) -> list[Any]:
+def as_list(value: object) -> list[Any]:
     """Return the items of a list; anything else is the only item."""
     return value if isinstance(value, list) else [value]
 
@@ -173,7 +173,7 @@ def _object_in(bare: str) -> object:
     if bare[:1] != "{" or bare[-1:] != "}":
         return None
     try:
-        return value_of(bare)
+        return parse_json(bare)
     except (ValueError, RecursionError):
         return None
 
@@ -181,7 +181,7 @@ def _object_in(bare: str) -> object:
 _beginning = json.JSONDecoder().raw_decode
 
 
-def value_of(bare: str) -> Any:
+def parse_json(bare: str) -> Any:
     """Return the value of JSON text without space around it, at half the price of ``json.loads``.
 
     Raises ``ValueError`` for all else, and ``RecursionError`` if it is too deep.
@@ -196,7 +196,7 @@ def _refused(constant: str) -> None:
     raise ValueError(constant)
 
 
-decoded = json.JSONDecoder(parse_constant=_refused).decode
+decode_json = json.JSONDecoder(parse_constant=_refused).decode
 """Return the value of JSON text.
 
 Raises ``ValueError`` for all else, NaN included, and ``RecursionError`` if it is too deep.
@@ -207,7 +207,9 @@ _ACTING = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that act on a terminal, turn text around or cannot be written at all."""
 
 
-def json_line(value: Any, *, ascii_only: bool = False, default: Told | None = None) -> str:
+def format_json_line(
+    value: Any, *, ascii_only: bool = False, default: JsonDefault | None = None
+) -> str:
     """Return a value as JSON of one line; what acts, or cannot be written, as escapes."""
     text = json.dumps(value, ensure_ascii=ascii_only, default=default)
     return _ACTING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
@@ -216,12 +218,12 @@ def json_line(value: Any, *, ascii_only: bool = False, default: Told | None = No
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def size(value: Any) -> int:
+def json_length(value: Any) -> int:
     """Return how many code points a value has as JSON text."""
     return len(_plainly(value))
 
 
-def encoded(value: Any) -> str:
+def encode_json(value: Any) -> str:
     """Return JSON text that UTF-8 can hold: halves of a character are joined, lone ones escaped.
 
     Raises ``ValueError`` for a number that JSON has not.
@@ -234,7 +236,7 @@ def encoded(value: Any) -> str:
 _CONSONANT_Y = re.compile(r"(?<![aeiou])y$")
 
 
-def counted(number: int, noun: str) -> str:
+def format_count(number: int, noun: str) -> str:
     """Return a number of things in words: 1 result, 2,000 results, 3 entries."""
     if number == 1:
         return f"1 {noun}"
@@ -244,7 +246,7 @@ def counted(number: int, noun: str) -> str:
 _forget: list[Callable[[], None]] = []
 
 
-def remembered(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def clearable_cache(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Let a function remember what it made of the last words, so many of them."""
 
     def remembering(function: Callable[P, R]) -> Callable[P, R]:
@@ -255,7 +257,7 @@ def remembered(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return remembering
 
 
-def forget_words() -> None:
+def clear_caches() -> None:
     """Remember no words any more."""
     for forget in _forget:
         forget()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from store import Policy, Store
-from store.clock import LONGEST_TIME, later, milliseconds, told
+from store.clock import LONGEST_TIME, milliseconds, parse_moment, shift_moment
 from store.errors import InvalidValue
 from store.messages import find_message_time
 from store.ready import POLICIES
@@ -54,7 +54,7 @@ TOLD: list[tuple[Any, int | None]] = [
 @pytest.mark.parametrize(("value", "moment"), TOLD, ids=lambda value: f"{value!r:.40}")
 def test_what_tells_a_moment(value: Any, moment: int | None) -> None:
     """Ms, seconds, ISO 8601 and datetimes with a zone; whatever else tells none (A0.9)."""
-    assert told(value) == moment
+    assert parse_moment(value) == moment
 
 
 @pytest.mark.parametrize("key", ["timestamp", "created_at", "createdAt", "time"])
@@ -130,9 +130,9 @@ def test_a_far_moment_breaks_nothing(store: Store, timestamp: int, judge_at: Any
 
 def test_reckoning_ends_where_columns_end() -> None:
     """A moment farther off is as good as the last one."""
-    assert later(MOMENT, 5) == MOMENT + 5
-    assert later(2**63 - 1, 2**62) == LONGEST_TIME
-    assert later(-(2**63), -1) == -LONGEST_TIME
+    assert shift_moment(MOMENT, 5) == MOMENT + 5
+    assert shift_moment(2**63 - 1, 2**62) == LONGEST_TIME
+    assert shift_moment(-(2**63), -1) == -LONGEST_TIME
 
 
 def test_what_tells_no_moment_is_noted_once(

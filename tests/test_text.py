@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.text import counted, json_object, one_line, outside, shortened, value_of
+from store.text import (
+    as_object,
+    format_count,
+    parse_json,
+    truncate,
+    truncate_middle,
+    truncate_to_line,
+)
 
 texts = st.text("ab \n\t…é", max_size=200)
 limits = st.integers(0, 60)
@@ -21,9 +28,9 @@ def test_a_shortened_text_keeps_its_limit_and_its_beginning(
     text: str, limit: int, ellipsis: str, at_line_end: bool
 ) -> None:
     """What fits stays as it is, and so does what was shortened."""
-    found = shortened(text, limit, ellipsis=ellipsis, at_line_end=at_line_end)
+    found = truncate(text, limit, ellipsis=ellipsis, at_line_end=at_line_end)
     assert len(found) <= limit or found == text
-    assert shortened(found, limit, ellipsis=ellipsis, at_line_end=at_line_end) == found
+    assert truncate(found, limit, ellipsis=ellipsis, at_line_end=at_line_end) == found
     if found != text and limit > len(ellipsis):
         assert found.endswith(ellipsis)
         assert text.startswith(found.removesuffix(ellipsis))
@@ -40,31 +47,31 @@ def test_a_shortened_text_keeps_its_limit_and_its_beginning(
 )
 def test_a_text_ends_with_a_line_in_its_last_half(text: str, limit: int, expected: str) -> None:
     """A line that ends sooner is not worth what it would cost."""
-    assert shortened(text, limit, ellipsis="...", at_line_end=True) == expected
+    assert truncate(text, limit, ellipsis="...", at_line_end=True) == expected
 
 
 @given(texts, st.integers(1, 60), signs)
 def test_one_line_has_no_line_ends(text: str, limit: int, ellipsis: str) -> None:
     """Nor two spaces side by side; what is left out is said by the ellipsis."""
-    found = one_line(text, limit, ellipsis=ellipsis)
+    found = truncate_to_line(text, limit, ellipsis=ellipsis)
     assert len(found) <= limit
     assert found.split() == found.split(" ") or found == ""
-    assert one_line(found, limit, ellipsis=ellipsis) == found
+    assert truncate_to_line(found, limit, ellipsis=ellipsis) == found
     whole = " ".join(text.split())
     assert found in (whole, ellipsis[:limit]) or found.endswith(ellipsis[:limit])
 
 
 def test_of_a_very_long_text_only_the_beginning_is_read() -> None:
     """And the rest is not kept secret, even if what was read is short in one line."""
-    assert one_line("a" + " " * 1000 + "b", 10) == "a…"
+    assert truncate_to_line("a" + " " * 1000 + "b", 10) == "a…"
 
 
 @given(texts, st.integers(60, 120), st.sampled_from([None, "..."]))
 def test_both_ends_of_a_text_keep_their_limit(text: str, limit: int, gap: str | None) -> None:
     """The last code points stay as they are."""
-    found = outside(text, limit, tail=5, gap=gap)
+    found = truncate_middle(text, limit, tail=5, gap=gap)
     assert len(found) <= limit
-    assert outside(found, limit, tail=5, gap=gap) == found
+    assert truncate_middle(found, limit, tail=5, gap=gap) == found
     assert found == text or (found.endswith(text[-5:]) and (gap or " more characters)") in found)
 
 
@@ -86,15 +93,15 @@ def test_both_ends_of_a_text_keep_their_limit(text: str, limit: int, gap: str | 
 )
 def test_a_json_object_or_nothing(value: Any, expected: dict[str, Any]) -> None:
     """Whatever comes in, nothing is raised."""
-    assert json_object(value) == expected
+    assert as_object(value) == expected
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"a": 1} x', "[1] [2]", "nothing"])
 def test_what_is_no_json_text_or_more_than_one_has_no_value(text: str) -> None:
     """Only space around it is to be taken off before."""
     with pytest.raises(ValueError, match=r"Expecting|behind"):
-        value_of(text)
-    assert value_of('{"a": [1, "b"]}') == {"a": [1, "b"]}
+        parse_json(text)
+    assert parse_json('{"a": [1, "b"]}') == {"a": [1, "b"]}
 
 
 @pytest.mark.parametrize(
@@ -108,4 +115,4 @@ def test_what_is_no_json_text_or_more_than_one_has_no_value(text: str) -> None:
 )
 def test_a_number_of_things_is_told_in_words(number: int, noun: str, told: str) -> None:
     """One stands alone, and a thing that ends in y becomes several."""
-    assert counted(number, noun) == told
+    assert format_count(number, noun) == told

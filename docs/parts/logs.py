@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator
 
 from store.compaction import log_messages as compaction_log
-from store.database import Log
+from store.database import SafeLogger
 from store.view import LogMessage, build, log_messages, read_files, rules
 
 from .markdown import as_table
@@ -19,7 +19,7 @@ def log_lines() -> str:
     return as_table(COLUMNS, [_row(*each) for each in _lines()])
 
 
-def _lines() -> Iterator[tuple[Log, LogMessage]]:
+def _lines() -> Iterator[tuple[SafeLogger, LogMessage]]:
     for name, texts in rules.LOGGED.items():
         when = f"a view replaces results by the rule `{name}`: how many"
         yield build.log, LogMessage(logging.INFO, when, texts)
@@ -30,7 +30,7 @@ def _lines() -> Iterator[tuple[Log, LogMessage]]:
         yield compaction_log.log, line
 
 
-def _row(log: Log, line: LogMessage) -> tuple[str, ...]:
+def _row(log: SafeLogger, line: LogMessage) -> tuple[str, ...]:
     level = logging.getLevelName(line.level)
     texts = (f"`{line.texts[language]}`" for language in ("zh", "en"))
     return (f"`{log.name}`", level, line.when, *texts)

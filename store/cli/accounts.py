@@ -10,7 +10,7 @@ from shlex import quote
 from typing import Any, NamedTuple
 
 from ..importing import HomeFound, ImportReport
-from ..text import counted
+from ..text import format_count
 from . import render
 from .shown import Column, Row
 
@@ -106,7 +106,7 @@ def _complaint(failure: Failure) -> str:
 def _print_skipped(skipped: list[Failure], *, every: bool) -> None:
     if not skipped:
         return
-    head = f"skipped {counted(len(skipped), 'file')} of no known kind:"
+    head = f"skipped {format_count(len(skipped), 'file')} of no known kind:"
     if every:
         render.say(head, *(str(each.path) for each in skipped))
         return
@@ -130,20 +130,20 @@ def _sums(
     """Yield what became of all files, and of all their lines."""
     skipped = sum(each.skipped for each in failures)
     refused = len(failures) - skipped
-    count = counted(len(reports) + len(failures), "file")
+    count = format_count(len(reports) + len(failures), "file")
     yield f"{count}: {len(reports):,} read, {refused:,} refused, {skipped:,} skipped"
     if reports:
         yield _sum_of_lines(reports, every=every)
 
 
 def _sum_of_lines(reports: list[ImportReport], *, every: bool) -> str:
-    read = counted(sum(each.lines for each in reports), "line")
+    read = format_count(sum(each.lines for each in reports), "line")
     _, messages, _, new, _ = _sum(reports)
-    told = f"{read} read: {counted(messages, 'message')}, {new:,} of them new"
+    told = f"{read} read: {format_count(messages, 'message')}, {new:,} of them new"
     left_out = sum((each.left_out for each in reports), Counter[str]())
     if not left_out:
         return told
-    things = [counted(count, thing) for thing, count in left_out.most_common()]
+    things = [format_count(count, thing) for thing, count in left_out.most_common()]
     return f"{told}; left out: {_some(things, every=every)}"
 
 
@@ -207,7 +207,7 @@ def print_as_it_comes(result: Result, *, json: bool) -> None:
         # a line that is just being written is read again when it has grown
         result = result._replace(notes=[each for each in result.notes if not each.unfinished])
         *_, new, _ = _counts(result)
-        render.say(f"{result.path}: {counted(new, 'new message')}")
+        render.say(f"{result.path}: {format_count(new, 'new message')}")
         _print_notes(result, every=False)
     else:
         _print_failed([result])

@@ -14,7 +14,7 @@ from ..face import Store
 from ..policy import Policy
 from ..records import REASONS, Check, Compaction, Reason
 from ..summaries import NAMED_SUMMARIZERS, Summarizer, named
-from ..text import counted
+from ..text import format_count
 from . import render
 from .options import (
     Fields,
@@ -204,7 +204,7 @@ def _effects(done: Compaction) -> dict[str, str]:
     """Return what a compaction changed, by name; what it did not change is empty."""
     return {
         "hidden": _positions(done.hidden) if done.hidden else "",
-        "cleared": counted(len(done.cleared), "tool result") if done.cleared else "",
+        "cleared": format_count(len(done.cleared), "tool result") if done.cleared else "",
         "messages in the view": _change(done.messages_before, done.messages_after),
         "tokens in the view": _saving(done.tokens_before, done.tokens_after),
         "summary": done.title or render.one_line(done.summary or ""),
@@ -293,7 +293,7 @@ def _clearing(task: Task) -> Clearing | None:
 
 def _cleared(clearing: Clearing) -> str:
     """Return in words what would be cleared."""
-    results = counted(len(clearing.cleared), "tool result")
+    results = format_count(len(clearing.cleared), "tool result")
     places = ", ".join(str(seq) for seq, _ in clearing.cleared)
     before, after = clearing.tokens_before, clearing.tokens_after
     freed = f"{before - after:,} of {before:,} tokens"
@@ -320,7 +320,7 @@ def _with_window(policy: Policy, max_tokens: int | None) -> Policy:
 def _planned(plan: Plan, head: int, saving: int) -> list[str]:
     if plan.nothing:
         return [f"nothing would be hidden: {plan.nothing}"]
-    messages = counted(plan.messages, "message")
+    messages = format_count(plan.messages, "message")
     whole = f"{messages}, about {plan.tokens_hidden:,} tokens"
     lines = [
         f"would hide {_positions((plan.first, plan.last))}: {whole}",
@@ -368,7 +368,7 @@ def _gone(done: Compaction) -> str:
     if done.hidden:
         first, last = done.hidden
         return f"{first}–{last}"
-    return f"{counted(len(done.cleared), 'result')} cleared" if done.cleared else ""
+    return f"{format_count(len(done.cleared), 'result')} cleared" if done.cleared else ""
 
 
 def _positions(bounds: tuple[int, int]) -> str:

@@ -13,7 +13,7 @@ from ..face import Store
 from ..inspection import FileUse, Statistics, ToolUse, statistics
 from ..policy import Policy
 from ..records import TokenTotal, View
-from ..text import counted
+from ..text import format_count
 from ..tokens import DEFAULT_ENCODING, ENCODINGS, ESTIMATE, fetch
 from . import render
 from .options import (
@@ -123,7 +123,7 @@ def _counted(total: TokenTotal) -> str:
     if how == ESTIMATE:
         how = "estimated: no vocabulary is at hand, --fetch gets one"
     newly = f", {total.counted} newly counted" if total.counted else ""
-    messages = counted(total.messages, "message")
+    messages = format_count(total.messages, "message")
     return f"{total.tokens:,} tokens in {messages}{newly} ({how})"
 
 
@@ -143,10 +143,10 @@ def _fields(counts: Statistics) -> dict[str, Any]:
 
 
 def _print(counts: Statistics, built: View | None) -> None:
-    messages = counted(counts.messages, "message")
-    spoken = f"{messages}, {counted(counts.tool_calls, 'tool call')}"
+    messages = format_count(counts.messages, "message")
+    spoken = f"{messages}, {format_count(counts.tool_calls, 'tool call')}"
     if built is None:
-        render.say(f"{counted(counts.sessions, 'session')}, {spoken}")
+        render.say(f"{format_count(counts.sessions, 'session')}, {spoken}")
     else:
         render.say(f"{built.session_id}: {spoken}")
         _print_view(built)
@@ -192,21 +192,22 @@ def _roles(built: View) -> list[Bar]:
         tokens[role] += entry.tokens + entry.tokens_saved
         messages[role] += 1
     return [
-        (role, count, counted(messages[role], "message")) for role, count in tokens.most_common()
+        (role, count, format_count(messages[role], "message"))
+        for role, count in tokens.most_common()
     ]
 
 
 def _times(built: View, rule: str) -> str:
-    return counted(built.stats.replaced.get(rule, 0), "message")
+    return format_count(built.stats.replaced.get(rule, 0), "message")
 
 
 def _use(tool: ToolUse) -> str:
     failed = f", {tool.failed} failed" if tool.failed else ""
-    return f"{counted(tool.results, 'result')}{failed} ({tool.kind})"
+    return f"{format_count(tool.results, 'result')}{failed} ({tool.kind})"
 
 
 def _uses(file: FileUse) -> str:
     others = file.results - file.reads - file.edits
     uses = {"read": file.reads, "edit": file.edits, "other": others}
-    told = (counted(number, noun) for noun, number in uses.items() if number)
+    told = (format_count(number, noun) for noun, number in uses.items() if number)
     return ", ".join(told)

@@ -17,7 +17,7 @@ from ..exporting import (
     session_lines,
     store_lines,
 )
-from ..text import counted
+from ..text import format_count
 from . import render
 from .options import (
     At,
@@ -118,7 +118,7 @@ def _refuse_what_is_of_views(ctx: typer.Context) -> None:
 
 def _say_written(done: Exported, *, json: bool, **counts: int) -> None:
     """Say how much of what was written where, and what to do with it."""
-    told = " with ".join(counted(count, things[:-1]) for things, count in counts.items())
+    told = " with ".join(format_count(count, things[:-1]) for things, count in counts.items())
     fields: dict[str, Any] = {"file": str(done.path), **counts}
     texts = [f"{told} written to {done.path}"]
     if done.advice:

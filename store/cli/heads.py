@@ -14,7 +14,7 @@ from ..errors import InvalidValue, SessionNotFound, StoreError
 from ..face import Store
 from ..messages import content_text
 from ..records import Branch, Compaction, Erasure, HeadMove, Session, Sibling
-from ..text import counted
+from ..text import format_count
 from . import render
 from .options import (
     At,
@@ -289,7 +289,7 @@ def _not_guessed(store: Store, given: str) -> Session:
 
 
 def _told(erased: Erasure) -> str:
-    said = f"{erased.session_id}: {counted(erased.messages, 'message')} erased"
+    said = f"{erased.session_id}: {format_count(erased.messages, 'message')} erased"
     if erased.kept:
         said += f"; {erased.kept} more stay, other sessions' lines run through them"
     return said
@@ -305,12 +305,12 @@ def _confirm(session: Session) -> None:
 
 def _whole(session: Session) -> str:
     title = f" ({render.one_line(session.title)})" if session.title else ""
-    messages = counted(session.head, "message")
+    messages = format_count(session.head, "message")
     return f"session {safe(session.id)}{title} with {messages}"
 
 
 def _brought_back(undone: Compaction) -> str:
     if undone.hidden is None:
-        return f"what {counted(len(undone.cleared), 'tool result')} said is back"
+        return f"what {format_count(len(undone.cleared), 'tool result')} said is back"
     first, last = undone.hidden
     return f"positions {first} to {last} are back"

@@ -10,7 +10,7 @@ import typer
 
 from ..policy import DEFAULT, Policy
 from ..ready import POLICIES
-from ..text import counted
+from ..text import format_count
 from . import render
 from .options import Fields, Json, complete_policy, loaded, policy_of
 from .shown import Column, Row
@@ -137,7 +137,7 @@ def _row(each: Policy) -> Row:
 
 
 def _kept(policy: Policy) -> str:
-    turns = counted(policy.keep_turns, "turn")
+    turns = format_count(policy.keep_turns, "turn")
     if policy.keep_messages:
         return f"{policy.keep_messages} messages, {turns}"
     return turns

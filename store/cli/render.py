@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ..errors import CompactionError
-from ..text import json_line, shortened
-from ..text import one_line as in_one_line
+from ..text import format_json_line, truncate
+from ..text import truncate_to_line as in_one_line
 from .shown import Bar, Cell, Column, Line, safe
 
 PREVIEW = 60
@@ -24,7 +24,7 @@ NO_DATE = (ValueError, OverflowError, OSError)
 
 def one_line(text: str, limit: int = PREVIEW) -> str:
     """Return a text's beginning as one safe line of at most ``limit`` code points."""
-    return shortened(safe(in_one_line(text, limit)), limit)
+    return truncate(safe(in_one_line(text, limit)), limit)
 
 
 def moment(milliseconds: int | None) -> str:
@@ -154,7 +154,7 @@ def json_text(value: Any, *, ascii_only: bool | None = None) -> str:
     """
     if ascii_only is None:
         ascii_only = not speaks_unicode()
-    return json_line(value, ascii_only=ascii_only, default=_told)
+    return format_json_line(value, ascii_only=ascii_only, default=_told)
 
 
 def speaks_unicode() -> bool:

@@ -10,7 +10,7 @@ import typer
 
 from ..errors import StoreError
 from ..records import Hit, Hits, Index, Passage
-from ..text import counted
+from ..text import format_count
 from . import render
 from .options import (
     Fields,
@@ -113,7 +113,7 @@ def _show_all(hits: Hits) -> None:
     if not hits:
         render.remark("nothing has these words")
     if hits.behind:
-        render.remark(BEHIND.format(counted(hits.behind, "message")))
+        render.remark(BEHIND.format(format_count(hits.behind, "message")))
 
 
 def _show_hit(hit: Hit) -> None:
@@ -186,4 +186,4 @@ def index(
 def _told(done: Index) -> str:
     if not done.on:
         return "searching is switched off, and there is no index"
-    return f"{counted(done.messages, 'row')} in the index, {done.size:,} bytes"
+    return f"{format_count(done.messages, 'row')} in the index, {done.size:,} bytes"

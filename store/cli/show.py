@@ -11,7 +11,7 @@ import typer
 from ..errors import InvalidValue
 from ..messages import Message, content_text, opaque_fields
 from ..records import Entry, Hidden, Replaced, Session, StoredMessage, View
-from ..text import counted
+from ..text import format_count
 from ..tokens import ESTIMATE
 from . import render
 from .assembling import explained
@@ -217,7 +217,7 @@ def replaced(
     saved = sum(each.tokens_saved for each in found)
     if found:
         render.table(REPLACED_COLUMNS, map(_replaced_row, found))
-    results = counted(len(found), "tool result")
+    results = format_count(len(found), "tool result")
     render.say(f"{results} replaced: {saved:,} tokens saved")
 
 
@@ -259,7 +259,7 @@ def _ranges(hidden: dict[int, Hidden]) -> list[HiddenRange]:
 
 
 def _hiding(hidden: HiddenRange) -> str:
-    count = counted(hidden.last - hidden.first + 1, "message")
+    count = format_count(hidden.last - hidden.first + 1, "message")
     since = render.moment(hidden.since)
     return f"compaction {hidden.compaction} hides {_where(hidden)}, {count}, since {since}"
 
@@ -395,7 +395,7 @@ def _total(view: View) -> str:
     stats = view.stats
     raw, sent = stats.raw_tokens, stats.tokens
     less = f" ({1 - sent / raw:.0%} less)" if sent < raw else ""
-    messages = counted(stats.messages, "message")
+    messages = format_count(stats.messages, "message")
     if stats.hidden_messages:
         messages += f" and {stats.hidden_messages:,} hidden"
     return f"{messages}: {raw:,} tokens raw, {sent:,} sent{less}; {how_counted(view)}"
@@ -404,7 +404,7 @@ def _total(view: View) -> str:
 def _totals_by_rule(view: View) -> Iterable[str]:
     saved, replaced = view.stats.saved_by_rule, view.stats.replaced
     for rule in replaced | saved:
-        messages = counted(replaced.get(rule, 0), "message")
+        messages = format_count(replaced.get(rule, 0), "message")
         yield f"{rule}: {messages}, {saved.get(rule, 0):,} tokens saved"
 
 

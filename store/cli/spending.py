@@ -14,7 +14,7 @@ from ..errors import InvalidValue
 from ..face import Store
 from ..history import load_prices
 from ..records import Usage, UsageTotal
-from ..text import counted
+from ..text import format_count
 from . import render
 from .counting import SomeSession
 from .options import Json, Now, existing, find, moment_of
@@ -174,7 +174,7 @@ def _summed(totals: list[UsageTotal]) -> str:
     requests, given, cached, output = (sum(map(attrgetter(name), totals)) for name in SHOWN)
     share = f" ({cached / given:.0%} cached)" if given else ""
     tokens = f"{given:,} tokens in{share}, {output:,} out"
-    return f"{counted(requests, 'request')}, {tokens}, {_dollars(totals)}"
+    return f"{format_count(requests, 'request')}, {tokens}, {_dollars(totals)}"
 
 
 def _dollars(totals: list[UsageTotal]) -> str:

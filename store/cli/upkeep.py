@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from .. import inspection
-from ..database import HEAD, LONGEST_PURGE, Database, Upgrade, upgrade
+from ..database import LONGEST_PURGE, SCHEMA_HEAD, Database, Upgrade, upgrade
 from ..errors import StoreError
 from ..tools import TOOL_KINDS
 from . import render
@@ -129,7 +129,7 @@ def migrate(ctx: typer.Context, copy: Before = None, json: Json = False) -> None
     with closing(Database(place(ctx).target)) as database:
         done = upgrade(database, copy_to=copy, kinds=TOOL_KINDS)
     tell(ctx)
-    answer = {"from": done.found, "to": HEAD, "copy": done.copy}
+    answer = {"from": done.found, "to": SCHEMA_HEAD, "copy": done.copy}
     render.answer(answer, _said_of(done), json=json)
     if copy and not done.copy:
         render.complain(
@@ -138,6 +138,6 @@ def migrate(ctx: typer.Context, copy: Before = None, json: Json = False) -> None
 
 
 def _said_of(done: Upgrade) -> str:
-    if done.found == HEAD:
-        return f"schema {HEAD} already: the newest"
-    return done.told or f"schema (empty) → {HEAD}"
+    if done.found == SCHEMA_HEAD:
+        return f"schema {SCHEMA_HEAD} already: the newest"
+    return done.told or f"schema (empty) → {SCHEMA_HEAD}"

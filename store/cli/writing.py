@@ -12,7 +12,7 @@ import typer
 from ..errors import InvalidValue
 from ..messages import Message
 from ..records import Session
-from ..text import counted
+from ..text import format_count
 from . import render
 from .options import GivenFormat, Json, SessionId, every_session, existing, find, opened, tag_of
 
@@ -119,7 +119,7 @@ def append(
         found = session if create else find(store, session).id
         stored = store.append(found, given, create=create, format=format and format.value)
     positions = [each.seq for each in stored]
-    messages = counted(len(positions), "message")
+    messages = format_count(len(positions), "message")
     said = f"{found}: {messages}, the last at position {max(positions)}"
     render.answer({"session": found, "positions": positions}, said, json=json)
 
@@ -254,7 +254,7 @@ def _drawn(depth: int, session: Session, room: int) -> str:
     """Return a session in a line, its title cut to the room that is left, but for a few words."""
     branch = "  " * (depth - 1) + "└ " if depth else ""
     origin = f" from {session.forked_at}" if session.forked_from else ""
-    line = f"{branch}{session.id}{origin}, {counted(session.head, 'message')}"
+    line = f"{branch}{session.id}{origin}, {format_count(session.head, 'message')}"
     if not session.title:
         return line
     left = max(room - len(line) - len(": "), SHORTEST_TITLE)

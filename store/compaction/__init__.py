@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..doors import door
+from ..lazy_imports import attach_modules
 
 if TYPE_CHECKING:
     from .checks import check
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # or any name would do for whoever reads types
-    __getattr__, __dir__ = door(
+    __getattr__, __dir__ = attach_modules(
         __package__,
         checks="check",
         clearing="Clearing plan_clearing",

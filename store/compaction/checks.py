@@ -11,7 +11,7 @@ from itertools import takewhile
 
 from sqlalchemy import Connection
 
-from ..clock import Now, given
+from ..clock import Now, require_moment
 from ..errors import CompactionError, InvalidValue, MaxCompactionReachedError, quoted
 from ..history import NO_LIMIT, find_last_usage, find_turn_start, lines
 from ..policy import Policy, checked
@@ -59,7 +59,7 @@ def check(
     if not isinstance(user_input, str):
         raise InvalidValue(f"user_input is a text, not {quoted(user_input)}")
     next_request = parse_next_request(user_input, fixed_tokens)
-    cost = load_view_cost(connection, pointer, policy, given(now), next_request)
+    cost = load_view_cost(connection, pointer, policy, require_moment(now), next_request)
     tokens = _count_request_tokens(cost, _require_tokens("last_usage", last_usage))
     trigger = cost.trigger(tokens)
     overflow = overflows_window(policy, tokens)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from ..clock import Now, given
+from ..clock import Now, require_moment
 from ..history import lines
 from ..messages import encode
 from ..policy import Policy, checked
@@ -48,7 +48,7 @@ def plan_clearing(
     pointer = lines.load_pointer(connection, session_id)
     if checked(policy).clearing == "always":
         return None
-    cost = load_view_cost(connection, pointer, policy, given(now))
+    cost = load_view_cost(connection, pointer, policy, require_moment(now))
     freed = _find_worthwhile(cost)
     if not freed:
         return None
@@ -68,7 +68,7 @@ def clear_results(
     None if too little would be freed, unless the cache is cold.
     """
     pointer = lines.lock_tree(connection, session_id)
-    cost = load_view_cost(connection, pointer, policy, given(now))
+    cost = load_view_cost(connection, pointer, policy, require_moment(now))
     freed = _find_worthwhile(cost)
     if not freed:
         return None

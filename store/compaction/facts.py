@@ -33,7 +33,7 @@ from ..summaries import (
     find_outcome,
     strip_heredocs,
 )
-from ..text import json_object
+from ..text import as_object
 from ..tools import failed, is_command
 from ..view import ViewContext, has_failure_sign, is_of_kind
 
@@ -249,7 +249,7 @@ def _shorten_outputs(context: ViewContext, results: list[HiddenResult]) -> dict[
         if not _read_command(result):
             continue
         text = _read_text(context, result)
-        fields = json_object(text)
+        fields = as_object(text)
         output = find_outcome(text, fields)
         if _is_failure(result, policy) and output in describe_failure(
             text, fields, policy.language

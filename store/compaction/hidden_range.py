@@ -16,13 +16,13 @@ from __future__ import annotations
 
 from sqlalchemy import Connection
 
-from ..clock import Now, given
+from ..clock import Now, require_moment
 from ..errors import CompactionError, InvalidValue, quoted
 from ..history import lines
 from ..policy import Policy
 from ..records import Compaction
 from ..summaries import Summary
-from ..text import is_text, plain
+from ..text import as_plain_str, is_text
 from ..view import (
     ActiveSummary,
     HiddenRange,
@@ -67,8 +67,8 @@ def hide(
         if not is_text(summary) or not summary.strip() or len(summary) > LONGEST_TEXT:
             wanted = f"a text of 1 to {LONGEST_TEXT:,} characters, or None for nothing"
             raise InvalidValue(f"a summary is {wanted}, not {quoted(summary)}")
-        summary = plain(summary)
-    moment = given(now)
+        summary = as_plain_str(summary)
+    moment = require_moment(now)
     pointer = lines.lock_tree(connection, session_id, expected)
     context = load_view_context(connection, pointer, RAW_POLICY, last=pointer.head, now=moment)
     for position in (first, last):

@@ -12,7 +12,7 @@ from typing import NamedTuple, overload
 
 from sqlalchemy import Connection, bindparam, select
 
-from ..database import Statement, paused, summaries
+from ..database import Statement, pause_gc, summaries
 from ..errors import StoreError, SummaryGenerationError, SummaryTimedOut
 from ..history import lines, load_tool_kinds, read_chat_messages
 from ..messages import Message
@@ -113,7 +113,7 @@ def prepare_job(
     plan, options = choose_plan(cost)
     if plan.nothing:
         return answer_unchanged(cost, request, plan.nothing)
-    with paused(plan.messages):
+    with pause_gc(plan.messages):
         kinds = load_tool_kinds(connection)
         transcript: Transcript | None = Transcript(plan, None, "")
         if request.summarizer is not None and request.summarizer is not extractive:

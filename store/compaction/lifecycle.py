@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ..clock import later
+from ..clock import shift_moment
 from ..history import Pointer, lines
 from ..messages import encode
 from ..records import Compaction
@@ -126,7 +126,7 @@ def begin_compaction(
         kind="summary",
         outcome="running",
         reason=request.reason,
-        lease_until=later(moment, int(policy.summary_timeout * 1000) + LEASE),
+        lease_until=shift_moment(moment, int(policy.summary_timeout * 1000) + LEASE),
         created_at=moment,
         messages_before=job.cost.messages,
         tokens_before=job.cost.tokens,

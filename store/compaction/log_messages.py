@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import NamedTuple
 
-from ..database import logger
+from ..database import get_logger
 from ..errors import CompactionError, SummaryGenerationError
 from ..policy import Policy
 from ..records import Compaction
@@ -13,7 +13,7 @@ from ..summaries import EXTRACTIVE_MODEL, Prompt, Summary
 from ..view import LogMessage
 from .plan import Plan
 
-log = logger(__name__)
+log = get_logger(__name__)
 
 
 FAILED = {

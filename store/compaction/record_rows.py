@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, bindparam, func, literal_column, select, union_all, update
 
 from ..database import (
-    SEALED,
+    SEAL_COLUMN,
     Insertion,
     Statement,
     branches,
     compaction_records,
+    compute_seal,
     head_moves,
+    list_sealed_columns,
     messages,
-    seal,
-    sealed_names,
     summaries,
 )
 from ..history import Pointer, lines, newest_compaction
@@ -69,10 +69,10 @@ _CHANGED_AT_END = (
     "error_kind",
     "pinned",
     "created_at",
-    SEALED,
+    SEAL_COLUMN,
 )
 """The columns that may change when a record ends."""
-_SEALED_NAMES = sealed_names(compaction_records)
+_SEALED_NAMES = list_sealed_columns(compaction_records)
 RUNNING_VALUES = Statement(
     select(*(_records[name] for name in _SEALED_NAMES)).where(
         _records.tree_id == bindparam("tree_id"),
@@ -202,7 +202,7 @@ def end_record(connection: Connection, pointer: Pointer, number: int, **values: 
     if BRANCHED_SINCE.row(connection, tree_id=pointer.tree_id, number=number):
         ended = newest_compaction(connection, pointer.tree_id) + 1
     record |= {"branch": pointer.branch, "head": pointer.head, **values, "compaction": ended}
-    record[SEALED] = seal(_SEALED_NAMES, (record[name] for name in _SEALED_NAMES))
+    record[SEAL_COLUMN] = compute_seal(_SEALED_NAMES, (record[name] for name in _SEALED_NAMES))
     changed = {name: record[name] for name in _CHANGED_AT_END}
     END_RECORD.run(connection, tree=pointer.tree_id, number=number, **changed)
     return ended

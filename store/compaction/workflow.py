@@ -36,7 +36,7 @@ from itertools import dropwhile
 
 from sqlalchemy import Connection
 
-from ..clock import Now, given
+from ..clock import Now, require_moment
 from ..database import Transactions
 from ..errors import CompactionError, InvalidValue, one_of, quoted
 from ..history import lines, read_chat_messages
@@ -68,7 +68,7 @@ def plan_compaction(
     Raises SessionNotFound, InvalidPolicy.
     """
     pointer = lines.load_pointer(connection, session_id)
-    cost = load_view_cost(connection, pointer, checked(policy), given(now))
+    cost = load_view_cost(connection, pointer, checked(policy), require_moment(now))
     plan, _ = choose_plan(cost)
     return with_view_tokens(cost, plan)
 
@@ -180,7 +180,7 @@ def undo_compaction(
         outcome="applied",
         reason="manual",
         undoes=compaction_id,
-        created_at=given(now),
+        created_at=require_moment(now),
     )
     return load_record(connection, pointer, compaction_id)
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from ..database import is_kept, told_of_forks, told_to_forget
+from ..database import is_current, register_forkable, register_tree_cache
 from ..errors import StoreError
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ class Requests:
     def __init__(self) -> None:
         self._last: OrderedDict[str, Layered | Hashed] = OrderedDict()
         self.start_in_child()
-        told_to_forget(self)
-        told_of_forks(self)
+        register_tree_cache(self)
+        register_forkable(self)
 
     def start_in_child(self) -> None:
         """Begin anew in a forked child, where nobody gives back a lock that its parent holds."""
@@ -47,7 +47,7 @@ class Requests:
             before = self._last.pop(session_id, None)
             self._keep_hashes()
             self._last[session_id] = context.layered
-            if not is_kept(since):
+            if not is_current(since):
                 self._keep_hashes()
             while len(self._last) > self.KEPT:
                 self._last.popitem(last=False)

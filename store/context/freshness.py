@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping
 
 from ..ready import REQUIRED
-from ..text import json_object
+from ..text import as_object
 
 NOTE = REQUIRED["changed_outside"].text
 
@@ -61,7 +61,7 @@ class Freshness:
         is not an object with an object as ``data`` is returned as it is.
         """
         note = self.note(path, mtime)
-        result = json_object(content)
+        result = as_object(content)
         data = result.get("data")
         if not isinstance(data, dict):
             return content

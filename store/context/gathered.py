@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, select
 
-from ..clock import Now, given
-from ..database import Statement, kept_since, tool_results
+from ..clock import Now, require_moment
+from ..database import Statement, get_read_mark, tool_results
 from ..formats import CHAT, Placed, format_named
 from ..history import Line, find_request_turn, lines, load_chat_message
 from ..messages import Message
@@ -60,7 +60,7 @@ class Gathered(NamedTuple):
     in_order: bool = False
     """Whether the view sends a message for each that is placed."""
     since: int | None = None
-    """What is to be said of what was read, where it is kept (`kept_since`)."""
+    """What is to be said of what was read, where it is kept (`get_read_mark`)."""
 
     @property
     def explained(self) -> Gathered:
@@ -93,7 +93,7 @@ def gather(
         pointer,
         policy,
         last=last,
-        now=given(now),
+        now=require_moment(now),
         turn_over=over,
     )
     view = compose_view(view_context, format)
@@ -105,7 +105,7 @@ def gather(
         recap=_recap(view_context, begins or last + 1) if recap else None,
         project_root=pointer.project_root if root is None else checked_root(root),
         in_order=view.sent is not None,
-        since=kept_since(connection),
+        since=get_read_mark(connection),
     )
 
 

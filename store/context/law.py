@@ -9,14 +9,14 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from ..database import logger
+from ..database import get_logger
 from .at_files import Root, checked_root
 
 NAME = "CODE_LAW.md"
 LIMIT = 100_000
 """Bytes that the file may have."""
 
-log = logger(__name__)
+log = get_logger(__name__)
 
 
 class Law(NamedTuple):

@@ -8,37 +8,44 @@ for connections.
 from __future__ import annotations
 
 from . import json_sql, resources
-from .checked_driver import Check
-from .collector import paused
+from .cache import DEFAULT_CACHE_BYTES, Cache, is_current, measure_bytes, register_tree_cache
+from .checked_driver import ReadCheck
 from .columns import BIG, IDENTIFIER
-from .copying import (
-    COMPANIONS,
+from .driver_errors import RowsByKey, translate_driver_errors, translate_host_errors
+from .engine import Database
+from .file_copies import (
+    COMPANION_SUFFIXES,
     COPIES,
     FORGET_COPY,
-    UNFINISHED,
+    PART_SUFFIX,
     CopyRow,
-    beside,
-    discard,
+    add_suffix,
+    block_writers,
+    claim_file,
+    discard_copy,
     finish_copy,
     list_copy,
-    put_in_place,
-    standing_in_line,
-    take_over,
+    publish_copy,
     write_copy,
 )
-from .damage import RowsByKey, guarded, translated
-from .engine import Database
-from .files import closed_files, files_of, is_file_of, is_private, resolved, url_of
-from .forking import told_of_forks
-from .json_sql import Pairs, positions
-from .kept import BYTES, Kept, is_kept, told_to_forget, weight
-from .lease import forget_kept, kept_by, kept_of, kept_since
-from .logs import Log, logger
-from .migrate import VERSION, Upgrade, upgrade, version
+from .files import (
+    get_store_files,
+    is_private,
+    is_store_file,
+    list_unusable_files,
+    parse_url,
+    resolve_path,
+)
+from .fork_safety import register_forkable
+from .gc_pause import pause_gc
+from .json_sql import JsonPairs, select_positions
+from .lease import get_cache, get_read_mark, get_reader_cache, invalidate_at_end
+from .logs import SafeLogger, get_logger
+from .migrate import SCHEMA_VERSION, Upgrade, read_version, upgrade
 from .queries import Queries
 from .schema import (
     GUARDED_TABLES,
-    HEAD,
+    SCHEMA_HEAD,
     SEALED_TABLES,
     TREE_TABLES,
     branches,
@@ -65,95 +72,95 @@ from .schema import (
     tool_results,
     usages,
 )
-from .seals import SEALED, seal, sealed_names
-from .statements import Insertion, Row, Statement, asks_again, locks
+from .seals import SEAL_COLUMN, compute_seal, list_sealed_columns
+from .statements import Insertion, Row, Statement, get_lock_names, is_retriable
 from .transactions import Transactions
 from .write_ahead import LONGEST_PURGE
 
 __all__ = [
     "BIG",
-    "BYTES",
-    "COMPANIONS",
+    "COMPANION_SUFFIXES",
     "COPIES",
+    "DEFAULT_CACHE_BYTES",
     "FORGET_COPY",
     "GUARDED_TABLES",
-    "HEAD",
     "IDENTIFIER",
     "LONGEST_PURGE",
-    "SEALED",
+    "PART_SUFFIX",
+    "SCHEMA_HEAD",
+    "SCHEMA_VERSION",
     "SEALED_TABLES",
+    "SEAL_COLUMN",
     "TREE_TABLES",
-    "UNFINISHED",
-    "VERSION",
-    "Check",
+    "Cache",
     "CopyRow",
     "Database",
     "Insertion",
-    "Kept",
-    "Log",
-    "Pairs",
+    "JsonPairs",
     "Queries",
+    "ReadCheck",
     "Row",
     "RowsByKey",
+    "SafeLogger",
     "Statement",
     "Transactions",
     "Upgrade",
-    "asks_again",
-    "beside",
+    "add_suffix",
+    "block_writers",
     "branches",
-    "closed_files",
+    "claim_file",
     "compaction_records",
+    "compute_seal",
     "copies",
-    "discard",
+    "discard_copy",
     "draft_pieces",
     "drafts",
     "erasures",
-    "files_of",
     "finish_copy",
-    "forget_kept",
-    "guarded",
+    "get_cache",
+    "get_lock_names",
+    "get_logger",
+    "get_read_mark",
+    "get_reader_cache",
+    "get_store_files",
     "head_moves",
-    "is_file_of",
-    "is_kept",
+    "invalidate_at_end",
+    "is_current",
     "is_private",
+    "is_retriable",
+    "is_store_file",
     "json_sql",
-    "kept_by",
-    "kept_of",
-    "kept_since",
     "list_copy",
-    "locks",
-    "logger",
+    "list_sealed_columns",
+    "list_unusable_files",
+    "measure_bytes",
     "message_facts",
     "messages",
     "notes",
-    "paused",
-    "positions",
-    "put_in_place",
+    "parse_url",
+    "pause_gc",
+    "publish_copy",
+    "read_version",
     "redactions",
-    "resolved",
+    "register_forkable",
+    "register_tree_cache",
+    "resolve_path",
     "resources",
-    "seal",
-    "sealed_names",
     "search_rows",
+    "select_positions",
     "session_ids",
     "session_keys",
     "sessions",
     "settings",
-    "standing_in_line",
     "summaries",
-    "take_over",
     "token_counts",
-    "told_of_forks",
-    "told_to_forget",
     "tool_calls",
     "tool_kinds",
     "tool_result_paths",
     "tool_results",
-    "translated",
+    "translate_driver_errors",
+    "translate_host_errors",
     "upgrade",
-    "url_of",
     "usages",
-    "version",
-    "weight",
     "write_copy",
 ]

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from .lease import Lease
 
 
-class Check(Protocol):
+class ReadCheck(Protocol):
     """What compares rows with what was stored."""
 
     def __call__(
@@ -25,7 +25,7 @@ class Check(Protocol):
 class CheckedDriver:
     """Passes everything on to the driver's connection of a lease, a reader's queries checked."""
 
-    def __init__(self, lease: Lease, check: Check) -> None:
+    def __init__(self, lease: Lease, check: ReadCheck) -> None:
         self._driver, self._check = lease.driver, check
         self._lease = weakref.ref(lease)
         self._seen: set[Any] = set()

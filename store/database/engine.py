@@ -25,7 +25,7 @@ from typing import TypeVar
 
 from sqlalchemy import URL, Connection, Engine, event
 
-from ..callers import waking
+from ..cancellation import wake_on_leave
 from ..errors import (
     ConnectionLost,
     InvalidValue,
@@ -35,17 +35,24 @@ from ..errors import (
     one_of,
     quoted,
 )
-from . import forking
-from .checked_driver import Check, CheckedDriver
-from .damage import is_broken, own_error
-from .files import KnownFile, is_private, remove_private, resolved, url_of
-from .forking import FORKED, keep_for_ever
-from .kept import BYTES, Kept, checked_bytes
+from . import fork_safety
+from .cache import DEFAULT_CACHE_BYTES, Cache, check_cache_bytes
+from .checked_driver import CheckedDriver, ReadCheck
+from .connection_settings import SNAPSHOT, SYNCHRONOUS, file_engine, server_engine
+from .driver_errors import choose_error, is_broken
+from .files import KnownFile, is_private, parse_url, remove_private, resolve_path
+from .fork_safety import FORKED, leak_object
 from .lease import Lease, lease_of
 from .queue import WriterQueue
-from .settings import SNAPSHOT, SYNCHRONOUS, file_engine, server_engine
 from .statements import driver_errors
-from .write_ahead import LONGEST_PURGE, PURGE_PATIENCE, WriteAheadLog, empty, rewrite, switch_on
+from .write_ahead import (
+    LONGEST_PURGE,
+    PURGE_PATIENCE,
+    WriteAheadLog,
+    empty_log,
+    rewrite_file,
+    switch_to_log,
+)
 
 ON_SERVER = (
     "a server writes nothing anew for us: what is erased stays in its files until it writes over"
@@ -59,7 +66,7 @@ WITHIN = (
 
 R = TypeVar("R")
 
-LONGEST = 2_000_000
+MAX_TIMEOUT = 2_000_000
 """Seconds that a writer may wait: SQLite counts them as ms in 32 bits."""
 
 
@@ -72,33 +79,33 @@ class Database:
         *,
         durability: str = "full",
         timeout: float = 30.0,
-        cache_bytes: int = BYTES,
-        check: Check | None = None,
+        cache_bytes: int = DEFAULT_CACHE_BYTES,
+        check: ReadCheck | None = None,
     ) -> None:
         _check_settings(durability, timeout)
-        self._kept_bytes, self._check = checked_bytes(cache_bytes), check
+        self._kept_bytes, self._check = check_cache_bytes(cache_bytes), check
         self._synchronous, self._timeout = SYNCHRONOUS[durability], timeout
         self.url = self._private(target)
         self.dialect = self.url.get_backend_name()
-        self.path = resolved(self.url) if self.dialect == "sqlite" else None
+        self.path = resolve_path(self.url) if self.dialect == "sqlite" else None
         self._queue = WriterQueue(f"{self.path}-lock", timeout) if self.path else None
         self._log = WriteAheadLog(self.path) if self.path else None
         self._closed = self._forked = False
         self._inside: dict[object, int] = {}
         self._hosts: set[int] = set()
-        with forking.door:
+        with fork_safety.fork_lock:
             self._file = self._opened()
             self._connect()
-            forking.told_of_forks(self)
+            fork_safety.register_forkable(self)
 
     def _private(self, target: str | os.PathLike[str] | URL) -> URL:
         """Return the target's URL; ``:memory:`` is a file in a folder that goes with the store."""
         folder = tempfile.mkdtemp(prefix="convostore-") if is_private(target) else None
         self._discard = weakref.finalize(self, remove_private, folder, os.getpid())
-        return url_of(os.path.join(folder, "chat.db") if folder else target)
+        return parse_url(os.path.join(folder, "chat.db") if folder else target)
 
     def _connect(self) -> None:
-        self.kept = Kept(self._kept_bytes)
+        self.cache = Cache(self._kept_bytes)
         if self.path:
             self._engine = file_engine(self.url, self.path, self._synchronous, self._timeout)
             self._reader = self._writer = self._engine
@@ -130,7 +137,7 @@ class Database:
 
     def write(self, work: Callable[[Connection], R]) -> R:
         """Do work that writes, as a whole or not at all."""
-        with self._lent(self._writer, writes=True) as lease, waking(lease.give_up):
+        with self._lent(self._writer, writes=True) as lease, wake_on_leave(lease.give_up):
             done = work(lease.connection)
             lease.commit()
         return done
@@ -144,7 +151,7 @@ class Database:
         ``patience`` seconds.
         """
         lent = self._lent(self._writer, writes=True, patience=patience)
-        with lent as lease, waking(lease.give_up):
+        with lent as lease, wake_on_leave(lease.give_up):
             yield lease.connection
             lease.commit()
 
@@ -180,7 +187,7 @@ class Database:
         """Lend a connection, an idle one or a new one, for the time of an operation."""
         operation, lease, is_lost = object(), None, False
         try:
-            with forking.door:
+            with fork_safety.fork_lock:
                 self._check_open()
                 if writes and self._hosts:
                     self._check_host()
@@ -202,7 +209,7 @@ class Database:
             if is_idle:
                 idle.append(lease)
         except driver_errors() as error:
-            raise own_error(error, lease, self.path, is_lost=is_lost) from error
+            raise choose_error(error, lease, self.path, is_lost=is_lost) from error
         finally:
             self._inside.pop(operation, None)
             if self._closed:
@@ -215,7 +222,7 @@ class Database:
             self._log,
             self._file,
             self._timeout,
-            self.kept,
+            self.cache,
         )
         if self._check:
             lease.driver = CheckedDriver(lease, self._check)
@@ -227,7 +234,7 @@ class Database:
         What is kept goes, too. Another server may take the place of the first, and have less: the
         numbers of what it lacks come again.
         """
-        self.kept = Kept(self._kept_bytes)
+        self.cache = Cache(self._kept_bytes)
         for idle in self._idle.values():
             while lease := _popped(idle):
                 lease.connection.invalidate()
@@ -235,7 +242,7 @@ class Database:
         self._engine.dispose()
 
     def _opened(self) -> KnownFile | None:
-        if self.path in forking.unusable:
+        if self.path in fork_safety.unusable_files:
             raise StoreForked(FORKED)
         return KnownFile(self.path) if self.path else None
 
@@ -268,7 +275,7 @@ class Database:
         """
         if self.path:
             with self._alone() as lease:
-                switch_on(lease.driver, self._timeout)
+                switch_to_log(lease.driver, self._timeout)
 
     def empty_log(self) -> None:
         """Fold a file's write-ahead log in, so that its room can be used again.
@@ -277,7 +284,7 @@ class Database:
         """
         if self.path:
             with self._alone() as lease:
-                empty(lease.driver)
+                empty_log(lease.driver)
 
     def purge(
         self,
@@ -301,7 +308,7 @@ class Database:
             waits = PURGE_PATIENCE if patience is None else int(patience * 1000)
             before(lease.connection)
             lease.commit()
-            rewrite(lease.driver, longest, waits)
+            rewrite_file(lease.driver, longest, waits)
             note(lease.connection)
             lease.commit()
 
@@ -313,7 +320,7 @@ class Database:
         """
         self._check_host()
         with self._lent(self._reader, patience=patience) as lease:
-            with waking(lease.give_up):
+            with wake_on_leave(lease.give_up):
                 lease.wait_in_line()
             lease.check_file()
             yield lease
@@ -336,18 +343,20 @@ class Database:
         if self.path and not self._inside:
             _close_idle(self._idle, self._engine)
         else:
-            keep_for_ever((self._engine, self._idle))
+            leak_object((self._engine, self._idle))
         if self.path and self._inside:
             self._forked = True
-            forking.unusable.add(self.path)
+            fork_safety.unusable_files.add(self.path)
         else:
             self._connect()
 
 
 def _check_settings(durability: str, timeout: float) -> None:
     one_of(SYNCHRONOUS, "durability", durability)
-    if not isinstance(timeout, int | float) or not 0 <= timeout <= LONGEST:
-        raise InvalidValue(f"timeout is in seconds, from 0 to {LONGEST:,}, not {quoted(timeout)}")
+    if not isinstance(timeout, int | float) or not 0 <= timeout <= MAX_TIMEOUT:
+        raise InvalidValue(
+            f"timeout is in seconds, from 0 to {MAX_TIMEOUT:,}, not {quoted(timeout)}"
+        )
 
 
 def _begin(connection: Connection) -> None:

@@ -15,7 +15,7 @@ from ..errors import InvalidValue, NotAStore, StoreMoved, quoted, unwritable
 DRIVERS = ("sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg")
 
 
-OF_OTHERS = ("-lock", "-wal", "-shm", "-journal")
+COMPANION_ENDINGS = ("-lock", "-wal", "-shm", "-journal")
 """How the files end that lie beside a store, and are written over for it."""
 
 LONGEST_NAME = 255
@@ -29,7 +29,7 @@ class Identity(NamedTuple):
     inode: int
 
 
-def url_of(target: str | os.PathLike[str] | URL) -> URL:
+def parse_url(target: str | os.PathLike[str] | URL) -> URL:
     """Return the URL of a path or URL text."""
     if isinstance(target, URL) or (isinstance(target, str) and "://" in target):
         try:
@@ -65,7 +65,7 @@ def _is_name(path: str | None) -> TypeGuard[str]:
         return False
 
 
-def resolved(url: URL) -> str:
+def resolve_path(url: URL) -> str:
     """Return the real path of the database file; its folder must exist."""
     if not _is_name(url.database) or url.database == ":memory:":
         raise InvalidValue("name a file; `Store(':memory:')` gives a private temporary one")
@@ -74,10 +74,10 @@ def resolved(url: URL) -> str:
             f"{url.render_as_string()} says more than which file; the store has settings of its own"
         )
     path = os.path.realpath(url.database)
-    if path.endswith(OF_OTHERS):
+    if path.endswith(COMPANION_ENDINGS):
         raise InvalidValue(
             f"{path} is named like a file that lies beside a store, and would be written over;"
-            f" choose a name that does not end in {', '.join(OF_OTHERS)}"
+            f" choose a name that does not end in {', '.join(COMPANION_ENDINGS)}"
         )
     if len(os.fsencode(os.path.basename(path))) > LONGEST_NAME:
         raise InvalidValue(f"{quoted(path)} is a longer name than a file may have; shorten it")
@@ -95,18 +95,18 @@ class KnownFile:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._identity = opened(path)
+        self._identity = create_file(path)
 
     def check(self) -> None:
         """Raise StoreMoved where the name leads to another file by now."""
-        if identity_of(self.path) != self._identity:
+        if identify_file(self.path) != self._identity:
             raise StoreMoved(
                 f"{self.path} is no longer the file that was opened; "
                 "nothing was written, open it anew"
             )
 
 
-def opened(path: str) -> Identity | None:
+def create_file(path: str) -> Identity | None:
     """Create the file if need be, readable by its owner alone.
 
     SQLite gives its companions the same mode.
@@ -117,10 +117,10 @@ def opened(path: str) -> Identity | None:
         pass
     except OSError as error:
         raise unwritable(f"cannot create {path}", error) from error
-    return identity_of(path)
+    return identify_file(path)
 
 
-def identity_of(path: str) -> Identity | None:
+def identify_file(path: str) -> Identity | None:
     """Return what tells the file from another.
 
     A second name (hard link) would get a log of its own: refused.
@@ -136,30 +136,30 @@ def identity_of(path: str) -> Identity | None:
     return Identity(status.st_dev, status.st_ino)
 
 
-def closed_files(path: str | os.PathLike[str]) -> list[str]:
+def list_unusable_files(path: str | os.PathLike[str]) -> list[str]:
     """Return which of a store's file, its folder and the files beside it this user may not use.
 
     SQLite gives the files beside a store the mode that it has at that moment; one that was made
     while the store was read-only stays so.
     """
     own = os.fspath(path)
-    places = (own, os.path.dirname(own), *(own + ending for ending in OF_OTHERS))
+    places = (own, os.path.dirname(own), *(own + ending for ending in COMPANION_ENDINGS))
     return [
         each for each in filter(os.path.exists, places) if not os.access(each, os.R_OK | os.W_OK)
     ]
 
 
-def is_file_of(database: str | os.PathLike[str] | None, path: str | os.PathLike[str]) -> bool:
+def is_store_file(database: str | os.PathLike[str] | None, path: str | os.PathLike[str]) -> bool:
     """Tell whether a path is a store's own file or one beside it, without opening it.
 
     ``database`` None is a server, which has no file.
     """
-    return os.path.realpath(path) in files_of(database)
+    return os.path.realpath(path) in get_store_files(database)
 
 
-def files_of(database: str | os.PathLike[str] | None) -> set[str]:
+def get_store_files(database: str | os.PathLike[str] | None) -> set[str]:
     """Return the paths of a store's own file and of those beside it, none for a server."""
     if database is None:
         return set()
     own = os.path.realpath(database)
-    return {own + ending for ending in ("", *OF_OTHERS)}
+    return {own + ending for ending in ("", *COMPANION_ENDINGS)}

@@ -17,7 +17,7 @@ from sqlalchemy.sql.functions import FunctionElement
 from .columns import BIG
 
 
-class Pairs(FunctionElement[Any]):
+class JsonPairs(FunctionElement[Any]):
     """The keys and values of a JSON object, as rows ``key``, ``value``."""
 
     inherit_cache = True
@@ -35,14 +35,14 @@ class AsObject(FunctionElement[str]):
     inherit_cache = True
 
 
-def pairs(value: str, dialect: str) -> str:
+def pairs_sql(value: str, dialect: str) -> str:
     """Return SQL for the keys and values of a JSON object, given SQL for the object."""
     if dialect == "postgresql":
         return f"json_each_text(CAST({value} AS json))"
     return f"json_each({value})"
 
 
-def runs(value: str, dialect: str) -> str:
+def runs_sql(value: str, dialect: str) -> str:
     """Return a query for the runs of branches in a JSON array, given SQL for the array."""
     rows, element = f"json_each({value})", "json_extract(value, '$[{}]')"
     if dialect == "postgresql":
@@ -52,15 +52,15 @@ def runs(value: str, dialect: str) -> str:
     return f"SELECT {branch} AS branch, {first} AS first, {last} AS last FROM {rows}"  # noqa: S608
 
 
-def listed(column: str, dialect: str) -> str:
+def joined_sql(column: str, dialect: str) -> str:
     """Return SQL for the texts of a column as one text, with commas between them."""
     joined = "string_agg" if dialect == "postgresql" else "group_concat"
     return f"{joined}({column}, ', ')"
 
 
-@compiles(Pairs)
-def _pairs_of(element: Pairs, compiler: SQLCompiler, **options: Any) -> str:
-    return pairs(compiler.process(element.clauses, **options), compiler.dialect.name)
+@compiles(JsonPairs)
+def _pairs_of(element: JsonPairs, compiler: SQLCompiler, **options: Any) -> str:
+    return pairs_sql(compiler.process(element.clauses, **options), compiler.dialect.name)
 
 
 @compiles(AsObject)
@@ -84,7 +84,7 @@ def _elements_postgresql(element: Elements, compiler: SQLCompiler, **options: An
     return f"json_array_elements_text(CAST({compiler.process(element.clauses, **options)} AS json))"
 
 
-def positions(name: str) -> Select[int]:
+def select_positions(name: str) -> Select[int]:
     """Build a subquery of the positions in a bound JSON array."""
     elements = Elements(bindparam(name)).table_valued("value", name=name)
     return select(cast(elements.c.value, BIG))

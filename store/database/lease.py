@@ -24,14 +24,14 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from ..callers import bind
+from ..cancellation import bind_caller
 from ..errors import StoreError, StoreForked
+from .cache import Cache, invalidate_tree, invalidations
+from .connection_settings import lock_timeout
 from .files import KnownFile
-from .forking import FORKED, keep_for_ever
-from .kept import Kept, forget_tree, forgotten
-from .queue import Place, WriterQueue
-from .settings import lock_timeout
-from .write_ahead import WriteAheadLog, is_on, switch_on
+from .fork_safety import FORKED, leak_object
+from .queue import QueuePlace, WriterQueue
+from .write_ahead import WriteAheadLog, has_log, switch_to_log
 
 _KEY = "_convostore_lease"
 """Where a connection keeps its lease: each statement asks, so among what is its own.
@@ -61,12 +61,12 @@ class Lease:
         log: WriteAheadLog | None,
         file: KnownFile | None,
         timeout: float,
-        kept: Kept,
+        kept: Cache,
     ) -> None:
         self.connection, self.kept = connection, kept
         self.driver: Any = connection.connection.dbapi_connection
         self.writes = self.begun = self._queued = self._is_logged = False
-        self._place = Place(queue) if queue else None
+        self._place = QueuePlace(queue) if queue else None
         self._log, self._file, self._timeout = log, file, timeout
         self.is_on_server = file is None
         self.is_committing = self.is_lent = False
@@ -101,7 +101,7 @@ class Lease:
             raise StoreError(GIVEN_BACK)
         self._check_process()
         self.begun = True
-        self.since = None if self.writes else forgotten.times
+        self.since = None if self.writes else invalidations.times
         if self._file is None:
             self._granted = self._timeout
             self._deadline = time.monotonic() + self.patience
@@ -147,17 +147,17 @@ class Lease:
             over = time.monotonic() + self.patience
             self._place.take(self.patience)
             self._grant(over - time.monotonic())
-            bind()
+            bind_caller()
 
     def _log_ahead(self) -> None:
         """Give a file that was a copy its write-ahead log, unless a reader is in the way."""
         left = self._granted
-        if not is_on(self.driver):
+        if not has_log(self.driver):
             self._grant(0.0)
             with suppress(sqlite3.OperationalError):
-                switch_on(self.driver, 0.0)
+                switch_to_log(self.driver, 0.0)
             self._grant(left)
-        self._is_logged = is_on(self.driver)
+        self._is_logged = has_log(self.driver)
 
     def check_file(self) -> None:
         """Raise StoreMoved where the file is no longer the one that was opened."""
@@ -185,7 +185,7 @@ class Lease:
         a server before.
         """
         self._check_process()
-        bind()
+        bind_caller()
         self.is_committing = True
         try:
             self._commit()
@@ -203,7 +203,7 @@ class Lease:
     def _forget(self) -> None:
         """Keep nothing in memory of the trees of which something was taken out."""
         while self.taken_out:
-            forget_tree(self.taken_out.pop())
+            invalidate_tree(self.taken_out.pop())
 
     def end(self) -> bool:
         """End the operation; tell whether the connection can be lent again.
@@ -244,7 +244,7 @@ class Lease:
     def drop(self) -> None:
         """Close the connection, and leave the queue; in a forked child leave both alone."""
         if self.is_inherited:
-            keep_for_ever(self.connection)
+            leak_object(self.connection)
         else:
             self.close()
 
@@ -270,23 +270,23 @@ def lease_of(connection: Connection) -> Lease:
     return lease
 
 
-def forget_kept(connection: Connection, tree_id: int) -> None:
+def invalidate_at_end(connection: Connection, tree_id: int) -> None:
     """Keep nothing of a tree in memory when a transaction has ended that takes some of it out."""
     lease_of(connection).taken_out.add(tree_id)
 
 
-def kept_since(connection: Connection) -> int | None:
+def get_read_mark(connection: Connection) -> int | None:
     """Return what is to be said of what is read in a transaction, and kept."""
     return lease_of(connection).since
 
 
-def kept_by(connection: Connection) -> Kept | None:
+def get_reader_cache(connection: Connection) -> Cache | None:
     """Return what the store of a connection keeps in memory; None where nothing may be."""
     lease = lease_of(connection)
     return lease.kept if lease.kept.limit and not lease.writes else None
 
 
-def kept_of(connection: Connection) -> Kept:
+def get_cache(connection: Connection) -> Cache:
     """Return the same for a writer, too, who finds what is kept there and adds nothing."""
     return lease_of(connection).kept
 

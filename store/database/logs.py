@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import origin_of
 
 
-class Log(logging.LoggerAdapter[logging.Logger]):
+class SafeLogger(logging.LoggerAdapter[logging.Logger]):
     """A logger that reports the failure of a handler, as `logging` does, on the error output."""
 
     def process(
@@ -28,6 +28,6 @@ class Log(logging.LoggerAdapter[logging.Logger]):
                 sys.stderr.write(f"a log handler of {self.name} failed: {origin_of(error)}\n")
 
 
-def logger(name: str) -> Log:
+def get_logger(name: str) -> SafeLogger:
     """Return the logger of a module."""
-    return Log(logging.getLogger(name), {})
+    return SafeLogger(logging.getLogger(name), {})

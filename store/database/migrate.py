@@ -31,19 +31,27 @@ from ..clock import milliseconds
 from ..errors import NotAStore, SchemaTooNew
 from . import script
 from .columns import METADATA
-from .copying import beside, check_room, discard, finish_copy, list_copy, put_in_place, write_copy
 from .engine import Database
-from .logs import logger
-from .resources import folder
-from .schema import HEAD, settings, tool_kinds
+from .file_copies import (
+    add_suffix,
+    check_room,
+    discard_copy,
+    finish_copy,
+    list_copy,
+    publish_copy,
+    write_copy,
+)
+from .logs import get_logger
+from .resources import find_folder
+from .schema import SCHEMA_HEAD, settings, tool_kinds
 from .statements import Statement
 
 if TYPE_CHECKING:
     from alembic.config import Config
 
-_log = logger(__name__)
+_log = get_logger(__name__)
 
-VERSION = Statement(
+SCHEMA_VERSION = Statement(
     sqlalchemy.text("SELECT version_num FROM alembic_version").columns(
         sqlalchemy.column("version_num")
     )
@@ -75,10 +83,10 @@ class Upgrade(NamedTuple):
     @property
     def told(self) -> str | None:
         """What was done in one line; None where there is nothing to tell."""
-        if self.found in (None, HEAD):
+        if self.found in (None, SCHEMA_HEAD):
             return None
         kept = f"; a copy from before is {self.copy}" if self.copy else ""
-        return f"the store was brought from schema {self.found} to {HEAD}{kept}"
+        return f"the store was brought from schema {self.found} to {SCHEMA_HEAD}{kept}"
 
 
 def upgrade(
@@ -96,8 +104,8 @@ def upgrade(
     it holds something else, StoreFull without room for the copy; all leave it alone.
     """
     with database.reading() as connection:
-        found = version(connection)
-        if found == HEAD and has_kinds(connection, kinds):
+        found = read_version(connection)
+        if found == SCHEMA_HEAD and has_kinds(connection, kinds):
             return Upgrade(found)
     database.set_wal()
     with _quiet_alembic():
@@ -153,9 +161,9 @@ def _upgraded(
             )
         else:
             connection.begin()
-        found = version(connection)
+        found = read_version(connection)
         place = None
-        if found != HEAD and not (found is None and _made(connection)):
+        if found != SCHEMA_HEAD and not (found is None and _made(connection)):
             place = _place_of_copy(database, found, copy_to) if copy and found else None
             if place is None:
                 _run(connection)
@@ -173,15 +181,15 @@ def _made(connection: Connection) -> bool:
     """Make a store in an empty file at once, where there is a script for it; tell whether so."""
     if connection.dialect.name != "sqlite" or sqlalchemy.inspect(connection).get_table_names():
         return False
-    whole = script.statements(HEAD)
+    whole = script.statements(SCHEMA_HEAD)
     script.make(connection, whole)
     return bool(whole)
 
 
-def version(connection: Connection) -> str | None:
+def read_version(connection: Connection) -> str | None:
     """Return the revision of the store behind a connection, None where the database is empty."""
     tables = set(sqlalchemy.inspect(connection).get_table_names())
-    row = VERSION.row(connection) if "alembic_version" in tables else None
+    row = SCHEMA_VERSION.row(connection) if "alembic_version" in tables else None
     if row is None and tables <= {"alembic_version"}:
         return None
     if row is None or "session_ids" not in tables:
@@ -192,9 +200,9 @@ def version(connection: Connection) -> str | None:
     found = str(row[0])
     if not (found.isascii() and found.isdigit()):
         raise NotAStore(f"schema {found!r} is not one of a store; name another file")
-    if int(found) > int(HEAD):
-        raise SchemaTooNew(found, HEAD)
-    if found != HEAD and not list(folder("migrations").glob(f"versions/{found}_*.py")):
+    if int(found) > int(SCHEMA_HEAD):
+        raise SchemaTooNew(found, SCHEMA_HEAD)
+    if found != SCHEMA_HEAD and not list(find_folder("migrations").glob(f"versions/{found}_*.py")):
         raise NotAStore(f"schema {found!r} never was one of a store; name another file")
     return found
 
@@ -206,7 +214,7 @@ def _place_of_copy(database: Database, found: str, copy_to: Path | None) -> Path
     if not _rewrites_rows(found):
         return None
     names = chain([found], (f"{found}.{number}" for number in count(2)))
-    places = (beside(Path(database.path), f".{name}") for name in names)
+    places = (add_suffix(Path(database.path), f".{name}") for name in names)
     return next(place for place in places if not place.exists())
 
 
@@ -214,7 +222,9 @@ def _rewrites_rows(found: str) -> bool:
     from alembic.script import ScriptDirectory
 
     scripts = ScriptDirectory.from_config(_config())
-    return any(script.module.rewrites_rows for script in scripts.iterate_revisions(HEAD, found))
+    return any(
+        script.module.rewrites_rows for script in scripts.iterate_revisions(SCHEMA_HEAD, found)
+    )
 
 
 def _run_behind_copy(database: Database, connection: Connection, place: Path) -> None:
@@ -222,9 +232,9 @@ def _run_behind_copy(database: Database, connection: Connection, place: Path) ->
     check_room(database, place, ELSEWHERE)
     part = write_copy(database, place)
     try:
-        put_in_place(part, place, replace=False)
+        publish_copy(part, place, replace=False)
     except BaseException:
-        discard(part)
+        discard_copy(part)
         raise
     try:
         _run(connection)
@@ -239,12 +249,12 @@ def _run(connection: Connection) -> None:
     from alembic import command
 
     with _one_at_a_time:
-        command.upgrade(_config(connection=connection, tables=METADATA), HEAD)
+        command.upgrade(_config(connection=connection, tables=METADATA), SCHEMA_HEAD)
 
 
 def _config(**attributes: object) -> Config:
     from alembic.config import Config
 
     config = Config(attributes=attributes)
-    config.set_main_option("script_location", str(folder("migrations")).replace("%", "%%"))
+    config.set_main_option("script_location", str(find_folder("migrations")).replace("%", "%%"))
     return config

@@ -27,7 +27,7 @@ from .statements import DIALECTS, R, Row, Statement
 
 _HEADING = re.compile(r"^-- (\w+): (\w+)$", re.MULTILINE)
 _COMMENT = re.compile(r"\s*--.*$", re.MULTILINE)
-_OF_VALUES = {"pairs": json_sql.pairs, "runs": json_sql.runs}
+_OF_VALUES = {"pairs": json_sql.pairs_sql, "runs": json_sql.runs_sql}
 _CONTROL = re.compile(r"([\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069])")
 _BOUND = re.compile(r":([a-z]\w*)")
 _HOLE = re.compile(r"\{(\w+)(?::(\w+))?\}")
@@ -87,7 +87,7 @@ class Queries:
         if name in _OF_VALUES:
             return _OF_VALUES[name](f":{word}", dialect)
         if name == "list":
-            return json_sql.listed(word, dialect)
+            return json_sql.joined_sql(word, dialect)
 
         def filled(hole: re.Match[str]) -> str:
             return self._filled(hole[1], hole[2] or word, dialect)

@@ -72,11 +72,11 @@ from ..errors import StoreBusy, StoreError, unwritable
 try:
     import fcntl
 
-    FLOCK = True
+    HAS_FLOCK = True
 except ImportError:  # pragma: no cover - Windows
-    FLOCK = False
+    HAS_FLOCK = False
 
-LINE = FLOCK and hasattr(fcntl, "F_OFD_SETLKW")
+HAS_LINE = HAS_FLOCK and hasattr(fcntl, "F_OFD_SETLKW")
 """Whether the lock of a byte can belong to an opened file."""
 
 TURN = 0.01
@@ -84,7 +84,7 @@ TURN = 0.01
 LOOK = 0.001
 """How many seconds pass before the first in line looks again whether the lock is free."""
 
-_OPENING = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK if FLOCK else 0
+_OPENING = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK if HAS_FLOCK else 0
 _PROCESS = re.compile(rb"[0-9]* *\n? *")
 """What a lock file holds: nothing yet, or the number of the process that had the lock last."""
 _LONGEST = 12
@@ -141,7 +141,7 @@ class WriterQueue:
         return f"process {number}" if number else "another writer"
 
 
-class Place:
+class QueuePlace:
     """The place in line of one connection: taken for a write, left when it has ended."""
 
     def __init__(self, queue: WriterQueue) -> None:
@@ -161,7 +161,7 @@ class Place:
         Raises StoreBusy, naming the process that holds it, at the deadline, StoreError where it
         cannot be had at all. After an error the place is to be closed.
         """
-        if not FLOCK:
+        if not HAS_FLOCK:
             return
         if self._file is None:
             self._file = self._queue.open_file()
@@ -261,7 +261,7 @@ class _Turn:
 
 def _operation(command: str, kind: str, start: int, length: int) -> tuple[int, bytes] | None:
     """Return what the kernel is told for an operation on the line; None where there is no line."""
-    if not LINE:
+    if not HAS_LINE:
         return None
     lock = struct.pack(_LOCK, getattr(fcntl, kind), os.SEEK_SET, start, length, 0)
     return getattr(fcntl, command), lock
@@ -345,7 +345,7 @@ def _goes_past(file: FileIO) -> bool:
 def _take_as_first(file: FileIO) -> None:
     """Wait for the lock: look for it while other turns may go on, then ask for it."""
     over = time.monotonic() + TURN
-    while LINE and time.monotonic() < over:
+    while HAS_LINE and time.monotonic() < over:
         time.sleep(LOOK)
         if _takes_lock(file):
             return

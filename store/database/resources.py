@@ -10,7 +10,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parents[1]
 
 
-def folder(name: str) -> Path:
+def find_folder(name: str) -> Path:
     """Find a shipped folder: inside the package in a wheel, beside it in a checkout.
 
     Raises FileNotFoundError when it is in neither place: the installation is damaged.

@@ -31,7 +31,7 @@ from .columns import sealed as _sealed
 from .columns import table as _table
 from .columns import where as _where
 
-HEAD = "0003"
+SCHEMA_HEAD = "0003"
 """The newest revision of the schema."""
 
 session_ids = _narrow_table(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection
 
-from .resources import folder
+from .resources import find_folder
 
 NAME = "schema.sql"
 HEADING = "-- schema {}\n"
@@ -22,7 +22,7 @@ def statements(revision: str) -> list[str]:
 
     None at all where the script makes another one.
     """
-    path = folder("migrations") / NAME
+    path = find_folder("migrations") / NAME
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     if not text.startswith(HEADING.format(revision)):
         return []

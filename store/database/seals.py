@@ -14,20 +14,20 @@ from hashlib import sha256
 
 from sqlalchemy import Table
 
-SEALED = "sealed"
+SEAL_COLUMN = "sealed"
 """The column that holds a row's seal."""
 
 
-def sealed_names(table: Table) -> tuple[str, ...]:
+def list_sealed_columns(table: Table) -> tuple[str, ...]:
     """Return the columns that a table's seals are of, in the order of their names.
 
     These are all but those that may change.
     """
     columns = (each for each in table.c if not each.info.get("changes"))
-    return tuple(sorted(str(each.name) for each in columns if each.name != SEALED))
+    return tuple(sorted(str(each.name) for each in columns if each.name != SEAL_COLUMN))
 
 
-def seal(names: Iterable[str], values: Iterable[object]) -> bytes:
+def compute_seal(names: Iterable[str], values: Iterable[object]) -> bytes:
     """Return the seal of a row's values, given with the names of their columns, in that order."""
     from pydantic_core import to_json
 

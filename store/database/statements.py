@@ -48,9 +48,9 @@ from ..errors import (
     StoreFull,
     Unavailable,
 )
-from .files import closed_files
+from .files import list_unusable_files
 from .lease import driver_of, lease_of
-from .seals import SEALED, seal, sealed_names
+from .seals import SEAL_COLUMN, compute_seal, list_sealed_columns
 
 Row = tuple[Any, ...]
 R = TypeVar("R", bound=Row)
@@ -166,10 +166,10 @@ class Insertion(Statement[Row]):
 
     def __init__(self, table: Table, *names: str) -> None:
         self.table = table
-        self.columns = names or tuple(each.name for each in table.c if each.name != SEALED)
+        self.columns = names or tuple(each.name for each in table.c if each.name != SEAL_COLUMN)
         _check_columns(table, self.columns)
-        self._seals = _Seals.of(table, self.columns) if SEALED in table.c else None
-        written = (*self.columns, SEALED) if self._seals else self.columns
+        self._seals = _Seals.of(table, self.columns) if SEAL_COLUMN in table.c else None
+        written = (*self.columns, SEAL_COLUMN) if self._seals else self.columns
         types = [(name, table.c[name].type) for name in written]
         into = lightweight(table.name, *(column(name, kind) for name, kind in types))
         named = {name: bindparam(name, type_=kind) for name, kind in types}
@@ -204,7 +204,7 @@ class Insertion(Statement[Row]):
         """Return a row with its seal, where the table has seals."""
         if self._seals is None:
             return row
-        return (*row, seal(self._seals.names, self._seals.values(row)))
+        return (*row, compute_seal(self._seals.names, self._seals.values(row)))
 
     def _compile_positional(self, dialect: str) -> str:
         return str(self._construct.compile(dialect=_dialect(dialect, positional=True)))
@@ -227,7 +227,7 @@ class _Seals(NamedTuple):
     @staticmethod
     def of(table: Table, columns: tuple[str, ...]) -> _Seals:
         """Return those of rows of these columns."""
-        names = tuple(name for name in sealed_names(table) if name in columns)
+        names = tuple(name for name in list_sealed_columns(table) if name in columns)
         return _Seals(names, itemgetter(*map(columns.index, names)))
 
 
@@ -341,16 +341,16 @@ def unconnected(error: Exception) -> StoreError:
     return Unavailable(f"no connection to the server: {told}; nothing was written, try again later")
 
 
-REPEATED = ("40001", "40P01")
+RETRIABLE_STATES = ("40001", "40P01")
 """What a server ends a transaction with that may succeed as soon as it is done again."""
 
 
-def asks_again(error: StoreError) -> bool:
+def is_retriable(error: StoreError) -> bool:
     """Tell whether a server has asked for a transaction to be done from the beginning."""
-    return getattr(error.__cause__, "sqlstate", None) in REPEATED
+    return getattr(error.__cause__, "sqlstate", None) in RETRIABLE_STATES
 
 
-def locks(connection: Connection) -> list[str]:
+def get_lock_names(connection: Connection) -> list[str]:
     """Return the names of what a transaction on a server has asked to lock; to be added to."""
     return lease_of(connection).locked
 
@@ -388,7 +388,7 @@ def translate(error: Exception, file: str | None) -> StoreError:
     name, state = getattr(original, "sqlite_errorname", ""), _state(original)
     if name == "SQLITE_CANTOPEN" and not _can_open_files():
         return StoreError(TOO_MANY_FILES)
-    if file and name.startswith(_OF_RIGHTS) and (closed := closed_files(file)):
+    if file and name.startswith(_OF_RIGHTS) and (closed := list_unusable_files(file)):
         return ReadOnly(
             f"{' and '.join(closed)} cannot be written by this user; check the permissions there"
         )

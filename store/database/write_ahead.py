@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 
 from ..errors import StoreBusy
-from .logs import logger
+from .logs import get_logger
 
-_log = logger(__name__)
+_log = get_logger(__name__)
 
 PURGE_PATIENCE = 1000
 """How many ms a purge waits for readers.
@@ -71,7 +71,7 @@ class WriteAheadLog:
         if time.monotonic() < self._again_at:
             return
         size = self._path.stat().st_size
-        if size <= LOG_BOUND or fold_in(driver, LOG_PATIENCE):
+        if size <= LOG_BOUND or checkpoint(driver, LOG_PATIENCE):
             self._again_at, self._told_at = 0.0, LOG_TOLD
             return
         self._again_at = time.monotonic() + LOG_PAUSE
@@ -90,13 +90,13 @@ class WriteAheadLog:
         )
 
 
-def is_on(driver: sqlite3.Connection) -> bool:
+def has_log(driver: sqlite3.Connection) -> bool:
     """Tell whether a file has a write-ahead log; a copy has none until it is written to."""
     (mode,) = driver.execute("PRAGMA journal_mode").fetchone()
     return bool(mode == "wal")
 
 
-def switch_on(driver: sqlite3.Connection, seconds: float) -> None:
+def switch_to_log(driver: sqlite3.Connection, seconds: float) -> None:
     """Switch a file to write-ahead logging.
 
     This needs the file for oneself, and where another connection looks at it, or begins to recover
@@ -115,14 +115,14 @@ def switch_on(driver: sqlite3.Connection, seconds: float) -> None:
         time.sleep(SWITCH_PAUSE)
 
 
-def rewrite(driver: sqlite3.Connection, longest: float, patience: int) -> None:
+def rewrite_file(driver: sqlite3.Connection, longest: float, patience: int) -> None:
     """Write a file anew, so that no page keeps old bytes; nor does its log, which is emptied.
 
     Readers of an older state are waited for ``patience`` ms. It goes in three parts that take about
     as long: the rows are copied, the copy is logged, the log is folded in. Only the first one can
     be cut off, so after a third of ``longest`` seconds it is. Raises StoreBusy.
     """
-    empty(driver, patience)
+    empty_log(driver, patience)
     ends = time.monotonic() + longest / 3
     driver.set_progress_handler(lambda: time.monotonic() > ends, STEPS_BETWEEN)
     try:
@@ -133,16 +133,16 @@ def rewrite(driver: sqlite3.Connection, longest: float, patience: int) -> None:
         raise
     finally:
         driver.set_progress_handler(None, 0)
-    empty(driver, patience)
+    empty_log(driver, patience)
 
 
-def empty(driver: sqlite3.Connection, patience: int = PURGE_PATIENCE) -> None:
+def empty_log(driver: sqlite3.Connection, patience: int = PURGE_PATIENCE) -> None:
     """Fold the write-ahead log in and empty it. Raises StoreBusy where a reader is in the way."""
-    if not fold_in(driver, patience):
+    if not checkpoint(driver, patience):
         raise StoreBusy(READ_MEANWHILE)
 
 
-def fold_in(driver: sqlite3.Connection, longest: int = PURGE_PATIENCE) -> bool:
+def checkpoint(driver: sqlite3.Connection, longest: int = PURGE_PATIENCE) -> bool:
     """Fold the write-ahead log into the file and empty it; tell whether readers let it happen.
 
     Waits for them at most ``longest`` ms.

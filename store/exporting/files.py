@@ -9,9 +9,9 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import IO, Any, NamedTuple, TypeAlias
 
-from ..database import is_file_of
+from ..database import is_store_file
 from ..errors import InvalidValue, StoreError
-from ..text import json_line
+from ..text import format_json_line
 
 FilePath: TypeAlias = str | os.PathLike[str]
 
@@ -31,7 +31,7 @@ class Exported(NamedTuple):
 def json_lines(values: Iterable[Any], *, ascii_only: bool) -> Iterator[str]:
     """Yield values as lines of JSON."""
     for value in values:
-        yield f"{json_line(value, ascii_only=ascii_only)}\n"
+        yield f"{format_json_line(value, ascii_only=ascii_only)}\n"
 
 
 def write_private(
@@ -54,7 +54,7 @@ def write_private(
 
 
 def _check(file: Path, store: FilePath | None, *, replace: bool) -> None:
-    if is_file_of(store, file):
+    if is_store_file(store, file):
         raise StoreError(f"{str(file)!r} is the store itself; export to another file")
     if file.is_symlink() or (file.exists() and not file.is_file()):
         raise StoreError(f"{str(file)!r} is a link, a folder or a device, and stays; name a file")

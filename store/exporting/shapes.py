@@ -14,7 +14,7 @@ from ..messages import Message, content_text
 from ..policy import Policy
 from ..ready import PHRASES
 from ..records import Session, View
-from ..text import items_of
+from ..text import as_list
 from ..transcripts import writing
 from .files import json_lines
 
@@ -208,7 +208,7 @@ def _timed(view: View, began: int) -> list[writing.Timed]:
 
 def _beside(view: View) -> list[Message]:
     """Return the system text that goes beside the messages, as one of them; none without any."""
-    texts = [content_text([each]) for each in items_of(view.system)]
+    texts = [content_text([each]) for each in as_list(view.system)]
     said = marked("\n\n".join(texts))
     return [{"role": "system", "content": [{"type": "text", "text": said}]}] if said else []
 

@@ -24,8 +24,8 @@ from anyio import (
 )
 from anyio.lowlevel import EventLoopToken, current_token
 
-from ..callers import CALLER, Caller, Cancelled
-from ..database import BYTES
+from ..cancellation import CURRENT_CALLER, Caller, Cancelled
+from ..database import DEFAULT_CACHE_BYTES
 from ..errors import InvalidValue, StoreClosed
 from .async_operations import AsyncStoreOperations
 from .async_scoped import AsyncScoped
@@ -63,7 +63,7 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
         *,
         durability: str = "full",
         timeout: float = 30.0,
-        cache_bytes: int = BYTES,
+        cache_bytes: int = DEFAULT_CACHE_BYTES,
         check_reads: bool = False,
         threads: int = 8,
     ) -> None:
@@ -144,7 +144,12 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
         await self.close()
 
 
-_DEFAULTS = {"durability": "full", "timeout": 30.0, "cache_bytes": BYTES, "check_reads": False}
+_DEFAULTS = {
+    "durability": "full",
+    "timeout": 30.0,
+    "cache_bytes": DEFAULT_CACHE_BYTES,
+    "check_reads": False,
+}
 
 
 def _open(target: Target | Store, **settings: Any) -> Store:
@@ -169,7 +174,7 @@ async def _within(work: Awaitable[R], seconds: float | None) -> R:
 def _called_by(caller: Caller, work: Work[R]) -> Work[R]:
     """Let work know, in a context of its own, who waits for it."""
     context = copy_context()
-    context.run(CALLER.set, caller)
+    context.run(CURRENT_CALLER.set, caller)
     return partial(context.run, work)
 
 

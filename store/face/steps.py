@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlalchemy import Connection
 
 from .. import history
-from ..clock import Now, given
-from ..database import Database, asks_again, guarded, locks
+from ..clock import Now, require_moment
+from ..database import Database, get_lock_names, is_retriable, translate_host_errors
 from ..errors import InvalidValue, SessionNotFound, StoreBusy, quoted
 from .binding import Call
 from .lifetime import Lifetime
@@ -56,18 +56,18 @@ class Steps(StoreOperations):
 
     def _moment(self, now: Now) -> int:
         self._lifetime.check()
-        return self._began if now is None else given(now)
+        return self._began if now is None else require_moment(now)
 
     def _read(self, work: Call[R]) -> R:
         self._lifetime.check()
-        with guarded(self._connection):
+        with translate_host_errors(self._connection):
             if self._connection.dialect.name != "sqlite":
                 self._hold(work)
             return work(self._connection)
 
     def _write(self, work: Call[R]) -> R:
         self._lifetime.check()
-        with guarded(self._connection), self._connection.begin_nested():
+        with translate_host_errors(self._connection), self._connection.begin_nested():
             return work(self._connection)
 
     def _hold(self, work: Call[Any]) -> None:
@@ -89,12 +89,12 @@ def atomically(database: Database, work: Callable[[Steps], R], moment: int) -> R
     for left in reversed(range(ATTEMPTS)):
         try:
             with database.writing_for_host() as connection:
-                before, locked = locked, locks(connection)
+                before, locked = locked, get_lock_names(connection)
                 history.lock_trees(connection, before)
                 with Lifetime("these steps of `atomically`") as lifetime:
                     return work(Steps(connection, moment, lifetime))
         except StoreBusy as busy:
-            if not left or not asks_again(busy):
+            if not left or not is_retriable(busy):
                 raise
     raise AssertionError("the last attempt returns or raises")
 

@@ -16,15 +16,15 @@ from .. import search as searching
 from ..clock import Now, milliseconds
 from ..context import Requests
 from ..database import (
-    BYTES,
+    DEFAULT_CACHE_BYTES,
     LONGEST_PURGE,
     Database,
     Transactions,
     Upgrade,
     is_private,
-    resolved,
+    parse_url,
+    resolve_path,
     upgrade,
-    url_of,
 )
 from ..errors import (
     InvalidValue,
@@ -98,7 +98,7 @@ class Store(StoreOperations, Workflows):
         *,
         durability: str = "full",
         timeout: float = 30.0,
-        cache_bytes: int = BYTES,
+        cache_bytes: int = DEFAULT_CACHE_BYTES,
         check_reads: bool = False,
     ) -> None:
         self.database = Database(
@@ -123,7 +123,7 @@ class Store(StoreOperations, Workflows):
         *,
         durability: str = "full",
         timeout: float = 30.0,
-        cache_bytes: int = BYTES,
+        cache_bytes: int = DEFAULT_CACHE_BYTES,
         check_reads: bool = False,
     ) -> Store:
         """Return the one store that all parts of a process share, opened by whoever is first.
@@ -271,7 +271,7 @@ class Store(StoreOperations, Workflows):
 
     def cache_info(self) -> CacheInfo:
         """Return what is kept in memory of what was made and read, and how often it was of use."""
-        kept = self.database.kept
+        kept = self.database.cache
         return CacheInfo(*kept.figures(), kept.limit)
 
     def close(self) -> None:
@@ -293,9 +293,9 @@ def _named(target: Target) -> str:
     """Return what a store is known by, however it is named."""
     if is_private(target):
         return ":memory:"
-    url = url_of(target)
+    url = parse_url(target)
     if url.get_backend_name() == "sqlite":
-        return resolved(url)
+        return resolve_path(url)
     return url.render_as_string(hide_password=False)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, overload
 
 from .. import context as contexts
 from ..clock import Now
-from ..database import Database, paused
+from ..database import Database, pause_gc
 from ..errors import InvalidValue
 from .binding import Call
 from .operations import LongOperations
@@ -149,7 +149,7 @@ class Workflows(LongOperations):
         gather = Call(contexts.request.gather, (session_id, asked.policy, user_input), options)
         gathered = self._read(gather)
         law = contexts.code_law(gathered.project_root)
-        with paused(len(gathered.view.messages)):
+        with pause_gc(len(gathered.view.messages)):
             request = contexts.request.assemble(
                 asked, gathered, law, format=format, marked=cache_markers
             )

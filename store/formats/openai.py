@@ -17,7 +17,7 @@ from ..messages import (
     parse_media,
     replace_media,
 )
-from ..text import json_object
+from ..text import as_object
 from .kept import kept
 from .naming import WORD, Alphabet, Names
 from .placed import ApiCall, Placed
@@ -354,7 +354,7 @@ def _customs(message: Message) -> Sequence[Any]:
 
 def _call(call: ApiCall, customs: Sequence[Any]) -> Message:
     if call.position < len(customs) and customs[call.position]:
-        text = arguments_text(json_object(call.arguments).get("input"))
+        text = arguments_text(as_object(call.arguments).get("input"))
         custom = {"name": call.name, "input": text}
         return {"id": call.id, "type": CUSTOM, CUSTOM: custom}
     function = {"name": call.name, "arguments": arguments_text(call.arguments)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..doors import door
+from ..lazy_imports import attach_modules
 
 if TYPE_CHECKING:
     from . import (
@@ -139,7 +139,7 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # or any name would do for whoever reads types
-    __getattr__, __dir__ = door(
+    __getattr__, __dir__ = attach_modules(
         __package__,
         (
             "append drafts erasure erasure_batches heads keys lines listing lookup message_notes "

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from sqlalchemy import Connection, bindparam, exists, select
 
-from ..clock import Now, given
+from ..clock import Now, require_moment
 from ..database import Insertion, Row, Statement, messages, redactions, tool_calls
 from ..errors import HeadMoved, InvalidMessage, InvalidValue, SessionNotFound, one_of, quoted
 from ..formats import taken
@@ -121,7 +121,7 @@ def append(
     that is the session's revision. Raises SessionNotFound, Conflict, HeadMoved, InvalidValue,
     InvalidMessage (naming index and key); then nothing of the batch is stored.
     """
-    batch = prepare_batch(messages, given(now), format)
+    batch = prepare_batch(messages, require_moment(now), format)
     if expected_head is not None and type(expected_head) is not int:
         raise InvalidValue(f"expected_head is a position, not {quoted(expected_head)}")
     one_of(DEDUPES, "dedupe", dedupe)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ..database import logger
+from ..database import get_logger
 from ..messages import TIME_KEYS, PreparedMessage, StoredCall, has_no_time
-from ..text import json_object
+from ..text import as_object
 from ..tools import TOOL_KINDS
 
-log = logger(__name__)
+log = get_logger(__name__)
 
 FOREIGN_PARTS = {
     *("tool_use", "server_tool_use", "tool_result", "toolCall", "toolResult"),
@@ -43,7 +43,7 @@ def _problems(prepared: PreparedMessage) -> Iterator[str]:
 def _is_object(arguments: str | None) -> bool:
     """Tell arguments that are an object as JSON; none at all are one without fields."""
     text = (arguments or "{}").strip()
-    return text == "{}" or bool(json_object(text))
+    return text == "{}" or bool(as_object(text))
 
 
 def _no_files(call: StoredCall) -> Iterator[str]:

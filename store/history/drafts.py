@@ -29,7 +29,7 @@ from sqlalchemy import (
     update,
 )
 
-from ..clock import Now, given
+from ..clock import Now, require_moment
 from ..database import BIG, Insertion, Row, Statement, draft_pieces, drafts, sessions
 from ..errors import (
     VERIFY,
@@ -143,7 +143,7 @@ def begin_draft(
 
     Raises InvalidMessage, SessionNotFound, Conflict.
     """
-    moment, text = given(now), encode(decode_beginning(message, format))
+    moment, text = require_moment(now), encode(decode_beginning(message, format))
     pointer = lines.lock_session(connection, session_id, expected)
     place = (pointer.session_id, pointer.branch, pointer.head)
     kept = DraftRow(pointer.tree_id, secrets.randbits(63), *place, moment, text, format)
@@ -180,7 +180,7 @@ def save_pieces(
     was kept in a step whose outcome is unknown can be kept again. Raises SessionNotFound,
     DraftNotFound.
     """
-    moment = given(now)
+    moment = require_moment(now)
     text = None if message is None else encode(message)
     written = [(each.key, encode(each.text)) for each in texts]
     kept = _locked(connection, session_id, draft)
@@ -218,7 +218,7 @@ def append_draft(
     Raises SessionNotFound, DraftNotFound, InvalidMessage, and Conflict where the head is not where
     the draft began, or the session's revision is not the one that is expected.
     """
-    batch = append.prepare_batch(messages, given(now), format)
+    batch = append.prepare_batch(messages, require_moment(now), format)
     pointer = lines.lock_session(connection, session_id, expected)
     kept = _of(connection, pointer, draft)
     _check_head(pointer, kept)
@@ -257,7 +257,7 @@ def list_drafts(
     """
     found = [load_draft(connection, each) for each in _listed(connection, session_id, owner)]
     if before is not None:
-        found = [each for each in found if each.at < given(before)]
+        found = [each for each in found if each.at < require_moment(before)]
     return sorted(found, key=lambda each: (each.at, each.draft))
 
 
@@ -289,7 +289,7 @@ def finish_draft(
     that of the message as in `append` (None: the one in which it began). Raises DraftNotFound,
     Conflict, InvalidMessage, InvalidValue.
     """
-    moment = given(now)
+    moment = require_moment(now)
     pointer, kept = _found(connection, draft, owner)
     lines.check_revision(pointer, expected)
     began = load_draft(connection, kept)

@@ -26,7 +26,7 @@ from sqlalchemy import (
     update,
 )
 
-from ..clock import Now, given
+from ..clock import Now, require_moment
 from ..database import (
     BIG,
     COPIES,
@@ -39,8 +39,8 @@ from ..database import (
     copies,
     draft_pieces,
     drafts,
-    forget_kept,
     head_moves,
+    invalidate_at_end,
     messages,
     redactions,
     session_ids,
@@ -225,10 +225,10 @@ def begin_erasure(
         lines.lock_tree(connection, session_id)
         check_owner(connection, session_id, owner)
     opened = _planned(connection, session_id, expected)
-    _record(connection, opened, given(now))
+    _record(connection, opened, require_moment(now))
     _delete_session(connection, opened)
     _delete_records(connection, opened)
-    forget_kept(connection, opened.tree_id)
+    invalidate_at_end(connection, opened.tree_id)
     return opened
 
 
@@ -303,4 +303,4 @@ def _erasure(row: Recorded, known: list[CopyRow]) -> Erasure:
 
 def mark_erasures_purged(connection: Connection, *, now: Now = None) -> None:
     """Note that the files hold no byte any more of what was erased until now."""
-    NOTE_PURGED.run(connection, now=given(now))
+    NOTE_PURGED.run(connection, now=require_moment(now))

@@ -26,7 +26,7 @@ from sqlalchemy import (
     select,
 )
 
-from ..clock import Now, given
+from ..clock import Now, require_moment
 from ..database import (
     BIG,
     Statement,
@@ -173,7 +173,7 @@ def fork(
     PositionOutOfRange, InvalidValue for a branch, and for a project root of a fork that stays with
     its owner: it has its source's.
     """
-    moment = given(now)
+    moment = require_moment(now)
     own = _given(title=title, owner=owner, metadata=metadata, project_root=project_root)
     pointer = lines.lock_tree(connection, source, expected)
     line = (
@@ -252,7 +252,7 @@ def rewind(
     Deletes nothing, and can be undone. ``expected`` is the revision that the session is to have
     (None: any). Raises SessionNotFound, Conflict, PositionOutOfRange.
     """
-    moment = given(now)
+    moment = require_moment(now)
     pointer = lines.lock_tree(connection, session_id, expected)
     position = lines.resolve_position(pointer, -1 if to is None else to)
     return _go(connection, "rewind", pointer, pointer, position, moment)
@@ -275,7 +275,7 @@ def switch(
     ``expected`` is the revision that the session is to have (None: any). Raises SessionNotFound,
     Conflict, InvalidValue for a branch, PositionOutOfRange.
     """
-    moment = given(now)
+    moment = require_moment(now)
     pointer = lines.lock_tree(connection, session_id, expected)
     line = session_branches.find_target(connection, pointer, branch, of)
     position = lines.resolve_position(line, to)
@@ -295,7 +295,7 @@ def undo_rewind(
     the head leaves. ``expected`` is the revision that the session is to have (None: any). Raises
     SessionNotFound, Conflict, NothingToUndo.
     """
-    moment = given(now)
+    moment = require_moment(now)
     pointer = lines.lock_tree(connection, session_id, expected)
     following, undone, row = _standing(connection, pointer)
     if undone is None:

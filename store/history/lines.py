@@ -46,7 +46,7 @@ from ..database import (
     BIG,
     Statement,
     branches,
-    locks,
+    get_lock_names,
     message_facts,
     session_ids,
     sessions,
@@ -372,7 +372,7 @@ def lock_session(connection: Connection, session_id: str, expected: str | None =
         # The row is locked before it is read, since a row that is read with its lock may be older.
         # Again, where the lock waited for a session that was erased in the end, while there is
         # another session with that id now.
-        locks(connection).append(session_id)
+        get_lock_names(connection).append(session_id)
         while True:
             is_valid = is_text(session_id)
             locked = SESSION_LOCK.value(connection, session_id=session_id) if is_valid else None

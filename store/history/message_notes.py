@@ -25,7 +25,7 @@ from sqlalchemy import (
     tuple_,
 )
 
-from ..clock import Now, given
+from ..clock import Now, require_moment
 from ..database import BIG, IDENTIFIER, Insertion, Statement, notes, sessions
 from ..errors import InvalidValue, quoted
 from ..messages import decode
@@ -120,7 +120,7 @@ def annotate(
     if text is None:
         return None
     number = NEXT_NOTE.value(connection, **place)
-    made: dict[str, Any] = {"session_id": session_id, "value": text, "at": given(now)}
+    made: dict[str, Any] = {"session_id": session_id, "value": text, "at": require_moment(now)}
     INSERT_NOTE.run(connection, **place, **whose, **made, note=number)
     return _told(Note(branch=place["branch"], seq=seq, key=name, **made))
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from ..database import Row, kept_by, kept_since
+from ..database import Row, get_read_mark, get_reader_cache
 from .changed import ChangeCounts, count_changes
 
 MOST = 100
@@ -88,14 +88,14 @@ ASKED_FOR = Tail(None, 0, 0)
 
 def newest_rows(read: Read, connection: Connection, run: dict[str, int]) -> Stored:
     """Return the rows of a run of at most `MOST` positions; what is not kept of them is read."""
-    kept = kept_by(connection)
+    kept = get_reader_cache(connection)
     if kept is None:
         return read(connection, run)
     key = (run["tree_id"], "newest", run["branch"])
     known: Tail | None = kept.get(key)
     if known is None:
         kept.count(hit=False)
-        kept.put(key, ASKED_FOR, FRAME, kept_since(connection))
+        kept.put(key, ASKED_FOR, FRAME, get_read_mark(connection))
         return read(connection, run)
     first, last = run["first"], run["last"]
     changes = count_changes(connection, run["tree_id"])
@@ -104,5 +104,5 @@ def newest_rows(read: Read, connection: Connection, run: dict[str, int]) -> Stor
     tail = known if is_of_use else Tail(changes, first, first - 1)
     if tail.last < last:
         tail = tail.grown(first, last, read(connection, {**run, "first": tail.last + 1}))
-        kept.put(key, tail, FRAME + tail.weight, kept_since(connection))
+        kept.put(key, tail, FRAME + tail.weight, get_read_mark(connection))
     return tail.rows.part(first, last)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select
 
-from ..database import Row, Statement, Transactions, messages, paused, tool_calls
+from ..database import Row, Statement, Transactions, messages, pause_gc, tool_calls
 from ..errors import VERIFY, Damaged, InvalidValue, StoreError, quoted
 from ..messages import WIRE, Columns, StoredCall, assemble, find_digest_version, join_call
 from ..records import StoredMessage, make_stored_message
@@ -123,7 +123,7 @@ def read_messages(
             raise InvalidValue("last goes without start and stop, which count positions")
         return _load_newest(line, last, end)
     first, final = lines.resolve_range(start, stop, end)
-    with paused(final - first + 1):
+    with pause_gc(final - first + 1):
         return load_messages(line, first, final, end)
 
 
@@ -135,7 +135,7 @@ def _load_newest(line: Line, count: int, end: int) -> list[StoredMessage]:
     """
     found: list[StoredMessage] = []
     final = end
-    with paused(min(count, end)):
+    with pause_gc(min(count, end)):
         while final and len(found) < count:
             first = max(1, final - (count - len(found)) + 1)
             found = load_messages(line, first, final, end) + found
@@ -157,7 +157,7 @@ def read_chat_messages(
     """
     line = Line(connection, session_branches.find(connection, session_id, branch))
     first, last = lines.resolve_range(first, last, line.pointer.head)
-    with paused(last - first + 1):
+    with pause_gc(last - first + 1):
         return load_chat_messages(line, first, last)
 
 

@@ -27,7 +27,7 @@ from sqlalchemy import (
     update,
 )
 
-from ..clock import Now, given
+from ..clock import Now, require_moment
 from ..database import (
     BIG,
     COPIES,
@@ -37,7 +37,7 @@ from ..database import (
     Statement,
     branches,
     compaction_records,
-    forget_kept,
+    invalidate_at_end,
     message_facts,
     messages,
     redactions,
@@ -259,7 +259,7 @@ def redact(
     leaves no byte of it in the file; copies are named.
     Raises SessionNotFound, PositionOutOfRange, InvalidValue.
     """
-    moment = given(now)
+    moment = require_moment(now)
     if not is_text(reason) or not reason.strip() or len(reason) > LONGEST_REASON:
         raise InvalidValue(f"say why it is redacted, in a text, not {quoted(reason)}")
     if by is not None and not is_text(by):
@@ -281,7 +281,7 @@ def redact(
         )
         OPEN_REDACTION.insert_many(connection, [row[:-1]])
         overwrite_message(line, place)
-        forget_kept(connection, place["tree_id"])
+        invalidate_at_end(connection, place["tree_id"])
         CLOSE_REDACTION.run(connection, **_name_changed_place(place), now=moment)
     return _decode_redaction(REDACTION.one(connection, **place), COPIES.rows(connection))
 
@@ -305,7 +305,7 @@ def list_redactions(connection: Connection, session_id: str | None = None) -> li
 
 def mark_redactions_purged(connection: Connection, *, now: Now = None) -> None:
     """Record that the files hold no byte of the messages that were redacted until now."""
-    NOTE_REWRITTEN.run(connection, now=given(now))
+    NOTE_REWRITTEN.run(connection, now=require_moment(now))
 
 
 def load_redacted_places(connection: Connection) -> dict[MessagePlace, SessionPosition]:

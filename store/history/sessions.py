@@ -15,7 +15,7 @@ from uuid import UUID
 import sqlalchemy
 from sqlalchemy import Connection, bindparam, literal_column, select
 
-from ..clock import Now, given
+from ..clock import Now, require_moment
 from ..database import (
     Insertion,
     Row,
@@ -28,7 +28,7 @@ from ..database import (
 from ..errors import InvalidValue, SessionExists, SessionNotFound, quoted
 from ..messages import decode_as, encode, problem_of
 from ..records import Session
-from ..text import is_text, plain
+from ..text import as_plain_str, is_text
 from . import lines
 from .keys import write_keys
 from .lines import NO_LIMIT, new_revision
@@ -131,7 +131,7 @@ def create_session(
     whatever else is given. Raises SessionExists where the id is taken, InvalidValue for an id,
     title, owner or metadata that cannot be stored.
     """
-    moment = given(now)
+    moment = require_moment(now)
     tree_id = secrets.randbits(63)
     values = {
         **UNBORN,
@@ -180,7 +180,7 @@ def rename_session(
 
     Raises SessionNotFound, Conflict, InvalidValue.
     """
-    moment, text = given(now), validate_text("title", title)
+    moment, text = require_moment(now), validate_text("title", title)
     place = _locked(connection, session_id, expected)
     return decode_session(SET_TITLE.one(connection, **place, title=text, updated_at=moment))
 
@@ -264,7 +264,7 @@ def new_session_id(session_id: str | None, moment: int) -> str:
     if session_id is None:
         return uuid7(moment)
     _check_id(session_id)
-    return plain(session_id)
+    return as_plain_str(session_id)
 
 
 def _check_id(session_id: str) -> None:
@@ -324,7 +324,7 @@ def validate_text(name: str, value: str | None) -> str | None:
     if value is not None and len(value) > TEXT_LIMIT:
         length = f"{len(value):,} characters, the limit is {TEXT_LIMIT:,}"
         raise InvalidValue(f"{name} has {length}")
-    return None if value is None else plain(value)
+    return None if value is None else as_plain_str(value)
 
 
 _MOMENT = 2**48 - 1

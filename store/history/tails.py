@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection
 
-from ..clock import Now, given
+from ..clock import Now, require_moment
 from ..records import Session, StoredMessage
 from . import lines
 from .append import MessageInput, append_batch, prepare_batch
@@ -34,7 +34,7 @@ def replace(
     any), ``format`` names that of the messages as in `append`. Raises SessionNotFound, Conflict,
     PositionOutOfRange, InvalidMessage.
     """
-    batch = prepare_batch(messages, given(now), format)
+    batch = prepare_batch(messages, require_moment(now), format)
     rewind(connection, session_id, after, expected=expected, now=batch.moment)
     append_batch(Line(connection, lines.lock_session(connection, session_id)), batch)
     return session(connection, session_id)
@@ -53,7 +53,7 @@ def pop(
     else gets the same message. ``expected`` is the revision that the session is to have (None:
     any). Raises SessionNotFound, Conflict.
     """
-    moment = given(now)
+    moment = require_moment(now)
     pointer = lines.lock_tree(connection, session_id, expected)
     if not pointer.head:
         return None

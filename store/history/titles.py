@@ -6,7 +6,7 @@ from sqlalchemy import Connection, literal_column, select
 
 from ..database import Statement, message_facts
 from ..messages import content_text
-from ..text import one_line
+from ..text import truncate_to_line
 from . import lines
 from .facts import load_totals
 from .lines import Line, in_run
@@ -42,7 +42,7 @@ def _derived(line: Line) -> str | None:
     if first is None:
         return None
     said = content_text(load_chat_message(line, first).get("content"))
-    return one_line(said, LONGEST) or None
+    return truncate_to_line(said, LONGEST) or None
 
 
 def _first_turn(line: Line) -> int | None:

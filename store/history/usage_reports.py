@@ -26,7 +26,7 @@ from sqlalchemy import (
     tuple_,
 )
 
-from ..clock import EPOCH, Now, given
+from ..clock import EPOCH, Now, require_moment
 from ..database import BIG, Statement, branches, sessions, usages
 from ..errors import InvalidValue, one_of, quoted
 from ..records import Usage, UsageTotal
@@ -189,8 +189,8 @@ def _values(
 ) -> dict[str, Any]:
     """Return the values of the conditions that are given."""
     values: dict[str, Any] = {"owner": validate_text("owner", owner)}
-    values["since"] = None if since is None else given(since)
-    values["until"] = None if until is None else given(until)
+    values["since"] = None if since is None else require_moment(since)
+    values["until"] = None if until is None else require_moment(until)
     asked = {name: value for name, value in values.items() if value is not None}
     if session_id is None:
         return asked

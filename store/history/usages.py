@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, func, literal_column, select
 
-from ..clock import Now, given
+from ..clock import Now, require_moment
 from ..database import Insertion, Statement, branches, usages
 from ..errors import InvalidValue, quoted
 from ..messages import decode_as
@@ -135,7 +135,7 @@ def _checked(request: UsageInput) -> dict[str, Any]:
         "provider": validate_text("provider", request.provider),
         "details": encode_object("details", request.details),
         "cost": _checked_cost(request.cost),
-        "at": given(request.now),
+        "at": require_moment(request.now),
     }
 
 

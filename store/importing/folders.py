@@ -12,7 +12,7 @@ from os.path import basename, realpath
 from pathlib import Path
 from typing import NamedTuple
 
-from ..database import files_of
+from ..database import get_store_files
 from ..transcripts import KINDS, FilePath, Home, is_home, is_kept, is_named
 
 
@@ -76,7 +76,7 @@ def files_in(paths: Iterable[Path], own: FilePath | None = None) -> Iterator[Fil
     What is hidden in a folder is passed over, but for folders in which programs keep sessions and
     files that they leave anywhere; so are the files of the store itself, ``own``.
     """
-    owned = files_of(own)
+    owned = get_store_files(own)
     for path in paths:
         if path.is_dir():
             yield from (each for each in _inside(path) if not _is_of(owned, each.path))

@@ -14,7 +14,7 @@ from ..errors import InvalidValue, SessionNotFound
 from ..history import TEXT_LIMIT
 from ..messages import find_message_time
 from ..records import Session
-from ..text import Fields, shortened
+from ..text import Fields, truncate
 from ..transcripts import EXTRA_KEYS, Noted, Opened, Said
 from .left import Kept
 from .names import AnySteps, Face
@@ -138,4 +138,4 @@ def _storable(text: str | None) -> str | None:
     if not text:
         return text
     held = text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
-    return shortened(held, TEXT_LIMIT)
+    return truncate(held, TEXT_LIMIT)

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from ..errors import SessionExists, SessionNotFound, StoreError, quoted
 from ..face import Owned, Scoped, Steps, Store
-from ..text import shortened
+from ..text import truncate
 from ..transcripts import Event, Opened
 
 Face: TypeAlias = Store | Scoped
@@ -94,7 +94,7 @@ class OwnNames:
         for number in range(CHOICES):
             told = f"{self._scoped.owner}\0{wanted}\0{number}".encode("utf-8", "surrogatepass")
             ending = blake2b(told, digest_size=8).hexdigest()
-            yield f"{shortened(wanted, ROOM)}-{ending}"
+            yield f"{truncate(wanted, ROOM)}-{ending}"
 
     def _is_own(self, name: str) -> bool:
         try:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .. import transcripts
-from ..database import is_file_of
+from ..database import is_store_file
 from ..errors import InvalidValue, SessionExists, StoreError, UnknownTranscript, in_steps
 from ..face import Scoped, Store
 from ..messages import Message
@@ -340,7 +340,7 @@ class _Import:
 
 
 def _refuse_own_file(store: Face, path: FilePath) -> None:
-    if is_file_of(store._database.path, path):
+    if is_store_file(store._database.path, path):
         raise StoreError(
             f"{os.fspath(path)!r} is the store itself; "
             "export its sessions, then import what was exported"

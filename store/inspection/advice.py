@@ -19,14 +19,14 @@ from typing import Literal, NamedTuple
 from sqlalchemy import URL, Connection
 
 from ..database import (
-    COMPANIONS,
+    COMPANION_SUFFIXES,
     COPIES,
-    HEAD,
-    beside,
-    closed_files,
-    resolved,
-    url_of,
-    version,
+    SCHEMA_HEAD,
+    add_suffix,
+    list_unusable_files,
+    parse_url,
+    read_version,
+    resolve_path,
 )
 from ..errors import StoreError
 from ..history import STALE_COPIES, erasure
@@ -79,10 +79,10 @@ def doctor(target: str | os.PathLike[str] | URL) -> list[Condition]:
 
     Raises InvalidValue for what is no path or URL; all else is an answer.
     """
-    url = url_of(target)
+    url = parse_url(target)
     conditions: list[Condition] = []
     if url.get_backend_name() == "sqlite":
-        path = Path(resolved(url))
+        path = Path(resolve_path(url))
         if not path.is_file():
             missing = f"there is no file {path}"
             return [Condition("file", "unusable", missing, "name an existing store")]
@@ -161,7 +161,7 @@ def check_links(path: Path) -> Verdict:
 
 def check_modes(path: Path) -> Verdict:
     """Check that others may not use a file and those that SQLite and the queue put beside it."""
-    files = [beside(path, ending) for ending in ("", *COMPANIONS)]
+    files = [add_suffix(path, ending) for ending in ("", *COMPANION_SUFFIXES)]
     others = stat.S_IRWXG | stat.S_IRWXO
     names = ", ".join(file.name for file in files if file.exists() and file.stat().st_mode & others)
     if not names:
@@ -171,7 +171,7 @@ def check_modes(path: Path) -> Verdict:
 
 def check_rights(path: Path) -> Verdict:
     """Check that this user may write a file, its folder and the files beside it."""
-    closed = closed_files(path)
+    closed = list_unusable_files(path)
     if not closed:
         return _fine("may be written, and so may its folder and the files beside it")
     return _advise(
@@ -182,7 +182,7 @@ def check_rights(path: Path) -> Verdict:
 
 def check_log(path: Path) -> Verdict:
     """Check the size of the write-ahead log."""
-    size = _file_size(beside(path, "-wal"))
+    size = _file_size(add_suffix(path, "-wal"))
     if size <= LARGE_LOG:
         return _fine(f"{size:,} bytes")
     return _advise(
@@ -207,12 +207,12 @@ def _file_size(file: Path) -> int:
 
 def check_version(connection: Connection) -> Verdict:
     """Check that the schema is the newest."""
-    found = version(connection)
-    if found == HEAD:
+    found = read_version(connection)
+    if found == SCHEMA_HEAD:
         return _fine(f"{found}, the newest")
     if found is None:
         return _advise("the database is empty", "import or append something")
-    known = f"{found}; this release has {HEAD}"
+    known = f"{found}; this release has {SCHEMA_HEAD}"
     return _advise(known, "run `convostore migrate`; other commands do so too")
 
 

@@ -14,15 +14,15 @@ from sqlalchemy.exc import DBAPIError
 from ..database import (
     BIG,
     GUARDED_TABLES,
-    HEAD,
-    SEALED,
+    SCHEMA_HEAD,
+    SCHEMA_VERSION,
+    SEAL_COLUMN,
     SEALED_TABLES,
-    VERSION,
     Database,
     Row,
     Statement,
-    seal,
-    sealed_names,
+    compute_seal,
+    list_sealed_columns,
     session_keys,
     sessions,
     upgrade,
@@ -123,9 +123,9 @@ def check_schema(connection: Connection) -> Iterator[Finding]:
 
     A trigger that a new store lacks is wrong as well.
     """
-    version = VERSION.value(connection)
-    if version != HEAD:
-        problem = f"the schema is {version}, it should be {HEAD}"
+    version = SCHEMA_VERSION.value(connection)
+    if version != SCHEMA_HEAD:
+        problem = f"the schema is {version}, it should be {SCHEMA_HEAD}"
         yield Finding("schema", "alembic_version", problem)
     objects, expected = _schema_objects(connection), _new_schema_objects(connection.dialect.name)
     for (kind, name), statement in expected.items():
@@ -163,7 +163,7 @@ def _new_schema_objects(dialect: str) -> SchemaObjects:
 def check_seals(connection: Connection) -> Iterator[Finding]:
     """Yield the rows that differ from their seals; after damage, go on with the next table."""
     for table in SEALED_TABLES:
-        columns = [table.c[name] for name in (*sealed_names(table), SEALED)]
+        columns = [table.c[name] for name in (*list_sealed_columns(table), SEAL_COLUMN)]
         try:
             with savepoint(connection):
                 rows = connection.execute(select(*columns), execution_options=STREAMING)
@@ -185,15 +185,15 @@ def check_table_seals(
 
 @cache
 def _sealed_rows(table: Table, *, is_of_tree: bool) -> Statement[Any]:
-    rows = select(*(table.c[name] for name in (*sealed_names(table), SEALED)))
+    rows = select(*(table.c[name] for name in (*list_sealed_columns(table), SEAL_COLUMN)))
     return Statement(rows.where(table.c.tree_id == bindparam("tree_id")) if is_of_tree else rows)
 
 
 def _compare_seals(table: Table, rows: Iterable[Any]) -> Iterator[Finding]:
-    names = sealed_names(table)
+    names = list_sealed_columns(table)
     for *values, sealed in rows:
         try:
-            is_sound = seal(names, values) == sealed
+            is_sound = compute_seal(names, values) == sealed
         except (TypeError, ValueError):
             is_sound = False
         if not is_sound:

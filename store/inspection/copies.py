@@ -19,20 +19,20 @@ from ..clock import Now, milliseconds
 from ..database import (
     COPIES,
     FORGET_COPY,
-    HEAD,
-    UNFINISHED,
+    PART_SUFFIX,
+    SCHEMA_HEAD,
     CopyRow,
     Database,
-    beside,
-    discard,
+    add_suffix,
+    block_writers,
+    claim_file,
+    discard_copy,
     finish_copy,
     list_copy,
-    put_in_place,
-    resolved,
-    standing_in_line,
-    take_over,
-    url_of,
-    version,
+    parse_url,
+    publish_copy,
+    read_version,
+    resolve_path,
     write_copy,
 )
 from ..errors import InvalidValue, NotAStore, SessionNotFound, StoreError, StoreFull, quoted
@@ -118,7 +118,7 @@ def restore(
         back = _carry_over(source, part, place)
         _move_in(part, place, replace=replace)
     finally:
-        discard(part)
+        discard_copy(part)
     return Restored(str(place), schema, *back)
 
 
@@ -137,7 +137,7 @@ def _listable(name: str | os.PathLike[str]) -> Path:
 
 
 def _file(name: str | os.PathLike[str]) -> Path:
-    return Path(resolved(url_of(name)))
+    return Path(resolve_path(parse_url(name)))
 
 
 def _allow(place: Path, *, replace: bool, apart_from: Path) -> None:
@@ -161,7 +161,7 @@ def _write(database: Database, place: Path, *, replace: bool) -> None:
         _check(part)
         _move_in(part, place, replace=replace)
     finally:
-        discard(part)
+        discard_copy(part)
 
 
 def _written_beside(place: Path, source: Path) -> tuple[str, Path]:
@@ -173,7 +173,7 @@ def _written_beside(place: Path, source: Path) -> tuple[str, Path]:
 
 def _schema(database: Database) -> str:
     with database.reading() as connection:
-        schema = version(connection)
+        schema = read_version(connection)
     if schema is None:
         raise NotAStore(f"{database.path} is empty; name a copy of a store")
     return schema
@@ -185,10 +185,10 @@ def _move_in(part: Path, place: Path, *, replace: bool) -> None:
     Who opens that one meanwhile waits in line, and writes nothing that would lie beside the copy.
     """
     is_taken = place.exists()
-    with standing_in_line(place) if is_taken else nullcontext():
+    with block_writers(place) if is_taken else nullcontext():
         if is_taken:
-            take_over(place)
-        put_in_place(part, place, replace=replace)
+            claim_file(place)
+        publish_copy(part, place, replace=replace)
 
 
 def _announced(database: Database, place: Path, now: int) -> int | None:
@@ -202,7 +202,7 @@ def _announced(database: Database, place: Path, now: int) -> int | None:
 
 def _has_list(database: Database) -> bool:
     with database.reading() as connection:
-        return (version(connection) or "") >= LISTED_FROM
+        return (read_version(connection) or "") >= LISTED_FROM
 
 
 def _finished(database: Database, number: int | None, place: Path) -> int | None:
@@ -252,7 +252,7 @@ def _removed(row: CopyRow) -> bool:
     path = Path(row.path)
     if not path.parent.is_dir():
         return False
-    beside(path, UNFINISHED).unlink(missing_ok=True)
+    add_suffix(path, PART_SUFFIX).unlink(missing_ok=True)
     try:
         unchanged = _is_unchanged(path, row)
     except FileNotFoundError:
@@ -284,7 +284,7 @@ def _known(path: Path) -> _Known:
 
 
 def _told_by(connection: Connection) -> _Known:
-    if version(connection) != HEAD:
+    if read_version(connection) != SCHEMA_HEAD:
         return _Known()
     copies = tuple(COPIES.rows(connection))
     return _Known(copies, _erased(connection), redaction.load_redacted_places(connection))
@@ -306,7 +306,7 @@ def _carry_over(source: Path, part: Path, place: Path) -> _Back:
     before = _known(place)
     with closing(Database(part)) as database:
         with database.reading() as connection:
-            if version(connection) != HEAD:
+            if read_version(connection) != SCHEMA_HEAD:
                 return _Back()
             erased = _come_back(connection, before.erased)
             back = _Back(erased, _said_again(connection, before))

@@ -20,17 +20,17 @@ from sqlalchemy import Connection, LargeBinary, Table, bindparam, select, union
 from ..clock import Now, milliseconds
 from ..database import (
     BIG,
-    HEAD,
-    SEALED,
+    SCHEMA_HEAD,
+    SEAL_COLUMN,
     SEALED_TABLES,
     TREE_TABLES,
     Database,
     Insertion,
     Statement,
     branches,
+    compute_seal,
     erasures,
-    seal,
-    sealed_names,
+    list_sealed_columns,
     search_rows,
     session_ids,
     token_counts,
@@ -80,7 +80,7 @@ def dump_store(database: Database, now: Now = None) -> Iterator[StoredRow]:
     with database.reading() as connection:
         require_sound(check_structures(connection))
     trees = database.read(TREES.values)
-    yield STORE, {"schema": HEAD, "trees": len(trees)}
+    yield STORE, {"schema": SCHEMA_HEAD, "trees": len(trees)}
     for tree_id in trees:
         yield TREE, {"tree_id": str(tree_id)}
         with database.reading() as connection:
@@ -123,9 +123,11 @@ def _told(row: Any) -> Fields:
 def require_schema(head: Fields) -> None:
     """Refuse the rows of another schema, by what they begin with. Raises InvalidValue."""
     schema = head.get("schema")
-    if schema != HEAD:
+    if schema != SCHEMA_HEAD:
         other = "open that store with this release and export it again, or bring this one up to it"
-        raise InvalidValue(f"these are rows of the schema {schema!r:.20}, not {HEAD}; {other}")
+        raise InvalidValue(
+            f"these are rows of the schema {schema!r:.20}, not {SCHEMA_HEAD}; {other}"
+        )
 
 
 def parse_tree_id(begin: Fields) -> int:
@@ -209,7 +211,7 @@ def _bytes(text: Any) -> bytes:
 
 
 def _check_seal(table: Table, fields: Fields) -> None:
-    names = sealed_names(table)
-    told = seal(names, map(fields.get, names))
-    if SEALED in table.c and fields.get(SEALED) != told:
+    names = list_sealed_columns(table)
+    told = compute_seal(names, map(fields.get, names))
+    if SEAL_COLUMN in table.c and fields.get(SEAL_COLUMN) != told:
         raise InvalidValue(f"a row of {table.name} is not what was written")

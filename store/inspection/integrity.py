@@ -23,7 +23,7 @@ from typing import Any
 
 from sqlalchemy import URL, Connection, text
 
-from ..database import HEAD, Database, logger, upgrade, version, write_copy
+from ..database import SCHEMA_HEAD, Database, get_logger, read_version, upgrade, write_copy
 from ..errors import StoreError
 from ..records import Finding
 from .checks import (
@@ -38,7 +38,7 @@ from .checks import (
 from .invariants import parse_rules
 from .line_check import check_lines
 
-_log = logger(__name__)
+_log = get_logger(__name__)
 
 MOST_FINDINGS = 1_000
 """Findings that are listed; a damaged index alone could give one for each row."""
@@ -128,12 +128,12 @@ def check(target: str | os.PathLike[str] | URL) -> list[Finding]:
     """
     with closing(Database(target)) as database:
         with database.reading() as connection:
-            found = version(connection)
-            if found == HEAD:
+            found = read_version(connection)
+            if found == SCHEMA_HEAD:
                 return examine(connection)
             findings = list(check_structures(connection))
         if found is None or database.path is None:
-            problem = f"the schema is {found}, it should be {HEAD}"
+            problem = f"the schema is {found}, it should be {SCHEMA_HEAD}"
             advice = "`convostore migrate` makes it so"
             return [*findings, Finding("schema", "alembic_version", f"{problem}; {advice}")]
         return findings or _check_upgraded_copy(database)

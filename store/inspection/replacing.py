@@ -10,7 +10,7 @@ from operator import itemgetter
 from sqlalchemy import Connection, and_, bindparam, select
 
 from ..clock import Now
-from ..database import Row, Statement, positions, tool_result_paths, tool_results
+from ..database import Row, Statement, select_positions, tool_result_paths, tool_results
 from ..history import Line, lines
 from ..policy import Policy
 from ..records import Entry, Replaced
@@ -26,7 +26,7 @@ ABOUT = Statement(
     select(_r.c.seq, _r.c.tool_name, _p.c.path)
     .select_from(_r)
     .outerjoin(_p, _is_of_result)
-    .where(lines.in_run(_r), _r.c.seq.in_(positions("places")))
+    .where(lines.in_run(_r), _r.c.seq.in_(select_positions("places")))
     .order_by(_r.c.seq, _p.c.path)
 )
 """The tools and files of some results in a run."""

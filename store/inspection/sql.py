@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import URL, Connection, func, select
 
-from ..database import Database, resolved, translated, url_of
+from ..database import Database, parse_url, resolve_path, translate_driver_errors
 from ..errors import InvalidValue, QueryRefused, StoreError, quoted
 from ..messages import is_integer
 from ..text import is_text
@@ -83,11 +83,11 @@ def query(
             f"timeout is in seconds, more than 0 and {longest}, not {quoted(timeout)}"
         )
     request = Request(sql, _check_parameters(parameters), limit, timeout)
-    url = url_of(target)
+    url = parse_url(target)
     if url.get_backend_name() != "sqlite":
         with closing(Database(url)) as database, database.reading() as connection:
             return _query_server(connection, request)
-    path = Path(resolved(url))
+    path = Path(resolve_path(url))
     if not path.exists():
         raise InvalidValue(f"there is no file {path}; name an existing store")
     message = json.dumps({"uri": f"{path.as_uri()}?mode=ro", **request._asdict()})
@@ -110,7 +110,7 @@ def views(target: str | os.PathLike[str] | URL) -> dict[str, tuple[str, ...]]:
 
     Raises StoreErrors where the store cannot be read.
     """
-    listing = VIEWS[url_of(target).get_backend_name()]
+    listing = VIEWS[parse_url(target).get_backend_name()]
     columns = query(target, listing, timeout=LONGEST_TIMEOUT).rows
     by_view = groupby(columns, key=itemgetter(0))
     return {name: tuple(column for _, column in rows) for name, rows in by_view}
@@ -129,7 +129,7 @@ def writing_role(target: str | os.PathLike[str] | URL) -> str | None:
 
     A query can do anything such a role may do, by a function of the server.
     """
-    if url_of(target).get_backend_name() == "sqlite":
+    if parse_url(target).get_backend_name() == "sqlite":
         return None
     found = query(target, WRITER, timeout=LONGEST_TIMEOUT).rows
     return str(found[0][0]) if found else None
@@ -185,7 +185,7 @@ def _parse_answer(lines: Sequence[bytes | str], file: str | None = None) -> Quer
         raise QueryRefused(
             "the query ended its process: too much memory or time; narrow it down"
         ) from problem
-    with translated(file):
+    with translate_driver_errors(file):
         raise error
 
 

@@ -8,7 +8,7 @@ import math
 from typing import Any, TypeGuard, TypeVar
 
 from ..errors import VERIFY, Damaged
-from ..text import is_text, value_of
+from ..text import is_text, parse_json
 
 DEPTH_LIMIT = 200
 
@@ -56,7 +56,7 @@ def decode(text: str) -> Any:
     try:
         if text.startswith(_WRAPPED):
             text = base64.b64decode(text[1:]).decode("utf-8", "surrogatepass")
-        return value_of(text)
+        return parse_json(text)
     except (ValueError, RecursionError) as error:
         raise Damaged(f"a row holds no JSON: {text!r:.60}; {VERIFY}") from error
 

@@ -9,9 +9,9 @@ from hashlib import sha256
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeGuard
 
-from ..clock import is_moment, told
+from ..clock import is_moment, parse_moment
 from ..errors import InvalidMessage, quoted
-from ..text import is_text, plain, utf8
+from ..text import as_plain_str, encode_utf8, is_text
 from .columns import (
     KEYS,
     MOST_ORDERS,
@@ -181,7 +181,7 @@ def _split_texts(rest: Message) -> list[str | None]:
 
 def _split_text(rest: Message, key: str) -> str | None:
     """Take a text that a column can hold out of the rest."""
-    return plain(rest.pop(key)) if key in rest and is_text(rest[key]) else None
+    return as_plain_str(rest.pop(key)) if key in rest and is_text(rest[key]) else None
 
 
 def find_message_time(message: Message) -> int | None:
@@ -190,7 +190,7 @@ def find_message_time(message: Message) -> int | None:
         return None
     for key in TIME_KEYS:
         given = message.get(key)
-        moment = None if given is None else told(given)
+        moment = None if given is None else parse_moment(given)
         if moment is not None:
             return moment
     return None
@@ -210,9 +210,9 @@ def _split_time(rest: Message) -> int | None:
 
 def _split_content(rest: Message) -> tuple[str | None, str | None, bytes]:
     """Take the content out of the rest as its form, its text, and that in UTF-8."""
-    wide = utf8(rest.get("content"))
+    wide = encode_utf8(rest.get("content"))
     if wide is not None:
-        return "text", plain(rest.pop("content")), wide
+        return "text", as_plain_str(rest.pop("content")), wide
     form, text = _split_value(rest, "content")
     return form, text, b"" if text is None else text.encode()
 
@@ -225,7 +225,7 @@ def _split_value(rest: Message, key: str) -> tuple[str | None, str | None]:
     if value is None:
         return "null", None
     if is_text(value):
-        return "text", plain(value)
+        return "text", as_plain_str(value)
     return "json", encode(value)
 
 
@@ -234,7 +234,11 @@ def _split_id(rest: Message) -> str | None:
     given = rest.get("id")
     if type(given) is int:
         return str(given)
-    return plain(rest.pop("id")) if given and is_text(given) and len(given) <= ID_LIMIT else None
+    return (
+        as_plain_str(rest.pop("id"))
+        if given and is_text(given) and len(given) <= ID_LIMIT
+        else None
+    )
 
 
 _CALL_KEYS = ["id", "type", "function"]
@@ -264,7 +268,9 @@ def _usual_call(call: Any) -> StoredCall | None:
         return None
     call_id, name, arguments = call["id"], function["name"], function["arguments"]
     if is_text(call_id) and is_text(name) and is_text(arguments):
-        return StoredCall(plain(call_id), plain(name), "text", plain(arguments), None)
+        return StoredCall(
+            as_plain_str(call_id), as_plain_str(name), "text", as_plain_str(arguments), None
+        )
     return None
 
 

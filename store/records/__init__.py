@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..doors import door
+from ..lazy_imports import attach_modules
 
 if TYPE_CHECKING:
     from .compactions import ERROR_KINDS, REASONS, Check, Compaction, Hidden, Kind, Outcome, Reason
@@ -73,7 +73,7 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # or any name would do for whoever reads types
-    __getattr__, __dir__ = door(
+    __getattr__, __dir__ = attach_modules(
         __package__,
         compactions="ERROR_KINDS REASONS Check Compaction Hidden Kind Outcome Reason",
         maintenance="CacheInfo Copy Erasure Finding Purge Redaction Removal Restored",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..doors import door
+from ..lazy_imports import attach_modules
 
 if TYPE_CHECKING:
     from . import backlog, hits, index, passages
@@ -21,4 +21,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # or any name would do for whoever reads types
-    __getattr__, __dir__ = door(__package__, "backlog hits index passages")
+    __getattr__, __dir__ = attach_modules(__package__, "backlog hits index passages")

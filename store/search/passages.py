@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, select
 
-from ..clock import Now, given
+from ..clock import Now, require_moment
 from ..database import Statement, message_facts
 from ..errors import InvalidValue, quoted
 from ..history import Line, Segment, lines, load_tool_kinds, raw_messages
@@ -111,7 +111,7 @@ def recall(
     policy = AGENT if policy is None else policy
     names = _parse_names(wanted)
     terms = tuple(dict.fromkeys(chain.from_iterable(names.values())))
-    hidden = _load_hidden_part(connection, session_id, terms, policy, given(now))
+    hidden = _load_hidden_part(connection, session_id, terms, policy, require_moment(now))
     positions = _find_term_positions(hidden, session_id)
     # The fewer hidden messages have a term, the more it counts.
     worth = {

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, bindparam, literal_column, select
 
-from ..clock import Now, given
+from ..clock import Now, require_moment
 from ..database import Statement, message_facts
 from ..errors import InvalidValue, one_of, quoted
 from ..records import Hit
@@ -126,8 +126,8 @@ def build_query(
         scope,
         _check_names("roles", roles),
         _check_names("tools", tools),
-        None if since is None else given(since),
-        None if until is None else given(until),
+        None if since is None else require_moment(since),
+        None if until is None else require_moment(until),
         order,
         limit,
         after,

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select
 
-from ..database import Statement, branches, positions, sessions
+from ..database import Statement, branches, select_positions, sessions
 from ..history import NO_LIMIT
 
 
@@ -104,7 +104,7 @@ class BranchLink(NamedTuple):
 
 TREE_SESSIONS = Statement(
     select(*(sessions.c[name] for name in ("tree_id", "id", "owner", "head_branch", "head")))
-    .where(sessions.c.tree_id.in_(positions("trees")))
+    .where(sessions.c.tree_id.in_(select_positions("trees")))
     .order_by(sessions.c.tree_id, sessions.c.id)
 )
 TREE_BRANCHES = Statement(
@@ -115,7 +115,7 @@ TREE_BRANCHES = Statement(
         branches.c.parent_position,
         branches.c.session_id,
         branches.c.records_seen,
-    ).where(branches.c.tree_id.in_(positions("trees")))
+    ).where(branches.c.tree_id.in_(select_positions("trees")))
 )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..doors import door
+from ..lazy_imports import attach_modules
 
 if TYPE_CHECKING:
     from . import names_index
@@ -94,7 +94,7 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # or any name would do for whoever reads types
-    __getattr__, __dir__ = door(
+    __getattr__, __dir__ = attach_modules(
         __package__,
         "names_index",
         actions="describe_failure find_outcome strip_heredocs",

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ..messages import UNKNOWN_TOOL, Message
 from ..ready import Language, counted_phrase, phrase
-from ..text import Fields, json_object, value_at
+from ..text import Fields, as_object, get_at_path
 from ..tools import (
     error_told,
     files_named,
@@ -172,7 +172,7 @@ def summarize_call(given: GivenCall, message: Message, request: SummaryRequest) 
         name = kind_name(given.name, arguments) or ""
     kind = policy.tool_kinds.get(name) or request.tool_kinds.get(name)
     result = extract_message_text(message)
-    fields = json_object(result)
+    fields = as_object(result)
     ended = how_it_ended(message, fields)
     looks = known_by_looks(name, policy) and looks_terminal(message)
     command = is_command(name, kind, looks, policy)
@@ -316,10 +316,10 @@ def find_outcome(result: str, fields: Fields | None = None) -> str:
     ``fields`` are those of a result that is a JSON object, {} of any other (None: not read yet).
     """
     if fields is None:
-        fields = json_object(result)
+        fields = as_object(result)
     output = result
     if fields:
-        texts = (value_at(path, fields) for path in OUTPUT_FIELDS)
+        texts = (get_at_path(path, fields) for path in OUTPUT_FIELDS)
         output = next((each for each in texts if isinstance(each, str) and each.strip()), result)
     output = output[-OUTPUT_READ:]
     end = scrub_text(output[output.find("\n", max(0, len(output) - OUTPUT_END)) + 1 :])

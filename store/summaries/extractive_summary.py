@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from ..clock import zone
-from ..database import paused
+from ..clock import load_zone
+from ..database import pause_gc
 from ..messages import Message
 from ..ready import REQUIRED, Language, counted_phrase, phrase
 from ..tools import answered_call_id
@@ -125,7 +125,7 @@ def complete_summary(summary: Summary, request: SummaryRequest) -> Summary:
 
 def _build_title(request: SummaryRequest) -> str:
     """Return the title for the times of a request, in the zone of its policy."""
-    return build_title(request.started_at, request.ended_at, zone(request.policy.zone))
+    return build_title(request.started_at, request.ended_at, load_zone(request.policy.zone))
 
 
 def _list_changes(calls: Iterable[CallSummary]) -> tuple[FileChange, ...]:
@@ -166,7 +166,7 @@ def _read_content(request: SummaryRequest, parts: Sequence[str]) -> _Content:
     buffer = SpeechBuffer(request.max_chars)
     waiting: dict[object, GivenCall] = {}
     size = 0
-    with paused(len(request.messages)):
+    with pause_gc(len(request.messages)):
         for message in request.messages:
             text = extract_message_text(message)
             size += len(text)

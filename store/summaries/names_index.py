@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ..messages import Message
 from ..ready import Language, phrase
-from ..text import decoded, encoded
+from ..text import decode_json, encode_json
 from ..tools import names_in
 from .texts import extract_message_text, parse_calls, parse_json
 
@@ -85,12 +85,12 @@ def render_index(ranked: Iterable[str], room: int, language: Language = "en") ->
 
 def dump_index(known: NameIndex) -> str:
     """Return names as a text that `load_index` reads."""
-    return encoded([[name, *met] for name, met in known.items()])
+    return encode_json([[name, *met] for name, met in known.items()])
 
 
 def load_index(text: str | None) -> NameIndex:
     """Return the names of a text."""
-    return {name: NameUse(*met) for name, *met in decoded(text or "[]")}
+    return {name: NameUse(*met) for name, *met in decode_json(text or "[]")}
 
 
 def _texts(message: Message) -> Iterator[str]:

@@ -124,7 +124,7 @@ def _read(name: str) -> Prompt:
 
 def _folder() -> Path:
     try:
-        return resources.folder("prompts")
+        return resources.find_folder("prompts")
     except FileNotFoundError as error:
         raise StoreError(str(error)) from error
 

@@ -18,7 +18,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from ..callers import Cancelled, finished, waking
+from ..cancellation import Cancelled, await_for_caller, wake_on_leave
 from ..errors import (
     InvalidValue,
     StoreError,
@@ -76,7 +76,7 @@ def call_summarizer(
 def _made(summarizer: Summarizer, request: SummaryRequest, timeout: float | None) -> Summary:
     if summarizer is extractive:
         return extractive(request)
-    given = finished(summarizer(request), timeout)
+    given = await_for_caller(summarizer(request), timeout)
     try:
         summary = normalize_summary(given, request)
     except ValueError as problem:
@@ -222,7 +222,7 @@ def _within(timeout: float | None, work: Callable[[], Made]) -> Made:
     running = _Work(work)
     running.start()
     seconds = None if timeout is None else min(timeout, threading.TIMEOUT_MAX)
-    with waking(running.done.set, always=True):
+    with wake_on_leave(running.done.set, always=True):
         is_done = running.done.wait(seconds)
     if not is_done:
         raise SummaryTimedOut(f"no summary within {timeout:g} s")

@@ -41,9 +41,9 @@ def scrub_text(text: str) -> str:
     return _CONTROLS.sub("", text)
 
 
-shorten = partial(shorteners.shortened, ellipsis=ELLIPSIS)
-cut_at_line_end = partial(shorteners.shortened, ellipsis=ELLIPSIS, at_line_end=True)
-flatten_to_line = partial(shorteners.one_line, ellipsis=ELLIPSIS)
+shorten = partial(shorteners.truncate, ellipsis=ELLIPSIS)
+cut_at_line_end = partial(shorteners.truncate, ellipsis=ELLIPSIS, at_line_end=True)
+flatten_to_line = partial(shorteners.truncate_to_line, ellipsis=ELLIPSIS)
 """Summaries mark with three dots that something was left out."""
 
 
@@ -103,7 +103,7 @@ def parse_json(text: object) -> Any:
     if bare[:1] not in ("{", "["):
         return text
     try:
-        return shorteners.value_of(bare)
+        return shorteners.parse_json(bare)
     except (ValueError, RecursionError):
         return text
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from ..messages import Message
 from ..ready import Language
-from ..text import outside
+from ..text import truncate_middle
 from ..tools import answered_call_id, compress, markers_in
 from .fitting import RESULT, Caps, FittedTranscript, Ladder, Piece, Pieces, Style, fitted
 from .labels import CHINESE, ENGLISH, Labels
@@ -230,4 +230,4 @@ def _shorter(kinds: Kinds, language: Language, piece: Piece, cap: int) -> str:
         text = compress(piece.tool, text, kind=kinds.get(piece.tool), language=language)
     if cap < BOTH_ENDS_FROM:
         return shorten(text, cap)
-    return markers_in(language, outside(text, cap, tail=cap // 3))
+    return markers_in(language, truncate_middle(text, cap, tail=cap // 3))

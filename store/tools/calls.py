@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import starmap
 from typing import Any, NamedTuple
 
-from ..text import Fields, json_object
+from ..text import Fields, as_object
 from . import patches
 from .kinds import FILE_WORDS, FOLDER_WORDS, bare_word
 from .line_ranges import UNKNOWN, WHOLE, Given, Lines, hull, lines_asked
@@ -86,7 +86,7 @@ def _tool_path(key: str, asked: list[Lines]) -> ToolPath:
 
 def _fields(arguments: object) -> Fields:
     """Return the fields of arguments; a text that is no object may be a patch."""
-    fields = json_object(arguments)
+    fields = as_object(arguments)
     if not fields and isinstance(arguments, str):
         return {"patch": arguments}
     return fields

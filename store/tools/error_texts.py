@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from ..text import Fields, json_object, value_at
+from ..text import Fields, as_object, get_at_path
 from .excerpts import error_lines
 
 POINTS = 200
@@ -75,7 +75,7 @@ def error_told(text: str, fields: Fields | None = None) -> str:
     command said, or the beginning of anything else. ``fields`` are those of a text that is a JSON
     object, {} of any other (None: not read yet).
     """
-    said = _said(text.strip(), json_object(text) if fields is None else fields)
+    said = _said(text.strip(), as_object(text) if fields is None else fields)
     if len(said.text) <= POINTS:
         return said.text
     return _telling(said.text) or said.end()
@@ -88,7 +88,7 @@ def _said(text: str, fields: Fields) -> Said:
 
 def _said_in_field(fields: Fields) -> Said | None:
     for path, from_end in FIELDS:
-        said = _coded(value_at(path, fields))
+        said = _coded(get_at_path(path, fields))
         if said:
             return Said(said, from_end)
     return None

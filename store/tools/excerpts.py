@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from ..ready import Language, phrase
-from ..text import ELLIPSIS, MARKER, Fields, clipped, is_marker, marker
+from ..text import ELLIPSIS, MARKER, Fields, clip_text, format_marker, is_marker
 
 _OF_ERRORS = "error|fail|exception|traceback|fatal|panic|denied|abort|no such|not found"
 _IN_CASES = (_OF_ERRORS, _OF_ERRORS.upper(), _OF_ERRORS.title(), "No such|Not found")
@@ -74,7 +74,7 @@ def narrowed(text: str, width: int) -> str:
     """Return a text with its longer lines clipped."""
     if not _has_longer(text, width):
         return text
-    return "\n".join([clipped(line, width) for line in text.split("\n")])
+    return "\n".join([clip_text(line, width) for line in text.split("\n")])
 
 
 def _has_longer(text: str, width: int) -> bool:
@@ -137,7 +137,7 @@ def _marker_for(rest: str) -> str:
     """Return the marker of the lines that are left out; what is one stands for itself."""
     if is_marker(rest):
         return rest
-    return marker(count_lines(rest), "lines")
+    return format_marker(count_lines(rest), "lines")
 
 
 def is_cut(text: str) -> bool:
@@ -205,7 +205,7 @@ def both_ends(
     end = end_of_start(text, points)
     if end >= len(before):
         return narrowed(text, width)
-    kept = [clipped(line, width) for start, line in telling if end <= start < len(before)]
+    kept = [clip_text(line, width) for start, line in telling if end <= start < len(before)]
     gap = _gap(before[end:], len(kept))
     return "\n".join([before[:end], *gap, *kept, tail])
 
@@ -213,19 +213,19 @@ def both_ends(
 def _gap(between: str, kept: int) -> list[str]:
     """Return the marker of the lines between both ends that are not kept, if there are any."""
     left_out = count_lines(between.removeprefix("\n")) - kept
-    return [marker(left_out, "lines")] if left_out else []
+    return [format_marker(left_out, "lines")] if left_out else []
 
 
 def trimmed(value: Any, limits: Limits, depth: int = DEPTH) -> Any:
     """Return a JSON value, its texts clipped, its lists and objects cut short, nothing too deep."""
     if isinstance(value, str):
-        return clipped(value, limits.points)
+        return clip_text(value, limits.points)
     if not value:
         return value
     if isinstance(value, list):
-        return _first_items(value, limits, depth) if depth else marker(len(value), "items")
+        return _first_items(value, limits, depth) if depth else format_marker(len(value), "items")
     if isinstance(value, dict):
-        return _first_fields(value, limits, depth) if depth else marker(len(value), "keys")
+        return _first_fields(value, limits, depth) if depth else format_marker(len(value), "keys")
     return value
 
 
@@ -234,7 +234,7 @@ def _first_items(value: list[Any], limits: Limits, depth: int) -> list[Any]:
     if _stays_whole(more, value[-1]):
         return _each_trimmed(value, limits, depth - 1)
     shown = _each_trimmed(value[: limits.items], limits, depth - 1)
-    return [*shown, marker(more, "items")]
+    return [*shown, format_marker(more, "items")]
 
 
 def _each_trimmed(items: list[Any], limits: Limits, depth: int) -> list[Any]:
@@ -251,4 +251,4 @@ def _first_fields(value: Fields, limits: Limits, depth: int) -> Fields:
     whole = _stays_whole(more, value.get(ELLIPSIS))
     kept = value if whole else islice(value, limits.keys)
     shown = {key: trimmed(value[key], limits, depth - 1) for key in kept}
-    return shown if whole else {**shown, ELLIPSIS: marker(more, "keys")}
+    return shown if whole else {**shown, ELLIPSIS: format_marker(more, "keys")}

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..text import remembered
+from ..text import clearable_cache
 from .paths import UNSTORABLE
 
 
@@ -78,7 +78,7 @@ def worth(name: Name, times: int) -> float:
     return WEIGHTS[name.kind] * min(MOST_TIMES, times) / (LENGTH_OF_ALL + len(name.text))
 
 
-@remembered(1 << 16)
+@clearable_cache(1 << 16)
 def _of_piece(piece: str) -> tuple[Name, ...]:
     """Return the names that a piece of a text is, or is made of."""
     if _PLAIN.fullmatch(piece) or UNSTORABLE.search(piece):

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from ..text import items_of
+from ..text import as_list
 
 BEGIN = "*** Begin Patch"
 """What a text has in it that is read as a patch."""
@@ -41,7 +41,7 @@ def headings(value: object) -> Iterator[Heading]:
 
     Anything else has none.
     """
-    for text in items_of(value):
+    for text in as_list(value):
         if isinstance(text, str) and BEGIN in text:
             yield from map(Heading._make, _HEADING.findall(text))
 

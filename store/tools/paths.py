@@ -9,7 +9,7 @@ import re
 from urllib.parse import unquote
 
 from ..messages import utf8_size
-from ..text import remembered
+from ..text import clearable_cache
 
 PATH_LIMIT = 2000
 """Bytes of a path that can be a key: PostgreSQL refuses an index entry of more than 2,704."""
@@ -39,7 +39,7 @@ def normalise_path(path: str, project_root: str | None = None, *, fold_case: boo
     return _normalised(path, root, fold_case)
 
 
-@remembered(1 << 12)
+@clearable_cache(1 << 12)
 def _normalised(path: str, root: str | None, fold_case: bool) -> str:
     split = _split(path, fold_case)
     if split[0] and root is not None:

@@ -13,7 +13,7 @@ import re
 from typing import Any, NamedTuple
 
 from ..messages import Message, content_text, utf8_size
-from ..text import Fields, is_text, json_object, plain
+from ..text import Fields, as_object, as_plain_str, is_text
 from .failure import Ended
 from .kinds import DECIDED_BY, EXIT_KEYS, EXIT_SAID_FIRST, EXIT_SAID_LAST, TOOL_KINDS
 from .line_ranges import integer
@@ -92,7 +92,7 @@ def _looks_terminal(text: str) -> int:
 def _ended(message: Message, text: str) -> Ended:
     content = message.get("content")
     bare = text.strip()
-    fields = json_object(content if isinstance(content, dict) else bare)
+    fields = as_object(content if isinstance(content, dict) else bare)
     return _of_fields(message, bare, fields)
 
 
@@ -116,7 +116,7 @@ def answered_call_id(message: Message) -> str | None:
     It is ``tool_call_id``, else the only element of ``tool_call_ids``, as SWE-agent writes it.
     """
     call_id = message.get("tool_call_id") or _only_item(message.get("tool_call_ids"))
-    return plain(call_id) if call_id and is_text(call_id) else None
+    return as_plain_str(call_id) if call_id and is_text(call_id) else None
 
 
 def _only_item(value: object) -> Any:
@@ -139,7 +139,7 @@ def kind_name(tool_name: str | None, arguments: object) -> str | None:
 
 
 def _decided_name(tool_name: str, arguments: object) -> str:
-    said = json_object(arguments).get(DECIDED_BY[tool_name])
+    said = as_object(arguments).get(DECIDED_BY[tool_name])
     decided = f"{tool_name}:{said}"
     if isinstance(said, str) and decided in TOOL_KINDS:
         return decided

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..ready import Language
-from ..text import Fields, size
+from ..text import Fields, json_length
 from .excerpts import (
     ERROR_WORDS,
     STEPS,
@@ -192,12 +192,12 @@ def digested(data: Fields, _facts: Fields) -> Fields:
 
 def squeezed(value: Any, points: int) -> Any:
     """Return a JSON value cut to at most so many code points, or its size if no cut is enough."""
-    whole_size = size(value)
+    whole_size = json_length(value)
     if whole_size <= points:
         return value
     for limits in STEPS:
         cut = trimmed(value, limits)
-        if size(cut) <= points:
+        if json_length(cut) <= points:
             return cut
     return {"original_size": whole_size}
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..policy import DEFAULT
 from ..ready import Language
-from ..text import Fields, decoded, encoded, value_at
+from ..text import Fields, decode_json, encode_json, get_at_path
 from . import failure
 from .excerpts import Limits, markers_in, trimmed
 from .kinds import Kind
@@ -63,7 +63,7 @@ def _shorter(rule: ShortRule, content: str, language: Language) -> str:
     bare = _likely_json(content)
     if bare:
         with suppress(ValueError, RecursionError):
-            return _of_json(rule, content, decoded(bare), language)
+            return _of_json(rule, content, decode_json(bare), language)
     return _of_text(rule, content)
 
 
@@ -81,19 +81,19 @@ def _of_text(rule: ShortRule, text: str) -> str:
 
 def _of_json(rule: ShortRule, content: str, value: Any, language: Language) -> str:
     if isinstance(value, dict) and is_protocol(value):
-        return encoded(_enveloped(rule, value, language))
+        return encode_json(_enveloped(rule, value, language))
     if rule.plain(content, value):
         return _of_text(rule, content)
     said = _recap_of(value, language) if rule.shape is recapped else None
     if said:
-        return encoded({"recap": said})
+        return encode_json({"recap": said})
     return _of_other_json(rule, content, value)
 
 
 def _of_other_json(rule: ShortRule, content: str, value: Any) -> str:
     if len(content) <= rule.points:
         return content
-    return encoded(squeezed(_with_texts_cut(rule.text, value, TEXT_LEVELS), rule.most))
+    return encode_json(squeezed(_with_texts_cut(rule.text, value, TEXT_LEVELS), rule.most))
 
 
 def _recap_of(value: Any, language: Language) -> str | None:
@@ -155,7 +155,7 @@ def _facts(rule: ShortRule, data: Fields, result: Fields) -> Fields:
 def _found(result: Fields, places: Places) -> Any:
     """Return the first value in some places of a result, None where there is none."""
     for place in places:
-        value = value_at(place, result)
+        value = get_at_path(place, result)
         if value is not None:
             return trimmed(value, Limits(WIDTH, 20))
     return None

@@ -7,7 +7,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from ..text import clipped, outside
+from ..text import clip_text, truncate_middle
 from .excerpts import beginning
 from .kinds import EXIT_KEYS, TOOL_KINDS, Kind, names_in
 from .shapes import (
@@ -112,7 +112,7 @@ def _first_lines(lines: int, width: int = WIDTH) -> Cut:
 
 
 def _clipped_to(points: int) -> Cut:
-    return partial(clipped, points=points, before_marker="\n")
+    return partial(clip_text, points=points, before_marker="\n")
 
 
 cut_error = _clipped_to(ERROR_POINTS)
@@ -261,7 +261,7 @@ SHORT_RULES: Mapping[str, ShortRule] = MappingProxyType(
             "of 2,000 code points the last 600, where reports conclude, and the first; "
             "of JSON the first of each list",
             shape=digested,
-            text=partial(outside, limit=POINTS, tail=TAIL),
+            text=partial(truncate_middle, limit=POINTS, tail=TAIL),
         ),
     }
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..ready import PHRASES, Language, phrase
-from ..text import Fields, json_object, one_line
+from ..text import Fields, as_object, truncate_to_line
 
 LISTS = ("todos", "plan", "items", "tasks", "task_list", "todoList")
 """The keys under which tools are given a whole list."""
@@ -43,8 +43,8 @@ def recap(arguments: object, result: object = None, *, language: Language = "en"
     It is what its result says under ``data.recap``, else made of the list in its arguments, else of
     the one in its result; None where there is none. Arguments are an object or its JSON text.
     """
-    data = json_object(json_object(result).get("data"))
-    lists = (json_object(arguments), data)
+    data = as_object(as_object(result).get("data"))
+    lists = (as_object(arguments), data)
     made = (_of_list(fields, language) for fields in lists)
     return _said(data) or next(filter(None, made), None)
 
@@ -73,7 +73,7 @@ def _line(todos: list[Todo], language: Language) -> str:
 
 def _open_items(todos: list[Todo], state: str, language: Language) -> str:
     texts = [
-        one_line(todo.text, LIMIT, ellipsis=phrase("ellipsis", language))
+        truncate_to_line(todo.text, LIMIT, ellipsis=phrase("ellipsis", language))
         for todo in todos
         if todo.state == state
     ]

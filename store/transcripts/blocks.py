@@ -12,7 +12,7 @@ from itertools import chain, groupby
 from typing import Any
 
 from ..messages import Message
-from ..text import Fields, items_of
+from ..text import Fields, as_list
 from .events import simplest_content, text_part, without
 
 Block = Fields
@@ -35,7 +35,7 @@ def blocks_of(content: object) -> list[Block] | None:
     """Return a message's content as blocks, strings as text blocks; None where it is no content."""
     if content is None:
         return []
-    blocks = [_block(each) for each in items_of(content)]
+    blocks = [_block(each) for each in as_list(content)]
     return blocks if all(isinstance(block, dict) for block in blocks) else None
 
 

@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from ..messages import Message, part_text
-from ..text import Fields, counted, items_of, one_line
+from ..text import Fields, as_list, format_count, truncate_to_line
 from .costs import Spent
 
 Counts = Mapping[tuple[str, str], int]
@@ -188,7 +188,7 @@ class SessionNames:
 def title_of(messages: Iterable[Message]) -> str | None:
     """Return the first text that a user typed as a title, None where no user typed anything."""
     users = (message for message in messages if message.get("role") == "user")
-    parts = (part for message in users for part in items_of(message.get("content")))
+    parts = (part for message in users for part in as_list(message.get("content")))
     typed = filter(None, map(_typed, map(part_text, parts)))
     return next(map(title_line, typed), None)
 
@@ -211,7 +211,7 @@ def _typed(text: str) -> str:
 
 def title_line(text: str) -> str:
     """Return a text as one line of at most 80 code points."""
-    return one_line(text, TITLE_LENGTH)
+    return truncate_to_line(text, TITLE_LENGTH)
 
 
 def as_messages(
@@ -313,7 +313,7 @@ def _omission(thing: str, subtypes: Mapping[str, int]) -> Noted:
 
 def left_out(count: int, thing: str, why: str) -> Noted:
     """Return a note that so many of a thing were left out, and why."""
-    return Noted(None, f"left out {counted(count, thing)}{why}", left_out=count, thing=thing)
+    return Noted(None, f"left out {format_count(count, thing)}{why}", left_out=count, thing=thing)
 
 
 def iso_milliseconds(timestamp: object) -> int | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from ..text import items_of
+from ..text import as_list
 from .events import fields_of, list_of
 
 ANTHROPIC = "Anthropic's Messages API"
@@ -164,7 +164,7 @@ def program_of(value: object, *, always: bool = False) -> str | None:
 
     ``always``: only one whose value no kind may take, though it looks like one of its own.
     """
-    first = next(iter(items_of(value)), None)
+    first = next(iter(as_list(value)), None)
     marks = (mark for mark in MARKS if mark.always or not always)
     return next((mark.program for mark in marks if _bears(first, mark)), None)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..text import items_of
+from ..text import as_list
 from .events import Event, Noted, SessionNames, unread
 from .source import Source, Value
 
@@ -25,7 +25,7 @@ def conversations(
         if isinstance(item, Noted):
             yield item
             continue
-        for each in items_of(item.value):
+        for each in as_list(item.value):
             if is_one(each):
                 yield from read(Value(item.row, each), names)
             else:

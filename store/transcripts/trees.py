@@ -11,7 +11,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from ..messages import Message
-from ..text import Fields, counted
+from ..text import Fields, format_count
 from .events import Compacted, Event, Noted, Opened, Said, Stem, fields_of, text_of, title_of
 
 Parents = Mapping[str, str | None]
@@ -46,7 +46,7 @@ def tree_events(tree: Tree, opened: Opened) -> Iterator[Event]:
             yield session
             yield from map(Said, _said_on(tree, path))
         if any(counts) and begun:
-            messages = counted(sum(counts), "message")
+            messages = format_count(sum(counts), "message")
             yield Noted(None, f"{messages} off the present path: session {home!r}")
         begun = begun or any(counts)
         for node, count in zip(path, counts, strict=True):

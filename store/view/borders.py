@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ..clock import later
+from ..clock import shift_moment
 from ..history import NO_LIMIT, find_last_answer, find_turn_start, load_message_time
 from ..policy import Policy
 from .context import ViewContext
@@ -87,7 +87,7 @@ def _borders(context: ViewContext) -> dict[str, int]:
         "running_from": running_from,
         "judged_before": running_from if _is_frozen(policy) else NO_LIMIT,
         "protected_from": running_from if protected else NO_LIMIT,
-        "old_before": later(now, -policy.terminal_max_age),
+        "old_before": shift_moment(now, -policy.terminal_max_age),
     }
 
 

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from ..clock import Now, given
-from ..database import logger, paused
+from ..clock import Now, require_moment
+from ..database import get_logger, pause_gc
 from ..formats import (
     ANTHROPIC,
     CHAT,
@@ -43,7 +43,7 @@ from .read_files import log_reads
 from .rules import log_lines
 from .visible_set import ActiveSummary, HiddenRange
 
-log = logger(__name__)
+log = get_logger(__name__)
 
 
 def view(
@@ -69,10 +69,10 @@ def view(
     pointer = session_branches.find(connection, session_id, branch)
     last = lines.resolve_position(pointer, at)
     rules = DEFAULT if policy is None else checked(policy)
-    context = load_view_context(connection, pointer, rules, last=last, now=given(now))
+    context = load_view_context(connection, pointer, rules, last=last, now=require_moment(now))
     first = context.visible.first_kept
     runs = partial(context.told, first, context.last)
-    with paused(context.last - first), raw_messages.reporting_damage(connection, runs):
+    with pause_gc(context.last - first), raw_messages.reporting_damage(connection, runs):
         return compose_view(context, format).written(format)
 
 
@@ -92,7 +92,7 @@ class ComposedView(NamedTuple):
 
     def written(self, format: str) -> View:  # noqa: A002 - the public name
         """Return the view in a format; what is in it is the caller's."""
-        with paused(len(self.placed)):
+        with pause_gc(len(self.placed)):
             messages, system = self._request(format)
         return View(
             messages,
@@ -111,7 +111,7 @@ class ComposedView(NamedTuple):
 
 def compose_view(context: ViewContext, format: str = CHAT.name) -> ComposedView:  # noqa: A002 - the public name
     """Return the view of what a look sees, before it is written in a format."""
-    with paused(context.last - context.visible.first_kept):
+    with pause_gc(context.last - context.visible.first_kept):
         return _composed(context, format)
 
 

@@ -16,7 +16,7 @@ from ..history import Segment, lines, visible_counts
 from ..messages import copy_message, decode_as
 from ..policy import Policy
 from ..records import Entry, ViewStats
-from ..text import one_line
+from ..text import truncate_to_line
 from ..tokens import ESTIMATE, estimate, message_tokens
 from .context import ViewContext
 from .judging import Verdict, Verdicts
@@ -203,7 +203,7 @@ class _Explained(NamedTuple):
         reason = self.reasons[verdict.why]
         files = self.files.get(verdict.seq)
         if files:
-            reason += f": {one_line(', '.join(files), FILES_LIMIT)}"
+            reason += f": {truncate_to_line(', '.join(files), FILES_LIMIT)}"
         return reason
 
 

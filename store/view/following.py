@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from sys import getsizeof
 from typing import NamedTuple
 
-from ..database import kept_by, kept_since, weight
+from ..database import get_read_mark, get_reader_cache, measure_bytes
 from ..formats import CHAT, CHAT_NAMES, Placed, named_behind
 from ..history import load_kinds_json
 from ..messages import Message
@@ -58,7 +58,7 @@ class Followed(NamedTuple):
 
 def follow(context: ViewContext, format: str) -> Followed:  # noqa: A002 - the public name
     """Return what is made of a look's line, going on from what is kept of it."""
-    kept = kept_by(context.connection)
+    kept = get_reader_cache(context.connection)
     if kept is None:
         return _anew(context, format, truth_of(context, ""), judge(context, None), is_kept=False)
     key = (*context.line.values(), "view", format, policy_text(context.policy))
@@ -70,7 +70,7 @@ def follow(context: ViewContext, format: str) -> Followed:  # noqa: A002 - the p
     grown = _grown(context, format, known, judged) if known else None
     kept.count(hit=grown is not None)
     followed = grown or _anew(context, format, truth, judged, is_kept=True)
-    kept.put(key, followed, followed.size, kept_since(context.connection))
+    kept.put(key, followed, followed.size, get_read_mark(context.connection))
     return followed
 
 
@@ -285,9 +285,9 @@ def _weight(placed: Placed) -> int:
     framed = _WITH_CALLS if calls else _FRAMED
     if framed >= message.keys():
         return size
-    return size + weight([each for key, each in message.items() if key not in framed])
+    return size + measure_bytes([each for key, each in message.items() if key not in framed])
 
 
 def _weight_of_sent(value: object) -> int:
     """Return the bytes of what is kept as it went in and as it is sent: of a text they are one."""
-    return getsizeof(value) if isinstance(value, str) else 2 * weight(value)
+    return getsizeof(value) if isinstance(value, str) else 2 * measure_bytes(value)

@@ -10,11 +10,11 @@ import os
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeVar
 
-from ..database import Log, logger
+from ..database import SafeLogger, get_logger
 from ..errors import origin_of
 from ..ready import DEFAULT_LANGUAGE
 
-log = logger(__name__)
+log = get_logger(__name__)
 T = TypeVar("T")
 
 LANGUAGE_VARIABLE = "CONVOSTORE_LANGUAGE"
@@ -31,7 +31,7 @@ class LogMessage(NamedTuple):
     when: str
     texts: TextsByLanguage
 
-    def log(self, log: Log, *values: object, **fields: object) -> None:
+    def log(self, log: SafeLogger, *values: object, **fields: object) -> None:
         """Log it, with fields by which programs may tell what it says."""
         log.log(self.level, choose_text(self.texts), *values, extra=fields)
 

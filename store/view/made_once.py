@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
-from ..database import kept_of, kept_since, weight
+from ..database import get_cache, get_read_mark, measure_bytes
 from ..history import ChangeCounts
 from ..policy import Kind
 from .context import ViewContext
@@ -51,9 +51,9 @@ def made_once(
     new = [each for each in results if each not in known.made]
     if new:
         fresh = make(new)
-        known = Known(context.changes, known.made | fresh, known.size + weight(fresh))
-        kept_of(context.connection).put(
-            _key(context, name), known, known.size, kept_since(context.connection)
+        known = Known(context.changes, known.made | fresh, known.size + measure_bytes(fresh))
+        get_cache(context.connection).put(
+            _key(context, name), known, known.size, get_read_mark(context.connection)
         )
     context.made[name] = known
     return known.made
@@ -61,7 +61,7 @@ def made_once(
 
 def _kept(context: ViewContext, name: tuple[Hashable, ...]) -> Known:
     """Return what is kept of the results of a look's tree; nothing where that has changed since."""
-    found: Known | None = kept_of(context.connection).get(_key(context, name))
+    found: Known | None = get_cache(context.connection).get(_key(context, name))
     if found is None or found.changes != context.changes:
         return Known(context.changes, {}, 0)
     return found

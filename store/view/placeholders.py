@@ -36,7 +36,7 @@ from ..messages import Media, Message, content_text, decode, replace_media
 from ..policy import Kind, Policy
 from ..ready import Language, phrase
 from ..summaries import extract_command
-from ..text import ELLIPSIS, json_object, one_line, shortened
+from ..text import ELLIPSIS, as_object, truncate, truncate_to_line
 from ..tokens import estimate, estimate_size, message_tokens
 from ..tools import best_first, call_paths, compress, names_in
 from .context import ViewContext
@@ -69,7 +69,7 @@ CLEARED = Statement(
 CONTENTS = Statement(
     select(_m.c.seq, _m.c.content_form, _m.c.content)
     .where(lines.in_run(_m))
-    .where(_m.c.seq.in_(json_sql.positions("wanted")))
+    .where(_m.c.seq.in_(json_sql.select_positions("wanted")))
     .order_by(_m.c.seq)
 )
 _BRANCH_KEY = attrgetter("tree_id", "branch")
@@ -148,7 +148,7 @@ def _make_line(context: ViewContext, answer: AnsweredCall) -> ResultLine:
             root = context.pointer.project_root
             target = describe_target(arguments, result.kind, root, ellipsis)
         text = content_text(value) or content or ""
-        fields = json_object(text)
+        fields = as_object(text)
         if fields:
             text = "\n".join(filter(None, _texts_in(fields)))
         line = _write_line(context, result.tool_name, target, text, exit_code)
@@ -183,7 +183,7 @@ def _write_line(
         phrase("lines", language, count=len(text.splitlines())),
     )
     whole = f"{_line_prefix(context.policy)} {', '.join(filter(None, parts))}"
-    line = one_line(whole, LONGEST_LINE, ellipsis=phrase("ellipsis", language))
+    line = truncate_to_line(whole, LONGEST_LINE, ellipsis=phrase("ellipsis", language))
     between = ": "
     for name in best_first(names_in(_seen_from(context.pointer.project_root, text))):
         if len(line) + len(between) + len(name) > LONGEST_LINE:
@@ -214,7 +214,7 @@ def describe_target(
     files = call_paths(arguments, project_root).paths
     command = extract_command(arguments) if kind == "terminal" or not files else None
     target = command or "".join(each.path for each in files[:1])
-    return one_line(_seen_from(project_root, target), LONGEST_TARGET, ellipsis=ellipsis)
+    return truncate_to_line(_seen_from(project_root, target), LONGEST_TARGET, ellipsis=ellipsis)
 
 
 def _seen_from(root: str | None, text: str) -> str:
@@ -344,7 +344,7 @@ def _cut_call(call: Any, ellipsis: str) -> Any:
 def _cut_texts(value: Any, ellipsis: str) -> Any:
     """Return a JSON value with its texts cut, at any depth."""
     if isinstance(value, str):
-        return shortened(value, LONGEST_TEXT, ellipsis=ellipsis)
+        return truncate(value, LONGEST_TEXT, ellipsis=ellipsis)
     if isinstance(value, list):
         return [_cut_texts(each, ellipsis) for each in value]
     if isinstance(value, dict):

@@ -11,18 +11,18 @@ from operator import itemgetter
 
 from sqlalchemy import select
 
-from ..database import Row, Statement, json_sql, logger, tool_result_paths
+from ..database import Row, Statement, get_logger, json_sql, tool_result_paths
 from ..history import lines
 from .context import ViewContext
 from .judging import Verdicts
 from .log_messages import LogMessage
 
-log = logger(__name__)
+log = get_logger(__name__)
 
 _p = tool_result_paths
 PATHS = Statement(
     select(_p.c.seq, _p.c.path)
-    .where(lines.in_run(_p), _p.c.seq.in_(json_sql.positions("places")))
+    .where(lines.in_run(_p), _p.c.seq.in_(json_sql.select_positions("places")))
     .order_by(_p.c.seq, _p.c.path)
 )
 

@@ -21,7 +21,7 @@ from itertools import chain
 from sys import intern
 from typing import NamedTuple
 
-from ..database import kept_by, kept_since, weight
+from ..database import get_read_mark, get_reader_cache, measure_bytes
 from ..history import ChangeCounts, Segment, load_kinds_json
 from ..policy import Policy
 from .borders import PLACES, Values, has_grown, values_of
@@ -83,14 +83,14 @@ def load_verdicts(context: ViewContext) -> Verdicts:
 
 def _kept_judged(context: ViewContext, name: str) -> Judged:
     """Return what the rules say, going on from what is kept under a name."""
-    kept = kept_by(context.connection)
+    kept = get_reader_cache(context.connection)
     if kept is None:
         return judge(context, None)
     key = (*context.line.values(), name, policy_text(context.policy))
     truth = truth_of(context, load_kinds_json(context.connection))
     truth_then, judged_then = kept.get(key) or (None, None)
     found = judge(context, judged_then if truth_then == truth else None)
-    kept.put(key, (truth, found), weight_of(truth, found), kept_since(context.connection))
+    kept.put(key, (truth, found), weight_of(truth, found), get_read_mark(context.connection))
     return found
 
 
@@ -107,7 +107,7 @@ def truth_of(context: ViewContext, kinds: str) -> Truth:
 def weight_of(truth: Truth, judged: Judged) -> int:
     """Return about how many bytes it takes to keep what was judged."""
     visible = truth.visible
-    texts = weight((visible.summaries, visible.ranges))
+    texts = measure_bytes((visible.summaries, visible.ranges))
     return LINE + texts + CLEARED * len(visible.cleared) + FRAME * len(judged.found)
 
 

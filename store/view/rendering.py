@@ -36,7 +36,7 @@ from .placeholders import cut_arguments, load_result_lines, select_media, shorte
 from .rules import NAMING, placeholders
 
 _m = messages
-_is_replaced = _m.c.seq.in_(json_sql.positions("replaced"))
+_is_replaced = _m.c.seq.in_(json_sql.select_positions("replaced"))
 VISIBLE = Statement(
     select(
         _m.c.seq,

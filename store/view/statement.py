@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from ..clock import Now, given
+from ..clock import Now, require_moment
 from ..history import lines, session_branches
 from ..policy import DEFAULT, Policy, checked
 from ..records import Entry
@@ -58,7 +58,7 @@ def view_sql(
     pointer = session_branches.find(connection, session_id, None)
     last = lines.resolve_position(pointer, at)
     rules = DEFAULT if policy is None else checked(policy)
-    context = load_view_context(connection, pointer, rules, last=last, now=given(now))
+    context = load_view_context(connection, pointer, rules, last=last, now=require_moment(now))
     made, values = compose_view(context), values_of(context)
     runs = context.shown(values["start"], context.last)
     said = ranked_in(context, values, runs).found

@@ -19,13 +19,13 @@ from sqlalchemy import (
     text,
 )
 
-from ..database import BIG, Pairs, tool_kinds, tool_results
+from ..database import BIG, JsonPairs, tool_kinds, tool_results
 from ..tools import signs_sql
 
 _zero: ColumnElement[int] = literal_column("0")
 _one: ColumnElement[int] = literal_column("1")
 _r = tool_results
-_pairs = Pairs(bindparam("kinds")).table_valued("key", "value", name="pairs")
+_pairs = JsonPairs(bindparam("kinds")).table_valued("key", "value", name="pairs")
 
 
 def is_of_kind(kind: str) -> ColumnElement[bool]:

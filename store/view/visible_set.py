@@ -50,11 +50,11 @@ from ..database import (
     RowsByKey,
     Statement,
     compaction_records,
-    kept_by,
-    kept_since,
-    positions,
+    get_read_mark,
+    get_reader_cache,
+    measure_bytes,
+    select_positions,
     summaries,
-    weight,
 )
 from ..errors import VERIFY, Damaged
 from ..history import ChangeCounts, Pointer, line_cte, lines, visible_records
@@ -233,12 +233,12 @@ RECORDS = Statement(
     .select_from(_c)
     .outerjoin(_s, (_s.c.tree_id == _tree) & (_s.c.summary == _c.c.summary))
     .where(_c.c.tree_id == _tree)
-    .where(_c.c.compaction.in_(positions("numbers")))
+    .where(_c.c.compaction.in_(select_positions("numbers")))
 )
 ANY_RECORD = Statement(
     select(_c.c.compaction).where(_c.c.tree_id == _tree).limit(literal_column("1"))
 )
-_is_wanted = and_(_s.c.tree_id == _tree, _s.c.summary.in_(positions("numbers")))
+_is_wanted = and_(_s.c.tree_id == _tree, _s.c.summary.in_(select_positions("numbers")))
 WRITTEN = Statement(
     select(_s.c.summary, *(_s.c[name] for name in SummaryTexts._fields)).where(_is_wanted)
 )
@@ -260,7 +260,7 @@ def load_records(
     if ANY_RECORD.row(connection, tree_id=tree_id) is None:
         return []
     counting = COUNTING.rows(connection, **pointer.line, last=last, newest=pointer.newest)
-    cache = kept_by(connection)
+    cache = get_reader_cache(connection)
     cached = cache.get((tree_id, "records")) if cache else None
     known: CachedRecords = cached[1] if cached is not None and cached[0] == changes else {}
     new = [
@@ -272,7 +272,12 @@ def load_records(
         rows = RECORDS.rows(connection, tree_id=tree_id, numbers=json.dumps(new))
         known = known | {row[0]: _parse_record(row) for row in rows}
         if cache and changes is not None:
-            cache.put((tree_id, "records"), (changes, known), weight(known), kept_since(connection))
+            cache.put(
+                (tree_id, "records"),
+                (changes, known),
+                measure_bytes(known),
+                get_read_mark(connection),
+            )
     return [known[each.number] for each in counting]
 
 

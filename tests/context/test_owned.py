@@ -12,7 +12,7 @@ from conftest import Child
 from conversations import NOW
 
 from store import Store
-from store.database import forking
+from store.database import fork_safety
 
 TOOLS = [{"type": "function", "function": {"name": "Bash", "description": "one"}}]
 CALL = {"id": "c", "type": "function", "function": {"name": "Bash", "arguments": {"in": {"x": 1}}}}
@@ -60,7 +60,7 @@ def test_a_fork_beside_a_request_leaves_no_lock(
     store: Store, fork: Callable[..., Child], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What another thread is at work on is free in the child."""
-    monkeypatch.setattr(forking, "FORK_PATIENCE", 0.01)
+    monkeypatch.setattr(fork_safety, "FORK_PATIENCE", 0.01)
     store.context("s", now=NOW)
     held, done = threading.Event(), threading.Event()
 

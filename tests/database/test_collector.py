@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from store import Store
-from store.database.collector import MANY, paused
+from store.database.gc_pause import MANY, pause_gc
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +23,7 @@ def test_it_runs_again_afterwards_whatever_happens() -> None:
     seen: list[bool] = []
 
     def read() -> None:
-        with paused(MANY):
+        with pause_gc(MANY):
             seen.append(gc.isenabled())
             raise ZeroDivisionError
 
@@ -34,21 +34,21 @@ def test_it_runs_again_afterwards_whatever_happens() -> None:
 
 def test_a_few_messages_are_no_reason() -> None:
     """Nothing of the process is touched for a small read."""
-    with paused(MANY - 1):
+    with pause_gc(MANY - 1):
         assert gc.isenabled()
 
 
 def test_a_host_that_switched_it_off_keeps_it_off() -> None:
     """It is the host's."""
     gc.disable()
-    with paused(MANY):
+    with pause_gc(MANY):
         assert not gc.isenabled()
     assert not gc.isenabled()
 
 
 def test_overlapping_pauses_end() -> None:
     """As two threads would: the one that ends first ends both."""
-    first, second = paused(MANY), paused(MANY)
+    first, second = pause_gc(MANY), pause_gc(MANY)
     first.__enter__()
     second.__enter__()
     first.__exit__(None, None, None)

@@ -29,8 +29,8 @@ import pytest
 from conftest import ROOT
 from sqlalchemy import text
 
-from store import Store, StoreError, doors
-from store.database import forking
+from store import Store, StoreError, lazy_imports
+from store.database import fork_safety
 from store.database.engine import Database
 from store.database.lease import Lease, lease_of
 from store.database.statements import Statement
@@ -884,7 +884,7 @@ def test_a_fork_waits_for_what_another_thread_imports(
         return import_module("slow_to_enter").__name__
 
     with ThreadPoolExecutor(1) as threads:
-        threads.submit(doors._entered, "slow_to_enter")
+        threads.submit(lazy_imports._entered, "slow_to_enter")
         while "slow_to_enter" not in sys.modules:
             time.sleep(0.001)
         assert fork(enter).result(20) == "slow_to_enter"
@@ -1117,7 +1117,7 @@ def in_line(monkeypatch: pytest.MonkeyPatch) -> None:
 
     A fork that waited for it longer would come after its end.
     """
-    monkeypatch.setattr(forking, "FORK_PATIENCE", 0.05)
+    monkeypatch.setattr(fork_safety, "FORK_PATIENCE", 0.05)
 
 
 @pytest.mark.usefixtures("in_line")

@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 
 from store import Store
-from store.database.queue import Place, WriterQueue
+from store.database.queue import QueuePlace, WriterQueue
 
 Fork = Callable[..., Any]
 TraceFunction = Callable[[FrameType, str, Any], Any]
@@ -130,7 +130,7 @@ def test_a_writer_interrupted_in_line_keeps_nobody_waiting(path: Path, fork: For
     waits, end = os.pipe()
 
     def hold() -> None:
-        place = Place(WriterQueue(f"{path}-lock", 60))
+        place = QueuePlace(WriterQueue(f"{path}-lock", 60))
         place.take()
         os.write(tell, b"x")
         os.read(holds, 1)
@@ -220,7 +220,7 @@ def test_a_waiting_writer_struck_at_any_step_keeps_nobody_waiting(path: Path, st
     with Store(path, timeout=30) as store, ThreadPoolExecutor(1) as threads:
         append = partial(store.append, "s", said("struck"))
         while struck:
-            holder, behind = Place(line), Place(line)
+            holder, behind = QueuePlace(line), QueuePlace(line)
             holder.take()
             leaving = threads.submit(leave_soon, holder)
             struck = struck_after(steps, append) is not None
@@ -231,7 +231,7 @@ def test_a_waiting_writer_struck_at_any_step_keeps_nobody_waiting(path: Path, st
     assert steps > 50
 
 
-def leave_soon(place: Place) -> None:
+def leave_soon(place: QueuePlace) -> None:
     """Let a writer wait a little."""
     time.sleep(0.005)
     place.close()

@@ -34,12 +34,12 @@ from conftest import ROOT
 from store import Store
 from store.database import migrate
 from store.database.engine import Database
-from store.database.resources import folder
-from store.database.schema import HEAD, METADATA
+from store.database.resources import find_folder
+from store.database.schema import METADATA, SCHEMA_HEAD
 from store.errors import NotAStore, SchemaTooNew
 from store.tools import TOOL_KINDS
 
-IN_THE_MAKING = {HEAD}
+IN_THE_MAKING = {SCHEMA_HEAD}
 """Revisions that no release has: nobody has such a file, and they may still change."""
 DATABASES = sorted((ROOT / "tests" / "databases").glob("*.db"))
 
@@ -89,7 +89,7 @@ AFTER_FORK = {"role": "user", "content": "And 1900?"}
 def config(connection: sqlalchemy.Connection | None = None, scripts: Path | None = None) -> Config:
     """Return Alembic's configuration as the store makes it."""
     made = Config(attributes={"connection": connection} if connection else {})
-    made.set_main_option("script_location", str(scripts or folder("migrations")))
+    made.set_main_option("script_location", str(scripts or find_folder("migrations")))
     return made
 
 
@@ -119,7 +119,7 @@ def test_head_is_the_newest_script() -> None:
     """The revisions are one chain, numbered from 0001, and the code knows the last of them."""
     scripts = ScriptDirectory.from_config(config())
     chain = [script.revision for script in scripts.walk_revisions()]
-    assert scripts.get_heads() == [HEAD]
+    assert scripts.get_heads() == [SCHEMA_HEAD]
     assert chain == [f"{number:04}" for number in range(len(chain), 0, -1)]
 
 
@@ -206,7 +206,7 @@ def test_opening_again_changes_nothing(bare_url: str) -> None:
     with Store(bare_url) as store:
         store.create_session("s")
     database = Database(bare_url)
-    assert migrate.upgrade(database) == (HEAD, None)
+    assert migrate.upgrade(database) == (SCHEMA_HEAD, None)
     database.close()
     with Store(bare_url) as store:
         assert [each.id for each in store.sessions()] == ["s"]
@@ -239,13 +239,13 @@ def test_an_empty_version_table_is_an_empty_database(bare_url: str) -> None:
 
 # --- Revisions that fail or are killed ------------------------------------------------------------
 
-NEXT = f"{int(HEAD) + 1:04}"
+NEXT = f"{int(SCHEMA_HEAD) + 1:04}"
 REVISION = f'''
 import os, signal
 import sqlalchemy as sa
 from alembic import op
 
-revision, down_revision, branch_labels, depends_on = "{NEXT}", "{HEAD}", None, None
+revision, down_revision, branch_labels, depends_on = "{NEXT}", "{SCHEMA_HEAD}", None, None
 rewrites_rows = False
 
 def upgrade():
@@ -264,10 +264,10 @@ def next_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[s
 
     def install(last: str) -> None:
         scripts = tmp_path / "migrations"
-        shutil.copytree(folder("migrations"), scripts, dirs_exist_ok=True)
+        shutil.copytree(find_folder("migrations"), scripts, dirs_exist_ok=True)
         (scripts / "versions" / f"{NEXT}_next.py").write_text(REVISION.format(last=last))
-        monkeypatch.setattr(migrate, "folder", lambda name: tmp_path / name)
-        monkeypatch.setattr(migrate, "HEAD", NEXT)
+        monkeypatch.setattr(migrate, "find_folder", lambda name: tmp_path / name)
+        monkeypatch.setattr(migrate, "SCHEMA_HEAD", NEXT)
 
     return install
 
@@ -389,7 +389,7 @@ def test_a_first_opening_killed_anywhere_runs_again(
             fork(die_at, statement).result()
         with Store(path) as store:
             store.create_session("s")
-        assert rows(path)["alembic_version"] == [{"version_num": HEAD}]
+        assert rows(path)["alembic_version"] == [{"version_num": SCHEMA_HEAD}]
 
 
 @pytest.mark.sqlite_only
@@ -410,7 +410,7 @@ LIBRARIES |= {"re", "sqlalchemy", "typing"}
 
 def test_revisions_call_nothing_of_the_package() -> None:
     """A revision does the same for ever, whatever becomes of the code around it."""
-    for path in sorted(folder("migrations").glob("versions/*.py")):
+    for path in sorted(find_folder("migrations").glob("versions/*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         names = [each.module for each in ast.walk(tree) if isinstance(each, ast.ImportFrom)]
         imports = [each for each in ast.walk(tree) if isinstance(each, ast.Import)]
@@ -428,7 +428,7 @@ def test_the_statements_of_all_revisions_make_a_store(bare_url: str) -> None:
     command.upgrade(options, "head", sql=True)
     run_script(bare_url, printed.getvalue())
     with Store(bare_url) as store:
-        assert store.upgraded.found == HEAD
+        assert store.upgraded.found == SCHEMA_HEAD
         store.create_session("s")
         store.append("s", SAVED)
         assert store.verify() == []
@@ -477,7 +477,7 @@ def test_a_release_adds_the_names_that_it_knows(
         with Store(bare_url) as store:
             found = kinds_in(store.database)
             assert found == {**newer, "Bash": "other", "mine": "terminal"}
-            assert store.upgraded == (HEAD, None)
+            assert store.upgraded == (SCHEMA_HEAD, None)
 
 
 # --- Databases that releases have made ------------------------------------------------------------
@@ -513,7 +513,7 @@ def test_a_saved_database_upgrades_with_its_rows(saved: Path, tmp_path: Path) ->
         assert store.undo_rewind("rewound").head == 2
         assert [each.session_id for each in store.erasures()] == ["erased"]
     after = rows(path)
-    assert after["alembic_version"] == [{"version_num": HEAD}]
+    assert after["alembic_version"] == [{"version_num": SCHEMA_HEAD}]
     changed = {"sessions", "head_moves"}  # by the undo above
     for table, found in before.items():
         kept = [{name: row[name] for name in found[0]} for row in after[table]]
@@ -540,7 +540,7 @@ def test_a_newer_store_is_left_alone(tmp_path: Path) -> None:
     before = files(tmp_path)
     with pytest.raises(SchemaTooNew, match="9999") as refused:
         Store(path)
-    assert (refused.value.found, refused.value.known) == ("9999", HEAD)
+    assert (refused.value.found, refused.value.known) == ("9999", SCHEMA_HEAD)
     assert path.read_bytes() == before[path.name]
 
 
@@ -558,7 +558,7 @@ FOREIGN = {
     "with a numbered revision": [
         "CREATE TABLE users (t)",
         "CREATE TABLE alembic_version (version_num)",
-        f"INSERT INTO alembic_version VALUES ('{HEAD}')",
+        f"INSERT INTO alembic_version VALUES ('{SCHEMA_HEAD}')",
     ],
     "with a higher number": [
         "CREATE TABLE sessions (t)",
@@ -721,7 +721,7 @@ def derived(store: Store) -> Iterator[sqlalchemy.Insert]:
 
 
 if __name__ == "__main__":
-    target = ROOT / "tests" / "databases" / f"{HEAD}.db"
+    target = ROOT / "tests" / "databases" / f"{SCHEMA_HEAD}.db"
     if target.exists() and "--again" not in sys.argv:
         raise CommandError(
             f"{target} stands for a released revision; --again replaces it all the same"

@@ -20,7 +20,7 @@ import pytest
 
 from store import Store
 from store.database import queue
-from store.database.queue import Place, WriterQueue
+from store.database.queue import QueuePlace, WriterQueue
 from store.errors import StoreBusy, StoreError
 
 Fork = Callable[..., Any]
@@ -38,12 +38,12 @@ def line(tmp_path: Path) -> WriterQueue:
 
 
 @pytest.fixture
-def place(line: WriterQueue) -> Iterator[Callable[[], Place]]:
+def place(line: WriterQueue) -> Iterator[Callable[[], QueuePlace]]:
     """Give places in one line."""
-    given: list[Place] = []
+    given: list[QueuePlace] = []
 
-    def make() -> Place:
-        given.append(Place(line))
+    def make() -> QueuePlace:
+        given.append(QueuePlace(line))
         return given[-1]
 
     yield make
@@ -76,7 +76,7 @@ def waiter(fork: Fork, line: WriterQueue) -> Any:
     """Start a process that waits in line, and returns when it had its turn."""
 
     def wait() -> float:
-        own = Place(WriterQueue(line.path, 60))
+        own = QueuePlace(WriterQueue(line.path, 60))
         own.take()
         had = time.monotonic()
         own.close()
@@ -88,7 +88,7 @@ def waiter(fork: Fork, line: WriterQueue) -> Any:
 
 
 def test_who_comes_lets_those_who_wait_move_up(
-    line: WriterQueue, place: Callable[[], Place], fork: Fork, monkeypatch: pytest.MonkeyPatch
+    line: WriterQueue, place: Callable[[], QueuePlace], fork: Fork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A writer whose turn was long does not take the next one while the first in line is woken."""
     front = place()
@@ -113,7 +113,7 @@ def test_who_comes_lets_those_who_wait_move_up(
 
 
 def test_a_stopped_writer_that_waits_holds_up_nobody(
-    line: WriterQueue, place: Callable[[], Place], fork: Fork
+    line: WriterQueue, place: Callable[[], QueuePlace], fork: Fork
 ) -> None:
     """It is given the time to be woken, no more."""
     front = place()
@@ -127,14 +127,14 @@ def test_a_stopped_writer_that_waits_holds_up_nobody(
         late.close()
 
 
-def let_the_line_move_up(place: Place) -> None:
+def let_the_line_move_up(place: QueuePlace) -> None:
     """Do with the line what the end of the first write does."""
     assert place._file
     queue._line(place._file, queue._LEAVE)
 
 
 def test_a_stopped_first_in_line_keeps_nobody_from_writing(
-    line: WriterQueue, place: Callable[[], Place], fork: Fork
+    line: WriterQueue, place: Callable[[], QueuePlace], fork: Fork
 ) -> None:
     """At its deadline a writer takes the lock that nobody has; the first has its turn later."""
     front, late = place(), place()
@@ -152,7 +152,7 @@ def test_a_stopped_first_in_line_keeps_nobody_from_writing(
 
 
 def test_a_first_in_line_that_runs_is_not_passed(
-    line: WriterQueue, place: Callable[[], Place], monkeypatch: pytest.MonkeyPatch
+    line: WriterQueue, place: Callable[[], QueuePlace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A lock that is free until it looks again is not taken from it at a deadline."""
     monkeypatch.setattr(queue, "LOOK", 0.3)
@@ -170,7 +170,7 @@ def test_a_first_in_line_that_runs_is_not_passed(
 
 
 def test_turns_that_were_given_up_hold_up_nobody(
-    line: WriterQueue, place: Callable[[], Place], monkeypatch: pytest.MonkeyPatch
+    line: WriterQueue, place: Callable[[], QueuePlace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However many there are, they look for no lock that nobody wants."""
     front = place()
@@ -186,7 +186,7 @@ def test_turns_that_were_given_up_hold_up_nobody(
 
 
 def test_a_turn_has_come_before_somebody_is_told(
-    place: Callable[[], Place], monkeypatch: pytest.MonkeyPatch
+    place: Callable[[], QueuePlace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who is woken looks at once, and would give up what it has."""
     told: list[bool] = []
@@ -208,7 +208,7 @@ def test_a_turn_has_come_before_somebody_is_told(
 
 
 def test_a_file_that_a_thread_waits_with_is_left_to_it(
-    line: WriterQueue, place: Callable[[], Place], monkeypatch: pytest.MonkeyPatch
+    line: WriterQueue, place: Callable[[], QueuePlace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It looks for the lock once more, and closes the file when it has it."""
     monkeypatch.setattr(queue, "LOOK", 0.05)
@@ -224,7 +224,7 @@ def test_a_file_that_a_thread_waits_with_is_left_to_it(
 
 
 def test_a_turn_that_comes_at_the_deadline_is_given_back(
-    line: WriterQueue, place: Callable[[], Place], monkeypatch: pytest.MonkeyPatch
+    line: WriterQueue, place: Callable[[], QueuePlace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its thread took it for wanted, and leaves the file to the writer, which has given up."""
     files: list[FileIO] = []
@@ -243,7 +243,7 @@ def test_a_turn_that_comes_at_the_deadline_is_given_back(
         place().take(0)
 
 
-def test_who_has_its_turn_can_be_told_to_give_up(place: Callable[[], Place]) -> None:
+def test_who_has_its_turn_can_be_told_to_give_up(place: Callable[[], QueuePlace]) -> None:
     """A cancellation may come late, and more than once."""
     front, behind = place(), place()
     front.take()
@@ -260,7 +260,7 @@ def test_who_has_its_turn_can_be_told_to_give_up(place: Callable[[], Place]) -> 
 
 
 def test_nobody_is_named_where_nobody_can_be(
-    line: WriterQueue, place: Callable[[], Place], monkeypatch: pytest.MonkeyPatch
+    line: WriterQueue, place: Callable[[], QueuePlace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A full disk takes no number; a file may be closed by then; what stands there may be none."""
     with monkeypatch.context() as patch:
@@ -291,7 +291,7 @@ def test_a_file_system_without_locks_is_told(path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_process_without_a_thread_to_wait_is_told(
-    place: Callable[[], Place], monkeypatch: pytest.MonkeyPatch
+    place: Callable[[], QueuePlace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It writes as long as nobody else does."""
 
@@ -308,7 +308,7 @@ def test_a_process_without_a_thread_to_wait_is_told(
 
 
 def test_without_a_line_writers_take_turns_as_well(
-    line: WriterQueue, place: Callable[[], Place], monkeypatch: pytest.MonkeyPatch
+    line: WriterQueue, place: Callable[[], QueuePlace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where no byte can be locked, the lock of the file is all there is."""
     monkeypatch.setattr(fcntl, "fcntl", failing)
@@ -331,7 +331,7 @@ def busy_timeout(connection: Any) -> int:
 
 def test_a_wait_in_line_leaves_less_for_other_programs(path: Path) -> None:
     """There is one deadline for both; the next operation has a new one."""
-    front = Place(WriterQueue(f"{path}-lock", 60))
+    front = QueuePlace(WriterQueue(f"{path}-lock", 60))
     front.take()
     with Store(path, timeout=60) as store, ThreadPoolExecutor(1) as threads:
         threads.submit(lambda: (time.sleep(0.3), front.close()))

@@ -16,14 +16,14 @@ from pathlib import Path
 import pytest
 
 from store import Store
-from store.database import HEAD, migrate, script
+from store.database import SCHEMA_HEAD, migrate, script
 from store.database.engine import Database
-from store.database.resources import folder
+from store.database.resources import find_folder
 
 pytestmark = pytest.mark.sqlite_only
 
 WRITE = "CONVOSTORE_WRITE_SCHEMA"
-PATH = folder("migrations") / script.NAME
+PATH = find_folder("migrations") / script.NAME
 
 
 def made_by_revisions(path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -51,7 +51,7 @@ def test_the_script_makes_what_the_revisions_make(
 ) -> None:
     """Word for word; see above for how to write it anew."""
     made = [*described(made_by_revisions(tmp_path / "revisions.db", monkeypatch))]
-    current = script.HEADING.format(HEAD) + "".join(f"\n{each};\n" for each in made)
+    current = script.HEADING.format(SCHEMA_HEAD) + "".join(f"\n{each};\n" for each in made)
     if os.environ.get(WRITE):
         PATH.write_text(current, encoding="utf-8")
     assert PATH.read_text(encoding="utf-8") == current, f"run with {WRITE}=1"
@@ -61,7 +61,7 @@ def test_the_script_makes_what_the_revisions_make(
 
 def test_a_script_of_another_revision_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """The revisions make the store then."""
-    assert len(script.statements(HEAD)) > 40
+    assert len(script.statements(SCHEMA_HEAD)) > 40
     assert script.statements("0002") == []
 
 
@@ -84,7 +84,7 @@ def test_a_new_store_needs_no_migration_tool(tmp_path: Path) -> None:
 def test_a_failing_script_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is one transaction, as revisions are."""
     path = tmp_path / "new.db"
-    whole = script.statements(HEAD)
+    whole = script.statements(SCHEMA_HEAD)
     monkeypatch.setattr(script, "statements", lambda _: [*whole[:20], "SELECT nothing"])
     with pytest.raises(Exception, match="nothing"):
         Store(path)
@@ -95,5 +95,5 @@ def test_a_failing_script_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Mon
         assert store.sessions() == []
     database = Database(path)
     with database.reading() as connection:
-        assert migrate.version(connection) == HEAD
+        assert migrate.read_version(connection) == SCHEMA_HEAD
     database.close()

@@ -39,7 +39,7 @@ LONGEST_LINE = 120
 TREE_NAMES = {table.name for table in TREE_TABLES}
 
 ACROSS_TREES = {
-    "database.copying.NEXT_COPY": "a copy is of the whole store",
+    "database.file_copies.NEXT_COPY": "a copy is of the whole store",
     "history.erasure.STALE_COPIES": "a copy is of the whole store",
     "history.lookup.FOUND": "finds the trees by a message's id",
     "history.lookup.FOUND_OWNED": "finds the trees by a message's id",
@@ -205,7 +205,7 @@ def test_statements_are_found() -> None:
         "history.lines.POINTER",
         "view.rules.VERDICTS",
         "history.erasure_batches.DELETE_BEYOND.1",
-        "database.migrate.VERSION",
+        "database.migrate.SCHEMA_VERSION",
     } <= found
     assert set(ACROSS_TREES) <= found
 

@@ -26,7 +26,7 @@ import pytest
 
 from store import AsyncStore, Policy, Store, importing
 from store.database import queue, write_ahead
-from store.database.queue import Place, WriterQueue
+from store.database.queue import QueuePlace, WriterQueue
 from store.errors import QueryRefused, StoreBusy, StoreFull, StoreMoved
 from store.history import erasure
 from store.inspection import console, sql
@@ -107,7 +107,7 @@ def let_the_log_grow(store: Store) -> None:
 def test_the_log_is_switched_on_in_line(tmp_path: Path) -> None:
     """A first opening waits for the writer in front before it changes how the file is written."""
     path = tmp_path / "new.db"
-    place = Place(WriterQueue(f"{path}-lock", 60))
+    place = QueuePlace(WriterQueue(f"{path}-lock", 60))
     place.take()
     try:
         with ThreadPoolExecutor(1) as threads:
@@ -137,7 +137,7 @@ def test_a_file_in_use_is_switched_as_soon_as_it_is_free(tmp_path: Path) -> None
         reader.execute("SELECT * FROM t").fetchall()
         with ThreadPoolExecutor(1) as threads:
             threads.submit(lambda: (time.sleep(0.2), reader.rollback()))
-            write_ahead.switch_on(driver, 60)
+            write_ahead.switch_to_log(driver, 60)
         assert driver.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
@@ -170,7 +170,7 @@ def test_readers_are_not_waited_for_as_writers_are(store: Store, path: Path) -> 
         reader.exec_driver_sql("SELECT count(*) FROM messages").all()
         driver.execute("UPDATE sessions SET title = 'later'")
         begun = time.monotonic()
-        assert not write_ahead.fold_in(driver, 100)
+        assert not write_ahead.checkpoint(driver, 100)
         assert time.monotonic() - begun < 20
 
 
@@ -223,16 +223,16 @@ def test_writers_are_served_in_the_order_in_which_they_came(path: Path, fork: Fo
 
 
 @pytest.fixture
-def places(path: Path) -> Iterator[tuple[Place, Place]]:
+def places(path: Path) -> Iterator[tuple[QueuePlace, QueuePlace]]:
     """Give two places in one line."""
     line = WriterQueue(f"{path}-lock", 60)
-    given = Place(line), Place(line)
+    given = QueuePlace(line), QueuePlace(line)
     yield given
     for place in given:
         place.close()
 
 
-def take_and_let_the_line_move_up(place: Place) -> None:
+def take_and_let_the_line_move_up(place: QueuePlace) -> None:
     """Begin a turn, and come as far as the end of its first write."""
     place.take()
     assert place._file is not None
@@ -248,7 +248,7 @@ def until_one_waits(path: Path, kind: str) -> None:
 
 @only_linux_tells
 def test_a_turn_goes_on_past_those_who_wait(
-    path: Path, places: tuple[Place, Place], monkeypatch: pytest.MonkeyPatch
+    path: Path, places: tuple[QueuePlace, QueuePlace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A writer takes the lock again; the first in line looks later."""
     monkeypatch.setattr(queue, "TURN", 60)
@@ -267,12 +267,14 @@ def test_a_turn_goes_on_past_those_who_wait(
 
 
 @only_linux_tells
-def test_a_turn_that_is_over_goes_past_nobody(path: Path, places: tuple[Place, Place]) -> None:
+def test_a_turn_that_is_over_goes_past_nobody(
+    path: Path, places: tuple[QueuePlace, QueuePlace]
+) -> None:
     """A writer that comes again at once stands behind the one that waits by then."""
     front, behind = places
-    served: list[Place] = []
+    served: list[QueuePlace] = []
 
-    def serve(place: Place) -> None:
+    def serve(place: QueuePlace) -> None:
         place.take()
         served.append(place)
         place.leave()
@@ -291,7 +293,7 @@ def test_writers_that_never_pause_starve_nobody(path: Path, fork: Fork) -> None:
     """Each turn of theirs ends, though they ask again at once."""
 
     def write() -> None:
-        place = Place(WriterQueue(f"{path}-lock", 60))
+        place = QueuePlace(WriterQueue(f"{path}-lock", 60))
         while True:
             place.take()
             place.leave()
@@ -299,7 +301,7 @@ def test_writers_that_never_pause_starve_nobody(path: Path, fork: Fork) -> None:
     writers = [fork(write) for _ in range(3)]
     line = WriterQueue(f"{path}-lock", 60)
     for _ in range(5):
-        place = Place(line)
+        place = QueuePlace(line)
         place.take()
         place.close()
     for writer in writers:
@@ -309,7 +311,7 @@ def test_writers_that_never_pause_starve_nobody(path: Path, fork: Fork) -> None:
 def test_a_wait_in_line_ends_at_its_deadline(path: Path) -> None:
     """Whoever is in front is named."""
     line = WriterQueue(f"{path}-lock", 60)
-    front, late = Place(line), Place(line)
+    front, late = QueuePlace(line), QueuePlace(line)
     front.take()
     begun = time.monotonic()
     with pytest.raises(StoreBusy, match=f"process {os.getpid()} held"):
@@ -342,7 +344,7 @@ def test_an_interrupted_wait_gives_its_turn_back(path: Path) -> None:
         raise KeyboardInterrupt
 
     line = WriterQueue(f"{path}-lock", 60)
-    front, interrupted, next_ = (Place(line) for _ in range(3))
+    front, interrupted, next_ = (QueuePlace(line) for _ in range(3))
     front.take()
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
@@ -362,7 +364,7 @@ def test_an_interrupted_wait_gives_its_turn_back(path: Path) -> None:
 @pytest.mark.slow
 def test_a_file_that_was_moved_while_a_writer_waited_is_noticed(store: Store, path: Path) -> None:
     """What it was before the wait in line says nothing of what it is behind it."""
-    front = Place(WriterQueue(f"{path}-lock", 60))
+    front = QueuePlace(WriterQueue(f"{path}-lock", 60))
     front.take()
     with ThreadPoolExecutor(1) as threads:
         writing = threads.submit(store.append, "s", said("never"))

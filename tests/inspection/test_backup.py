@@ -17,8 +17,8 @@ import pytest
 from conftest import ROOT, Run
 
 from store import AsyncStore, Store, StoreError, inspection
-from store.database import HEAD, standing_in_line
-from store.database.queue import Place, WriterQueue
+from store.database import SCHEMA_HEAD, block_writers
+from store.database.queue import QueuePlace, WriterQueue
 from store.errors import InvalidValue, NotAStore, SchemaTooNew, StoreBusy, StoreFull
 from store.inspection import copies
 
@@ -326,7 +326,7 @@ def test_a_restored_store_is_the_copy(saved: Path, path: Path, tmp_path: Path) -
     """It says what the copy says, knows every copy there is, and what came back with it."""
     before = saved.read_bytes()
     done = inspection.restore(saved, path, replace=True)
-    assert done == (str(path), HEAD, ("s",), ())
+    assert done == (str(path), SCHEMA_HEAD, ("s",), ())
     assert saved.read_bytes() == before
     assert path.stat().st_mode & 0o777 == 0o600
     with Store(path) as opened:
@@ -371,9 +371,9 @@ def test_a_reader_of_a_copy_is_waited_for_once(saved: Path) -> None:
 
 def test_who_opens_what_is_being_replaced_waits(saved: Path, path: Path) -> None:
     """A writer of the old file would leave a log beside the new one."""
-    with standing_in_line(path), Store(path, timeout=0.1) as opened, pytest.raises(StoreBusy):
+    with block_writers(path), Store(path, timeout=0.1) as opened, pytest.raises(StoreBusy):
         opened.create_session("between")
-    with closing(Place(WriterQueue(f"{path}-lock", 1))) as place:
+    with closing(QueuePlace(WriterQueue(f"{path}-lock", 1))) as place:
         place.take()
         with pytest.raises(StoreBusy, match="held"):
             inspection.restore(saved, path, replace=True)

@@ -14,18 +14,18 @@ import pytest
 from conftest import ROOT, Run
 
 from store import Store, inspection
-from store.database import HEAD, Database, copying, migrate
-from store.database.resources import folder
+from store.database import SCHEMA_HEAD, Database, file_copies, migrate
+from store.database.resources import find_folder
 from store.errors import StoreError, StoreFull
 
 pytestmark = [pytest.mark.sqlite_only, pytest.mark.sampled(2)]  # of two releases
 
 DATABASES = ROOT / "tests" / "databases"
-NEXT = f"{int(HEAD) + 1:04}"
+NEXT = f"{int(SCHEMA_HEAD) + 1:04}"
 REVISION = f'''
 from alembic import op
 
-revision, down_revision, branch_labels, depends_on = "{NEXT}", "{HEAD}", None, None
+revision, down_revision, branch_labels, depends_on = "{NEXT}", "{SCHEMA_HEAD}", None, None
 rewrites_rows = {{rewrites}}
 
 def upgrade():
@@ -41,11 +41,11 @@ def next_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
 
     def install(*, rewrites: bool = True, last: str = "pass") -> None:
         scripts = tmp_path / "scripts" / "migrations"
-        shutil.copytree(folder("migrations"), scripts, dirs_exist_ok=True)
+        shutil.copytree(find_folder("migrations"), scripts, dirs_exist_ok=True)
         text = REVISION.format(rewrites=rewrites, last=last)
         (scripts / "versions" / f"{NEXT}_next.py").write_text(text)
-        monkeypatch.setattr(migrate, "folder", lambda name: tmp_path / "scripts" / name)
-        monkeypatch.setattr(migrate, "HEAD", NEXT)
+        monkeypatch.setattr(migrate, "find_folder", lambda name: tmp_path / "scripts" / name)
+        monkeypatch.setattr(migrate, "SCHEMA_HEAD", NEXT)
 
     return install
 
@@ -78,12 +78,13 @@ def test_a_file_is_copied_before_its_rows_are_rewritten(
     with caplog.at_level(logging.INFO, "store"), Store(older) as opened:
         (copied,) = opened.copies()
         told = opened.upgraded.told
-    place = older.with_name(f"chat.db.{HEAD}")
+    place = older.with_name(f"chat.db.{SCHEMA_HEAD}")
     assert (copied.path, copied.kind) == (str(place), "upgrade")
     assert (title(older), title(place)) == ("rewritten", "as it was")
     assert place.stat().st_mode & 0o777 == 0o600
     assert (
-        told == f"the store was brought from schema {HEAD} to {NEXT}; a copy from before is {place}"
+        told
+        == f"the store was brought from schema {SCHEMA_HEAD} to {NEXT}; a copy from before is {place}"
     )
     assert [each for each in caplog.messages if told in each]
 
@@ -98,11 +99,11 @@ def test_nothing_is_copied_where_no_row_is_rewritten(older: Path, next_release: 
 
 def test_earlier_copies_stay(older: Path, next_release: Install) -> None:
     """Whatever has the name already, another one is taken."""
-    taken = older.with_name(f"chat.db.{HEAD}")
+    taken = older.with_name(f"chat.db.{SCHEMA_HEAD}")
     taken.write_text("mine")
     next_release()
     with Store(older) as opened:
-        assert [Path(each.path).name for each in opened.copies()] == [f"chat.db.{HEAD}.2"]
+        assert [Path(each.path).name for each in opened.copies()] == [f"chat.db.{SCHEMA_HEAD}.2"]
     assert taken.read_text() == "mine"
 
 
@@ -133,7 +134,7 @@ def test_without_room_for_the_copy_nothing_is_upgraded(
     def usage(place: Path) -> Usage:
         return Usage(0, 0, 1000 if place == full else 10**12)
 
-    monkeypatch.setattr(copying.shutil, "disk_usage", usage)
+    monkeypatch.setattr(file_copies.shutil, "disk_usage", usage)
     with pytest.raises(StoreFull, match=r"bytes are needed at .*1,000 are free; make room") as said:
         Store(older)
     assert title(older) == "as it was"
@@ -188,9 +189,9 @@ def test_commands_that_look_change_nothing(
 
 def test_other_commands_upgrade_and_say_so(saved: Path, run: Run) -> None:
     """In one line, once, on standard error."""
-    line = f"convostore: the store was brought from schema {revision(saved)} to {HEAD}\n"
+    line = f"convostore: the store was brought from schema {revision(saved)} to {SCHEMA_HEAD}\n"
     assert run("--db", saved, "sessions").err == line
-    assert revision(saved) == HEAD
+    assert revision(saved) == SCHEMA_HEAD
     assert run("--db", saved, "sessions").err == ""
 
 

@@ -25,8 +25,8 @@ PACKAGE = ROOT / "store"
 FLOORS = [
     floor.split()
     for floor in (
-        "errors text ready callers",
-        "clock doors",
+        "errors text ready cancellation",
+        "clock lazy_imports",
         "policy messages database",
         "tokens records transcripts formats tools",
         "history summaries",
@@ -50,8 +50,8 @@ INSIDE = {
     ),
     "context": "at_files freshness law pieces layered gathered request assembled",
     "database": (
-        "collector logs files queue forking write_ahead settings kept lease checked_driver seals statements damage columns schema resources "
-        "engine copying json_sql queries transactions script migrate"
+        "gc_pause logs files queue fork_safety write_ahead connection_settings cache lease checked_driver seals statements driver_errors columns schema resources "
+        "engine file_copies json_sql queries transactions script migrate"
     ),
     "exporting": "files shapes sessions whole",
     "face": "binding session_arguments operations lifetime steps shares watch streaming workflows scoped store threads pages async_streaming async_operations async_workflows async_scoped async_store",
@@ -367,16 +367,16 @@ def test_slow_libraries_are_imported_on_first_use() -> None:
 
 def test_doors_say_the_same_to_people_and_to_python() -> None:
     """A name that a room lets others use stands in its imports, its table and its `__all__`."""
-    doors = {module.path: module for module in every_module() if calls_of("door", module)}
+    doors = {module.path: module for module in every_module() if calls_of("attach_modules", module)}
     assert len(doors) > 8
     for path, module in doors.items():
-        (table,) = calls_of("door", module)
+        (table,) = calls_of("attach_modules", module)
         said = [
             each for each in module.nodes if isinstance(each, ast.ImportFrom) and each.level == 1
         ]
         held = {each.module: [alias.name for alias in each.names] for each in said if each.module}
         names = [alias.name for each in said for alias in each.names]
-        held.pop("doors", None)
+        held.pop("lazy_imports", None)
         beside = {each.stem for each in path.parent.glob("*.py")}
         assert not beside & {name for names in held.values() for name in names}, "a module's name"
         assert {
@@ -384,7 +384,9 @@ def test_doors_say_the_same_to_people_and_to_python() -> None:
         } == held, path
         modules = [alias.name for each in said if not each.module for alias in each.names]
         assert " ".join(map(ast.literal_eval, table.args[1:])).split() == modules, path
-        assert {*names} - {"door"} == {*ast.literal_eval(value_of("__all__", module))}, path
+        assert {*names} - {"attach_modules"} == {*ast.literal_eval(value_of("__all__", module))}, (
+            path
+        )
 
 
 def calls_of(name: str, module: Module) -> list[ast.Call]:

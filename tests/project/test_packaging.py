@@ -87,7 +87,7 @@ def test_typed() -> None:
 @pytest.mark.parametrize(("name", "file"), [("migrations", "env.py"), ("prompts", "README.md")])
 def test_shipped_folders(name: str, file: str) -> None:
     """The folders that the code needs are found, with what belongs in them."""
-    assert (resources.folder(name) / file).is_file()
+    assert (resources.find_folder(name) / file).is_file()
 
 
 @pytest.mark.parametrize("place", ["store/prompts", "prompts"])
@@ -95,7 +95,7 @@ def test_wheel_and_checkout(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, pla
     """A folder is found inside the package, as in a wheel, and beside it, as in a checkout."""
     monkeypatch.setattr(resources, "PACKAGE", tmp_path / "store")
     (tmp_path / place).mkdir(parents=True)
-    assert resources.folder("prompts") == tmp_path / place
+    assert resources.find_folder("prompts") == tmp_path / place
 
 
 def test_inside_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_inside_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     monkeypatch.setattr(resources, "PACKAGE", tmp_path / "store")
     for place in ("store/prompts", "prompts"):
         (tmp_path / place).mkdir(parents=True)
-    assert resources.folder("prompts") == tmp_path / "store" / "prompts"
+    assert resources.find_folder("prompts") == tmp_path / "store" / "prompts"
 
 
 def test_missing_folder() -> None:
@@ -112,7 +112,7 @@ def test_missing_folder() -> None:
         FileNotFoundError,
         match=r"nowhere/ is neither in nor beside the package .* install it again",
     ):
-        resources.folder("nowhere")
+        resources.find_folder("nowhere")
 
 
 @pytest.mark.slow

@@ -33,7 +33,7 @@ def fill(
 def test_the_prompts_there_are() -> None:
     """README is none of them, and its table names each."""
     assert tuple(prompts.names()) == NAMES
-    readme = (resources.folder("prompts") / "README.md").read_text(encoding="utf-8")
+    readme = (resources.find_folder("prompts") / "README.md").read_text(encoding="utf-8")
     assert tuple(sorted(re.findall(r"^\| `(\w+)` \|", readme, re.MULTILINE))) == NAMES
 
 
@@ -209,7 +209,7 @@ def test_a_damaged_prompt_is_named(
 ) -> None:
     """The error names the file and what is wrong with it."""
     (tmp_path / "mine.md").write_bytes(text.encode("utf-8", "surrogatepass"))
-    monkeypatch.setattr(resources, "folder", lambda _: tmp_path)
+    monkeypatch.setattr(resources, "find_folder", lambda _: tmp_path)
     with pytest.raises(StoreError, match=said) as caught:
         prompts.load("mine")
     assert "mine.md" in str(caught.value)

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from store import Policy
-from store.callers import CALLER, Caller, Cancelled
+from store.cancellation import CURRENT_CALLER, Caller, Cancelled
 from store.errors import CompactionError, InvalidValue, StoreError
 from store.summaries import (
     EMPTY_SUMMARY_ERROR,
@@ -600,7 +600,7 @@ def test_nobody_waits_when_the_caller_has_left(when: str) -> None:
         return "too late"
 
     def cancelled() -> None:
-        CALLER.set(caller)
+        CURRENT_CALLER.set(caller)
         if when == "before":
             caller.leave()
         with pytest.raises(Cancelled):

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from store.errors import StoreError
 from store.messages import content_text
-from store.text import clipped, encoded, is_marker
+from store.text import clip_text, encode_json, is_marker
 from store.tools.excerpts import Limits, trimmed
 from store.tools.kinds import KINDS, TOOL_KINDS
 from store.tools.results import ENVELOPE, STATUSES, answered_call_id, kind_name, result_facts
@@ -654,9 +654,9 @@ def test_a_clipped_text_is_shorter_and_stays_as_it_is(
     text: str, points: int, before_marker: str
 ) -> None:
     """Or it is the text itself: a marker is not worth more than what it stands for."""
-    found = clipped(text, points, before_marker)
+    found = clip_text(text, points, before_marker)
     assert found == text or len(found) < len(text)
-    assert clipped(found, points, before_marker) == found
+    assert clip_text(found, points, before_marker) == found
 
 
 @settings(max_examples=150)
@@ -681,7 +681,7 @@ def test_what_is_trimmed_says_by_how_much_and_stays_as_it_is(
 
 def test_json_text_is_what_utf_8_can_hold() -> None:
     """Halves of a character that stand side by side are the character, lone ones are escaped."""
-    assert encoded(["é", "\ud83d\ude00", "\ude00\ud83d"]) == '["é", "😀", "\\ude00\\ud83d"]'
+    assert encode_json(["é", "\ud83d\ude00", "\ude00\ud83d"]) == '["é", "😀", "\\ude00\\ud83d"]'
 
 
 def joined(value: Any) -> Any:

@@ -118,7 +118,7 @@ def test_what_is_kept_of_records_is_counted(store: Store) -> None:
     session_id = store.create_session().id
     talk(store, session_id, "one")
     store.view(session_id, POLICY, now=NOW)
-    assert any("records" in key for key in store.database.kept._values)
+    assert any("records" in key for key in store.database.cache._values)
     assert store.cache_info().bytes > 1_000
     store.delete_session(session_id)
     assert store.cache_info()[2:4] == (0, 0)

@@ -37,8 +37,8 @@ from sqlalchemy import text
 from world import READY, STEPS, World, alike, play
 
 from store import Policy, Store, StoreError
-from store.database import Kept
-from store.database.kept import forget_tree
+from store.database import Cache
+from store.database.cache import invalidate_tree
 from store.errors import InvalidValue
 from store.history import erasure
 from store.tools import names, paths
@@ -390,16 +390,16 @@ def test_stores_are_opened_while_words_are_taken_out() -> None:
     interval, done = sys.getswitchinterval(), threading.Event()
 
     def open_many() -> None:
-        opened: list[Kept] = []
+        opened: list[Cache] = []
         while not done.is_set():
-            opened = [*opened[-100:], Kept(1)]
+            opened = [*opened[-100:], Cache(1)]
 
     opening = threading.Thread(target=open_many)
     sys.setswitchinterval(1e-6)
     opening.start()
     try:
         for number in range(2_000):
-            forget_tree(number)
+            invalidate_tree(number)
     finally:
         sys.setswitchinterval(interval)
         done.set()
@@ -447,7 +447,7 @@ def test_lines_of_results_are_asked_for_together(url: str, monkeypatch: pytest.M
     asked, read = [], []
     line_of = placeholders._make_line
     with Store(url, durability="normal", cache_bytes=0) as store:
-        monkeypatch.setattr(store.database.kept, "get", lambda key: asked.append(key))
+        monkeypatch.setattr(store.database.cache, "get", lambda key: asked.append(key))
         monkeypatch.setattr(placeholders, "_make_line", lambda *of: read.append(of) or line_of(*of))
         for count in (10, 100):
             asked.clear(), read.clear()

@@ -71,11 +71,11 @@ class World:
     @contextmanager
     def elsewhere(self) -> Iterator[None]:
         """As if in another process: nobody here is told what is to be forgotten."""
-        forget, lease.forget_tree = lease.forget_tree, lambda _: None
+        forget, lease.invalidate_tree = lease.invalidate_tree, lambda _: None
         try:
             yield
         finally:
-            lease.forget_tree = forget
+            lease.invalidate_tree = forget
 
     # what may happen, each by its name
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...text import items_of
+from ...text import as_list
 from ..events import fields_of, telling, without
 
 UNSAID = ("status", "cache_control", "annotations", "citations", "logprobs", "caller", "phase")
@@ -39,7 +39,7 @@ def _outline(message: Any) -> Any:
     if "role" in fields:
         fields.pop("type", None)
     if "content" in fields:
-        parts = map(_part, items_of(fields["content"]))
+        parts = map(_part, as_list(fields["content"]))
         fields["content"] = [*parts]
     return fields
 

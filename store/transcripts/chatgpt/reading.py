@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from ...messages import Message
-from ...text import Fields, items_of
+from ...text import Fields, as_list
 from ..events import (
     Event,
     Noted,
@@ -39,7 +39,7 @@ KNOWN = ("title", "mapping", "current_node")
 
 def looks(value: Any) -> bool:
     """Tell whether a JSON value is such a conversation, or a list of them, with words in it."""
-    nodes = (node for each in items_of(value) for node in _nodes(each).values())
+    nodes = (node for each in as_list(value) for node in _nodes(each).values())
     return any(map(is_node, nodes))
 
 

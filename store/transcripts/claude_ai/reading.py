@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from ...messages import Message
-from ...text import Fields, items_of
+from ...text import Fields, as_list
 from ..events import (
     Event,
     Noted,
@@ -41,7 +41,7 @@ Named = dict[str, Fields]
 
 def looks(value: Any) -> bool:
     """Tell whether a JSON value is such a conversation, or a list of them, with words in it."""
-    return any(is_message(each) for item in items_of(value) for each in _listed(item))
+    return any(is_message(each) for item in as_list(value) for each in _listed(item))
 
 
 def parse(source: Source) -> Iterator[Event]:

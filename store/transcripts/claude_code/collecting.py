@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from ...text import Fields, counted
+from ...text import Fields, format_count
 from ..events import Noted, fields_of, left_out, omissions, text_of, unread
 from ..shelf import Numbers, Shelf
 from ..source import Value
@@ -111,14 +111,16 @@ class Reading:
         yield from omissions(self._left_out + others, "line")
         own = Counter(title.kind for title in self._titles if self._is_own(title))
         for kind, count in sorted(own.items()):
-            yield Noted(None, f"took titles from {counted(count, f'{kind} line')}, the last counts")
+            yield Noted(
+                None, f"took titles from {format_count(count, f'{kind} line')}, the last counts"
+            )
         if self._queue.waiting:
             why = " that the model was never given"
             yield left_out(self._queue.waiting, "queued prompt", why)
         if self._copies:
             yield left_out(self._copies, "copied line", ", said before in the file")
         if self._results:
-            lines = counted(self._results, "result line")
+            lines = format_count(self._results, "result line")
             told = f"left out toolUseResult of {lines}: most of it repeats the tool results"
             yield Noted(None, told)
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from ...text import Fields, items_of
+from ...text import Fields, as_list
 from ..costs import Tokens
 from ..events import (
     Compacted,
@@ -185,7 +185,7 @@ class _Stream:
 
 
 def _blocks(message: Fields) -> list[Any]:
-    return [*items_of(message.get("content"))] if message.get("content") else []
+    return [*as_list(message.get("content"))] if message.get("content") else []
 
 
 def _apart(message: Fields) -> list[tuple[str, Any]]:

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any
 
 from ...messages import Message
-from ...text import Fields, counted
+from ...text import Fields, format_count
 from ..events import (
     Compacted,
     Event,
@@ -176,7 +176,7 @@ class _Rollout:
             link = {"parent_session": stem.session_id, "forked_at": start}
             yield self._opened(branch, [first_prompt(messages)], link)._replace(stem=stem)
             yield from map(Said, finished(messages))
-            count = counted(len(messages), "message")
+            count = format_count(len(messages), "message")
             yield Noted(None, f"{count} that were taken back are session {branch!r}")
 
     def _opened(self, name: str, given: Sequence[str | None], metadata: Fields) -> Opened:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...messages import Message
-from ...text import Fields, items_of
+from ...text import Fields, as_list
 from ..events import (
     Event,
     Opened,
@@ -37,7 +37,7 @@ Replies = dict[str, Fields]
 
 def looks(value: Any) -> bool:
     """Tell whether a JSON value is such a tree, or a list of them."""
-    return any(map(_is_tree, items_of(value)))
+    return any(map(_is_tree, as_list(value)))
 
 
 def _is_tree(value: Any) -> bool:

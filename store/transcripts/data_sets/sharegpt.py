@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...messages import Message
-from ...text import Fields, items_of
+from ...text import Fields, as_list
 from ..events import (
     Event,
     Noted,
@@ -47,7 +47,7 @@ SPEAKERS = {
 
 def looks(value: Any) -> bool:
     """Tell whether a JSON value is such a conversation, or a list of them."""
-    return any(map(_is_conversation, items_of(value)))
+    return any(map(_is_conversation, as_list(value)))
 
 
 def _is_conversation(value: Any) -> bool:

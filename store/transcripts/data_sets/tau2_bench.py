@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...messages import Message
-from ...text import Fields, items_of
+from ...text import Fields, as_list
 from ..events import (
     Event,
     Noted,
@@ -58,7 +58,7 @@ def _is_message(value: Any) -> bool:
 
 def _simulations(value: Any) -> list[Any]:
     held = fields_of(value).get("simulations")
-    return held if isinstance(held, list) else list(items_of(value))
+    return held if isinstance(held, list) else list(as_list(value))
 
 
 def parse(source: Source) -> Iterator[Event]:

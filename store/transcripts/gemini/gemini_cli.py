@@ -14,7 +14,7 @@ from itertools import chain, takewhile
 from typing import Any
 
 from ...messages import Message
-from ...text import Fields, counted
+from ...text import Fields, format_count
 from ..events import (
     Event,
     Noted,
@@ -109,7 +109,7 @@ class _Chat:
                 title = title_of(_said(records))
                 yield Opened(branch, title, None, link, stem=Stem(name, after))
                 yield from map(Said, _said(records))
-                messages = counted(count, "message")
+                messages = format_count(count, "message")
                 yield Noted(None, f"{messages} that were taken back are session {branch!r}")
 
     def _rewind(self, to: str) -> None:

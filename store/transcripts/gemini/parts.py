@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from ...messages import Message
-from ...text import Fields, items_of
+from ...text import Fields, as_list
 from ..events import fields_of, simplest_content, text_of, text_part
 
 SAID = ("output", "error", "content", "result")
@@ -21,7 +21,7 @@ def parts_in(content: object) -> list[Any]:
     """Return a content as parts: a text, one part, or a list of either."""
     if content in (None, ""):
         return []
-    return [text_part(each) if isinstance(each, str) else each for each in items_of(content)]
+    return [text_part(each) if isinstance(each, str) else each for each in as_list(content)]
 
 
 def content_of(parts: list[Any]) -> object:

@@ -11,7 +11,7 @@ from itertools import chain, pairwise
 from typing import Any
 
 from ...messages import Message
-from ...text import Fields, items_of
+from ...text import Fields, as_list
 from ..events import (
     Compacted,
     Event,
@@ -46,7 +46,7 @@ Said = dict[str, list[Message]]
 
 def looks(value: Any) -> bool:
     """Tell whether a JSON value is a session, or a list of them."""
-    return any(map(_is_session, items_of(value)))
+    return any(map(_is_session, as_list(value)))
 
 
 def _is_session(value: Any) -> bool:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from ...messages import Message
-from ...text import Fields, counted
+from ...text import Fields, format_count
 from ..events import (
     Event,
     Noted,
@@ -126,7 +126,7 @@ class Conversation:
 
     def _repetitions(self) -> Iterator[Noted]:
         for key, count in sorted(self._repeated.items()):
-            events = counted(count, "event")
+            events = format_count(count, "event")
             yield Noted(None, f"left out {key!r} of {events}: {REPEATED[key]}")
 
     def _metadata(self, fields: Fields) -> tuple[Fields, list[Noted]]:

@@ -10,7 +10,7 @@ import json
 from typing import Any, NamedTuple
 
 from ...messages import Message
-from ...text import Fields, items_of, value_at
+from ...text import Fields, as_list, get_at_path
 from ..events import fields_of, first_text, simplest_content, text_of, text_part
 
 ProgramEvent = Fields
@@ -92,7 +92,7 @@ def parts_of(content: object) -> list[Any]:
     """Return content as parts of the chat; images come several in one part of V1."""
     if content is None:
         return []
-    return [made for part in items_of(content) for made in _parts(part)]
+    return [made for part in as_list(content) for made in _parts(part)]
 
 
 def known_from(event: ProgramEvent) -> Known:
@@ -101,7 +101,7 @@ def known_from(event: ProgramEvent) -> Known:
 
 
 def _first_at(places: Places, event: ProgramEvent) -> str | None:
-    return first_text(value_at(place, event) for place in places)
+    return first_text(get_at_path(place, event) for place in places)
 
 
 def _name_in(event: ProgramEvent) -> str | None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from ...text import Fields, items_of
+from ...text import Fields, as_list
 from ..events import Event, Noted, SessionNames, fields_of, first_text, sketch, unread, without
 from ..source import Source, Value
 from .conversation import Conversation
@@ -80,7 +80,7 @@ def _events_in(value: Any) -> list[Any] | None:
         value = value.get(_history_of(value) or "")
     if not isinstance(value, list):
         return None
-    return list(chain.from_iterable(map(items_of, value)))
+    return list(chain.from_iterable(map(as_list, value)))
 
 
 def _history_of(fields: Fields) -> str | None:

@@ -17,7 +17,7 @@ from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
-from ...text import Fields, items_of
+from ...text import Fields, as_list
 from ..database import Layout, Rows, columns_in, json_in
 from ..events import (
     Noted,
@@ -155,7 +155,7 @@ def _replayed(held: list[Held], written: Iterable[Any]) -> list[Held]:
         is_anew = ANEW in (told.get("type"), *told)
         if is_anew:
             kept.clear()
-        for message in items_of(told.get("value", told.get(ANEW)) if is_anew else value):
+        for message in as_list(told.get("value", told.get(ANEW)) if is_anew else value):
             each = _held(message)
             if within(message, "type") == "remove":
                 kept.pop(each.id, None)

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any
 
 from ...messages import Message
-from ...text import Fields, items_of
+from ...text import Fields, as_list
 from ..blocks import part_of
 from ..events import (
     Event,
@@ -110,7 +110,7 @@ def _message(name: str, node: Fields) -> Message:
 
 
 def _content(told: Fields) -> object:
-    blocks = [_block(each) for each in items_of(told.get("content"))]
+    blocks = [_block(each) for each in as_list(told.get("content"))]
     beside = (*CALLS, *THOUGHTS, "reasoning")
     return simplest_content([each for each in blocks if within(each, "type") not in beside]) or ""
 

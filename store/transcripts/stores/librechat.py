@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...messages import Message
-from ...text import Fields, items_of
+from ...text import Fields, as_list
 from ..events import (
     Event,
     Noted,
@@ -55,7 +55,7 @@ THOUGHT, CALL = "think", "tool_call"
 
 def looks(value: Any) -> bool:
     """Tell whether a JSON value is such a conversation or message, or a list of them."""
-    return any(_has_messages(each) or _is_message(each) for each in items_of(value))
+    return any(_has_messages(each) or _is_message(each) for each in as_list(value))
 
 
 def parse(source: Source) -> Iterator[Event]:
@@ -66,7 +66,7 @@ def parse(source: Source) -> Iterator[Event]:
         if isinstance(item, Noted):
             yield item
             continue
-        for each in items_of(item.value):
+        for each in as_list(item.value):
             if _has_messages(each):
                 yield from _session(each, names)
             elif _is_message(each):

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...clock import SECONDS_BELOW
 from ...messages import Message
-from ...text import Fields, items_of
+from ...text import Fields, as_list
 from ..events import (
     Event,
     Opened,
@@ -29,7 +29,7 @@ SAID = ("id", "parentId", "childrenIds", "role", "content", "timestamp", "output
 
 def looks(value: Any) -> bool:
     """Tell whether a JSON value is such a chat, or a list of them."""
-    return any(_history(each) for each in items_of(value))
+    return any(_history(each) for each in as_list(value))
 
 
 def parse(source: Source) -> Iterator[Event]:

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...messages import Message, content_text, find_message_time
-from ...text import Fields, one_line
+from ...text import Fields, truncate_to_line
 from ..events import fields_of, list_of
 from .about import iso
 
@@ -44,7 +44,7 @@ def _paragraphs(message: Message) -> Iterator[str]:
     role = str(message.get("role"))
     text = _text(message.get("content"))
     if role == "tool":
-        yield from _folded(f"Result {one_line(text, LINE)}", text)
+        yield from _folded(f"Result {truncate_to_line(text, LINE)}", text)
         return
     yield f"## {NAMES.get(role) or _in_line(role)}{_moment(message)}\n"
     if text:
@@ -52,7 +52,7 @@ def _paragraphs(message: Message) -> Iterator[str]:
     for call in map(fields_of, list_of(message.get("tool_calls"))):
         function = fields_of(call.get("function"))
         asked = _asked(function)
-        yield from _folded(f"{function.get('name')} {one_line(asked, LINE)}", asked)
+        yield from _folded(f"{function.get('name')} {truncate_to_line(asked, LINE)}", asked)
 
 
 def _moment(message: Message) -> str:
@@ -89,7 +89,7 @@ def _folded(head: str, text: str) -> Iterator[str]:
     """Yield a text in a fence that is longer than any it holds, under a line that opens it."""
     runs = re.findall("`{3,}", text)
     fence = "`" * max([3, *(len(run) + 1 for run in runs)])
-    yield f"<details><summary>{_escaped(one_line(head, 2 * LINE))}</summary>\n"
+    yield f"<details><summary>{_escaped(truncate_to_line(head, 2 * LINE))}</summary>\n"
     yield f"{fence}\n{text}\n{fence}\n"
     yield "</details>\n"
 
@@ -100,7 +100,7 @@ def _escaped(text: str) -> str:
 
 def _in_line(text: str) -> str:
     """Return a text as one line of the page, with nothing in it that acts."""
-    line = one_line(text, LINE)
+    line = truncate_to_line(text, LINE)
     return _escape_line(line, _code_spans(line) or [])
 
 

@@ -42,7 +42,7 @@ def is_broken(lease: Lease, error: BaseException) -> bool:
     )
 
 
-def own_error(
+def choose_error(
     error: Exception, lease: Lease | None, file: str | None, *, is_lost: bool
 ) -> StoreError:
     """Return the store's error for one of a driver's; without a lease none could be made."""
@@ -54,18 +54,18 @@ def own_error(
 
 
 @contextmanager
-def guarded(connection: Connection) -> Iterator[None]:
+def translate_host_errors(connection: Connection) -> Iterator[None]:
     """Raise the store's own errors in a step of a host's transaction, as at the end of one."""
     lease = lease_of(connection)
     try:
         yield
     except driver_errors() as error:
         is_lost = is_broken(lease, error)
-        raise own_error(error, lease, lease.path, is_lost=is_lost) from error
+        raise choose_error(error, lease, lease.path, is_lost=is_lost) from error
 
 
 @contextmanager
-def translated(file: str | None) -> Iterator[None]:
+def translate_driver_errors(file: str | None) -> Iterator[None]:
     """Turn the drivers' errors into the store's own, chained; on a file or a server (None)."""
     try:
         yield

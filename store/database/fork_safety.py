@@ -17,7 +17,7 @@ import time
 import weakref
 from typing import Protocol
 
-from ..doors import entering
+from ..lazy_imports import importing_threads
 
 FORK_PATIENCE = 1.0
 """How many seconds a fork waits for operations of other threads to end."""
@@ -38,21 +38,21 @@ class Forkable(Protocol):
         """Begin anew in a forked child."""
 
 
-door = threading.RLock()
+fork_lock = threading.RLock()
 """Held to begin an operation or to create a file; shut while the process forks."""
-alive: weakref.WeakSet[Forkable] = weakref.WeakSet()
+forkables: weakref.WeakSet[Forkable] = weakref.WeakSet()
 """The databases that are open, and what else has locks."""
-unusable: set[str] = set()
+unusable_files: set[str] = set()
 """Files whose state in this process is a parent's, in the middle of something."""
 
 
-def told_of_forks(each: Forkable) -> None:
+def register_forkable(each: Forkable) -> None:
     """Tell somebody from now on of each fork."""
-    with door:
-        alive.add(each)
+    with fork_lock:
+        forkables.add(each)
 
 
-def keep_for_ever(inherited: object) -> None:
+def leak_object(inherited: object) -> None:
     """Keep what a forked child inherited, even past the interpreter's end.
 
     Closed, it would end the parent's work.
@@ -64,7 +64,7 @@ def keep_for_ever(inherited: object) -> None:
 
 def _before_fork() -> None:
     """Let the operations of other threads end and none begin, so that nothing is half done."""
-    door.acquire()
+    fork_lock.acquire()
     deadline = time.monotonic() + FORK_PATIENCE
     while _is_busy() and time.monotonic() < deadline:
         time.sleep(0.001)
@@ -72,18 +72,18 @@ def _before_fork() -> None:
 
 def _is_busy() -> bool:
     own = threading.get_ident()
-    if any(thread != own for thread in list(entering.values())):
+    if any(thread != own for thread in list(importing_threads.values())):
         return True
-    return any(database.is_busy_elsewhere() for database in list(alive))
+    return any(database.is_busy_elsewhere() for database in list(forkables))
 
 
 def _after_fork() -> None:
-    door.release()
-    for database in list(alive):
+    fork_lock.release()
+    for database in list(forkables):
         database.start_in_child()
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=_before_fork, after_in_parent=door.release, after_in_child=_after_fork
+        before=_before_fork, after_in_parent=fork_lock.release, after_in_child=_after_fork
     )

@@ -17,13 +17,13 @@ from typing import Any
 
 from .errors import unopened
 
-entering: dict[object, int] = {}
+importing_threads: dict[object, int] = {}
 """The threads that import a module of a room just now; in a forked child it would stay locked."""
 
-Door = tuple[Callable[[str], Any], Callable[[], list[str]]]
+ModuleHooks = tuple[Callable[[str], Any], Callable[[], list[str]]]
 
 
-def door(room: str, modules: str = "", /, **holding: str) -> Door:
+def attach_modules(room: str, modules: str = "", /, **holding: str) -> ModuleHooks:
     """Return the ``__getattr__`` and ``__dir__`` of a room.
 
     It has all its modules by their names, and what they are ``holding`` for others. Those that
@@ -54,10 +54,10 @@ def door(room: str, modules: str = "", /, **holding: str) -> Door:
 def _entered(module: str) -> ModuleType:
     """Import a module of a room; a process without a file left cannot."""
     entry = object()
-    entering[entry] = threading.get_ident()
+    importing_threads[entry] = threading.get_ident()
     try:
         return import_module(module)
     except OSError as problem:
         raise unopened(problem) from problem
     finally:
-        del entering[entry]
+        del importing_threads[entry]

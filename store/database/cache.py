@@ -5,9 +5,9 @@ that writes adds nothing, since what it sees may never come to be.
 
 Words that were erased or redacted are to go from memory, too, at once and not only when they are
 asked for again. So whatever is kept of a tree has the tree first in its key, and when something of
-it was taken out, `forget_tree` drops all of it, in every open store of the process. Somebody may
-still read the state from before, and would keep it again a moment later: who begins to read notes
-how often anything was forgotten until then, and what is read before such a moment is not kept
+it was taken out, `invalidate_tree` drops all of it, in every open store of the process. Somebody
+may still read the state from before, and would keep it again a moment later: who begins to read
+notes how often anything was forgotten until then, and what is read before such a moment is not kept
 behind it.
 """
 
@@ -23,15 +23,15 @@ from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
 from ..errors import InvalidValue
-from ..text import forget_words
+from ..text import clear_caches
 
-BYTES = 64_000_000
+DEFAULT_CACHE_BYTES = 64_000_000
 """What a store keeps, if nothing else is said."""
 
 _FLAT = frozenset((str, bytes, int, float, bool, NoneType))
 """Types of values that hold no others: a row of a table has nothing else."""
 
-Key = tuple[Hashable, ...]
+CacheKey = tuple[Hashable, ...]
 """What something is kept under: the number of a tree, then anything."""
 
 
@@ -47,31 +47,31 @@ class _Forgotten:
         self.times = next(self._numbers)
 
 
-class Keeper(Protocol):
+class TreeCache(Protocol):
     """Whoever keeps anything of trees."""
 
     def forget(self, tree_id: int) -> None:
         """Keep nothing of a tree any more."""
 
 
-forgotten = _Forgotten()
-_all: WeakValueDictionary[int, Keeper] = WeakValueDictionary()
+invalidations = _Forgotten()
+_all: WeakValueDictionary[int, TreeCache] = WeakValueDictionary()
 
 
-def told_to_forget(keeper: Keeper) -> None:
+def register_tree_cache(keeper: TreeCache) -> None:
     """Tell somebody from now on of each tree that is to be forgotten."""
     _all[id(keeper)] = keeper
 
 
-def is_kept(since: int | None) -> bool:
+def is_current(since: int | None) -> bool:
     """Tell whether what was read may be kept; by a reader who began ``since`` then, by no writer.
 
     Whoever asks holds a lock that its `forget` waits for.
     """
-    return since == forgotten.times
+    return since == invalidations.times
 
 
-class Kept:
+class Cache:
     """Values by key, of at most ``limit`` together; what was asked for last stays longest.
 
     A value is never changed once it is here: a later one takes its place.
@@ -80,11 +80,11 @@ class Kept:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._lock = Lock()
-        self._values: OrderedDict[Key, tuple[Any, int]] = OrderedDict()
+        self._values: OrderedDict[CacheKey, tuple[Any, int]] = OrderedDict()
         self._hits = self._misses = self._bytes = 0
-        told_to_forget(self)
+        register_tree_cache(self)
 
-    def get(self, key: Key) -> Any:
+    def get(self, key: CacheKey) -> Any:
         """Return what is kept under a key, None where nothing is."""
         with self._lock:
             found = self._values.get(key)
@@ -99,14 +99,14 @@ class Kept:
             self._hits += hit
             self._misses += not hit
 
-    def put(self, key: Key, value: Any, size: int, since: int | None) -> None:
+    def put(self, key: CacheKey, value: Any, size: int, since: int | None) -> None:
         """Keep a value of a size; what was not asked for longest goes for it.
 
         Nothing goes for one that is larger than all the room. It was read when things had been
         forgotten ``since`` times; by a writer, None.
         """
         with self._lock:
-            if not is_kept(since):
+            if not is_current(since):
                 return
             self._take_out(key)
             if size > self.limit:
@@ -127,21 +127,21 @@ class Kept:
         with self._lock:
             return self._hits, self._misses, self._bytes, len(self._values)
 
-    def _take_out(self, key: Key) -> None:
+    def _take_out(self, key: CacheKey) -> None:
         _, size = self._values.pop(key, (None, 0))
         self._bytes -= size
 
 
-def forget_tree(tree_id: int) -> None:
+def invalidate_tree(tree_id: int) -> None:
     """Keep nothing of a tree any more, wherever this process does."""
-    forgotten.again()
+    invalidations.again()
     for reference in _all.valuerefs():  # made in one step: meanwhile others open stores
         if keeper := reference():
             keeper.forget(tree_id)
-    forget_words()
+    clear_caches()
 
 
-def weight(value: object) -> int:
+def measure_bytes(value: object) -> int:
     """Return about how many bytes a value takes that is of texts and numbers, however they nest."""
     if isinstance(value, dict):
         within: Iterable[object] = chain(value, value.values())
@@ -149,11 +149,11 @@ def weight(value: object) -> int:
         within = value
     else:
         return getsizeof(value)
-    sizes = [getsizeof(each) if type(each) in _FLAT else weight(each) for each in within]
+    sizes = [getsizeof(each) if type(each) in _FLAT else measure_bytes(each) for each in within]
     return getsizeof(value) + sum(sizes)
 
 
-def checked_bytes(limit: int) -> int:
+def check_cache_bytes(limit: int) -> int:
     """Return how many bytes may be kept. Raises InvalidValue."""
     if type(limit) is not int or limit < 0:
         raise InvalidValue(f"cache_bytes is a number of bytes, 0 for none, not {limit!r}")

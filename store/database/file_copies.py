@@ -33,16 +33,16 @@ from sqlalchemy import (
 
 from ..errors import StoreBusy, StoreError, StoreFull
 from .engine import Database
-from .queue import Place, WriterQueue
+from .queue import QueuePlace, WriterQueue
 from .schema import copies, erasures
 from .statements import Insertion, Statement
 
-COMPANIONS = ("-wal", "-shm", "-journal", "-lock")
+COMPANION_SUFFIXES = ("-wal", "-shm", "-journal", "-lock")
 """What SQLite and the writers' queue put beside a file: its name with one of these behind it."""
-UNFINISHED = ".part"
+PART_SUFFIX = ".part"
 """What stands behind the name of a copy while it is being written."""
 
-TAKING_OVER = 1.0
+CLAIM_SECONDS = 1.0
 """How many seconds those who use a file are waited for before another takes its place."""
 
 _numbers = union_all(
@@ -83,7 +83,7 @@ FORGET_REPLACED = Statement(
 )
 
 
-def beside(path: Path, ending: str) -> Path:
+def add_suffix(path: Path, ending: str) -> Path:
     """Return the file that is named like another with something behind it."""
     return path.with_name(path.name + ending)
 
@@ -109,7 +109,7 @@ def write_copy(database: Database, path: Path) -> Path:
     Return its name. Raises StoreFull where the disk has no room, StoreError where it cannot be
     written; nothing is left of it then.
     """
-    part = beside(path, UNFINISHED)
+    part = add_suffix(path, PART_SUFFIX)
     _create(part)
     try:
         with database.reading() as connection:
@@ -117,12 +117,12 @@ def write_copy(database: Database, path: Path) -> Path:
             driver.execute("VACUUM INTO ?", (str(part),))  # type: ignore[union-attr]
         _flush(part)
     except BaseException:
-        discard(part)
+        discard_copy(part)
         raise
     return part
 
 
-def put_in_place(part: Path, path: Path, *, replace: bool) -> None:
+def publish_copy(part: Path, path: Path, *, replace: bool) -> None:
     """Give a finished copy its name, for good.
 
     Raises StoreError where the name is taken and may not be.
@@ -137,14 +137,14 @@ def put_in_place(part: Path, path: Path, *, replace: bool) -> None:
         _flush(path.parent)
 
 
-def discard(part: Path) -> None:
+def discard_copy(part: Path) -> None:
     """Remove an unfinished copy, and what checking it may have put beside it.
 
     What the disk does not let go stays: a copy that has its name by then was made all the same.
     """
-    for name in ("", *COMPANIONS):
+    for name in ("", *COMPANION_SUFFIXES):
         with suppress(OSError):
-            beside(part, name).unlink()
+            add_suffix(part, name).unlink()
 
 
 def check_room(database: Database, path: Path, advice: str) -> None:
@@ -160,9 +160,9 @@ def check_room(database: Database, path: Path, advice: str) -> None:
 
 
 @contextmanager
-def standing_in_line(path: Path) -> Iterator[None]:
+def block_writers(path: Path) -> Iterator[None]:
     """Let no writer of ours at a file that is there. Raises StoreBusy where one is at work."""
-    place = Place(WriterQueue(str(beside(path, "-lock")), TAKING_OVER))
+    place = QueuePlace(WriterQueue(str(add_suffix(path, "-lock")), CLAIM_SECONDS))
     try:
         place.take()
         yield
@@ -170,7 +170,7 @@ def standing_in_line(path: Path) -> Iterator[None]:
         place.close()
 
 
-def take_over(path: Path) -> None:
+def claim_file(path: Path) -> None:
     """Make sure that nobody has a file open, and leave nothing beside it that belongs to it.
 
     Leaving the write-ahead log is possible for the last connection alone, so SQLite itself knows.
@@ -178,7 +178,7 @@ def take_over(path: Path) -> None:
     """
     try:
         with closing(
-            sqlite3.connect(path, timeout=TAKING_OVER, isolation_level=None)
+            sqlite3.connect(path, timeout=CLAIM_SECONDS, isolation_level=None)
         ) as connection:
             connection.execute("PRAGMA journal_mode = DELETE").fetchone()
     except sqlite3.OperationalError as error:
@@ -189,7 +189,7 @@ def take_over(path: Path) -> None:
     except (sqlite3.DatabaseError, UnicodeDecodeError):
         pass  # damaged: that may be why another takes its place
     for name in ("-wal", "-shm", "-journal"):
-        beside(path, name).unlink(missing_ok=True)
+        add_suffix(path, name).unlink(missing_ok=True)
 
 
 def _create(path: Path) -> None:
@@ -202,7 +202,7 @@ def _create(path: Path) -> None:
 
 
 def _why(path: Path) -> str:
-    if path.name.endswith(UNFINISHED):
+    if path.name.endswith(PART_SUFFIX):
         return ": a copy is being made just now, or one was cut off; if so, remove that file"
     return "; choose another name, or say that it may be replaced"
 

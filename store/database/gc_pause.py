@@ -17,7 +17,7 @@ MANY = 500
 _RUNNING = nullcontext()
 
 
-def paused(messages: int) -> AbstractContextManager[None]:
+def pause_gc(messages: int) -> AbstractContextManager[None]:
     """Keep the collector from running while so many messages are made, if they are many.
 
     It stays as it is for a host that has switched it off; threads that overlap at worst end the

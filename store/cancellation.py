@@ -22,14 +22,14 @@ class Cancelled(BaseException):
     """Nobody waits for it any more; no failure of anybody."""
 
 
-Finish = Callable[[Awaitable[Any], float | None], Any]
+Awaiter = Callable[[Awaitable[Any], float | None], Any]
 """Returns what an awaitable comes to, unless that takes longer than some seconds."""
 
 
 class Caller:
     """Whoever waits for an operation; ``finish`` awaits for it what only its own loop can."""
 
-    def __init__(self, finish: Finish | None = None) -> None:
+    def __init__(self, finish: Awaiter | None = None) -> None:
         self.finish = finish
         self._lock = threading.Lock()
         self._wakers: dict[Callable[[], object], bool] = {}
@@ -51,7 +51,7 @@ class Caller:
 
     @contextmanager
     def waking(self, wake: Callable[[], object], *, always: bool) -> Iterator[None]:
-        """Do what `waking` says, for this caller."""
+        """Do what `wake_on_leave` says, for this caller."""
         with self._lock:
             self._check(always)
             self._wakers[wake] = always
@@ -70,35 +70,37 @@ class Caller:
 
 
 _NOBODY = nullcontext()
-CALLER: ContextVar[Caller | None] = ContextVar("convostore_caller", default=None)
+CURRENT_CALLER: ContextVar[Caller | None] = ContextVar("convostore_caller", default=None)
 """Who waits for what is done in a context; None: somebody who stays."""
 
 
-def finished(value: Any, seconds: float | None) -> Any:
+def await_for_caller(value: Any, seconds: float | None) -> Any:
     """Return what a value comes to where it is to be awaited, in the loop of the task that waits.
 
     Where no task does, it stays as it is.
     """
-    caller = CALLER.get()
+    caller = CURRENT_CALLER.get()
     if caller and caller.finish and isawaitable(value):
         return caller.finish(value, seconds)
     return value
 
 
-def bind() -> None:
+def bind_caller() -> None:
     """Let the operation run to its end from here on. Raises Cancelled where nobody waits for it."""
-    caller = CALLER.get()
+    caller = CURRENT_CALLER.get()
     if caller:
         caller.bind()
 
 
-def waking(wake: Callable[[], object], *, always: bool = False) -> AbstractContextManager[None]:
+def wake_on_leave(
+    wake: Callable[[], object], *, always: bool = False
+) -> AbstractContextManager[None]:
     """Have ``wake`` called, from another thread, when the caller leaves during the block.
 
     ``always``: also when the caller is bound. Raises Cancelled where the caller has left before, or
     where the block failed after that.
     """
-    caller = CALLER.get()
+    caller = CURRENT_CALLER.get()
     if caller is None:
         return _NOBODY
     return caller.waking(wake, always=always)
