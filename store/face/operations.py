@@ -570,7 +570,7 @@ class Operations(Face):
         PositionOutOfRange, InvalidMessage.
         """
         call = Call(
-            history.tails.replace,
+            history.heads.replace,
             (session_id, after, messages),
             {
                 "expected": expected,
@@ -594,7 +594,7 @@ class Operations(Face):
         any). Raises SessionNotFound, Conflict.
         """
         call = Call(
-            history.tails.pop,
+            history.heads.pop,
             (session_id,),
             {
                 "expected": expected,
@@ -708,7 +708,7 @@ class Operations(Face):
         The fork that made it, rewinds, switches and undoings. Raises SessionNotFound.
         """
         call = Call(
-            history.moves.moves_of,
+            history.heads.moves_of,
             (session_id,),
             {},
         )

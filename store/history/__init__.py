@@ -22,14 +22,12 @@ if TYPE_CHECKING:
         listing,
         lookup,
         message_notes,
-        moves,
         project_root,
         raw_messages,
         redaction,
         session_branches,
         sessions,
         siblings,
-        tails,
         titles,
         token_counts,
         usage_reports,
@@ -118,7 +116,6 @@ __all__ = [
     "lookup",
     "make_fact_rows",
     "message_notes",
-    "moves",
     "newest_compaction",
     "project_root",
     "raw_messages",
@@ -129,7 +126,6 @@ __all__ = [
     "sessions",
     "siblings",
     "sum_tokens",
-    "tails",
     "titles",
     "token_counts",
     "usage_reports",
@@ -143,7 +139,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         __package__,
         (
             "append drafts erasure erasure_batches heads keys lines listing lookup message_notes "
-            "moves project_root raw_messages redaction session_branches sessions siblings tails "
+            "project_root raw_messages redaction session_branches sessions siblings "
             "titles token_counts usage_reports usages"
         ),
         append="Dedupe MessageInput",

@@ -1,10 +1,10 @@
-"""Where a session points: fork, rewind, switch and undo.
+"""The heads of sessions: fork, rewind, switch, undo, replace and pop, and the log of moves.
 
-All take the same time however long the line is: no message is touched.
+Each takes the same time however long the line is: no message is touched.
 
-A head stands at the end of a branch of its session's own, always: else the next message would be
-written over another. So whoever goes to where such a branch ends stands on it, and whoever goes
-anywhere else on a new one, which continues the line from there.
+A head is always at the end of a branch of its own session, else the next message would be written
+over another one. So a head that moves to the end of such a branch stays on that branch, and one
+that moves anywhere else gets a new branch, which continues the line from there.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from sqlalchemy import (
 from ..clock import Now, require_moment
 from ..database import (
     BIG,
+    Insertion,
     Statement,
     branches,
     compaction_records,
@@ -36,9 +37,11 @@ from ..database import (
     sessions,
 )
 from ..errors import InvalidValue, NothingToUndo
-from ..records import Session
-from . import lines, moves, session_branches
-from .lines import Pointer
+from ..records import HeadMove, Session, StoredMessage
+from . import lines, session_branches
+from .append import MessageInput, append_batch, prepare_batch
+from .lines import Line, Pointer
+from .raw_messages import load_message_at
 from .sessions import (
     Stem,
     claim_id,
@@ -46,7 +49,8 @@ from .sessions import (
     insert_branch,
     insert_session,
     new_session_id,
-    of_row,
+    session,
+    session_of_row,
     validate_folder,
     validate_text,
 )
@@ -60,10 +64,10 @@ Fields = dict[str, Any]
 """The values of a row by the names of its columns."""
 
 
-class Next(NamedTuple):
-    """The numbers that come next in a tree: that of a branch, and of a move of a session's head.
+class NextNumbers(NamedTuple):
+    """The next numbers in a tree: of a branch, and of a move of a session's head.
 
-    ``record`` is the newest compaction record's (0: none), up to which a new branch knows all.
+    ``record`` is the newest compaction record (0: none), up to which records count on a new branch.
     """
 
     branch: int
@@ -71,22 +75,22 @@ class Next(NamedTuple):
     record: int
 
 
-class Undone(NamedTuple):
-    """Where the move that is undone next took a head from, and which one is undone behind it."""
+class UndoableMove(NamedTuple):
+    """The origin of the move that is undone next, and the number of the move undone after it."""
 
     branch: int
     position: int
     earlier: int | None
 
 
-class Standing(NamedTuple):
-    """What a move of a session's head goes by: what comes next, what is undone, the session's row.
+class MoveState(NamedTuple):
+    """The state that a move of a session's head starts from, with the session's row.
 
-    ``undone`` is None where there is nothing to undo.
+    ``undoable`` is None where there is nothing to undo.
     """
 
-    following: Next
-    undone: Undone | None
+    following: NextNumbers
+    undoable: UndoableMove | None
     row: Fields
 
 
@@ -110,7 +114,7 @@ _of_undone = and_(
     _undone.c.session_id == sessions.c.id,
     _undone.c.move == sessions.c.last_rewind,
 )
-STANDING = Statement(
+MOVE_STATE = Statement(
     select(
         *_next,
         _undone.c.from_branch,
@@ -130,7 +134,7 @@ POINT_TO = Statement(
         updated_at=bindparam("now"),
     )
 )
-STEM = Statement(
+BRANCH_ORIGIN = Statement(
     select(
         branches.c.parent_branch,
         branches.c.parent_position,
@@ -147,6 +151,30 @@ STEM = Statement(
         branches.c.branch == bindparam("branch"),
     )
 )
+INSERT_MOVE = Insertion(
+    head_moves,
+    *("tree_id", "session_id", "move", "kind"),
+    *("from_branch", "from_position", "to_branch", "to_position"),
+    *("moved_at", "earlier_rewind", "source_move", "source_record"),
+)
+MOVES = Statement(
+    select(*(head_moves.c[name] for name in HeadMove._fields))
+    .where(
+        head_moves.c.tree_id == bindparam("tree_id", type_=BIG),
+        head_moves.c.session_id == bindparam("session_id"),
+    )
+    .order_by(head_moves.c.move),
+    row=HeadMove,
+)
+
+
+_OPTIONS: dict[str, Callable[[Any], str | None]] = {
+    "title": partial(validate_text, "title"),
+    "owner": partial(validate_text, "owner"),
+    "metadata": encode_metadata,
+    "project_root": validate_folder,
+}
+"""The columns that a fork may have of its own, each with the function that encodes its value."""
 
 
 def fork(
@@ -174,48 +202,17 @@ def fork(
     its owner: it has its source's.
     """
     moment = require_moment(now)
-    own = _given(title=title, owner=owner, metadata=metadata, project_root=project_root)
+    own = encode_options(title=title, owner=owner, metadata=metadata, project_root=project_root)
     pointer = lines.lock_tree(connection, source, expected)
-    line = (
-        pointer if branch is None else session_branches.find_branch_end(connection, pointer, branch)
-    )
+    line = pointer
+    if branch is not None:
+        line = session_branches.find_branch_end(connection, pointer, branch)
     position = lines.resolve_position(line, at)
-    following, _, values = _standing(connection, pointer)
-    their_owner = values["owner"]
-    stem = _next_branch(connection, line, position, following)
-    values["id"] = claim_id(connection, new_session_id(session_id, moment), pointer.tree_id)
-    values |= _where_a_fork_stands(source, stem.branch, position, moment)
-    if is_handed_over := own.get("owner", their_owner) != their_owner:
-        values |= {"title": None, "metadata": None, "project_root": None}
-    elif own.get("project_root", values["project_root"]) != values["project_root"]:
-        raise InvalidValue(ONE_ROOT)
-    created = insert_session(connection, values | own, stem)
-    target = pointer._replace(session_id=created.id, branch=stem.branch, head=position)
-    seen = None if is_handed_over else (following.move - 1, following.record)
-    moves.log_fork(connection, line, target, seen, moment)
-    return created
-
-
-def _standing(connection: Connection, pointer: Pointer) -> Standing:
-    """Return what a move of a session's head goes by."""
-    found = STANDING.one(connection, **pointer.session)
-    numbers, undone, row = found[:3], found[3:6], found[6:]
-    return Standing(
-        Next(*numbers),
-        None if undone[0] is None else Undone(*undone),
-        dict(zip(_SESSION_COLUMNS, row, strict=True)),
-    )
-
-
-def _where_a_fork_stands(
-    source: str,
-    branch: int,
-    position: int,
-    moment: int,
-) -> dict[str, Any]:
-    """Return what a fork has of its own in place of what its source has."""
-    return {
-        "head_branch": branch,
+    following, _, values = load_move_state(connection, pointer)
+    stem = plan_branch(connection, line, position, following)
+    values |= {
+        "id": claim_id(connection, new_session_id(session_id, moment), pointer.tree_id),
+        "head_branch": stem.branch,
         "head": position,
         "last_rewind": None,
         "created_at": moment,
@@ -224,19 +221,42 @@ def _where_a_fork_stands(
         "forked_at": position,
         "archived": 0,
     }
+    is_handed_over = own.get("owner", values["owner"]) != values["owner"]
+    created = insert_session(connection, merge_options(values, own, is_handed_over), stem)
+    target = pointer._replace(session_id=created.id, branch=stem.branch, head=position)
+    seen = (None, None) if is_handed_over else (following.move - 1, following.record)
+    insert_move(connection, "fork", line, target, 1, moment, seen=seen)
+    return created
 
 
-_CHECKS: dict[str, Callable[[Any], str | None]] = {
-    "title": partial(validate_text, "title"),
-    "owner": partial(validate_text, "owner"),
-    "metadata": encode_metadata,
-    "project_root": validate_folder,
-}
+def encode_options(**options: Any) -> Fields:
+    """Return the columns that a fork has of its own: those that are given. Raises InvalidValue."""
+    return {name: _OPTIONS[name](value) for name, value in options.items() if value is not None}
 
 
-def _given(**values: Any) -> Fields:
-    """Return what is given for a fork, in place of what its source has. Raises InvalidValue."""
-    return {name: _CHECKS[name](value) for name, value in values.items() if value is not None}
+def merge_options(inherited: Fields, own: Fields, is_handed_over: bool) -> Fields:
+    """Return the values of a fork: its own, else those of its source.
+
+    A fork that is handed over to another owner does not have the title, metadata and project root
+    of its source; any other has its source's project root. Raises InvalidValue for another root.
+    """
+    if is_handed_over:
+        return inherited | {"title": None, "metadata": None, "project_root": None} | own
+    root = inherited["project_root"]
+    if own.get("project_root", root) != root:
+        raise InvalidValue(ONE_ROOT)
+    return inherited | own
+
+
+def load_move_state(connection: Connection, pointer: Pointer) -> MoveState:
+    """Return the state that a move of a session's head starts from."""
+    found = MOVE_STATE.one(connection, **pointer.session)
+    numbers, undoable, row = found[:3], found[3:6], found[6:]
+    return MoveState(
+        NextNumbers(*numbers),
+        None if undoable[0] is None else UndoableMove(*undoable),
+        dict(zip(_SESSION_COLUMNS, row, strict=True)),
+    )
 
 
 def rewind(
@@ -255,7 +275,7 @@ def rewind(
     moment = require_moment(now)
     pointer = lines.lock_tree(connection, session_id, expected)
     position = lines.resolve_position(pointer, -1 if to is None else to)
-    return _go(connection, "rewind", pointer, pointer, position, moment)
+    return move_head(connection, "rewind", pointer, pointer, position, moment)
 
 
 def switch(
@@ -279,7 +299,7 @@ def switch(
     pointer = lines.lock_tree(connection, session_id, expected)
     line = session_branches.find_target(connection, pointer, branch, of)
     position = lines.resolve_position(line, to)
-    return _go(connection, "switch", pointer, line, position, moment)
+    return move_head(connection, "switch", pointer, line, position, moment)
 
 
 def undo_rewind(
@@ -297,16 +317,70 @@ def undo_rewind(
     """
     moment = require_moment(now)
     pointer = lines.lock_tree(connection, session_id, expected)
-    following, undone, row = _standing(connection, pointer)
-    if undone is None:
+    following, undoable, row = load_move_state(connection, pointer)
+    if undoable is None:
         raise NothingToUndo(f"session {session_id!r} has no rewind or switch to undo")
-    line = session_branches.find_branch_end(connection, pointer, undone.branch)
-    target = _arrived(connection, line, undone.position, following, moment)
-    moves.log_move(connection, "undo", pointer, target, following.move, moment)
-    return _point(connection, target, row, undone.earlier, moment)
+    line = session_branches.find_branch_end(connection, pointer, undoable.branch)
+    target = resolve_target(connection, line, undoable.position, following, moment)
+    insert_move(connection, "undo", pointer, target, following.move, moment)
+    return update_head(connection, target, row, undoable.earlier, moment)
 
 
-def _go(
+def replace(
+    connection: Connection,
+    session_id: str,
+    after: int,
+    messages: MessageInput,
+    *,
+    expected: str | None = None,
+    now: Now = None,
+    format: str | None = None,  # noqa: A002 - the public name
+) -> Session:
+    """Let other messages, or none, follow the position ``after``: rewind there and append, as one.
+
+    Positions 1 to ``after`` stay. Whatever followed is kept on the branch that the head leaves;
+    `undo_rewind` brings it back. ``expected`` is the revision that the session is to have (None:
+    any), ``format`` names that of the messages as in `append`. Raises SessionNotFound, Conflict,
+    PositionOutOfRange, InvalidMessage.
+    """
+    batch = prepare_batch(messages, require_moment(now), format)
+    rewind(connection, session_id, after, expected=expected, now=batch.moment)
+    append_batch(Line(connection, lines.lock_session(connection, session_id)), batch)
+    return session(connection, session_id)
+
+
+def pop(
+    connection: Connection,
+    session_id: str,
+    *,
+    expected: str | None = None,
+    now: Now = None,
+) -> StoredMessage | None:
+    """Take the last message off a line, and return it; None where the line is empty.
+
+    It is a rewind to before it: the message stays stored, and `undo_rewind` brings it back. Nobody
+    else gets the same message. ``expected`` is the revision that the session is to have (None:
+    any). Raises SessionNotFound, Conflict.
+    """
+    moment = require_moment(now)
+    pointer = lines.lock_tree(connection, session_id, expected)
+    if not pointer.head:
+        return None
+    last = load_message_at(Line(connection, pointer), pointer.head)
+    rewind(connection, session_id, last.before, now=moment)
+    return last.message
+
+
+def moves_of(connection: Connection, session_id: str) -> list[HeadMove]:
+    """Return a session's head-move log, oldest first.
+
+    The fork that made it, rewinds, switches and undoings. Raises SessionNotFound.
+    """
+    pointer = lines.load_pointer(connection, session_id)
+    return MOVES.rows(connection, **pointer.session)
+
+
+def move_head(
     connection: Connection,
     kind: str,
     pointer: Pointer,
@@ -315,67 +389,91 @@ def _go(
     moment: int,
 ) -> Session:
     """Move a session's head to a position of a line, by a move that can be undone."""
-    following, _, row = _standing(connection, pointer)
-    target = _arrived(connection, line, position, following, moment)
+    following, _, row = load_move_state(connection, pointer)
+    target = resolve_target(connection, line, position, following, moment)
     if target.line == pointer.line:
-        return of_row(row)
-    moves.log_move(connection, kind, pointer, target, following.move, moment)
-    return _point(connection, target, row, following.move, moment)
+        return session_of_row(row)
+    insert_move(connection, kind, pointer, target, following.move, moment)
+    return update_head(connection, target, row, following.move, moment)
 
 
-def _arrived(
+def resolve_target(
     connection: Connection,
     line: Pointer,
     position: int,
-    following: Next,
+    following: NextNumbers,
     moment: int,
 ) -> Pointer:
-    """Return where a session stands that has gone to a position of a line."""
+    """Return the pointer of a session whose head moves to a position of a line.
+
+    Writes a new branch, unless the position is the end of one of the session's own.
+    """
     if line.is_own and position == line.head:
         return line
-    stem = _next_branch(connection, line, position, following)
+    stem = plan_branch(connection, line, position, following)
     insert_branch(connection, line.tree_id, stem, line.session_id, moment)
     return line._replace(branch=stem.branch, head=position)
 
 
-def _next_branch(
+def plan_branch(
     connection: Connection,
     pointer: Pointer,
     position: int,
-    following: Next,
+    following: NextNumbers,
 ) -> Stem:
     """Return a new branch, which hangs on the ancestor that really holds the position.
 
-    A branch that begins at the position and was compacted there is hung on too, though it holds no
-    message: its records are of the line, but for one that still runs, which may end elsewhere. What
-    the line may not know of an ancestor's later records, the new branch may not either.
+    It also hangs on a branch that begins at the position and was compacted there, though that holds
+    no message: its records belong to the line, except one that still runs, which may end elsewhere.
+    Later records of an ancestor that do not count on the line do not count on the new branch.
     """
     number = following.branch
     branch, seen = pointer.branch, min(following.record, pointer.newest)
     if position > pointer.parent_position:
         return Stem(number, branch, position, seen)
     while True:
-        stem = STEM.one(
+        origin = BRANCH_ORIGIN.one(
             connection, tree_id=pointer.tree_id, branch=branch, position=position, newest=seen
         )
-        parent, parent_position, records_seen, recorded = stem
-        if position > parent_position or (position == parent_position and recorded):
+        parent, parent_position, records_seen, is_compacted = origin
+        if position > parent_position or (position == parent_position and is_compacted):
             return Stem(number, branch, position, seen)
         if parent is None:
             return Stem(number, None, position, seen)
         branch, seen = parent, records_seen
 
 
-def _point(
+def insert_move(
+    connection: Connection,
+    kind: str,
+    source: Pointer,
+    target: Pointer,
+    number: int,
+    moment: int,
+    *,
+    seen: tuple[int | None, int | None] = (None, None),
+) -> None:
+    """Record a move of a session's head, or the fork that made the session.
+
+    ``seen`` are the last move and record of its source that a fork sees; without them it sees only
+    its line.
+    """
+    earlier_rewind = source.last_rewind if kind in ("rewind", "switch") else None
+    move = (target.tree_id, target.session_id, number, kind)
+    places = (source.branch, source.head, target.branch, target.head)
+    INSERT_MOVE.insert(connection, (*move, *places, moment, earlier_rewind, *seen))
+
+
+def update_head(
     connection: Connection,
     target: Pointer,
     row: Fields,
     rewind: int | None,
     moment: int,
 ) -> Session:
-    """Let a session point to where it has gone, by the move that is to be undone next."""
+    """Write a session's new head, and the move that is undone next; return the session."""
     changed = target.changed()
-    pointed = {"branch": target.branch, "to": target.head, "rewind": rewind, "now": moment}
-    POINT_TO.run(connection, **changed, **pointed)
-    there = {"head_branch": target.branch, "head": target.head, "updated_at": moment}
-    return of_row({**row, **there, "revision": changed["revision"]})
+    head = {"branch": target.branch, "to": target.head, "rewind": rewind, "now": moment}
+    POINT_TO.run(connection, **changed, **head)
+    fields = {"head_branch": target.branch, "head": target.head, "updated_at": moment}
+    return session_of_row({**row, **fields, "revision": changed["revision"]})

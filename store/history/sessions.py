@@ -287,7 +287,7 @@ def insert_session(connection: Connection, values: dict[str, Any], stem: Stem) -
     insert_branch(connection, values["tree_id"], stem, session_id, moment)
     row = values | {"revision": new_revision()}
     INSERT_SESSION.run(connection, **row)
-    created = of_row(row)
+    created = session_of_row(row)
     if created.metadata:
         write_keys(connection, values["tree_id"], session_id, created.metadata)
     return created
@@ -372,7 +372,7 @@ def encode_value(name: str, value: Any) -> str:
     return text
 
 
-def of_row(row: dict[str, Any]) -> Session:
+def session_of_row(row: dict[str, Any]) -> Session:
     """Return the session that a row says, by the names of its columns."""
     return decode_session([row[name] for name in _STORED])
 

@@ -66,7 +66,7 @@ OURS: dict[str, tuple[type[Exception], Use]] = {
     "store.history.append.facts.write": (AttributeError, lambda s: s.append("s", said("never"))),
     "store.history.append.MOVE_HEAD.run": (AssertionError, lambda s: s.append("s", said("never"))),
     "store.history.heads.insert_session": (TypeError, lambda s: s.fork("s", 3)),
-    "store.history.heads._point": (ValueError, lambda s: s.rewind("s", 3)),
+    "store.history.heads.update_head": (ValueError, lambda s: s.rewind("s", 3)),
     "store.history.redaction.at_end": (IndexError, lambda s: s.redact("s", 3, "asked for")),
     "store.history.sessions.note_keys": (KeyError, lambda s: s.set_metadata("s", {"b": 2})),
     "store.history.usages._columns": (

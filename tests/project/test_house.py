@@ -57,7 +57,7 @@ INSIDE = {
     "face": "binding session_arguments operations lifetime steps shares watch streaming workflows scoped store threads pages async_streaming async_operations async_workflows async_scoped async_store",
     "formats": "placed naming kept rows openai said_elsewhere parts reasoning turns server_tools cache_markers item_keys responses anthropic gemini react",
     "history": (
-        "lines visibility session_branches links facts keys sessions listing model_prices usages usage_reports message_notes append_warnings changed newest raw_messages siblings append drafts fates erasure redaction open_erasures erasure_batches moves heads tails "
+        "lines visibility session_branches links facts keys sessions listing model_prices usages usage_reports message_notes append_warnings changed newest raw_messages siblings append drafts fates erasure redaction open_erasures erasure_batches heads "
         "lookup project_root token_counts turns titles"
     ),
     "importing": "report whole names spending beside left likeness known sight elsewhere validation session reading folders growing",
