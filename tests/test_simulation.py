@@ -8,7 +8,7 @@ import pytest
 
 from store import Policy, Store
 from store.simulation import PROVIDERS, Prices, Simulated, compare, simulate
-from store.simulation.prices import Sent, bill_of
+from store.simulation.prices import SentRequest
 
 MINUTE = 60_000
 START = 1_767_225_600_000
@@ -195,11 +195,11 @@ def test_the_kinds_of_tools_are_those_of_the_store(store: Store) -> None:
 def test_a_bill_is_that_counted_by_hand() -> None:
     """What lives is cheap and the rest is written; what is too short for a cache is neither."""
     requests = [
-        Sent(1_500, 0, 10, None),
-        Sent(1_600, 1_500, 20, MINUTE),
-        Sent(1_700, 1_000, 0, MINUTE),
-        Sent(1_800, 1_700, 0, 5 * MINUTE),
-        Sent(900, 800, 0, MINUTE),
+        SentRequest(1_500, 0, 10, None),
+        SentRequest(1_600, 1_500, 20, MINUTE),
+        SentRequest(1_700, 1_000, 0, MINUTE),
+        SentRequest(1_800, 1_700, 0, 5 * MINUTE),
+        SentRequest(900, 800, 0, MINUTE),
     ]
     by_hand = [
         1_500 * 1.25 + 10 * 5,
@@ -208,7 +208,8 @@ def test_a_bill_is_that_counted_by_hand() -> None:
         1_800 * 1.25,  # five minutes are too long
         900,
     ]
-    assert bill_of(requests, PROVIDERS["anthropic"]) == pytest.approx(sum(by_hand))
+    bill = sum(request.bill(PROVIDERS["anthropic"]) for request in requests)
+    assert bill == pytest.approx(sum(by_hand))
     hour = PROVIDERS["anthropic 1h"]
     assert requests[3].bill(hour) == pytest.approx(1_700 * 0.1 + 100 * 2.0)
     assert requests[1].bill(PROVIDERS["openai 0.5"]) == pytest.approx(750 + 100 + 20 * 4)

@@ -1,7 +1,7 @@
-"""What a stored session would have cost by other policies, and with which providers.
+"""The cost of a stored session by other policies, and with other providers.
 
-The session is told again in a private store, request by request, and each request is priced as a
-provider's prompt cache would have it. The source is only read.
+The session is replayed in a private store, request by request, and each request is priced by a
+provider's prompt cache. The source is only read.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ INSIDE = {
     "messages": "json_text columns media wire_fields copying prepared_messages redacted_messages",
     "records": "compactions search_results maintenance sessions views",
     "search": "terms dialects scope documents query index backlog hits passages",
-    "simulation": "prices reuse replay",
+    "simulation": "prices context_recall replay",
     "summaries": (
         "texts summary labels prompts facts_ledger names_index fitting brief whole actions speeches "
         "extractive_summary causes summarizers"

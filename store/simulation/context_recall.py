@@ -1,0 +1,80 @@
+"""The recall of a context: the share of the names needed by its model that a request contains.
+
+A model can only repeat a name that it was given. Of the names that it repeats within the next
+messages and that were in a message before a request, and in none of others since, the request
+should have each: in a message as it is stored, or in the text in the place of others. Names are
+strings; words and meaning are not compared.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import lru_cache
+from operator import attrgetter
+from typing import NamedTuple
+
+from ..messages import Message
+from ..records import View
+from ..tokens import message_text
+from ..tools import Name, names_in
+
+LOOKAHEAD = 60
+"""Messages after a request in which a repeated name counts as needed by it."""
+
+
+class RepeatedName(NamedTuple):
+    """A name that the model repeats at one position, and its last source at another."""
+
+    position: int
+    source: int
+    name: Name
+
+
+class ContextRecall:
+    """The names that the requests of a session need, and how many of them were in the requests."""
+
+    def __init__(self, messages: Iterable[Message]) -> None:
+        self._positions: dict[Name, list[int]] = defaultdict(list)
+        self._repeated: list[RepeatedName] = []
+        self.needed = self.seen = 0
+        by_others: dict[Name, int] = {}
+        for position, message in enumerate(messages, 1):
+            names = _extract_names(message_text(message))
+            if message.get("role") == "assistant":
+                for name in sorted(name for name in names if name in self._positions):
+                    # A name that the model found by itself has its first position as the source.
+                    source = by_others.get(name, self._positions[name][0])
+                    self._repeated.append(RepeatedName(position, source, name))
+            else:
+                by_others |= dict.fromkeys(names, position)
+            for name in names:
+                self._positions[name].append(position)
+
+    @property
+    def share(self) -> float | None:
+        """The share of the needed names that were in the requests; None if none was needed."""
+        return self.seen / self.needed if self.needed else None
+
+    def count(self, view: View) -> None:
+        """Count the names that a request needs, and those that its view contains."""
+        start = bisect_right(self._repeated, view.at, key=attrgetter("position"))
+        end = bisect_left(self._repeated, view.at + LOOKAHEAD, key=attrgetter("position"))
+        needed = {each.name for each in self._repeated[start:end] if each.source <= view.at}
+        unchanged: set[int] = set()
+        others: set[Name] = set()
+        for entry in view.entries:
+            if entry.seq is not None and entry.rule in (None, "repair"):
+                unchanged.add(entry.seq)
+            else:
+                others |= _extract_names(message_text(entry.message))
+        self.needed += len(needed)
+        self.seen += sum(
+            name in others or not unchanged.isdisjoint(self._positions[name]) for name in needed
+        )
+
+
+@lru_cache(maxsize=4_096)
+def _extract_names(text: str) -> frozenset[Name]:
+    return frozenset(names_in(text))
