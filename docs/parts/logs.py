@@ -26,7 +26,7 @@ def _lines() -> Iterator[tuple[SafeLogger, LogMessage]]:
     for line in read_files.LINES:
         yield read_files.log, line
     yield log_messages.log, log_messages.RULE_FAILED
-    for line in compaction_log.LINES:
+    for line in compaction_log.LOG_MESSAGES:
         yield compaction_log.log, line
 
 

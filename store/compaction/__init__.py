@@ -1,4 +1,4 @@
-"""Hiding old turns behind a summary: when, how much, by whom it is told, and the record of it.
+"""Compaction: old turns are hidden by a summary; its triggers, plans, summarizers and records.
 
 A trigger asks what a view costs, a plan says what goes, a summarizer is given a transcript, and the
 record is ended in one transaction. Only the faces call it.

@@ -91,7 +91,8 @@ def _count_request_tokens(cost: ViewCost, last_usage: int | None) -> int:
 
     The usage of the last request is that of the caller or else the recorded one. A recorded usage
     does not count if the view has changed since; on a line a later position is later, whatever the
-    clocks of the writers were.
+    clocks of the writers were. Results that it showed in full, and that the view shows in short now
+    that their turn is over, are counted as they are now.
     """
     context = cost.context
     position, tokens = context.last, last_usage
@@ -103,24 +104,15 @@ def _count_request_tokens(cost: ViewCost, last_usage: int | None) -> int:
             return cost.request_tokens
         position, tokens = usage.seq, usage.input + usage.output
     tokens += cost.next_request.input_tokens
-    if tokens > cost.request_tokens and not cost.trigger(cost.request_tokens):
-        tokens -= _count_shortened_tokens(cost, position)
+    if tokens <= cost.request_tokens:
+        return cost.request_tokens
+    if cost.trigger(cost.request_tokens) or not context.policy.tool_output:
+        return tokens
+    if context.turn_over or find_turn_start(context.raw, context.last) > position:
+        in_full = estimate_view_tokens(context._replace(last=position, turn_over=False))
+        in_full += estimate_shown_tokens(context, position + 1, context.last)
+        tokens -= max(0, in_full - cost.tokens)
     return max(cost.request_tokens, tokens)
-
-
-def _count_shortened_tokens(cost: ViewCost, position: int) -> int:
-    """Return by how much the view of a request at a position is shorter by now.
-
-    Its results were shown in full, and are shown in short once its turn is over.
-    """
-    context = cost.context
-    if not context.policy.tool_output:
-        return 0
-    if not context.turn_over and find_turn_start(context.raw, context.last) <= position:
-        return 0
-    in_full = estimate_view_tokens(context._replace(last=position, turn_over=False))
-    in_full += estimate_shown_tokens(context, position + 1, context.last)
-    return max(0, in_full - cost.tokens)
 
 
 def _with_plan(cost: ViewCost, result: Check) -> Check:
@@ -128,7 +120,7 @@ def _with_plan(cost: ViewCost, result: Check) -> Check:
 
     If the window is exceeded, as the last usage shows, any saving will do.
     """
-    hold = find_hold(cost)
+    hold = _find_back_off(cost.context) or _find_reached_limit(cost)
     if hold:
         return _with_problem(result, hold)
     plan, _ = choose_plan(cost)
@@ -155,15 +147,6 @@ def _with_nothing(result: Check, reason: str) -> Check:
     return result._replace(reason=f"{result.reason}; nothing to compact: {reason}")
 
 
-def find_hold(cost: ViewCost) -> CompactionError | None:
-    """Return the error that holds an attempt back: failures, or too little success in this turn.
-
-    Of the applied compactions the last ones in a row count that did not get below the trigger, with
-    the additions of the next request; after one that did, counting begins again.
-    """
-    return _find_back_off(cost.context) or _find_reached_limit(cost)
-
-
 def _find_back_off(context: ViewContext) -> CompactionError | None:
     """Return the error that too many attempts in a row failed for another one so soon, if so."""
     policy = context.policy
@@ -187,7 +170,9 @@ def _find_back_off(context: ViewContext) -> CompactionError | None:
 def _find_reached_limit(cost: ViewCost) -> CompactionError | None:
     """Return the error that the allowed number of compactions in a row did not help, if so.
 
-    They are counted in the turn of the next request, or in the whole session.
+    They are counted in the turn of the next request, or in the whole session. Of the applied ones
+    the last in a row count that did not get below the trigger, with the additions of the next
+    request; after one that did, counting begins again.
     """
     context, policy = cost.context, cost.context.policy
     attempts = _ended_attempts(context)

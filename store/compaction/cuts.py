@@ -28,22 +28,22 @@ PINNED_ROLES: tuple[ColumnElement[str], ...] = (
 )
 """The roles of messages that no compaction hides."""
 
-_segments = segments_cte()
+_line_segments = segments_cte()
 _start = bindparam("start", type_=BIG)
 _until = bindparam("until", type_=BIG)
-_facts = (
+_facts_from_start = (
     select(
         message_facts.c.branch,
         message_facts.c.seq,
         message_facts.c.role,
         message_facts.c.turn,
     )
-    .select_from(_segments)
-    .join(message_facts, lines.in_segments(message_facts, _segments))
+    .select_from(_line_segments)
+    .join(message_facts, lines.in_segments(message_facts, _line_segments))
     .where(message_facts.c.seq >= _start)
     .cte("facts")
 )
-_positions = select(_facts.c.seq).order_by(_facts.c.seq)
+_fact_positions = select(_facts_from_start.c.seq).order_by(_facts_from_start.c.seq)
 
 
 class SpanningCall(NamedTuple):
@@ -53,14 +53,14 @@ class SpanningCall(NamedTuple):
     answer: int | None
 
 
-class CallPlace(NamedTuple):
+class CallPosition(NamedTuple):
     """A call, by its message and its place in it."""
 
     seq: int
     position: int
 
 
-class AnswerPlace(NamedTuple):
+class AnswerPosition(NamedTuple):
     """The call that a result answers, and the position of the result."""
 
     call: int
@@ -70,24 +70,28 @@ class AnswerPlace(NamedTuple):
 
 SPANNING_CALL = Statement(
     select(func.min(tool_results.c.call_seq), func.max(tool_results.c.seq))
-    .select_from(_segments)
-    .join(tool_results, lines.in_segments(tool_results, _segments))
+    .select_from(_line_segments)
+    .join(tool_results, lines.in_segments(tool_results, _line_segments))
     .where(tool_results.c.call_seq >= bindparam("begin", type_=BIG))
     .where(tool_results.c.call_seq < _start),
     row=SpanningCall,
 )
 """Of the calls from ``begin`` to before ``start``, those answered from there to ``last``."""
 NEXT_USER = Statement(
-    _positions.where(_facts.c.role == literal_column("'user'")).limit(literal_column("1"))
+    _fact_positions.where(_facts_from_start.c.role == literal_column("'user'")).limit(
+        literal_column("1")
+    )
 )
-PINNED = Statement(_positions.where(_facts.c.role.in_(PINNED_ROLES)))
+PINNED = Statement(_fact_positions.where(_facts_from_start.c.role.in_(PINNED_ROLES)))
 TURN_START = Statement(
-    select(func.min(_facts.c.seq)).where(_facts.c.turn >= bindparam("turn", type_=BIG))
+    select(func.min(_facts_from_start.c.seq)).where(
+        _facts_from_start.c.turn >= bindparam("turn", type_=BIG)
+    )
 )
 GROUP_STARTS = Statement(
     select(message_facts.c.seq)
-    .select_from(_segments)
-    .join(message_facts, lines.in_segments(message_facts, _segments))
+    .select_from(_line_segments)
+    .join(message_facts, lines.in_segments(message_facts, _line_segments))
     .where(message_facts.c.role.not_in((literal_column("'tool'"), *PINNED_ROLES)))
     .order_by(message_facts.c.seq.desc())
     .limit(bindparam("count", type_=BIG))
@@ -96,17 +100,17 @@ GROUP_STARTS = Statement(
 ROLE = Statement(select(message_facts.c.role).where(lines.at_place(message_facts)))
 CALL_PLACES = Statement(
     select(tool_calls.c.seq, tool_calls.c.position)
-    .select_from(_segments)
-    .join(tool_calls, lines.in_segments(tool_calls, _segments))
+    .select_from(_line_segments)
+    .join(tool_calls, lines.in_segments(tool_calls, _line_segments))
     .where(tool_calls.c.seq <= _until),
-    row=CallPlace,
+    row=CallPosition,
 )
 ANSWER_PLACES = Statement(
     select(tool_results.c.call_seq, tool_results.c.call_position, tool_results.c.seq)
-    .select_from(_segments)
-    .join(tool_results, lines.in_segments(tool_results, _segments))
+    .select_from(_line_segments)
+    .join(tool_results, lines.in_segments(tool_results, _line_segments))
     .where(tool_results.c.call_seq.between(_start, _until)),
-    row=AnswerPlace,
+    row=AnswerPosition,
 )
 
 
@@ -309,6 +313,6 @@ def find_unanswered(context: ViewContext, first: int, until: int, cut: int) -> s
     stretch = {**context.line, "start": first, "until": until, "last": cut - 1}
     answers = ANSWER_PLACES.rows(context.connection, **stretch)
     calls = CALL_PLACES.rows(context.connection, **stretch)
-    answered = {CallPlace(answer.call, answer.position) for answer in answers}
+    answered = {CallPosition(answer.call, answer.position) for answer in answers}
     unanswered = {call.seq for call in calls if call not in answered}
     return unanswered | {each.seq for each in answers if each.call in unanswered}

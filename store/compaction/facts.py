@@ -78,17 +78,17 @@ class UnansweredCall(NamedTuple):
 HiddenCall = TypeVar("HiddenCall", HiddenResult, UnansweredCall)
 
 _results, _calls = tool_results.c, tool_calls.c
-_segments = segments_cte()
+_call_segments = segments_cte()
 # Run by run, not all of a line at once: joined with its runs, SQLite begins with the results of the
 # whole tree.
-_in_run = lines.in_run(tool_results)
-_kind = func.coalesce(tool_kinds.c.kind, literal_column("'other'"))
-RESULTS = Statement(
+_result_in_run = lines.in_run(tool_results)
+_tool_kind = func.coalesce(tool_kinds.c.kind, literal_column("'other'"))
+LISTED_RESULTS = Statement(
     select(
         _results.branch,
         _results.seq,
         _results.tool_name,
-        _kind,
+        _tool_kind,
         _results.exit_code,
         _results.error_prefix,
         _results.status,
@@ -99,18 +99,20 @@ RESULTS = Statement(
     )
     .select_from(tool_results)
     .outerjoin(tool_kinds, tool_kinds.c.name == _results.tool_name)
-    .outerjoin(_segments, _results.call_seq.between(_segments.c.first, _segments.c.last))
+    .outerjoin(
+        _call_segments, _results.call_seq.between(_call_segments.c.first, _call_segments.c.last)
+    )
     .outerjoin(
         tool_calls,
         and_(
             _calls.tree_id == bindparam("tree_id"),
-            _calls.branch == _segments.c.branch,
+            _calls.branch == _call_segments.c.branch,
             _calls.seq == _results.call_seq,
             _calls.position == _results.call_position,
         ),
     )
     .where(
-        _in_run,
+        _result_in_run,
         or_(
             is_of_kind("terminal"),
             _results.looks_terminal == literal_column("1"),
@@ -122,8 +124,8 @@ RESULTS = Statement(
 )
 """The results of a run that the ledger lists: output of commands, and errors."""
 
-_answered = select(_results.call_seq, _results.call_position).where(
-    _in_run, _results.call_seq.is_not(null())
+_answered_calls = select(_results.call_seq, _results.call_position).where(
+    _result_in_run, _results.call_seq.is_not(null())
 )
 # Not a join with the answers, which SQLite may scan for each call.
 UNANSWERED = Statement(
@@ -131,20 +133,20 @@ UNANSWERED = Statement(
         _calls.seq,
         _calls.position,
         _calls.name,
-        _kind,
+        _tool_kind,
         _calls.arguments_form,
         _calls.arguments,
     )
     .select_from(tool_calls)
     .outerjoin(tool_kinds, tool_kinds.c.name == _calls.name)
-    .where(lines.in_run(tool_calls), tuple_(_calls.seq, _calls.position).not_in(_answered))
+    .where(lines.in_run(tool_calls), tuple_(_calls.seq, _calls.position).not_in(_answered_calls))
     .order_by(_calls.seq, _calls.position),
     row=UnansweredCall,
 )
 """The calls of a run that nothing in it answers."""
 
-PATHS = Statement(
-    select(tool_result_paths.c.path, _results.tool_name, _kind)
+TOUCHED_PATHS = Statement(
+    select(tool_result_paths.c.path, _results.tool_name, _tool_kind)
     .select_from(tool_results)
     .join(
         tool_result_paths,
@@ -155,7 +157,7 @@ PATHS = Statement(
         ),
     )
     .outerjoin(tool_kinds, tool_kinds.c.name == _results.tool_name)
-    .where(_in_run)
+    .where(_result_in_run)
     .order_by(tool_result_paths.c.seq, tool_result_paths.c.path)
 )
 CONTENT = Statement(
@@ -181,7 +183,7 @@ def hidden_facts(context: ViewContext, first: int, last: int) -> list[HiddenFact
     results = [
         _with_policy_kind(row, policy)
         for run in runs
-        for row in RESULTS.rows(context.connection, **run, start=1, kinds=kinds)
+        for row in LISTED_RESULTS.rows(context.connection, **run, start=1, kinds=kinds)
     ]
     return [
         *_list_files(context, runs),
@@ -193,11 +195,11 @@ def hidden_facts(context: ViewContext, first: int, last: int) -> list[HiddenFact
 def _list_files(context: ViewContext, runs: list[dict[str, int]]) -> list[HiddenFact]:
     """Return what was done to each file, in the order in which they were touched last.
 
-    What was searched may be a folder; a file is known by the ending of its name.
+    A searched path may be a folder; a file is known by the ending of its name.
     """
     files: dict[str, str] = {}
     for run in runs:
-        for path, tool_name, stored_kind in PATHS.rows(context.connection, **run):
+        for path, tool_name, stored_kind in TOUCHED_PATHS.rows(context.connection, **run):
             kind = _find_kind(tool_name, stored_kind, context.policy)
             _, dot, ending = path.rpartition("/")[2].rpartition(".")
             if kind in FOLDER_KINDS and not (dot and ending.isalnum()):

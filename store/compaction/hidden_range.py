@@ -8,8 +8,8 @@ until nothing changes. The range that results is recorded, not the one of the ca
 **What cannot be hidden.** Some messages no view may do without: the latest user message, which is
 being answered; system messages, which say how; and calls that wait for their result, which would
 come to a view without them. A range that would hide one of these is refused, as is one that reaches
-into the prefix that a compaction hides already. So what is after the prefix and in no hidden range
-is always in whole groups, and every view of it can be sent.
+into the prefix that a compaction hides already. So the messages after the prefix and outside of
+hidden ranges are always in whole groups, and every view of them can be sent.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from ..view import (
 )
 from .cuts import find_running_turn, find_spanning_call, find_unanswered, list_pinned
 from .plan import Plan, count_summary_tokens
-from .record_rows import HiddenPart, insert_record, insert_summary, load_record, load_source
+from .record_rows import PlannedPart, insert_record, insert_summary, load_record, load_source
 
 RAW_POLICY = Policy.named("raw")
 """The policy by which a record counts the messages and tokens of the view: one without rules."""
-LONGEST_TEXT = 2**20
+LONGEST_HIDDEN_TEXT = 2**20
 """Code points of the text in the place of a range."""
-AROUND = "hide what is before and behind it"
+HIDE_AROUND = "hide what is before and behind it"
 
 
 def hide(
@@ -64,8 +64,8 @@ def hide(
     message, system messages, calls without results, and for a range hidden by a compaction already.
     """
     if summary is not None:
-        if not is_text(summary) or not summary.strip() or len(summary) > LONGEST_TEXT:
-            wanted = f"a text of 1 to {LONGEST_TEXT:,} characters, or None for nothing"
+        if not is_text(summary) or not summary.strip() or len(summary) > LONGEST_HIDDEN_TEXT:
+            wanted = f"a text of 1 to {LONGEST_HIDDEN_TEXT:,} characters, or None for nothing"
             raise InvalidValue(f"a summary is {wanted}, not {quoted(summary)}")
         summary = as_plain_str(summary)
     moment = require_moment(now)
@@ -109,12 +109,15 @@ def _find_obstacle(context: ViewContext, first: int, last: int) -> str | None:
     if first < kept:
         return f"a compaction hides what is before position {kept} already; begin there"
     for position in list_pinned(context, first, last):
-        return f"position {position} is a system message, which always stays; {AROUND}"
+        return f"position {position} is a system message, which always stays; {HIDE_AROUND}"
     turn = find_running_turn(context)
     if first <= turn <= last:
-        return f"position {turn} is the latest user message, which has to be answered; {AROUND}"
+        return (
+            f"position {turn} is the latest user message, which has to be answered; {HIDE_AROUND}"
+        )
     for position in sorted(find_unanswered(context, first, last, context.last + 1)):
-        return f"position {position} has calls that wait for a result; append it first, or {AROUND}"
+        waits = f"position {position} has calls that wait for a result"
+        return f"{waits}; append it first, or {HIDE_AROUND}"
     return None
 
 
@@ -134,7 +137,7 @@ def _insert_hidden(context: ViewContext, first: int, last: int, text: str | None
         source = load_source(context, first, last, ())
         number = insert_summary(
             context,
-            HiddenPart(Plan(first, last, (), 0, 0, 0), (), "", source),
+            PlannedPart(Plan(first, last, (), 0, 0, 0), (), "", source),
             Summary(text),
             text=text,
             tokens=count_summary_tokens(text, None, context.policy),

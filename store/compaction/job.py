@@ -1,6 +1,6 @@
 """The job of a summarizer: prepared in one reading transaction, done outside of any.
 
-A job names what is hidden, and holds what the summarizer is given: the transcript or the messages,
+A job holds the part to be hidden, and the input of the summarizer: the transcript or the messages,
 the facts, the earlier summary, the names that occur. Whatever a summarizer does, nothing escapes as
 a crash.
 """
@@ -36,7 +36,7 @@ from ..view import ActiveSummary, ViewContext, list_range_summaries
 from .facts import hidden_facts
 from .log_messages import CompactionLog
 from .plan import Plan, choose_plan, select_replaced_summaries
-from .record_rows import HiddenPart, build_unrecorded, find_first_time, load_source
+from .record_rows import PlannedPart, build_unrecorded, find_first_time, load_source
 from .transcript import ToolKinds, Transcript, build_transcript, split_range
 from .triggers import NO_ADDITIONS, NextRequest, ViewCost, load_view_cost, with_still_over
 
@@ -49,7 +49,7 @@ SCANNED = 1_000_000
 NAMES_AT_ONCE = 100
 """Messages that are searched for names in one go."""
 
-NAMES = Statement(
+SUMMARY_NAMES = Statement(
     select(summaries.c.names).where(
         summaries.c.tree_id == bindparam("tree_id"),
         summaries.c.summary == bindparam("number"),
@@ -81,7 +81,7 @@ class Job(NamedTuple):
     """
 
     cost: ViewCost
-    part: HiddenPart
+    part: PlannedPart
     holder: int
     ideal_last: int
     messages: list[Message] | None
@@ -162,7 +162,7 @@ def answer_unchanged(
 
 def build_hidden_part(
     context: ViewContext, plan: Plan, previous: tuple[ActiveSummary, ...]
-) -> HiddenPart:
+) -> PlannedPart:
     """Return the part that a plan hides, with its facts and its names.
 
     Facts that a summary has which stays active are left out. Summaries of ranges that the plan
@@ -176,7 +176,7 @@ def build_hidden_part(
     names, next_names = _index_names(context, plan, replaced, facts)
     source = load_source(context, plan.first, plan.last, plan.pinned)
     text = "\n".join(filter(None, (facts, names)))
-    return HiddenPart(plan, replaced, text, source, next_names)
+    return PlannedPart(plan, replaced, text, source, next_names)
 
 
 def _index_names(
@@ -219,7 +219,7 @@ def _collect_names(
     first = plan.first
     for each in previous:
         place = {"tree_id": context.pointer.tree_id, "number": each.number}
-        stored: str | None = NAMES.value(context.connection, **place)
+        stored: str | None = SUMMARY_NAMES.value(context.connection, **place)
         if stored is None:
             first = min(first, each.first)
         names = names_index.merge_indexes(names, names_index.load_index(stored))
@@ -350,7 +350,7 @@ def build_summary_request(job: Job, policy: Policy, read: ReadMessages) -> Summa
 def fall_back(
     job: Job, policy: Policy, failure: SummaryResult, notice: str | None = None
 ) -> SummaryResult:
-    """Return the policy's text in the place of a summary that failed: a notice, if anything.
+    """Return the policy's text for a summary that failed: a notice, if anything.
 
     Earlier summaries that it would replace are continued in it.
     """

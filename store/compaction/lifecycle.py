@@ -16,7 +16,7 @@ from ..history import Pointer, lines
 from ..messages import encode
 from ..records import Compaction
 from ..summaries import Summary, render_summary
-from ..view import list_range_summaries
+from ..view import list_range_summaries, load_visible_set
 from .checks import LIMIT_ERROR_KIND
 from .cuts import find_group_start, find_running_turn
 from .job import (
@@ -31,7 +31,7 @@ from .job import (
 )
 from .plan import Plan, count_summary_tokens, plan_trim
 from .record_rows import (
-    HiddenPart,
+    PlannedPart,
     build_unrecorded,
     end_record,
     find_running_record,
@@ -44,7 +44,6 @@ from .triggers import (
     find_trigger,
     load_view_cost,
     overflows_window,
-    reload_view_cost,
     with_still_over,
 )
 
@@ -61,7 +60,7 @@ class ViewSize(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A summary for a hidden part, its text with what is added to it, and the size of the view.
+    """A summary for a hidden part, its text with its additions, and the size of the view after it.
 
     ``result`` is the result of the summarizer from which it was made.
     """
@@ -73,7 +72,7 @@ class Candidate(NamedTuple):
 
 
 class OpenRecord(NamedTuple):
-    """A running record that is to be ended at a moment, and the present cost of the view."""
+    """A running record, the time at which it ends, and the present cost of the view."""
 
     cost: ViewCost
     number: int
@@ -143,7 +142,8 @@ def finish_compaction(
 ) -> Compaction:
     """End a compaction: apply its summary if it fits the line and makes the view small enough.
 
-    It fits if the line still runs through its range. Small enough is smaller, and below the
+    The cost of the view is read anew if the line has changed since the beginning. The summary fits
+    if the line still runs through its range. Small enough is smaller, and below the
     policy's trigger, with the additions of the next request, if that is possible.
     """
     pointer = lines.lock_tree(connection, request.session_id)
@@ -152,7 +152,12 @@ def finish_compaction(
     if running is None or running.compaction != number or not same_tree:
         problem = "another compaction took its place"
         return _answer_rejected(pointer, request, problem, moment)
-    cost = reload_view_cost(job.cost, connection, pointer, moment)
+    context = job.cost.context._replace(connection=connection)
+    cost = job.cost._replace(context=context)
+    visible = load_visible_set(connection, pointer, pointer.head)
+    if (context.pointer, context.visible) != (pointer, visible):
+        policy, next_request = context.policy, job.cost.next_request
+        cost = load_view_cost(connection, pointer, policy, moment, next_request)
     record = OpenRecord(cost, number, moment)
     mismatch = _find_mismatch(cost, job)
     if mismatch:
@@ -238,13 +243,13 @@ def _find_mismatch(cost: ViewCost, job: Job) -> str | None:
 
 
 def _build_candidate(
-    cost: ViewCost, part: HiddenPart, result: SummaryResult, summary: Summary
+    cost: ViewCost, part: PlannedPart, result: SummaryResult, summary: Summary
 ) -> Candidate:
     text = _with_turn_end(cost, part, render_summary(summary, cost.context.policy.language))
     return Candidate(result, summary, text, _measure_with_text(cost, part, text))
 
 
-def _with_turn_end(cost: ViewCost, part: HiddenPart, text: str) -> str:
+def _with_turn_end(cost: ViewCost, part: PlannedPart, text: str) -> str:
     """Return the text for a hidden part; if that ends within a turn, the text says so."""
     if not part.plan.inside:
         return text
@@ -252,8 +257,8 @@ def _with_turn_end(cost: ViewCost, part: HiddenPart, text: str) -> str:
     return f"{text}\n\n{goes_on}" if text else goes_on
 
 
-def _measure_with_text(cost: ViewCost, part: HiddenPart, text: str) -> ViewSize:
-    """Return the size of the view with a text in the place of a hidden part."""
+def _measure_with_text(cost: ViewCost, part: PlannedPart, text: str) -> ViewSize:
+    """Return the size of the view with a text for a hidden part."""
     visible = part.plan.visible_after(cost.context.visible)
     active = tuple(each for each in visible.summaries if each not in part.previous)
     tokens = count_summary_tokens(text, part.facts, cost.context.policy)
@@ -288,8 +293,8 @@ def _apply_candidate(record: OpenRecord, job: Job, candidate: Candidate) -> int:
     return record.end(outcome="rejected", error=problem, first_kept=job.ideal_last + 1)
 
 
-def _put(record: OpenRecord, part: HiddenPart, candidate: Candidate) -> int:
-    """Write a summary in the place of a hidden part; return the record's number."""
+def _put(record: OpenRecord, part: PlannedPart, candidate: Candidate) -> int:
+    """Write a summary for a hidden part; return the record's number."""
     number = insert_summary(
         record.cost.context,
         part,
@@ -301,12 +306,12 @@ def _put(record: OpenRecord, part: HiddenPart, candidate: Candidate) -> int:
     return record.apply(part.plan, candidate.size, candidate.result, number)
 
 
-def _find_size_problem(cost: ViewCost, part: HiddenPart, candidate: Candidate) -> str | None:
+def _find_size_problem(cost: ViewCost, part: PlannedPart, candidate: Candidate) -> str | None:
     """Return the reason why a view does not get small enough by a summary; None if it does.
 
     A summary is too long if the view still triggers or overflows only for its text; if an empty
-    summary would not help either, the summary is progress. The text in the place of a summary that
-    failed is not tested for it: it cannot be shorter than it is.
+    summary would not help either, the summary is progress. The text that replaces a failed
+    summary is not tested for it: it cannot be shorter than it is.
     """
     policy, size = cost.context.policy, candidate.size
     growth = _find_growth(cost, size)
@@ -382,12 +387,12 @@ def _trim(record: OpenRecord, result: SummaryResult) -> int | None:
     return record.apply(plan, size, result, None)
 
 
-def _list_trimmed_parts(cost: ViewCost) -> Iterator[HiddenPart]:
+def _list_trimmed_parts(cost: ViewCost) -> Iterator[PlannedPart]:
     """Yield the parts that a trim may hide, the one with more text first; none without any text.
 
     The facts are sent with the summary before, else by themselves. By themselves they are one more
-    message, for which the hard limit has to leave room. The text in the place of a range that was
-    hidden by name stays in any case.
+    message, for which the hard limit has to leave room. The text of a range that was hidden by
+    name stays in any case.
     """
     context = cost.context
     folds = context.policy.previous_summary == "fold"

@@ -16,7 +16,7 @@ from .plan import Plan
 log = get_logger(__name__)
 
 
-FAILED = {
+SUMMARY_FAILED = {
     "trim": LogMessage(
         logging.WARNING,
         "there is no summary, and the policy trims",
@@ -44,7 +44,7 @@ FAILED = {
 }
 """The messages of a failed summarizer, by the ``on_failure`` of the policy."""
 
-BEGUN = LogMessage(
+COMPACTION_STARTED = LogMessage(
     logging.INFO,
     "a compaction begins",
     {
@@ -52,7 +52,7 @@ BEGUN = LogMessage(
         "en": "compacting a history of %d messages (of them %d)",
     },
 )
-MADE = LogMessage(
+SUMMARY_MADE = LogMessage(
     logging.DEBUG,
     "a summary was made",
     {
@@ -60,7 +60,7 @@ MADE = LogMessage(
         "en": "a summary was made (%d characters)",
     },
 )
-LACKING = LogMessage(
+HEADINGS_MISSING = LogMessage(
     logging.INFO,
     "a model's summary has not all headings that its prompt asks for; it counts all the same",
     {
@@ -68,7 +68,7 @@ LACKING = LogMessage(
         "en": "a summary lacks headings: %s",
     },
 )
-CAUSES = LogMessage(
+FAILURE_CAUSES = LogMessage(
     logging.DEBUG,
     "a summarizer raised something: all causes of it",
     {
@@ -76,7 +76,7 @@ CAUSES = LogMessage(
         "en": "why there is no summary: %s",
     },
 )
-DONE = LogMessage(
+COMPACTION_APPLIED = LogMessage(
     logging.INFO,
     "a compaction is applied",
     {
@@ -84,7 +84,7 @@ DONE = LogMessage(
         "en": "history compacted: %d → %d messages",
     },
 )
-REFUSED = LogMessage(
+COMPACTION_REJECTED = LogMessage(
     logging.INFO,
     "a compaction was rejected",
     {
@@ -92,7 +92,7 @@ REFUSED = LogMessage(
         "en": "a compaction was rejected: %s",
     },
 )
-NOTHING = LogMessage(
+NOTHING_TO_HIDE = LogMessage(
     logging.INFO,
     "a trigger fires, and nothing can be hidden",
     {
@@ -100,7 +100,7 @@ NOTHING = LogMessage(
         "en": "a trigger fires, but nothing can be hidden: %s",
     },
 )
-HELD = LogMessage(
+ATTEMPT_HELD = LogMessage(
     logging.WARNING,
     "a trigger fires, and failures hold attempts back",
     {
@@ -108,7 +108,17 @@ HELD = LogMessage(
         "en": "not compacted: %s",
     },
 )
-LINES = (BEGUN, MADE, LACKING, *FAILED.values(), CAUSES, DONE, REFUSED, NOTHING, HELD)
+LOG_MESSAGES = (
+    COMPACTION_STARTED,
+    SUMMARY_MADE,
+    HEADINGS_MISSING,
+    *SUMMARY_FAILED.values(),
+    FAILURE_CAUSES,
+    COMPACTION_APPLIED,
+    COMPACTION_REJECTED,
+    NOTHING_TO_HIDE,
+    ATTEMPT_HELD,
+)
 """All messages, in the order in which they may occur."""
 
 
@@ -125,38 +135,40 @@ class CompactionLog(NamedTuple):
     def start(self, plan: Plan) -> None:
         """Log that a compaction begins."""
         before, window = plan.messages_before, plan.messages
-        self.write(BEGUN, before, window, messages=before, window=window)
+        self.write(COMPACTION_STARTED, before, window, messages=before, window=window)
 
     def summary(self, summary: Summary, prompt: Prompt) -> None:
         """Log that there is a summary; and the headings that one by the policy's prompt lacks."""
         chars = len(summary.body)
-        self.write(MADE, chars, chars=chars)
+        self.write(SUMMARY_MADE, chars, chars=chars)
         if summary.model in (None, EXTRACTIVE_MODEL) or summary.prompt_version:
             return
         lacking = prompt.lacking(summary.body)
         if lacking:
-            self.write(LACKING, ", ".join(lacking), prompt=prompt.version)
+            self.write(HEADINGS_MISSING, ", ".join(lacking), prompt=prompt.version)
 
     def failure(self, error: SummaryGenerationError, policy: Policy) -> None:
         """Log that there is no summary; the text of a foreign exception only at level DEBUG."""
-        line = FAILED.get(policy.on_failure, FAILED["skip"])
+        line = SUMMARY_FAILED.get(policy.on_failure, SUMMARY_FAILED["skip"])
         shown = error.origin or str(error)
         self.write(line, shown, error=shown)
         if error.origin:
-            self.write(CAUSES, error)
+            self.write(FAILURE_CAUSES, error)
 
     def end(self, record: Compaction) -> None:
         """Log the outcome of a compaction; that it failed was logged before."""
         before, after = record.messages_before, record.messages_after
         if record.outcome == "applied":
-            self.write(DONE, before, after, compaction=record.id, before=before, after=after)
+            self.write(
+                COMPACTION_APPLIED, before, after, compaction=record.id, before=before, after=after
+            )
         elif record.outcome == "rejected":
-            self.write(REFUSED, record.error, compaction=record.id)
+            self.write(COMPACTION_REJECTED, record.error, compaction=record.id)
 
     def nothing(self, record: Compaction) -> None:
         """Log that nothing can be hidden though a trigger fires."""
-        self.write(NOTHING, record.error)
+        self.write(NOTHING_TO_HIDE, record.error)
 
     def hold(self, problem: CompactionError) -> None:
         """Log that nothing is tried though a trigger fires."""
-        self.write(HELD, problem, error=type(problem).__name__)
+        self.write(ATTEMPT_HELD, problem, error=type(problem).__name__)

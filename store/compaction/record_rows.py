@@ -44,7 +44,7 @@ class RunningRecord(NamedTuple):
     lease_until: int | None
 
 
-RUNNING = Statement(
+RUNNING_RECORD = Statement(
     select(_records.compaction, _records.lease_until).where(
         _records.tree_id == bindparam("tree_id"),
         _records.session_id == bindparam("session_id"),
@@ -88,15 +88,15 @@ END_RECORD = Statement(
     )
     .values({name: bindparam(name, type_=_records[name].type) for name in _CHANGED_AT_END})
 )
-_branched = select(branches.c.branch).where(
+_branched_since = select(branches.c.branch).where(
     branches.c.tree_id == bindparam("tree_id"),
     branches.c.records_seen >= bindparam("number"),
 )
-_forked = select(head_moves.c.to_branch).where(
+_forked_since = select(head_moves.c.to_branch).where(
     head_moves.c.tree_id == bindparam("tree_id"),
     head_moves.c.source_record >= bindparam("number"),
 )
-BRANCHED_SINCE = Statement(union_all(_branched, _forked).limit(literal_column("1")))
+BRANCHED_SINCE = Statement(union_all(_branched_since, _forked_since).limit(literal_column("1")))
 INSERT_SUMMARY = Insertion(summaries)
 NEWEST_SUMMARY = Statement(
     select(summaries.c.summary)
@@ -105,17 +105,17 @@ NEWEST_SUMMARY = Statement(
     .limit(literal_column("1"))
 )
 _message_time = func.coalesce(messages.c.created_at, messages.c.stored_at)
-_in_run = lines.in_run(messages)
+_message_in_run = lines.in_run(messages)
 FIRST_TIME = Statement(
     select(_message_time)
-    .where(_in_run)
+    .where(_message_in_run)
     .where(messages.c.role.not_in(PINNED_ROLES))
     .order_by(messages.c.seq)
     .limit(literal_column("1"))
 )
 SOURCES = Statement(
     select(messages.c.seq, messages.c.digest, _message_time.label("at"))
-    .where(_in_run)
+    .where(_message_in_run)
     .order_by(messages.c.seq)
 )
 """The messages that a summary includes, with their own time or else that when they were stored."""
@@ -128,7 +128,7 @@ class SourceMessages(NamedTuple):
     times: tuple[int, int] | None
 
 
-class HiddenPart(NamedTuple):
+class PlannedPart(NamedTuple):
     """The part of a line that a plan hides, and the texts that are sent with its summary.
 
     ``previous`` are the summaries that the new one replaces, ``facts`` are sent with it, ``source``
@@ -169,7 +169,7 @@ def find_first_time(context: ViewContext, first: int, last: int) -> int | None:
 def find_running_record(connection: Connection, pointer: Pointer) -> RunningRecord | None:
     """Return the compaction of a session that has not ended; the database allows only one."""
     place = {"tree_id": pointer.tree_id, "session_id": pointer.session_id}
-    return RUNNING.row(connection, **place)
+    return RUNNING_RECORD.row(connection, **place)
 
 
 def insert_record(
@@ -210,7 +210,7 @@ def end_record(connection: Connection, pointer: Pointer, number: int, **values: 
 
 def insert_summary(
     context: ViewContext,
-    part: HiddenPart,
+    part: PlannedPart,
     summary: Summary,
     *,
     text: str,

@@ -20,7 +20,7 @@ from ..view import ViewContext
 from .plan import Plan, PlanOptions, build_plan
 from .triggers import ViewCost
 
-READ_AT_ONCE = 500
+MESSAGES_AT_ONCE = 500
 """Messages that are read in one go: a transcript may have no room for more, and memory need not."""
 
 ToolKinds = Mapping[str, str]
@@ -29,8 +29,8 @@ ToolKinds = Mapping[str, str]
 
 def split_range(first: int, last: int) -> Iterator[tuple[int, int]]:
     """Yield the first and last positions of each part of a range that is read in one go."""
-    for start in range(first, last + 1, READ_AT_ONCE):
-        yield start, min(start + READ_AT_ONCE - 1, last)
+    for start in range(first, last + 1, MESSAGES_AT_ONCE):
+        yield start, min(start + MESSAGES_AT_ONCE - 1, last)
 
 
 class Transcript(NamedTuple):
@@ -99,9 +99,13 @@ class TranscriptReader:
             return fit_brief_transcript(
                 (each.message for each in hidden), max_chars=most, labels=labels
             )
-        return fit_whole_transcript(
-            map(_with_time, hidden), most, labels, {**self._kinds, **policy.tool_kinds}
+        # A message has its own time, or else that when it was stored.
+        moments = ((each, find_message_time(each.message)) for each in hidden)
+        dated = (
+            DatedMessage(each.message, each.stored_at if moment is None else moment)
+            for each, moment in moments
         )
+        return fit_whole_transcript(dated, most, labels, {**self._kinds, **policy.tool_kinds})
 
     def reach(self, current: FittedPlan) -> int:
         """Return how many positions hold the messages that a transcript shows of a plan."""
@@ -122,9 +126,3 @@ class TranscriptReader:
             included = [each for each in stored if plan.includes(each.seq)]
             self._cache += included
             yield from included
-
-
-def _with_time(stored: StoredMessage) -> DatedMessage:
-    """Return a message with its own time, or else with that when it was stored."""
-    at = find_message_time(stored.message)
-    return DatedMessage(stored.message, stored.stored_at if at is None else at)

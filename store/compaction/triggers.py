@@ -2,7 +2,7 @@
 
 The triggers themselves are arithmetic. ``tokens`` are those of the next request: as many as the
 last one really had or as its view has by the estimate, whichever is more, since a usage does not
-include what was added after it.
+include the messages after it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from ..view import (
     count_view_messages,
     estimate_view_tokens,
     load_view_context,
-    load_visible_set,
 )
 
 
@@ -218,20 +217,6 @@ def load_view_cost(
         least = min(limit for limit in limits if limit is not None)
         context = context._replace(policy=policy.model_copy(update={"trigger_tokens": least}))
     return ViewCost(context, estimate_view_tokens(context), next_request)
-
-
-def reload_view_cost(
-    cost: ViewCost, connection: Connection, pointer: Pointer, now: int
-) -> ViewCost:
-    """Return the cost of a line's view in a later transaction.
-
-    The cost is the same as before, if the line has not changed since.
-    """
-    context = cost.context._replace(connection=connection)
-    remaining = load_visible_set(connection, pointer, pointer.head)
-    if (context.pointer, context.visible) == (pointer, remaining):
-        return cost._replace(context=context)
-    return load_view_cost(connection, pointer, context.policy, now, cost.next_request)
 
 
 def is_cache_cold(context: ViewContext) -> bool:

@@ -46,7 +46,7 @@ from ..summaries import Summarizer
 from ..view import describe_records, load_records, select_active
 from .checks import BELOW, check, parse_next_request
 from .clearing import clear_results, plan_clearing
-from .job import CompactionRequest, Job, answer_unchanged, prepare_job, summarize
+from .job import CompactionRequest, answer_unchanged, prepare_job, summarize
 from .lifecycle import abandon_compaction, begin_compaction, finish_compaction, keep_to_limit
 from .log_messages import CompactionLog
 from .plan import Plan, choose_plan, find_shortfall, with_view_tokens
@@ -97,7 +97,7 @@ def compact(
     _check_request(request)
     if reason == "manual":
         request = request._replace(policy=with_any_saving(policy))
-    return _run(transactions, request, moment, now)
+    return _run_compaction(transactions, request, moment, now)
 
 
 def compact_if_needed(
@@ -225,7 +225,7 @@ def _follow_check(
     if result.should_compact:
         any_saving = result.overflow or request.reason == "manual"
         policy = with_any_saving(request.policy) if any_saving else request.policy
-        done = _run(transactions, request._replace(policy=policy), moment, now)
+        done = _run_compaction(transactions, request._replace(policy=policy), moment, now)
     else:
         done = _answer_not_tried(transactions, request, result, moment)
     trims = request.policy.on_failure == "trim" and (result.should_compact or result.problem)
@@ -258,17 +258,21 @@ def _answer_not_tried(
         return answer_unchanged(cost, request, result.reason, outcome)
 
 
-def _run(
+def _run_compaction(
     transactions: Transactions, request: CompactionRequest, moment: int, now: Now
 ) -> Compaction:
-    """Run a compaction from its plan to its end.
+    """Run a compaction from its plan to its end, if it can free as much as the policy asks for.
 
     The summarizer reads the line of the beginning, even if the session leaves it meanwhile.
     """
     with transactions.reading() as connection:
-        job = _prepare_worthwhile(connection, request, moment)
-    if isinstance(job, Compaction):
-        return job
+        job = prepare_job(connection, request, moment)
+        if isinstance(job, Compaction):
+            return job
+        if job.cost.least_freed:
+            shortfall = find_shortfall(job.cost, with_view_tokens(job.cost, job.part.plan))
+            if shortfall:
+                return answer_unchanged(job.cost, request, shortfall)
     branch = job.cost.context.pointer.branch
 
     def read_line(first: int, last: int) -> list[StoredMessage]:
@@ -291,14 +295,3 @@ def _run(
         raise
     CompactionLog(ended.session_id, ended.policy).end(ended)
     return ended
-
-
-def _prepare_worthwhile(
-    connection: Connection, request: CompactionRequest, moment: int
-) -> Job | Compaction:
-    """Return a job, or the answer that it cannot free as much as the policy asks for."""
-    job = prepare_job(connection, request, moment)
-    if isinstance(job, Compaction) or not job.cost.least_freed:
-        return job
-    shortfall = find_shortfall(job.cost, with_view_tokens(job.cost, job.part.plan))
-    return answer_unchanged(job.cost, request, shortfall) if shortfall else job

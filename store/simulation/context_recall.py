@@ -2,7 +2,7 @@
 
 A model can only repeat a name that it was given. Of the names that it repeats within the next
 messages and that were in a message before a request, and in none of others since, the request
-should have each: in a message as it is stored, or in the text in the place of others. Names are
+should have each: in a message as it is stored, or in a text that replaces others. Names are
 strings; words and meaning are not compared.
 """
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ..history import load_prices
 
-MINUTE = 60_000
+MINUTE_MS = 60_000
 DEFAULT_MODEL = "claude-sonnet-4-5"
 """The model whose prices are used by default."""
 
@@ -30,21 +30,21 @@ class Prices(NamedTuple):
     cached: float = _CACHED
     written: float = _WRITTEN
     output: float = _OUTPUT
-    lifetime: int = 5 * MINUTE
+    lifetime: int = 5 * MINUTE_MS
     least: int = 0
 
 
 LEAST_CACHED = 1_024
 """The tokens that a beginning must have to be cached, with both providers."""
-ANTHROPIC = Prices(least=LEAST_CACHED)
+ANTHROPIC_PRICES = Prices(least=LEAST_CACHED)
 WRITTEN_FOR_AN_HOUR = 2.0
 OPENAI_MODELS = {"openai 0.1": "gpt-5", "openai 0.25": "gpt-4.1", "openai 0.5": "gpt-4o"}
 """Models of OpenAI, by the price of a cached token."""
 PROVIDERS = {
-    "anthropic": ANTHROPIC,
-    "anthropic 1h": ANTHROPIC._replace(written=WRITTEN_FOR_AN_HOUR, lifetime=60 * MINUTE),
+    "anthropic": ANTHROPIC_PRICES,
+    "anthropic 1h": ANTHROPIC_PRICES._replace(written=WRITTEN_FOR_AN_HOUR, lifetime=60 * MINUTE_MS),
     **{
-        name: Prices(*_find_ratios(model), lifetime=10 * MINUTE, least=LEAST_CACHED)
+        name: Prices(*_find_ratios(model), lifetime=10 * MINUTE_MS, least=LEAST_CACHED)
         for name, model in OPENAI_MODELS.items()
     },
 }

@@ -19,7 +19,7 @@ from ..tools import TOOL_KINDS
 from .context_recall import ContextRecall
 from .prices import Prices, SentRequest
 
-Progress = Callable[[int], None]
+ReplayProgress = Callable[[int], None]
 
 
 class Simulated(NamedTuple):
@@ -56,7 +56,7 @@ def simulate(
     *,
     prices: Prices | None = None,
     max_tokens: int | None = None,
-    progress: Progress | None = None,
+    progress: ReplayProgress | None = None,
 ) -> Simulated:
     """Return the cost of a session by a policy, such as ``Policy.named("agent")``.
 
@@ -77,7 +77,7 @@ def compare(
     providers: Mapping[str, Prices],
     *,
     max_tokens: int | None = None,
-    progress: Progress | None = None,
+    progress: ReplayProgress | None = None,
 ) -> dict[str, Simulated]:
     """Return the cost of a session by a policy with each of some providers, by name.
 
@@ -124,7 +124,7 @@ class SessionReplay:
         self._compactions: list[str] = []
         self._recall: float | None = None
 
-    def run(self, source: Store, progress: Progress | None) -> None:
+    def run(self, source: Store, progress: ReplayProgress | None) -> None:
         """Replay the session of a store, from its first message to its last."""
         recall = ContextRecall(self._read(source))
         with Store(":memory:", durability="normal") as target:

@@ -13,7 +13,7 @@ from chats import Message, begun, chat
 from store import Policy, Store, StoredMessage
 from store.compaction import triggers
 from store.compaction.job import HiddenMessages
-from store.compaction.transcript import READ_AT_ONCE
+from store.compaction.transcript import MESSAGES_AT_ONCE
 from store.errors import StoreBusy
 from store.history import read_chat_messages as stored
 from store.summaries import SummaryRequest
@@ -39,7 +39,7 @@ def test_no_more_is_read_than_a_transcript_may_have_room_for(
     policy = Policy(keep_messages=2, transcript_max_chars=10_000)
     made = store.compact(session_id, policy, lambda request: asked.append(request) or "short")
     assert made.hidden
-    assert read == [READ_AT_ONCE]
+    assert read == [MESSAGES_AT_ONCE]
     assert len(asked[0].messages) == made.hidden[1] < 200
     assert f"消息 {made.hidden[1] - 1} " in asked[0].transcript
 
@@ -108,7 +108,7 @@ def test_an_extractive_summary_holds_few_messages_at_a_time(store: Store, reads:
     """However long the range, each message is read once, and memory has five hundred of them at
     most.
     """
-    session_id = begun(store, told(5 * READ_AT_ONCE))
+    session_id = begun(store, told(5 * MESSAGES_AT_ONCE))
     tracemalloc.start()
     made = store.compact(session_id, Policy(keep_messages=2))
     peak = tracemalloc.get_traced_memory()[1]
@@ -116,7 +116,7 @@ def test_an_extractive_summary_holds_few_messages_at_a_time(store: Store, reads:
     assert made.outcome == "applied"
     assert made.hidden
     assert [seq for each in reads.ranges for seq in each] == list(range(1, made.hidden[1] + 1))
-    assert max(map(len, reads.ranges)) <= READ_AT_ONCE
+    assert max(map(len, reads.ranges)) <= MESSAGES_AT_ONCE
     assert peak < 20_000_000 < made.messages_before * 8_000
 
 

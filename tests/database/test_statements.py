@@ -471,9 +471,9 @@ RANGES = dict.fromkeys(
         "history.raw_messages.CALLS_IN_RUN",
         "view.rendering.VISIBLE",
         "history.lookup.BEGINNINGS",
-        "compaction.facts.RESULTS",
+        "compaction.facts.LISTED_RESULTS",
         "compaction.facts.UNANSWERED",
-        "compaction.facts.PATHS",
+        "compaction.facts.TOUCHED_PATHS",
     ),
     "seq>? AND seq<?",
 )
