@@ -26,7 +26,8 @@ def list_rooms() -> list[Path]:
 def read_table(source: str) -> dict[str, list[str]]:
     """Return the names of a room by the module that has them, modules themselves under ""."""
     calls = (each for each in ast.walk(ast.parse(source)) if isinstance(each, ast.Call))
-    (call,) = (each for each in calls if isinstance(each.func, ast.Name) and each.func.id == "door")
+    named = (each for each in calls if isinstance(each.func, ast.Name))
+    (call,) = (each for each in named if ast.unparse(each.func) == "attach_modules")
     listed = [
         *((None, each) for each in call.args[1:]),
         *((each.arg, each.value) for each in call.keywords),
