@@ -59,7 +59,7 @@ def of_view(
     ``placed`` are the same before they were written, ``begins`` is where the current turn does
     (None: all are history), ``root`` is the folder of the files that are mentioned.
     """
-    entries = view.explained.made
+    entries = view.explained.shared_entries
     for layer, entry, each in zip(_layers(entries, begins), entries, placed, strict=True):
         message = clean(each)
         piece = Piece(layer, message, entry.tokens, _owned(each))

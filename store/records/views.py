@@ -89,8 +89,8 @@ class Explained(Protocol):
         """Why each message is as it is; the list is the caller's."""
 
     @property
-    def made(self) -> tuple[Entry, ...]:
-        """The same, as nobody changes it."""
+    def shared_entries(self) -> tuple[Entry, ...]:
+        """The same entries, which nobody changes."""
 
     @property
     def stats(self) -> ViewStats:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from .build import ComposedView, compose_view
     from .context import ViewContext, load_view_context
     from .cost import estimate_shown_tokens, estimate_summary_tokens, estimate_view_tokens
+    from .counts import count_view_messages, find_continuations
     from .judging import estimate_savings
     from .log_messages import LogMessage
-    from .message_count import count_view_messages, find_continuations
     from .placeholders import describe_target
     from .rejudging import load_verdicts
     from .tool_result_filters import (
@@ -84,9 +84,9 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         build="ComposedView compose_view",
         context="ViewContext load_view_context",
         cost="estimate_shown_tokens estimate_summary_tokens estimate_view_tokens",
+        counts="count_view_messages find_continuations",
         judging="estimate_savings",
         log_messages="LogMessage",
-        message_count="count_view_messages find_continuations",
         placeholders="describe_target",
         rejudging="load_verdicts",
         tool_result_filters="has_failure_sign is_failure is_of_kind is_terminal_output "

@@ -34,7 +34,7 @@ from ..policy import DEFAULT, Policy, checked
 from ..ready import Language
 from ..records import View, ViewStats
 from .context import ViewContext, load_view_context
-from .explained import Explanation, Known
+from .explanation import Explanation, ExplanationInputs
 from .following import Followed, follow
 from .interrupted import with_drafts
 from .pairing import merge_summaries
@@ -119,7 +119,7 @@ def _composed(context: ViewContext, format: str) -> ComposedView:  # noqa: A002 
     followed = follow(context, format)
     pointer, made = context.pointer, followed.rendered
     placed, sent = _in_place(context, followed)
-    known = Known(
+    inputs = ExplanationInputs(
         sight_of(context),
         format_named(format).names,
         placed,
@@ -132,7 +132,7 @@ def _composed(context: ViewContext, format: str) -> ComposedView:  # noqa: A002 
         made.left_out,
         format,
     )
-    explained = Explanation(known)
+    explained = Explanation(inputs)
     log_reads(pointer.session_id, made.judged, followed.files)
     if log.isEnabledFor(logging.INFO):
         _log(pointer.session_id, explained.stats)

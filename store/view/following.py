@@ -23,7 +23,7 @@ from ..formats import CHAT, CHAT_NAMES, Placed, named_behind
 from ..history import load_kinds_json
 from ..messages import Message
 from .context import ViewContext
-from .entries import Counted, counted, recounted
+from .counts import TokenCounts, extend_token_counts, load_token_counts
 from .judging import Verdicts
 from .pairing import Stretch
 from .placeholders import is_media_sent
@@ -49,7 +49,7 @@ class Followed(NamedTuple):
     last: int
     judged: Judged
     rendered: RenderedSegment
-    tokens: Counted
+    tokens: TokenCounts
     files: Files
     written: list[Message] | None
     times: Mapping[str, int]
@@ -93,7 +93,7 @@ def _anew(
         context.last,
         judged,
         made,
-        counted(context, runs),
+        load_token_counts(context, runs),
         files_of(context, made.judged),
         written,
         times,
@@ -211,7 +211,7 @@ def _with(
         context.last,
         judged,
         made,
-        recounted(context, known.tokens, known.last),
+        extend_token_counts(context, known.tokens, known.last),
         _files(context, known.files, judged, told),
         written,
         times,

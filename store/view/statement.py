@@ -21,7 +21,7 @@ from ..records import Entry
 from .borders import runs_text, values_of
 from .build import ComposedView, compose_view
 from .context import load_view_context
-from .entries import FILES_LIMIT
+from .explanation import FILES_LIMIT
 from .following import follow
 from .judging import Verdict, Verdicts, ranked_in
 from .rules import QUERIES, explanations, placeholders
@@ -81,7 +81,7 @@ def view_sql(
 
 def _decided(made: ComposedView, said: Verdicts, judged: Verdicts) -> Iterator[Decided]:
     """Yield what Python says of messages, where the statement would say something else."""
-    for entry in made.explained.without_names:
+    for entry in made.explained.entries_without_names:
         if entry.seq is None:
             continue
         verdict = judged.get(entry.seq)
@@ -105,7 +105,7 @@ def _reason(entry: Entry) -> str:
 
 def _written(made: ComposedView) -> Iterator[int]:
     """Yield the positions whose content is written anew though no rule replaces it."""
-    entries = {entry.seq: entry for entry in made.explained.made}
+    entries = {entry.seq: entry for entry in made.explained.shared_entries}
     for placed in made.placed:
         if placed.seq is not None:
             said = entries[placed.seq].message.get("content")

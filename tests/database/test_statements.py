@@ -354,7 +354,7 @@ OF_A_WHOLE_TREE = {
     "history.project_root.RESULTS": "another folder makes all paths anew",
     "inspection.usage_statistics.LINE_FILES": "counts over a tree",
     "inspection.usage_statistics.LINE_TOOLS": "counts over a tree",
-    "view.entries.ANY_COUNT": "ends with the first row",
+    "view.counts.ANY_COUNT": "ends with the first row",
 }
 """The statements that search these tables by no position, each with its reason."""
 
@@ -412,7 +412,7 @@ HOT = {
     "history.links.CALLS_OF_RUN": ["tool_calls"],
     "history.links.ANSWERS": ["tool_results"],
     "view.rendering.VISIBLE": ["messages"],
-    "view.entries.COUNTS": ["token_counts"],
+    "view.counts.COUNTS": ["token_counts"],
     "view.rules.VERDICTS": ["tool_results", "tool_result_paths", "messages"],
     "view.rules.COVERED": ["tool_results", "tool_result_paths", "messages"],
     "view.rules.CLEARABLE": ["tool_results", "messages"],

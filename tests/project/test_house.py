@@ -83,7 +83,7 @@ INSIDE = {
     "view": (
         "log_messages visible_set context pairing made_once placeholders "
         "tool_result_filters rules borders covering judging read_files "
-        "rejudging cost message_count rendering entries following prompt_cache explained interrupted build statement"
+        "rejudging cost counts rendering following prompt_cache explanation interrupted build statement"
     ),
 }
 """The modules of each room in the order in which they can be read."""

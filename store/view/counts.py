@@ -1,0 +1,234 @@
+"""How many messages a view has, and how many tokens they have; only narrow rows are read.
+
+**Messages** are counted as those of a chat, whatever the format in which they came and are sent: an
+answer is one message, however many items it came in, and so is each result of a tool. What the view
+makes up counts as what is stored: a result for a call that has none, a call for a result that has
+none, and summaries. Pictures that a chat sends after the results they came with are a part of
+these.
+
+**Tokens** are estimated for every message when it is stored. For some there are also counts by a
+tokenizer, which replace the estimates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import chain
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, and_, bindparam, func, literal_column, select
+
+from ..database import (
+    BIG,
+    Row,
+    RowsByKey,
+    Statement,
+    branches,
+    json_sql,
+    message_facts,
+    messages,
+    token_counts,
+    tool_calls,
+    tool_results,
+)
+from ..formats import ITEMS
+from ..history import IS_CALL, Segment, lines, segments_cte, visible_counts
+from ..messages import decode_as
+from ..tokens import ESTIMATE
+from .context import ViewContext
+
+_walk = segments_cte()
+_f, _m, _c, _r, _t = message_facts, messages, tool_calls, tool_results, token_counts
+_ASSISTANT: ColumnElement[str] = literal_column("'assistant'")
+_role_before = func.lag(_f.c.role).over(order_by=_f.c.seq).label("role_before")
+_in_order = (
+    select(_f.c.branch, _f.c.seq, _f.c.role, _role_before)
+    .select_from(_walk)
+    .join(_f, lines.in_segments(_f, _walk))
+    .cte("in_order")
+)
+_is_stored = and_(
+    _m.c.tree_id == bindparam("tree_id", type_=BIG),
+    _m.c.branch == _in_order.c.branch,
+    _m.c.seq == _in_order.c.seq,
+)
+CONTINUED = Statement(
+    select(_in_order.c.seq)
+    .join(_m, _is_stored)
+    .where(_in_order.c.role == _ASSISTANT)
+    .where(_in_order.c.role_before == _ASSISTANT)
+    .where(_m.c.wire_format == literal_column(f"'{ITEMS}'"))
+    .order_by(_in_order.c.seq)
+)
+"""The items from ``start`` to ``last`` that continue an answer: another item comes before."""
+_calls_in = and_(*(_f.c[name] == _c.c[name] for name in ("tree_id", "branch", "seq")))
+CALLED = Statement(
+    select(func.count())
+    .select_from(_c)
+    .join(_f, _calls_in)
+    .where(lines.in_run(_c), _f.c.role == _ASSISTANT, IS_CALL)
+)
+ANSWERS = Statement(select(_r.c.call_seq, _r.c.call_position).where(lines.in_run(_r)))
+ESTIMATES = Statement(select(json_sql.AsObject(_f.c.seq, _f.c.tokens)).where(lines.in_run(_f)))
+"""One text, in a third of the time of as many rows: most views are sent and never explained."""
+COUNTS = Statement(select(_t.c.seq, _t.c.tokens, _t.c.encoding).where(lines.in_run(_t)))
+ANY_COUNT = Statement(
+    select(_t.c.seq).where(_t.c.tree_id == bindparam("tree_id")).limit(literal_column("1"))
+)
+"""Most trees have no counts, and a line may have many runs."""
+OWN_BRANCHES = Statement(
+    select(branches.c.branch).where(
+        branches.c.tree_id == bindparam("tree_id"), visible_counts(branches)
+    )
+)
+NUMBER_OF_COUNTS = Statement(select(func.count()).where(lines.in_run(_t)))
+
+
+def count_view_messages(context: ViewContext) -> int:
+    """Return how many messages a line's view has, without building it.
+
+    Where a policy leaves out calls without results, or keeps them open, it is an upper bound.
+    """
+    visible = context.visible
+    key = ("messages", context.last, visible.first_kept, visible.pinned, visible.ranges)
+    if key not in context.made:
+        ranges = [*visible.shown_ranges(visible.first_kept, context.last)]
+        positions = sum(last - first + 1 for first, last in ranges)
+        items = sum(len(find_continuations(context, *each)) for each in ranges)
+        stored = positions - items + len(visible.pinned)
+        context.made[key] = stored + _count_made_up(context)
+    return int(context.made[key]) + len(visible.active_summaries)
+
+
+def find_continuations(context: ViewContext, first: int, last: int) -> list[int]:
+    """Return the positions of a range that continue the answer before them, in order."""
+    key = ("continued", first, last)
+    if key not in context.made:
+        places = {**context.line, "start": first, "last": last}
+        context.made[key] = CONTINUED.values(context.connection, **places)
+    positions: list[int] = context.made[key]
+    return positions
+
+
+def _count_made_up(context: ViewContext) -> int:
+    """Return how many messages a view makes up, less the results that it leaves out.
+
+    Of two results of one call one is sent.
+    """
+    visible, policy = context.visible, context.policy
+    runs = [run.within(context.pointer.tree_id) for run in context.visible_runs()]
+    calls = sum(CALLED.value(context.connection, **run) for run in runs)
+    answered: set[tuple[int, int]] = set()
+    orphans = doubles = 0
+    for run in runs:
+        for seq, position in ANSWERS.rows(context.connection, **run):
+            is_visible = seq is not None and (
+                seq in visible.pinned or (seq >= visible.first_kept and visible.shows(seq))
+            )
+            if not is_visible:
+                orphans += 1
+            elif (seq, position) in answered:
+                doubles += 1
+            else:
+                answered.add((seq, position))
+    results = 0 if policy.unanswered == "drop" else calls - len(answered)
+    return results - doubles + (orphans if policy.orphans == "adopt" else -orphans)
+
+
+class Estimates:
+    """The estimated tokens of messages, as they were read: one JSON object or several."""
+
+    def __init__(self, *texts: str) -> None:
+        self._texts = texts
+
+    def __add__(self, more: Estimates) -> Estimates:
+        return Estimates(*self._texts, *more._texts)
+
+    @cached_property
+    def by_position(self) -> dict[int, int]:
+        """The estimates, by the positions of the messages."""
+        objects = decode_as(list, f"[{','.join(self._texts)}]")
+        return RowsByKey({int(seq): tokens for each in objects for seq, tokens in each.items()})
+
+
+class TokenCounts(NamedTuple):
+    """The tokens of stored messages by position.
+
+    There are estimates of all of them, as they were ``read``, and ``counts`` by the tokenizer that
+    counted most, of ``stored`` counts by any.
+    """
+
+    read: Estimates
+    encoding: str
+    counts: dict[int, int]
+    stored: int
+
+    @property
+    def estimates(self) -> dict[int, int]:
+        """The estimated tokens of each message."""
+        return self.read.by_position
+
+    @property
+    def corrections(self) -> int:
+        """How many tokens more than the estimates the counts are, together."""
+        return sum(tokens - self.estimates[seq] for seq, tokens in self.counts.items())
+
+    def tokens_at(self, seq: int) -> int:
+        """Return the tokens of the message at a position: counted, else estimated."""
+        return self.counts.get(seq) or self.estimates[seq]
+
+    def best(self) -> dict[int, int]:
+        """Return the tokens of all the messages as `tokens_at` does."""
+        counted = {seq: tokens for seq, tokens in self.counts.items() if tokens}
+        return RowsByKey({**self.estimates, **counted}) if counted else self.estimates
+
+
+def load_token_counts(context: ViewContext, runs: list[Segment]) -> TokenCounts:
+    """Return the tokens of the messages in runs of a line."""
+    return _load_counts(context, runs, _load_estimates(context, runs))
+
+
+def extend_token_counts(context: ViewContext, known: TokenCounts, last: int) -> TokenCounts:
+    """Return the tokens of all visible messages, from those of the messages up to a position.
+
+    Counts are only ever added, so as long as there are as many they are the same.
+    """
+    estimates = known.read + _load_estimates(context, context.shown(last + 1, context.last))
+    runs = context.visible_runs()
+    numbers = _read_runs(NUMBER_OF_COUNTS, context, _runs_with_counts(context, runs))
+    if sum(number for (number,) in numbers) == known.stored:
+        return known._replace(read=estimates)
+    return _load_counts(context, runs, estimates)
+
+
+def _load_estimates(context: ViewContext, runs: list[Segment]) -> Estimates:
+    return Estimates(*(text for (text,) in _read_runs(ESTIMATES, context, runs)))
+
+
+def _load_counts(context: ViewContext, runs: list[Segment], estimates: Estimates) -> TokenCounts:
+    counts: dict[str, dict[int, int]] = {ESTIMATE: {}}
+    for seq, tokens, encoding in _read_runs(COUNTS, context, _runs_with_counts(context, runs)):
+        counts.setdefault(encoding, {})[seq] = tokens
+    encoding = max(counts, key=lambda name: len(counts[name]))
+    stored = sum(map(len, counts.values()))
+    return TokenCounts(estimates, encoding, counts[encoding], stored)
+
+
+def _runs_with_counts(context: ViewContext, runs: list[Segment]) -> list[Segment]:
+    """Return the runs that may have counts which the session sees; none where the tree has none."""
+    tree = {"tree_id": context.pointer.tree_id}
+    if ANY_COUNT.row(context.connection, **tree) is None:
+        return []
+    own = {*OWN_BRANCHES.values(context.connection, **tree, owner=context.pointer.owner)}
+    return [run for run in runs if run.branch in own]
+
+
+def _read_runs(
+    statement: Statement[Row],
+    context: ViewContext,
+    runs: list[Segment],
+) -> Iterator[Any]:
+    """Return the rows of a statement in each run of a line."""
+    places = (run.within(context.pointer.tree_id) for run in runs)
+    return chain.from_iterable(statement.rows(context.connection, **place) for place in places)

@@ -1,0 +1,192 @@
+"""The entries and totals of a view: why each message is as it is, and what all of them cost.
+
+They are built on first use, from narrow rows that were read with the view, in its transaction.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cached_property
+from itertools import chain, islice
+from typing import NamedTuple
+
+from ..formats import Names, Placed, format_named, names_sent
+from ..messages import WIRE, copy_message
+from ..records import Entry, LeftOut, ViewStats
+from ..text import truncate_to_line
+from ..tokens import ESTIMATE, estimate, message_tokens
+from .counts import TokenCounts
+from .judging import Verdicts
+from .placeholders import MEDIA_RULE
+from .prompt_cache import Request, Sight, unchanged_tokens
+from .read_files import Files
+from .rendering import DROPPED, UnsentItem
+from .rules import explanations
+
+FILES_LIMIT = 300
+"""Code points that an entry spends on the files of a read."""
+UNPAIRED = {"tool": "a result of no call", "assistant": "it says nothing but calls without results"}
+"""Why pairing leaves a message out, by its role."""
+
+
+class ExplanationInputs(NamedTuple):
+    """What was read with a view: ``stored`` are the tokens of the whole line.
+
+    ``names`` are those that its format takes, None where it sends none. Entries of reads that are
+    replaced name their ``files``; ``pictured`` says why media were replaced.
+    """
+
+    sight: Sight
+    names: Names | None
+    placed: list[Placed]
+    judged: Verdicts
+    tokens: TokenCounts
+    files: Files
+    pictured: dict[int, str]
+    stored: int
+    request: Request | None
+    left_out: dict[int, UnsentItem]
+    format: str
+
+
+class Explanation:
+    """The entries and totals of a view."""
+
+    def __init__(self, inputs: ExplanationInputs) -> None:
+        self._inputs = inputs
+
+    @cached_property
+    def entries(self) -> list[Entry]:
+        """Why each message is as it is; the list is the caller's."""
+        return [*self.shared_entries]
+
+    @cached_property
+    def shared_entries(self) -> tuple[Entry, ...]:
+        """The same entries, which nobody changes."""
+        if self._inputs.names is None:
+            return self.entries_without_names
+        reasons = names_sent(self._inputs.placed, self._inputs.names)
+        entries = []
+        for entry, more in zip(self.entries_without_names, reasons, strict=True):
+            reason = "; ".join(filter(None, (entry.reason, more)))
+            entries.append(entry._replace(reason=reason) if more else entry)
+        return tuple(entries)
+
+    @cached_property
+    def entries_without_names(self) -> tuple[Entry, ...]:
+        """The entries before they say which ids and names of tools are sent as other ones."""
+        return build_entries(self._inputs)
+
+    @cached_property
+    def stats(self) -> ViewStats:
+        """What the messages cost, and what the rules save."""
+        return _build_stats(self._inputs, self.shared_entries)
+
+    @cached_property
+    def _all_left_out(self) -> tuple[LeftOut, ...]:
+        inputs = self._inputs
+        left_out = []
+        for seq, (kind, own_format) in inputs.left_out.items():
+            if own_format is None:
+                reason = "nothing in it is for a chat"
+            elif own_format == DROPPED:
+                reason = UNPAIRED[kind]
+            else:
+                reason = f"only the format {own_format} has it"
+            left_out.append(LeftOut(seq, str(kind), reason))
+        for placed in format_named(inputs.format).unsent(inputs.placed):
+            kind = str(placed.message[WIRE]["block"]["type"])
+            reason = "without the item that it belongs to it would be refused"
+            left_out.append(LeftOut(placed.seq or 0, kind, reason))
+        return tuple(sorted(left_out))
+
+    @property
+    def left_out(self) -> list[LeftOut]:
+        """The visible messages that are not sent; the list is the caller's."""
+        return [*self._all_left_out]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Explanation):
+            return NotImplemented
+        return (self.shared_entries, self.stats) == (other.shared_entries, other.stats)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Explanation({self.stats})"
+
+
+def build_entries(inputs: ExplanationInputs) -> tuple[Entry, ...]:
+    """Return the entry of each message in its place."""
+    reasons = explanations(inputs.sight.policy)
+    tokens = inputs.tokens.best()
+    entries = []
+    for placed in inputs.placed:
+        seq, message = placed.seq, copy_message(placed.message)
+        if seq is None or placed.rule:  # a repair made it, or it holds a summary
+            cost = message_tokens(placed.message, estimate)
+            rule = placed.rule or "repair"
+            entries.append(Entry(seq, message, rule, placed.repair or "", cost, 0))
+            continue
+        changed_by: str | None = None
+        reason = ""
+        verdict = inputs.judged.get(seq)
+        if seq in inputs.pictured:
+            changed_by, reason = MEDIA_RULE, reasons[inputs.pictured[seq]]
+        elif verdict is not None:
+            changed_by, reason = verdict.rule, reasons[verdict.why]
+            if files := inputs.files.get(seq):
+                reason += f": {truncate_to_line(', '.join(files), FILES_LIMIT)}"
+        whole = tokens[seq]
+        if changed_by is None:
+            repaired = "repair" if placed.repair else None
+            entries.append(Entry(seq, message, repaired, placed.repair or reason, whole, 0))
+        else:
+            cost = message_tokens(placed.message, estimate)
+            entries.append(Entry(seq, message, changed_by, reason, cost, whole - cost))
+    return tuple(entries)
+
+
+def _build_stats(inputs: ExplanationInputs, entries: tuple[Entry, ...]) -> ViewStats:
+    """Return the totals of a view."""
+    tokens, last = inputs.tokens, inputs.sight.last
+    in_entries = {each.seq for each in inputs.placed}
+    left_out = tuple(seq for seq in tokens.estimates if seq not in in_entries)
+    hidden_messages = last - len(tokens.estimates)
+    hidden_tokens = inputs.stored - sum(tokens.estimates.values())
+    saved: Counter[str] = Counter()
+    for entry in entries:
+        if entry.tokens_saved:
+            saved[str(entry.rule)] += entry.tokens_saved
+    saved_by_rule = dict(saved)
+    if hidden_messages:
+        saved_by_rule["summary"] = hidden_tokens - _summary_cost(entries, tokens)
+    # What is not as in the raw line: replaced, moved or left out, or after something made up.
+    moved = (
+        place
+        for place, entry in enumerate(entries, 1)
+        if entry.rule is not None or entry.seq != place
+    )
+    all_counted = all(entry.seq in tokens.counts for entry in entries if entry.seq)
+    return ViewStats(
+        messages=len(entries),
+        raw_messages=last,
+        raw_tokens=inputs.stored + tokens.corrections,
+        replaced=dict(Counter(entry.rule for entry in entries if entry.rule)),
+        tokens=sum(entry.tokens for entry in entries),
+        tokens_saved=sum(saved_by_rule.values()),
+        saved_by_rule=saved_by_rule,
+        first_changed=min(chain(islice(moved, 1), left_out[:1]), default=None),
+        counted_by=tokens.encoding if all_counted else ESTIMATE,
+        unchanged_tokens=unchanged_tokens(inputs.sight, inputs.request, inputs.placed, entries),
+        left_out=left_out,
+        hidden_messages=hidden_messages,
+        hidden_tokens=hidden_tokens,
+    )
+
+
+def _summary_cost(entries: tuple[Entry, ...], tokens: TokenCounts) -> int:
+    """Return the tokens of summaries, without those of messages that they are merged into."""
+    summaries = [entry for entry in entries if entry.rule == "summary"]
+    merged_into = sum(tokens.tokens_at(entry.seq) for entry in summaries if entry.seq)
+    return sum(entry.tokens for entry in summaries) - merged_into
