@@ -13,12 +13,12 @@ from ..lazy_imports import attach_modules
 
 if TYPE_CHECKING:
     from . import request
-    from .assembled import Requests
-    from .at_files import mentions, remind
+    from .file_mentions import mentions, remind
     from .freshness import Freshness
     from .law import code_law
-    from .pieces import LAYERS, Piece
+    from .layers import LAYERS, Piece
     from .request import Context, Tools
+    from .request_cache import Requests
 
 __all__ = [
     "LAYERS",
@@ -37,10 +37,10 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
     __getattr__, __dir__ = attach_modules(
         __package__,
         "request",
-        assembled="Requests",
-        at_files="mentions remind",
+        file_mentions="mentions remind",
         freshness="Freshness",
         law="code_law",
-        pieces="LAYERS Piece",
+        layers="LAYERS Piece",
         request="Context Tools",
+        request_cache="Requests",
     )

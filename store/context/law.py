@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..database import get_logger
-from .at_files import Root, checked_root
+from .file_mentions import Root, checked_root
 
 NAME = "CODE_LAW.md"
 LIMIT = 100_000
@@ -42,59 +42,38 @@ def code_law(root: Root | None) -> Law:
     if root is None:
         return Law()
     try:
-        path = _found(root)
-        return Law() if path is None else Law(_text(path, root))
+        path = _find_file(Path(root))
+        return Law() if path is None else Law(_read_text(path, Path(root)))
     except (OSError, ValueError, RuntimeError) as error:
-        folder = _printable(os.fspath(root))
+        # Any log can hold it: what is no text in UTF-8 is written as an escape.
+        folder = os.fspath(root).encode("utf-8", "backslashreplace").decode("utf-8")
         problem = f"{NAME} of {folder} is not sent: {error}"
         log.warning(problem, extra={"root": folder})
         return Law(problem=problem)
 
 
-def _printable(path: str) -> str:
-    """Return a path as any log can hold it: what is no text in UTF-8 stands in it as an escape."""
-    return path.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def _found(root: Root) -> Path | None:
-    """Return the file of a folder; a folder that is not there has none."""
-    named = filter(_is_named_so, _inside(root))
-    files = filter(Path.is_file, sorted(named, key=_preferred))
-    return next(files, None)
-
-
-def _inside(root: Root) -> list[Path]:
-    """Return what is in a folder; nothing is in one that is not there."""
+def _find_file(root: Path) -> Path | None:
+    """Return the file of a folder; a folder that does not exist has none."""
     try:
-        return list(Path(root).iterdir())
+        paths = [path for path in root.iterdir() if path.name.lower() == NAME.lower()]
     except (FileNotFoundError, NotADirectoryError):
-        return []
+        return None
+    paths.sort(key=lambda path: (path.name != NAME, path.name))
+    return next(filter(Path.is_file, paths), None)
 
 
-def _is_named_so(path: Path) -> bool:
-    return path.name.lower() == NAME.lower()
-
-
-def _preferred(path: Path) -> tuple[bool, str]:
-    return path.name != NAME, path.name
-
-
-def _text(path: Path, root: Root) -> str:
-    """Return what a file says. Raises ValueError for one that is not to be sent, OSError."""
-    place = path.resolve()
-    if not place.is_relative_to(Path(root).resolve()):
+def _read_text(path: Path, root: Path) -> str:
+    """Return the text of a file. Raises ValueError for one that is not to be sent, OSError."""
+    resolved = path.resolve()
+    if not resolved.is_relative_to(root.resolve()):
         raise ValueError("it is a link to a file outside of the folder")
-    with place.open("rb") as file:
-        found = file.read(LIMIT + 1)
-    if len(found) > LIMIT:
+    with resolved.open("rb") as file:
+        content = file.read(LIMIT + 1)
+    if len(content) > LIMIT:
         raise ValueError(f"it has more than {LIMIT:,} bytes")
-    if b"\0" in found:
+    if b"\0" in content:
         raise ValueError("it is no text")
-    return _decoded(found)
-
-
-def _decoded(found: bytes) -> str:
     try:
-        return found.decode("utf-8-sig")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError("it is no text in UTF-8") from error

@@ -17,25 +17,63 @@ off is resumed by asking again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import takewhile
 from operator import eq
 from typing import Any, NamedTuple
 
+from sqlalchemy import Connection, bindparam, select
+
+from ..clock import Now, require_moment
+from ..database import Statement, get_read_mark, tool_results
 from ..errors import InvalidValue
 from ..formats import CHAT, REACT, Format, Placed, System, Written, format_named
+from ..history import Line, find_request_turn, lines, load_chat_message
 from ..messages import Message
 from ..policy import TURNS, Policy, checked
-from ..ready import Language
+from ..ready import Language, phrase
 from ..records import View
-from .at_files import mentions, remind
-from .gathered import LOOK_BACK, Gathered, gather
+from ..tools import is_all_done, recap
+from ..view import ViewContext, compose_view, is_of_kind, load_view_context
+from .file_mentions import Root, checked_root, mentions, remind
 from .law import Law
-from .layered import Hashed, Layered, as_json
-from .pieces import LAYERS, Piece, made, of_view, reminded, with_markers, with_reminders
+from .layers import (
+    LAYERS,
+    Hashed,
+    Layered,
+    Piece,
+    add_reminder,
+    list_reminded_messages,
+    list_view_pieces,
+    make_pieces,
+    mark_cache_ends,
+    to_json,
+)
 
 __all__ = ["LAYERS", "LOOK_BACK", "Context", "Piece", "gather", "mentions", "remind"]
+
+LOOK_BACK = 2_000
+"""Positions before the first visible one in which a todo list is looked for."""
+LISTS = 4
+"""Calls to todo tools, at most, that are asked for a recap."""
+
+_segments = lines.segments_cte()
+_r = tool_results
+TODO_CALLS = Statement(
+    select(_r.c.seq, _r.c.call_seq, _r.c.call_position)
+    .select_from(_segments)
+    .join(
+        _r,
+        (_r.c.tree_id == bindparam("tree_id"))
+        & (_r.c.branch == _segments.c.branch)
+        & _r.c.seq.between(_segments.c.first, _segments.c.last),
+    )
+    .where(is_of_kind("todo"), _r.c.call_seq.is_not(None))
+    .order_by(_r.c.seq.desc())
+    .limit(bindparam("limit"))
+)
 
 Tools = str | Sequence[Mapping[str, Any]]
 
@@ -96,7 +134,9 @@ class Context(NamedTuple):
     @property
     def _same(self) -> int:
         """How much a request begins with of the one before: its tools, then messages."""
-        return 0 if self.before is None else _common(self.before.hashes, self.layered.hashes)
+        if self.before is None:
+            return 0
+        return sum(takewhile(bool, map(eq, self.before.hashes, self.layered.hashes)))
 
     @property
     def fixed_tokens(self) -> int:
@@ -119,7 +159,7 @@ class Context(NamedTuple):
 
         Tool definitions stand in front, made-up calls are left out.
         """
-        (whole,) = _written(REACT, self.pieces, self.tools).messages
+        (whole,) = _write(REACT, self.pieces, self.tools).messages
         return str(whole["content"])
 
 
@@ -127,8 +167,8 @@ LEADING = ("system", "developer")
 """The roles of what may begin a line."""
 
 
-class Asked(NamedTuple):
-    """What the caller of `Store.context` gives of a request; None where the store is to find it."""
+class RequestInputs(NamedTuple):
+    """The arguments of `Store.context` for a request; None where the store is to find them."""
 
     system: str | None = None
     tools: Tools | None = None
@@ -149,37 +189,137 @@ class Asked(NamedTuple):
         return list(self.tools)
 
 
-def asked(
+def check_inputs(
     system: object,
     tools: object,
     user_input: object,
     todo_recap: object,
     policy: Policy | None,
-) -> Asked:
-    """Return what a caller gives of a request.
+) -> RequestInputs:
+    """Return the inputs of a caller.
 
     Raises InvalidValue for what is no text, no list of tools, or no policy.
     """
-    _require_texts(system=system, user_input=user_input, todo_recap=todo_recap)
-    _require_tools(tools)
-    chosen = TURNS if policy is None else checked(policy)
-    return Asked(system, tools, user_input, todo_recap, chosen)  # type: ignore[arg-type]
-
-
-def _require_texts(**given: object) -> None:
-    for name, text in given.items():
+    texts = {"system": system, "user_input": user_input, "todo_recap": todo_recap}
+    for name, text in texts.items():
         if text is not None and not isinstance(text, str):
             raise InvalidValue(f"{name} is a text, not {type(text).__name__}")
+    if tools is not None and not isinstance(tools, str):
+        are_objects = isinstance(tools, Sequence) and all(
+            isinstance(each, Mapping) for each in tools
+        )
+        if not are_objects:
+            raise InvalidValue("tools are a text, or a list of definitions as the API takes them")
+    chosen = TURNS if policy is None else checked(policy)
+    return RequestInputs(system, tools, user_input, todo_recap, chosen)  # type: ignore[arg-type]
 
 
-def _require_tools(tools: object) -> None:
-    if tools is None or isinstance(tools, str) or _is_list_of_objects(tools):
-        return
-    raise InvalidValue("tools are a text, or a list of definitions as the API takes them")
+class Gathered(NamedTuple):
+    """What the store has of a request."""
+
+    view: View
+    """The view in the format of the request."""
+    placed: list[Placed]
+    """The same before it is written in a format."""
+    begins: int | None
+    """Where the current turn begins; None: its input is not stored."""
+    answered: bool
+    """Whether the last stored turn has its answer."""
+    recap: str | None
+    """What is left to do, by the last todo list."""
+    project_root: Root | None
+    """Where the project's files are: as the caller says, else as the session does."""
+    in_order: bool = False
+    """Whether the view sends a message for each that is placed."""
+    since: int | None = None
+    """What is to be said of what was read, where it is kept (`get_read_mark`)."""
+
+    @property
+    def without_messages(self) -> Gathered:
+        """The same without what is given to the caller, who may change it."""
+        return self._replace(view=self.view._replace(messages=[]))
+
+
+def gather(
+    connection: Connection,
+    session_id: str,
+    policy: Policy,
+    user_input: str | None = None,
+    *,
+    recap: bool = True,
+    root: Root | None = None,
+    at: int | None = None,
+    now: Now = None,
+    format: str = CHAT.name,  # noqa: A002 - the public name
+) -> Gathered:
+    """Return what the store has of a request: view, current turn, todo list.
+
+    Raises SessionNotFound, PositionOutOfRange, and InvalidValue for an unknown format.
+    """
+    format_named(format)
+    pointer, policy = lines.load_pointer(connection, session_id), checked(policy)
+    last = lines.resolve_position(pointer, at)
+    begins, answered, over = find_request_turn(Line(connection, pointer), last, user_input)
+    view_context = load_view_context(
+        connection,
+        pointer,
+        policy,
+        last=last,
+        now=require_moment(now),
+        turn_over=over,
+    )
+    view = compose_view(view_context, format)
+    return Gathered(
+        view=view.written(format),
+        placed=view.placed,
+        begins=begins,
+        answered=answered,
+        recap=_last_recap(view_context, begins or last + 1) if recap else None,
+        project_root=pointer.project_root if root is None else checked_root(root),
+        in_order=view.sent is not None,
+        since=get_read_mark(connection),
+    )
+
+
+def _last_recap(context: ViewContext, begins: int) -> str | None:
+    """Return the recap of the last todo list that has any text.
+
+    There is none of a list that was done before the turn that ``begins`` at a position.
+    """
+    language = context.policy.language
+    for seq, arguments, result in _read_todo_calls(context):
+        if text := recap(arguments, result, language=language):
+            was_done = seq < begins and is_all_done(text)
+            return None if was_done else phrase("todo_recap", language, recap=text)
+    return None
+
+
+def _read_todo_calls(context: ViewContext) -> Iterator[tuple[int, object, object]]:
+    """Yield the last calls to todo tools, the newest first.
+
+    Each is the position of its result, its arguments, and the content of the result.
+    """
+    rows = TODO_CALLS.rows(
+        context.connection,
+        **context.line,
+        start=max(1, context.visible.first_kept - LOOK_BACK),
+        last=context.last,
+        kinds=json.dumps(dict(context.policy.tool_kinds)),
+        limit=LISTS,
+    )
+    for seq, call_seq, call_position in rows:
+        message = load_chat_message(context.raw, call_seq)
+        result = load_chat_message(context.raw, seq)
+        call = message["tool_calls"][call_position]
+        arguments = None
+        if isinstance(call, dict):
+            function: Message = call.get("function") or call
+            arguments = function.get("arguments")
+        yield seq, arguments, result.get("content")
 
 
 def assemble(
-    asked: Asked,
+    inputs: RequestInputs,
     gathered: Gathered,
     law: Law,
     *,
@@ -187,123 +327,97 @@ def assemble(
     marked: bool = False,
 ) -> Context:
     """Return a request from what the caller gave, what the store has, and the project's rules."""
-    merges = asked.policy.summary_role == "merge"
-    pieces = partial(_layered, asked, gathered.explained, law)
-    layered = Layered(pieces, asked.definitions, merges=merges)
+    merges = inputs.policy.summary_role == "merge"
+    pieces = partial(_list_pieces, inputs, gathered.without_messages, law)
+    layered = Layered(pieces, inputs.definitions, merges=merges)
     if gathered.in_order and not (merges or marked):
-        written = Written(_in_order(asked, gathered, law))
+        written = Written(_write_in_order(inputs, gathered, law))
     else:
-        sent = with_markers(layered.pieces) if marked else layered.pieces
-        language = asked.policy.language
-        written = _written(format_named(format), sent, asked.definitions, language)
+        sent = mark_cache_ends(layered.pieces) if marked else layered.pieces
+        language = inputs.policy.language
+        written = _write(format_named(format), sent, inputs.definitions, language)
     return Context(
         messages=written.messages,
         system=written.system,
         layered=layered,
         open_turn=None if gathered.answered else gathered.begins,
-        tools=asked.definitions,
+        tools=inputs.definitions,
         view=gathered.view,
         notices=(law.problem,) if law.problem else (),
     )
 
 
-def _in_order(asked: Asked, gathered: Gathered, law: Law) -> list[Message]:
-    """Return a request for a chat, of what the view sends and what stands around it."""
-    language = asked.policy.language
-    shown = [*with_reminders(gathered.view, gathered.placed, gathered.project_root, language)]
-    stored = zip(gathered.placed, shown, strict=True)
-    leading = sum(1 for _ in takewhile(_leads_view, stored))
+def _write_in_order(inputs: RequestInputs, gathered: Gathered, law: Law) -> list[Message]:
+    """Return a request for a chat, of the messages of the view and those around it."""
+    language = inputs.policy.language
+    placed = gathered.placed
+    shown = [*list_reminded_messages(gathered.view, placed, gathered.project_root, language)]
+    stored = zip(placed, shown, strict=True)
+    leading = sum(1 for _ in takewhile(lambda each: _is_leading(each[0].seq, each[1]), stored))
+    before, rules, after = _list_added_pieces(inputs, gathered, law)
     return [
-        *_chat(made("system", "system", asked.system)),
+        *CHAT.write([piece.placed for piece in before]),
         *shown[:leading],
-        *_chat(_rules(asked, law)),
+        *CHAT.write([piece.placed for piece in rules]),
         *shown[leading:],
-        *_chat(_new_input(asked, gathered)),
-        *_chat(_left_to_do(asked, gathered, _recap_role(asked.policy))),
+        *CHAT.write([piece.placed for piece in after]),
     ]
 
 
-def _chat(pieces: list[Piece]) -> list[Message]:
-    return CHAT.write([piece.placed for piece in pieces])
-
-
-def _leads_view(stored: tuple[Placed, Message]) -> bool:
-    placed, message = stored
-    return placed.seq is not None and message["role"] in LEADING
-
-
-def _rules(asked: Asked, law: Law) -> list[Piece]:
-    """Return what stands between the system messages and the history."""
-    return [
-        *made("tools", "system", asked.tools_text),
-        *made("code_law", _law_role(asked.policy), law.text),
-    ]
-
-
-def _layered(asked: Asked, gathered: Gathered, law: Law) -> list[Piece]:
+def _list_pieces(inputs: RequestInputs, gathered: Gathered, law: Law) -> list[Piece]:
     """Return the messages of a request in the order of `LAYERS`."""
-    root, language = gathered.project_root, asked.policy.language
-    shown = list(of_view(gathered.view, gathered.placed, gathered.begins, root, language))
-    leading = list(takewhile(_leads, shown))
+    root, language = gathered.project_root, inputs.policy.language
+    shown = [*list_view_pieces(gathered.view, gathered.placed, gathered.begins, root, language)]
+    leading = [*takewhile(lambda piece: _is_leading(piece.seq, piece.message), shown)]
+    before, rules, after = _list_added_pieces(inputs, gathered, law)
     return [
-        *made("system", "system", asked.system),
+        *before,
         *(piece._replace(layer="system") for piece in leading),
-        *_rules(asked, law),
+        *rules,
         *shown[len(leading) :],
-        *_new_input(asked, gathered),
-        *_left_to_do(asked, gathered, _recap_role(asked.policy)),
+        *after,
     ]
 
 
-def _law_role(policy: Policy) -> str:
-    """Return the role of the project's rules: that of summaries, where it is one of a message."""
-    if policy.summary_role in ("user", "developer"):
-        return policy.summary_role
-    return "system"
-
-
-def _recap_role(policy: Policy) -> str:
-    """Return the role of what is left to do: at the end it cannot be merged into the first one."""
-    return "user" if policy.summary_role == "merge" else _law_role(policy)
-
-
-def _leads(piece: Piece) -> bool:
+def _is_leading(seq: int | None, message: Message) -> bool:
     """Tell one of the stored system messages that begin a line."""
-    return piece.seq is not None and piece.message["role"] in LEADING
+    return seq is not None and message["role"] in LEADING
 
 
-def _new_input(asked: Asked, gathered: Gathered) -> list[Piece]:
-    """Return what the user says now; nothing where it is stored already."""
-    if gathered.begins is not None:
-        return []
-    said = made("user_input", "user", asked.user_input)
-    root, language = gathered.project_root, asked.policy.language
-    return [reminded(piece, root, language) for piece in said]
+def _list_added_pieces(
+    inputs: RequestInputs, gathered: Gathered, law: Law
+) -> tuple[list[Piece], list[Piece], list[Piece]]:
+    """Return what is put before the system messages of a line, after them, and at the end.
+
+    The project's rules have the role of summaries, if that is the role of a message. The todo list
+    is at the end, so it cannot be merged into the first system message. The input of the user is
+    not added where it is stored already.
+    """
+    policy = inputs.policy
+    role = policy.summary_role if policy.summary_role in ("user", "developer") else "system"
+    rules = [
+        *make_pieces("tools", "system", inputs.tools_text),
+        *make_pieces("code_law", role, law.text),
+    ]
+    after: list[Piece] = []
+    if gathered.begins is None:
+        root, language = gathered.project_root, policy.language
+        new_input = make_pieces("user_input", "user", inputs.user_input)
+        after += [add_reminder(piece, root, language) for piece in new_input]
+    todo_recap = gathered.recap if inputs.todo_recap is None else inputs.todo_recap
+    recap_role = "user" if policy.summary_role == "merge" else role
+    after += make_pieces("todo_recap", recap_role, todo_recap)
+    return make_pieces("system", "system", inputs.system), rules, after
 
 
-def _left_to_do(asked: Asked, gathered: Gathered, role: str) -> list[Piece]:
-    given = asked.todo_recap
-    return made("todo_recap", role, gathered.recap if given is None else given)
-
-
-def _written(
+def _write(
     format: Format,  # noqa: A002 - what it is
     pieces: Sequence[Piece],
     tools: Sequence[Mapping[str, Any]] | None,
     language: Language = "en",
 ) -> Written:
-    """Return a request in a format; tools stand in front where it has no place beside them."""
+    """Return a request in a format; tools come first where it has no other place for them."""
     placed = [piece.placed for piece in pieces]
     if tools and not format.tools_apart:
-        placed.insert(0, Placed(None, {"role": "system", "content": as_json(tools)}))
+        placed.insert(0, Placed(None, {"role": "system", "content": to_json(tools)}))
     return format.request(placed, language)
-
-
-def _is_list_of_objects(value: object) -> bool:
-    return isinstance(value, Sequence) and all(isinstance(each, Mapping) for each in value)
-
-
-def _common(before: Sequence[int], now: Sequence[int]) -> int:
-    """Return how many of their first numbers two lists have in common."""
-    same = map(eq, before, now)
-    return sum(takewhile(bool, same))

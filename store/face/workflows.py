@@ -143,7 +143,7 @@ class Workflows(LongOperations):
         at most four blocks, or three if the turn is short. Raises SessionNotFound,
         PositionOutOfRange, InvalidValue, InvalidPolicy.
         """
-        asked = contexts.request.asked(system, tools, user_input, todo_recap, policy)
+        asked = contexts.request.check_inputs(system, tools, user_input, todo_recap, policy)
         options = {"recap": todo_recap is None, "root": root, "at": at, "format": format}
         options["now"] = self._moment(now)
         gather = Call(contexts.request.gather, (session_id, asked.policy, user_input), options)
@@ -153,7 +153,7 @@ class Workflows(LongOperations):
             request = contexts.request.assemble(
                 asked, gathered, law, format=format, marked=cache_markers
             )
-            return self._requests.compared(session_id, request, gathered.since)
+            return self._requests.remember(session_id, request, gathered.since)
 
 
 def _check_single(session_ids: tuple[str, ...], expected: str | None) -> None:

@@ -19,9 +19,8 @@ from hypothesis import strategies as st
 from refusals import refusals
 
 from store import AsyncStore, Context, Policy, Store
-from store.context.assembled import Requests
-from store.context.gathered import gather
-from store.context.request import LAYERS, LOOK_BACK, remind
+from store.context.request import LAYERS, LOOK_BACK, gather, remind
+from store.context.request_cache import Requests
 from store.errors import InvalidPolicy, InvalidValue, PositionOutOfRange, SessionNotFound
 
 Message = dict[str, Any]
@@ -345,8 +344,8 @@ def test_each_session_has_its_own_last_request(store: Store) -> None:
     requests = Requests()
     context = store.context(begun(store, user("a")), now=NOW)
     for number in range(Requests.KEPT + 1):
-        assert requests.compared(str(number), context, None).is_first
-    again, forgotten = (requests.compared(name, context, None) for name in "10")
+        assert requests.remember(str(number), context, None).is_first
+    again, forgotten = (requests.remember(name, context, None) for name in "10")
     assert (again.is_first, again.stable_prefix_tokens) == (False, context.tokens)
     assert (forgotten.is_first, forgotten.stable_prefix_tokens) == (True, 0)
 
@@ -377,7 +376,7 @@ def test_a_request_of_before_an_erasure_is_not_kept_behind(store: Store) -> None
         gathered = gather(connection, session_id, Policy(), now=NOW)
         store.delete_session(session_id)
     context = store.context(begun(store, user("a")), now=NOW)
-    last = weakref.ref(requests.compared(session_id, context, gathered.since).layered)
+    last = weakref.ref(requests.remember(session_id, context, gathered.since).layered)
     del context
     store.context(begun(store, user("b")), now=NOW)
     assert last() is None

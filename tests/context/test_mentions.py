@@ -11,7 +11,7 @@ from conftest import ROOT
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from store.context.at_files import MOST, reminder
+from store.context.file_mentions import MOST, reminder
 from store.context.request import mentions, remind
 
 CASES = json.loads((ROOT / "tests" / "vectors" / "mentions.json").read_text(encoding="utf-8"))[

@@ -26,7 +26,7 @@ from benchmarks.replay import Variant, replayed
 from benchmarks.timing import Pair, Times
 from benchmarks.workload import ROOT, conversation
 from store import Policy, Store
-from store.context.pieces import Piece, of_view
+from store.context.layers import Piece, list_view_pieces
 from store.view.pairing import PairedMessages, pair_messages
 
 
@@ -265,8 +265,8 @@ def test_the_program_prints_what_it_found(
             "of the running turn is not whole",
         ),
         (
-            "store.context.request.of_view",
-            lambda *arguments: map(renamed, of_view(*arguments)),
+            "store.context.request.list_view_pieces",
+            lambda *arguments: map(renamed, list_view_pieces(*arguments)),
             "does not begin as the one before",
         ),
     ],

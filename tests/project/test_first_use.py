@@ -137,4 +137,4 @@ def test_a_public_name_is_what_type_checkers_take_it_for() -> None:
 def test_a_room_has_its_modules_by_name() -> None:
     """They need no import of their own."""
     assert inspect.ismodule(store.history.append)
-    assert store.context.mentions is importlib.import_module("store.context.at_files").mentions
+    assert store.context.mentions is importlib.import_module("store.context.file_mentions").mentions

@@ -48,7 +48,7 @@ INSIDE = {
     "compaction": (
         "facts triggers cuts plan log_messages transcript record_rows checks hidden_range clearing job lifecycle workflow"
     ),
-    "context": "at_files freshness law pieces layered gathered request assembled",
+    "context": "file_mentions freshness law layers request request_cache",
     "database": (
         "gc_pause logs files queue fork_safety write_ahead connection_settings cache lease checked_driver seals statements driver_errors columns schema resources "
         "engine file_copies json_sql queries transactions script migrate"

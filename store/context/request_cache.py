@@ -1,4 +1,4 @@
-"""The requests that were assembled last, for what the next one of their session changes."""
+"""The cache of the last requests, which the next request of a session is compared with."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..database import is_current, register_forkable, register_tree_cache
 from ..errors import StoreError
 
 if TYPE_CHECKING:
-    from .layered import Hashed, Layered
+    from .layers import Hashed, Layered
     from .request import Context
 
 
@@ -31,17 +31,17 @@ class Requests:
         register_forkable(self)
 
     def start_in_child(self) -> None:
-        """Begin anew in a forked child, where nobody gives back a lock that its parent holds."""
+        """Make a new lock in a forked child, where nobody releases one that its parent holds."""
         self._lock = Lock()
 
     def is_busy_elsewhere(self) -> bool:
-        """Tell whether another thread is at work on the requests."""
+        """Tell whether another thread holds the lock."""
         return self._lock.locked()
 
-    def compared(self, session_id: str, context: Context, since: int | None) -> Context:
-        """Return a request with the one before, and remember it.
+    def remember(self, session_id: str, context: Context, since: int | None) -> Context:
+        """Return a request with the one before it, and remember it.
 
-        It was read when things had been forgotten ``since`` times; by a writer, None.
+        ``since`` is how often the store had forgotten things when it was read; None for a writer.
         """
         with self._lock:
             before = self._last.pop(session_id, None)
@@ -54,16 +54,16 @@ class Requests:
         return context._replace(before=before)
 
     def forget(self, _: int) -> None:
-        """Keep no words of any tree any more; hashes tell the next request as much."""
+        """Keep no texts of any tree any more; hashes tell the next request as much."""
         with self._lock:
             self._keep_hashes()
 
     def _keep_hashes(self) -> None:
-        """Keep no more than hashes of the latest; nothing of one that was read of damaged rows.
+        """Keep only hashes of the latest request; nothing of one that was read from damaged rows.
 
-        Whoever looks into it is told; another session's request is not to fail for it.
+        Its own reader gets the error; another session's request does not fail for it.
         """
-        from .layered import Hashed
+        from .layers import Hashed
 
         for name in [*self._last][-1:]:
             latest = self._last.pop(name)

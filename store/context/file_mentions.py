@@ -11,7 +11,6 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from ..errors import InvalidValue, quoted
 from ..ready import REQUIRED, Language, phrase
@@ -22,10 +21,10 @@ MOST = 5
 _QUOTED = re.compile(r'"([^"\n]+)"')
 _ABSOLUTE = re.compile(r"[/\\~]|[A-Za-z]:")
 _SENTENCE_GOES_ON = re.compile(
-    r"(?<=\.)([A-Za-z0-9]+)[^\x00-\x7f].*"  # behind a suffix
+    r"(?<=\.)([A-Za-z0-9]+)[^\x00-\x7f].*"  # after a suffix
     r"|(?<=[A-Za-z0-9])()[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\ua4cf\uac00-\ud7af]+$"
 )
-"""Words behind a path without a blank, in a script that writes without blanks."""
+"""Words after a path without a blank, in a script that writes without blanks."""
 _WITHOUT_BLANKS = re.compile(
     "[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u2e80-\u312f\u3190-\ua4cf\uf900-\ufaff\uff66-\uff9d"
     "\U00020000-\U0003ffff]"
@@ -57,10 +56,10 @@ def mentions(
     absolute paths and ``..`` are no mentions. With a ``root``, only what exists below it counts.
     Raises InvalidValue for what is no text, and what is no folder.
     """
-    found, root = _all(text), checked_root(root)
+    paths, root = _find_mentions(text), checked_root(root)
     if root is not None:
-        found = [path for path in found if _exists(root, path)]
-    return found[:MOST]
+        paths = [path for path in paths if _exists(root, path)]
+    return paths[:MOST]
 
 
 def reminder(text: str, root: Root | None = None, language: Language = "en") -> str:
@@ -69,40 +68,28 @@ def reminder(text: str, root: Root | None = None, language: Language = "en") -> 
     With a ``root``, a name that looks like no path and is nothing below it is no mention, and of
     several files it says in which order.
     """
-    found, root = _all(text), checked_root(root)
-    if root is None:
-        return _reminding(found)
-    found = [path for path in found if _looks_like_path(path) or _exists(root, path)]
-    in_order = phrase("read_in_order", language) + "\n"
-    return _reminding(found, in_order if len(found) > 1 else "")
-
-
-def _reminding(found: list[str], how: str = "") -> str:
-    """Return the reminder to read files, "" for none; ``how`` is its last line, if any."""
-    if not found:
+    paths, root = _find_mentions(text), checked_root(root)
+    order = ""
+    if root is not None:
+        paths = [path for path in paths if "/" in path or "." in path or _exists(root, path)]
+        order = phrase("read_in_order", language) + "\n" if len(paths) > 1 else ""
+    if not paths:
         return ""
-    these = "this file" if len(found) == 1 else "these files"
+    # A path is mentioned plainly if that is read as the same path, else in quotes.
+    names = [
+        f"@{path}" if [*_parse_mentions(f"@{path}")] == [path] else f'@"{path}"'
+        for path in paths[:MOST]
+    ]
+    if len(paths) > MOST:
+        names.append(REQUIRED["more_files"].text.format(count=len(paths) - MOST))
+    these = "this file" if len(paths) == 1 else "these files"
     return (
         "<system-reminder>\n"
-        f"{REQUIRED['mentioned'].text.format(files=_named(found))}\n"
+        f"{REQUIRED['mentioned'].text.format(files=', '.join(names))}\n"
         f"{REQUIRED['must_read'].text.format(these=these)}\n"
-        f"{how}"
+        f"{order}"
         "</system-reminder>"
     )
-
-
-def _named(paths: list[str]) -> str:
-    """Return the first of many files by name, and how many more there are."""
-    named = [_mention(path) for path in paths[:MOST]]
-    if len(paths) > MOST:
-        named.append(REQUIRED["more_files"].text.format(count=len(paths) - MOST))
-    return ", ".join(named)
-
-
-def _mention(path: str) -> str:
-    """Return a path as it is mentioned: plain where that is read as the same path."""
-    plain = f"@{path}"
-    return plain if list(_mentioned(plain)) == [path] else f'@"{path}"'
 
 
 def remind(text: str, root: Root | None = None, language: Language = "en") -> str:
@@ -116,10 +103,16 @@ def remind(text: str, root: Root | None = None, language: Language = "en") -> st
     return text if not added or text.endswith(added) else f"{text}\n\n{added}"
 
 
-def _all(text: str) -> list[str]:
+def _find_mentions(text: str) -> list[str]:
+    """Return the paths inside of a project that a text mentions, each once."""
     if not isinstance(text, str):
         raise InvalidValue(f"files are mentioned in a text, not in {quoted(text)}")
-    return list(dict.fromkeys(filter(_in_project, _mentioned(text))))
+    paths = dict.fromkeys(_parse_mentions(text))
+    return [
+        path
+        for path in paths
+        if path.strip("./") and not _ABSOLUTE.match(path) and ".." not in re.split(r"[/\\]", path)
+    ]
 
 
 def _exists(root: Root, path: str) -> bool:
@@ -130,42 +123,28 @@ def _exists(root: Root, path: str) -> bool:
         return False
 
 
-def _looks_like_path(path: str) -> bool:
-    return "/" in path or "." in path
+def _parse_mentions(text: str) -> Iterator[str]:
+    """Yield the paths that a text mentions, whatever they lead to.
 
-
-def _mentioned(text: str) -> Iterator[str]:
-    """Yield the paths that a text mentions, whatever they lead to."""
+    A path is in quotes, or goes as far as letters do.
+    """
     at = text.find("@")
     while at >= 0:
         end = at + 1
         if not _ends_word(text, at):
-            path, end = _path_behind(text, end)
+            if in_quotes := _QUOTED.match(text, end):
+                path, end = in_quotes[1], in_quotes.end()
+            else:
+                start = end
+                while end < len(text) and _is_path_character(text[end]):
+                    end += 1
+                path = _SENTENCE_GOES_ON.sub(r"\1", text[start:end]).rstrip(".")
             yield path.strip()
         at = text.find("@", end)
 
 
-class _Path(NamedTuple):
-    """A path in a text, and where it ends there."""
-
-    path: str
-    end: int
-
-
-def _path_behind(text: str, start: int) -> _Path:
-    """Return the path that begins somewhere: in quotes, or as far as letters go."""
-    quoted = _QUOTED.match(text, start)
-    if quoted:
-        return _Path(quoted[1], quoted.end())
-    end = start
-    while end < len(text) and _is_of_name(text[end]):
-        end += 1
-    path = _SENTENCE_GOES_ON.sub(r"\1", text[start:end])
-    return _Path(path.rstrip("."), end)
-
-
-def _is_of_name(character: str) -> bool:
-    """Tell a letter, mark or number of any script, and what ASCII names have beside them."""
+def _is_path_character(character: str) -> bool:
+    """Tell a letter, mark or number of any script, and what ASCII names have besides them."""
     if character.isascii():
         return character.isalnum() or character in "/._-"
     return unicodedata.category(character)[0] in "LMN"
@@ -183,9 +162,3 @@ def _ends_word(text: str, end: int) -> bool:
         return False
     category = unicodedata.category(last)
     return category[0] == "L" or category == "Nd"
-
-
-def _in_project(path: str) -> bool:
-    if not path.strip("./") or _ABSOLUTE.match(path):
-        return False
-    return ".." not in re.split(r"[/\\]", path)

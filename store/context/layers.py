@@ -1,0 +1,213 @@
+"""The layers of a request: each message as a piece of one, with its tokens.
+
+Hashes of the pieces tell which of them the next request changes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from itertools import takewhile
+from typing import NamedTuple
+
+from ..formats import Placed, clean, sendable
+from ..messages import Message, content_text, copy_message, copy_value
+from ..ready import Language
+from ..records import View
+from ..tokens import estimate, message_tokens
+from .file_mentions import Root, remind, reminder
+
+LAYERS = ("system", "tools", "code_law", "history", "user_input", "steps", "todo_recap")
+"""The layers of a request, in their order."""
+
+CACHED_LAYERS = (LAYERS[:3], ("history",), ("user_input", "steps"))
+"""The layers at whose ends a prompt cache is asked to keep a request."""
+
+
+class Piece(NamedTuple):
+    """One message of a request: its layer, the message as a chat message, and its tokens.
+
+    ``placed`` is the same before it is written in a format, ``reminder`` how many of the tokens are
+    of the reminder to read files, which is never stored.
+    """
+
+    layer: str
+    message: Message
+    tokens: int
+    placed: Placed
+    reminder: int = 0
+
+    @property
+    def seq(self) -> int | None:
+        """Its position; None where it is not stored."""
+        return self.placed.seq
+
+
+def make_pieces(layer: str, role: str, content: str | None) -> list[Piece]:
+    """Return the message of a layer that is not stored; none for an empty content."""
+    if not content or not content.strip():
+        return []
+    message = {"role": role, "content": sendable(content)}
+    return [Piece(layer, message, message_tokens(message, estimate), Placed(None, message))]
+
+
+def list_view_pieces(
+    view: View,
+    placed: Sequence[Placed],
+    begins: int | None,
+    root: Root | None = None,
+    language: Language = "en",
+) -> Iterator[Piece]:
+    """Yield the messages of a view in their layers, each user message with its reminder.
+
+    ``placed`` are the same before they were written, ``begins`` is where the current turn does
+    (None: all are history), ``root`` is the folder of the files that are mentioned. The pieces are
+    the caller's.
+    """
+    layer = "history"
+    for entry, each in zip(view.explained.shared_entries, placed, strict=True):
+        if layer == "user_input":
+            layer = "steps"
+        if begins is not None and entry.seq == begins:
+            layer = "user_input"
+        message = clean(each)
+        calls = [call._replace(arguments=copy_value(call.arguments)) for call in each.calls]
+        own = each._replace(message=copy_message(each.message), calls=tuple(calls))
+        piece = Piece(layer, message, entry.tokens, own)
+        if message["role"] == "user" and entry.rule is None:
+            piece = add_reminder(piece, root, language)
+        yield piece
+
+
+def list_reminded_messages(
+    view: View, placed: Sequence[Placed], root: Root | None, language: Language
+) -> Iterator[Message]:
+    """Yield the messages that a view sends to a chat, each user message with its reminder."""
+    for message, each in zip(view.messages, placed, strict=True):
+        is_unchanged = each.seq is not None and not (each.rule or each.repair)
+        if message["role"] == "user" and is_unchanged:
+            yield add_reminder(Piece("", message, 0, each), root, language).message
+        else:
+            yield message
+
+
+def add_reminder(piece: Piece, root: Root | None, language: Language) -> Piece:
+    """Return a user message that mentions files with the reminder to read them, once."""
+    content = piece.message["content"]
+    text = content_text(content)
+    added = reminder(text, root, language)
+    if not added or text.endswith(added):
+        return piece
+    cost = estimate(added)
+    longer = piece._replace(tokens=piece.tokens + cost, reminder=cost)
+    if isinstance(content, list):
+        part = {"type": "text", "text": added}
+        stored = piece.placed.message["content"]
+        return _with_contents(longer, [*content, part], [*stored, part])
+    whole = remind(content, root, language)
+    return _with_contents(longer, whole, whole)
+
+
+def merge_system_pieces(pieces: list[Piece]) -> list[Piece]:
+    """Return a request whose leading system messages are one, for providers that take only one."""
+    leading = list(takewhile(lambda piece: piece.message["role"] == "system", pieces))
+    if len(leading) < 2:
+        return pieces
+    whole = "\n\n".join(content_text(piece.message.get("content")) for piece in leading)
+    tokens = sum(piece.tokens for piece in leading)
+    first = _with_contents(leading[0], whole, whole)._replace(tokens=tokens)
+    return [first, *pieces[len(leading) :]]
+
+
+def _with_contents(piece: Piece, sent: object, stored: object) -> Piece:
+    """Return a piece with other contents, of the message that is sent and of the one placed."""
+    placed = piece.placed
+    return piece._replace(
+        message={**piece.message, "content": sent},
+        placed=placed._replace(message={**placed.message, "content": stored}),
+    )
+
+
+def mark_cache_ends(pieces: Sequence[Piece]) -> list[Piece]:
+    """Return a request that asks a prompt cache to keep what the next request begins with, too.
+
+    That is the leading layers, the history, and the current turn: the todo list is another text
+    each time. Markers that were stored are removed.
+    """
+    ends = {
+        max((place for place, piece in enumerate(pieces) if piece.layer in layers), default=None)
+        for layers in CACHED_LAYERS
+    }
+    return [
+        piece._replace(placed=piece.placed._replace(cached=place in ends, marked=False))
+        for place, piece in enumerate(pieces)
+    ]
+
+
+class Layered:
+    """The layers of a request, built on first use; sending it needs none of them.
+
+    ``make`` returns the messages in their layers, before any of them are merged into one.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[], list[Piece]],
+        tools: object,
+        *,
+        merges: bool,
+    ) -> None:
+        self._make, self._merges = make, merges
+        self._tools = to_json(tools) if tools else ""  # now: they stay the caller's
+
+    @property
+    def pieces(self) -> list[Piece]:
+        """Each message in its layer; they are hashed before anybody can change them."""
+        _ = self.hashes
+        return self._pieces
+
+    @cached_property
+    def tokens(self) -> dict[str, int]:
+        """The tokens of each layer."""
+        tokens = dict.fromkeys(LAYERS, 0)
+        for piece in self._unmerged:
+            tokens[piece.layer] += piece.tokens
+        tokens["tools"] += estimate(self._tools)
+        return tokens
+
+    @cached_property
+    def hashes(self) -> list[int]:
+        """The request as hashes: of its tools, and of each message."""
+        hashes = [hash(self._tools)]
+        for piece in self._pieces:
+            message = piece.message
+            content, calls = message.get("content"), message.get("tool_calls")
+            text = content if isinstance(content, str) else to_json(content)
+            calls_text = to_json(calls) if calls else None
+            hashes.append(hash((message["role"], text, message.get("tool_call_id"), calls_text)))
+        return hashes
+
+    @cached_property
+    def costs(self) -> list[int]:
+        """The tokens of the tools, and of each message."""
+        return [estimate(self._tools), *(piece.tokens for piece in self._pieces)]
+
+    @cached_property
+    def _unmerged(self) -> list[Piece]:
+        return self._make()
+
+    @cached_property
+    def _pieces(self) -> list[Piece]:
+        return merge_system_pieces(self._unmerged) if self._merges else self._unmerged
+
+
+class Hashed(NamedTuple):
+    """The hashes of a request, which tell how the next one differs from it."""
+
+    hashes: Sequence[int]
+
+
+def to_json(value: object) -> str:
+    """Return the JSON text of tools or of parts of a message."""
+    return json.dumps(value, ensure_ascii=False, default=str)
