@@ -76,6 +76,7 @@ def shown(table: Table) -> str:
     return "\n".join(lines)
 
 
+@pytest.mark.no_cover
 @pytest.mark.slow
 def test_a_thousand_sessions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Imported twice nothing changes; every view is valid in every format, the store whole."""

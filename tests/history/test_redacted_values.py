@@ -236,6 +236,7 @@ def test_no_key_keeps_a_word(name: str | None, path: Path, tmp_path: Path) -> No
         assert files_with_mark(tmp_path) == []
 
 
+@pytest.mark.no_cover
 @pytest.mark.slow
 @pytest.mark.sqlite_only
 @pytest.mark.parametrize("name", SOURCES)

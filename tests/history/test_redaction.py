@@ -344,6 +344,7 @@ ODD: list[Callable[[], dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.no_cover
 @given(
     st.lists(st.sampled_from(ODD), min_size=1, max_size=12),
     st.data(),

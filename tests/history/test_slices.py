@@ -259,6 +259,7 @@ def test_erasures_of_one_tree_ask_for_more_and_more(
     assert store.verify() == []
 
 
+@pytest.mark.no_cover
 @settings(max_examples=60)
 @given(steps=STEPS, cuts=st.lists(st.integers(0, 6), min_size=30, max_size=30))
 @pytest.mark.slow

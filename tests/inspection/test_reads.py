@@ -142,6 +142,7 @@ def sound(closed: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, s
     return found
 
 
+@pytest.mark.no_cover
 @pytest.mark.sampled(500)
 @pytest.mark.sqlite_only
 @pytest.mark.parametrize("run", range(500))

@@ -249,6 +249,7 @@ class Lived:
         return seen
 
 
+@pytest.mark.no_cover
 @pytest.mark.sampled(PARTS)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_whoever_is_told_to_see_the_newest_reads_sees_them(url: str, part: int) -> None:

@@ -142,6 +142,7 @@ def test_the_trace_of_a_connection_has_the_windows(tmp_path: Path) -> None:
 some_lines = st.one_of(conversations, busy_conversations, messy_conversations)
 
 
+@pytest.mark.no_cover
 @law(max_examples=320)
 @given(some_lines, st.one_of(st.sampled_from(READY), policies), st.integers(0, 30))
 def test_the_statement_says_of_each_message_what_the_view_says(
@@ -163,6 +164,7 @@ def recorded() -> list[Transcript]:
     return found
 
 
+@pytest.mark.no_cover
 @needs_transcripts
 @pytest.mark.sampled(16)
 @pytest.mark.parametrize("part", range(16))

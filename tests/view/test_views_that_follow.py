@@ -63,6 +63,7 @@ some_lines = st.lists(
 )
 
 
+@pytest.mark.no_cover
 @law(max_examples=64)
 @given(some_lines, st.one_of(st.sampled_from(READY), policies), st.binary(min_size=4, max_size=4))
 def test_what_is_kept_is_what_would_be_made_anew(
@@ -79,6 +80,7 @@ def test_what_is_kept_is_what_would_be_made_anew(
 SESSIONS, PARTS = 1_000, 50
 
 
+@pytest.mark.no_cover
 @pytest.mark.sampled(PARTS)
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.timeout(600)
