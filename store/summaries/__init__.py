@@ -13,18 +13,8 @@ from ..lazy_imports import attach_modules
 if TYPE_CHECKING:
     from . import names_index
     from .actions import describe_failure, find_outcome, strip_heredocs
-    from .brief import (
-        BRIEF_FLOOR,
-        DEFAULT_LIMITS,
-        TranscriptLimits,
-        find_group_ends,
-        fit_brief_transcript,
-        render_brief_transcript,
-    )
     from .extractive_summary import EXTRACTIVE_MODEL, extractive
     from .facts_ledger import HiddenFact, build_facts_ledger
-    from .fitting import FittedTranscript
-    from .labels import get_labels
     from .prompts import Prompt, describe_unfinished_turn, load
     from .summarizers import NAMED_SUMMARIZERS, call_summarizer, chat_model, named
     from .summary import (
@@ -47,7 +37,18 @@ if TYPE_CHECKING:
         extract_message_text,
         scrub_text,
     )
-    from .whole import DatedMessage, fit_whole_transcript
+    from .transcripts import (
+        BRIEF_FLOOR,
+        DEFAULT_LIMITS,
+        DatedMessage,
+        FittedTranscript,
+        TranscriptLimits,
+        find_group_ends,
+        fit_brief_transcript,
+        fit_whole_transcript,
+        get_labels,
+        render_brief_transcript,
+    )
 
 __all__ = [
     "BRIEF_FLOOR",
@@ -98,14 +99,8 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         __package__,
         "names_index",
         actions="describe_failure find_outcome strip_heredocs",
-        brief=(
-            "BRIEF_FLOOR DEFAULT_LIMITS TranscriptLimits find_group_ends fit_brief_transcript "
-            "render_brief_transcript"
-        ),
         extractive_summary="EXTRACTIVE_MODEL extractive",
         facts_ledger="HiddenFact build_facts_ledger",
-        fitting="FittedTranscript",
-        labels="get_labels",
         prompts="Prompt describe_unfinished_turn load",
         summarizers="NAMED_SUMMARIZERS call_summarizer chat_model named",
         summary=(
@@ -116,5 +111,9 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
             "RESULT_ROLES SYSTEM_ROLES cut_at_line_end extract_command extract_message_text "
             "scrub_text"
         ),
-        whole="DatedMessage fit_whole_transcript",
+        transcripts=(
+            "BRIEF_FLOOR DEFAULT_LIMITS DatedMessage FittedTranscript TranscriptLimits "
+            "find_group_ends fit_brief_transcript fit_whole_transcript get_labels "
+            "render_brief_transcript"
+        ),
     )

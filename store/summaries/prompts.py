@@ -14,7 +14,6 @@ from typing import NamedTuple
 from ..database import resources
 from ..errors import InvalidValue, StoreError, quoted
 from ..ready import Language, phrase
-from .labels import spoken_in
 from .summary import to_datetime
 
 PLACEHOLDERS = frozenset({"transcript", "previous_summary", "max_chars"})
@@ -72,7 +71,7 @@ class Prompt(NamedTuple):
         Where a row of it begins like a fence, in whatever dashes, a backslash is put before that,
         so that a history cannot end its block.
         """
-        language = spoken_in(self.language)
+        language = phrase_language(self.language)
         previous = previous_summary or phrase("no_previous_summary", language)
         values = {
             "transcript": _unfenced(transcript).strip("\n"),
@@ -84,9 +83,14 @@ class Prompt(NamedTuple):
         return _PLACEHOLDER.sub(lambda found: values[found[1]], self.text)
 
 
+def phrase_language(language: str) -> Language:
+    """Return the language of the store's phrases in a prompt: Chinese, English in any other."""
+    return "zh" if language.startswith("zh") else "en"
+
+
 def describe_unfinished_turn(language: str) -> str:
     """Return what a prompt in a language is told of a history that ends within a turn."""
-    return phrase("unfinished", spoken_in(language))
+    return phrase("unfinished", phrase_language(language))
 
 
 def _bare(heading: str) -> str:
@@ -94,7 +98,7 @@ def _bare(heading: str) -> str:
     return " ".join(_WORDS.findall(heading)).casefold()
 
 
-def names() -> list[str]:
+def list_prompts() -> list[str]:
     """Return the names of the prompts there are."""
     return sorted(path.stem for path in _folder().glob("*.md") if path.stem != "README")
 
@@ -105,9 +109,9 @@ def load(name: str) -> Prompt:
 
     Raises InvalidValue where no prompt has it, StoreError for a file that is no prompt.
     """
-    if name not in names():
+    if name not in list_prompts():
         raise InvalidValue(
-            f"no prompt is named {quoted(name)}; there are {', '.join(names()) or 'none'}"
+            f"no prompt is named {quoted(name)}; there are {', '.join(list_prompts()) or 'none'}"
         )
     return _read(name)
 

@@ -69,7 +69,7 @@ INSIDE = {
     "search": "terms dialects scope documents query index backlog hits passages",
     "simulation": "prices context_recall replay",
     "summaries": (
-        "texts summary labels prompts facts_ledger names_index fitting brief whole actions speeches "
+        "texts summary prompts facts_ledger names_index transcripts actions speeches "
         "extractive_summary causes summarizers"
     ),
     "tools": (

@@ -32,7 +32,7 @@ def fill(
 
 def test_the_prompts_there_are() -> None:
     """README is none of them, and its table names each."""
-    assert tuple(prompts.names()) == NAMES
+    assert tuple(prompts.list_prompts()) == NAMES
     readme = (resources.find_folder("prompts") / "README.md").read_text(encoding="utf-8")
     assert tuple(sorted(re.findall(r"^\| `(\w+)` \|", readme, re.MULTILINE))) == NAMES
 
@@ -219,4 +219,4 @@ def test_a_missing_folder_is_our_error(tmp_path: Path, monkeypatch: pytest.Monke
     """A damaged installation says so."""
     monkeypatch.setattr(resources, "PACKAGE", tmp_path / "store")
     with pytest.raises(StoreError, match="install it again"):
-        prompts.names()
+        prompts.list_prompts()
