@@ -1,15 +1,15 @@
-"""The index of names: what a hidden range calls things, whoever writes the summary of it.
+"""The index of names: the names in a hidden range, whoever writes the summary of it.
 
 A model that goes on has to spell paths, urls, error codes, numbers and identifiers exactly, and
 cannot make them up; summaries keep a third of those that are needed again. So the best of them are
-told beside every summary, as many as have room. What each was met as is kept, so that the next
-index knows the names of all that was ever hidden without reading that again.
+sent with every summary, as many as have room. The uses of each are stored, so that the next index
+has the names of all that was ever hidden without reading it again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..messages import Message
 from ..ready import Language, phrase
@@ -17,22 +17,22 @@ from ..text import decode_json, encode_json
 from ..tools import names_in
 from .texts import extract_message_text, parse_calls, parse_json
 
-SAID = {"assistant": 1, "user": 2}
-"""Who said a name, as one bit each; what tools return counts by its times alone."""
-WORTH = {0: 0, 1: 3, 2: 2, 3: 5}
-"""What it is worth that the model, the user or both have said a name."""
+SPEAKER_BITS = {"assistant": 1, "user": 2}
+"""Who used a name, as one bit each; in results of tools only the number of uses counts."""
+SPEAKER_WORTH = {0: 0, 1: 3, 2: 2, 3: 5}
+"""The worth of a name that the model, the user or both have used."""
 MOST_TIMES = 8
-"""So many times count."""
-OLDEST = 0.3
-"""What a name is worth that was last met at the very beginning, to one met at the end: 1.3."""
-LINE = 8
-"""Code points that a name costs beside its own."""
-KEPT = 3
-"""So many times the room is kept of the best names: what is not told now may be next time."""
+"""Uses of a name that count, at most."""
+OLDEST_WORTH = 0.3
+"""The worth of a name that was last used at the very beginning; at the end it is 1.3."""
+NAME_COST = 8
+"""Code points that a name costs besides its own."""
+STORED_ROOMS = 3
+"""So many times the room is stored of the best names: the next index may show others of them."""
 
 
 class NameUse(NamedTuple):
-    """How a name was met: who ``said`` it (bits), how many messages have it, the last of them."""
+    """The uses of a name: who ``said`` it (bits), how many messages have it, the last of them."""
 
     said: int
     times: int
@@ -40,102 +40,96 @@ class NameUse(NamedTuple):
 
 
 NameIndex = dict[str, NameUse]
-"""Names, and how each was met."""
+"""Names and their uses."""
 
 
-def add_message(known: NameIndex, seq: int, message: Message, root: str | None) -> int:
-    """Note the names of a message at a position; return how many code points were looked at."""
-    said = SAID.get(str(message.get("role")), 0)
-    texts = [*_texts(message)]
+def add_message(index: NameIndex, seq: int, message: Message, root: str | None) -> int:
+    """Add the names of a message at a position; return how many code points were searched.
+
+    The texts of a message are its content, and each text in the arguments of its calls, however
+    deep.
+    """
+    texts = [extract_message_text(message)]
+    for call in parse_calls(message):
+        values = [parse_json(call.arguments)]
+        while values:
+            value = values.pop()
+            if isinstance(value, str):
+                texts.append(value)
+            elif isinstance(value, dict):
+                values.extend(value.values())
+            elif isinstance(value, list):
+                values.extend(value)
+    use = NameUse(SPEAKER_BITS.get(str(message.get("role")), 0), 1, seq)
     for name in extract_names(texts, root):
-        known[name] = _both(known.get(name), NameUse(said, 1, seq))
+        index[name] = _add_uses(index.get(name), use)
     return sum(map(len, texts))
 
 
 def extract_names(texts: Iterable[str], root: str | None) -> set[str]:
-    """Return the names in texts, paths below the root as they are seen from there."""
-    return {_below(name.text, root) for text in texts for name in names_in(text)}
+    """Return the names in texts, paths below the root relative to it."""
+    names = {name.text for text in texts for name in names_in(text)}
+    return {_make_relative(name, root) for name in names} if root else names
 
 
-def merge_indexes(older: Mapping[str, NameUse], newer: Mapping[str, NameUse]) -> NameIndex:
-    """Return the names of two ranges as of one."""
-    together = dict(older)
-    for name, met in newer.items():
-        together[name] = _both(older.get(name), met)
-    return together
-
-
-def select_names(known: NameIndex, room: int) -> NameIndex:
-    """Return the names worth keeping for an index of so much room, the best first."""
-    length = max((met.last for met in known.values()), default=1)
-    worth = {name: _worth(name, met, length) for name, met in known.items()}
-    ranked = sorted(sorted(known), key=worth.__getitem__, reverse=True)
-    return {name: known[name] for name in _fitting(ranked, KEPT * room)}
-
-
-def render_index(ranked: Iterable[str], room: int, language: Language = "en") -> str:
-    """Return names, given the best first, one a line under a heading; "" where none has room.
-
-    A name is whole or left out.
-    """
-    heading = phrase("names_met", language)
-    names = [*_fitting(ranked, room - len(heading))]
-    return "\n".join([heading, *names]) if names else ""
-
-
-def dump_index(known: NameIndex) -> str:
-    """Return names as a text that `load_index` reads."""
-    return encode_json([[name, *met] for name, met in known.items()])
-
-
-def load_index(text: str | None) -> NameIndex:
-    """Return the names of a text."""
-    return {name: NameUse(*met) for name, *met in decode_json(text or "[]")}
-
-
-def _texts(message: Message) -> Iterator[str]:
-    """Yield all that a message says: its content, and each text in the arguments of its calls."""
-    yield extract_message_text(message)
-    for call in parse_calls(message):
-        yield from _leaves(parse_json(call.arguments))
-
-
-def _leaves(value: Any) -> Iterator[str]:
-    """Yield the texts in a value, however deep."""
-    waiting = [value]
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, str):
-            yield each
-        elif isinstance(each, dict):
-            waiting.extend(each.values())
-        elif isinstance(each, list):
-            waiting.extend(each)
-
-
-def _below(name: str, root: str | None) -> str:
-    if not root or not name.startswith(root):
+def _make_relative(name: str, root: str) -> str:
+    if not name.startswith(root):
         return name
     rest = name[len(root.rstrip("/\\")) :]
     return rest.lstrip("/\\") if rest.startswith(("/", "\\")) else name
 
 
-def _both(before: NameUse | None, met: NameUse) -> NameUse:
+def merge_indexes(older: Mapping[str, NameUse], newer: Mapping[str, NameUse]) -> NameIndex:
+    """Return the names of two ranges as of one."""
+    merged = dict(older)
+    for name, use in newer.items():
+        merged[name] = _add_uses(older.get(name), use)
+    return merged
+
+
+def _add_uses(before: NameUse | None, use: NameUse) -> NameUse:
     if before is None:
-        return met
-    times = before.times + met.times
-    return NameUse(before.said | met.said, times, max(before.last, met.last))
+        return use
+    times = before.times + use.times
+    return NameUse(before.said | use.said, times, max(before.last, use.last))
 
 
-def _worth(name: str, met: NameUse, length: int) -> float:
-    """Return what it is worth to tell a name, by the code point."""
-    value = WORTH[met.said] + min(met.times, MOST_TIMES)
-    return value * (OLDEST + met.last / length) / (LINE + len(name))
+def select_names(index: NameIndex, room: int) -> NameIndex:
+    """Return the names worth storing for an index of so much room, the best first."""
+    length = max((use.last for use in index.values()), default=1)
+    worth = {
+        name: (SPEAKER_WORTH[use.said] + min(use.times, MOST_TIMES))
+        * (OLDEST_WORTH + use.last / length)
+        / (NAME_COST + len(name))
+        for name, use in index.items()
+    }
+    ranked = sorted(sorted(index), key=worth.__getitem__, reverse=True)
+    return {name: index[name] for name in _names_with_room(ranked, STORED_ROOMS * room)}
 
 
-def _fitting(names: Iterable[str], room: int) -> Iterator[str]:
-    """Yield the names that have room, each on a line: of a long one the next may still fit."""
+def render_index(ranked: Iterable[str], room: int, language: Language = "en") -> str:
+    """Return names, the best first, one a line under a heading; "" where none has room.
+
+    A name is whole or left out.
+    """
+    heading = phrase("names_met", language)
+    names = [*_names_with_room(ranked, room - len(heading))]
+    return "\n".join([heading, *names]) if names else ""
+
+
+def _names_with_room(names: Iterable[str], room: int) -> Iterator[str]:
+    """Yield the names that fit, each on a line: after a long one the next may still fit."""
     for name in names:
         if len(name) < room:
             room -= len(name) + 1
             yield name
+
+
+def dump_index(index: NameIndex) -> str:
+    """Return names as a text that `load_index` reads."""
+    return encode_json([[name, *use] for name, use in index.items()])
+
+
+def load_index(text: str | None) -> NameIndex:
+    """Return the names of a text."""
+    return {name: NameUse(*use) for name, *use in decode_json(text or "[]")}

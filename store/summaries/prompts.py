@@ -1,7 +1,7 @@
 """The texts that summarizers send to a model: versioned, and safe to fill in.
 
-Nothing that is filled in can pass for a part of the prompt itself. This module knows the folder of
-prompts, but neither models nor messages.
+No value that is filled in can pass for a part of the prompt itself. This module knows the folder
+of prompts, but neither models nor messages.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from ..ready import Language, phrase
 from .summary import to_datetime
 
 PLACEHOLDERS = frozenset({"transcript", "previous_summary", "max_chars"})
-"""What each prompt has a place for."""
+"""The placeholders that each prompt has."""
 
 _FRONT_MATTER = re.compile(r"---\n(?P<fields>.*?)\n---\n(?P<text>.*)", re.DOTALL)
 _TIMES = ("start_time", "cutoff_time")
-"""What a prompt may have a place for."""
+"""Placeholders that a prompt may have."""
 _PLACEHOLDER = re.compile(rf"\{{({'|'.join((*sorted(PLACEHOLDERS), *_TIMES))})\}}")
 
 _HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
@@ -38,7 +38,7 @@ _FENCE = re.compile(
 class Prompt(NamedTuple):
     """A prompt; its ``text`` still has its placeholders.
 
-    ``version`` is what a summary keeps of it, such as ``archive@1``; ``language`` is that of the
+    ``version``, such as ``archive@1``, is recorded with a summary; ``language`` is that of the
     answer.
     """
 
@@ -50,11 +50,11 @@ class Prompt(NamedTuple):
     def lacking(self, answer: str) -> list[str]:
         """Return the headings that the prompt asks for and an answer has not.
 
-        Pictures, marks and case do not count, nor how deep a heading is.
+        Pictures, marks, case and the level of a heading do not count.
         """
-        told = {_bare(line) for line in answer.splitlines()}
+        lines = {_heading_words(line) for line in answer.splitlines()}
         headings = _HEADING.findall(self.text)
-        return [heading for heading in headings if _bare(heading) not in told]
+        return [heading for heading in headings if _heading_words(heading) not in lines]
 
     def fill(
         self,
@@ -64,21 +64,21 @@ class Prompt(NamedTuple):
         max_chars: int,
         times: tuple[int | None, int | None] = (None, None),
     ) -> str:
-        """Return the text to send; what is filled in stays what it is, with its braces.
+        """Return the text to send; the values filled in are unchanged, with their braces.
 
-        ``times`` are the first and the last moment (ms) of what the summary will stand for.
+        ``times`` are the first and the last moment (ms) of the messages to be summarised.
 
-        Where a row of it begins like a fence, in whatever dashes, a backslash is put before that,
-        so that a history cannot end its block.
+        Where a line of a value begins like a fence, in whatever dashes, a backslash is put before
+        it, so that a history cannot end its block.
         """
         language = phrase_language(self.language)
         previous = previous_summary or phrase("no_previous_summary", language)
         values = {
-            "transcript": _unfenced(transcript).strip("\n"),
-            "previous_summary": _unfenced(previous).strip("\n"),
+            "transcript": _escape_fences(transcript).strip("\n"),
+            "previous_summary": _escape_fences(previous).strip("\n"),
             "max_chars": str(max_chars),
-            "start_time": _told(times[0], language),
-            "cutoff_time": _told(times[1], language),
+            "start_time": _render_time(times[0], language),
+            "cutoff_time": _render_time(times[1], language),
         }
         return _PLACEHOLDER.sub(lambda found: values[found[1]], self.text)
 
@@ -89,18 +89,18 @@ def phrase_language(language: str) -> Language:
 
 
 def describe_unfinished_turn(language: str) -> str:
-    """Return what a prompt in a language is told of a history that ends within a turn."""
+    """Return the note for a prompt in a language that the history ends within a turn."""
     return phrase("unfinished", phrase_language(language))
 
 
-def _bare(heading: str) -> str:
-    """Return a heading as its words alone."""
+def _heading_words(heading: str) -> str:
+    """Return the words of a heading, without case and marks."""
     return " ".join(_WORDS.findall(heading)).casefold()
 
 
 def list_prompts() -> list[str]:
-    """Return the names of the prompts there are."""
-    return sorted(path.stem for path in _folder().glob("*.md") if path.stem != "README")
+    """Return the names of all prompts."""
+    return sorted(path.stem for path in _find_folder().glob("*.md") if path.stem != "README")
 
 
 @cache
@@ -113,54 +113,44 @@ def load(name: str) -> Prompt:
         raise InvalidValue(
             f"no prompt is named {quoted(name)}; there are {', '.join(list_prompts()) or 'none'}"
         )
-    return _read(name)
-
-
-def _read(name: str) -> Prompt:
-    path = _folder() / f"{name}.md"
+    path = _find_folder() / f"{name}.md"
     try:
-        return _parsed(name, path.read_text(encoding="utf-8"))
+        return _parse_prompt(name, path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise StoreError(
             f"the prompt at {path} cannot be used: {error}; mend it or install again"
         ) from error
 
 
-def _folder() -> Path:
+def _find_folder() -> Path:
     try:
         return resources.find_folder("prompts")
     except FileNotFoundError as error:
         raise StoreError(str(error)) from error
 
 
-def _parsed(name: str, text: str) -> Prompt:
+def _parse_prompt(name: str, text: str) -> Prompt:
     found = _FRONT_MATTER.fullmatch(text)
     if not found:
         raise ValueError(
             "it does not begin with its name, version and language between two --- lines"
         )
-    fields = _fields(name, found["fields"])
+    fields = dict(row.split(": ", 1) for row in found["fields"].splitlines())
+    is_versioned = fields.get("version", "").isdecimal()
+    if fields.get("name") != name or not is_versioned or not fields.get("language"):
+        raise ValueError(
+            f"its name should be {name!r}, its version a whole number, and its language given"
+        )
     missing = PLACEHOLDERS - {*_PLACEHOLDER.findall(found["text"])}
     if missing:
         raise ValueError(f"it has no {{{min(missing)}}}")
     return Prompt(name, f"{name}@{fields['version']}", found["text"].strip(), fields["language"])
 
 
-def _fields(name: str, text: str) -> dict[str, str]:
-    """Return what a prompt says of itself."""
-    fields = dict(row.split(": ", 1) for row in text.splitlines())
-    is_versioned = fields.get("version", "").isdecimal()
-    if fields.get("name") != name or not is_versioned or not fields.get("language"):
-        raise ValueError(
-            f"its name should be {name!r}, its version a whole number, and its language given"
-        )
-    return fields
-
-
-def _unfenced(text: str) -> str:
+def _escape_fences(text: str) -> str:
     return _FENCE.sub(r"\1\\", f"\n{text}")[1:]
 
 
-def _told(milliseconds: int | None, language: Language) -> str:
+def _render_time(milliseconds: int | None, language: Language) -> str:
     when = to_datetime(milliseconds)
     return f"{when:%Y-%m-%d %H:%M} UTC" if when else phrase("unknown_time", language)

@@ -15,7 +15,6 @@ import sys
 import threading
 from collections.abc import Callable
 from functools import partial
-from types import ModuleType
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from ..cancellation import Cancelled, await_for_caller, wake_on_leave
@@ -29,7 +28,6 @@ from ..errors import (
 )
 from ..messages import content_text
 from ..ready import Language, phrase
-from .causes import chain_of
 from .extractive_summary import complete_summary, extractive
 from .summary import Summarizer, Summary, SummaryRequest, normalize_summary
 from .texts import cut_at_line_end, scrub_text
@@ -39,18 +37,22 @@ TIMEOUT = 120.0
 TEMPERATURE = 0.3
 """The temperature at which a model is asked for a summary."""
 RETRIES = 2
-"""How often a request that failed on the way is sent again, within the same time."""
+"""How often a request that failed in transit is sent again, within the same time."""
 
 GRACE = 0.5
-"""Seconds an overdue connection has to be closed properly before its thread is left behind."""
+"""Seconds an overdue connection has to be closed properly before its thread is abandoned."""
 
 ANSWER_LIMIT = 8 * 1024 * 1024
 """Bytes of an answer after which it is no longer read: no summary is that long."""
 
 ERROR_LIMIT = 16 * 1024
-"""Bytes that are read of what an endpoint says of an error, packed as they come."""
+"""Bytes that are read of the body of an error, compressed as they come."""
+
+LONGEST_CHAIN = 8
+"""Causes of an exception that are described, at most."""
 
 _CAUSE_LIMIT = 500
+"""Code points of the description of each."""
 
 
 def call_summarizer(
@@ -58,30 +60,55 @@ def call_summarizer(
 ) -> Summary:
     """Return the summary that a summarizer makes, checked, cleaned and cut to the request's limit.
 
-    It runs in a thread of its own, which is left behind if it takes longer than ``timeout`` seconds
-    (None: no limit). Raises SummaryTimedOut then, and SummaryGenerationError for whatever else goes
-    wrong, with the texts of all causes. KeyboardInterrupt and SystemExit pass through, from either
+    It runs in a thread of its own, which is abandoned after ``timeout`` seconds (None: no limit).
+    Raises SummaryTimedOut then, and SummaryGenerationError for any other failure, with the texts of
+    all causes. KeyboardInterrupt and SystemExit pass through, from either
     thread, and so does Cancelled.
     """
     try:
-        return _within(timeout, lambda: _made(summarizer, request, timeout))
+        return _run_in_thread(timeout, lambda: _make_summary(summarizer, request, timeout))
     except (SummaryGenerationError, KeyboardInterrupt, SystemExit, Cancelled):
         raise
     except BaseException as error:
-        failed = SummaryGenerationError(chain_of(error))
+        failed = SummaryGenerationError(describe_causes(error))
         failed.origin = origin_of(error)
         raise failed from error
 
 
-def _made(summarizer: Summarizer, request: SummaryRequest, timeout: float | None) -> Summary:
+def _make_summary(
+    summarizer: Summarizer, request: SummaryRequest, timeout: float | None
+) -> Summary:
     if summarizer is extractive:
         return extractive(request)
-    given = await_for_caller(summarizer(request), timeout)
+    result = await_for_caller(summarizer(request), timeout)
     try:
-        summary = normalize_summary(given, request)
+        summary = normalize_summary(result, request)
     except ValueError as problem:
         raise SummaryGenerationError(str(problem)) from problem
     return complete_summary(summary, request)
+
+
+def describe_causes(error: BaseException) -> str:
+    """Return the text of an exception, and after it the text of each of its causes.
+
+    An exception of a host or a library may quote a request, and so the words of a user. The texts
+    go where the messages are, into the database, and to a caller who asks for everything in the
+    log.
+    """
+    texts: list[str] = []
+    seen: dict[int, BaseException] = {}
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen and len(seen) < LONGEST_CHAIN:
+        seen[id(cause)] = cause
+        kind = type(cause).__name__
+        try:
+            text = scrub_text(str(cause)).strip()
+        except Exception:  # noqa: BLE001 - an error whose text cannot be had is still an error
+            text = ""
+        texts.append(cut_at_line_end(f"{kind}: {text}" if text else kind, _CAUSE_LIMIT))
+        is_explicit = cause.__cause__ is not None or cause.__suppress_context__
+        cause = cause.__cause__ if is_explicit else cause.__context__
+    return "; caused by ".join(texts)
 
 
 def chat_model(
@@ -103,7 +130,13 @@ def chat_model(
     the request's limit anyway, or it ends with a sentence. Raises StoreError where the library is
     not installed.
     """
-    openai = _library()
+    try:
+        import openai
+    except ImportError as error:
+        raise StoreError(
+            "the library that talks to models is not installed; pip install convostore[openai], "
+            "or use the extractive summarizer"
+        ) from error
     client = {
         "api_key": api_key,
         "base_url": base_url,
@@ -116,32 +149,27 @@ def chat_model(
 
     def summarize(request: SummaryRequest) -> Summary:
         prompt = {"role": "user", "content": scrub_text(request.prompt)}
-        asked = {**options, "messages": [prompt]}
-        work = partial(_answer, openai, client, asked)
-        body = _within(timeout + GRACE, lambda: asyncio.run(work()))
-        text = _text(body, request.max_chars, request.policy.language)
+        work = partial(_request_answer, openai, client, {**options, "messages": [prompt]})
+        body = _run_in_thread(timeout + GRACE, lambda: asyncio.run(work()))
+        text = _read_answer(body, request.max_chars, request.policy.language)
         return Summary(text, model=model)
 
     return summarize
 
 
 class NamedSummarizer(NamedTuple):
-    """A summarizer that has a name: how that is written, what it needs, and what makes it."""
+    """A summarizer with a name: its spelling, its needs, and the function that makes it."""
 
     spelled: str
     needs: str
     make: Callable[..., Summarizer]
 
 
-def _by_rules(_: str, **__: object) -> Summarizer:
-    return extractive
-
-
 NAMED_SUMMARIZERS = {
-    "extractive": NamedSummarizer("extractive", "no model", _by_rules),
+    "extractive": NamedSummarizer("extractive", "no model", lambda _, **__: extractive),
     "openai:": NamedSummarizer("openai:MODEL", "any OpenAI-compatible endpoint", chat_model),
 }
-"""What a name begins with → the summarizer; after a colon comes the name of a model."""
+"""Summarizers by the beginnings of their names; after a colon comes the name of a model."""
 
 
 def named(
@@ -170,20 +198,20 @@ def named(
 # Running a stranger.
 
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
-class _Work(Generic[Made]):
-    """Work in a thread of its own, in the context of whoever began it.
+class _Thread(Generic[Result]):
+    """Work in a thread of its own, in the context of its caller.
 
-    A thread that hangs cannot be ended, only left: it is a daemon, so that it does not keep the
-    process either.
+    A thread that hangs cannot be ended, only abandoned: it is a daemon, so that it does not keep
+    the process alive either.
     """
 
-    def __init__(self, work: Callable[[], Made]) -> None:
+    def __init__(self, work: Callable[[], Result]) -> None:
         self.done = threading.Event()
         self._work = work
-        self._made: list[Made] = []
+        self._results: list[Result] = []
         self._errors: list[BaseException] = []
         context = contextvars.copy_context()
         self._thread = threading.Thread(
@@ -191,35 +219,35 @@ class _Work(Generic[Made]):
         )
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
-    def result(self) -> Made:
+    def result(self) -> Result:
         """Return what the work returned, or raise what it raised.
 
         Raises Cancelled where it is not done.
         """
         if self._errors:
             raise self._errors[0]
-        if not self._made:
+        if not self._results:
             raise Cancelled
-        return self._made[0]
+        return self._results[0]
 
     def _run(self) -> None:
         try:
-            self._made.append(self._work())
+            self._results.append(self._work())
         except BaseException as error:  # noqa: BLE001 - it is raised again, in the caller's thread
             self._errors.append(error)
         self.done.set()
 
 
-def _within(timeout: float | None, work: Callable[[], Made]) -> Made:
+def _run_in_thread(timeout: float | None, work: Callable[[], Result]) -> Result:
     """Return what work returns, or raise what it raises.
 
     Raises SummaryTimedOut where it is not done in time, and Cancelled where the caller leaves
-    before.
+    before that.
     """
-    running = _Work(work)
+    running = _Thread(work)
     running.start()
     seconds = None if timeout is None else min(timeout, threading.TIMEOUT_MAX)
     with wake_on_leave(running.done.set, always=True):
@@ -231,88 +259,68 @@ def _within(timeout: float | None, work: Callable[[], Made]) -> Made:
 
 # Asking a model.
 
-Options = dict[str, Any]
 
-
-def _library() -> ModuleType:
-    try:
-        import openai
-    except ImportError as error:
-        raise StoreError(
-            "the library that talks to models is not installed; pip install convostore[openai], "
-            "or use the extractive summarizer"
-        ) from error
-    return openai
-
-
-async def _answer(openai: Any, client: Options, options: Options) -> bytes:
+async def _request_answer(openai: Any, client: dict[str, Any], options: dict[str, Any]) -> bytes:
     """Return the body of an answer.
 
     The library's own time limit is for each read, which a trickle of bytes never exceeds.
-    Cancelling closes the connection in the midst of one, so the time for everything is kept here.
+    Cancelling closes the connection during a read, so the limit for everything is enforced here.
     """
+    body = bytearray()
     try:
         async with asyncio.timeout(client["timeout"]):
-            return await _body(openai, client, options)
+            bounded = openai.DefaultAsyncHttpxClient(event_hooks={"response": [_truncate_error]})
+            async with (
+                openai.AsyncOpenAI(**client, http_client=bounded) as opened,
+                opened.chat.completions.with_streaming_response.create(**options) as response,
+            ):
+                async for piece in response.iter_bytes():
+                    body += piece
+                    if len(body) > ANSWER_LIMIT:
+                        raise SummaryGenerationError(
+                            f"the answer is longer than {ANSWER_LIMIT:,} bytes"
+                        )
     except (TimeoutError, openai.APITimeoutError) as error:
         raise SummaryTimedOut(f"no answer within {client['timeout']:g} s") from error
-
-
-async def _body(openai: Any, client: Options, options: Options) -> bytes:
-    body = bytearray()
-    bounded = openai.DefaultAsyncHttpxClient(event_hooks={"response": [_bound]})
-    async with (
-        openai.AsyncOpenAI(**client, http_client=bounded) as opened,
-        opened.chat.completions.with_streaming_response.create(**options) as response,
-    ):
-        async for piece in response.iter_bytes():
-            body += piece
-            if len(body) > ANSWER_LIMIT:
-                raise SummaryGenerationError(f"the answer is longer than {ANSWER_LIMIT:,} bytes")
     return bytes(body)
 
 
-async def _bound(response: Any) -> None:
-    """Keep only the beginning of what an endpoint says of an error or a redirection.
+async def _truncate_error(response: Any) -> None:
+    """Keep only the beginning of the body of an error or a redirection.
 
-    The library would read all of it. Little is kept, since it may be packed.
+    The library would read all of it. Little is kept, since it may be compressed.
     """
     if response.is_success:
         return
-    kept = await _beginning(response.stream)
-    await response.stream.aclose()
-    response.stream = _http_library(response).ByteStream(kept)
-
-
-async def _beginning(stream: Any) -> bytes:
     kept = bytearray()
-    async for piece in stream:
+    async for piece in response.stream:
         kept += piece
         if len(kept) >= ERROR_LIMIT:
             break
-    return bytes(kept[:ERROR_LIMIT])
-
-
-def _http_library(response: Any) -> Any:
-    """Return the library that a response is of; it depends on the version of the model's one."""
-    package = type(response).__module__.partition(".")[0]
-    return sys.modules[package]
+    await response.stream.aclose()
+    # The HTTP library depends on the version of the model's one.
+    http_library: Any = sys.modules[type(response).__module__.partition(".")[0]]
+    response.stream = http_library.ByteStream(bytes(kept[:ERROR_LIMIT]))
 
 
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
 _SENTENCE_ENDS = (*".!?。！？…", *"\"'”’」』)）】`*")
 
 
-def _text(body: bytes, max_chars: int, language: Language) -> str:
+def _read_answer(body: bytes, max_chars: int, language: Language) -> str:
     """Return the text of an answer, without the thoughts that some models begin it with."""
-    choice = _choice(body)
+    choice = _read_choice(body)
     message = choice["message"]
     reason = choice.get("finish_reason")
     text = _THOUGHT.sub("", content_text(message.get("content"))).strip()
     if reason == "content_filter":
         raise SummaryGenerationError("the answer was withheld by the endpoint's content filter")
     if not text:
-        raise SummaryGenerationError(_refusal(message, language))
+        refusal = message.get("refusal")
+        if not isinstance(refusal, str):
+            raise SummaryGenerationError(phrase("empty_summary", language))
+        refusal = cut_at_line_end(scrub_text(refusal), _CAUSE_LIMIT)
+        raise SummaryGenerationError(f"the model refused: {refusal}")
     is_whole = len(text) >= max_chars or text.endswith(_SENTENCE_ENDS)
     if reason == "length" and not is_whole:
         raise SummaryGenerationError(
@@ -321,15 +329,7 @@ def _text(body: bytes, max_chars: int, language: Language) -> str:
     return text
 
 
-def _refusal(message: dict[str, Any], language: Language) -> str:
-    """Return why an answer holds no text."""
-    refusal = message.get("refusal")
-    if not isinstance(refusal, str):
-        return phrase("empty_summary", language)
-    return f"the model refused: {cut_at_line_end(scrub_text(refusal), _CAUSE_LIMIT)}"
-
-
-def _choice(body: bytes) -> dict[str, Any]:
+def _read_choice(body: bytes) -> dict[str, Any]:
     try:
         choice = json.loads(body)["choices"][0]
         if isinstance(choice["message"], dict):

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from ..messages import Message
 from ..ready import Language, phrase
-from ..text import outside
+from ..text import truncate_middle
 from ..tools import answered_call_id, compress, markers_in
 from .prompts import phrase_language
 from .summary import to_datetime
@@ -491,7 +491,7 @@ def _show_text(kinds: ToolKinds, language: Language, piece: Piece, cap: int) -> 
         if cap < BOTH_ENDS_FROM:
             text = shorten(text, cap)
         else:
-            text = markers_in(language, outside(text, cap, tail=cap // 3))
+            text = markers_in(language, truncate_middle(text, cap, tail=cap // 3))
     if "[" not in text:
         return text  # the fast path: most texts have none
     return _FORGED_LABEL.sub(r"\1(", text)

@@ -70,7 +70,7 @@ INSIDE = {
     "simulation": "prices context_recall replay",
     "summaries": (
         "texts summary prompts facts_ledger names_index transcripts actions speeches "
-        "extractive_summary causes summarizers"
+        "extractive_summary summarizers"
     ),
     "tools": (
         "kinds patches paths names excerpts error_texts failure todos line_ranges calls results shapes "

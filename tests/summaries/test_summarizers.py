@@ -33,12 +33,12 @@ from store.summaries import (
     extractive,
     render_summary,
 )
-from store.summaries.causes import chain_of
 from store.summaries.summarizers import (
     SummaryGenerationError,
     SummaryTimedOut,
     call_summarizer,
     chat_model,
+    describe_causes,
     named,
 )
 
@@ -523,8 +523,11 @@ def test_what_was_being_dealt_with_is_a_cause_unless_it_is_hidden() -> None:
         except RuntimeError as error:
             return error
 
-    assert chain_of(dealt_with(hidden=True)) == "RuntimeError: outer"
-    assert chain_of(dealt_with(hidden=False)) == "RuntimeError: outer; caused by KeyError: 'inner'"
+    assert describe_causes(dealt_with(hidden=True)) == "RuntimeError: outer"
+    assert (
+        describe_causes(dealt_with(hidden=False))
+        == "RuntimeError: outer; caused by KeyError: 'inner'"
+    )
 
 
 async def unawaited(_: SummaryRequest) -> str:
