@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from . import json_sql, resources
 from .cache import DEFAULT_CACHE_BYTES, Cache, is_current, measure_bytes, register_tree_cache
-from .checked_driver import ReadCheck
 from .columns import BIG, IDENTIFIER
 from .driver_errors import RowsByKey, translate_driver_errors, translate_host_errors
-from .engine import Database
+from .engine import Database, Transactions
 from .file_copies import (
     COMPANION_SUFFIXES,
     COPIES,
@@ -39,7 +38,7 @@ from .files import (
 from .fork_safety import register_forkable
 from .gc_pause import pause_gc
 from .json_sql import JsonPairs, select_positions
-from .lease import get_cache, get_read_mark, get_reader_cache, invalidate_at_end
+from .lease import ReadCheck, get_cache, get_read_mark, get_reader_cache, invalidate_at_end
 from .logs import SafeLogger, get_logger
 from .migrate import SCHEMA_VERSION, Upgrade, read_version, upgrade
 from .queries import Queries
@@ -74,7 +73,6 @@ from .schema import (
 )
 from .seals import SEAL_COLUMN, compute_seal, list_sealed_columns
 from .statements import Insertion, Row, Statement, get_lock_names, is_retriable
-from .transactions import Transactions
 from .write_ahead import LONGEST_PURGE
 
 __all__ = [

@@ -20,12 +20,13 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TypeVar
+from contextlib import AbstractContextManager, contextmanager
+from typing import NamedTuple, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, event
 
 from ..cancellation import wake_on_leave
+from ..clock import Now
 from ..errors import (
     ConnectionLost,
     InvalidValue,
@@ -37,12 +38,11 @@ from ..errors import (
 )
 from . import fork_safety
 from .cache import DEFAULT_CACHE_BYTES, Cache, check_cache_bytes
-from .checked_driver import CheckedDriver, ReadCheck
 from .connection_settings import SNAPSHOT, SYNCHRONOUS, file_engine, server_engine
 from .driver_errors import choose_error, is_broken
 from .files import KnownFile, is_private, parse_url, remove_private, resolve_path
 from .fork_safety import FORKED, leak_object
-from .lease import Lease, lease_of
+from .lease import CheckedDriver, Lease, ReadCheck, lease_of
 from .queue import WriterQueue
 from .statements import driver_errors
 from .write_ahead import (
@@ -349,6 +349,21 @@ class Database:
             fork_safety.unusable_files.add(self.path)
         else:
             self._connect()
+
+
+class Transactions(NamedTuple):
+    """Given to an operation of several transactions in place of a connection.
+
+    Opens transactions one after the other, and tells the time to each.
+
+    ``soon`` is for what can be done later: it gives up where others write just now. ``clock``
+    returns a moment in ms; for None it reads the clock anew.
+    """
+
+    reading: Callable[[], AbstractContextManager[Connection]]
+    writing: Callable[[], AbstractContextManager[Connection]]
+    soon: Callable[[], AbstractContextManager[Connection]]
+    clock: Callable[[Now], int]
 
 
 def _check_settings(durability: str, timeout: float) -> None:
