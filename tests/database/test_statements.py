@@ -2,9 +2,10 @@
 
 Kept for review, bound to one tree, and answered from an index.
 
-``CONVOSTORE_WRITE_SQL=1 pytest tests/database/test_statements.py`` writes
-``tests/sql/<dialect>/<module>.<NAME>.sql`` anew, a clause a line; what a change of the code does to
-its statements is then in the diff.
+``CONVOSTORE_WRITE_SQL=1 pytest tests/database/test_statements.py`` writes ``tests/sql/<room>.sql``
+anew, a clause a line, and ``tests/sql/<room>.postgresql.sql`` with those that differ on PostgreSQL
+by more than the mark of a parameter; what a change of the code does to its statements is then in
+the diff.
 """
 
 from __future__ import annotations
@@ -161,18 +162,40 @@ def test_no_function_of_a_host_is_taken() -> None:
 # --- Kept for review ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_the_text_is_the_one_that_was_reviewed(dialect: str) -> None:
-    """The text that runs is the text that is kept; see above for how to keep a new one."""
+PARAMETER = re.compile(r"%\((\w+)\)s(?:::\w+(?:\[\])?)?")
+"""A parameter as it is sent to a server: its name, and its type."""
+
+
+def shown(statement: Statement[Any], dialect: str) -> str:
+    """Return a statement's text with parameters as SQLite marks them."""
+    text = PARAMETER.sub(r":\1", statement.text(dialect))
+    return printed(text if dialect == "sqlite" else text.replace("%%", "%"))
+
+
+def kept_files() -> dict[str, str]:
+    """Return the statements of each room, by the name of the file that keeps them."""
+    files: dict[str, str] = {}
     for named in STATEMENTS:
-        path = SQL / dialect / f"{named.name}.sql"
-        current = printed(named.statement.text(dialect))
-        if os.environ.get(WRITE):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(current, encoding="utf-8")
-        assert path.is_file(), f"{named.name} is a new statement: run with {WRITE}=1"
-        kept = path.read_text(encoding="utf-8")
-        assert current == kept, f"{named.name} has changed: run with {WRITE}=1"
+        room = named.name.partition(".")[0]
+        common, other = (shown(named.statement, dialect) for dialect in ("sqlite", "postgresql"))
+        texts = {f"{room}.sql": common}
+        if "".join(other.split()) != "".join(common.split()):
+            texts[f"{room}.postgresql.sql"] = other
+        for name, each in texts.items():
+            files[name] = f"{files.get(name, '')}-- {named.name}\n{each.rstrip()}\n\n"
+    return files
+
+
+def test_the_texts_are_those_that_were_reviewed() -> None:
+    """The texts that run are the texts that are kept; see above for how to keep new ones."""
+    current = kept_files()
+    if os.environ.get(WRITE):
+        for path in SQL.glob("*.sql"):
+            path.unlink()
+        for name, text in current.items():
+            (SQL / name).write_text(text, encoding="utf-8")
+    kept = {path.name: path.read_text(encoding="utf-8") for path in SQL.glob("*.sql")}
+    assert kept == current, f"statements have changed: run with {WRITE}=1"
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -183,18 +206,6 @@ def test_printing_a_statement_changes_white_space_alone(dialect: str) -> None:
         shown = printed(text)
         assert "".join(shown.split()) == "".join(text.split()), named.name
         assert max(map(len, shown.splitlines())) <= LONGEST_LINE, named.name
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_nothing_is_kept_that_does_not_run(dialect: str) -> None:
-    """Each file stands for a statement that there is."""
-    kept = {path.stem for path in (SQL / dialect).glob("*.sql")}
-    current = {named.name for named in STATEMENTS}
-    if os.environ.get(WRITE):
-        for stale in kept - current:
-            (SQL / dialect / f"{stale}.sql").unlink()
-    else:
-        assert kept <= current, f"statements that are gone: run with {WRITE}=1"
 
 
 def test_statements_are_found() -> None:

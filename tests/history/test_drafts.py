@@ -17,7 +17,6 @@ from sqlalchemy import func, select
 from store import Conflict, Draft, DraftNotFound, Policy, Store, Streaming
 from store.database.schema import METADATA
 from store.errors import InvalidMessage, InvalidValue, SessionNotFound, StoreBusy
-from store.face import streaming
 from store.history import drafts
 
 ANSWER = {"role": "assistant"}
@@ -167,15 +166,15 @@ def test_any_text_is_kept(chat: Store, text: str) -> None:
 
 def test_what_was_kept_is_kept_again(chat: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nobody knows whether a step was done, the next one does it anew: nothing comes twice."""
-    keep = streaming._keep
+    write = chat._write
 
-    def unknown(*args: Any) -> None:
-        keep(*args)
+    def write_and_fail(call: Any) -> None:
+        write(call)
         raise StoreBusy("nobody knows")
 
     with chat.streaming("s", ANSWER, **NEVER) as answer:
         answer.write("a")
-        monkeypatch.setattr(streaming, "_keep", unknown)
+        monkeypatch.setattr(chat, "_write", write_and_fail)
         answer.write("r", key="reasoning")
         with pytest.raises(StoreBusy):
             answer.keep()

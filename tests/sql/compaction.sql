@@ -1,0 +1,669 @@
+-- compaction.cuts.ANSWER_PLACES
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+)
+SELECT tool_results.call_seq,
+  tool_results.call_position,
+  tool_results.seq
+FROM segments
+JOIN tool_results ON tool_results.tree_id = :tree_id
+  AND tool_results.branch = segments.branch
+  AND tool_results.seq BETWEEN segments.first AND segments.last
+WHERE tool_results.call_seq BETWEEN :start AND :until
+
+-- compaction.cuts.CALL_PLACES
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+)
+SELECT tool_calls.seq,
+  tool_calls.position
+FROM segments
+JOIN tool_calls ON tool_calls.tree_id = :tree_id
+  AND tool_calls.branch = segments.branch
+  AND tool_calls.seq BETWEEN segments.first AND segments.last
+WHERE tool_calls.seq <= :until
+
+-- compaction.cuts.GROUP_STARTS
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+)
+SELECT message_facts.seq
+FROM segments
+JOIN message_facts ON message_facts.tree_id = :tree_id
+  AND message_facts.branch = segments.branch
+  AND message_facts.seq BETWEEN segments.first AND segments.last
+WHERE (message_facts.role NOT IN ('tool', 'system', 'developer'))
+ORDER BY message_facts.seq DESC
+LIMIT :count OFFSET :param_1
+
+-- compaction.cuts.NEXT_USER
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+),
+facts AS (
+  SELECT message_facts.branch AS branch,
+    message_facts.seq AS seq,
+    message_facts.role AS role,
+    message_facts.turn AS turn
+  FROM segments
+  JOIN message_facts ON message_facts.tree_id = :tree_id
+    AND message_facts.branch = segments.branch
+    AND message_facts.seq BETWEEN segments.first AND segments.last
+  WHERE message_facts.seq >= :start
+)
+SELECT facts.seq
+FROM facts
+WHERE facts.role = 'user'
+ORDER BY facts.seq
+LIMIT 1 OFFSET :param_1
+
+-- compaction.cuts.PINNED
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+),
+facts AS (
+  SELECT message_facts.branch AS branch,
+    message_facts.seq AS seq,
+    message_facts.role AS role,
+    message_facts.turn AS turn
+  FROM segments
+  JOIN message_facts ON message_facts.tree_id = :tree_id
+    AND message_facts.branch = segments.branch
+    AND message_facts.seq BETWEEN segments.first AND segments.last
+  WHERE message_facts.seq >= :start
+)
+SELECT facts.seq
+FROM facts
+WHERE facts.role IN ('system', 'developer')
+ORDER BY facts.seq
+
+-- compaction.cuts.ROLE
+SELECT message_facts.role
+FROM message_facts
+WHERE message_facts.tree_id = :tree_id
+  AND message_facts.branch = :branch
+  AND message_facts.seq = :seq
+
+-- compaction.cuts.SPANNING_CALL
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+)
+SELECT min(tool_results.call_seq) AS min_1,
+  max(tool_results.seq) AS max_1
+FROM segments
+JOIN tool_results ON tool_results.tree_id = :tree_id
+  AND tool_results.branch = segments.branch
+  AND tool_results.seq BETWEEN segments.first AND segments.last
+WHERE tool_results.call_seq >= :begin
+  AND tool_results.call_seq < :start
+
+-- compaction.cuts.TURN_START
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+),
+facts AS (
+  SELECT message_facts.branch AS branch,
+    message_facts.seq AS seq,
+    message_facts.role AS role,
+    message_facts.turn AS turn
+  FROM segments
+  JOIN message_facts ON message_facts.tree_id = :tree_id
+    AND message_facts.branch = segments.branch
+    AND message_facts.seq BETWEEN segments.first AND segments.last
+  WHERE message_facts.seq >= :start
+)
+SELECT min(facts.seq) AS min_1
+FROM facts
+WHERE facts.turn >= :turn
+
+-- compaction.facts.CONTENT
+SELECT messages.content_form,
+  messages.content
+FROM messages
+WHERE messages.tree_id = :tree_id
+  AND messages.branch = :branch
+  AND messages.seq = :seq
+
+-- compaction.facts.LISTED_RESULTS
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+)
+SELECT tool_results.branch,
+  tool_results.seq,
+  tool_results.tool_name,
+  coalesce(tool_kinds.kind, 'other') AS coalesce_1,
+  tool_results.exit_code,
+  tool_results.error_prefix,
+  tool_results.status,
+  tool_results.has_stderr,
+  tool_results.looks_terminal,
+  tool_calls.arguments_form,
+  tool_calls.arguments
+FROM tool_results
+LEFT OUTER JOIN tool_kinds ON tool_kinds.name = tool_results.tool_name
+LEFT OUTER JOIN segments ON tool_results.call_seq BETWEEN segments.first AND segments.last
+LEFT OUTER JOIN tool_calls ON tool_calls.tree_id = :tree_id
+  AND tool_calls.branch = segments.branch
+  AND tool_calls.seq = tool_results.call_seq
+  AND tool_calls.position = tool_results.call_position
+WHERE tool_results.tree_id = :tree_id
+  AND tool_results.branch = :branch
+  AND tool_results.seq BETWEEN :first AND :last
+  AND (
+    tool_results.tool_name IN (
+      SELECT tool_kinds.name
+      FROM tool_kinds
+      WHERE tool_kinds.kind = 'terminal'
+        AND (
+          tool_kinds.name NOT IN (
+            SELECT pairs."key"
+            FROM json_each(:kinds) AS pairs
+          )
+        )
+      UNION ALL
+      SELECT pairs."key"
+      FROM json_each(:kinds) AS pairs
+      WHERE pairs.value = 'terminal'
+    )
+    OR tool_results.looks_terminal = 1
+    OR (
+      (tool_results.error_prefix = 1)
+      OR (tool_results.status = 'error')
+    )
+  )
+ORDER BY tool_results.seq
+
+-- compaction.facts.TOUCHED_PATHS
+SELECT tool_result_paths.path,
+  tool_results.tool_name,
+  coalesce(tool_kinds.kind, 'other') AS coalesce_1
+FROM tool_results
+JOIN tool_result_paths ON tool_result_paths.tree_id = :tree_id
+  AND tool_result_paths.branch = tool_results.branch
+  AND tool_result_paths.seq = tool_results.seq
+LEFT OUTER JOIN tool_kinds ON tool_kinds.name = tool_results.tool_name
+WHERE tool_results.tree_id = :tree_id
+  AND tool_results.branch = :branch
+  AND tool_results.seq BETWEEN :first AND :last
+ORDER BY tool_result_paths.seq,
+  tool_result_paths.path
+
+-- compaction.facts.UNANSWERED
+SELECT tool_calls.seq,
+  tool_calls.position,
+  tool_calls.name,
+  coalesce(tool_kinds.kind, 'other') AS coalesce_1,
+  tool_calls.arguments_form,
+  tool_calls.arguments
+FROM tool_calls
+LEFT OUTER JOIN tool_kinds ON tool_kinds.name = tool_calls.name
+WHERE tool_calls.tree_id = :tree_id
+  AND tool_calls.branch = :branch
+  AND tool_calls.seq BETWEEN :first AND :last
+  AND (
+    (tool_calls.seq, tool_calls.position) NOT IN (
+      SELECT tool_results.call_seq,
+        tool_results.call_position
+      FROM tool_results
+      WHERE tool_results.tree_id = :tree_id
+        AND tool_results.branch = :branch
+        AND tool_results.seq BETWEEN :first AND :last
+        AND tool_results.call_seq IS NOT NULL
+    )
+  )
+ORDER BY tool_calls.seq,
+  tool_calls.position
+
+-- compaction.job.SUMMARY_NAMES
+SELECT summaries.names
+FROM summaries
+WHERE summaries.tree_id = :tree_id
+  AND summaries.summary = :number
+
+-- compaction.record_rows.BRANCHED_SINCE
+SELECT branches.branch
+FROM branches
+WHERE branches.tree_id = :tree_id
+  AND branches.records_seen >= :number
+UNION ALL
+SELECT head_moves.to_branch
+FROM head_moves
+WHERE head_moves.tree_id = :tree_id
+  AND head_moves.source_record >= :number
+LIMIT 1 OFFSET :param_1
+
+-- compaction.record_rows.END_RECORD
+UPDATE compaction_records
+SET compaction=:compaction,
+  branch=:branch,
+  head=:head,
+  outcome=:outcome,
+  first_kept=:first_kept,
+  hidden_first=:hidden_first,
+  hidden_last=:hidden_last,
+  summary=:summary,
+  messages_before=:messages_before,
+  messages_after=:messages_after,
+  tokens_before=:tokens_before,
+  tokens_after=:tokens_after,
+  created_at=:created_at,
+  error=:error,
+  pinned=:pinned,
+  error_kind=:error_kind,
+  sealed=:sealed
+WHERE compaction_records.tree_id = :tree
+  AND compaction_records.compaction = :number
+  AND compaction_records.outcome = 'running'
+
+-- compaction.record_rows.FIRST_TIME
+SELECT coalesce(messages.created_at, messages.stored_at) AS coalesce_1
+FROM messages
+WHERE messages.tree_id = :tree_id
+  AND messages.branch = :branch
+  AND messages.seq BETWEEN :first AND :last
+  AND (messages.role NOT IN ('system', 'developer'))
+ORDER BY messages.seq
+LIMIT 1 OFFSET :param_1
+
+-- compaction.record_rows.INSERT_RECORD
+INSERT INTO compaction_records (
+  tree_id,
+  compaction,
+  branch,
+  head,
+  reason,
+  outcome,
+  first_kept,
+  hidden_first,
+  hidden_last,
+  summary,
+  messages_before,
+  messages_after,
+  tokens_before,
+  tokens_after,
+  created_at,
+  policy,
+  error,
+  session_id,
+  kind,
+  undoes,
+  lease_until,
+  pinned,
+  cleared,
+  error_kind,
+  sealed
+)
+VALUES (
+  :tree_id,
+  :compaction,
+  :branch,
+  :head,
+  :reason,
+  :outcome,
+  :first_kept,
+  :hidden_first,
+  :hidden_last,
+  :summary,
+  :messages_before,
+  :messages_after,
+  :tokens_before,
+  :tokens_after,
+  :created_at,
+  :policy,
+  :error,
+  :session_id,
+  :kind,
+  :undoes,
+  :lease_until,
+  :pinned,
+  :cleared,
+  :error_kind,
+  :sealed
+)
+
+-- compaction.record_rows.INSERT_SUMMARY
+INSERT INTO summaries (
+  tree_id,
+  summary,
+  branch,
+  first,
+  last,
+  supersedes,
+  tokens,
+  model,
+  prompt_version,
+  digest,
+  created_at,
+  title,
+  key_actions,
+  file_changes,
+  body,
+  facts,
+  notice,
+  names,
+  sealed
+)
+VALUES (
+  :tree_id,
+  :summary,
+  :branch,
+  :first,
+  :last,
+  :supersedes,
+  :tokens,
+  :model,
+  :prompt_version,
+  :digest,
+  :created_at,
+  :title,
+  :key_actions,
+  :file_changes,
+  :body,
+  :facts,
+  :notice,
+  :names,
+  :sealed
+)
+
+-- compaction.record_rows.NEWEST_SUMMARY
+SELECT summaries.summary
+FROM summaries
+WHERE summaries.tree_id = :tree_id
+ORDER BY summaries.summary DESC
+LIMIT 1 OFFSET :param_1
+
+-- compaction.record_rows.RUNNING_RECORD
+SELECT compaction_records.compaction,
+  compaction_records.lease_until
+FROM compaction_records
+WHERE compaction_records.tree_id = :tree_id
+  AND compaction_records.session_id = :session_id
+  AND compaction_records.outcome = 'running'
+
+-- compaction.record_rows.RUNNING_VALUES
+SELECT compaction_records.branch,
+  compaction_records.cleared,
+  compaction_records.compaction,
+  compaction_records.created_at,
+  compaction_records.error,
+  compaction_records.error_kind,
+  compaction_records.first_kept,
+  compaction_records.head,
+  compaction_records.hidden_first,
+  compaction_records.hidden_last,
+  compaction_records.kind,
+  compaction_records.lease_until,
+  compaction_records.messages_after,
+  compaction_records.messages_before,
+  compaction_records.outcome,
+  compaction_records.pinned,
+  compaction_records.policy,
+  compaction_records.reason,
+  compaction_records.session_id,
+  compaction_records.summary,
+  compaction_records.tokens_after,
+  compaction_records.tokens_before,
+  compaction_records.tree_id,
+  compaction_records.undoes
+FROM compaction_records
+WHERE compaction_records.tree_id = :tree_id
+  AND compaction_records.compaction = :number
+
+-- compaction.record_rows.SOURCES
+SELECT messages.seq,
+  messages.digest,
+  coalesce(messages.created_at, messages.stored_at) AS at
+FROM messages
+WHERE messages.tree_id = :tree_id
+  AND messages.branch = :branch
+  AND messages.seq BETWEEN :first AND :last
+ORDER BY messages.seq
+

@@ -1,0 +1,10 @@
+-- face.scoped.OTHERS
+SELECT sessions.id
+FROM sessions
+WHERE sessions.tree_id = :tree_id
+  AND (
+    sessions.owner IS NULL
+    OR sessions.owner != :owner COLLATE "C"
+  )
+LIMIT 1
+

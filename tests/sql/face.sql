@@ -1,0 +1,7 @@
+-- face.scoped.OTHERS
+SELECT sessions.id
+FROM sessions
+WHERE sessions.tree_id = :tree_id
+  AND (sessions.owner IS NULL OR sessions.owner != :owner)
+LIMIT 1 OFFSET :param_1
+

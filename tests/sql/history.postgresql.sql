@@ -1,0 +1,1453 @@
+-- history.append.MOVE_HEAD
+UPDATE sessions
+SET head=:to,
+  updated_at=:now,
+  revision=:revision
+WHERE sessions.tree_id = :tree
+  AND sessions.id = :session_id COLLATE "C"
+
+-- history.drafts.INSERT_DRAFT
+INSERT INTO drafts (
+  tree_id,
+  draft,
+  session_id,
+  branch,
+  head,
+  at,
+  message,
+  wire_format,
+  sealed
+)
+VALUES (
+  :tree_id,
+  :draft,
+  :session_id COLLATE "C",
+  :branch,
+  :head,
+  :at,
+  :message,
+  :wire_format,
+  :sealed
+)
+
+-- history.drafts.INSERT_PIECES
+INSERT INTO draft_pieces (tree_id, draft, piece, at, key, text, sealed)
+VALUES (:tree_id, :draft, :piece, :at, :key, :text, :sealed)
+
+-- history.drafts.OF_OWNER
+SELECT drafts.tree_id,
+  drafts.draft,
+  drafts.session_id,
+  drafts.branch,
+  drafts.head,
+  drafts.at,
+  drafts.message,
+  drafts.wire_format
+FROM drafts
+JOIN sessions ON sessions.tree_id = drafts.tree_id
+  AND sessions.id = drafts.session_id
+  AND sessions.owner = :owner COLLATE "C"
+
+-- history.drafts.OF_SESSION
+SELECT drafts.tree_id,
+  drafts.draft,
+  drafts.session_id,
+  drafts.branch,
+  drafts.head,
+  drafts.at,
+  drafts.message,
+  drafts.wire_format
+FROM drafts
+WHERE drafts.tree_id = :tree_id
+  AND drafts.session_id = :session_id COLLATE "C"
+
+-- history.drafts.PIECES
+SELECT draft_pieces.at,
+  draft_pieces.key,
+  draft_pieces.text
+FROM draft_pieces
+WHERE draft_pieces.tree_id = :tree_id
+  AND draft_pieces.draft = :draft
+ORDER BY draft_pieces.piece
+
+-- history.erasure.DELETE_SESSION.1
+DELETE FROM draft_pieces
+WHERE draft_pieces.tree_id = :tree_id
+  AND draft_pieces.draft IN (
+    SELECT drafts.draft
+    FROM drafts
+    WHERE drafts.tree_id = :tree_id
+      AND drafts.session_id = :session_id COLLATE "C"
+  )
+
+-- history.erasure.DELETE_SESSION.2
+DELETE FROM drafts
+WHERE drafts.tree_id = :tree_id
+  AND drafts.session_id = :session_id COLLATE "C"
+
+-- history.erasure.DELETE_SESSION.3
+DELETE FROM head_moves
+WHERE head_moves.tree_id = :tree_id
+  AND head_moves.session_id = :session_id COLLATE "C"
+
+-- history.erasure.DELETE_SESSION.4
+DELETE FROM session_keys
+WHERE session_keys.tree_id = :tree_id
+  AND session_keys.session_id = :session_id COLLATE "C"
+
+-- history.erasure.DELETE_SESSION.5
+DELETE FROM sessions
+WHERE sessions.tree_id = :tree_id
+  AND sessions.id = :session_id COLLATE "C"
+
+-- history.erasure.DELETE_SESSION.6
+DELETE FROM session_ids
+WHERE session_ids.tree_id = :tree_id
+  AND session_ids.id = :session_id COLLATE "C"
+
+-- history.erasure.DISOWN_BRANCHES
+UPDATE branches
+SET session_id=:session_id COLLATE "C"
+WHERE branches.tree_id = :tree
+  AND branches.session_id = :owner COLLATE "C"
+
+-- history.erasure.ERASURE
+SELECT erasures.session_id,
+  CAST(sum(erasures.messages) AS BIGINT) AS removed,
+  CAST(sum(erasures.kept_messages) AS BIGINT) AS kept,
+  max(erasures.newest_copy) AS newest_copy,
+  count(*) - count(erasures.finished_at) AS unfinished,
+  count(*) - count(erasures.purged_at) AS unpurged
+FROM erasures
+WHERE erasures.tree_id = :tree_id
+  AND erasures.erasure = :erasure
+GROUP BY erasures.tree_id,
+  erasures.erasure,
+  erasures.session_id
+ORDER BY min(erasures.started_at),
+  erasures.session_id
+
+-- history.erasure.ERASURES
+SELECT erasures.session_id,
+  CAST(sum(erasures.messages) AS BIGINT) AS removed,
+  CAST(sum(erasures.kept_messages) AS BIGINT) AS kept,
+  max(erasures.newest_copy) AS newest_copy,
+  count(*) - count(erasures.finished_at) AS unfinished,
+  count(*) - count(erasures.purged_at) AS unpurged
+FROM erasures
+GROUP BY erasures.tree_id,
+  erasures.erasure,
+  erasures.session_id
+ORDER BY min(erasures.started_at),
+  erasures.session_id
+
+-- history.erasure.OPEN_ERASURE
+INSERT INTO erasures (
+  tree_id,
+  erasure,
+  branch,
+  session_id,
+  kept,
+  messages,
+  kept_messages,
+  started_at,
+  newest_copy,
+  sealed
+)
+VALUES (
+  :tree_id,
+  :erasure,
+  :branch,
+  :session_id COLLATE "C",
+  :kept,
+  :messages,
+  :kept_messages,
+  :started_at,
+  :newest_copy,
+  :sealed
+)
+
+-- history.erasure_batches.DELETE_SUMMARIES
+DELETE FROM summaries
+WHERE summaries.tree_id = :tree_id
+  AND summaries.summary IN (
+    SELECT summaries.summary
+    FROM summaries
+    WHERE summaries.tree_id = :tree_id
+      AND summaries.branch = :branch
+      AND (
+        summaries.summary NOT IN (
+          SELECT compaction_records.summary
+          FROM compaction_records
+          WHERE compaction_records.tree_id = :tree_id
+            AND compaction_records.summary IS NOT NULL
+        )
+      )
+    ORDER BY summaries.summary DESC
+    LIMIT 8
+  )
+
+-- history.erasure_batches.OPEN_PART
+SELECT erasures.erasure,
+  erasures.branch,
+  erasures.kept,
+  (
+    SELECT max(messages.seq) AS max_1
+    FROM messages
+    WHERE messages.tree_id = :tree_id
+      AND messages.branch = erasures.branch
+  ) AS last,
+  EXISTS (
+    SELECT *
+    FROM branches AS child
+    WHERE child.tree_id = :tree_id
+      AND child.parent_branch = erasures.branch
+  ) AS is_needed
+FROM erasures,
+  branches
+WHERE erasures.tree_id = :tree_id
+  AND erasures.finished_at IS NULL
+  AND branches.session_id IS NULL
+  AND branches.tree_id = erasures.tree_id
+  AND branches.branch = erasures.branch
+ORDER BY erasures.erasure,
+  erasures.branch DESC
+LIMIT 1
+
+-- history.facts.KINDS
+SELECT COALESCE(
+  CAST(json_object_agg(tool_kinds.name, tool_kinds.kind) AS text),
+  '{}'
+) AS anon_1
+FROM tool_kinds
+
+-- history.facts.LAST_ANSWER
+SELECT message_facts.seq
+FROM message_facts
+WHERE message_facts.tree_id = :tree_id
+  AND message_facts.branch = :branch
+  AND message_facts.seq BETWEEN :first AND :last
+  AND message_facts.role = 'assistant'
+ORDER BY message_facts.seq DESC
+LIMIT 1
+
+-- history.facts.LAST_USER
+SELECT message_facts.seq
+FROM message_facts
+WHERE message_facts.tree_id = :tree_id
+  AND message_facts.branch = :branch
+  AND message_facts.seq BETWEEN :first AND :last
+  AND message_facts.role = 'user'
+ORDER BY message_facts.seq DESC
+LIMIT 1
+
+-- history.facts.TOKENS_OF
+SELECT CAST(coalesce(sum(message_facts.tokens), 0) AS BIGINT) AS coalesce_1
+FROM message_facts
+WHERE message_facts.tree_id = :tree_id
+  AND message_facts.branch = :branch
+  AND message_facts.seq = :seq
+
+-- history.heads.INSERT_MOVE
+INSERT INTO head_moves (
+  tree_id,
+  session_id,
+  move,
+  kind,
+  from_branch,
+  from_position,
+  to_branch,
+  to_position,
+  moved_at,
+  earlier_rewind,
+  source_move,
+  source_record,
+  sealed
+)
+VALUES (
+  :tree_id,
+  :session_id COLLATE "C",
+  :move,
+  :kind,
+  :from_branch,
+  :from_position,
+  :to_branch,
+  :to_position,
+  :moved_at,
+  :earlier_rewind,
+  :source_move,
+  :source_record,
+  :sealed
+)
+
+-- history.heads.MOVES
+SELECT head_moves.move,
+  head_moves.kind,
+  head_moves.from_position,
+  head_moves.to_position,
+  head_moves.moved_at,
+  head_moves.from_branch,
+  head_moves.to_branch
+FROM head_moves
+WHERE head_moves.tree_id = :tree_id
+  AND head_moves.session_id = :session_id COLLATE "C"
+ORDER BY head_moves.move
+
+-- history.heads.MOVE_STATE
+SELECT (
+  SELECT max(branches.branch) AS max_1
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+) + 1 AS branch,
+  coalesce(
+    (
+      SELECT max(head_moves.move) AS max_2
+      FROM head_moves
+      WHERE head_moves.tree_id = :tree_id
+        AND head_moves.session_id = :session_id COLLATE "C"
+    ),
+    0
+  ) + 1 AS move,
+  coalesce(
+    (
+      SELECT max(compaction_records.compaction) AS max_3
+      FROM compaction_records
+      WHERE compaction_records.tree_id = :tree_id
+    ),
+    0
+  ) AS record,
+  undone.from_branch,
+  undone.from_position,
+  undone.earlier_rewind,
+  sessions.tree_id,
+  sessions.id,
+  sessions.head_branch,
+  sessions.head,
+  sessions.last_rewind,
+  sessions.created_at,
+  sessions.updated_at,
+  sessions.forked_from,
+  sessions.forked_at,
+  sessions.fold_case,
+  sessions.title,
+  sessions.project_root,
+  sessions.metadata,
+  sessions.revision,
+  sessions.owner,
+  sessions.archived,
+  sessions.sealed
+FROM sessions
+LEFT OUTER JOIN head_moves AS undone ON undone.tree_id = sessions.tree_id
+  AND undone.session_id = sessions.id
+  AND undone.move = sessions.last_rewind
+WHERE sessions.tree_id = :tree_id
+  AND sessions.id = :session_id COLLATE "C"
+
+-- history.heads.POINT_TO
+UPDATE sessions
+SET head_branch=:branch,
+  head=:to,
+  last_rewind=:rewind,
+  updated_at=:now,
+  revision=:revision
+WHERE sessions.tree_id = :tree
+  AND sessions.id = :session_id COLLATE "C"
+
+-- history.keys.DELETE_KEYS
+DELETE FROM session_keys
+WHERE session_keys.tree_id = :tree_id
+  AND session_keys.session_id = :session_id COLLATE "C"
+
+-- history.keys.INSERT_KEYS
+INSERT INTO session_keys (tree_id, session_id, key, value)
+VALUES (
+  :tree_id,
+  :session_id COLLATE "C",
+  :key COLLATE "C",
+  :value COLLATE "C"
+)
+
+-- history.lines.POINTER
+SELECT sessions.tree_id,
+  sessions.id,
+  sessions.head_branch,
+  sessions.head,
+  branches.parent_position,
+  sessions.last_rewind,
+  sessions.project_root,
+  sessions.fold_case,
+  message_facts.turn,
+  message_facts.tokens_through,
+  sessions.revision,
+  sessions.owner,
+  4611686018427387904 AS newest
+FROM session_ids
+JOIN sessions ON sessions.tree_id = session_ids.tree_id
+  AND sessions.id = session_ids.id
+JOIN branches ON branches.tree_id = sessions.tree_id
+  AND branches.branch = sessions.head_branch
+LEFT OUTER JOIN message_facts ON message_facts.tree_id = sessions.tree_id
+  AND message_facts.branch = sessions.head_branch
+  AND message_facts.seq = sessions.head
+WHERE session_ids.id = :session_id COLLATE "C"
+
+-- history.lines.SESSION_LOCK
+SELECT sessions.tree_id
+FROM session_ids
+JOIN sessions ON sessions.tree_id = session_ids.tree_id
+  AND sessions.id = session_ids.id
+WHERE session_ids.id = :session_id COLLATE "C"
+FOR UPDATE OF sessions
+
+-- history.lines.TREE_LOCK
+SELECT branches.branch
+FROM branches
+WHERE branches.tree_id = :tree_id
+ORDER BY branches.branch
+LIMIT 1
+FOR NO KEY UPDATE
+
+-- history.listing.COUNT_OWNED
+SELECT count(*) AS count_1
+FROM sessions
+WHERE sessions.archived = :archived
+  AND sessions.owner = :owner COLLATE "C"
+
+-- history.listing.LIST_CREATED
+SELECT sessions.id AS id,
+  sessions.title AS title,
+  sessions.head AS head,
+  sessions.project_root AS project_root,
+  sessions.metadata AS metadata,
+  sessions.created_at AS created_at,
+  sessions.updated_at AS updated_at,
+  sessions.forked_from AS forked_from,
+  sessions.forked_at AS forked_at,
+  sessions.head_branch AS branch,
+  sessions.revision AS revision,
+  sessions.owner AS owner,
+  sessions.archived AS archived
+FROM sessions
+WHERE sessions.archived = :archived
+  AND (sessions.created_at, sessions.id) < (:moment, :id COLLATE "C")
+ORDER BY sessions.created_at DESC,
+  sessions.id DESC
+LIMIT :limit
+
+-- history.listing.LIST_OWNED
+SELECT sessions.id AS id,
+  sessions.title AS title,
+  sessions.head AS head,
+  sessions.project_root AS project_root,
+  sessions.metadata AS metadata,
+  sessions.created_at AS created_at,
+  sessions.updated_at AS updated_at,
+  sessions.forked_from AS forked_from,
+  sessions.forked_at AS forked_at,
+  sessions.head_branch AS branch,
+  sessions.revision AS revision,
+  sessions.owner AS owner,
+  sessions.archived AS archived
+FROM sessions
+WHERE sessions.archived = :archived
+  AND sessions.owner = :owner COLLATE "C"
+  AND (sessions.updated_at, sessions.id) < (:moment, :id COLLATE "C")
+ORDER BY sessions.updated_at DESC,
+  sessions.id DESC
+LIMIT :limit
+
+-- history.listing.LIST_OWNED_CREATED
+SELECT sessions.id AS id,
+  sessions.title AS title,
+  sessions.head AS head,
+  sessions.project_root AS project_root,
+  sessions.metadata AS metadata,
+  sessions.created_at AS created_at,
+  sessions.updated_at AS updated_at,
+  sessions.forked_from AS forked_from,
+  sessions.forked_at AS forked_at,
+  sessions.head_branch AS branch,
+  sessions.revision AS revision,
+  sessions.owner AS owner,
+  sessions.archived AS archived
+FROM sessions
+WHERE sessions.archived = :archived
+  AND sessions.owner = :owner COLLATE "C"
+  AND (sessions.created_at, sessions.id) < (:moment, :id COLLATE "C")
+ORDER BY sessions.created_at DESC,
+  sessions.id DESC
+LIMIT :limit
+
+-- history.listing.LIST_OWNED_TAGGED
+SELECT sessions.id AS id,
+  sessions.title AS title,
+  sessions.head AS head,
+  sessions.project_root AS project_root,
+  sessions.metadata AS metadata,
+  sessions.created_at AS created_at,
+  sessions.updated_at AS updated_at,
+  sessions.forked_from AS forked_from,
+  sessions.forked_at AS forked_at,
+  sessions.head_branch AS branch,
+  sessions.revision AS revision,
+  sessions.owner AS owner,
+  sessions.archived AS archived
+FROM sessions
+WHERE sessions.archived = :archived
+  AND sessions.owner = :owner COLLATE "C"
+  AND (
+    EXISTS (
+      SELECT *
+      FROM session_keys AS of_key1
+      WHERE of_key1.tree_id = sessions.tree_id
+        AND of_key1.session_id = sessions.id
+        AND of_key1.key = :key1 COLLATE "C"
+        AND of_key1.value = :value_of_key1 COLLATE "C"
+    )
+  )
+  AND (sessions.updated_at, sessions.id) < (:moment, :id COLLATE "C")
+ORDER BY sessions.updated_at DESC,
+  sessions.id DESC
+LIMIT :limit
+
+-- history.listing.LIST_PREFIX
+SELECT sessions.id AS id,
+  sessions.title AS title,
+  sessions.head AS head,
+  sessions.project_root AS project_root,
+  sessions.metadata AS metadata,
+  sessions.created_at AS created_at,
+  sessions.updated_at AS updated_at,
+  sessions.forked_from AS forked_from,
+  sessions.forked_at AS forked_at,
+  sessions.head_branch AS branch,
+  sessions.revision AS revision,
+  sessions.owner AS owner,
+  sessions.archived AS archived
+FROM session_ids
+JOIN sessions ON sessions.tree_id = session_ids.tree_id
+  AND sessions.id = session_ids.id
+WHERE session_ids.id >= :prefix COLLATE "C"
+  AND session_ids.id < :end COLLATE "C"
+  AND sessions.archived + 0 = :archived
+ORDER BY sessions.updated_at DESC,
+  sessions.id DESC
+LIMIT :limit
+
+-- history.listing.LIST_SESSIONS
+SELECT sessions.id AS id,
+  sessions.title AS title,
+  sessions.head AS head,
+  sessions.project_root AS project_root,
+  sessions.metadata AS metadata,
+  sessions.created_at AS created_at,
+  sessions.updated_at AS updated_at,
+  sessions.forked_from AS forked_from,
+  sessions.forked_at AS forked_at,
+  sessions.head_branch AS branch,
+  sessions.revision AS revision,
+  sessions.owner AS owner,
+  sessions.archived AS archived
+FROM sessions
+WHERE sessions.archived = :archived
+ORDER BY sessions.updated_at DESC,
+  sessions.id DESC
+LIMIT :limit
+
+-- history.listing.LIST_SESSIONS_AFTER
+SELECT sessions.id AS id,
+  sessions.title AS title,
+  sessions.head AS head,
+  sessions.project_root AS project_root,
+  sessions.metadata AS metadata,
+  sessions.created_at AS created_at,
+  sessions.updated_at AS updated_at,
+  sessions.forked_from AS forked_from,
+  sessions.forked_at AS forked_at,
+  sessions.head_branch AS branch,
+  sessions.revision AS revision,
+  sessions.owner AS owner,
+  sessions.archived AS archived
+FROM sessions
+WHERE sessions.archived = :archived
+  AND (sessions.updated_at, sessions.id) < (:moment, :id COLLATE "C")
+ORDER BY sessions.updated_at DESC,
+  sessions.id DESC
+LIMIT :limit
+
+-- history.listing.LIST_TAGGED
+SELECT sessions.id AS id,
+  sessions.title AS title,
+  sessions.head AS head,
+  sessions.project_root AS project_root,
+  sessions.metadata AS metadata,
+  sessions.created_at AS created_at,
+  sessions.updated_at AS updated_at,
+  sessions.forked_from AS forked_from,
+  sessions.forked_at AS forked_at,
+  sessions.head_branch AS branch,
+  sessions.revision AS revision,
+  sessions.owner AS owner,
+  sessions.archived AS archived
+FROM session_keys AS first
+JOIN sessions ON first.tree_id = sessions.tree_id
+  AND first.session_id = sessions.id
+  AND first.key = :key1 COLLATE "C"
+  AND first.value = :value_of_key1 COLLATE "C"
+WHERE sessions.archived + 0 = :archived
+  AND (
+    EXISTS (
+      SELECT *
+      FROM session_keys AS of_key2
+      WHERE of_key2.tree_id = sessions.tree_id
+        AND of_key2.session_id = sessions.id
+        AND of_key2.key = :key2 COLLATE "C"
+        AND of_key2.value = :value_of_key2 COLLATE "C"
+    )
+  )
+ORDER BY sessions.updated_at DESC,
+  sessions.id DESC
+LIMIT :limit
+
+-- history.listing.LIST_TREE
+SELECT sessions.id AS id,
+  sessions.title AS title,
+  sessions.head AS head,
+  sessions.project_root AS project_root,
+  sessions.metadata AS metadata,
+  sessions.created_at AS created_at,
+  sessions.updated_at AS updated_at,
+  sessions.forked_from AS forked_from,
+  sessions.forked_at AS forked_at,
+  sessions.head_branch AS branch,
+  sessions.revision AS revision,
+  sessions.owner AS owner,
+  sessions.archived AS archived
+FROM sessions
+WHERE sessions.tree_id = :tree
+  AND sessions.archived + 0 = :archived
+ORDER BY sessions.updated_at DESC,
+  sessions.id DESC
+LIMIT :limit
+
+-- history.lookup.FOUND_OWNED
+WITH RECURSIVE through(tree_id, branch, seq, holder) AS (
+  SELECT messages.tree_id AS tree_id,
+    messages.branch AS branch,
+    messages.seq AS seq,
+    messages.branch AS holder
+  FROM messages
+  WHERE messages.message_id IN (:message_id, :neutral_id)
+  UNION ALL
+  SELECT branches.tree_id AS tree_id,
+    branches.branch AS branch,
+    through.seq AS seq,
+    through.holder AS holder
+  FROM branches
+  JOIN through ON branches.tree_id = through.tree_id
+    AND branches.parent_branch = through.branch
+    AND branches.parent_position >= through.seq
+)
+SELECT sessions.id AS session_id,
+  coalesce(
+    max(
+      CASE
+        WHEN (own.branch = sessions.head_branch) THEN own.branch
+      END
+    ),
+    max(own.branch)
+  ) AS branch,
+  through.seq
+FROM through
+JOIN branches AS own ON own.tree_id = through.tree_id
+  AND own.branch = through.branch
+JOIN sessions ON sessions.tree_id = own.tree_id
+  AND sessions.id = own.session_id
+WHERE sessions.owner = :owner COLLATE "C"
+GROUP BY sessions.id,
+  sessions.updated_at,
+  through.holder,
+  through.seq
+ORDER BY sessions.updated_at DESC,
+  sessions.id DESC,
+  through.seq DESC
+
+-- history.message_notes.DELETE_LEFT
+DELETE FROM notes
+WHERE notes.tree_id = :tree_id
+  AND notes.session_id = :session_id COLLATE "C"
+  AND NOT (
+    EXISTS (
+      SELECT *
+      FROM sessions
+      WHERE sessions.tree_id = :tree_id
+        AND sessions.owner IS NOT DISTINCT FROM notes.owner
+    )
+  )
+
+-- history.message_notes.DELETE_NOTE
+DELETE FROM notes
+WHERE notes.tree_id = :tree_id
+  AND notes.branch = :branch
+  AND notes.seq = :seq
+  AND notes.key = :key COLLATE "C"
+  AND notes.owner IS NOT DISTINCT FROM :owner COLLATE "C"
+
+-- history.message_notes.INSERT_NOTE
+INSERT INTO notes (
+  tree_id,
+  branch,
+  seq,
+  note,
+  key,
+  session_id,
+  owner,
+  at,
+  value,
+  sealed
+)
+VALUES (
+  :tree_id,
+  :branch,
+  :seq,
+  :note,
+  :key COLLATE "C",
+  :session_id COLLATE "C",
+  :owner COLLATE "C",
+  :at,
+  :value,
+  :sealed
+)
+
+-- history.message_notes.LIST_OF_KEY
+SELECT notes.session_id,
+  notes.branch,
+  notes.seq,
+  notes.key,
+  notes.value,
+  notes.at
+FROM notes
+JOIN sessions ON sessions.tree_id = notes.tree_id
+  AND sessions.id = notes.session_id
+WHERE notes.key = :key COLLATE "C"
+ORDER BY notes.at,
+  notes.session_id,
+  notes.branch,
+  notes.seq,
+  notes.key
+LIMIT :limit
+
+-- history.message_notes.LIST_OF_KEY_AFTER
+SELECT notes.session_id,
+  notes.branch,
+  notes.seq,
+  notes.key,
+  notes.value,
+  notes.at
+FROM notes
+JOIN sessions ON sessions.tree_id = notes.tree_id
+  AND sessions.id = notes.session_id
+WHERE notes.key = :key COLLATE "C"
+  AND notes.at >= :seen_at
+  AND (
+    notes.at,
+    notes.session_id,
+    notes.branch,
+    notes.seq,
+    notes.key
+  ) > (
+    :seen_at,
+    :seen_session_id COLLATE "C",
+    :seen_branch,
+    :seen_seq,
+    :seen_key COLLATE "C"
+  )
+ORDER BY notes.at,
+  notes.session_id,
+  notes.branch,
+  notes.seq,
+  notes.key
+LIMIT :limit
+
+-- history.message_notes.LIST_OF_OWNER
+SELECT notes.session_id,
+  notes.branch,
+  notes.seq,
+  notes.key,
+  notes.value,
+  notes.at
+FROM notes
+JOIN sessions ON sessions.tree_id = notes.tree_id
+  AND sessions.id = notes.session_id
+WHERE notes.owner IS NOT DISTINCT FROM :owner COLLATE "C"
+  AND sessions.owner = :owner COLLATE "C"
+ORDER BY notes.at,
+  notes.session_id,
+  notes.branch,
+  notes.seq,
+  notes.key
+LIMIT :limit
+
+-- history.message_notes.LIST_OF_OWNERS_KEY
+SELECT notes.session_id,
+  notes.branch,
+  notes.seq,
+  notes.key,
+  notes.value,
+  notes.at
+FROM notes
+JOIN sessions ON sessions.tree_id = notes.tree_id
+  AND sessions.id = notes.session_id
+WHERE notes.key = :key COLLATE "C"
+  AND notes.owner IS NOT DISTINCT FROM :owner COLLATE "C"
+  AND sessions.owner = :owner COLLATE "C"
+ORDER BY notes.at,
+  notes.session_id,
+  notes.branch,
+  notes.seq,
+  notes.key
+LIMIT :limit
+
+-- history.message_notes.NOTES
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+)
+SELECT notes.session_id,
+  notes.branch,
+  notes.seq,
+  notes.key,
+  notes.value,
+  notes.at
+FROM segments
+JOIN notes ON notes.tree_id = :tree_id
+  AND notes.branch = segments.branch
+  AND notes.seq BETWEEN segments.first AND segments.last
+  AND notes.owner IS NOT DISTINCT FROM :owner COLLATE "C"
+ORDER BY notes.seq,
+  notes.key
+
+-- history.message_notes.NOTES_OF_KEY
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+)
+SELECT notes.session_id,
+  notes.branch,
+  notes.seq,
+  notes.key,
+  notes.value,
+  notes.at
+FROM segments
+JOIN notes ON notes.tree_id = :tree_id
+  AND notes.branch = segments.branch
+  AND notes.seq BETWEEN segments.first AND segments.last
+  AND notes.owner IS NOT DISTINCT FROM :owner COLLATE "C"
+WHERE notes.key = :key COLLATE "C"
+ORDER BY notes.seq,
+  notes.key
+
+-- history.redaction.OPEN_REDACTION
+INSERT INTO redactions (
+  tree_id,
+  branch,
+  seq,
+  session_id,
+  reason,
+  redacted_by,
+  redacted_at,
+  summaries,
+  newest_copy,
+  sealed
+)
+VALUES (
+  :tree_id,
+  :branch,
+  :seq,
+  :session_id COLLATE "C",
+  :reason,
+  :redacted_by,
+  :redacted_at,
+  :summaries,
+  :newest_copy,
+  :sealed
+)
+
+-- history.redaction.SET_TITLE
+UPDATE sessions
+SET title=:title,
+  revision=:revision
+WHERE sessions.tree_id = :tree
+  AND sessions.id = :session_id COLLATE "C"
+
+-- history.session_branches.OWN
+SELECT branches.parent_position,
+  (
+    SELECT max(messages.seq) AS max_1
+    FROM messages
+    WHERE messages.tree_id = :tree_id
+      AND messages.branch = :branch
+  ) AS anon_1
+FROM branches
+WHERE branches.tree_id = :tree_id
+  AND branches.branch = :branch
+  AND branches.session_id = :session_id COLLATE "C"
+
+-- history.sessions.INSERT_BRANCH
+INSERT INTO branches (
+  tree_id,
+  branch,
+  parent_branch,
+  parent_position,
+  records_seen,
+  session_id,
+  created_at,
+  sealed
+)
+VALUES (
+  :tree_id,
+  :branch,
+  :parent_branch,
+  :parent_position,
+  :records_seen,
+  :session_id COLLATE "C",
+  :created_at,
+  :sealed
+)
+
+-- history.sessions.INSERT_SESSION
+INSERT INTO sessions (
+  tree_id,
+  id,
+  head_branch,
+  head,
+  last_rewind,
+  created_at,
+  updated_at,
+  forked_from,
+  forked_at,
+  fold_case,
+  title,
+  project_root,
+  metadata,
+  revision,
+  owner,
+  archived,
+  sealed
+)
+VALUES (
+  :tree_id,
+  :id COLLATE "C",
+  :head_branch,
+  :head,
+  :last_rewind,
+  :created_at,
+  :updated_at,
+  :forked_from COLLATE "C",
+  :forked_at,
+  :fold_case,
+  :title,
+  :project_root,
+  :metadata,
+  :revision,
+  :owner COLLATE "C",
+  :archived,
+  :sealed
+)
+
+-- history.sessions.NEWEST_RECORD
+SELECT compaction_records.compaction
+FROM compaction_records
+WHERE compaction_records.tree_id = :tree_id
+ORDER BY compaction_records.compaction DESC
+LIMIT 1
+
+-- history.sessions.OWNER
+SELECT sessions.owner
+FROM session_ids
+JOIN sessions ON sessions.tree_id = session_ids.tree_id
+  AND sessions.id = session_ids.id
+WHERE session_ids.id = :session_id COLLATE "C"
+
+-- history.sessions.SESSION
+SELECT sessions.id AS id,
+  sessions.title AS title,
+  sessions.head AS head,
+  sessions.project_root AS project_root,
+  sessions.metadata AS metadata,
+  sessions.created_at AS created_at,
+  sessions.updated_at AS updated_at,
+  sessions.forked_from AS forked_from,
+  sessions.forked_at AS forked_at,
+  sessions.head_branch AS branch,
+  sessions.revision AS revision,
+  sessions.owner AS owner,
+  sessions.archived AS archived
+FROM session_ids
+JOIN sessions ON sessions.tree_id = session_ids.tree_id
+  AND sessions.id = session_ids.id
+WHERE session_ids.id = :session_id COLLATE "C"
+
+-- history.sessions.SET_ARCHIVED
+UPDATE sessions
+SET revision=:revision,
+  archived=:archived
+WHERE sessions.tree_id = :tree
+  AND sessions.id = :session_id COLLATE "C"
+RETURNING sessions.id AS id,
+  sessions.title AS title,
+  sessions.head AS head,
+  sessions.project_root AS project_root,
+  sessions.metadata AS metadata,
+  sessions.created_at AS created_at,
+  sessions.updated_at AS updated_at,
+  sessions.forked_from AS forked_from,
+  sessions.forked_at AS forked_at,
+  sessions.head_branch AS branch,
+  sessions.revision AS revision,
+  sessions.owner AS owner,
+  sessions.archived AS archived
+
+-- history.sessions.SET_METADATA
+UPDATE sessions
+SET metadata=:metadata,
+  revision=:revision
+WHERE sessions.tree_id = :tree
+  AND sessions.id = :session_id COLLATE "C"
+RETURNING sessions.id AS id,
+  sessions.title AS title,
+  sessions.head AS head,
+  sessions.project_root AS project_root,
+  sessions.metadata AS metadata,
+  sessions.created_at AS created_at,
+  sessions.updated_at AS updated_at,
+  sessions.forked_from AS forked_from,
+  sessions.forked_at AS forked_at,
+  sessions.head_branch AS branch,
+  sessions.revision AS revision,
+  sessions.owner AS owner,
+  sessions.archived AS archived
+
+-- history.sessions.SET_TITLE
+UPDATE sessions
+SET updated_at=:updated_at,
+  title=:title,
+  revision=:revision
+WHERE sessions.tree_id = :tree
+  AND sessions.id = :session_id COLLATE "C"
+RETURNING sessions.id AS id,
+  sessions.title AS title,
+  sessions.head AS head,
+  sessions.project_root AS project_root,
+  sessions.metadata AS metadata,
+  sessions.created_at AS created_at,
+  sessions.updated_at AS updated_at,
+  sessions.forked_from AS forked_from,
+  sessions.forked_at AS forked_at,
+  sessions.head_branch AS branch,
+  sessions.revision AS revision,
+  sessions.owner AS owner,
+  sessions.archived AS archived
+
+-- history.titles.FIRST_TURN
+SELECT message_facts.seq
+FROM message_facts
+WHERE message_facts.tree_id = :tree_id
+  AND message_facts.branch = :branch
+  AND message_facts.seq BETWEEN :first AND :last
+  AND message_facts.turn > 0
+ORDER BY message_facts.seq
+LIMIT 1
+
+-- history.token_counts.SAID_BY_OTHERS
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+)
+SELECT segments.first,
+  segments.last
+FROM segments
+WHERE NOT (
+  EXISTS (
+    SELECT *
+    FROM branches AS theirs,
+      sessions
+    WHERE theirs.tree_id = :tree_id
+      AND theirs.branch = segments.branch
+      AND sessions.tree_id = theirs.tree_id
+      AND sessions.id = theirs.session_id
+      AND sessions.owner IS NOT DISTINCT FROM :owner COLLATE "C"
+  )
+)
+ORDER BY segments.first
+
+-- history.token_counts.TOTAL
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+)
+SELECT count(*) AS count_1,
+  CAST(coalesce(sum(token_counts.tokens), 0) AS BIGINT) AS coalesce_1
+FROM segments
+JOIN token_counts ON token_counts.tree_id = :tree_id
+  AND token_counts.branch = segments.branch
+  AND token_counts.seq BETWEEN segments.first AND segments.last
+  AND token_counts.encoding = :encoding
+WHERE EXISTS (
+  SELECT *
+  FROM branches AS theirs,
+    sessions
+  WHERE theirs.tree_id = :tree_id
+    AND theirs.branch = segments.branch
+    AND sessions.tree_id = theirs.tree_id
+    AND sessions.id = theirs.session_id
+    AND sessions.owner IS NOT DISTINCT FROM :owner COLLATE "C"
+)
+
+-- history.token_counts.UNCOUNTED
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+)
+SELECT messages.branch,
+  messages.seq
+FROM segments
+JOIN messages ON messages.tree_id = :tree_id
+  AND messages.branch = segments.branch
+  AND messages.seq BETWEEN segments.first AND segments.last
+LEFT OUTER JOIN token_counts ON token_counts.tree_id = :tree_id
+  AND token_counts.branch = messages.branch
+  AND token_counts.seq = messages.seq
+  AND token_counts.encoding = :encoding
+WHERE token_counts.tokens IS NULL
+  AND (
+    EXISTS (
+      SELECT *
+      FROM branches AS theirs,
+        sessions
+      WHERE theirs.tree_id = :tree_id
+        AND theirs.branch = segments.branch
+        AND sessions.tree_id = theirs.tree_id
+        AND sessions.id = theirs.session_id
+        AND sessions.owner IS NOT DISTINCT FROM :owner COLLATE "C"
+    )
+  )
+ORDER BY messages.seq
+LIMIT :limit
+
+-- history.usage_reports.LIST_OF_SESSION
+SELECT sessions.id AS session_id,
+  usages.branch AS branch,
+  usages.seq AS seq,
+  usages.model AS model,
+  usages.provider AS provider,
+  usages.input AS input,
+  usages.output AS output,
+  usages.cached AS cached,
+  coalesce(usages.written, 0) AS written,
+  usages.cost AS cost,
+  usages.details AS details,
+  usages.at AS at,
+  usages.usage % 4294967296 AS number
+FROM usages
+JOIN branches ON branches.tree_id = usages.tree_id
+  AND branches.branch = usages.branch
+JOIN sessions ON sessions.tree_id = branches.tree_id
+  AND sessions.id = branches.session_id
+WHERE sessions.tree_id = :tree_id
+  AND sessions.id = :session_id COLLATE "C"
+ORDER BY usages.at,
+  sessions.id,
+  usages.branch,
+  usages.seq,
+  usages.usage % 4294967296
+LIMIT :limit
+
+-- history.usage_reports.LIST_OWNED
+SELECT sessions.id AS session_id,
+  usages.branch AS branch,
+  usages.seq AS seq,
+  usages.model AS model,
+  usages.provider AS provider,
+  usages.input AS input,
+  usages.output AS output,
+  usages.cached AS cached,
+  coalesce(usages.written, 0) AS written,
+  usages.cost AS cost,
+  usages.details AS details,
+  usages.at AS at,
+  usages.usage % 4294967296 AS number
+FROM usages
+JOIN branches ON branches.tree_id = usages.tree_id
+  AND branches.branch = usages.branch
+JOIN sessions ON sessions.tree_id = branches.tree_id
+  AND sessions.id = branches.session_id
+WHERE sessions.owner = :owner COLLATE "C"
+ORDER BY usages.at,
+  sessions.id,
+  usages.branch,
+  usages.seq,
+  usages.usage % 4294967296
+LIMIT :limit
+
+-- history.usage_reports.LIST_USAGES
+SELECT sessions.id AS session_id,
+  usages.branch AS branch,
+  usages.seq AS seq,
+  usages.model AS model,
+  usages.provider AS provider,
+  usages.input AS input,
+  usages.output AS output,
+  usages.cached AS cached,
+  coalesce(usages.written, 0) AS written,
+  usages.cost AS cost,
+  usages.details AS details,
+  usages.at AS at,
+  usages.usage % 4294967296 AS number
+FROM usages
+JOIN branches ON branches.tree_id = usages.tree_id
+  AND branches.branch = usages.branch
+JOIN sessions ON sessions.tree_id = branches.tree_id
+  AND sessions.id = branches.session_id
+WHERE usages.at >= :since
+  AND usages.at < :until
+  AND usages.at >= :seen_at
+  AND (
+    usages.at,
+    sessions.id,
+    usages.branch,
+    usages.seq,
+    usages.usage % 4294967296
+  ) > (
+    :seen_at,
+    :seen_session_id COLLATE "C",
+    :seen_branch,
+    :seen_seq,
+    :seen_number
+  )
+ORDER BY usages.at,
+  sessions.id,
+  usages.branch,
+  usages.seq,
+  usages.usage % 4294967296
+LIMIT :limit
+
+-- history.usage_reports.SUM_OF_DAYS
+SELECT usages.at / 86400000 AS key,
+  usages.model,
+  count(*) AS requests,
+  CAST(sum(usages.input) AS BIGINT) AS input,
+  CAST(sum(usages.output) AS BIGINT) AS output,
+  CAST(sum(usages.cached) AS BIGINT) AS cached,
+  CAST(sum(coalesce(usages.written, 0)) AS BIGINT) AS written,
+  sum(usages.cost) AS paid
+FROM usages
+JOIN branches ON branches.tree_id = usages.tree_id
+  AND branches.branch = usages.branch
+JOIN sessions ON sessions.tree_id = branches.tree_id
+  AND sessions.id = branches.session_id
+WHERE usages.at >= :since
+  AND usages.at < :until
+GROUP BY usages.at / 86400000,
+  usages.model,
+  usages.cost IS NULL
+ORDER BY key
+
+-- history.usage_reports.SUM_OF_SESSION
+SELECT usages.model AS key,
+  usages.model,
+  count(*) AS requests,
+  CAST(sum(usages.input) AS BIGINT) AS input,
+  CAST(sum(usages.output) AS BIGINT) AS output,
+  CAST(sum(usages.cached) AS BIGINT) AS cached,
+  CAST(sum(coalesce(usages.written, 0)) AS BIGINT) AS written,
+  sum(usages.cost) AS paid
+FROM usages
+JOIN branches ON branches.tree_id = usages.tree_id
+  AND branches.branch = usages.branch
+JOIN sessions ON sessions.tree_id = branches.tree_id
+  AND sessions.id = branches.session_id
+WHERE sessions.tree_id = :tree_id
+  AND sessions.id = :session_id COLLATE "C"
+GROUP BY usages.model,
+  usages.model,
+  usages.cost IS NULL
+ORDER BY key
+
+-- history.usage_reports.SUM_OWNED
+SELECT usages.model AS key,
+  usages.model,
+  count(*) AS requests,
+  CAST(sum(usages.input) AS BIGINT) AS input,
+  CAST(sum(usages.output) AS BIGINT) AS output,
+  CAST(sum(usages.cached) AS BIGINT) AS cached,
+  CAST(sum(coalesce(usages.written, 0)) AS BIGINT) AS written,
+  sum(usages.cost) AS paid
+FROM usages
+JOIN branches ON branches.tree_id = usages.tree_id
+  AND branches.branch = usages.branch
+JOIN sessions ON sessions.tree_id = branches.tree_id
+  AND sessions.id = branches.session_id
+WHERE sessions.owner = :owner COLLATE "C"
+GROUP BY usages.model,
+  usages.model,
+  usages.cost IS NULL
+ORDER BY key
+
+-- history.usages.NEWEST_BRANCH
+SELECT branches.branch
+FROM branches
+WHERE branches.tree_id = :tree_id
+ORDER BY branches.branch DESC
+LIMIT 1
+

@@ -1,0 +1,2870 @@
+-- history.append.HAS_REDACTED
+SELECT EXISTS (
+  SELECT *
+  FROM redactions
+  WHERE redactions.tree_id = :tree_id
+) AS anon_1
+
+-- history.append.INSERT_CALLS
+INSERT INTO tool_calls (
+  tree_id,
+  branch,
+  seq,
+  position,
+  call_id,
+  name,
+  arguments_form,
+  arguments,
+  extra
+)
+VALUES (
+  :tree_id,
+  :branch,
+  :seq,
+  :position,
+  :call_id,
+  :name,
+  :arguments_form,
+  :arguments,
+  :extra
+)
+
+-- history.append.INSERT_MESSAGES
+INSERT INTO messages (
+  tree_id,
+  branch,
+  seq,
+  role,
+  name,
+  status,
+  tool_call_id,
+  created_at,
+  message_id,
+  extra,
+  content_form,
+  content,
+  stored_at,
+  digest,
+  wire_format
+)
+VALUES (
+  :tree_id,
+  :branch,
+  :seq,
+  :role,
+  :name,
+  :status,
+  :tool_call_id,
+  :created_at,
+  :message_id,
+  :extra,
+  :content_form,
+  :content,
+  :stored_at,
+  :digest,
+  :wire_format
+)
+
+-- history.append.MESSAGE_LOCATIONS
+SELECT messages.branch,
+  messages.seq,
+  messages.digest,
+  messages.stored_at
+FROM messages
+WHERE messages.tree_id = :tree_id
+  AND messages.message_id = :message_id
+
+-- history.append.MOVE_HEAD
+UPDATE sessions
+SET head=:to,
+  updated_at=:now,
+  revision=:revision
+WHERE sessions.tree_id = :tree
+  AND sessions.id = :session_id
+
+-- history.changed.CHANGES
+SELECT (
+  SELECT count(*) AS count_1
+  FROM redactions
+  WHERE redactions.tree_id = :tree_id
+) AS redactions,
+  coalesce(
+    (
+      SELECT max(erasures.erasure) AS max_1
+      FROM erasures
+      WHERE erasures.tree_id = :tree_id
+    ),
+    :coalesce_1
+  ) AS erasures
+
+-- history.drafts.ALL
+SELECT drafts.tree_id,
+  drafts.draft,
+  drafts.session_id,
+  drafts.branch,
+  drafts.head,
+  drafts.at,
+  drafts.message,
+  drafts.wire_format
+FROM drafts
+
+-- history.drafts.DELETE_DRAFT.1
+DELETE FROM draft_pieces
+WHERE draft_pieces.tree_id = :tree_id
+  AND draft_pieces.draft = :draft
+
+-- history.drafts.DELETE_DRAFT.2
+DELETE FROM drafts
+WHERE drafts.tree_id = :tree_id
+  AND drafts.draft = :draft
+
+-- history.drafts.DELETE_FROM
+DELETE FROM draft_pieces
+WHERE draft_pieces.tree_id = :tree_id
+  AND draft_pieces.draft = :draft
+  AND draft_pieces.piece >= :first
+
+-- history.drafts.DRAFT
+SELECT drafts.tree_id,
+  drafts.draft,
+  drafts.session_id,
+  drafts.branch,
+  drafts.head,
+  drafts.at,
+  drafts.message,
+  drafts.wire_format
+FROM drafts
+WHERE drafts.tree_id = :tree_id
+  AND drafts.draft = :draft
+
+-- history.drafts.INSERT_DRAFT
+INSERT INTO drafts (
+  tree_id,
+  draft,
+  session_id,
+  branch,
+  head,
+  at,
+  message,
+  wire_format,
+  sealed
+)
+VALUES (
+  :tree_id,
+  :draft,
+  :session_id,
+  :branch,
+  :head,
+  :at,
+  :message,
+  :wire_format,
+  :sealed
+)
+
+-- history.drafts.INSERT_PIECES
+INSERT INTO draft_pieces (tree_id, draft, piece, at, "key", text, sealed)
+VALUES (:tree_id, :draft, :piece, :at, :key, :text, :sealed)
+
+-- history.drafts.OF_OWNER
+SELECT drafts.tree_id,
+  drafts.draft,
+  drafts.session_id,
+  drafts.branch,
+  drafts.head,
+  drafts.at,
+  drafts.message,
+  drafts.wire_format
+FROM drafts
+JOIN sessions ON sessions.tree_id = drafts.tree_id
+  AND sessions.id = drafts.session_id
+  AND sessions.owner = :owner
+
+-- history.drafts.OF_SESSION
+SELECT drafts.tree_id,
+  drafts.draft,
+  drafts.session_id,
+  drafts.branch,
+  drafts.head,
+  drafts.at,
+  drafts.message,
+  drafts.wire_format
+FROM drafts
+WHERE drafts.tree_id = :tree_id
+  AND drafts.session_id = :session_id
+
+-- history.drafts.PIECES
+SELECT draft_pieces.at,
+  draft_pieces."key",
+  draft_pieces.text
+FROM draft_pieces
+WHERE draft_pieces.tree_id = :tree_id
+  AND draft_pieces.draft = :draft
+ORDER BY draft_pieces.piece
+
+-- history.drafts.SET_MESSAGE
+UPDATE drafts
+SET at=:now,
+  message=:given
+WHERE drafts.tree_id = :tree
+  AND drafts.draft = :of
+
+-- history.erasure.DELETE_RECORDS
+DELETE FROM compaction_records
+WHERE compaction_records.tree_id = :tree_id
+  AND compaction_records.branch = :branch
+  AND compaction_records.head > :kept
+
+-- history.erasure.DELETE_REDACTIONS
+DELETE FROM redactions
+WHERE redactions.tree_id = :tree_id
+  AND redactions.branch = :branch
+  AND redactions.seq > :kept
+
+-- history.erasure.DELETE_SESSION.1
+DELETE FROM draft_pieces
+WHERE draft_pieces.tree_id = :tree_id
+  AND draft_pieces.draft IN (
+    SELECT drafts.draft
+    FROM drafts
+    WHERE drafts.tree_id = :tree_id
+      AND drafts.session_id = :session_id
+  )
+
+-- history.erasure.DELETE_SESSION.2
+DELETE FROM drafts
+WHERE drafts.tree_id = :tree_id
+  AND drafts.session_id = :session_id
+
+-- history.erasure.DELETE_SESSION.3
+DELETE FROM head_moves
+WHERE head_moves.tree_id = :tree_id
+  AND head_moves.session_id = :session_id
+
+-- history.erasure.DELETE_SESSION.4
+DELETE FROM session_keys
+WHERE session_keys.tree_id = :tree_id
+  AND session_keys.session_id = :session_id
+
+-- history.erasure.DELETE_SESSION.5
+DELETE FROM sessions
+WHERE sessions.tree_id = :tree_id
+  AND sessions.id = :session_id
+
+-- history.erasure.DELETE_SESSION.6
+DELETE FROM session_ids
+WHERE session_ids.tree_id = :tree_id
+  AND session_ids.id = :session_id
+
+-- history.erasure.DISOWN_BRANCHES
+UPDATE branches
+SET session_id=:session_id
+WHERE branches.tree_id = :tree
+  AND branches.session_id = :owner
+
+-- history.erasure.END
+SELECT (
+  SELECT max(messages.seq) AS max_1
+  FROM messages
+  WHERE messages.tree_id = :tree_id
+    AND messages.branch = :branch
+) AS anon_1,
+  (
+    SELECT min(erasures.kept) AS min_1
+    FROM erasures
+    WHERE erasures.tree_id = :tree_id
+      AND erasures.branch = :branch
+      AND erasures.finished_at IS NULL
+  ) AS anon_2
+
+-- history.erasure.ERASURE
+SELECT erasures.session_id,
+  CAST(sum(erasures.messages) AS INTEGER) AS removed,
+  CAST(sum(erasures.kept_messages) AS INTEGER) AS kept,
+  max(erasures.newest_copy) AS newest_copy,
+  count(*) - count(erasures.finished_at) AS unfinished,
+  count(*) - count(erasures.purged_at) AS unpurged
+FROM erasures
+WHERE erasures.tree_id = :tree_id
+  AND erasures.erasure = :erasure
+GROUP BY erasures.tree_id,
+  erasures.erasure,
+  erasures.session_id
+ORDER BY min(erasures.started_at),
+  erasures.session_id
+
+-- history.erasure.ERASURES
+SELECT erasures.session_id,
+  CAST(sum(erasures.messages) AS INTEGER) AS removed,
+  CAST(sum(erasures.kept_messages) AS INTEGER) AS kept,
+  max(erasures.newest_copy) AS newest_copy,
+  count(*) - count(erasures.finished_at) AS unfinished,
+  count(*) - count(erasures.purged_at) AS unpurged
+FROM erasures
+GROUP BY erasures.tree_id,
+  erasures.erasure,
+  erasures.session_id
+ORDER BY min(erasures.started_at),
+  erasures.session_id
+
+-- history.erasure.LOWER_SEEN
+UPDATE branches
+SET records_seen=:newest
+WHERE branches.tree_id = :tree
+  AND branches.records_seen > :newest
+
+-- history.erasure.LOWER_SOURCE
+UPDATE head_moves
+SET source_record=:newest
+WHERE head_moves.tree_id = :tree
+  AND head_moves.source_record > :newest
+
+-- history.erasure.NEWEST_COPY
+SELECT coalesce(max(copies.copy), :coalesce_2) AS coalesce_1
+FROM copies
+
+-- history.erasure.NEXT_ERASURE
+SELECT coalesce(max(erasures.erasure), :coalesce_1) + 1 AS anon_1
+FROM erasures
+WHERE erasures.tree_id = :tree_id
+
+-- history.erasure.NOTE_PURGED
+UPDATE erasures
+SET purged_at=:now
+WHERE erasures.purged_at IS NULL
+  AND erasures.finished_at IS NOT NULL
+
+-- history.erasure.OPEN_ERASURE
+INSERT INTO erasures (
+  tree_id,
+  erasure,
+  branch,
+  session_id,
+  kept,
+  messages,
+  kept_messages,
+  started_at,
+  newest_copy,
+  sealed
+)
+VALUES (
+  :tree_id,
+  :erasure,
+  :branch,
+  :session_id,
+  :kept,
+  :messages,
+  :kept_messages,
+  :started_at,
+  :newest_copy,
+  :sealed
+)
+
+-- history.erasure.STALE_COPIES
+SELECT copies.copy,
+  copies.made_at,
+  copies.size,
+  copies.modified,
+  copies.kind,
+  copies.path
+FROM copies
+WHERE copies.copy <= (
+  SELECT max(erasures.newest_copy) AS max_1
+  FROM erasures
+)
+  OR copies.copy <= (
+    SELECT max(redactions.newest_copy) AS max_2
+    FROM redactions
+  )
+ORDER BY copies.copy
+
+-- history.erasure_batches.CLOSE_PARTS
+UPDATE erasures
+SET finished_at=:now,
+  newest_copy=CASE
+    WHEN (erasures.newest_copy > :newest) THEN erasures.newest_copy
+    ELSE :newest
+  END
+WHERE erasures.tree_id = :tree
+  AND erasures.branch = :of
+  AND erasures.erasure <= :through
+  AND erasures.finished_at IS NULL
+
+-- history.erasure_batches.DELETE_BEYOND.1
+DELETE FROM notes
+WHERE notes.tree_id = :tree_id
+  AND notes.branch = :branch
+  AND notes.seq > :kept
+
+-- history.erasure_batches.DELETE_BEYOND.2
+DELETE FROM token_counts
+WHERE token_counts.tree_id = :tree_id
+  AND token_counts.branch = :branch
+  AND token_counts.seq > :kept
+
+-- history.erasure_batches.DELETE_BEYOND.3
+DELETE FROM message_facts
+WHERE message_facts.tree_id = :tree_id
+  AND message_facts.branch = :branch
+  AND message_facts.seq > :kept
+
+-- history.erasure_batches.DELETE_BEYOND.4
+DELETE FROM usages
+WHERE usages.tree_id = :tree_id
+  AND usages.branch = :branch
+  AND usages.seq > :kept
+
+-- history.erasure_batches.DELETE_BEYOND.5
+DELETE FROM tool_result_paths
+WHERE tool_result_paths.tree_id = :tree_id
+  AND tool_result_paths.branch = :branch
+  AND tool_result_paths.seq > :kept
+
+-- history.erasure_batches.DELETE_BEYOND.6
+DELETE FROM tool_results
+WHERE tool_results.tree_id = :tree_id
+  AND tool_results.branch = :branch
+  AND tool_results.seq > :kept
+
+-- history.erasure_batches.DELETE_BEYOND.7
+DELETE FROM tool_calls
+WHERE tool_calls.tree_id = :tree_id
+  AND tool_calls.branch = :branch
+  AND tool_calls.seq > :kept
+
+-- history.erasure_batches.DELETE_BEYOND.8
+DELETE FROM messages
+WHERE messages.tree_id = :tree_id
+  AND messages.branch = :branch
+  AND messages.seq > :kept
+
+-- history.erasure_batches.DELETE_BEYOND.9
+DELETE FROM search_rows
+WHERE search_rows.tree_id = :tree_id
+  AND search_rows.branch = :branch
+  AND search_rows.seq > :kept
+
+-- history.erasure_batches.DELETE_BRANCH
+DELETE FROM branches
+WHERE branches.tree_id = :tree_id
+  AND branches.branch = :branch
+
+-- history.erasure_batches.DELETE_SUMMARIES
+DELETE FROM summaries
+WHERE summaries.tree_id = :tree_id
+  AND summaries.summary IN (
+    SELECT summaries.summary
+    FROM summaries
+    WHERE summaries.tree_id = :tree_id
+      AND summaries.branch = :branch
+      AND (
+        summaries.summary NOT IN (
+          SELECT compaction_records.summary
+          FROM compaction_records
+          WHERE compaction_records.tree_id = :tree_id
+            AND compaction_records.summary IS NOT NULL
+        )
+      )
+    ORDER BY summaries.summary DESC
+    LIMIT 8 OFFSET :param_1
+  )
+
+-- history.erasure_batches.FORGET_SUMMARIES
+DELETE FROM search_rows
+WHERE search_rows.tree_id = :tree_id
+  AND search_rows.summary > 0
+  AND (
+    search_rows.summary NOT IN (
+      SELECT summaries.summary
+      FROM summaries
+      WHERE summaries.tree_id = :tree_id
+    )
+  )
+
+-- history.erasure_batches.OPEN_PART
+SELECT erasures.erasure,
+  erasures.branch,
+  erasures.kept,
+  (
+    SELECT max(messages.seq) AS max_1
+    FROM messages
+    WHERE messages.tree_id = :tree_id
+      AND messages.branch = erasures.branch
+  ) AS last,
+  EXISTS (
+    SELECT *
+    FROM branches AS child
+    WHERE child.tree_id = :tree_id
+      AND child.parent_branch = erasures.branch
+  ) AS is_needed
+FROM erasures,
+  branches
+WHERE erasures.tree_id = :tree_id
+  AND erasures.finished_at IS NULL
+  AND branches.session_id IS NULL
+  AND branches.tree_id = erasures.tree_id
+  AND branches.branch = erasures.branch
+ORDER BY erasures.erasure,
+  erasures.branch DESC
+LIMIT 1 OFFSET :param_1
+
+-- history.facts.INSERT_FACTS
+INSERT INTO message_facts (tree_id, branch, seq, role, turn, tokens, tokens_through)
+VALUES (
+  :tree_id,
+  :branch,
+  :seq,
+  :role,
+  :turn,
+  :tokens,
+  :tokens_through
+)
+
+-- history.facts.INSERT_PATHS
+INSERT INTO tool_result_paths (
+  tree_id,
+  branch,
+  seq,
+  path,
+  start_line,
+  end_line,
+  contiguous,
+  mentions
+)
+VALUES (
+  :tree_id,
+  :branch,
+  :seq,
+  :path,
+  :start_line,
+  :end_line,
+  :contiguous,
+  :mentions
+)
+
+-- history.facts.INSERT_RESULTS
+INSERT INTO tool_results (
+  tree_id,
+  branch,
+  seq,
+  call_seq,
+  call_position,
+  tool_name,
+  at,
+  status,
+  exit_code,
+  has_stderr,
+  error_prefix,
+  looks_terminal,
+  length,
+  size,
+  paths_complete
+)
+VALUES (
+  :tree_id,
+  :branch,
+  :seq,
+  :call_seq,
+  :call_position,
+  :tool_name,
+  :at,
+  :status,
+  :exit_code,
+  :has_stderr,
+  :error_prefix,
+  :looks_terminal,
+  :length,
+  :size,
+  :paths_complete
+)
+
+-- history.facts.KINDS
+SELECT json_group_object(tool_kinds.name, tool_kinds.kind) AS anon_1
+FROM tool_kinds
+
+-- history.facts.LAST_ANSWER
+SELECT message_facts.seq
+FROM message_facts
+WHERE message_facts.tree_id = :tree_id
+  AND message_facts.branch = :branch
+  AND message_facts.seq BETWEEN :first AND :last
+  AND message_facts.role = 'assistant'
+ORDER BY message_facts.seq DESC
+LIMIT 1 OFFSET :param_1
+
+-- history.facts.LAST_USER
+SELECT message_facts.seq
+FROM message_facts
+WHERE message_facts.tree_id = :tree_id
+  AND message_facts.branch = :branch
+  AND message_facts.seq BETWEEN :first AND :last
+  AND message_facts.role = 'user'
+ORDER BY message_facts.seq DESC
+LIMIT 1 OFFSET :param_1
+
+-- history.facts.LINE_TOTALS
+SELECT message_facts.turn,
+  message_facts.tokens_through
+FROM message_facts
+WHERE message_facts.tree_id = :tree_id
+  AND message_facts.branch = :branch
+  AND message_facts.seq = :seq
+
+-- history.facts.MOMENT
+SELECT coalesce(messages.created_at, messages.stored_at) AS coalesce_1
+FROM messages
+WHERE messages.tree_id = :tree_id
+  AND messages.branch = :branch
+  AND messages.seq = :seq
+
+-- history.facts.TOKENS_OF
+SELECT CAST(coalesce(sum(message_facts.tokens), 0) AS INTEGER) AS coalesce_1
+FROM message_facts
+WHERE message_facts.tree_id = :tree_id
+  AND message_facts.branch = :branch
+  AND message_facts.seq = :seq
+
+-- history.fates.BRANCHES
+SELECT branches.branch,
+  branches.parent_branch,
+  branches.parent_position,
+  branches.session_id
+FROM branches
+WHERE branches.tree_id = :tree_id
+ORDER BY branches.branch DESC
+
+-- history.heads.BRANCH_ORIGIN
+SELECT branches.parent_branch,
+  branches.parent_position,
+  branches.records_seen,
+  EXISTS (
+    SELECT *
+    FROM compaction_records
+    WHERE compaction_records.tree_id = :tree_id
+      AND compaction_records.branch = :branch
+      AND compaction_records.head = :position
+      AND compaction_records.compaction <= :newest
+      AND compaction_records.outcome != 'running'
+  ) AS anon_1
+FROM branches
+WHERE branches.tree_id = :tree_id
+  AND branches.branch = :branch
+
+-- history.heads.INSERT_MOVE
+INSERT INTO head_moves (
+  tree_id,
+  session_id,
+  move,
+  kind,
+  from_branch,
+  from_position,
+  to_branch,
+  to_position,
+  moved_at,
+  earlier_rewind,
+  source_move,
+  source_record,
+  sealed
+)
+VALUES (
+  :tree_id,
+  :session_id,
+  :move,
+  :kind,
+  :from_branch,
+  :from_position,
+  :to_branch,
+  :to_position,
+  :moved_at,
+  :earlier_rewind,
+  :source_move,
+  :source_record,
+  :sealed
+)
+
+-- history.heads.MOVES
+SELECT head_moves.move,
+  head_moves.kind,
+  head_moves.from_position,
+  head_moves.to_position,
+  head_moves.moved_at,
+  head_moves.from_branch,
+  head_moves.to_branch
+FROM head_moves
+WHERE head_moves.tree_id = :tree_id
+  AND head_moves.session_id = :session_id
+ORDER BY head_moves.move
+
+-- history.heads.MOVE_STATE
+SELECT (
+  SELECT max(branches.branch) AS max_1
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+) + 1 AS branch,
+  coalesce(
+    (
+      SELECT max(head_moves.move) AS max_2
+      FROM head_moves
+      WHERE head_moves.tree_id = :tree_id
+        AND head_moves.session_id = :session_id
+    ),
+    0
+  ) + 1 AS move,
+  coalesce(
+    (
+      SELECT max(compaction_records.compaction) AS max_3
+      FROM compaction_records
+      WHERE compaction_records.tree_id = :tree_id
+    ),
+    0
+  ) AS record,
+  undone.from_branch,
+  undone.from_position,
+  undone.earlier_rewind,
+  sessions.tree_id,
+  sessions.id,
+  sessions.head_branch,
+  sessions.head,
+  sessions.last_rewind,
+  sessions.created_at,
+  sessions.updated_at,
+  sessions.forked_from,
+  sessions.forked_at,
+  sessions.fold_case,
+  sessions.title,
+  sessions.project_root,
+  sessions.metadata,
+  sessions.revision,
+  sessions.owner,
+  sessions.archived,
+  sessions.sealed
+FROM sessions
+LEFT OUTER JOIN head_moves AS undone ON undone.tree_id = sessions.tree_id
+  AND undone.session_id = sessions.id
+  AND undone.move = sessions.last_rewind
+WHERE sessions.tree_id = :tree_id
+  AND sessions.id = :session_id
+
+-- history.heads.POINT_TO
+UPDATE sessions
+SET head_branch=:branch,
+  head=:to,
+  last_rewind=:rewind,
+  updated_at=:now,
+  revision=:revision
+WHERE sessions.tree_id = :tree
+  AND sessions.id = :session_id
+
+-- history.keys.DELETE_KEYS
+DELETE FROM session_keys
+WHERE session_keys.tree_id = :tree_id
+  AND session_keys.session_id = :session_id
+
+-- history.keys.INSERT_KEYS
+INSERT INTO session_keys (tree_id, session_id, "key", value)
+VALUES (:tree_id, :session_id, :key, :value)
+
+-- history.lines.POINTER
+SELECT sessions.tree_id,
+  sessions.id,
+  sessions.head_branch,
+  sessions.head,
+  branches.parent_position,
+  sessions.last_rewind,
+  sessions.project_root,
+  sessions.fold_case,
+  message_facts.turn,
+  message_facts.tokens_through,
+  sessions.revision,
+  sessions.owner,
+  4611686018427387904 AS newest
+FROM session_ids
+JOIN sessions ON sessions.tree_id = session_ids.tree_id
+  AND sessions.id = session_ids.id
+JOIN branches ON branches.tree_id = sessions.tree_id
+  AND branches.branch = sessions.head_branch
+LEFT OUTER JOIN message_facts ON message_facts.tree_id = sessions.tree_id
+  AND message_facts.branch = sessions.head_branch
+  AND message_facts.seq = sessions.head
+WHERE session_ids.id = :session_id
+
+-- history.lines.SEGMENTS
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+)
+SELECT segments.branch,
+  segments.first,
+  segments.last
+FROM segments
+ORDER BY segments.first
+
+-- history.lines.SESSION_LOCK
+SELECT sessions.tree_id
+FROM session_ids
+JOIN sessions ON sessions.tree_id = session_ids.tree_id
+  AND sessions.id = session_ids.id
+WHERE session_ids.id = :session_id
+
+-- history.lines.TREE_LOCK
+SELECT branches.branch
+FROM branches
+WHERE branches.tree_id = :tree_id
+ORDER BY branches.branch
+LIMIT 1 OFFSET :param_1
+
+-- history.links.ANSWERS
+SELECT tool_results.call_seq,
+  tool_results.call_position
+FROM tool_results
+WHERE tool_results.tree_id = :tree_id
+  AND tool_results.branch = :branch
+  AND tool_results.seq BETWEEN :first AND :last
+  AND tool_results.call_seq IS NOT NULL
+
+-- history.links.CALLS_OF_RUN
+SELECT tool_calls.seq,
+  tool_calls.position,
+  tool_calls.name,
+  tool_calls.arguments_form,
+  tool_calls.arguments,
+  tool_calls.call_id
+FROM tool_calls
+JOIN message_facts ON message_facts.tree_id = :tree_id
+  AND message_facts.branch = tool_calls.branch
+  AND message_facts.seq = tool_calls.seq
+WHERE tool_calls.tree_id = :tree_id
+  AND tool_calls.branch = :branch
+  AND tool_calls.seq BETWEEN :first AND :last
+  AND (
+    tool_calls.call_id IS NOT NULL
+    OR tool_calls.name IS NOT NULL
+    OR substr(coalesce(tool_calls.extra, '{'), 1, 2) IN ('{', '{"', '{}', '=e')
+  )
+  AND message_facts.role = 'assistant'
+ORDER BY tool_calls.seq DESC,
+  tool_calls.position
+
+-- history.links.OPEN_CALLS
+SELECT tool_calls.seq,
+  tool_calls.position,
+  tool_calls.name,
+  tool_calls.arguments_form,
+  tool_calls.arguments,
+  tool_calls.call_id
+FROM tool_calls
+JOIN message_facts ON message_facts.tree_id = :tree_id
+  AND message_facts.branch = tool_calls.branch
+  AND message_facts.seq = tool_calls.seq
+WHERE tool_calls.tree_id = :tree_id
+  AND tool_calls.branch = :branch
+  AND tool_calls.seq BETWEEN :first AND :last
+  AND (
+    tool_calls.call_id IS NOT NULL
+    OR tool_calls.name IS NOT NULL
+    OR substr(coalesce(tool_calls.extra, '{'), 1, 2) IN ('{', '{"', '{}', '=e')
+  )
+  AND message_facts.role = 'assistant'
+  AND coalesce(tool_calls.call_id, '') IN (:call_id, :neutral_id)
+ORDER BY tool_calls.seq DESC,
+  tool_calls.position
+
+-- history.listing.COUNT_OWNED
+SELECT count(*) AS count_1
+FROM sessions
+WHERE sessions.archived = :archived
+  AND sessions.owner = :owner
+
+-- history.listing.COUNT_SESSIONS
+SELECT count(*) AS count_1
+FROM sessions
+WHERE sessions.archived = :archived
+
+-- history.listing.LIST_CREATED
+SELECT sessions.id AS id,
+  sessions.title AS title,
+  sessions.head AS head,
+  sessions.project_root AS project_root,
+  sessions.metadata AS metadata,
+  sessions.created_at AS created_at,
+  sessions.updated_at AS updated_at,
+  sessions.forked_from AS forked_from,
+  sessions.forked_at AS forked_at,
+  sessions.head_branch AS branch,
+  sessions.revision AS revision,
+  sessions.owner AS owner,
+  sessions.archived AS archived
+FROM sessions
+WHERE sessions.archived = :archived
+  AND (sessions.created_at, sessions.id) < (:moment, :id)
+ORDER BY sessions.created_at DESC,
+  sessions.id DESC
+LIMIT :limit OFFSET :param_1
+
+-- history.listing.LIST_OWNED
+SELECT sessions.id AS id,
+  sessions.title AS title,
+  sessions.head AS head,
+  sessions.project_root AS project_root,
+  sessions.metadata AS metadata,
+  sessions.created_at AS created_at,
+  sessions.updated_at AS updated_at,
+  sessions.forked_from AS forked_from,
+  sessions.forked_at AS forked_at,
+  sessions.head_branch AS branch,
+  sessions.revision AS revision,
+  sessions.owner AS owner,
+  sessions.archived AS archived
+FROM sessions
+WHERE sessions.archived = :archived
+  AND sessions.owner = :owner
+  AND (sessions.updated_at, sessions.id) < (:moment, :id)
+ORDER BY sessions.updated_at DESC,
+  sessions.id DESC
+LIMIT :limit OFFSET :param_1
+
+-- history.listing.LIST_OWNED_CREATED
+SELECT sessions.id AS id,
+  sessions.title AS title,
+  sessions.head AS head,
+  sessions.project_root AS project_root,
+  sessions.metadata AS metadata,
+  sessions.created_at AS created_at,
+  sessions.updated_at AS updated_at,
+  sessions.forked_from AS forked_from,
+  sessions.forked_at AS forked_at,
+  sessions.head_branch AS branch,
+  sessions.revision AS revision,
+  sessions.owner AS owner,
+  sessions.archived AS archived
+FROM sessions
+WHERE sessions.archived = :archived
+  AND sessions.owner = :owner
+  AND (sessions.created_at, sessions.id) < (:moment, :id)
+ORDER BY sessions.created_at DESC,
+  sessions.id DESC
+LIMIT :limit OFFSET :param_1
+
+-- history.listing.LIST_OWNED_TAGGED
+SELECT sessions.id AS id,
+  sessions.title AS title,
+  sessions.head AS head,
+  sessions.project_root AS project_root,
+  sessions.metadata AS metadata,
+  sessions.created_at AS created_at,
+  sessions.updated_at AS updated_at,
+  sessions.forked_from AS forked_from,
+  sessions.forked_at AS forked_at,
+  sessions.head_branch AS branch,
+  sessions.revision AS revision,
+  sessions.owner AS owner,
+  sessions.archived AS archived
+FROM sessions
+WHERE sessions.archived = :archived
+  AND sessions.owner = :owner
+  AND (
+    EXISTS (
+      SELECT *
+      FROM session_keys AS of_key1
+      WHERE of_key1.tree_id = sessions.tree_id
+        AND of_key1.session_id = sessions.id
+        AND of_key1."key" = :key1
+        AND of_key1.value = :value_of_key1
+    )
+  )
+  AND (sessions.updated_at, sessions.id) < (:moment, :id)
+ORDER BY sessions.updated_at DESC,
+  sessions.id DESC
+LIMIT :limit OFFSET :param_1
+
+-- history.listing.LIST_PREFIX
+SELECT sessions.id AS id,
+  sessions.title AS title,
+  sessions.head AS head,
+  sessions.project_root AS project_root,
+  sessions.metadata AS metadata,
+  sessions.created_at AS created_at,
+  sessions.updated_at AS updated_at,
+  sessions.forked_from AS forked_from,
+  sessions.forked_at AS forked_at,
+  sessions.head_branch AS branch,
+  sessions.revision AS revision,
+  sessions.owner AS owner,
+  sessions.archived AS archived
+FROM session_ids
+JOIN sessions ON sessions.tree_id = session_ids.tree_id
+  AND sessions.id = session_ids.id
+WHERE session_ids.id >= :prefix
+  AND session_ids.id < :end
+  AND sessions.archived + 0 = :archived
+ORDER BY sessions.updated_at DESC,
+  sessions.id DESC
+LIMIT :limit OFFSET :param_1
+
+-- history.listing.LIST_SESSIONS
+SELECT sessions.id AS id,
+  sessions.title AS title,
+  sessions.head AS head,
+  sessions.project_root AS project_root,
+  sessions.metadata AS metadata,
+  sessions.created_at AS created_at,
+  sessions.updated_at AS updated_at,
+  sessions.forked_from AS forked_from,
+  sessions.forked_at AS forked_at,
+  sessions.head_branch AS branch,
+  sessions.revision AS revision,
+  sessions.owner AS owner,
+  sessions.archived AS archived
+FROM sessions
+WHERE sessions.archived = :archived
+ORDER BY sessions.updated_at DESC,
+  sessions.id DESC
+LIMIT :limit OFFSET :param_1
+
+-- history.listing.LIST_SESSIONS_AFTER
+SELECT sessions.id AS id,
+  sessions.title AS title,
+  sessions.head AS head,
+  sessions.project_root AS project_root,
+  sessions.metadata AS metadata,
+  sessions.created_at AS created_at,
+  sessions.updated_at AS updated_at,
+  sessions.forked_from AS forked_from,
+  sessions.forked_at AS forked_at,
+  sessions.head_branch AS branch,
+  sessions.revision AS revision,
+  sessions.owner AS owner,
+  sessions.archived AS archived
+FROM sessions
+WHERE sessions.archived = :archived
+  AND (sessions.updated_at, sessions.id) < (:moment, :id)
+ORDER BY sessions.updated_at DESC,
+  sessions.id DESC
+LIMIT :limit OFFSET :param_1
+
+-- history.listing.LIST_TAGGED
+SELECT sessions.id AS id,
+  sessions.title AS title,
+  sessions.head AS head,
+  sessions.project_root AS project_root,
+  sessions.metadata AS metadata,
+  sessions.created_at AS created_at,
+  sessions.updated_at AS updated_at,
+  sessions.forked_from AS forked_from,
+  sessions.forked_at AS forked_at,
+  sessions.head_branch AS branch,
+  sessions.revision AS revision,
+  sessions.owner AS owner,
+  sessions.archived AS archived
+FROM session_keys AS first
+JOIN sessions ON first.tree_id = sessions.tree_id
+  AND first.session_id = sessions.id
+  AND first."key" = :key1
+  AND first.value = :value_of_key1
+WHERE sessions.archived + 0 = :archived
+  AND (
+    EXISTS (
+      SELECT *
+      FROM session_keys AS of_key2
+      WHERE of_key2.tree_id = sessions.tree_id
+        AND of_key2.session_id = sessions.id
+        AND of_key2."key" = :key2
+        AND of_key2.value = :value_of_key2
+    )
+  )
+ORDER BY sessions.updated_at DESC,
+  sessions.id DESC
+LIMIT :limit OFFSET :param_1
+
+-- history.listing.LIST_TREE
+SELECT sessions.id AS id,
+  sessions.title AS title,
+  sessions.head AS head,
+  sessions.project_root AS project_root,
+  sessions.metadata AS metadata,
+  sessions.created_at AS created_at,
+  sessions.updated_at AS updated_at,
+  sessions.forked_from AS forked_from,
+  sessions.forked_at AS forked_at,
+  sessions.head_branch AS branch,
+  sessions.revision AS revision,
+  sessions.owner AS owner,
+  sessions.archived AS archived
+FROM sessions
+WHERE sessions.tree_id = :tree
+  AND sessions.archived + 0 = :archived
+ORDER BY sessions.updated_at DESC,
+  sessions.id DESC
+LIMIT :limit OFFSET :param_1
+
+-- history.lookup.BEGINNINGS
+SELECT message_facts.turn,
+  message_facts.seq,
+  coalesce(messages.created_at, messages.stored_at) AS coalesce_1,
+  messages.role,
+  messages.name,
+  messages.status,
+  messages.tool_call_id,
+  messages.created_at,
+  messages.message_id,
+  messages.extra,
+  messages.content_form,
+  messages.content
+FROM message_facts
+JOIN messages ON messages.tree_id = :tree_id
+  AND messages.branch = :branch
+  AND messages.seq = message_facts.seq
+WHERE message_facts.tree_id = :tree_id
+  AND message_facts.branch = :branch
+  AND message_facts.seq BETWEEN :first AND :last
+  AND message_facts.role = 'user'
+ORDER BY message_facts.seq
+
+-- history.lookup.FOUND
+WITH RECURSIVE through(tree_id, branch, seq, holder) AS (
+  SELECT messages.tree_id AS tree_id,
+    messages.branch AS branch,
+    messages.seq AS seq,
+    messages.branch AS holder
+  FROM messages
+  WHERE messages.message_id IN (:message_id, :neutral_id)
+  UNION ALL
+  SELECT branches.tree_id AS tree_id,
+    branches.branch AS branch,
+    through.seq AS seq,
+    through.holder AS holder
+  FROM branches
+  JOIN through ON branches.tree_id = through.tree_id
+    AND branches.parent_branch = through.branch
+    AND branches.parent_position >= through.seq
+)
+SELECT sessions.id AS session_id,
+  coalesce(
+    max(
+      CASE
+        WHEN (own.branch = sessions.head_branch) THEN own.branch
+      END
+    ),
+    max(own.branch)
+  ) AS branch,
+  through.seq
+FROM through
+JOIN branches AS own ON own.tree_id = through.tree_id
+  AND own.branch = through.branch
+JOIN sessions ON sessions.tree_id = own.tree_id
+  AND sessions.id = own.session_id
+GROUP BY sessions.id,
+  sessions.updated_at,
+  through.holder,
+  through.seq
+ORDER BY sessions.updated_at DESC,
+  sessions.id DESC,
+  through.seq DESC
+
+-- history.lookup.FOUND_IN_TREE
+WITH RECURSIVE through(tree_id, branch, seq, holder) AS (
+  SELECT messages.tree_id AS tree_id,
+    messages.branch AS branch,
+    messages.seq AS seq,
+    messages.branch AS holder
+  FROM messages
+  WHERE messages.message_id IN (:message_id, :neutral_id)
+    AND messages.tree_id = :tree_id
+  UNION ALL
+  SELECT branches.tree_id AS tree_id,
+    branches.branch AS branch,
+    through.seq AS seq,
+    through.holder AS holder
+  FROM branches
+  JOIN through ON branches.tree_id = through.tree_id
+    AND branches.parent_branch = through.branch
+    AND branches.parent_position >= through.seq
+  WHERE branches.tree_id = :tree_id
+)
+SELECT sessions.id AS session_id,
+  coalesce(
+    max(
+      CASE
+        WHEN (own.branch = sessions.head_branch) THEN own.branch
+      END
+    ),
+    max(own.branch)
+  ) AS branch,
+  through.seq
+FROM through
+JOIN branches AS own ON own.tree_id = through.tree_id
+  AND own.branch = through.branch
+JOIN sessions ON sessions.tree_id = own.tree_id
+  AND sessions.id = own.session_id
+WHERE sessions.tree_id = :tree_id
+GROUP BY sessions.id,
+  sessions.updated_at,
+  through.holder,
+  through.seq
+ORDER BY sessions.updated_at DESC,
+  sessions.id DESC,
+  through.seq DESC
+
+-- history.lookup.FOUND_OWNED
+WITH RECURSIVE through(tree_id, branch, seq, holder) AS (
+  SELECT messages.tree_id AS tree_id,
+    messages.branch AS branch,
+    messages.seq AS seq,
+    messages.branch AS holder
+  FROM messages
+  WHERE messages.message_id IN (:message_id, :neutral_id)
+  UNION ALL
+  SELECT branches.tree_id AS tree_id,
+    branches.branch AS branch,
+    through.seq AS seq,
+    through.holder AS holder
+  FROM branches
+  JOIN through ON branches.tree_id = through.tree_id
+    AND branches.parent_branch = through.branch
+    AND branches.parent_position >= through.seq
+)
+SELECT sessions.id AS session_id,
+  coalesce(
+    max(
+      CASE
+        WHEN (own.branch = sessions.head_branch) THEN own.branch
+      END
+    ),
+    max(own.branch)
+  ) AS branch,
+  through.seq
+FROM through
+JOIN branches AS own ON own.tree_id = through.tree_id
+  AND own.branch = through.branch
+JOIN sessions ON sessions.tree_id = own.tree_id
+  AND sessions.id = own.session_id
+WHERE sessions.owner = :owner
+GROUP BY sessions.id,
+  sessions.updated_at,
+  through.holder,
+  through.seq
+ORDER BY sessions.updated_at DESC,
+  sessions.id DESC,
+  through.seq DESC
+
+-- history.message_notes.DELETE_LEFT
+DELETE FROM notes
+WHERE notes.tree_id = :tree_id
+  AND notes.session_id = :session_id
+  AND NOT (
+    EXISTS (
+      SELECT *
+      FROM sessions
+      WHERE sessions.tree_id = :tree_id
+        AND sessions.owner IS notes.owner
+    )
+  )
+
+-- history.message_notes.DELETE_NOTE
+DELETE FROM notes
+WHERE notes.tree_id = :tree_id
+  AND notes.branch = :branch
+  AND notes.seq = :seq
+  AND notes."key" = :key
+  AND notes.owner IS :owner
+
+-- history.message_notes.INSERT_NOTE
+INSERT INTO notes (
+  tree_id,
+  branch,
+  seq,
+  note,
+  "key",
+  session_id,
+  owner,
+  at,
+  value,
+  sealed
+)
+VALUES (
+  :tree_id,
+  :branch,
+  :seq,
+  :note,
+  :key,
+  :session_id,
+  :owner,
+  :at,
+  :value,
+  :sealed
+)
+
+-- history.message_notes.LIST_OF_KEY
+SELECT notes.session_id,
+  notes.branch,
+  notes.seq,
+  notes."key",
+  notes.value,
+  notes.at
+FROM notes
+JOIN sessions ON sessions.tree_id = notes.tree_id
+  AND sessions.id = notes.session_id
+WHERE notes."key" = :key
+ORDER BY notes.at,
+  notes.session_id,
+  notes.branch,
+  notes.seq,
+  notes."key"
+LIMIT :limit OFFSET :param_1
+
+-- history.message_notes.LIST_OF_KEY_AFTER
+SELECT notes.session_id,
+  notes.branch,
+  notes.seq,
+  notes."key",
+  notes.value,
+  notes.at
+FROM notes
+JOIN sessions ON sessions.tree_id = notes.tree_id
+  AND sessions.id = notes.session_id
+WHERE notes."key" = :key
+  AND notes.at >= :seen_at
+  AND (
+    notes.at,
+    notes.session_id,
+    notes.branch,
+    notes.seq,
+    notes."key"
+  ) > (
+    :seen_at,
+    :seen_session_id,
+    :seen_branch,
+    :seen_seq,
+    :seen_key
+  )
+ORDER BY notes.at,
+  notes.session_id,
+  notes.branch,
+  notes.seq,
+  notes."key"
+LIMIT :limit OFFSET :param_1
+
+-- history.message_notes.LIST_OF_OWNER
+SELECT notes.session_id,
+  notes.branch,
+  notes.seq,
+  notes."key",
+  notes.value,
+  notes.at
+FROM notes
+JOIN sessions ON sessions.tree_id = notes.tree_id
+  AND sessions.id = notes.session_id
+WHERE notes.owner IS :owner
+  AND sessions.owner = :owner
+ORDER BY notes.at,
+  notes.session_id,
+  notes.branch,
+  notes.seq,
+  notes."key"
+LIMIT :limit OFFSET :param_1
+
+-- history.message_notes.LIST_OF_OWNERS_KEY
+SELECT notes.session_id,
+  notes.branch,
+  notes.seq,
+  notes."key",
+  notes.value,
+  notes.at
+FROM notes
+JOIN sessions ON sessions.tree_id = notes.tree_id
+  AND sessions.id = notes.session_id
+WHERE notes."key" = :key
+  AND notes.owner IS :owner
+  AND sessions.owner = :owner
+ORDER BY notes.at,
+  notes.session_id,
+  notes.branch,
+  notes.seq,
+  notes."key"
+LIMIT :limit OFFSET :param_1
+
+-- history.message_notes.NEXT_NOTE
+SELECT coalesce(max(notes.note), 0) + 1 AS anon_1
+FROM notes
+WHERE notes.tree_id = :tree_id
+  AND notes.branch = :branch
+  AND notes.seq = :seq
+
+-- history.message_notes.NOTES
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+)
+SELECT notes.session_id,
+  notes.branch,
+  notes.seq,
+  notes."key",
+  notes.value,
+  notes.at
+FROM segments
+JOIN notes ON notes.tree_id = :tree_id
+  AND notes.branch = segments.branch
+  AND notes.seq BETWEEN segments.first AND segments.last
+  AND notes.owner IS :owner
+ORDER BY notes.seq,
+  notes."key"
+
+-- history.message_notes.NOTES_OF_KEY
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+)
+SELECT notes.session_id,
+  notes.branch,
+  notes.seq,
+  notes."key",
+  notes.value,
+  notes.at
+FROM segments
+JOIN notes ON notes.tree_id = :tree_id
+  AND notes.branch = segments.branch
+  AND notes.seq BETWEEN segments.first AND segments.last
+  AND notes.owner IS :owner
+WHERE notes."key" = :key
+ORDER BY notes.seq,
+  notes."key"
+
+-- history.open_erasures.OPEN_TREES
+SELECT DISTINCT erasures.tree_id
+FROM erasures,
+  branches
+WHERE erasures.finished_at IS NULL
+  AND branches.session_id IS NULL
+  AND branches.tree_id = erasures.tree_id
+  AND branches.branch = erasures.branch
+
+-- history.project_root.ARGUMENTS
+SELECT tool_calls.arguments_form,
+  tool_calls.arguments
+FROM tool_calls
+WHERE tool_calls.tree_id = :tree_id
+  AND tool_calls.branch = :branch
+  AND tool_calls.seq = :seq
+  AND tool_calls.position = :position
+
+-- history.project_root.BRANCHES
+SELECT branches.branch,
+  branches.parent_position
+FROM branches
+WHERE branches.tree_id = :tree_id
+ORDER BY branches.branch
+
+-- history.project_root.FORGET_PATHS
+DELETE FROM tool_result_paths
+WHERE tool_result_paths.tree_id = :tree_id
+
+-- history.project_root.RESULTS
+SELECT tool_results.seq,
+  tool_results.call_seq,
+  tool_results.call_position,
+  tool_results.paths_complete
+FROM tool_results
+WHERE tool_results.tree_id = :tree_id
+  AND tool_results.branch = :branch
+  AND tool_results.call_seq IS NOT NULL
+ORDER BY tool_results.seq
+
+-- history.project_root.SET_COMPLETE
+UPDATE tool_results
+SET paths_complete=:complete
+WHERE tool_results.tree_id = :tree
+  AND tool_results.branch = :of
+  AND tool_results.seq = :place
+
+-- history.project_root.SET_ROOT
+UPDATE sessions
+SET project_root=:root,
+  revision=:revision
+WHERE sessions.tree_id = :tree
+
+-- history.raw_messages.CALLS_IN_RUN
+SELECT tool_calls.seq,
+  tool_calls.call_id,
+  tool_calls.name,
+  tool_calls.arguments_form,
+  tool_calls.arguments,
+  tool_calls.extra
+FROM tool_calls
+WHERE tool_calls.tree_id = :tree_id
+  AND tool_calls.branch = :branch
+  AND tool_calls.seq BETWEEN :first AND :last
+ORDER BY tool_calls.seq,
+  tool_calls.position
+
+-- history.raw_messages.MESSAGES_IN_RUN
+SELECT messages.seq,
+  messages.stored_at,
+  messages.digest,
+  messages.wire_format,
+  messages.role,
+  messages.name,
+  messages.status,
+  messages.tool_call_id,
+  messages.created_at,
+  messages.message_id,
+  messages.extra,
+  messages.content_form,
+  messages.content
+FROM messages
+WHERE messages.tree_id = :tree_id
+  AND messages.branch = :branch
+  AND messages.seq BETWEEN :first AND :last
+ORDER BY messages.seq
+
+-- history.redaction.ASKED_FOR
+SELECT tool_results.seq
+FROM tool_results
+WHERE tool_results.tree_id = :tree_id
+  AND tool_results.branch = :branch
+  AND tool_results.seq > :seq
+  AND tool_results.call_seq = :seq
+ORDER BY tool_results.seq
+
+-- history.redaction.BLANK_CALL
+UPDATE tool_calls
+SET call_id=:new_call_id,
+  name=:new_name,
+  arguments_form=:new_arguments_form,
+  arguments=:new_arguments,
+  extra=:new_extra
+WHERE tool_calls.tree_id = :tree
+  AND tool_calls.branch = :of
+  AND tool_calls.seq = :position
+  AND tool_calls.position = :number
+
+-- history.redaction.BLANK_MESSAGE
+UPDATE messages
+SET role=:new_role,
+  name=:new_name,
+  status=:new_status,
+  tool_call_id=:new_tool_call_id,
+  created_at=:new_created_at,
+  message_id=:new_message_id,
+  digest=:new_digest,
+  extra=:new_extra,
+  content_form=:new_content_form,
+  content=:new_content
+WHERE messages.tree_id = :tree
+  AND messages.branch = :of
+  AND messages.seq = :position
+
+-- history.redaction.CALLS_OF
+SELECT tool_calls.call_id,
+  tool_calls.name,
+  tool_calls.arguments_form,
+  tool_calls.arguments,
+  tool_calls.extra
+FROM tool_calls
+WHERE tool_calls.tree_id = :tree_id
+  AND tool_calls.branch = :branch
+  AND tool_calls.seq = :seq
+ORDER BY tool_calls.position
+
+-- history.redaction.CLOSE_REDACTION
+UPDATE redactions
+SET finished_at=:now
+WHERE redactions.tree_id = :tree
+  AND redactions.branch = :of
+  AND redactions.seq = :position
+
+-- history.redaction.FORGET_COUNTS
+DELETE FROM token_counts
+WHERE token_counts.tree_id = :tree
+  AND token_counts.branch = :of
+  AND token_counts.seq = :position
+
+-- history.redaction.FORGET_PATHS
+DELETE FROM tool_result_paths
+WHERE tool_result_paths.tree_id = :tree
+  AND tool_result_paths.branch = :of
+  AND tool_result_paths.seq = :position
+
+-- history.redaction.FORGET_RESULT
+DELETE FROM tool_results
+WHERE tool_results.tree_id = :tree
+  AND tool_results.branch = :of
+  AND tool_results.seq = :position
+
+-- history.redaction.FORGET_SEARCHED
+DELETE FROM search_rows
+WHERE search_rows.tree_id = :tree
+  AND search_rows.branch = :of
+  AND search_rows.seq = :position
+
+-- history.redaction.HANGING
+SELECT branches.branch,
+  branches.parent_branch,
+  branches.parent_position
+FROM branches
+WHERE branches.tree_id = :tree_id
+ORDER BY branches.branch
+
+-- history.redaction.NOTE_REWRITTEN
+UPDATE redactions
+SET purged_at=:now
+WHERE redactions.purged_at IS NULL
+
+-- history.redaction.OPEN_REDACTION
+INSERT INTO redactions (
+  tree_id,
+  branch,
+  seq,
+  session_id,
+  reason,
+  redacted_by,
+  redacted_at,
+  summaries,
+  newest_copy,
+  sealed
+)
+VALUES (
+  :tree_id,
+  :branch,
+  :seq,
+  :session_id,
+  :reason,
+  :redacted_by,
+  :redacted_at,
+  :summaries,
+  :newest_copy,
+  :sealed
+)
+
+-- history.redaction.REDACTION
+SELECT redactions.tree_id,
+  redactions.branch,
+  redactions.seq,
+  redactions.session_id,
+  redactions.reason,
+  redactions.redacted_by,
+  redactions.redacted_at,
+  redactions.summaries,
+  redactions.newest_copy,
+  redactions.purged_at
+FROM redactions
+WHERE redactions.tree_id = :tree_id
+  AND redactions.branch = :branch
+  AND redactions.seq = :seq
+
+-- history.redaction.REDACTIONS
+SELECT redactions.tree_id,
+  redactions.branch,
+  redactions.seq,
+  redactions.session_id,
+  redactions.reason,
+  redactions.redacted_by,
+  redactions.redacted_at,
+  redactions.summaries,
+  redactions.newest_copy,
+  redactions.purged_at
+FROM redactions
+ORDER BY redactions.redacted_at,
+  redactions.branch,
+  redactions.seq
+
+-- history.redaction.REDACTIONS_OF_TREE
+SELECT redactions.tree_id,
+  redactions.branch,
+  redactions.seq,
+  redactions.session_id,
+  redactions.reason,
+  redactions.redacted_by,
+  redactions.redacted_at,
+  redactions.summaries,
+  redactions.newest_copy,
+  redactions.purged_at
+FROM redactions
+WHERE redactions.tree_id = :tree_id
+ORDER BY redactions.redacted_at,
+  redactions.branch,
+  redactions.seq
+
+-- history.redaction.SET_TITLE
+UPDATE sessions
+SET title=:title,
+  revision=:revision
+WHERE sessions.tree_id = :tree
+  AND sessions.id = :session_id
+
+-- history.redaction.SHIFT
+UPDATE message_facts
+SET tokens_through=(message_facts.tokens_through + :difference)
+WHERE message_facts.tree_id = :tree
+  AND message_facts.branch = :of
+  AND message_facts.seq >= :position
+
+-- history.redaction.STORED
+SELECT messages.stored_at,
+  messages.wire_format
+FROM messages
+WHERE messages.tree_id = :tree_id
+  AND messages.branch = :branch
+  AND messages.seq = :seq
+
+-- history.redaction.SUMMARISED
+SELECT summaries.branch,
+  summaries.last,
+  compaction_records.compaction
+FROM summaries
+JOIN compaction_records ON compaction_records.tree_id = summaries.tree_id
+  AND compaction_records.summary = summaries.summary
+WHERE summaries.tree_id = :tree_id
+  AND summaries.first <= :seq
+  AND summaries.last >= :seq
+
+-- history.redaction.TITLED
+SELECT sessions.id,
+  sessions.title
+FROM sessions
+WHERE sessions.tree_id = :tree_id
+  AND sessions.title IS NOT NULL
+ORDER BY sessions.id
+
+-- history.redaction.WEIGH
+UPDATE message_facts
+SET role=:new_role,
+  tokens=:weight
+WHERE message_facts.tree_id = :tree
+  AND message_facts.branch = :of
+  AND message_facts.seq = :position
+
+-- history.redaction.WEIGHT
+SELECT message_facts.tokens
+FROM message_facts
+WHERE message_facts.tree_id = :tree_id
+  AND message_facts.branch = :branch
+  AND message_facts.seq = :seq
+
+-- history.session_branches.BRANCHES
+WITH RECURSIVE sources(generation, session_id, moves, records, before) AS (
+  SELECT 0,
+    sessions.id,
+    COALESCE(
+      (
+        SELECT MAX(head_moves.move)
+        FROM head_moves
+        WHERE head_moves.tree_id = :tree_id
+          AND head_moves.session_id = :session_id
+      ),
+      0
+    ),
+    :never,
+    :never
+  FROM sessions
+  WHERE sessions.tree_id = :tree_id
+    AND sessions.id = :session_id
+  UNION ALL
+  SELECT sources.generation + 1,
+    sessions.forked_from,
+    forks.source_move,
+    forks.source_record,
+    forks.to_branch
+  FROM sources
+  JOIN sessions ON sessions.tree_id = :tree_id
+    AND sessions.id = sources.session_id
+  JOIN head_moves AS forks ON forks.tree_id = :tree_id
+    AND forks.session_id = sources.session_id
+    AND forks.move = 1
+  WHERE forks.kind = 'fork'
+    AND forks.source_move IS NOT NULL
+    AND forks.to_branch < sources.before
+),
+gone(generation, session_id, moves, records, branch, move, head) AS (
+  SELECT sources.generation,
+    sources.session_id,
+    sources.moves,
+    sources.records,
+    head_moves.from_branch,
+    MAX(head_moves.move),
+    MAX(head_moves.from_position)
+  FROM sources
+  JOIN head_moves ON head_moves.tree_id = :tree_id
+    AND head_moves.session_id = sources.session_id
+    AND head_moves.move <= sources.moves
+  WHERE head_moves.kind <> 'fork'
+    AND head_moves.from_branch < sources.before
+  GROUP BY sources.generation,
+    sources.session_id,
+    sources.moves,
+    sources.records,
+    head_moves.from_branch
+),
+seen(
+  branch,
+  parent_branch,
+  parent_position,
+  head,
+  left_at,
+  records,
+  generation,
+  move
+) AS (
+  SELECT branches.branch,
+    branches.parent_branch,
+    branches.parent_position,
+    sessions.head,
+    NULL,
+    :never,
+    -1,
+    0
+  FROM sessions
+  JOIN branches ON branches.tree_id = :tree_id
+    AND branches.branch = sessions.head_branch
+  WHERE sessions.tree_id = :tree_id
+    AND sessions.id = :session_id
+  UNION ALL
+  SELECT branches.branch,
+    branches.parent_branch,
+    branches.parent_position,
+    gone.head,
+    leaving.moved_at,
+    gone.records,
+    gone.generation,
+    gone.move
+  FROM gone
+  JOIN head_moves AS leaving ON leaving.tree_id = :tree_id
+    AND leaving.session_id = gone.session_id
+    AND leaving.move = gone.move
+  JOIN branches ON branches.tree_id = :tree_id
+    AND branches.branch = gone.branch
+  WHERE NOT EXISTS (
+    SELECT 1
+    FROM head_moves AS last
+    WHERE last.tree_id = :tree_id
+      AND last.session_id = gone.session_id
+      AND last.move = gone.moves
+      AND last.to_branch = gone.branch
+  )
+    AND (
+      gone.generation = 0
+      OR gone.head > branches.parent_position
+    )
+    AND NOT EXISTS (
+      SELECT 1
+      FROM sources AS nearer
+      JOIN branches AS own ON own.tree_id = :tree_id
+        AND own.parent_branch = gone.branch
+        AND own.parent_position = gone.head
+        AND own.session_id = nearer.session_id
+        AND own.branch < nearer.before
+      WHERE nearer.generation < gone.generation
+    )
+)
+SELECT branch,
+  parent_branch,
+  parent_position,
+  head,
+  left_at,
+  generation < 0
+FROM seen
+ORDER BY branch
+
+-- history.session_branches.INHERITED
+WITH RECURSIVE sources(generation, session_id, moves, records, before) AS (
+  SELECT 0,
+    sessions.id,
+    COALESCE(
+      (
+        SELECT MAX(head_moves.move)
+        FROM head_moves
+        WHERE head_moves.tree_id = :tree_id
+          AND head_moves.session_id = :session_id
+      ),
+      0
+    ),
+    :never,
+    :never
+  FROM sessions
+  WHERE sessions.tree_id = :tree_id
+    AND sessions.id = :session_id
+  UNION ALL
+  SELECT sources.generation + 1,
+    sessions.forked_from,
+    forks.source_move,
+    forks.source_record,
+    forks.to_branch
+  FROM sources
+  JOIN sessions ON sessions.tree_id = :tree_id
+    AND sessions.id = sources.session_id
+  JOIN head_moves AS forks ON forks.tree_id = :tree_id
+    AND forks.session_id = sources.session_id
+    AND forks.move = 1
+  WHERE forks.kind = 'fork'
+    AND forks.source_move IS NOT NULL
+    AND forks.to_branch < sources.before
+),
+gone(generation, session_id, moves, records, branch, move, head) AS (
+  SELECT sources.generation,
+    sources.session_id,
+    sources.moves,
+    sources.records,
+    head_moves.from_branch,
+    MAX(head_moves.move),
+    MAX(head_moves.from_position)
+  FROM sources
+  JOIN head_moves ON head_moves.tree_id = :tree_id
+    AND head_moves.session_id = sources.session_id
+    AND head_moves.move <= sources.moves
+  WHERE head_moves.kind <> 'fork'
+    AND head_moves.from_branch < sources.before
+  GROUP BY sources.generation,
+    sources.session_id,
+    sources.moves,
+    sources.records,
+    head_moves.from_branch
+),
+seen(
+  branch,
+  parent_branch,
+  parent_position,
+  head,
+  left_at,
+  records,
+  generation,
+  move
+) AS (
+  SELECT branches.branch,
+    branches.parent_branch,
+    branches.parent_position,
+    sessions.head,
+    NULL,
+    :never,
+    -1,
+    0
+  FROM sessions
+  JOIN branches ON branches.tree_id = :tree_id
+    AND branches.branch = sessions.head_branch
+  WHERE sessions.tree_id = :tree_id
+    AND sessions.id = :session_id
+  UNION ALL
+  SELECT branches.branch,
+    branches.parent_branch,
+    branches.parent_position,
+    gone.head,
+    leaving.moved_at,
+    gone.records,
+    gone.generation,
+    gone.move
+  FROM gone
+  JOIN head_moves AS leaving ON leaving.tree_id = :tree_id
+    AND leaving.session_id = gone.session_id
+    AND leaving.move = gone.move
+  JOIN branches ON branches.tree_id = :tree_id
+    AND branches.branch = gone.branch
+  WHERE NOT EXISTS (
+    SELECT 1
+    FROM head_moves AS last
+    WHERE last.tree_id = :tree_id
+      AND last.session_id = gone.session_id
+      AND last.move = gone.moves
+      AND last.to_branch = gone.branch
+  )
+    AND (
+      gone.generation = 0
+      OR gone.head > branches.parent_position
+    )
+    AND NOT EXISTS (
+      SELECT 1
+      FROM sources AS nearer
+      JOIN branches AS own ON own.tree_id = :tree_id
+        AND own.parent_branch = gone.branch
+        AND own.parent_position = gone.head
+        AND own.session_id = nearer.session_id
+        AND own.branch < nearer.before
+      WHERE nearer.generation < gone.generation
+    )
+)
+SELECT parent_position,
+  head,
+  records
+FROM seen
+WHERE branch = :branch
+  AND generation > 0
+
+-- history.session_branches.OWN
+SELECT branches.parent_position,
+  (
+    SELECT max(messages.seq) AS max_1
+    FROM messages
+    WHERE messages.tree_id = :tree_id
+      AND messages.branch = :branch
+  ) AS anon_1
+FROM branches
+WHERE branches.tree_id = :tree_id
+  AND branches.branch = :branch
+  AND branches.session_id = :session_id
+
+-- history.sessions.CLAIM_ID
+INSERT INTO session_ids (id, tree_id)
+VALUES (:id, :tree_id) ON CONFLICT DO NOTHING
+
+-- history.sessions.INSERT_BRANCH
+INSERT INTO branches (
+  tree_id,
+  branch,
+  parent_branch,
+  parent_position,
+  records_seen,
+  session_id,
+  created_at,
+  sealed
+)
+VALUES (
+  :tree_id,
+  :branch,
+  :parent_branch,
+  :parent_position,
+  :records_seen,
+  :session_id,
+  :created_at,
+  :sealed
+)
+
+-- history.sessions.INSERT_SESSION
+INSERT INTO sessions (
+  tree_id,
+  id,
+  head_branch,
+  head,
+  last_rewind,
+  created_at,
+  updated_at,
+  forked_from,
+  forked_at,
+  fold_case,
+  title,
+  project_root,
+  metadata,
+  revision,
+  owner,
+  archived,
+  sealed
+)
+VALUES (
+  :tree_id,
+  :id,
+  :head_branch,
+  :head,
+  :last_rewind,
+  :created_at,
+  :updated_at,
+  :forked_from,
+  :forked_at,
+  :fold_case,
+  :title,
+  :project_root,
+  :metadata,
+  :revision,
+  :owner,
+  :archived,
+  :sealed
+)
+
+-- history.sessions.NEWEST_RECORD
+SELECT compaction_records.compaction
+FROM compaction_records
+WHERE compaction_records.tree_id = :tree_id
+ORDER BY compaction_records.compaction DESC
+LIMIT 1 OFFSET :param_1
+
+-- history.sessions.OWNER
+SELECT sessions.owner
+FROM session_ids
+JOIN sessions ON sessions.tree_id = session_ids.tree_id
+  AND sessions.id = session_ids.id
+WHERE session_ids.id = :session_id
+
+-- history.sessions.SESSION
+SELECT sessions.id AS id,
+  sessions.title AS title,
+  sessions.head AS head,
+  sessions.project_root AS project_root,
+  sessions.metadata AS metadata,
+  sessions.created_at AS created_at,
+  sessions.updated_at AS updated_at,
+  sessions.forked_from AS forked_from,
+  sessions.forked_at AS forked_at,
+  sessions.head_branch AS branch,
+  sessions.revision AS revision,
+  sessions.owner AS owner,
+  sessions.archived AS archived
+FROM session_ids
+JOIN sessions ON sessions.tree_id = session_ids.tree_id
+  AND sessions.id = session_ids.id
+WHERE session_ids.id = :session_id
+
+-- history.sessions.SET_ARCHIVED
+UPDATE sessions
+SET revision=:revision,
+  archived=:archived
+WHERE sessions.tree_id = :tree
+  AND sessions.id = :session_id
+RETURNING id AS id,
+  title AS title,
+  head AS head,
+  project_root AS project_root,
+  metadata AS metadata,
+  created_at AS created_at,
+  updated_at AS updated_at,
+  forked_from AS forked_from,
+  forked_at AS forked_at,
+  head_branch AS branch,
+  revision AS revision,
+  owner AS owner,
+  archived AS archived
+
+-- history.sessions.SET_METADATA
+UPDATE sessions
+SET metadata=:metadata,
+  revision=:revision
+WHERE sessions.tree_id = :tree
+  AND sessions.id = :session_id
+RETURNING id AS id,
+  title AS title,
+  head AS head,
+  project_root AS project_root,
+  metadata AS metadata,
+  created_at AS created_at,
+  updated_at AS updated_at,
+  forked_from AS forked_from,
+  forked_at AS forked_at,
+  head_branch AS branch,
+  revision AS revision,
+  owner AS owner,
+  archived AS archived
+
+-- history.sessions.SET_TITLE
+UPDATE sessions
+SET updated_at=:updated_at,
+  title=:title,
+  revision=:revision
+WHERE sessions.tree_id = :tree
+  AND sessions.id = :session_id
+RETURNING id AS id,
+  title AS title,
+  head AS head,
+  project_root AS project_root,
+  metadata AS metadata,
+  created_at AS created_at,
+  updated_at AS updated_at,
+  forked_from AS forked_from,
+  forked_at AS forked_at,
+  head_branch AS branch,
+  revision AS revision,
+  owner AS owner,
+  archived AS archived
+
+-- history.siblings.BRANCH_LINES
+WITH RECURSIVE sources(generation, session_id, moves, records, before) AS (
+  SELECT 0,
+    sessions.id,
+    COALESCE(
+      (
+        SELECT MAX(head_moves.move)
+        FROM head_moves
+        WHERE head_moves.tree_id = :tree_id
+          AND head_moves.session_id = :session_id
+      ),
+      0
+    ),
+    :never,
+    :never
+  FROM sessions
+  WHERE sessions.tree_id = :tree_id
+    AND sessions.id = :session_id
+  UNION ALL
+  SELECT sources.generation + 1,
+    sessions.forked_from,
+    forks.source_move,
+    forks.source_record,
+    forks.to_branch
+  FROM sources
+  JOIN sessions ON sessions.tree_id = :tree_id
+    AND sessions.id = sources.session_id
+  JOIN head_moves AS forks ON forks.tree_id = :tree_id
+    AND forks.session_id = sources.session_id
+    AND forks.move = 1
+  WHERE forks.kind = 'fork'
+    AND forks.source_move IS NOT NULL
+    AND forks.to_branch < sources.before
+),
+gone(generation, session_id, moves, records, branch, move, head) AS (
+  SELECT sources.generation,
+    sources.session_id,
+    sources.moves,
+    sources.records,
+    head_moves.from_branch,
+    MAX(head_moves.move),
+    MAX(head_moves.from_position)
+  FROM sources
+  JOIN head_moves ON head_moves.tree_id = :tree_id
+    AND head_moves.session_id = sources.session_id
+    AND head_moves.move <= sources.moves
+  WHERE head_moves.kind <> 'fork'
+    AND head_moves.from_branch < sources.before
+  GROUP BY sources.generation,
+    sources.session_id,
+    sources.moves,
+    sources.records,
+    head_moves.from_branch
+),
+seen(
+  branch,
+  parent_branch,
+  parent_position,
+  head,
+  left_at,
+  records,
+  generation,
+  move
+) AS (
+  SELECT branches.branch,
+    branches.parent_branch,
+    branches.parent_position,
+    sessions.head,
+    NULL,
+    :never,
+    -1,
+    0
+  FROM sessions
+  JOIN branches ON branches.tree_id = :tree_id
+    AND branches.branch = sessions.head_branch
+  WHERE sessions.tree_id = :tree_id
+    AND sessions.id = :session_id
+  UNION ALL
+  SELECT branches.branch,
+    branches.parent_branch,
+    branches.parent_position,
+    gone.head,
+    leaving.moved_at,
+    gone.records,
+    gone.generation,
+    gone.move
+  FROM gone
+  JOIN head_moves AS leaving ON leaving.tree_id = :tree_id
+    AND leaving.session_id = gone.session_id
+    AND leaving.move = gone.move
+  JOIN branches ON branches.tree_id = :tree_id
+    AND branches.branch = gone.branch
+  WHERE NOT EXISTS (
+    SELECT 1
+    FROM head_moves AS last
+    WHERE last.tree_id = :tree_id
+      AND last.session_id = gone.session_id
+      AND last.move = gone.moves
+      AND last.to_branch = gone.branch
+  )
+    AND (
+      gone.generation = 0
+      OR gone.head > branches.parent_position
+    )
+    AND NOT EXISTS (
+      SELECT 1
+      FROM sources AS nearer
+      JOIN branches AS own ON own.tree_id = :tree_id
+        AND own.parent_branch = gone.branch
+        AND own.parent_position = gone.head
+        AND own.session_id = nearer.session_id
+        AND own.branch < nearer.before
+      WHERE nearer.generation < gone.generation
+    )
+),
+walk(line, branch, parent_branch, parent_position, last) AS (
+  SELECT branch,
+    branch,
+    parent_branch,
+    parent_position,
+    head
+  FROM seen
+  WHERE head >= :seq - 1
+  UNION ALL
+  SELECT walk.line,
+    parents.branch,
+    parents.parent_branch,
+    parents.parent_position,
+    walk.parent_position
+  FROM walk
+  JOIN branches AS parents ON parents.tree_id = :tree_id
+    AND parents.branch = walk.parent_branch
+  WHERE walk.parent_position >= :seq - 1
+)
+SELECT seen.branch,
+  holding.branch,
+  earlier.branch
+FROM seen
+LEFT JOIN walk AS holding ON holding.line = seen.branch
+  AND holding.parent_position < :seq
+  AND holding.last >= :seq
+LEFT JOIN walk AS earlier ON earlier.line = seen.branch
+  AND earlier.parent_position < :seq - 1
+  AND earlier.last >= :seq - 1
+ORDER BY seen.generation,
+  seen.move DESC
+
+-- history.titles.FIRST_TURN
+SELECT message_facts.seq
+FROM message_facts
+WHERE message_facts.tree_id = :tree_id
+  AND message_facts.branch = :branch
+  AND message_facts.seq BETWEEN :first AND :last
+  AND message_facts.turn > 0
+ORDER BY message_facts.seq
+LIMIT 1 OFFSET :param_1
+
+-- history.token_counts.KEEP_COUNTS
+INSERT INTO token_counts (tree_id, branch, seq, encoding, tokens, sealed)
+VALUES (:tree_id, :branch, :seq, :encoding, :tokens, :sealed)
+
+-- history.token_counts.SAID_BY_OTHERS
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+)
+SELECT segments.first,
+  segments.last
+FROM segments
+WHERE NOT (
+  EXISTS (
+    SELECT *
+    FROM branches AS theirs,
+      sessions
+    WHERE theirs.tree_id = :tree_id
+      AND theirs.branch = segments.branch
+      AND sessions.tree_id = theirs.tree_id
+      AND sessions.id = theirs.session_id
+      AND sessions.owner IS :owner
+  )
+)
+ORDER BY segments.first
+
+-- history.token_counts.STILL_UNCOUNTED
+SELECT messages.seq
+FROM messages
+LEFT OUTER JOIN token_counts ON token_counts.tree_id = :tree_id
+  AND token_counts.branch = messages.branch
+  AND token_counts.seq = messages.seq
+  AND token_counts.encoding = :encoding
+WHERE messages.tree_id = :tree_id
+  AND messages.branch = :branch
+  AND messages.seq = :seq
+  AND token_counts.tokens IS NULL
+
+-- history.token_counts.TOTAL
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+)
+SELECT count(*) AS count_1,
+  CAST(coalesce(sum(token_counts.tokens), 0) AS INTEGER) AS coalesce_1
+FROM segments
+JOIN token_counts ON token_counts.tree_id = :tree_id
+  AND token_counts.branch = segments.branch
+  AND token_counts.seq BETWEEN segments.first AND segments.last
+  AND token_counts.encoding = :encoding
+WHERE EXISTS (
+  SELECT *
+  FROM branches AS theirs,
+    sessions
+  WHERE theirs.tree_id = :tree_id
+    AND theirs.branch = segments.branch
+    AND sessions.tree_id = theirs.tree_id
+    AND sessions.id = theirs.session_id
+    AND sessions.owner IS :owner
+)
+
+-- history.token_counts.UNCOUNTED
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+)
+SELECT messages.branch,
+  messages.seq
+FROM segments
+JOIN messages ON messages.tree_id = :tree_id
+  AND messages.branch = segments.branch
+  AND messages.seq BETWEEN segments.first AND segments.last
+LEFT OUTER JOIN token_counts ON token_counts.tree_id = :tree_id
+  AND token_counts.branch = messages.branch
+  AND token_counts.seq = messages.seq
+  AND token_counts.encoding = :encoding
+WHERE token_counts.tokens IS NULL
+  AND (
+    EXISTS (
+      SELECT *
+      FROM branches AS theirs,
+        sessions
+      WHERE theirs.tree_id = :tree_id
+        AND theirs.branch = segments.branch
+        AND sessions.tree_id = theirs.tree_id
+        AND sessions.id = theirs.session_id
+        AND sessions.owner IS :owner
+    )
+  )
+ORDER BY messages.seq
+LIMIT :limit OFFSET :param_1
+
+-- history.usage_reports.LIST_OF_SESSION
+SELECT sessions.id AS session_id,
+  usages.branch AS branch,
+  usages.seq AS seq,
+  usages.model AS model,
+  usages.provider AS provider,
+  usages.input AS input,
+  usages.output AS output,
+  usages.cached AS cached,
+  coalesce(usages.written, 0) AS written,
+  usages.cost AS cost,
+  usages.details AS details,
+  usages.at AS at,
+  usages.usage % 4294967296 AS number
+FROM usages
+JOIN branches ON branches.tree_id = usages.tree_id
+  AND branches.branch = usages.branch
+JOIN sessions ON sessions.tree_id = branches.tree_id
+  AND sessions.id = branches.session_id
+WHERE sessions.tree_id = :tree_id
+  AND sessions.id = :session_id
+ORDER BY usages.at,
+  sessions.id,
+  usages.branch,
+  usages.seq,
+  usages.usage % 4294967296
+LIMIT :limit OFFSET :param_1
+
+-- history.usage_reports.LIST_OWNED
+SELECT sessions.id AS session_id,
+  usages.branch AS branch,
+  usages.seq AS seq,
+  usages.model AS model,
+  usages.provider AS provider,
+  usages.input AS input,
+  usages.output AS output,
+  usages.cached AS cached,
+  coalesce(usages.written, 0) AS written,
+  usages.cost AS cost,
+  usages.details AS details,
+  usages.at AS at,
+  usages.usage % 4294967296 AS number
+FROM usages
+JOIN branches ON branches.tree_id = usages.tree_id
+  AND branches.branch = usages.branch
+JOIN sessions ON sessions.tree_id = branches.tree_id
+  AND sessions.id = branches.session_id
+WHERE sessions.owner = :owner
+ORDER BY usages.at,
+  sessions.id,
+  usages.branch,
+  usages.seq,
+  usages.usage % 4294967296
+LIMIT :limit OFFSET :param_1
+
+-- history.usage_reports.LIST_USAGES
+SELECT sessions.id AS session_id,
+  usages.branch AS branch,
+  usages.seq AS seq,
+  usages.model AS model,
+  usages.provider AS provider,
+  usages.input AS input,
+  usages.output AS output,
+  usages.cached AS cached,
+  coalesce(usages.written, 0) AS written,
+  usages.cost AS cost,
+  usages.details AS details,
+  usages.at AS at,
+  usages.usage % 4294967296 AS number
+FROM usages
+JOIN branches ON branches.tree_id = usages.tree_id
+  AND branches.branch = usages.branch
+JOIN sessions ON sessions.tree_id = branches.tree_id
+  AND sessions.id = branches.session_id
+WHERE usages.at >= :since
+  AND usages.at < :until
+  AND usages.at >= :seen_at
+  AND (
+    usages.at,
+    sessions.id,
+    usages.branch,
+    usages.seq,
+    usages.usage % 4294967296
+  ) > (
+    :seen_at,
+    :seen_session_id,
+    :seen_branch,
+    :seen_seq,
+    :seen_number
+  )
+ORDER BY usages.at,
+  sessions.id,
+  usages.branch,
+  usages.seq,
+  usages.usage % 4294967296
+LIMIT :limit OFFSET :param_1
+
+-- history.usage_reports.SUM_OF_DAYS
+SELECT usages.at / 86400000 AS "key",
+  usages.model,
+  count(*) AS requests,
+  CAST(sum(usages.input) AS INTEGER) AS input,
+  CAST(sum(usages.output) AS INTEGER) AS output,
+  CAST(sum(usages.cached) AS INTEGER) AS cached,
+  CAST(sum(coalesce(usages.written, 0)) AS INTEGER) AS written,
+  sum(usages.cost) AS paid
+FROM usages
+JOIN branches ON branches.tree_id = usages.tree_id
+  AND branches.branch = usages.branch
+JOIN sessions ON sessions.tree_id = branches.tree_id
+  AND sessions.id = branches.session_id
+WHERE usages.at >= :since
+  AND usages.at < :until
+GROUP BY usages.at / 86400000,
+  usages.model,
+  usages.cost IS NULL
+ORDER BY "key"
+
+-- history.usage_reports.SUM_OF_SESSION
+SELECT usages.model AS "key",
+  usages.model,
+  count(*) AS requests,
+  CAST(sum(usages.input) AS INTEGER) AS input,
+  CAST(sum(usages.output) AS INTEGER) AS output,
+  CAST(sum(usages.cached) AS INTEGER) AS cached,
+  CAST(sum(coalesce(usages.written, 0)) AS INTEGER) AS written,
+  sum(usages.cost) AS paid
+FROM usages
+JOIN branches ON branches.tree_id = usages.tree_id
+  AND branches.branch = usages.branch
+JOIN sessions ON sessions.tree_id = branches.tree_id
+  AND sessions.id = branches.session_id
+WHERE sessions.tree_id = :tree_id
+  AND sessions.id = :session_id
+GROUP BY usages.model,
+  usages.model,
+  usages.cost IS NULL
+ORDER BY "key"
+
+-- history.usage_reports.SUM_OWNED
+SELECT usages.model AS "key",
+  usages.model,
+  count(*) AS requests,
+  CAST(sum(usages.input) AS INTEGER) AS input,
+  CAST(sum(usages.output) AS INTEGER) AS output,
+  CAST(sum(usages.cached) AS INTEGER) AS cached,
+  CAST(sum(coalesce(usages.written, 0)) AS INTEGER) AS written,
+  sum(usages.cost) AS paid
+FROM usages
+JOIN branches ON branches.tree_id = usages.tree_id
+  AND branches.branch = usages.branch
+JOIN sessions ON sessions.tree_id = branches.tree_id
+  AND sessions.id = branches.session_id
+WHERE sessions.owner = :owner
+GROUP BY usages.model,
+  usages.model,
+  usages.cost IS NULL
+ORDER BY "key"
+
+-- history.usages.INSERT_USAGE
+INSERT INTO usages (
+  tree_id,
+  branch,
+  seq,
+  usage,
+  input,
+  output,
+  cached,
+  at,
+  written,
+  cost,
+  model,
+  provider,
+  details,
+  sealed
+)
+VALUES (
+  :tree_id,
+  :branch,
+  :seq,
+  :usage,
+  :input,
+  :output,
+  :cached,
+  :at,
+  :written,
+  :cost,
+  :model,
+  :provider,
+  :details,
+  :sealed
+)
+
+-- history.usages.LAST_NUMBERS
+SELECT usages.seq,
+  max(usages.usage % 4294967296) AS max_1
+FROM usages
+WHERE usages.tree_id = :tree_id
+  AND usages.branch = :branch
+  AND usages.seq BETWEEN :first AND :last
+GROUP BY usages.seq
+
+-- history.usages.LAST_USAGE
+WITH RECURSIVE sources(generation, session_id, moves, records, before) AS (
+  SELECT 0,
+    sessions.id,
+    COALESCE(
+      (
+        SELECT MAX(head_moves.move)
+        FROM head_moves
+        WHERE head_moves.tree_id = :tree_id
+          AND head_moves.session_id = :session_id
+      ),
+      0
+    ),
+    :never,
+    :never
+  FROM sessions
+  WHERE sessions.tree_id = :tree_id
+    AND sessions.id = :session_id
+  UNION ALL
+  SELECT sources.generation + 1,
+    sessions.forked_from,
+    forks.source_move,
+    forks.source_record,
+    forks.to_branch
+  FROM sources
+  JOIN sessions ON sessions.tree_id = :tree_id
+    AND sessions.id = sources.session_id
+  JOIN head_moves AS forks ON forks.tree_id = :tree_id
+    AND forks.session_id = sources.session_id
+    AND forks.move = 1
+  WHERE forks.kind = 'fork'
+    AND forks.source_move IS NOT NULL
+    AND forks.to_branch < sources.before
+),
+line(branch, parent_branch, parent_position, session_id, last) AS (
+  SELECT branches.branch,
+    branches.parent_branch,
+    branches.parent_position,
+    branches.session_id,
+    :last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch,
+    parents.parent_branch,
+    parents.parent_position,
+    parents.session_id,
+    CASE
+      WHEN line.parent_position < line.last THEN line.parent_position
+      ELSE line.last
+    END
+  FROM line
+  JOIN branches AS parents ON parents.tree_id = :tree_id
+    AND parents.branch = line.parent_branch
+)
+SELECT usages.seq,
+  usages.input,
+  usages.output,
+  usages.at
+FROM line
+JOIN sources ON sources.session_id = line.session_id
+  AND line.branch < sources.before
+JOIN usages ON usages.tree_id = :tree_id
+  AND usages.branch = line.branch
+  AND usages.seq <= line.last
+  AND usages.usage / 4294967296 < sources.before
+ORDER BY usages.seq DESC,
+  usages.branch DESC,
+  usages.usage DESC
+LIMIT 1
+
+-- history.usages.NEWEST_BRANCH
+SELECT branches.branch
+FROM branches
+WHERE branches.tree_id = :tree_id
+ORDER BY branches.branch DESC
+LIMIT 1 OFFSET :param_1
+

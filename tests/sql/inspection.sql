@@ -1,0 +1,618 @@
+-- inspection.checks.METADATA_OF_TREE
+SELECT sessions.tree_id,
+  sessions.id,
+  sessions.metadata
+FROM sessions
+WHERE sessions.tree_id = :tree_id
+
+-- inspection.checks.STORED_KEYS
+SELECT session_keys."key",
+  session_keys.value
+FROM session_keys
+WHERE session_keys.tree_id = :tree_id
+  AND session_keys.session_id = :session_id
+
+-- inspection.dump.INSERT_ID
+INSERT INTO session_ids (id, tree_id)
+VALUES (:id, :tree_id)
+
+-- inspection.dump.IS_THERE
+SELECT branches.tree_id
+FROM branches
+WHERE branches.tree_id = :tree_id
+UNION
+SELECT erasures.tree_id
+FROM erasures
+WHERE erasures.tree_id = :tree_id
+
+-- inspection.dump.TREES
+SELECT branches.tree_id
+FROM branches
+UNION
+SELECT erasures.tree_id
+FROM erasures
+ORDER BY tree_id
+
+-- inspection.line_check.BRANCH_END
+SELECT b.tree_id,
+  b.branch,
+  b.parent_position,
+  b.session_id,
+  CASE
+    WHEN b.session_id IS NULL THEN (
+      SELECT kept
+      FROM erasures e
+      WHERE e.tree_id = :tree_id
+        AND e.branch = b.branch
+      ORDER BY erasure DESC
+      LIMIT 1
+    )
+    WHEN s.head_branch = b.branch THEN s.head
+    ELSE (
+      SELECT MAX(m.from_position)
+      FROM head_moves m
+      WHERE m.tree_id = :tree_id
+        AND m.session_id = b.session_id
+        AND m.from_branch = b.branch
+        AND m.kind <> 'fork'
+    )
+  END,
+  EXISTS (
+    SELECT 1
+    FROM erasures e
+    WHERE e.tree_id = :tree_id
+      AND e.branch = b.branch
+      AND e.finished_at IS NULL
+  ),
+  CASE
+    WHEN s.id IS NULL THEN o.project_root
+    ELSE s.project_root
+  END,
+  o.fold_case
+FROM branches b
+LEFT JOIN sessions s ON s.tree_id = :tree_id
+  AND s.id = b.session_id
+LEFT JOIN sessions o ON o.tree_id = :tree_id
+  AND o.id = (
+    SELECT MIN(id)
+    FROM sessions
+    WHERE tree_id = :tree_id
+  )
+WHERE b.tree_id = :tree_id
+  AND b.branch = :branch
+
+-- inspection.line_check.RUN_QUERIES.1
+SELECT messages.tree_id,
+  messages.branch,
+  messages.seq,
+  messages.role,
+  messages.name,
+  messages.status,
+  messages.tool_call_id,
+  messages.created_at,
+  messages.message_id,
+  messages.extra,
+  messages.content_form,
+  messages.content,
+  messages.stored_at,
+  messages.wire_format,
+  messages.digest
+FROM messages
+WHERE messages.tree_id = :tree_id
+  AND messages.branch = :branch
+  AND messages.seq BETWEEN :first AND :last
+ORDER BY messages.tree_id,
+  messages.branch,
+  messages.seq
+
+-- inspection.line_check.RUN_QUERIES.2
+SELECT tool_calls.tree_id,
+  tool_calls.branch,
+  tool_calls.seq,
+  tool_calls.position,
+  tool_calls.call_id,
+  tool_calls.name,
+  tool_calls.arguments_form,
+  tool_calls.arguments,
+  tool_calls.extra
+FROM tool_calls
+WHERE tool_calls.tree_id = :tree_id
+  AND tool_calls.branch = :branch
+  AND tool_calls.seq BETWEEN :first AND :last
+ORDER BY tool_calls.tree_id,
+  tool_calls.branch,
+  tool_calls.seq,
+  tool_calls.position
+
+-- inspection.line_check.RUN_QUERIES.3
+SELECT tool_results.tree_id,
+  tool_results.branch,
+  tool_results.seq,
+  tool_results.call_seq,
+  tool_results.call_position,
+  tool_results.tool_name,
+  tool_results.at,
+  tool_results.status,
+  tool_results.exit_code,
+  tool_results.has_stderr,
+  tool_results.error_prefix,
+  tool_results.looks_terminal,
+  tool_results.length,
+  tool_results.size,
+  tool_results.paths_complete
+FROM tool_results
+WHERE tool_results.tree_id = :tree_id
+  AND tool_results.branch = :branch
+  AND tool_results.seq BETWEEN :first AND :last
+ORDER BY tool_results.tree_id,
+  tool_results.branch,
+  tool_results.seq
+
+-- inspection.line_check.RUN_QUERIES.4
+SELECT tool_result_paths.tree_id,
+  tool_result_paths.branch,
+  tool_result_paths.seq,
+  tool_result_paths.path,
+  tool_result_paths.start_line,
+  tool_result_paths.end_line,
+  tool_result_paths.contiguous,
+  tool_result_paths.mentions
+FROM tool_result_paths
+WHERE tool_result_paths.tree_id = :tree_id
+  AND tool_result_paths.branch = :branch
+  AND tool_result_paths.seq BETWEEN :first AND :last
+ORDER BY tool_result_paths.tree_id,
+  tool_result_paths.branch,
+  tool_result_paths.seq,
+  tool_result_paths.path
+
+-- inspection.line_check.RUN_QUERIES.5
+SELECT message_facts.tree_id,
+  message_facts.branch,
+  message_facts.seq,
+  message_facts.role,
+  message_facts.turn,
+  message_facts.tokens,
+  message_facts.tokens_through
+FROM message_facts
+WHERE message_facts.tree_id = :tree_id
+  AND message_facts.branch = :branch
+  AND message_facts.seq BETWEEN :first AND :last
+ORDER BY message_facts.tree_id,
+  message_facts.branch,
+  message_facts.seq
+
+-- inspection.read_check.PLACES
+SELECT messages.tree_id,
+  messages.branch,
+  messages.seq
+FROM messages
+WHERE messages.message_id = :message_id
+
+-- inspection.read_check.STATE
+SELECT sessions.id,
+  sessions.revision
+FROM sessions
+WHERE sessions.tree_id = :tree_id
+ORDER BY sessions.id
+
+-- inspection.read_check.TREE_OF_SESSION
+SELECT session_ids.tree_id
+FROM session_ids
+WHERE session_ids.id = :session_id
+
+-- inspection.replacing.ABOUT
+SELECT tool_results.seq,
+  tool_results.tool_name,
+  tool_result_paths.path
+FROM tool_results
+LEFT OUTER JOIN tool_result_paths ON tool_result_paths.tree_id = :tree_id
+  AND tool_result_paths.branch = tool_results.branch
+  AND tool_result_paths.seq = tool_results.seq
+WHERE tool_results.tree_id = :tree_id
+  AND tool_results.branch = :branch
+  AND tool_results.seq BETWEEN :first AND :last
+  AND tool_results.seq IN (
+    SELECT CAST(places.value AS INTEGER) AS value
+    FROM json_each(:places) AS places
+  )
+ORDER BY tool_results.seq,
+  tool_result_paths.path
+
+-- inspection.usage_statistics.LINE_CALL_COUNT
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+)
+SELECT count(*) AS count_1
+FROM segments
+JOIN tool_calls ON tool_calls.tree_id = :tree_id
+  AND tool_calls.branch = segments.branch
+  AND tool_calls.seq BETWEEN segments.first AND segments.last
+
+-- inspection.usage_statistics.LINE_FILES
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+),
+overrides AS MATERIALIZED (
+  SELECT pairs."key" AS name,
+    pairs.value AS kind
+  FROM json_each(:kinds) AS pairs
+)
+SELECT tool_result_paths.path,
+  coalesce(
+    sum(
+      CASE
+        WHEN (
+          coalesce(overrides.kind, tool_kinds.kind, 'other') = 'file_read'
+        ) THEN 1
+        ELSE 0
+      END
+    ),
+    0
+  ) AS coalesce_1,
+  coalesce(
+    sum(
+      CASE
+        WHEN (
+          coalesce(overrides.kind, tool_kinds.kind, 'other') = 'file_edit'
+        ) THEN 1
+        ELSE 0
+      END
+    ),
+    0
+  ) AS coalesce_2,
+  count(*) AS count_1,
+  CAST(
+    sum(
+      coalesce(
+        token_counts.tokens,
+        FLOOR(((11 * tool_results.size - tool_results.length) + 39) / 40) + 4
+      )
+    ) AS INTEGER
+  ) AS sum_1
+FROM segments
+JOIN tool_results ON tool_results.tree_id = :tree_id
+  AND tool_results.branch = segments.branch
+  AND tool_results.seq BETWEEN segments.first AND segments.last
+LEFT OUTER JOIN tool_kinds ON tool_kinds.name = tool_results.tool_name
+LEFT OUTER JOIN overrides ON tool_results.tool_name = overrides.name
+LEFT OUTER JOIN token_counts ON token_counts.tree_id = tool_results.tree_id
+  AND token_counts.branch = tool_results.branch
+  AND token_counts.seq = tool_results.seq
+  AND token_counts.encoding = :encoding
+JOIN tool_result_paths ON tool_result_paths.tree_id = tool_results.tree_id
+  AND tool_result_paths.branch = tool_results.branch
+  AND tool_result_paths.seq = tool_results.seq
+GROUP BY tool_result_paths.path
+ORDER BY CAST(
+  sum(
+    coalesce(
+      token_counts.tokens,
+      FLOOR(((11 * tool_results.size - tool_results.length) + 39) / 40) + 4
+    )
+  ) AS INTEGER
+) DESC,
+  tool_result_paths.path
+LIMIT :limit OFFSET :param_1
+
+-- inspection.usage_statistics.LINE_TOOLS
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+),
+overrides AS MATERIALIZED (
+  SELECT pairs."key" AS name,
+    pairs.value AS kind
+  FROM json_each(:kinds) AS pairs
+)
+SELECT tool_results.tool_name,
+  coalesce(overrides.kind, tool_kinds.kind, 'other') AS coalesce_1,
+  count(*) AS count_1,
+  coalesce(
+    sum(
+      CASE
+        WHEN (
+          CASE
+            WHEN (
+              (tool_results.error_prefix = 1)
+              OR (tool_results.status = 'error')
+            ) THEN 1
+            WHEN (
+              CASE
+                WHEN (:sniff = 1 OR coalesce(tool_results.tool_name, '') = '') THEN tool_results.looks_terminal
+                WHEN (
+                  coalesce(overrides.kind, tool_kinds.kind, 'other') = 'terminal'
+                ) THEN 1
+                ELSE 0
+              END = 1
+              AND (
+                (:stderr_always = 1 AND tool_results.has_stderr = 1)
+                OR (
+                  :stderr_nonzero = 1
+                  AND tool_results.has_stderr = 1
+                  AND (
+                    tool_results.exit_code IS NULL
+                    OR tool_results.exit_code <> 0
+                  )
+                )
+                OR (:exit_code_is_error = 1 AND tool_results.exit_code <> 0)
+              )
+            ) THEN 1
+            ELSE 0
+          END = 1
+        ) THEN 1
+        ELSE 0
+      END
+    ),
+    0
+  ) AS coalesce_2,
+  CAST(
+    sum(
+      coalesce(
+        token_counts.tokens,
+        FLOOR(((11 * tool_results.size - tool_results.length) + 39) / 40) + 4
+      )
+    ) AS INTEGER
+  ) AS sum_1
+FROM segments
+JOIN tool_results ON tool_results.tree_id = :tree_id
+  AND tool_results.branch = segments.branch
+  AND tool_results.seq BETWEEN segments.first AND segments.last
+LEFT OUTER JOIN tool_kinds ON tool_kinds.name = tool_results.tool_name
+LEFT OUTER JOIN overrides ON tool_results.tool_name = overrides.name
+LEFT OUTER JOIN token_counts ON token_counts.tree_id = tool_results.tree_id
+  AND token_counts.branch = tool_results.branch
+  AND token_counts.seq = tool_results.seq
+  AND token_counts.encoding = :encoding
+GROUP BY tool_results.tool_name,
+  coalesce(overrides.kind, tool_kinds.kind, 'other')
+ORDER BY CAST(
+  sum(
+    coalesce(
+      token_counts.tokens,
+      FLOOR(((11 * tool_results.size - tool_results.length) + 39) / 40) + 4
+    )
+  ) AS INTEGER
+) DESC,
+  tool_results.tool_name
+
+-- inspection.usage_statistics.STORE_FILES
+WITH overrides AS MATERIALIZED (
+  SELECT pairs."key" AS name,
+    pairs.value AS kind
+  FROM json_each(:kinds) AS pairs
+)
+SELECT tool_result_paths.path,
+  coalesce(
+    sum(
+      CASE
+        WHEN (
+          coalesce(overrides.kind, tool_kinds.kind, 'other') = 'file_read'
+        ) THEN 1
+        ELSE 0
+      END
+    ),
+    0
+  ) AS coalesce_1,
+  coalesce(
+    sum(
+      CASE
+        WHEN (
+          coalesce(overrides.kind, tool_kinds.kind, 'other') = 'file_edit'
+        ) THEN 1
+        ELSE 0
+      END
+    ),
+    0
+  ) AS coalesce_2,
+  count(*) AS count_1,
+  CAST(
+    sum(
+      coalesce(
+        token_counts.tokens,
+        FLOOR(((11 * tool_results.size - tool_results.length) + 39) / 40) + 4
+      )
+    ) AS INTEGER
+  ) AS sum_1
+FROM tool_results
+LEFT OUTER JOIN tool_kinds ON tool_kinds.name = tool_results.tool_name
+LEFT OUTER JOIN overrides ON tool_results.tool_name = overrides.name
+LEFT OUTER JOIN token_counts ON token_counts.tree_id = tool_results.tree_id
+  AND token_counts.branch = tool_results.branch
+  AND token_counts.seq = tool_results.seq
+  AND token_counts.encoding = :encoding
+JOIN tool_result_paths ON tool_result_paths.tree_id = tool_results.tree_id
+  AND tool_result_paths.branch = tool_results.branch
+  AND tool_result_paths.seq = tool_results.seq
+GROUP BY tool_result_paths.path
+ORDER BY CAST(
+  sum(
+    coalesce(
+      token_counts.tokens,
+      FLOOR(((11 * tool_results.size - tool_results.length) + 39) / 40) + 4
+    )
+  ) AS INTEGER
+) DESC,
+  tool_result_paths.path
+LIMIT :limit OFFSET :param_1
+
+-- inspection.usage_statistics.STORE_TOOLS
+WITH overrides AS MATERIALIZED (
+  SELECT pairs."key" AS name,
+    pairs.value AS kind
+  FROM json_each(:kinds) AS pairs
+)
+SELECT tool_results.tool_name,
+  coalesce(overrides.kind, tool_kinds.kind, 'other') AS coalesce_1,
+  count(*) AS count_1,
+  coalesce(
+    sum(
+      CASE
+        WHEN (
+          CASE
+            WHEN (
+              (tool_results.error_prefix = 1)
+              OR (tool_results.status = 'error')
+            ) THEN 1
+            WHEN (
+              CASE
+                WHEN (:sniff = 1 OR coalesce(tool_results.tool_name, '') = '') THEN tool_results.looks_terminal
+                WHEN (
+                  coalesce(overrides.kind, tool_kinds.kind, 'other') = 'terminal'
+                ) THEN 1
+                ELSE 0
+              END = 1
+              AND (
+                (:stderr_always = 1 AND tool_results.has_stderr = 1)
+                OR (
+                  :stderr_nonzero = 1
+                  AND tool_results.has_stderr = 1
+                  AND (
+                    tool_results.exit_code IS NULL
+                    OR tool_results.exit_code <> 0
+                  )
+                )
+                OR (:exit_code_is_error = 1 AND tool_results.exit_code <> 0)
+              )
+            ) THEN 1
+            ELSE 0
+          END = 1
+        ) THEN 1
+        ELSE 0
+      END
+    ),
+    0
+  ) AS coalesce_2,
+  CAST(
+    sum(
+      coalesce(
+        token_counts.tokens,
+        FLOOR(((11 * tool_results.size - tool_results.length) + 39) / 40) + 4
+      )
+    ) AS INTEGER
+  ) AS sum_1
+FROM tool_results
+LEFT OUTER JOIN tool_kinds ON tool_kinds.name = tool_results.tool_name
+LEFT OUTER JOIN overrides ON tool_results.tool_name = overrides.name
+LEFT OUTER JOIN token_counts ON token_counts.tree_id = tool_results.tree_id
+  AND token_counts.branch = tool_results.branch
+  AND token_counts.seq = tool_results.seq
+  AND token_counts.encoding = :encoding
+GROUP BY tool_results.tool_name,
+  coalesce(overrides.kind, tool_kinds.kind, 'other')
+ORDER BY CAST(
+  sum(
+    coalesce(
+      token_counts.tokens,
+      FLOOR(((11 * tool_results.size - tool_results.length) + 39) / 40) + 4
+    )
+  ) AS INTEGER
+) DESC,
+  tool_results.tool_name
+
+-- inspection.usage_statistics.STORE_TOTALS
+SELECT (
+  SELECT count(*) AS count_1
+  FROM sessions
+) AS sessions,
+  (
+    SELECT count(*) AS count_2
+    FROM messages
+  ) AS messages,
+  (
+    SELECT count(*) AS count_3
+    FROM tool_calls
+  ) AS tool_calls
+

@@ -1,6 +1,0 @@
-SELECT messages.content_form,
-  messages.content
-FROM messages
-WHERE messages.tree_id = %(tree_id)s::BIGINT
-  AND messages.branch = %(branch)s::BIGINT
-  AND messages.seq = %(seq)s::BIGINT

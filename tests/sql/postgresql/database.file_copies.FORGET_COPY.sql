@@ -1,2 +1,0 @@
-DELETE FROM copies
-WHERE copies.copy = %(number)s::BIGINT

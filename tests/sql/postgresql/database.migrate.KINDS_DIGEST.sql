@@ -1,3 +1,0 @@
-SELECT settings.value
-FROM settings
-WHERE settings.name = %(name_1)s::VARCHAR COLLATE "C"

@@ -1,7 +1,0 @@
-SELECT messages.branch,
-  messages.seq,
-  messages.digest,
-  messages.stored_at
-FROM messages
-WHERE messages.tree_id = %(tree_id)s::BIGINT
-  AND messages.message_id = %(message_id)s::VARCHAR

@@ -1,3 +1,0 @@
-DELETE FROM draft_pieces
-WHERE draft_pieces.tree_id = %(tree_id)s::BIGINT
-  AND draft_pieces.draft = %(draft)s::BIGINT

@@ -1,4 +1,0 @@
-DELETE FROM token_counts
-WHERE token_counts.tree_id = %(tree_id)s::BIGINT
-  AND token_counts.branch = %(branch)s::BIGINT
-  AND token_counts.seq > %(kept)s::BIGINT

@@ -1,4 +1,0 @@
-DELETE FROM message_facts
-WHERE message_facts.tree_id = %(tree_id)s::BIGINT
-  AND message_facts.branch = %(branch)s::BIGINT
-  AND message_facts.seq > %(kept)s::BIGINT

@@ -1,5 +1,0 @@
-SELECT coalesce(messages.created_at, messages.stored_at) AS coalesce_1
-FROM messages
-WHERE messages.tree_id = %(tree_id)s::BIGINT
-  AND messages.branch = %(branch)s::BIGINT
-  AND messages.seq = %(seq)s::BIGINT

@@ -1,4 +1,0 @@
-SELECT count(*) AS count_1
-FROM sessions
-WHERE sessions.archived = %(archived)s::INTEGER
-  AND sessions.owner = %(owner)s::VARCHAR COLLATE "C"

@@ -1,2 +1,0 @@
-INSERT INTO settings (name, value)
-VALUES (%(of)s::VARCHAR COLLATE "C", %(to)s::VARCHAR)

@@ -1,6 +1,0 @@
-SELECT messages.content_form,
-  messages.content
-FROM messages
-WHERE messages.tree_id = :tree_id
-  AND messages.branch = :branch
-  AND messages.seq = :seq

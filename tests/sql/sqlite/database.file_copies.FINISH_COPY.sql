@@ -1,4 +1,0 @@
-UPDATE copies
-SET size=:bytes,
-  modified=:changed
-WHERE copies.copy = :number

@@ -1,3 +1,0 @@
-DELETE FROM copies
-WHERE copies.path = :name
-  AND copies.copy < :number

@@ -1,5 +1,0 @@
-SELECT sessions.id
-FROM sessions
-WHERE sessions.tree_id = :tree_id
-  AND (sessions.owner IS NULL OR sessions.owner != :owner)
-LIMIT 1 OFFSET :param_1

@@ -1,5 +1,0 @@
-SELECT EXISTS (
-  SELECT *
-  FROM redactions
-  WHERE redactions.tree_id = :tree_id
-) AS anon_1

@@ -1,3 +1,0 @@
-DELETE FROM drafts
-WHERE drafts.tree_id = :tree_id
-  AND drafts.draft = :draft

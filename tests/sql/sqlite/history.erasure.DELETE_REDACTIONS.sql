@@ -1,4 +1,0 @@
-DELETE FROM redactions
-WHERE redactions.tree_id = :tree_id
-  AND redactions.branch = :branch
-  AND redactions.seq > :kept

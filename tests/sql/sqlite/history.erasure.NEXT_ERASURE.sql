@@ -1,3 +1,0 @@
-SELECT coalesce(max(erasures.erasure), :coalesce_1) + 1 AS anon_1
-FROM erasures
-WHERE erasures.tree_id = :tree_id

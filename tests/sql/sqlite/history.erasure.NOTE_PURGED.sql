@@ -1,4 +1,0 @@
-UPDATE erasures
-SET purged_at=:now
-WHERE erasures.purged_at IS NULL
-  AND erasures.finished_at IS NOT NULL

@@ -1,6 +1,0 @@
-SELECT message_facts.turn,
-  message_facts.tokens_through
-FROM message_facts
-WHERE message_facts.tree_id = :tree_id
-  AND message_facts.branch = :branch
-  AND message_facts.seq = :seq

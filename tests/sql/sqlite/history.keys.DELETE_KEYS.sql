@@ -1,3 +1,0 @@
-DELETE FROM session_keys
-WHERE session_keys.tree_id = :tree_id
-  AND session_keys.session_id = :session_id

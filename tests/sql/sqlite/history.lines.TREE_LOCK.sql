@@ -1,5 +1,0 @@
-SELECT branches.branch
-FROM branches
-WHERE branches.tree_id = :tree_id
-ORDER BY branches.branch
-LIMIT 1 OFFSET :param_1

@@ -1,4 +1,0 @@
-SELECT count(*) AS count_1
-FROM sessions
-WHERE sessions.archived = :archived
-  AND sessions.owner = :owner

@@ -1,5 +1,0 @@
-SELECT branches.branch,
-  branches.parent_position
-FROM branches
-WHERE branches.tree_id = :tree_id
-ORDER BY branches.branch

@@ -1,4 +1,0 @@
-UPDATE sessions
-SET project_root=:root,
-  revision=:revision
-WHERE sessions.tree_id = :tree

@@ -1,5 +1,0 @@
-UPDATE sessions
-SET title=:title,
-  revision=:revision
-WHERE sessions.tree_id = :tree
-  AND sessions.id = :session_id

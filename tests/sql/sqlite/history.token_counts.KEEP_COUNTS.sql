@@ -1,2 +1,0 @@
-INSERT INTO token_counts (tree_id, branch, seq, encoding, tokens, sealed)
-VALUES (:tree_id, :branch, :seq, :encoding, :tokens, :sealed)

@@ -1,5 +1,0 @@
-SELECT sessions.id,
-  sessions.revision
-FROM sessions
-WHERE sessions.tree_id = :tree_id
-ORDER BY sessions.id

@@ -1,7 +1,0 @@
-SELECT (
-  SELECT COUNT(*)
-  FROM messages
-) + (
-  SELECT COUNT(*)
-  FROM summaries
-)

@@ -1,2 +1,0 @@
-DELETE FROM settings
-WHERE settings.name = :setting

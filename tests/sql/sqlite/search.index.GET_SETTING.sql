@@ -1,3 +1,0 @@
-SELECT settings.value
-FROM settings
-WHERE settings.name = :setting
