@@ -17,6 +17,7 @@ from sqlalchemy import func, select
 from store import Conflict, Draft, DraftNotFound, Policy, Store, Streaming
 from store.database.schema import METADATA
 from store.errors import InvalidMessage, InvalidValue, SessionNotFound, StoreBusy
+from store.face import streaming
 from store.history import drafts
 
 ANSWER = {"role": "assistant"}

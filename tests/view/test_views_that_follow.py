@@ -357,7 +357,7 @@ TAKEN_OUT: dict[str, Act] = {
 
 def in_memory(*stores: Store) -> str:
     """All that is kept in memory, as text."""
-    return repr([each.database.kept._values for each in stores])
+    return repr([each.database.cache._values for each in stores])
 
 
 @pytest.mark.parametrize("how", TAKEN_OUT)
