@@ -1,8 +1,8 @@
 """Notes that an app keeps beside messages: ratings, read marks, scores of evaluations.
 
-A note stands with its message, so all lines that run through the message have it, and it is erased
-with it. What one owner notes is not seen in the sessions of another: so it is kept whose it is, and
-of a key there is one note for each message and owner, the newest.
+A note belongs to its message: all lines through the message have it, and it is erased with the
+message. The notes of one owner are not visible in the sessions of another. So each note is stored
+with its owner, and each message and owner have one note for a key, the newest.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ DELETE_LEFT = Statement(
         ~exists().where(_of_owner),
     )
 )
-"""What was noted in a session whose owner has no other in the tree that could show it."""
+"""The notes of a session whose owner has no other session in the tree that could show them."""
 
 _FIELDS: dict[str, Column[Any]] = {name: _n[name] for name in Note._fields}
 _COLUMNS = _FIELDS.values()
 _IN_ORDER = {name: _n[name] for name in ("at", "session_id", "branch", "seq", "key")}
-"""The order of lists over sessions, oldest first: no two notes stand alike."""
+"""The order of lists over sessions, oldest first: it is unique for each note."""
 _seen = (bindparam(f"seen_{name}", type_=each.type) for name, each in _IN_ORDER.items())
 _CONDITIONS: dict[str, ColumnElement[bool]] = {
     "key": _key,
@@ -68,7 +68,7 @@ _CONDITIONS: dict[str, ColumnElement[bool]] = {
         tuple_(*_IN_ORDER.values()) > tuple_(*_seen),
     ),
 }
-"""What notes can be asked for by, each by a value that it binds."""
+"""The conditions by which notes are selected, each with the value that it binds."""
 
 
 @cache
@@ -89,7 +89,7 @@ def listed(names: tuple[str, ...]) -> Statement[Note]:
 
 
 def _noted(query: Select[Any]) -> Select[Any]:
-    """Build the search for the notes that were made in sessions that there are."""
+    """Build the query for the notes of sessions that exist."""
     of_session = and_(sessions.c.tree_id == _n.tree_id, sessions.c.id == _n.session_id)
     return query.select_from(notes).join(sessions, of_session)
 
@@ -105,11 +105,11 @@ LIST_OF_OWNERS_KEY = listed(("key", "owner"))
 def annotate(
     connection: Connection, session_id: str, seq: int, key: str, value: Any, *, now: Now = None
 ) -> Note | None:
-    """Note a JSON value under a key beside a message of a session's line; None takes it away.
+    """Note a JSON value under a key beside a message of a session's line; None removes the note.
 
-    The message stays as it is, and so does the session's revision. Of each key a message has one
-    note, the newest; it stands on every line of the same owner that the message is on, and is
-    erased with it. Raises SessionNotFound, PositionOutOfRange, InvalidValue.
+    The message and the session's revision do not change. A message has one note for each key, the
+    newest. The note is visible on every line of the same owner through the message, and is erased
+    with the message. Raises SessionNotFound, PositionOutOfRange, InvalidValue.
     """
     name, text = _checked_key(key), None if value is None else encode_value("value", value)
     pointer = lines.lock_tree(connection, session_id)
@@ -136,9 +136,9 @@ def list_notes(
 ) -> list[Note]:
     """Return notes: those on a session's line in its order, or over all sessions, oldest first.
 
-    ``key`` gives those of one key. On a line stand those of the session's owner, in whichever
-    session they were made. Over all sessions they are those of an ``owner`` (None: any), at most
-    ``limit`` of them (None: all), behind ``after``, the last one already seen. Raises
+    ``key`` selects the notes of one key. A line has the notes of the session's owner, in whichever
+    session they were made. Over all sessions the notes are those of an ``owner`` (None: any), at
+    most ``limit`` of them (None: all), that follow ``after``, the last one already seen. Raises
     SessionNotFound, InvalidValue.
     """
     asked: dict[str, Any] = {} if key is None else {"key": _checked_key(key)}
@@ -153,7 +153,7 @@ def list_notes(
 def _on_line(
     connection: Connection, session_id: str, asked: dict[str, Any], owner: str | None
 ) -> list[Note]:
-    """Return the notes of a session's owner on its line; none where another owner is asked for."""
+    """Return the notes of a session's owner on its line; none if another owner is asked for."""
     pointer = lines.load_pointer(connection, session_id)
     if owner not in (None, pointer.owner):
         return []
@@ -165,7 +165,7 @@ def _of(owner: str | None) -> dict[str, Any]:
 
 
 def _behind(after: Note | None) -> dict[str, Any]:
-    """Return the values that tell the place of the last note already seen."""
+    """Return the values that locate the last note already seen."""
     if after is None:
         return {}
     if not isinstance(after, Note):
@@ -185,5 +185,5 @@ def _checked_key(key: str) -> str:
 
 
 def _told(note: Note) -> Note:
-    """Return a note as it is given out: until now its value is a text."""
+    """Return a note with its value decoded from text."""
     return note._replace(value=decode(note.value))

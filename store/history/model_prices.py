@@ -1,7 +1,7 @@
-"""What a request costs: the tokens of each kind at its model's price.
+"""The cost of a request: the tokens of each kind at its model's price.
 
-The table is data, `prices.toml` beside this module, and says of which day it is. A user's own file
-of the same shape stands before it.
+The table is data, `prices.toml` beside this module, and names the day of its prices. A user's own
+file of the same shape takes precedence.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ FilePath: TypeAlias = str | os.PathLike[str]
 
 
 class Price(NamedTuple):
-    """What a million tokens of a model cost, in US dollars.
+    """The price of a million tokens of a model, in US dollars.
 
-    ``cached`` are read from the provider's cache, ``written`` put into it, ``input`` is all other
-    input.
+    ``cached`` tokens are read from the provider's cache, ``written`` tokens are put into it, and
+    ``input`` is all other input.
     """
 
     input: float
@@ -40,26 +40,26 @@ class Price(NamedTuple):
     written: float
 
     def cost(self, tokens: Mapping[str, int]) -> float:
-        """Return what tokens cost; of the ``input`` some are ``cached``, some ``written``."""
+        """Return the cost of tokens; ``input`` includes those ``cached`` and ``written``."""
         plain = tokens["input"] - tokens["cached"] - tokens["written"]
         amounts = (plain, tokens["output"], tokens["cached"], tokens["written"])
         return math.fsum(map(mul, self, amounts)) / MILLION
 
 
 class PriceList(NamedTuple):
-    """Prices by model, and the day on which they held."""
+    """Prices by model, and the day of these prices."""
 
     as_of: date | None
     models: dict[str, Price]
 
     def of(self, model: str | None) -> Price | None:
-        """Return the price of a model, named as providers name it; None where it is not known."""
+        """Return the price of a model by the provider's name for it, None if it is not known."""
         if model is None:
             return None
         return self.models.get(model) or self.models.get(plain_name(model))
 
     def cost(self, model: str | None, tokens: Mapping[str, int]) -> float | None:
-        """Return what tokens of a model cost, None where its price is not known."""
+        """Return the cost of tokens of a model, None if its price is not known."""
         price = self.of(model)
         return price.cost(tokens) if price else None
 
@@ -69,7 +69,7 @@ _DATED = re.compile(r"([-@](\d{8}|\d{4}-\d\d-\d\d|latest))?(-v\d+(:\d+)?)?(\[\w+
 
 
 def plain_name(model: str) -> str:
-    """Return a model's name without whoever resells it, its day and its version."""
+    """Return a model's name without its reseller, date and version."""
     return _DATED.sub("", _RESOLD.sub("", model.lower(), count=1), count=1)
 
 
@@ -85,7 +85,7 @@ class _Row(BaseModel):
 
     @property
     def price(self) -> Price:
-        """The price; what is not said of a cache costs as plain input does."""
+        """The price; a cache without a price of its own costs as much as plain input."""
         kinds = (self.cached, self.written)
         cached, written = (self.input if each is None else each for each in kinds)
         return Price(self.input, self.output, cached, written)
@@ -101,9 +101,9 @@ class _Table(BaseModel):
 
 
 def load_prices(own: FilePath | None = None) -> PriceList:
-    """Return the prices that are known, those of a file of one's own before all others.
+    """Return all known prices; those of a file of one's own take precedence.
 
-    Raises InvalidValue for a file that cannot be read, or is no table of prices.
+    Raises InvalidValue for a file that cannot be read, or is not a table of prices.
     """
     public = _public()
     if own is None:
@@ -139,6 +139,6 @@ def _toml(path: Path) -> dict[str, Any]:
 
 
 def _first_of(error: ValidationError) -> str:
-    """Say where a table is wrong, and what is wrong there."""
+    """Return the place of the first error in a table, and the error."""
     found = error.errors()[0]
     return f"{'.'.join(map(str, found['loc']))}: {found['msg']}"

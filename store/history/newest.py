@@ -1,14 +1,14 @@
 """The newest rows of a branch, kept in memory as they were read.
 
-A chat app asks for the newest messages of a line at each turn, and had nearly all of them a turn
-ago. So their rows stay in memory, and only what is new is read. They are rows and no messages: of
-these a caller may change what he likes, and nobody can change texts and numbers. Most lines of a
-large store are asked for once in a while, so rows are kept from the second time on.
+A chat app asks for the newest messages of a line at each turn, and read nearly all of them a turn
+ago. So their rows stay in memory, and only new rows are read. The cache holds rows, not messages: a
+caller may change a message, but texts and numbers are immutable. Most lines of a large store are
+read once in a while, so rows are kept from the second read on.
 
-**How it is known that what is kept is true.** A row never changes, and a branch only ever gets
-longer. So what was read of its positions is what would be read of them again, wherever the heads of
-sessions are. Redactions and erasures alone take back what was stored. They are counted, and the
-count is read in the transaction that asks: where it is another one, all is read anew.
+**Why the cached rows are valid.** A row never changes, and a branch only ever gets longer. So
+reading the same positions again would give the same rows, wherever the heads of sessions are. Only
+redactions and erasures take back stored rows. They are counted, and the count is read in the
+transaction of each request: if it has changed, all rows are read anew.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from ..database import Row, get_read_mark, get_reader_cache
 from .changed import ChangeCounts, count_changes
 
 MOST = 100
-"""Positions of a branch that are kept, at most."""
+"""The most positions of a branch that are kept."""
 FRAME = 1_000
-"""Bytes that a line takes beside its rows."""
+"""Bytes that a line takes in addition to its rows."""
 
 
 class Stored(NamedTuple):
@@ -38,16 +38,16 @@ class Stored(NamedTuple):
 
     @property
     def weight(self) -> int:
-        """About how many bytes they take; in one pass, since rows hold nothing that nests."""
+        """About how many bytes they take; one pass is enough, since rows are not nested."""
         rows = self.messages + self.calls
         return sum(map(getsizeof, chain(rows, *rows)))
 
     def part(self, first: int, last: int) -> Stored:
-        """Return those of the positions ``first`` to ``last``."""
+        """Return the rows of the positions ``first`` to ``last``."""
         return Stored(*(_part(rows, first, last) for rows in self))
 
     def followed_by(self, new: Stored) -> Stored:
-        """Return these and new ones."""
+        """Return these rows followed by new ones."""
         return Stored(self.messages + new.messages, self.calls + new.calls)
 
 
@@ -61,7 +61,7 @@ Read = Callable[[Connection, dict[str, int]], Stored]
 
 
 class Tail(NamedTuple):
-    """The rows of a branch's positions ``first`` to ``last``, as they were behind some changes."""
+    """The rows of a branch's positions ``first`` to ``last``, valid as of a count of changes."""
 
     changes: ChangeCounts | None
     first: int
@@ -70,11 +70,11 @@ class Tail(NamedTuple):
     weight: int = 0
 
     def is_of_use(self, changes: ChangeCounts, first: int) -> bool:
-        """Tell whether it is still true, and what is asked for from a position on goes on in it."""
+        """Tell whether it is still valid, and holds or adjoins a run that starts at a position."""
         return self.changes == changes and self.first <= first <= self.last + 1
 
     def grown(self, first: int, last: int, new: Stored) -> Tail:
-        """Return it with what is new; where that is too much, only what is asked for."""
+        """Return it with new rows; if these are too many, only the rows that are asked for."""
         rows = self.rows.followed_by(new)
         if last - self.first < MOST:
             return Tail(self.changes, self.first, last, rows, self.weight + new.weight)
@@ -83,11 +83,11 @@ class Tail(NamedTuple):
 
 
 ASKED_FOR = Tail(None, 0, 0)
-"""Kept of what was asked for once."""
+"""The entry for rows that were asked for once."""
 
 
 def newest_rows(read: Read, connection: Connection, run: dict[str, int]) -> Stored:
-    """Return the rows of a run of at most `MOST` positions; what is not kept of them is read."""
+    """Return the rows of a run of at most `MOST` positions; rows that are not kept are read."""
     kept = get_reader_cache(connection)
     if kept is None:
         return read(connection, run)

@@ -1,4 +1,4 @@
-"""What is left to do of erasures: looked for at each opening, and hardly ever there."""
+"""Unfinished erasures: looked for whenever a store is opened, and rarely found."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ OPEN = and_(
     branches.c.tree_id == erasures.c.tree_id,
     branches.c.branch == erasures.c.branch,
 )
-"""Joins the open lines to their branches; one that a session owns is never touched."""
+"""Joins the open lines to their branches; a branch that a session owns is never touched."""
 OPEN_TREES = Statement(select(erasures.c.tree_id).where(OPEN).distinct())
 
 
 def list_open_trees(connection: Connection) -> list[int]:
-    """Return the trees of which something is left to erase."""
+    """Return the trees with lines that are still to erase."""
     return OPEN_TREES.values(connection)

@@ -1,7 +1,7 @@
-"""Another project root for a session: which files its results are about is told anew.
+"""Another project root for a session: the files of its results are derived again.
 
-Paths are kept relative to the project, so they follow from its root. A tree has one root: what
-sessions share would else be told twice. No message changes.
+Paths are stored relative to the project, so they follow from its root. A tree has one root:
+otherwise the paths of shared messages would have to be stored twice. No message changes.
 """
 
 from __future__ import annotations
@@ -88,9 +88,9 @@ def set_project_root(
 ) -> Session:
     """Give a session, and all that share its tree, another project root (None: none).
 
-    Which files were read and changed is told anew for all their messages, which takes a while of
-    long ones. The session keeps its place in lists. ``expected`` is the revision that it is to have
-    (None: any). Raises SessionNotFound, Conflict, InvalidValue.
+    The files that were read and changed are derived again for all their messages, which takes a
+    while for long lines. The session keeps its place in lists. ``expected`` is the revision that
+    the session must have (None: any). Raises SessionNotFound, Conflict, InvalidValue.
     """
     root = validate_folder(project_root)
     pointer = lines.lock_tree(connection, session_id)
@@ -118,7 +118,7 @@ def _paths(line: Line) -> Iterator[Row]:
 
 
 def find_result_paths(line: Line, answer: AnsweredCall) -> tuple[tuple[ToolPath, ...], bool]:
-    """Return what `call_paths` finds in the call of a result, by the root of the line."""
+    """Return the findings of `call_paths` in the call of a result, by the root of the line."""
     place = line.place(answer.call_seq)
     stored: Any = ARGUMENTS.row(line.connection, **place, position=answer.call_position)
     arguments = None if stored is None else as_given(*stored)
