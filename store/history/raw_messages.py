@@ -51,7 +51,7 @@ WHOLE = Part()
 
 
 def parse_part(row: StoredMessage, wire_format: str | None) -> Part:
-    """Return which part of a message a row is. Raises Damaged for an impossible one."""
+    """Return the part of a message that a row holds. Raises Damaged for an impossible one."""
     held = row.message.get(WIRE) if wire_format else None
     if not isinstance(held, dict) or "part" not in held:
         return WHOLE
@@ -109,9 +109,9 @@ def read_messages(
     The line is read as of the position ``at``. A negative ``start`` counts positions from the end:
     -20 gives the newest 20 positions, or all where there are fewer. A message that takes several
     positions, such as one with several results, is at the last of them. ``last`` counts
-    messages instead: the newest so many, whatever positions they take; it goes without ``start``
+    messages instead: that many of the newest, whatever positions they take; it excludes ``start``
     and ``stop``. ``branch`` names a line that the session can go back to. Raises SessionNotFound,
-    InvalidValue, and PositionOutOfRange where ``at`` is not on the line; a range beyond it is just
+    InvalidValue, and PositionOutOfRange if ``at`` is not on the line; a range beyond it is just
     empty.
     """
     line = Line(connection, session_branches.find(connection, session_id, branch))
@@ -153,7 +153,8 @@ def read_chat_messages(
 ) -> list[StoredMessage]:
     """Return the rows at a line's positions ``first`` to ``last``, as messages of a chat.
 
-    Each position has one, in whatever format the messages came. Raises what `read_messages` does.
+    Each position has one, whatever the format of the messages. Raises the errors of
+    `read_messages`.
     """
     line = Line(connection, session_branches.find(connection, session_id, branch))
     first, last = lines.resolve_range(first, last, line.pointer.head)
@@ -325,7 +326,7 @@ def pages(
     """Yield a line's raw messages in lists of at most ``size``, so any line fits in memory.
 
     The line is the one that the session has at the first page, wherever its head moves meanwhile.
-    Raises what `messages` does, and StoreError after the iterator, or the store, was closed.
+    Raises the errors of `messages`, and StoreError after the iterator, or the store, was closed.
     """
     return Pages(_pages(transactions, session_id, start, stop, at, size))
 

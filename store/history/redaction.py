@@ -6,8 +6,8 @@ message's rows be overwritten, and at no other time. Only values of a list stay
 ids by which calls and results find each other. The digest of the rows is computed again, and so is
 everything that was derived from the words: the tokens of the message, and with them the sums of all
 messages after it on any branch, its facts, and the facts of the results that answer its calls. So
-`verify` finds nothing, and nothing tells what the message said, except summaries that were made of
-it before: those are named.
+`verify` finds nothing, and no trace of the message's words is left, except in summaries that were
+made of it before: those are named.
 """
 
 from __future__ import annotations
@@ -248,7 +248,7 @@ def redact(
     by: str | None = None,
     now: Now = None,
 ) -> Redaction:
-    """Overwrite the content of a message, on every line that it is on, and record why.
+    """Overwrite the content of a message, on every line that has it, and record the reason.
 
     Its content, the arguments of its calls and all other keys are removed. Its time stays; its
     role, status, names of tools and ids stay where they are known words or generated, others are
@@ -320,7 +320,7 @@ def has_message(connection: Connection, place: MessagePlace) -> bool:
 
 
 def overwrite_message(line: Line, place: PlaceValues) -> None:
-    """Overwrite the message that a line has at a place, and derive again what followed from it.
+    """Overwrite the message that a line has at a place, and derive its dependent values again.
 
     Its tokens are counted again, and the sums of all messages after it change by the difference.
     """

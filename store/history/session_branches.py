@@ -1,16 +1,16 @@
-"""The branches that a session can go back to: those that it left, those that its source had left.
+"""The branches that a session can go back to: those that it left, and those that its source left.
 
-A session leaves a branch with each rewind, switch and undo, and its log of moves says where the
-branch ended then. Nothing else has to be kept: of a session's moves, those that leave a branch tell
-how far it goes, and the last one tells on which the session stands.
+A session leaves a branch with each rewind, switch and undo, and its log of moves records the end of
+the branch at that time. Nothing else has to be stored: the moves that leave a branch tell how far
+it goes, and the last move of a session tells its present branch.
 
-A fork sees what its source had left when it was made. So its first move says how many moves its
-source had made by then, and which compaction record was the newest: what the source says, moves
-or compacts later, the fork does not see. What the source had seen of a source of its own is seen
-through it likewise; the chain ends at a session that is erased.
+A fork sees the branches that its source had left when the fork was made. So its first move records
+the number of moves of its source by then, and the newest compaction record: messages, moves and
+compactions of the source after that are not visible to the fork. The branches that the source saw
+of a source of its own are visible through it likewise; the chain ends at a session that is erased.
 
-A branch that is not the session's own is never moved to, since its owner may go on with it. The
-head then stands on a new one, which continues it from its end, and stands in its place from then.
+A session never moves to a branch that is not its own, since its owner may go on with it. Its head
+moves to a new branch, which continues the other one from its end and replaces it from then on.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class End(NamedTuple):
 
 
 PLACES = 2**32
-"""How many usages may stand at a position; the rest of a number tells when one was recorded."""
+"""The most usages at a position; the rest of a usage's number tells when it was recorded."""
 QUERIES = Queries(
     Path(__file__).with_name("session_branches.sql"), texts=("session_id",), places=str(PLACES)
 )
@@ -51,7 +51,7 @@ OWN = Statement(
 
 
 def find(connection: Connection, session_id: str, branch: int | None = None) -> Pointer:
-    """Return where a session stands, or the end of a branch that it can go back to.
+    """Return the position of a session, or the end of a branch that it can go back to.
 
     Raises SessionNotFound, and InvalidValue for any other branch.
     """
@@ -62,7 +62,7 @@ def find(connection: Connection, session_id: str, branch: int | None = None) -> 
 def find_branch_end(connection: Connection, pointer: Pointer, branch: int | None) -> Pointer:
     """Return the end of a branch as a session sees it.
 
-    Raises InvalidValue for one that it cannot go back to.
+    Raises InvalidValue for a branch that the session cannot go back to.
     """
     if branch == pointer.branch:
         return pointer
@@ -102,8 +102,9 @@ def _end(connection: Connection, pointer: Pointer, branch: int) -> End | None:
 def list_branches(connection: Connection, session_id: str) -> list[Branch]:
     """Return the branches that a session can go back to with `switch`, and its present one.
 
-    Oldest first. A fork has those too that its source had left when the fork was made, as they were
-    then; one that it continues itself has its own branch in its place. Raises SessionNotFound.
+    Oldest first. A fork also has the branches that its source had left when the fork was made, as
+    they were then; where the fork continues one itself, its own branch replaces it. Raises
+    SessionNotFound.
     """
     pointer = lines.load_pointer(connection, session_id)
     rows = BRANCHES.rows(connection, **pointer.session, never=NO_LIMIT)

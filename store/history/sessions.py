@@ -58,7 +58,7 @@ _NAMED_OTHERWISE = {"branch": "head_branch"}
 _STORED = [_NAMED_OTHERWISE.get(name, name) for name in Session._fields]
 _named = zip(_STORED, Session._fields, strict=True)
 COLUMNS = tuple(sessions.c[column].label(name) for column, name in _named)
-"""What a session is made of."""
+"""The columns of a session."""
 SESSION = Statement(
     select(*COLUMNS)
     .select_from(session_ids)
@@ -74,7 +74,7 @@ OWNER = Statement(
 
 
 def change(**values: Any) -> Statement[Row]:
-    """Build an update of a session's row that returns what the session is from then on."""
+    """Build an update of a session's row that returns the changed session."""
     return Statement(lines.update_session(**values).returning(*COLUMNS))
 
 
@@ -84,9 +84,9 @@ SET_ARCHIVED = change(archived=bindparam("archived"))
 
 
 class Stem(NamedTuple):
-    """A branch, and the position of another one that it hangs on.
+    """A branch, and the position of the parent branch that it continues.
 
-    ``records_seen`` is the newest compaction record of its past that it may know.
+    ``records_seen`` is the newest compaction record of its past that is visible to it.
     """
 
     branch: int
@@ -106,7 +106,7 @@ UNBORN: dict[str, Any] = {
     "forked_at": None,
     "archived": 0,
 }
-"""What a session has that continues no other."""
+"""The values of a session that does not continue another one."""
 
 
 def create_session(
@@ -123,13 +123,13 @@ def create_session(
 ) -> Session:
     """Create a session with an empty line, the root of a new tree.
 
-    Its id is the caller's or a new UUIDv7. ``owner`` is any text that says whose it is; it is never
-    changed.
+    Its id is the caller's or a new UUIDv7. ``owner`` is any text that names its owner; it never
+    changes.
 
-    File paths in tool calls are told apart relative to ``project_root``, ignoring case with
-    ``fold_case``. With ``exist_ok`` a session that has the id already is returned as it is,
-    whatever else is given. Raises SessionExists where the id is taken, InvalidValue for an id,
-    title, owner or metadata that cannot be stored.
+    File paths in tool calls are compared relative to ``project_root``, ignoring case with
+    ``fold_case``. With ``exist_ok`` an existing session of that id is returned unchanged, whatever
+    the other arguments are. Raises SessionExists if the id is taken, InvalidValue for an id, title,
+    owner or metadata that cannot be stored.
     """
     moment = require_moment(now)
     tree_id = secrets.randbits(63)
@@ -149,7 +149,7 @@ def create_session(
     except SessionExists as taken:
         if not exist_ok:
             raise
-        lines.lock_session(connection, taken.session_id)  # what a step reads of it holds
+        lines.lock_session(connection, taken.session_id)  # reads of a step stay valid
         return session(connection, taken.session_id)
     return insert_session(connection, {**values, "id": claimed}, ROOT)
 
@@ -163,7 +163,7 @@ def session(connection: Connection, session_id: str) -> Session:
 
 
 def check_owner(connection: Connection, session_id: str, owner: str) -> None:
-    """Raise SessionNotFound for a session that is another's, as for one that is not there."""
+    """Raise SessionNotFound for a session of another owner, as for one that does not exist."""
     if not is_text(session_id) or OWNER.value(connection, session_id=session_id) != owner:
         raise SessionNotFound(session_id)
 
@@ -195,11 +195,11 @@ def set_metadata(
 ) -> Session:
     """Give a session other metadata, a JSON object, or with ``merge`` change them in part.
 
-    Then ``metadata`` is a merge patch (RFC 7396): a key that it gives is set, one that it gives as
-    null is removed, objects within are merged likewise, all others stay. Nothing that others set
-    meanwhile is lost. Metadata are no activity: the session keeps its place in lists. With
-    ``expected`` they are set only if that is the session's revision. Raises SessionNotFound,
-    Conflict, InvalidValue.
+    With ``merge``, ``metadata`` is a merge patch (RFC 7396): its keys are set, its keys with the
+    value null are removed, objects within are merged likewise, and all other keys stay. No change
+    that others make meanwhile is lost. Setting metadata is no activity: the session keeps its place
+    in lists. With ``expected`` they are set only if that is the session's revision. Raises
+    SessionNotFound, Conflict, InvalidValue.
     """
     text = encode_metadata(metadata)
     pointer = lines.lock_session(connection, session_id, expected)
@@ -213,18 +213,18 @@ def set_metadata(
 
 
 def archive(connection: Connection, session_id: str, *, expected: str | None = None) -> Session:
-    """Take a session out of the lists of those that are in use; nothing else changes.
+    """Take a session out of the lists of active sessions; nothing else changes.
 
-    It is no activity. ``expected`` is the revision that the session is to have (None: any). Raises
-    SessionNotFound, Conflict.
+    Archiving is no activity. ``expected`` is the revision that the session must have (None: any).
+    Raises SessionNotFound, Conflict.
     """
     return _set_archived(connection, session_id, expected, archived=True)
 
 
 def unarchive(connection: Connection, session_id: str, *, expected: str | None = None) -> Session:
-    """Put a session back among those that are in use, at its old place in lists.
+    """Put a session back into the lists of active sessions, at its old place.
 
-    ``expected`` is the revision that the session is to have (None: any). Raises SessionNotFound,
+    ``expected`` is the revision that the session must have (None: any). Raises SessionNotFound,
     Conflict.
     """
     return _set_archived(connection, session_id, expected, archived=False)
@@ -233,7 +233,7 @@ def unarchive(connection: Connection, session_id: str, *, expected: str | None =
 def _set_archived(
     connection: Connection, session_id: str, expected: str | None, *, archived: bool
 ) -> Session:
-    """Archive a session or take it back, where that is not done yet."""
+    """Archive a session or take it back, if that has not been done yet."""
     place = _locked(connection, session_id, expected)
     known = session(connection, session_id)
     if known.archived == archived:
@@ -242,7 +242,7 @@ def _set_archived(
 
 
 def apply_merge_patch(target: object, patch: object) -> Any:
-    """Return what a merge patch makes of a JSON value (RFC 7396)."""
+    """Return a JSON value changed by a merge patch (RFC 7396)."""
     if not isinstance(patch, dict):
         return patch
     kept = dict(target) if isinstance(target, dict) else {}
@@ -255,7 +255,7 @@ def apply_merge_patch(target: object, patch: object) -> Any:
 
 
 def _locked(connection: Connection, session_id: str, expected: str | None) -> dict[str, Any]:
-    """Lock a session for a change, and return where its row is, with its next revision."""
+    """Lock a session for a change, and return the place of its row, with its next revision."""
     return lines.lock_session(connection, session_id, expected).changed()
 
 
@@ -275,7 +275,7 @@ def _check_id(session_id: str) -> None:
 
 
 def claim_id(connection: Connection, session_id: str, tree_id: int) -> str:
-    """Put a session's id into the look-up of ids. Raises SessionExists where it is there."""
+    """Put a session's id into the look-up of ids. Raises SessionExists if it is there already."""
     if not CLAIM_ID.run(connection, id=session_id, tree_id=tree_id):
         raise SessionExists(session_id)
     return session_id
@@ -301,15 +301,15 @@ def insert_branch(
 
 
 def newest_compaction(connection: Connection, tree_id: int) -> int:
-    """Return the number of a tree's newest compaction record, up to which a new branch knows all.
+    """Return the number of a tree's newest compaction record, the last one a new branch can see.
 
-    0 where there is none.
+    0 if there is none.
     """
     return NEWEST_RECORD.value(connection, tree_id=tree_id) or 0
 
 
 def validate_limit(limit: int | None) -> int:
-    """Return how many rows a list may have at most, None: all. Raises InvalidValue."""
+    """Return the most rows that a list may have, None: all. Raises InvalidValue."""
     if limit is None:
         return NO_LIMIT
     if type(limit) is not int or limit < 0:
@@ -330,7 +330,7 @@ def validate_text(name: str, value: str | None) -> str | None:
 _MOMENT = 2**48 - 1
 """The part of a moment in ms that a UUID has room for."""
 _VERSION = 0x7 << 76 | 0b10 << 62
-"""What says that a UUID begins with a moment, and how its other bits are laid out."""
+"""The bits of a UUID that mark its version (it begins with a moment) and its layout."""
 
 
 def uuid7(moment: int) -> str:
@@ -373,12 +373,12 @@ def encode_value(name: str, value: Any) -> str:
 
 
 def session_of_row(row: dict[str, Any]) -> Session:
-    """Return the session that a row says, by the names of its columns."""
+    """Return the session of a row, given by the names of its columns."""
     return decode_session([row[name] for name in _STORED])
 
 
 def decode_session(row: Sequence[Any]) -> Session:
-    """Return a row of `COLUMNS` as a session: its metadata are a text, its flag is a number."""
+    """Return the session of a row of `COLUMNS`: decode its metadata (text) and flag (number)."""
     fields = list(row)
     text = fields[_METADATA]
     fields[_METADATA] = decode_as(dict, text) if text else {}
@@ -388,4 +388,4 @@ def decode_session(row: Sequence[Any]) -> Session:
 
 _METADATA, _ARCHIVED = map(Session._fields.index, ("metadata", "archived"))
 _session: Callable[[Iterable[Any]], Session] = partial(tuple.__new__, Session)
-"""Makes one of its fields; without a step of Python, for a list may have thousands."""
+"""Makes a session of its fields without a step of Python, since a list may have thousands."""

@@ -15,10 +15,10 @@ from .session_branches import QUERIES, find
 
 
 class BranchLine(NamedTuple):
-    """A line that can be gone back to, by its branch.
+    """A line that a session can go back to, by its branch.
 
-    ``holder`` is the branch that holds a position of it, ``shared`` the one that holds the position
-    before; None where there is none.
+    ``holder`` is the branch that holds a position of the line, ``shared`` the one that holds the
+    position before; None if there is none.
     """
 
     branch: int
@@ -30,11 +30,11 @@ BRANCH_LINES = QUERIES.statement("followers", BranchLine)
 
 
 def siblings(connection: Connection, session_id: str, seq: int) -> list[Sibling]:
-    """Return the messages that follow the same message as the one at a position does, it included.
+    """Return the message at a position and all others that follow the same message.
 
-    They are on the branches that `branches` lists, and come in the order in which those that hold
-    them were begun. `switch` to the branch of one brings it back with what was last said behind it.
-    ``seq`` may be the position behind the head: then none is current. Raises SessionNotFound,
+    They are on the branches that `branches` lists, and are sorted by the age of the branches that
+    hold them. `switch` to the branch of one brings it back with the newest messages after it.
+    ``seq`` may be the position after the head: then none is current. Raises SessionNotFound,
     PositionOutOfRange.
     """
     pointer = lines.load_pointer(connection, session_id)

@@ -1,4 +1,4 @@
-"""What a session is called: its title, else what the user said first."""
+"""The title of a session: the given one, else the first words of the user."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .sessions import session
 from .turns import load_chat_message
 
 LONGEST = 80
-"""Code points of a title that is made of what was said."""
+"""Code points of a title that is made of a message."""
 
 FIRST_TURN = Statement(
     select(message_facts.c.seq)
@@ -25,10 +25,10 @@ FIRST_TURN = Statement(
 
 
 def title(connection: Connection, session_id: str) -> str | None:
-    """Return a session's title: the one that was given, else what its first user message says.
+    """Return a session's title: the given one, else one made of its first user message.
 
-    That is one line of at most 80 code points, made at each reading and never stored, so
-    `Session.title` tells whether one was given; None where nothing was said in words. Raises
+    The latter is one line of at most 80 code points, made at each read and never stored, so
+    `Session.title` tells whether one was given; None if nothing was said in words. Raises
     SessionNotFound.
     """
     given = session(connection, session_id).title
@@ -46,7 +46,7 @@ def _derived(line: Line) -> str | None:
 
 
 def _first_turn(line: Line) -> int | None:
-    """Return where the user first speaks on a line; None where nobody does."""
+    """Return the position of the first user turn on a line; None if there is none."""
     head = line.pointer.head
     if not load_totals(line, head).turn:
         return None

@@ -1,8 +1,8 @@
 """Token counts kept beside the messages.
 
-They are filled in batches, outside of transactions, never by an append or a view. What another
-owner's session said, before a fork was handed over, is counted each time and not kept: else an
-owner's views would tell that another one has counted (`sight`).
+They are filled in batches, outside of transactions, never by an append or a view. The messages of
+another owner's session, from before a fork was handed over, are counted each time and their counts
+are not stored: otherwise an owner's views would show that another one has counted (`visibility`).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ KEEP_COUNTS = Insertion(token_counts, *PLACE, "encoding", "tokens")
 
 
 class Uncounted(NamedTuple):
-    """A message without a count: where it is stored, and what to count."""
+    """A message without a count: its place, and the text to count."""
 
     tree_id: int
     branch: int
@@ -74,7 +74,7 @@ class Uncounted(NamedTuple):
 
     @property
     def place(self) -> dict[str, int]:
-        """Where it is stored, by the names of `PLACE`."""
+        """Its place, by the names of `PLACE`."""
         return dict(zip(PLACE, self[:3], strict=True))
 
 
@@ -83,8 +83,8 @@ def count_tokens(
 ) -> TokenTotal:
     """Count the tokens of a session's line and store the counts.
 
-    Counts what is new, outside of any transaction. Without the vocabulary of a tokenizer at hand
-    the total is an estimate and nothing is stored; its ``encoding`` says so. Raises
+    Only new messages are counted, outside of any transaction. Without the vocabulary of a tokenizer
+    the total is an estimate, as its ``encoding`` says, and nothing is stored. Raises
     SessionNotFound.
     """
     tokenizer = counter(encoding)
@@ -97,7 +97,7 @@ def count_tokens(
 
 
 def _count(transactions: Transactions, session_id: str, tokenizer: Counter) -> int:
-    """Count what has no count yet, batch by batch; return how many messages that were."""
+    """Count messages without a count, batch by batch; return the number of messages counted."""
     counted = 0
     while batch := _next_batch(transactions, session_id, tokenizer.name):
         counts = [message_tokens(each.message, tokenizer.count) for each in batch]
@@ -135,7 +135,7 @@ def keep_counts(
     batch: list[Uncounted],
     counts: list[int],
 ) -> None:
-    """Store the counts of a batch; what was erased or counted meanwhile is left alone.
+    """Store the counts of a batch, except for messages erased or counted meanwhile.
 
     Raises SessionNotFound.
     """
@@ -153,7 +153,7 @@ def _is_uncounted(connection: Connection, message: Uncounted, encoding: str) -> 
 
 
 def _total(connection: Connection, session_id: str, tokenizer: Counter) -> TokenTotal:
-    """Return the tokens of a line by the stored counts, and what others said counted anew."""
+    """Return the tokens of a line: stored counts, and other owners' messages counted anew."""
     pointer = lines.load_pointer(connection, session_id)
     asked = {**pointer.whole, "owner": pointer.owner}
     messages, tokens = TOTAL.one(connection, **asked, encoding=tokenizer.name)
@@ -173,7 +173,7 @@ def estimated(connection: Connection, session_id: str) -> TokenTotal:
 def _tokens_between(
     connection: Connection, session_id: str, first: int, last: int, count: Callable[[str], int]
 ) -> int:
-    """Return the tokens of what stands at a line's positions, read in batches."""
+    """Return the tokens of the messages at a line's positions, read in batches."""
     return sum(
         message_tokens(stored.message, count)
         for start in range(first, last + 1, BATCH)

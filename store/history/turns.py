@@ -1,4 +1,4 @@
-"""Which turn a request is about: the one that runs on a line, or a new one behind it."""
+"""The turn of a request: the open turn of a line, or a new one after it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .raw_messages import load_chat_messages
 
 
 class RequestTurn(NamedTuple):
-    """The turn of a request: ``begins`` is where it does (None: its input is not stored yet).
+    """The turn of a request: ``begins`` is its first position (None: its input is not stored yet).
 
     ``answered``: the last stored turn has its answer. ``over``: that turn is finished, because a
     new one begins.
@@ -38,7 +38,7 @@ def find_request_turn(line: Line, last: int, user_input: str | None) -> RequestT
 
 
 def _open_turn(line: Line, last: int) -> int | None:
-    """Return where the turn of a position begins; None where no user has spoken."""
+    """Return the first position of the turn of a position; None if no user has spoken."""
     if load_totals(line, last).turn == 0:
         return None
     return find_turn_start(line, last)
@@ -53,7 +53,7 @@ def load_chat_message(line: Line, position: int) -> Message:
 def _answers(message: Message) -> bool:
     """Tell whether a message ends its turn: the assistant speaks, and does not ask for a tool.
 
-    It neither calls one nor writes that it would.
+    The message neither calls a tool nor announces a call in words.
     """
     if message["role"] != "assistant" or message.get("tool_calls"):
         return False
@@ -61,5 +61,5 @@ def _answers(message: Message) -> bool:
 
 
 def _says(message: Message, text: str) -> bool:
-    """Tell whether a message says just this: the input of an open turn must not be sent twice."""
+    """Tell whether a text is all of a message: an open turn's input must not be sent twice."""
     return content_text(message.get("content")) == text

@@ -1,7 +1,7 @@
-"""Recorded usages listed, and added up by what they were for.
+"""Lists of recorded usages, and their sums by model, session, owner or day.
 
-A usage stands at one place, so however many forks go on from there it counts once, for the session
-that made the request; and where a rewind has left its answer it counts all the same: it was paid.
+A usage has one place, so it counts once, for the session that made the request, however many forks
+continue from there. It also counts if a rewind has left its answer, since it was paid.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _IN_ORDER = {
     "seq": _u.seq,
     "number": _number,
 }
-"""The order of lists, oldest first, by the fields of a usage: no two of them stand alike."""
+"""The order of lists, oldest first, by the fields of a usage: it is unique for each usage."""
 _seen = (bindparam(f"seen_{name}", type_=each.type) for name, each in _IN_ORDER.items())
 _CONDITIONS = {
     "session_id": and_(
@@ -70,7 +70,7 @@ _CONDITIONS = {
         tuple_(*_IN_ORDER.values()) > tuple_(*_seen),
     ),
 }
-"""What usages can be asked for by, each by a value that it binds."""
+"""The conditions by which usages are selected, each with the value that it binds."""
 
 A_DAY = 86_400_000
 KEYS: dict[str, ColumnElement[Any]] = {
@@ -79,11 +79,11 @@ KEYS: dict[str, ColumnElement[Any]] = {
     "owner": sessions.c.owner,
     "day": _u.at // literal_column(str(A_DAY), BIG),
 }
-"""What usages are added up by."""
+"""The keys by which usages are added up."""
 
 
 class Sum(NamedTuple):
-    """The tokens of some usages of one model; ``paid`` where it was recorded what they cost."""
+    """The tokens of some usages of one model; ``paid`` is their recorded cost (None: none)."""
 
     key: Any
     model: str | None
@@ -104,7 +104,7 @@ def listed(names: tuple[str, ...]) -> Statement[Usage]:
 
 @cache
 def summed(by: str, names: tuple[str, ...]) -> Statement[Sum]:
-    """Build the sums of usages by the names of their conditions, apart where their cost is."""
+    """Build the sums of usages by the names of their conditions, with and without a cost apart."""
     key = KEYS[by].label("key")
     apart = (key, _u.model, _u.cost.is_(null()))
     sums = (cast(func.sum(_FIELDS[name]), BIG).label(name) for name in _TOKENS)
@@ -114,7 +114,7 @@ def summed(by: str, names: tuple[str, ...]) -> Statement[Sum]:
 
 
 def _found(query: Select[Any], names: tuple[str, ...]) -> Select[Any]:
-    """Build the search for the usages that meet conditions; what an erased session left is none."""
+    """Build the query for the usages that meet conditions, without those of erased sessions."""
     on_branch = and_(branches.c.tree_id == _u.tree_id, branches.c.branch == _u.branch)
     of_session = and_(
         sessions.c.tree_id == branches.c.tree_id,
@@ -145,11 +145,11 @@ def list_usages(
 ) -> list[Usage]:
     """Return recorded usages, oldest first: of a session, of an owner's sessions, or of all.
 
-    Each is given once, however many forks go on from where it stands, for the session that made the
-    request; those whose answers a rewind left, too. They are of the moments from ``since`` on and
-    before ``until`` (None: any), at most ``limit`` of them (None: all), behind ``after``, the last
-    one already seen. ``prices`` is a TOML file with prices of one's own, which stand before the
-    list that comes with the store. Raises SessionNotFound, InvalidValue.
+    Each is returned once, for the session that made the request, however many forks continue from
+    its place; usages whose answers a rewind left are included. They were recorded from ``since`` on
+    and before ``until`` (None: any), are at most ``limit`` (None: all), and follow ``after``, the
+    last one already seen. ``prices`` is a TOML file with prices of one's own, which take precedence
+    over the list that comes with the store. Raises SessionNotFound, InvalidValue.
     """
     costs = load_prices(prices)
     values = _values(connection, session_id, owner, since, until) | _behind(after)
@@ -170,9 +170,9 @@ def usage_totals(
 ) -> list[UsageTotal]:
     """Return usages added up ``by`` model, session, owner or day, the dearest first, days in order.
 
-    Which usages count is said as for `usages`; days are those of UTC. What was recorded without a
-    cost has that of the price list; for how many requests there is none, each total says. Raises
-    SessionNotFound, InvalidValue.
+    The usages are selected as by `usages`; days are those of UTC. The cost of usages recorded
+    without one is that of the price list; each total gives the number of requests without a price.
+    Raises SessionNotFound, InvalidValue.
     """
     one_of(KEYS, "by", by)
     costs = load_prices(prices)
@@ -198,7 +198,7 @@ def _values(
 
 
 def _behind(after: Usage | None) -> dict[str, Any]:
-    """Return the values that tell the place of the last usage already seen."""
+    """Return the values that locate the last usage already seen."""
     if after is None:
         return {}
     if not isinstance(after, Usage):
@@ -211,7 +211,7 @@ def _names(values: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _total(key: Any, sums: list[Sum], prices: PriceList) -> UsageTotal:
-    """Return what usages come to together."""
+    """Return the total of usages."""
     costs = [_cost(each, prices) for each in sums]
     known = [cost for cost in costs if cost is not None]
     pairs = zip(sums, costs, strict=True)
@@ -230,7 +230,7 @@ def _cost(each: Sum, prices: PriceList) -> float | None:
 
 
 def _thrift(total: UsageTotal) -> tuple[float, int, str]:
-    """Return by what the cheaper of two totals stands behind the other."""
+    """Return a sort key that puts the cheaper of two totals after the other."""
     return -(total.cost or 0.0), -(total.input + total.output), total.name or ""
 
 

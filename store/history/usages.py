@@ -1,10 +1,10 @@
-"""What requests really cost, as providers said: recorded at the head, read back by line.
+"""The real cost of requests, as reported by providers: recorded at the head, read back by line.
 
-A fork goes by what its source had recorded until then, and by nothing that the source records
-later, at whatever position. Nothing but the order of writing tells the two apart, so the number of
-a usage holds it: it begins with the newest branch that its tree had (times `PLACES`), and ends with
-what tells it from the others at its position. Each fork begins a branch; so what it may know has a
-smaller beginning than that branch.
+A fork uses the usages that its source had recorded before the fork, and none that the source
+records later, at whatever position. Only the order of writing distinguishes the two, so the number
+of a usage holds this order: it begins with the newest branch of its tree at that time (times
+`PLACES`), and ends with a number that is unique at its position. Each fork begins a branch; so the
+usages visible to it have numbers with a smaller beginning than that branch.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ HIGHEST_COST = 10**12
 
 
 class LastRequest(NamedTuple):
-    """The request whose usage was recorded last: where it ended, its tokens, when it was (ms)."""
+    """The request whose usage was recorded last: its last position, tokens and moment (ms)."""
 
     seq: int
     input: int
@@ -57,7 +57,7 @@ INSERT_USAGE = Insertion(usages)
 
 
 class UsageInput(NamedTuple):
-    """What a request cost, as `record_usage` takes it."""
+    """The cost of a request, as `record_usage` takes it."""
 
     input: int
     output: int
@@ -86,15 +86,15 @@ def record_usage(
     seq: int | None = None,
     now: Now = None,
 ) -> Usage:
-    """Record what the request at the session's head really cost, as the provider said.
+    """Record the real cost of the request at the session's head, as the provider reports it.
 
     ``input`` are all tokens that were sent; ``cached`` and ``written`` those of them that were read
-    from the provider's cache and put into it. (Anthropic's ``input_tokens`` are what is left of
-    them: add all three.) ``model`` and ``provider`` are as the provider names them, ``details``
-    anything else to keep, an object. ``cost`` is in US dollars, where it is known; else the price
-    list is asked whenever it is read. The request held the messages up to ``seq`` (None: to the
-    head), so record it before its answer is appended. The session's revision stays as it is. Raises
-    SessionNotFound, PositionOutOfRange, InvalidValue.
+    from the provider's cache and put into it. (Anthropic's ``input_tokens`` exclude both: add all
+    three.) ``model`` and ``provider`` are the provider's names, ``details`` is an object with any
+    other values. ``cost`` is in US dollars, if it is known; else it follows from the price list at
+    each read. The request held the messages up to ``seq`` (None: to the head), so record it before
+    its answer is appended. The session's revision does not change. Raises SessionNotFound,
+    PositionOutOfRange, InvalidValue.
     """
     request = UsageInput(input, output, cached, written, model, provider, details, cost, seq, now)
     row = _recorded(connection, session_id, [request])[0]
@@ -104,14 +104,14 @@ def record_usage(
 
 
 def record_usages(connection: Connection, session_id: str, requests: Sequence[UsageInput]) -> None:
-    """Record what requests of a session cost, as `record_usage` does one by one."""
+    """Record the cost of requests of a session, as `record_usage` does one by one."""
     _recorded(connection, session_id, requests)
 
 
 def _recorded(
     connection: Connection, session_id: str, requests: Sequence[UsageInput]
 ) -> list[Usage]:
-    """Write usages, each as the newest one at its position; return them as they are stored."""
+    """Write usages, each as the newest one at its position, and return the stored rows."""
     checked = [*map(_checked, requests)]
     pointer = lines.lock_session(connection, session_id)
     places = [lines.resolve_position(pointer, each.seq) for each in requests]
@@ -126,7 +126,7 @@ def _recorded(
 
 
 def _checked(request: UsageInput) -> dict[str, Any]:
-    """Return a request as its columns hold it. Raises InvalidValue."""
+    """Return the column values of a request. Raises InvalidValue."""
     _check_tokens(request)
     values = request._asdict()
     del values["seq"], values["now"]
@@ -140,7 +140,7 @@ def _checked(request: UsageInput) -> dict[str, Any]:
 
 
 def _numbers(connection: Connection, pointer: Pointer, places: Sequence[int]) -> Iterator[int]:
-    """Yield what tells each usage from the others at its position."""
+    """Yield a number for each usage that is unique at its position."""
     first, last = min(places, default=0), max(places, default=0)
     known = LAST_NUMBERS.scan(connection, **pointer.line, first=first, last=last)
     taken = Counter[int](dict(known))
@@ -155,9 +155,9 @@ def _columns(pointer: Pointer, row: Usage, moment: int) -> tuple[Any, ...]:
 
 
 def told(row: Usage, cost: float | None) -> Usage:
-    """Return a usage as it is given out: until now its details are a text.
+    """Return a usage with its details decoded from text.
 
-    ``cost`` is what the price list says; what was recorded stands before it.
+    ``cost`` is that of the price list; a recorded cost takes precedence.
     """
     text: Any = row.details
     details = decode_as(dict, text) if text else {}
@@ -178,7 +178,7 @@ def _check_tokens(request: UsageInput) -> None:
 
 
 def _checked_cost(cost: float | None) -> float | None:
-    """Return a cost as the column holds it. Raises InvalidValue."""
+    """Return the column value of a cost. Raises InvalidValue."""
     if cost is None:
         return None
     is_number = isinstance(cost, int | float) and not isinstance(cost, bool)
@@ -188,6 +188,6 @@ def _checked_cost(cost: float | None) -> float | None:
 
 
 def find_last_usage(line: Line, last: int) -> LastRequest | None:
-    """Return the usage that was recorded last on a line, up to a position, as its session knows."""
+    """Return the last usage recorded on a line up to a position that its session can see."""
     values = {**line.pointer.session, **line.pointer.line, "last": last, "never": NO_LIMIT}
     return LAST_USAGE.row(line.connection, **values)

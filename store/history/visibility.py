@@ -1,17 +1,17 @@
-"""What a session sees of all that is kept about its line: a condition for each kind of row.
+"""The visibility of stored rows to a session: a condition for each kind of row.
 
-Lines share their past, but not what is said about it. So whatever is read for a session is read by
-one of these conditions, which know three things: the line (which branches, how far), the newest
-compaction record that each branch of it may know, and whose the session is.
+Lines share their past, but not the records about it. So rows are read for a session by one of these
+conditions, which depend on three things: the line (its branches, and how far they go), the newest
+compaction record visible to each of its branches, and the owner of the session.
 
-- Messages, and what is derived from them, are seen wherever the line runs.
+- Messages, and the rows derived from them, are visible on the whole line.
 - Compaction records, and with them their summaries, count up to the one that was the newest when
-  the next branch of the line began: what a source compacts later, a fork does not know.
+  the next branch of the line began: later compactions of a source are not visible to a fork.
 - Usages are seen by the session that recorded them and, while that session exists, by forks of the
   same owner that were made later (query ``last_usage`` in ``session_branches.sql``). A fork that
   was handed over sees none of its source, and its tokens are estimated until it has its own.
 - Notes are seen by all sessions of the owner who made them.
-- Drafts are seen by the session that they are an answer in.
+- Drafts are seen by the session that they answer in.
 - Counted tokens are seen by all sessions of the owner in whose session the message was said.
 """
 
