@@ -1,8 +1,8 @@
-"""Where rows are kept: engines, the writers' queue, tables, statements, migrations.
+"""The storage of rows: engines, the writers' queue, tables, statements, migrations.
 
-It knows nothing of what a conversation means. Every room that reads or writes rows may call it, and
-none opens a database by itself. On SQLite it answers for locks, files and flushes, on PostgreSQL
-for connections.
+It knows nothing about the meaning of a conversation. Every room that reads or writes rows may call
+it, and none opens a database by itself. On SQLite it is responsible for locks, files and flushes,
+on PostgreSQL for connections.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""What a process keeps in memory of what it has read: bounded, safe for threads.
+"""A cache of rows and values read by a process: bounded, safe for threads.
 
-Who keeps something says how it is known that it is still true: here it is only held. A transaction
-that writes adds nothing, since what it sees may never come to be.
+The cache only holds values; its callers decide whether a value is still valid. A transaction that
+writes adds nothing, since it may be rolled back.
 
-Words that were erased or redacted are to go from memory, too, at once and not only when they are
-asked for again. So whatever is kept of a tree has the tree first in its key, and when something of
-it was taken out, `invalidate_tree` drops all of it, in every open store of the process. Somebody
-may still read the state from before, and would keep it again a moment later: who begins to read
-notes how often anything was forgotten until then, and what is read before such a moment is not kept
-behind it.
+Words that were erased or redacted must also leave memory, at once and not only at the next request
+for them. So each cached value of a tree has the tree first in its key, and when rows of the tree
+were taken out, `invalidate_tree` drops all its values, in every open store of the process. Another
+thread may still read the earlier state, and would cache it again a moment later: so a reader notes
+the number of invalidations at its start, and its values are not cached if that number has grown
+meanwhile.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from ..errors import InvalidValue
 from ..text import clear_caches
 
 DEFAULT_CACHE_BYTES = 64_000_000
-"""What a store keeps, if nothing else is said."""
+"""The limit of a store's cache by default, in bytes."""
 
 _FLAT = frozenset((str, bytes, int, float, bool, NoneType))
-"""Types of values that hold no others: a row of a table has nothing else."""
+"""Types of values that hold no others: a row of a table has only these."""
 
 CacheKey = tuple[Hashable, ...]
-"""What something is kept under: the number of a tree, then anything."""
+"""The key of a value: the number of a tree, then anything."""
 
 
 class _Forgotten:
-    """How often anything was forgotten in this process."""
+    """The number of invalidations in this process."""
 
     def __init__(self) -> None:
         self._numbers = count(1)
@@ -48,7 +48,7 @@ class _Forgotten:
 
 
 class TreeCache(Protocol):
-    """Whoever keeps anything of trees."""
+    """A cache that holds values of trees."""
 
     def forget(self, tree_id: int) -> None:
         """Keep nothing of a tree any more."""
@@ -59,22 +59,22 @@ _all: WeakValueDictionary[int, TreeCache] = WeakValueDictionary()
 
 
 def register_tree_cache(keeper: TreeCache) -> None:
-    """Tell somebody from now on of each tree that is to be forgotten."""
+    """Tell a cache from now on of each tree that must be forgotten."""
     _all[id(keeper)] = keeper
 
 
 def is_current(since: int | None) -> bool:
-    """Tell whether what was read may be kept; by a reader who began ``since`` then, by no writer.
+    """Tell whether a value may be cached: only by a reader, if ``since`` is still the count.
 
-    Whoever asks holds a lock that its `forget` waits for.
+    The caller holds a lock that its `forget` waits for.
     """
     return since == invalidations.times
 
 
 class Cache:
-    """Values by key, of at most ``limit`` together; what was asked for last stays longest.
+    """Values by key, of at most ``limit`` bytes together; the least recently used go first.
 
-    A value is never changed once it is here: a later one takes its place.
+    A cached value is never changed: a later one replaces it.
     """
 
     def __init__(self, limit: int) -> None:
@@ -85,7 +85,7 @@ class Cache:
         register_tree_cache(self)
 
     def get(self, key: CacheKey) -> Any:
-        """Return what is kept under a key, None where nothing is."""
+        """Return the value of a key, None if there is none."""
         with self._lock:
             found = self._values.get(key)
             if found is None:
@@ -94,16 +94,16 @@ class Cache:
             return found[0]
 
     def count(self, *, hit: bool) -> None:
-        """Count a value that what is kept was of use for, or one that was made anew."""
+        """Count a hit, a value that the cache was of use for, or a miss, one made anew."""
         with self._lock:
             self._hits += hit
             self._misses += not hit
 
     def put(self, key: CacheKey, value: Any, size: int, since: int | None) -> None:
-        """Keep a value of a size; what was not asked for longest goes for it.
+        """Cache a value of a size in bytes; the least recently used values make room for it.
 
-        Nothing goes for one that is larger than all the room. It was read when things had been
-        forgotten ``since`` times; by a writer, None.
+        A value larger than the limit is not cached, and no other leaves for it. ``since`` is the
+        count of invalidations when the read began; None for a writer.
         """
         with self._lock:
             if not is_current(since):
@@ -123,7 +123,7 @@ class Cache:
                 self._take_out(key)
 
     def figures(self) -> tuple[int, int, int, int]:
-        """Return how many were of use, how many were not there, the bytes and number there are."""
+        """Return the number of hits, of misses, of cached bytes and of cached values."""
         with self._lock:
             return self._hits, self._misses, self._bytes, len(self._values)
 
@@ -133,7 +133,7 @@ class Cache:
 
 
 def invalidate_tree(tree_id: int) -> None:
-    """Keep nothing of a tree any more, wherever this process does."""
+    """Drop all values of a tree from all caches of this process."""
     invalidations.again()
     for reference in _all.valuerefs():  # made in one step: meanwhile others open stores
         if keeper := reference():
@@ -142,7 +142,7 @@ def invalidate_tree(tree_id: int) -> None:
 
 
 def measure_bytes(value: object) -> int:
-    """Return about how many bytes a value takes that is of texts and numbers, however they nest."""
+    """Return about how many bytes a value takes, made of texts and numbers, nested or not."""
     if isinstance(value, dict):
         within: Iterable[object] = chain(value, value.values())
     elif isinstance(value, list | tuple):
@@ -154,7 +154,7 @@ def measure_bytes(value: object) -> int:
 
 
 def check_cache_bytes(limit: int) -> int:
-    """Return how many bytes may be kept. Raises InvalidValue."""
+    """Return the limit of a cache in bytes. Raises InvalidValue."""
     if type(limit) is not int or limit < 0:
         raise InvalidValue(f"cache_bytes is a number of bytes, 0 for none, not {limit!r}")
     return limit

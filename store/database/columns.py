@@ -1,4 +1,4 @@
-"""How tables are defined: where their rows lie, and the columns that many of them have."""
+"""The definition of tables: the place of their rows, and the columns that many of them share."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ IDENTIFIER = Text().with_variant(Text(collation="C"), "postgresql")
 
 
 class Searched(UserDefinedType[str]):
-    """The words of a text with their places; named here, so that no dialect has to be loaded."""
+    """The words of a text with their places; defined here, so that no dialect has to be loaded."""
 
     cache_ok = True
 
     def get_col_spec(self, **_: Any) -> str:
-        """Return the type as a server names it."""
+        """Return the server's name of the type."""
         return "TSVECTOR"
 
 
@@ -61,24 +61,25 @@ def table(name: str, *items: SchemaItem) -> Table:
 
 
 def narrow_table(name: str, *items: SchemaItem) -> Table:
-    """Define a table whose rows lie in its key itself.
+    """Define a table whose rows are stored in its key itself.
 
-    For narrow rows half the pages, and one less to write.
+    This halves the pages of narrow rows, and each write touches one page less.
     """
     options = {"sqlite_strict": True, "sqlite_with_rowid": False}
     return Table(name, METADATA, *items, info=options)
 
 
 def where(condition: ColumnElement[bool]) -> dict[str, Any]:
-    """Let an index be of the rows of which a condition holds."""
+    """Limit an index to the rows for which a condition holds."""
     return {"sqlite_where": condition, "postgresql_where": condition}
 
 
 @event.listens_for(METADATA, "before_create")
 def _tell_dialects(metadata: MetaData, *_: object, **__: object) -> None:
-    """Tell each dialect the options that are its own.
+    """Give each dialect its own options.
 
-    They wait in ``info``, since naming a dialect loads it, and most programs create no table.
+    They are kept in ``info`` until then, since naming a dialect loads it, and most programs create
+    no table.
     """
     for made in metadata.tables.values():
         of_it: list[Table | Index] = [made, *made.indexes]
@@ -94,10 +95,10 @@ def key(
 
 
 def position() -> tuple[Column[object], ...]:
-    """Define the columns that say where a message is."""
+    """Define the columns of a message's place."""
     return key("tree_id"), key("branch"), key("seq")
 
 
 def of(parent: str, *columns: str) -> ForeignKeyConstraint:
-    """Let rows belong to those of another table, by columns of the same names."""
+    """Define the foreign key to another table, by columns of the same names."""
     return ForeignKeyConstraint(columns, [f"{parent}.{column}" for column in columns])

@@ -1,4 +1,4 @@
-"""What is set on each connection, and the engine that sets it."""
+"""The settings of each connection, and the engine that applies them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from ..errors import Damaged, InvalidValue
 
 SYNCHRONOUS = {"full": "FULL", "normal": "NORMAL"}
-"""What ``durability`` means on SQLite.
+"""The meaning of ``durability`` on SQLite.
 
 NORMAL may lose the last commits at a power cut (never at a killed process).
 """
@@ -22,7 +22,7 @@ PRAGMAS = (
     "PRAGMA foreign_keys = ON",
     "PRAGMA recursive_triggers = ON",  # else REPLACE deletes rows without firing their triggers
     "PRAGMA trusted_schema = OFF",
-    "PRAGMA secure_delete = ON",  # an erased message leaves no bytes behind in freed pages
+    "PRAGMA secure_delete = ON",  # an erased message leaves no bytes in freed pages
     "PRAGMA journal_size_limit = 67108864",
     "PRAGMA mmap_size = 0",
     "PRAGMA fullfsync = ON",  # where flushing a file is no flush of the disk: on macOS
@@ -31,18 +31,18 @@ PRAGMAS = (
 )
 
 SNAPSHOT = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
-"""How a server is asked for reads that see one state; SQLite's see one anyway."""
+"""The server's setting for reads that see one state; SQLite's reads always do."""
 
 
 KEEPALIVES = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
-"""After how many seconds of silence, how often and how many times a server is asked if it lives."""
+"""The keepalive of a server's connection: idle seconds, seconds between probes, their number."""
 
 
 def server_engine(url: URL, synchronous: str, timeout: float) -> Engine:
     """Return an engine for a server, with our settings on each connection.
 
-    ``timeout`` is how many seconds are waited for a connection, and for any one lock; what a
-    statement does by itself may take as long as it takes. What the URL says goes before.
+    ``timeout`` is the most seconds to wait for a connection, and for any one lock; the work of a
+    statement itself has no limit. Settings in the URL take precedence.
     """
     level = "on" if synchronous == "FULL" else "off"
     settings = f"-c synchronous_commit={level} -c lock_timeout={lock_timeout(timeout)}"
@@ -55,14 +55,14 @@ def server_engine(url: URL, synchronous: str, timeout: float) -> Engine:
 
 
 def lock_timeout(seconds: float) -> int:
-    """Return what a server is told about waiting, in ms; 0 would be for ever."""
+    """Return the lock timeout of a server in ms; never 0, which would wait for ever."""
     return max(1, int(seconds * 1000))
 
 
 def file_engine(url: URL, path: str, synchronous: str, timeout: float) -> Engine:
     """Return an engine for a file, with our settings on each connection.
 
-    ``timeout`` is how many seconds SQLite waits for a lock.
+    ``timeout`` is the most seconds that SQLite waits for a lock.
     """
     engine = _created(url.set(database=path), connect_args={"timeout": timeout})
 

@@ -28,7 +28,7 @@ V = TypeVar("V")
 
 
 class RowsByKey(dict[K, V]):
-    """What rows hold, by position or number: whatever is looked up must have a row."""
+    """The values of rows by position or number: each key that is looked up must have a row."""
 
     def __missing__(self, key: K) -> Any:
         raise Damaged(f"there is no row of {key!r:.40} where others need one; {VERIFY}")
@@ -45,7 +45,7 @@ def is_broken(lease: Lease, error: BaseException) -> bool:
 def choose_error(
     error: Exception, lease: Lease | None, file: str | None, *, is_lost: bool
 ) -> StoreError:
-    """Return the store's error for one of a driver's; without a lease none could be made."""
+    """Return the store's error for a driver's error; without a lease no connection was made."""
     if lease is None and file is None:
         return unconnected(error)
     if lease and is_lost:
@@ -55,7 +55,7 @@ def choose_error(
 
 @contextmanager
 def translate_host_errors(connection: Connection) -> Iterator[None]:
-    """Raise the store's own errors in a step of a host's transaction, as at the end of one."""
+    """Raise the store's own errors in a step of a host's transaction, as at its end."""
     lease = lease_of(connection)
     try:
         yield

@@ -6,11 +6,11 @@ write with BEGIN IMMEDIATE once the fair queue lets it through. The database fil
 other means than SQLite, because closing any file of it drops the locks that the process holds on
 it.
 
-Connections go round: an operation takes an idle one, or has one made, and puts it back when it has
-ended; taking one from SQLAlchemy's pool each time costs more than a short read. How far an
-operation has come is its lease's business. What is left here: which connections there are, and what
-closing, forking and being forgotten mean for them all. Nothing that SQLAlchemy keeps for the whole
-process refers to a database, so one that nobody uses any more goes, and closes what it has open.
+Connections are reused: an operation takes an idle one, or has one made, and puts it back at its
+end; taking one from SQLAlchemy's pool each time costs more than a short read. The lease knows the
+progress of an operation. This module keeps the set of connections, and closes them all, at the end,
+after a fork, or when their database is collected. Nothing that SQLAlchemy keeps for the whole
+process refers to a database, so an unused one is collected, and closes its connections.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Database:
             fork_safety.register_forkable(self)
 
     def _private(self, target: str | os.PathLike[str] | URL) -> URL:
-        """Return the target's URL; ``:memory:`` is a file in a folder that goes with the store."""
+        """Return the target's URL; ``:memory:`` is a file in a folder removed with the store."""
         folder = tempfile.mkdtemp(prefix="convostore-") if is_private(target) else None
         self._discard = weakref.finalize(self, remove_private, folder, os.getpid())
         return parse_url(os.path.join(folder, "chat.db") if folder else target)
@@ -127,7 +127,7 @@ class Database:
             yield lease.connection
 
     def read(self, work: Callable[[Connection], R]) -> R:
-        """Do work that reads; anew where the connection to a server broke, once."""
+        """Do work that reads; if the connection to a server breaks, do it once more."""
         try:
             with self._lent(self._reader) as lease:
                 return work(lease.connection)
@@ -147,7 +147,7 @@ class Database:
         """Give a connection in a write transaction, which commits at the end.
 
         It begins at the first statement. Work done before the first statement holds up nobody. Any
-        error rolls everything back. Others are waited for as long as the store does, or for
+        error rolls everything back. It waits for others up to the timeout of the store, or for
         ``patience`` seconds.
         """
         lent = self._lent(self._writer, writes=True, patience=patience)
@@ -159,7 +159,7 @@ class Database:
     def writing_for_host(self) -> Iterator[Connection]:
         """Give a connection in a write transaction in which a host's own code runs.
 
-        The host's exceptions stay what they are. Raises StoreError where the host writes by other
+        The host's exceptions are not translated. Raises StoreError if the host writes by other
         means meanwhile: it would wait for itself.
         """
         thread = threading.get_ident()
@@ -171,9 +171,9 @@ class Database:
                 self._hosts.discard(thread)
 
     def seen(self) -> tuple[object, ...] | None:
-        """Return what stays equal as long as nobody has written to a file; None on a server.
+        """Return a value that is equal as long as nobody has written to a file; None on a server.
 
-        A connection to a file knows how often others have committed, and what it wrote itself.
+        A connection to a file counts the commits of others, and its own writes.
         """
         if self.path is None:
             return None
@@ -213,7 +213,7 @@ class Database:
         finally:
             self._inside.pop(operation, None)
             if self._closed:
-                self._end()  # the store was closed meanwhile: what this used came too late for it
+                self._end()  # the store was closed meanwhile, too early to close this connection
 
     def _new(self, engine: Engine) -> Lease:
         lease = Lease(
@@ -229,10 +229,10 @@ class Database:
         return lease
 
     def _forget_idle(self) -> None:
-        """Drop all idle connections to a server: if one broke, so did most likely the others.
+        """Drop all idle connections to a server: if one broke, the others most likely broke too.
 
-        What is kept goes, too. Another server may take the place of the first, and have less: the
-        numbers of what it lacks come again.
+        The cache is dropped as well. Another server may replace the first, and have fewer rows: the
+        numbers of the missing rows are then used again.
         """
         self.cache = Cache(self._kept_bytes)
         for idle in self._idle.values():
@@ -271,7 +271,7 @@ class Database:
     def set_wal(self) -> None:
         """Switch a new file to write-ahead logging.
 
-        Under the queue, since of two at once SQLite refuses one.
+        This happens under the queue, since SQLite refuses one of two at once.
         """
         if self.path:
             with self._alone() as lease:
@@ -280,7 +280,7 @@ class Database:
     def empty_log(self) -> None:
         """Fold a file's write-ahead log in, so that its room can be used again.
 
-        Raises StoreBusy where somebody reads an older state.
+        Raises StoreBusy while a connection reads an older state.
         """
         if self.path:
             with self._alone() as lease:
@@ -296,10 +296,10 @@ class Database:
     ) -> None:
         """Leave no erased byte in a file: write it anew, then fold in and empty its log.
 
-        Rows that moved when a page was split or joined leave copies where they were, which
-        secure_delete does not overwrite. Writers wait meanwhile, so what takes more than
+        Rows that moved when a page was split or joined leave copies at their old places, which
+        secure_delete does not overwrite. Writers wait meanwhile, so a purge that takes more than
         ``longest`` seconds is given up. ``before`` is called in a transaction before it, ``note``
-        in one behind it, with no other writer's between. Raises StoreBusy, StoreFull, StoreError on
+        in one after it, with no other writer's between. Raises StoreBusy, StoreFull, StoreError on
         a server; then nothing else has changed.
         """
         if self.path is None:
@@ -332,8 +332,8 @@ class Database:
     def start_in_child(self) -> None:
         """Begin anew in a forked child, with connections of its own.
 
-        The idle connections to a file are closed, which frees what SQLite knows of it; where one is
-        in use this cannot be done, and the process is better off without the file.
+        The idle connections to a file are closed, which frees SQLite's state of the file; this is
+        impossible while one is in use, and then the child must not use the file.
         """
         if self._closed:
             return
@@ -352,12 +352,12 @@ class Database:
 
 
 class Transactions(NamedTuple):
-    """Given to an operation of several transactions in place of a connection.
+    """The transactions of an operation that needs several, opened one after the other.
 
-    Opens transactions one after the other, and tells the time to each.
+    It is passed to such an operation instead of a connection, and gives the time to each.
 
-    ``soon`` is for what can be done later: it gives up where others write just now. ``clock``
-    returns a moment in ms; for None it reads the clock anew.
+    ``soon`` is for work that can be done later: it gives up while others write. ``clock`` returns a
+    moment in ms; for None it reads the clock anew.
     """
 
     reading: Callable[[], AbstractContextManager[Connection]]
@@ -375,12 +375,12 @@ def _check_settings(durability: str, timeout: float) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    """Begin the transaction where SQLAlchemy itself begins one."""
+    """Begin the transaction when SQLAlchemy itself begins one."""
     lease_of(connection).begin()
 
 
 def _only_to(file: KnownFile | None) -> Callable[..., None]:
-    """Let a connection be made to the file that was opened and to no other."""
+    """Allow connections to the file that was opened, and to no other."""
 
     def connecting(*_: object) -> None:
         if file:
@@ -390,7 +390,7 @@ def _only_to(file: KnownFile | None) -> Callable[..., None]:
 
 
 def _close_idle(leases: dict[Engine, list[Lease]], engine: Engine) -> None:
-    """Close the connections that no operation has."""
+    """Close the connections that no operation uses."""
     for idle in leases.values():
         while lease := _popped(idle):
             lease.close()

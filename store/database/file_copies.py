@@ -1,13 +1,13 @@
 """Copies of a store's file, and the list of them that the store itself keeps.
 
 A copy is written by ``VACUUM INTO``: one state of the store, while others read and write. SQLite's
-own backup is a tenth to a fifth quicker, but it takes freed pages along, and with them what was
-erased and not purged yet; a copy made here holds what the store says and nothing else.
+own backup is a tenth to a fifth quicker, but it copies freed pages too, and with them messages that
+were erased and not purged yet; a copy made here holds the rows of the store and nothing else.
 
 A copy gets its name only when all of it is on the disk. Its line in the list is written *before*
-the copy begins: an erasure that comes while it is being made then counts it among those that may
-hold the erased bytes. Numbers of copies are never given twice, so of any copy and any erasure it is
-known which came first, whatever the clock said.
+the copy begins: an erasure during the copy then counts it among those that may hold the erased
+bytes. Numbers of copies are never used twice, so the order of any copy and any erasure is known,
+whatever the clock said.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from .schema import copies, erasures
 from .statements import Insertion, Statement
 
 COMPANION_SUFFIXES = ("-wal", "-shm", "-journal", "-lock")
-"""What SQLite and the writers' queue put beside a file: its name with one of these behind it."""
+"""The suffixes of the files that SQLite and the writers' queue put beside a file."""
 PART_SUFFIX = ".part"
-"""What stands behind the name of a copy while it is being written."""
+"""The suffix of a copy while it is being written."""
 
 CLAIM_SECONDS = 1.0
-"""How many seconds those who use a file are waited for before another takes its place."""
+"""The most seconds to wait for the users of a file before another file replaces it."""
 
 _numbers = union_all(
     select(func.max(copies.c.copy).label("number")),
@@ -84,7 +84,7 @@ FORGET_REPLACED = Statement(
 
 
 def add_suffix(path: Path, ending: str) -> Path:
-    """Return the file that is named like another with something behind it."""
+    """Return a path with a suffix added to its name."""
     return path.with_name(path.name + ending)
 
 
@@ -97,17 +97,17 @@ def list_copy(connection: Connection, path: Path, kind: str, now: int) -> int:
 
 
 def finish_copy(connection: Connection, number: int, path: Path) -> None:
-    """Note what tells a finished copy from a later file; the line of an earlier one goes."""
+    """Record the identity of a finished copy, and delete the line of an earlier copy."""
     status = path.stat()
     FINISH_COPY.run(connection, number=number, bytes=status.st_size, changed=status.st_mtime_ns)
     FORGET_REPLACED.run(connection, name=str(path), number=number)
 
 
 def write_copy(database: Database, path: Path) -> Path:
-    """Write what is committed now to an unfinished copy, readable by its owner alone.
+    """Write the present committed state to an unfinished copy, readable by its owner alone.
 
-    Return its name. Raises StoreFull where the disk has no room, StoreError where it cannot be
-    written; nothing is left of it then.
+    Return its name. Raises StoreFull if the disk has no room, StoreError if it cannot be written;
+    then nothing is left of it.
     """
     part = add_suffix(path, PART_SUFFIX)
     _create(part)
@@ -125,7 +125,7 @@ def write_copy(database: Database, path: Path) -> Path:
 def publish_copy(part: Path, path: Path, *, replace: bool) -> None:
     """Give a finished copy its name, for good.
 
-    Raises StoreError where the name is taken and may not be.
+    Raises StoreError if the name is taken and ``replace`` is False.
     """
     if not replace:
         _create(path)
@@ -138,9 +138,9 @@ def publish_copy(part: Path, path: Path, *, replace: bool) -> None:
 
 
 def discard_copy(part: Path) -> None:
-    """Remove an unfinished copy, and what checking it may have put beside it.
+    """Remove an unfinished copy, and any files that its check put beside it.
 
-    What the disk does not let go stays: a copy that has its name by then was made all the same.
+    Files that cannot be removed stay: a copy that has its name by then is complete all the same.
     """
     for name in ("", *COMPANION_SUFFIXES):
         with suppress(OSError):
@@ -161,7 +161,7 @@ def check_room(database: Database, path: Path, advice: str) -> None:
 
 @contextmanager
 def block_writers(path: Path) -> Iterator[None]:
-    """Let no writer of ours at a file that is there. Raises StoreBusy where one is at work."""
+    """Keep our writers from an existing file. Raises StoreBusy while one is at work."""
     place = QueuePlace(WriterQueue(str(add_suffix(path, "-lock")), CLAIM_SECONDS))
     try:
         place.take()
@@ -171,10 +171,10 @@ def block_writers(path: Path) -> Iterator[None]:
 
 
 def claim_file(path: Path) -> None:
-    """Make sure that nobody has a file open, and leave nothing beside it that belongs to it.
+    """Make sure that nobody has a file open, and remove the files beside it that belong to it.
 
-    Leaving the write-ahead log is possible for the last connection alone, so SQLite itself knows.
-    Raises StoreBusy. Of a damaged file the companions are removed as they are.
+    Only the last connection can leave write-ahead logging, so SQLite itself makes the check.
+    Raises StoreBusy. The companions of a damaged file are removed as they are.
     """
     try:
         with closing(
@@ -187,7 +187,7 @@ def claim_file(path: Path) -> None:
                 f"{path} is in use, so it was left as it is; close what has it open, then try again"
             ) from error
     except (sqlite3.DatabaseError, UnicodeDecodeError):
-        pass  # damaged: that may be why another takes its place
+        pass  # damaged: that may be the reason for its replacement
     for name in ("-wal", "-shm", "-journal"):
         add_suffix(path, name).unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""Where a store lies: from a path or URL to a file that is private, and known from any other."""
+"""The place of a store: from a path or URL to a file that is private, and has an identity."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ DRIVERS = ("sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg")
 
 
 COMPANION_ENDINGS = ("-lock", "-wal", "-shm", "-journal")
-"""How the files end that lie beside a store, and are written over for it."""
+"""The suffixes of the files beside a store, which are overwritten for it."""
 
 LONGEST_NAME = 255
-"""Bytes of a file's name that file systems take."""
+"""The most bytes of a file's name that file systems accept."""
 
 
 class Identity(NamedTuple):
-    """What tells a file from any other, whatever its name."""
+    """The identity of a file, whatever its name."""
 
     device: int
     inode: int
@@ -47,7 +47,7 @@ def parse_url(target: str | os.PathLike[str] | URL) -> URL:
 
 
 def is_private(target: object) -> bool:
-    """Tell whether a store is asked for that nobody else can name."""
+    """Tell whether a target is a private store, one that nobody else can name."""
     return isinstance(target, str | os.PathLike) and os.fspath(target) == ":memory:"
 
 
@@ -58,7 +58,7 @@ def remove_private(folder: str | None, process: int) -> None:
 
 
 def _is_name(path: str | None) -> TypeGuard[str]:
-    """Tell what a system takes for the name of a file."""
+    """Tell whether a system accepts a path as the name of a file."""
     try:
         return bool(path) and b"\0" not in os.fsencode(path or "")
     except UnicodeEncodeError:
@@ -91,14 +91,14 @@ def resolve_path(url: URL) -> str:
 
 
 class KnownFile:
-    """A database file as it was when it was opened."""
+    """A database file with the identity that it had when it was opened."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self._identity = create_file(path)
 
     def check(self) -> None:
-        """Raise StoreMoved where the name leads to another file by now."""
+        """Raise StoreMoved if the name leads to another file by now."""
         if identify_file(self.path) != self._identity:
             raise StoreMoved(
                 f"{self.path} is no longer the file that was opened; "
@@ -121,9 +121,9 @@ def create_file(path: str) -> Identity | None:
 
 
 def identify_file(path: str) -> Identity | None:
-    """Return what tells the file from another.
+    """Return the identity of a file.
 
-    A second name (hard link) would get a log of its own: refused.
+    A second name (hard link) is refused, since it would get a log of its own.
     """
     try:
         status = os.stat(path)
@@ -137,10 +137,10 @@ def identify_file(path: str) -> Identity | None:
 
 
 def list_unusable_files(path: str | os.PathLike[str]) -> list[str]:
-    """Return which of a store's file, its folder and the files beside it this user may not use.
+    """Return those of a store's file, its folder and the files beside it that the user cannot use.
 
-    SQLite gives the files beside a store the mode that it has at that moment; one that was made
-    while the store was read-only stays so.
+    SQLite gives the files beside a store its present mode; a file that was made while the store was
+    read-only stays read-only.
     """
     own = os.fspath(path)
     places = (own, os.path.dirname(own), *(own + ending for ending in COMPANION_ENDINGS))

@@ -1,12 +1,12 @@
-"""What happens to open stores when the process forks.
+"""The safety of open stores when the process forks.
 
 A forked child inherits memory and open files, but not the threads that were at work, nor SQLite's
 locks; SQLite keeps one state per file and process, locks and all, and forbids its connections to be
-used on the other side. So there is a door: whoever begins an operation or creates a file passes
-through it, and a fork shuts it, waits a while for the operations of other threads to end, and only
-then lets the process fork. In the child each store begins anew with connections of its own. Where
-an operation was still going on its state cannot be freed: that store, and its file, are of no use
-in this child, and say so.
+used on the other side. So there is a door: each new operation or file passes through it, and a fork
+shuts it, waits a while for the operations of other threads to end, and only then lets the process
+fork. In the child each store begins anew with connections of its own. If an operation was still
+running, its state cannot be freed: that store, and its file, cannot be used in this child, and
+raise an error that says so.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Protocol
 from ..lazy_imports import importing_threads
 
 FORK_PATIENCE = 1.0
-"""How many seconds a fork waits for operations of other threads to end."""
+"""The most seconds that a fork waits for operations of other threads to end."""
 
 FORKED = (
     "the process was forked inside an operation on the store, and SQLite has no way to open its "
@@ -29,7 +29,7 @@ FORKED = (
 
 
 class Forkable(Protocol):
-    """What whoever has connections or locks answers for when the process forks."""
+    """The duties of an owner of connections or locks when the process forks."""
 
     def is_busy_elsewhere(self) -> bool:
         """Tell whether an operation is going on in another thread."""
@@ -41,21 +41,21 @@ class Forkable(Protocol):
 fork_lock = threading.RLock()
 """Held to begin an operation or to create a file; shut while the process forks."""
 forkables: weakref.WeakSet[Forkable] = weakref.WeakSet()
-"""The databases that are open, and what else has locks."""
+"""The open databases, and the other owners of locks."""
 unusable_files: set[str] = set()
-"""Files whose state in this process is a parent's, in the middle of something."""
+"""Files whose state in this process is a parent's, in the middle of an operation."""
 
 
 def register_forkable(each: Forkable) -> None:
-    """Tell somebody from now on of each fork."""
+    """Tell an object from now on of each fork."""
     with fork_lock:
         forkables.add(each)
 
 
 def leak_object(inherited: object) -> None:
-    """Keep what a forked child inherited, even past the interpreter's end.
+    """Keep an object that a forked child inherited, even past the interpreter's end.
 
-    Closed, it would end the parent's work.
+    Closing it would end the parent's work.
     """
     import ctypes
 
@@ -63,7 +63,7 @@ def leak_object(inherited: object) -> None:
 
 
 def _before_fork() -> None:
-    """Let the operations of other threads end and none begin, so that nothing is half done."""
+    """Wait for the operations of other threads and let none begin, so that none is half done."""
     fork_lock.acquire()
     deadline = time.monotonic() + FORK_PATIENCE
     while _is_busy() and time.monotonic() < deadline:

@@ -1,15 +1,15 @@
 """A connection on loan to one operation, and how far its transaction has come.
 
 A lease lives as long as its connection and is lent to one operation after another. Its transaction
-begins at the first statement, not before: what an operation does until then (counting tokens,
-hashing, encoding) holds up nobody. It ends with the operation, in one of three ways. `commit` keeps
-what was written. `end` rolls back what was not committed, and gives the connection back. `drop`
-closes it, because after an error nobody knows what state it is in. Only when COMMIT or ROLLBACK has
-returned does the next writer get its turn, and from then on this operation touches the lease no
-more: it may be another one's already.
+begins at the first statement, not before: earlier work of an operation (counting tokens, hashing,
+encoding) holds up nobody. It ends with the operation, in one of three ways. `commit` keeps all
+writes. `end` rolls back uncommitted writes, and gives the connection back. `drop` closes the
+connection, because its state after an error is unknown. The next writer gets its turn only after
+COMMIT or ROLLBACK has returned, and from then on this operation does not touch the lease: it may
+belong to another one already.
 
-A lease knows nothing of the database that it was made by, and its connection holds it weakly. So a
-database that nobody uses any more goes at once, and its connections with it.
+A lease does not refer to the database that made it, and its connection holds it weakly. So an
+unused database is collected at once, and its connections with it.
 """
 
 from __future__ import annotations
@@ -34,24 +34,25 @@ from .queue import QueuePlace, WriterQueue
 from .write_ahead import WriteAheadLog, has_log, switch_to_log
 
 _KEY = "_convostore_lease"
-"""Where a connection keeps its lease: each statement asks, so among what is its own.
+"""The attribute of a connection that holds its lease, since each statement asks for it.
 
-Its `info` is found through the pool, by as many steps as a short statement takes altogether.
+Access to its `info` goes through the pool, and takes as many steps as a short statement.
 """
 
 GIVEN_BACK = "the operation that this connection was lent to has ended; nothing was done"
 DEADLINE_STEP = 0.1
-"""How many seconds a deadline may move before the database is told that fewer or more are left."""
+"""The seconds that a deadline may move before the database is told of the new time left."""
 
 
 class Lease:
-    """A connection, whether the operation that has it writes, has begun, holds the writers' queue.
+    """A connection and the state of its operation: writes, has begun, holds the writers' queue.
 
     ``queue``, ``log`` and ``file`` are None on a server, which has its own; there a transaction
-    waits ``timeout`` seconds for others. ``kept`` is what its store keeps in memory. ``patience``
-    is how many seconds the next transaction waits. ``locked`` names what a transaction on a server
-    has asked to lock. ``since`` says what a reader may keep (`kept`), ``taken_out`` names the trees
-    of which a writer takes something out. Transactions begin only while it ``is_lent``.
+    waits ``timeout`` seconds for others. ``kept`` is the cache of its store. ``patience`` is the
+    seconds that the next transaction waits. ``locked`` holds the names that a transaction on a
+    server has asked to lock. ``since`` is the mark by which a reader's values may be cached,
+    ``taken_out`` are the trees whose rows a writer takes out. Transactions begin only while it
+    ``is_lent``.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class Lease:
     def begin(self) -> None:
         """Begin the transaction, if it has not begun.
 
-        A write to a file goes in line first; then the file must still be the same. Raises
+        A write to a file waits in line first; then the file must still be the same. Raises
         StoreBusy, StoreMoved, StoreForked, StoreError for a connection that was given back.
         """
         if self.begun:
@@ -118,7 +119,7 @@ class Lease:
         self.driver.execute("BEGIN IMMEDIATE" if self.writes else "BEGIN")
 
     def keep_deadline(self) -> None:
-        """Grant the next statement on a server no more time for waiting than is left.
+        """Limit the lock wait of the next statement on a server to the time that is left.
 
         A server counts the time anew for each lock.
         """
@@ -133,14 +134,14 @@ class Lease:
         return self.is_on_server and bool(self.driver.closed)
 
     def written(self) -> tuple[int, int]:
-        """Return what grows when others commit to a file, and what grows when this writes to it."""
+        """Return a count of the commits of others to a file, and a count of own changes to it."""
         (version,) = self.driver.execute("PRAGMA data_version").fetchone()
         return version, self.driver.total_changes
 
     def wait_in_line(self) -> None:
         """Wait until no other writer of ours is at work on the file; then run to the end.
 
-        What is left of the patience is for those who do not stand in line.
+        The rest of the patience is for programs that do not use the queue.
         """
         if self._place is not None:
             self._queued = True
@@ -150,7 +151,7 @@ class Lease:
             bind_caller()
 
     def _log_ahead(self) -> None:
-        """Give a file that was a copy its write-ahead log, unless a reader is in the way."""
+        """Give a file that was a copy its write-ahead log, unless a reader prevents it."""
         left = self._granted
         if not has_log(self.driver):
             self._grant(0.0)
@@ -160,18 +161,18 @@ class Lease:
         self._is_logged = has_log(self.driver)
 
     def check_file(self) -> None:
-        """Raise StoreMoved where the file is no longer the one that was opened."""
+        """Raise StoreMoved if the file is no longer the one that was opened."""
         if self._file is not None:
             self._file.check()
 
     def _grant(self, seconds: float) -> None:
-        """Let SQLite wait so long for other programs."""
+        """Let SQLite wait for other programs for some seconds."""
         if abs(seconds - self._granted) > DEADLINE_STEP:
             self.driver.execute(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
             self._granted = seconds
 
     def give_up(self) -> None:
-        """Let the operation wait for others no longer; called from another thread."""
+        """End the operation's wait for others; called from another thread."""
         if self._place:
             self._place.give_up()
         if self.is_on_server:
@@ -179,10 +180,10 @@ class Lease:
                 self.driver.cancel_safe()
 
     def commit(self) -> None:
-        """Keep what was written.
+        """Commit all writes.
 
-        Raises StoreForked in a child that was forked meanwhile, Cancelled where the caller has left
-        a server before.
+        Raises StoreForked in a child that was forked meanwhile, Cancelled if the caller has left a
+        server before.
         """
         self._check_process()
         bind_caller()
@@ -201,14 +202,14 @@ class Lease:
             self.driver.commit()
 
     def _forget(self) -> None:
-        """Keep nothing in memory of the trees of which something was taken out."""
+        """Drop the cached values of the trees whose rows were taken out."""
         while self.taken_out:
             invalidate_tree(self.taken_out.pop())
 
     def end(self) -> bool:
         """End the operation; tell whether the connection can be lent again.
 
-        One that SQLAlchemy itself ran on may still hold a cursor open, and is dropped.
+        A connection that SQLAlchemy itself used may still hold a cursor open, and is dropped.
         """
         if self.is_inherited or self.connection.in_transaction():
             self.drop()
@@ -238,7 +239,7 @@ class Lease:
     def _keep_log_short(self, log: WriteAheadLog) -> None:
         try:
             log.keep_short(self.driver)
-        except (sqlite3.Error, OSError):  # what was committed is; the next one tries again
+        except (sqlite3.Error, OSError):  # the commit holds; the next one tries again
             return
 
     def drop(self) -> None:
@@ -271,30 +272,30 @@ def lease_of(connection: Connection) -> Lease:
 
 
 def invalidate_at_end(connection: Connection, tree_id: int) -> None:
-    """Keep nothing of a tree in memory when a transaction has ended that takes some of it out."""
+    """Drop the cached values of a tree at the end of a transaction that takes out its rows."""
     lease_of(connection).taken_out.add(tree_id)
 
 
 def get_read_mark(connection: Connection) -> int | None:
-    """Return what is to be said of what is read in a transaction, and kept."""
+    """Return the mark that a value read in a transaction must have to be cached."""
     return lease_of(connection).since
 
 
 def get_reader_cache(connection: Connection) -> Cache | None:
-    """Return what the store of a connection keeps in memory; None where nothing may be."""
+    """Return the cache of a connection's store for a reader; None if nothing may be cached."""
     lease = lease_of(connection)
     return lease.kept if lease.kept.limit and not lease.writes else None
 
 
 def get_cache(connection: Connection) -> Cache:
-    """Return the same for a writer, too, who finds what is kept there and adds nothing."""
+    """Return the cache of a connection's store, also for a writer, which only reads it."""
     return lease_of(connection).kept
 
 
 def driver_of(connection: Connection) -> Any:
-    """Return the driver's connection, the transaction begun.
+    """Return the driver's connection, after the transaction has begun.
 
-    What ran before the first statement ran outside of it. Each statement comes by here.
+    Work before the first statement runs outside of it. Each statement calls this function.
     """
     lease: Lease = vars(connection)[_KEY]()
     if not lease.begun:
@@ -305,14 +306,14 @@ def driver_of(connection: Connection) -> Any:
 
 
 class ReadCheck(Protocol):
-    """What compares rows with what was stored."""
+    """A check of rows against their digests and seals."""
 
     def __call__(
         self, connection: Connection, text: str, values: dict[str, Any], seen: set[Any], /
     ) -> None:
         """Compare the rows that a query is going to read. Raises Damaged.
 
-        ``seen`` is for what was compared in the same transaction.
+        ``seen`` is for the rows already compared in the same transaction.
         """
 
 
@@ -329,7 +330,7 @@ class CheckedDriver:
         return getattr(self._driver, name)
 
     def execute(self, text: str, values: Any = ()) -> Any:
-        """Run a statement; what the check itself reads is not checked again."""
+        """Run a statement; the reads of the check itself are not checked again."""
         lease = self._lease()
         if lease and isinstance(values, dict) and not (lease.writes or self._is_checking):
             self._is_checking = True

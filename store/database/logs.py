@@ -1,4 +1,4 @@
-"""The loggers of the package: what a host's handler raises ends no operation."""
+"""The loggers of the package: an exception of a host's handler ends no operation."""
 
 from __future__ import annotations
 

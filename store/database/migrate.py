@@ -1,8 +1,8 @@
-"""Bring a database to the newest schema. Alembic is imported only where a database is behind.
+"""Bring a database to the newest schema. Alembic is imported only for an outdated database.
 
-Reads the version first and inside the writers' lock again, so that any number of processes may open
-a new or old store at once. All revisions run in one transaction: killed at any moment, the next
-opening starts from where it was.
+The version is read first, and again inside the writers' lock, so that any number of processes may
+open a new or old store at once. All revisions run in one transaction: if it is killed at any
+moment, the next opening starts from the old state.
 
 Before a revision that rewrites rows an older file is copied, since there is no other way back. The
 copy is made inside the lock, of the state before the transaction that upgrades.
@@ -71,7 +71,7 @@ ELSEWHERE = (
 
 _MIGRATION_LOCK = 0x636F6E766F  # "convo"; only PostgreSQL needs it, a file has its own lock
 _ALEMBIC_LOGGERS = ("alembic.runtime.migration", "alembic.runtime.plugins")
-_one_at_a_time = threading.Lock()  # what Alembic works on is global to the process
+_one_at_a_time = threading.Lock()  # Alembic's state is global to the process
 
 
 class Upgrade(NamedTuple):
@@ -82,7 +82,7 @@ class Upgrade(NamedTuple):
 
     @property
     def told(self) -> str | None:
-        """What was done in one line; None where there is nothing to tell."""
+        """The upgrade in one line; None if there is nothing to tell."""
         if self.found in (None, SCHEMA_HEAD):
             return None
         kept = f"; a copy from before is {self.copy}" if self.copy else ""
@@ -96,12 +96,12 @@ def upgrade(
     copy: bool = True,
     kinds: Mapping[str, str] | None = None,
 ) -> Upgrade:
-    """Bring the database to the newest schema; return what it was.
+    """Bring the database to the newest schema; return its earlier revision.
 
     Before rows are rewritten a file is copied, beside it or to ``copy_to`` (which is made whatever
-    the revisions do); not where ``copy`` is False. ``kinds`` are the kinds of tools that the
-    database is to know, by name. Raises SchemaTooNew where a newer release made it, NotAStore where
-    it holds something else, StoreFull without room for the copy; all leave it alone.
+    the revisions do), unless ``copy`` is False. ``kinds`` are the kinds of tools that the database
+    must know, by name. Raises SchemaTooNew if a newer release made it, NotAStore if it holds
+    something else, StoreFull without room for the copy; all leave it unchanged.
     """
     with database.reading() as connection:
         found = read_version(connection)
@@ -135,7 +135,7 @@ def insert_kinds(connection: Connection, kinds: Mapping[str, str]) -> None:
 
 @contextmanager
 def _quiet_alembic() -> Iterator[None]:
-    """Keep what Alembic tells of its own work out of the host's log; its warnings stay there."""
+    """Keep Alembic's reports of its own work out of the host's log; its warnings stay there."""
     thread = threading.get_ident()
 
     def lets_pass(record: logging.LogRecord) -> bool:
@@ -153,7 +153,7 @@ def _quiet_alembic() -> Iterator[None]:
 def _upgraded(
     database: Database, copy_to: Path | None, *, copy: bool, kinds: Mapping[str, str] | None
 ) -> Upgrade:
-    """Bring an older or empty database to the newest schema; return what it was."""
+    """Bring an older or empty database to the newest schema; return its earlier revision."""
     with database.writing() as connection:
         if connection.dialect.name == "postgresql":
             connection.execute(
@@ -178,7 +178,7 @@ def _upgraded(
 
 
 def _made(connection: Connection) -> bool:
-    """Make a store in an empty file at once, where there is a script for it; tell whether so."""
+    """Make a store in an empty file by the script, if there is one; tell whether it was made."""
     if connection.dialect.name != "sqlite" or sqlalchemy.inspect(connection).get_table_names():
         return False
     whole = script.statements(SCHEMA_HEAD)
@@ -187,7 +187,7 @@ def _made(connection: Connection) -> bool:
 
 
 def read_version(connection: Connection) -> str | None:
-    """Return the revision of the store behind a connection, None where the database is empty."""
+    """Return the revision of the store of a connection, None if the database is empty."""
     tables = set(sqlalchemy.inspect(connection).get_table_names())
     row = SCHEMA_VERSION.row(connection) if "alembic_version" in tables else None
     if row is None and tables <= {"alembic_version"}:
@@ -208,7 +208,7 @@ def read_version(connection: Connection) -> str | None:
 
 
 def _place_of_copy(database: Database, found: str, copy_to: Path | None) -> Path | None:
-    """Return where the copy of an older file goes, None where none is needed."""
+    """Return the path for the copy of an older file, None if no copy is needed."""
     if database.path is None or copy_to is not None:
         return copy_to and copy_to.absolute()
     if not _rewrites_rows(found):
@@ -228,7 +228,7 @@ def _rewrites_rows(found: str) -> bool:
 
 
 def _run_behind_copy(database: Database, connection: Connection, place: Path) -> None:
-    """Upgrade a file of which a copy is made first; where that fails the copy goes as well."""
+    """Copy a file, then upgrade it; if that fails, the copy is removed as well."""
     check_room(database, place, ELSEWHERE)
     part = write_copy(database, place)
     try:

@@ -1,12 +1,12 @@
 """Files of named queries: SQL written for people, where Core would be harder to read.
 
 A file is a list of sections. Each begins with a line such as ``-- query: verdicts`` and lasts to
-the next; the word tells what it is for (a query to run, a part of others), the name is its own.
-``{name}`` stands for the section of that name, ``{name:word}`` for the same with ``word`` in the
-place of each ``{it}`` in it. Three things the engines write differently: ``{pairs:kinds}`` stands
-for the keys and values of the JSON object that is bound as ``:kinds``, ``{runs:runs}`` for the runs
-of branches in the JSON array that is bound as ``:runs``, ``{list:path}`` for the texts of a column
-in one. Comments do not run.
+the next; the word tells its purpose (a query to run, a part of others), the name is its own.
+``{name}`` is replaced by the section of that name, ``{name:word}`` by the same section with
+``word`` for each ``{it}`` in it. The engines write three things differently: ``{pairs:kinds}`` is
+the keys and values of the JSON object that is bound as ``:kinds``, ``{runs:runs}`` the runs of
+branches in the JSON array that is bound as ``:runs``, ``{list:path}`` the texts of a column joined
+into one. Comments do not run.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _HOLE = re.compile(r"\{(\w+)(?::(\w+))?\}")
 class Queries:
     """The sections of a file of named queries.
 
-    Bound values are whole numbers, but those named as ``texts``. ``filled`` are texts by name
-    that are made elsewhere, and stand beside the sections.
+    Bound values are whole numbers, except those named in ``texts``. ``filled`` are texts by name
+    that are made elsewhere, and are used like sections.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Queries:
         return _BOUND.sub(literal, self._filled(name, "", dialect)) + ";"
 
     def _typed(self, written: str) -> TextClause:
-        """Return a query with the types of its values, which PostgreSQL wants to know."""
+        """Return a query with the types of its values, which PostgreSQL requires."""
         construct = text(written)
         for bound in construct.compile().params:
             known = String() if bound in self._texts else BIG
@@ -96,16 +96,16 @@ class Queries:
 
 
 def _sections_of(written: str) -> Iterator[tuple[str, str, str]]:
-    """Yield each section of a file: what it is for, its name, its text."""
+    """Yield each section of a file: its purpose, its name, its text."""
     _, *pieces = _HEADING.split(written)
     uses, names, texts = pieces[::3], pieces[1::3], pieces[2::3]
     return zip(uses, names, texts, strict=True)
 
 
 def _literal(value: int | str, dialect: str) -> str:
-    """Return a value as it is written in a statement, whatever a server's settings say.
+    """Return a value as it is written in a statement, whatever the settings of a server.
 
-    What acts on a terminal, or ends a line, is written by its number.
+    Characters that act on a terminal, or end a line, are written by their numbers.
     """
     if isinstance(value, int):
         return str(int(value))
@@ -125,7 +125,7 @@ def _quoted(text: str, dialect: str) -> str:
 
 
 class _Query(ClauseElement):
-    """A text for each dialect; the types of its values are put in where it is compiled."""
+    """A text for each dialect; the types of its values are put in when it is compiled."""
 
     inherit_cache = False
 

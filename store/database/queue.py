@@ -2,56 +2,56 @@
 
 One writer at a time, turns in the order of asking, across threads and processes.
 
-SQLite's own way of waiting is not fair: who finds the file locked sleeps a while and asks again, so
-the lock goes to whoever happens to ask at the right moment. At sixteen writers some wait for
-seconds, and some give up though everybody's turn is short. So our writers stand in line before they
-say BEGIN IMMEDIATE, and SQLite itself hardly ever sees two of them.
+SQLite's own way of waiting is not fair: a writer that finds the file locked sleeps a while and asks
+again, so the lock goes to the one that happens to ask at the right moment. With sixteen writers
+some wait for seconds, and some give up although all turns are short. So our writers wait in line
+before BEGIN IMMEDIATE, and SQLite itself hardly ever sees two of them.
 
-Who writes holds an ``flock`` on a file beside the database, from before BEGIN until COMMIT has
-returned, with the checkpoint that SQLite may make then, which also keeps our commits and
-checkpoints apart. The line is a second lock, on the first byte of the same file: who has that one
-is first in line and waits for the ``flock``, the others wait behind. The kernel grants both in the
-order in which they were asked for, and frees them when their process dies, however it dies: there
-is nothing to clean up. Who finds both free has its turn at once.
+A writer holds an ``flock`` on a file beside the database, from before BEGIN until COMMIT has
+returned, including the checkpoint that SQLite may make then, which also keeps our commits and
+checkpoints apart. The line is a second lock, on the first byte of the same file: its holder is
+first in line and waits for the ``flock``, the others wait for the second lock. The kernel grants
+both in the order of the requests, and frees them when their process dies, however it dies: there is
+nothing to clean up. A writer that finds both free has its turn at once.
 
 A turn is time, not one write. A commit that follows one of another process pays for that: two
-processes are woken, and SQLite reads anew what changed. So for ``TURN`` seconds after a writer came
-through the line, it may take the ``flock`` again where it finds it free, past those who wait. The
-first in line lets that happen: it looks now and then whether the lock is free, and asks the kernel
-for it when all turns that began before its own must be over. From then on nobody takes it but the
-first in line, since new turns begin in the line alone. So a writer that never pauses delays the
-next one by ``TURN`` and a write, and in between keeps nobody from a lock that it does not use: it
-lets go of it after each write. The line moves up at the end of the first write of a turn. By then
-the writer before has come back, if it comes at once, and stands at its end.
+processes are woken, and SQLite reads the changed pages anew. So for ``TURN`` seconds after a writer
+came through the line, it may take the ``flock`` again if it is free, past the waiting writers. The
+first in line allows that: it looks now and then whether the lock is free, and asks the kernel for
+it when all turns that began before its own must be over. From then on only the first in line takes
+it, since new turns begin only in the line. So a writer that never pauses delays the next one by
+``TURN`` and a write, and in between keeps nobody from a lock that it does not use: it releases the
+lock after each write. The line moves up at the end of the first write of a turn. By then the
+previous writer has come back, if it comes at once, and is at the end of the line.
 
-Until the next in line has been woken and runs, the line is free, and whoever comes just then would
-be first, most of all the writer that has let go of it, if its turn was over by then. So those who
-wait share a third lock, on the second byte. Who comes looks: where somebody waits and nobody is
+Until the next in line has been woken and runs, the line is free, and a newcomer would be first,
+most often the writer that has just released it, if its turn was over by then. So the waiting
+writers share a third lock, on the second byte. A newcomer looks at it: if others wait and nobody is
 first, it lets the line move up before.
 
 The locks belong to the opened file, not to the process. So each connection that writes opens
 the lock file for itself and has a place of its own in the one line, whether the others are in its
-process or not. Whether it holds the locks is known to the kernel alone, and nobody else notes it. A
-signal may raise between any two steps of a program; a note could then say the one thing while the
-lock says the other, and a lock that nobody knows of is never given back. To let go of a lock that
-one may not have does no harm, so whatever went wrong, the end of an operation lets go. When the
-turn ends is noted, but that only permits to ask.
+process or not. Only the kernel knows whether it holds the locks, and no variable records it. A
+signal may raise between any two steps of a program; a variable could then contradict the lock, and
+a lock that is not recorded would never be released. Releasing a lock that is not held does no harm,
+so the end of an operation always releases it, whatever went wrong. The end of the turn is recorded,
+but that only permits to ask.
 
-What is hard is to give up. The locks know no deadline, and to ask again and again without waiting
-would lose one's place each time. So a writer that does not get them at once leaves the waiting to a
-thread of its own, and waits for that thread as long as its deadline allows. Nobody can call the
-thread back. A writer that gives up says so and leaves its file to the thread, which closes it
-when the turn comes, and so lets the next in line go on. The writer first says that it has gone and
-then looks whether the turn had come; the thread first says that the turn has come and then looks
-whether the writer has gone. So at least one of them sees the other, and closes the file. Before it
-gives up it looks once past the line: a process that is stopped while it is first, and does not use
-the lock, keeps others waiting, but not from writing.
+Giving up is the hard part. The locks have no deadline, and asking again and again without waiting
+would lose the place in line each time. So a writer that does not get them at once leaves the
+waiting to a thread of its own, and waits for that thread as long as its deadline allows. Nobody can
+call the thread back. A writer that gives up says so and leaves its file to the thread, which closes
+it when the turn comes, and so lets the next in line go on. The writer first says that it has gone
+and then looks whether the turn had come; the thread first says that the turn has come and then
+looks whether the writer has gone. So at least one of them sees the other, and closes the file.
+Before a writer gives up it looks once past the line: a process that is stopped while it is first,
+and does not use the lock, keeps others waiting, but not from writing.
 
 The process that holds the lock writes its number into the file, for the error that others get at
 their deadline. A forked child inherits the open files, and with them its parent's locks; it closes
 them and begins anew. Where a lock of a byte belongs to the process (macOS), the order in which the
-kernel grants the ``flock`` is the line. Where ``flock`` does not exist (Windows) there is none, and
-the database's own lock and busy timeout remain.
+kernel grants the ``flock`` is the line. Where ``flock`` does not exist (Windows) there is no line,
+and the database's own lock and busy timeout remain.
 """
 
 from __future__ import annotations
@@ -80,19 +80,19 @@ HAS_LINE = HAS_FLOCK and hasattr(fcntl, "F_OFD_SETLKW")
 """Whether the lock of a byte can belong to an opened file."""
 
 TURN = 0.01
-"""How many seconds a turn takes: enough for dozens of writes, little for sixteen who wait."""
+"""The seconds of a turn: enough for dozens of writes, little for sixteen waiting writers."""
 LOOK = 0.001
-"""How many seconds pass before the first in line looks again whether the lock is free."""
+"""The seconds before the first in line looks again whether the lock is free."""
 
 _OPENING = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK if HAS_FLOCK else 0
 _PROCESS = re.compile(rb"[0-9]* *\n? *")
-"""What a lock file holds: nothing yet, or the number of the process that had the lock last."""
+"""The content of a lock file: nothing yet, or the number of the last process with the lock."""
 _LONGEST = 12
-"""How many bytes that takes."""
+"""The bytes of that content."""
 
 
 class WriterQueue:
-    """The line before a lock file; who takes a place in it waits at most ``timeout`` seconds."""
+    """The line before a lock file; a place in it waits at most ``timeout`` seconds."""
 
     def __init__(self, path: str, timeout: float) -> None:
         self.path, self.timeout = path, timeout
@@ -112,7 +112,7 @@ class WriterQueue:
     def open_file(self) -> FileIO:
         """Open the lock file once more, for a lock of its own.
 
-        It may belong to nobody else: its first bytes will be written over. Raises StoreError.
+        The file must belong to nobody else: its first bytes are overwritten. Raises StoreError.
         """
         try:
             return self._checked(FileIO(self.path, "r+", opener=_opened))
@@ -120,7 +120,7 @@ class WriterQueue:
             raise unwritable(f"cannot open the lock file {self.path}", error) from error
 
     def _checked(self, file: FileIO) -> FileIO:
-        """Return a lock file; close what is none. Raises StoreError, and OSError of the disk."""
+        """Return a lock file; close any other. Raises StoreError, and OSError of the disk."""
         with contextlib.ExitStack() as closing:
             closing.callback(file.close)
             if not _is_lock_file(file):
@@ -133,7 +133,7 @@ class WriterQueue:
         return file
 
     def holder(self, file: FileIO) -> str:
-        """Return what to call whoever has the lock."""
+        """Return the description of the holder of the lock."""
         try:
             number = os.pread(file.fileno(), _LONGEST, 0).decode().strip()
         except (OSError, ValueError):  # the turn has come just now, and the file is closed
@@ -156,10 +156,10 @@ class QueuePlace:
         return self._file is not None
 
     def take(self, seconds: float | None = None) -> None:
-        """Wait for the lock, as long as the queue says or so many seconds.
+        """Wait for the lock for some seconds, or as long as the queue's timeout (None).
 
-        Raises StoreBusy, naming the process that holds it, at the deadline, StoreError where it
-        cannot be had at all. After an error the place is to be closed.
+        Raises StoreBusy, naming the process that holds it, at the deadline, StoreError if it cannot
+        be taken at all. After an error the place must be closed.
         """
         if not HAS_FLOCK:
             return
@@ -171,17 +171,17 @@ class QueuePlace:
             self._turn = None
             told = f"cannot lock {self._queue.path}: {error}; nothing was written"
             raise StoreError(told) from error
-        with contextlib.suppress(OSError):  # on a full disk nobody learns whose the lock is
+        with contextlib.suppress(OSError):  # on a full disk the holder stays unknown
             os.pwrite(self._file.fileno(), self._queue.process, 0)
 
     def give_up(self) -> None:
-        """Let whoever waits here give up; called from another thread."""
+        """End the wait at this place; called from another thread."""
         turn = self._turn
         if turn is not None:
             turn.give_up()
 
     def leave(self) -> None:
-        """Let go of the lock, and let the line move up."""
+        """Release the lock, and let the line move up."""
         if self._file is not None:
             _line(self._file, _LEAVE)
             fcntl.flock(self._file, fcntl.LOCK_UN)
@@ -211,7 +211,7 @@ class QueuePlace:
         raise StoreBusy(f"{who} held the store for {seconds:g} s; nothing was written, try again")
 
     def _begin_anew(self) -> FileIO:
-        """Return another file; that of before is left to the thread that waits with it."""
+        """Return another file; the earlier one is left to the thread that waits with it."""
         self.close()
         file = self._queue.open_file()
         self._file, self._turn = file, None
@@ -221,8 +221,8 @@ class QueuePlace:
 class _Turn:
     """A turn that a thread waits for, with a file that gets the lock then.
 
-    The bare lock and thread of the interpreter are used: what `threading` makes of them are steps
-    of Python, which a signal can cut off in their midst.
+    The bare lock and thread of the interpreter are used: those of `threading` take steps of Python,
+    which a signal can cut off in their midst.
     """
 
     def __init__(self, file: FileIO) -> None:
@@ -260,7 +260,7 @@ class _Turn:
 
 
 def _operation(command: str, kind: str, start: int, length: int) -> tuple[int, bytes] | None:
-    """Return what the kernel is told for an operation on the line; None where there is no line."""
+    """Return the request to the kernel for an operation on the line; None if there is no line."""
     if not HAS_LINE:
         return None
     lock = struct.pack(_LOCK, getattr(fcntl, kind), os.SEEK_SET, start, length, 0)
@@ -268,7 +268,7 @@ def _operation(command: str, kind: str, start: int, length: int) -> tuple[int, b
 
 
 _LOCK = "hhqqi0q"
-"""How the kernel is told of a lock: its kind, from where the first byte counts, bytes, process."""
+"""The kernel's record of a lock: its kind, from where the first byte counts, bytes, process."""
 _STAND = _operation("F_OFD_SETLKW", "F_WRLCK", 0, 1)
 _STAND_FIRST = _operation("F_OFD_SETLK", "F_WRLCK", 0, 1)
 _WAIT = _operation("F_OFD_SETLK", "F_RDLCK", 1, 1)
@@ -293,7 +293,7 @@ def _line(file: FileIO, operation: tuple[int, bytes] | None) -> bool:
 
 
 def _tells(file: FileIO, question: tuple[int, bytes] | None) -> bool:
-    """Tell what is asked of the others in line; False where there is no line."""
+    """Answer a question about the others in line; False if there is no line."""
     if not question:
         return False
     try:
@@ -304,9 +304,9 @@ def _tells(file: FileIO, question: tuple[int, bytes] | None) -> bool:
 
 
 def _let_move_up(file: FileIO) -> None:
-    """Let one of those who wait be first, as long as it takes to be woken.
+    """Let a waiting writer be first, as long as it takes to be woken.
 
-    A process that is stopped is not.
+    A stopped process is not woken.
     """
     over = time.monotonic() + TURN
     while _tells(file, _DOES_ANYBODY_WAIT) and not _tells(file, _IS_ANYBODY_FIRST):
@@ -316,13 +316,13 @@ def _let_move_up(file: FileIO) -> None:
 
 
 def _takes_both(file: FileIO) -> bool:
-    """Take the lock where nobody has it or waits for it; tell whether that was so."""
+    """Take the lock if nobody has it or waits for it; tell whether it was taken."""
     _let_move_up(file)
     return _line(file, _STAND_FIRST) and _takes_lock(file)
 
 
 def _takes_lock(file: FileIO) -> bool:
-    """Take the lock where nobody has it; tell whether that was so."""
+    """Take the lock if nobody has it; tell whether it was taken."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -331,9 +331,9 @@ def _takes_lock(file: FileIO) -> bool:
 
 
 def _goes_past(file: FileIO) -> bool:
-    """Take the lock past a line whose first does not take it, because it is stopped; tell whether.
+    """Take the lock past a line whose first is stopped; tell whether it was taken.
 
-    One that runs takes it meanwhile.
+    A first that runs takes it meanwhile.
     """
     if not _takes_lock(file):
         return False
@@ -353,7 +353,7 @@ def _take_as_first(file: FileIO) -> None:
 
 
 def _told() -> bytes:
-    """Return what is written into the lock file: the number of this process."""
+    """Return the content for the lock file: the number of this process."""
     return (b"%d\n" % os.getpid()).ljust(_LONGEST)
 
 
@@ -362,7 +362,7 @@ def _opened(path: str, _flags: int) -> int:
 
 
 def _is_lock_file(file: FileIO) -> bool:
-    """Tell whether a file has one name, and nothing in it but what a lock file has."""
+    """Tell whether a file has one name, and only the content of a lock file."""
     status = os.fstat(file.fileno())
     if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
         return False

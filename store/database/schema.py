@@ -2,11 +2,12 @@
 
 A conversation's tables begin every key with ``tree_id`` (a tree is a root session with all its
 forks); no autoincrement, no sequence, nothing cascades; nothing is ordered by an id or a clock,
-only by ``seq``. Narrow columns stand before wide ones, because SQLite reads a row from its
-beginning. Alembic owns the database; this is its picture.
+only by ``seq``. Narrow columns come before wide ones, because SQLite reads a row from its
+beginning. Alembic owns the database; this module mirrors it.
 
-Most of what is written once never changes. What may is marked: ``info=CHANGES``. All else is held
-by a digest (messages and their calls), follows from other rows, or is held by its row's seal.
+Most values never change after they are written. Columns that may change are marked with
+``info=CHANGES``. All others are covered by a digest (messages and their calls), follow from other
+rows, or are covered by the seal of their row.
 """
 
 from __future__ import annotations
@@ -390,7 +391,7 @@ TREE_TABLES = tuple(
 """The tables of a conversation: their rows belong to one tree."""
 
 RAW_TABLES = ("messages", "tool_calls")
-"""The tables of what was said."""
+"""The tables of messages."""
 GUARDED_TABLES = (*RAW_TABLES, "summaries", "compaction_records")
 """The tables whose rows the database refuses to change; of records, those that have ended."""
 SEALED_TABLES = tuple(table for table in METADATA.sorted_tables if "sealed" in table.c)

@@ -1,7 +1,7 @@
 """The newest schema of a file as one script: a new store needs none of the steps that led there.
 
-The revisions stay what decides: the script is what they make of an empty file, and a test compares
-the two. One that stands at another revision is not used.
+The revisions remain authoritative: the script gives the same schema as the revisions in an empty
+file, and a test compares the two. A script of another revision is not used.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from .resources import find_folder
 
 NAME = "schema.sql"
 HEADING = "-- schema {}\n"
-"""How the script begins that makes a revision."""
+"""The first line of the script of a revision."""
 BETWEEN = "\n\n"
-"""What stands before each statement, and in none."""
+"""The separator before each statement, which no statement contains."""
 
 
 def statements(revision: str) -> list[str]:
     """Return the statements that make a revision of the schema in an empty file.
 
-    None at all where the script makes another one.
+    The list is empty if the script makes another revision.
     """
     path = find_folder("migrations") / NAME
     text = path.read_text(encoding="utf-8") if path.is_file() else ""

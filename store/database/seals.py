@@ -1,10 +1,10 @@
 """A row's seal: the SHA-256 of everything in it that never changes once it is written.
 
-A seal stands beside its row, so whatever was changed behind the store's back shows. It has no key:
-it tells damage and carelessness, not somebody who seals what he changed.
+A seal is stored beside its row, so it reveals changes made without the store. It has no key: it
+detects damage and carelessness, not somebody who seals his own changes.
 
-What is NULL is left out. So a revision may add a column that is NULL in the rows that are there,
-and their seals hold; one that fills it seals these rows anew.
+NULL values are left out. So a revision may add a column that is NULL in existing rows, and their
+seals stay valid; a revision that fills it seals these rows anew.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ SEAL_COLUMN = "sealed"
 
 
 def list_sealed_columns(table: Table) -> tuple[str, ...]:
-    """Return the columns that a table's seals are of, in the order of their names.
+    """Return the columns that a table's seals cover, in the order of their names.
 
-    These are all but those that may change.
+    These are all columns except those that may change.
     """
     columns = (each for each in table.c if not each.info.get("changes"))
     return tuple(sorted(str(each.name) for each in columns if each.name != SEAL_COLUMN))

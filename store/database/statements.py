@@ -81,8 +81,8 @@ class _Compiled(NamedTuple):
 class Statement(Generic[R]):
     """A statement of the store.
 
-    Values go in by the names of its ``bindparam``s. What comes out are plain tuples, or rows of the
-    ``NamedTuple`` that is given: its fields are then the statement's columns, in their order.
+    Values are bound by the names of its ``bindparam``s. The results are plain tuples, or rows of
+    the given ``NamedTuple``: its fields are then the statement's columns, in their order.
     """
 
     @overload
@@ -106,14 +106,14 @@ class Statement(Generic[R]):
         return list(map(self._make, rows)) if self._make else rows
 
     def row(self, connection: Connection, **values: Any) -> R | None:
-        """Return the first row, or None where there is none."""
+        """Return the first row, or None if there is none."""
         row: R | None = self._execute(connection, values).fetchone()
         return self._make(row) if row and self._make else row
 
     def one(self, connection: Connection, **values: Any) -> R:
         """Return the first row of a statement that always has one.
 
-        Raises StoreError where it has none: a row that others need is gone from the database.
+        Raises StoreError if it has none: a row that others need is missing from the database.
         """
         row: R | None = self._execute(connection, values).fetchone()
         if row is None:
@@ -121,7 +121,7 @@ class Statement(Generic[R]):
         return self._make(row) if self._make else row
 
     def value(self, connection: Connection, **values: Any) -> Any:
-        """Return the first column of the first row, or None where there is no row."""
+        """Return the first column of the first row, or None if there is no row."""
         row = self._execute(connection, values).fetchone()
         return row[0] if row else None
 
@@ -136,7 +136,7 @@ class Statement(Generic[R]):
 
     @property
     def selected(self) -> list[ColumnElement[Any]]:
-        """The columns that come out, where they are known (a text's are not)."""
+        """The columns of the result, if they are known (those of a text are not)."""
         return list(getattr(self._construct, "selected_columns", ()))
 
     def text(self, dialect: str) -> str:
@@ -160,8 +160,8 @@ class Insertion(Statement[Row]):
     """An insert into the named columns of a table (all, where none is named).
 
     The names are compared with the table once, when the statement is made: ``columns`` keeps them,
-    and a row given to `insert` has its values in their order, whatever the table's own is.
-    Where the table has seals each row gets its own.
+    and a row given to `insert` has its values in their order, whatever the order of the table.
+    If the table has seals, each row gets its own.
     """
 
     def __init__(self, table: Table, *names: str) -> None:
@@ -219,7 +219,7 @@ def _executed(connection: Connection, text: str, values: dict[str, Any] | Row) -
 
 
 class _Seals(NamedTuple):
-    """The columns that a table's seals are of, and what takes their values out of a row."""
+    """The columns that a table's seals cover, and a getter of their values from a row."""
 
     names: tuple[str, ...]
     values: Callable[[Row], Row]
@@ -232,7 +232,7 @@ class _Seals(NamedTuple):
 
 
 def _check_columns(table: Table, names: tuple[str, ...]) -> None:
-    """Refuse names that are no columns or stand twice, and the lack of a needed one."""
+    """Refuse names that are not columns or occur twice, and the lack of a required one."""
     needed = {each.name for each in table.c if _is_needed(each)}
     wrong = sorted({*names} - {*table.c.keys()} | needed - {*names})
     if wrong or len({*names}) < len(names):
@@ -240,7 +240,7 @@ def _check_columns(table: Table, names: tuple[str, ...]) -> None:
 
 
 def _is_needed(column: Column[Any]) -> bool:
-    """Tell whether a row must say what a column holds."""
+    """Tell whether a row must have a value for a column."""
     return not column.nullable and column.server_default is None
 
 
@@ -253,7 +253,7 @@ def _unstorable(error: BaseException) -> InvalidValue:
 
 
 def driver_errors() -> tuple[type[Exception], ...]:
-    """Return what drivers raise.
+    """Return the exception types of the drivers.
 
     The errors of statements come straight from them, not through SQLAlchemy.
     """
@@ -307,9 +307,9 @@ _CODES: dict[str, tuple[type[StoreError], str]] = {
 
 
 LOST = ("57P01", "57P02", "57P05", "40003")
-"""What a server reports when it ends a connection, beside the class 08."""
+"""The states that a server reports when it ends a connection, in addition to class 08."""
 OUT_OF_COMMIT = "XX000"
-"""What leaves the outcome open where a COMMIT reports it."""
+"""The state that leaves the outcome of a COMMIT unknown."""
 
 
 def breaks_connection(error: BaseException, *, is_committing: bool) -> bool:
@@ -323,7 +323,7 @@ _NO_ROOM_YET = (
     *("starting up", "shutting down", "in recovery mode", "not yet accepting connections"),
     *("too many", "remaining connection slots", "no more connections"),
 )
-"""What servers and poolers say when they have no connection to give just now.
+"""The words of servers and poolers that have no free connection at the moment.
 
 The driver has no SQLSTATE of an attempt to connect (57P03, 53300), only the server's text.
 """
@@ -332,7 +332,7 @@ The driver has no SQLSTATE of an attempt to connect (57P03, 53300), only the ser
 def unconnected(error: Exception) -> StoreError:
     """Return the error for a connection to a server that could not be made.
 
-    A server that is there and refuses the role or the database will do so again.
+    A server that responds and refuses the role or the database will do so again.
     """
     told = " ".join(str(_original(error)).split())
     is_refused = _state(error)[:2] in ("28", "3D") or "FATAL:" in told
@@ -342,7 +342,7 @@ def unconnected(error: Exception) -> StoreError:
 
 
 RETRIABLE_STATES = ("40001", "40P01")
-"""What a server ends a transaction with that may succeed as soon as it is done again."""
+"""The states of a failed transaction that may succeed if it is run again."""
 
 
 def is_retriable(error: StoreError) -> bool:
@@ -351,12 +351,12 @@ def is_retriable(error: StoreError) -> bool:
 
 
 def get_lock_names(connection: Connection) -> list[str]:
-    """Return the names of what a transaction on a server has asked to lock; to be added to."""
+    """Return the names that a transaction on a server has asked to lock, a list to append to."""
     return lease_of(connection).locked
 
 
 def _can_open_files() -> bool:
-    """Tell whether the process may open as many files as a connection does: file, log, index."""
+    """Tell whether the process can open the files of a connection: file, log, index."""
     with ExitStack() as opened:
         try:
             for _ in range(3):
@@ -368,7 +368,7 @@ def _can_open_files() -> bool:
 
 _OF_RIGHTS = ("SQLITE_READONLY", "SQLITE_CANTOPEN")
 _UNDECODED = "Could not decode to UTF-8"
-"""What Python's driver says of text that is none; it has no code for it."""
+"""The message of Python's driver for invalid text; it has no code for it."""
 
 
 def _original(error: BaseException) -> BaseException:
@@ -376,7 +376,7 @@ def _original(error: BaseException) -> BaseException:
 
 
 def _state(error: BaseException) -> str:
-    """Return the SQLSTATE of a server's error, empty where it has none."""
+    """Return the SQLSTATE of a server's error, empty if it has none."""
     return getattr(_original(error), "sqlstate", None) or ""
 
 

@@ -1,4 +1,4 @@
-"""What is done about a file's size and its write-ahead log, outside of any transaction."""
+"""The care for a file's size and its write-ahead log, outside of any transaction."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from .logs import get_logger
 _log = get_logger(__name__)
 
 PURGE_PATIENCE = 1000
-"""How many ms a purge waits for readers.
+"""The most ms that a purge waits for readers.
 
-It keeps the queue meanwhile, and what it cannot do is done later.
+It keeps the queue meanwhile, and the rest of its work is done later.
 """
 
 LOG_BOUND = 8 * 1024 * 1024
-"""How many bytes the write-ahead log may have before a writer stops to empty it."""
+"""The most bytes of the write-ahead log before a writer stops to empty it."""
 LOG_TOLD = 64 * 1024 * 1024
-"""How many bytes it may have before a warning tells of it."""
+"""The most bytes of the log before a warning reports it."""
 LOG_PATIENCE = 100
-"""How many ms a writer waits for readers to empty it."""
+"""The most ms that a writer waits for readers to empty the log."""
 LOG_PAUSE = 1.0
 """How many seconds pass before it is tried again."""
 LOG_CHECKED_EVERY = 32
@@ -61,9 +61,9 @@ class WriteAheadLog:
     def keep_short(self, driver: sqlite3.Connection) -> None:
         """Empty the log where it has become too large.
 
-        SQLite begins it anew when no reader is at work; where one always is, it grows for ever.
-        What was tried in vain is tried again a second later, by the next write, so that the log is
-        short again soon after a long reader has ended. The writers behind wait for each try.
+        SQLite begins it anew when no reader is at work; if there always is one, it grows for ever.
+        A failed try is repeated a second later, by the next write, so that the log is short again
+        soon after a long reader has ended. The writers in line wait for each try.
         """
         self._writes += 1
         if self._writes % LOG_CHECKED_EVERY and not self._again_at:
@@ -99,9 +99,9 @@ def has_log(driver: sqlite3.Connection) -> bool:
 def switch_to_log(driver: sqlite3.Connection, seconds: float) -> None:
     """Switch a file to write-ahead logging.
 
-    This needs the file for oneself, and where another connection looks at it, or begins to recover
-    what a killed one left, SQLite may refuse at once instead of waiting. So it is asked again until
-    the seconds are over; then its error is raised.
+    This needs exclusive use of the file. If another connection looks at it, or begins to recover
+    the log of a killed one, SQLite may refuse at once instead of waiting. So it is asked again
+    until the seconds are over; then its error is raised.
     """
     deadline = time.monotonic() + seconds
     while True:
@@ -137,7 +137,7 @@ def rewrite_file(driver: sqlite3.Connection, longest: float, patience: int) -> N
 
 
 def empty_log(driver: sqlite3.Connection, patience: int = PURGE_PATIENCE) -> None:
-    """Fold the write-ahead log in and empty it. Raises StoreBusy where a reader is in the way."""
+    """Fold the write-ahead log in and empty it. Raises StoreBusy if a reader prevents it."""
     if not checkpoint(driver, patience):
         raise StoreBusy(READ_MEANWHILE)
 
