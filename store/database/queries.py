@@ -81,7 +81,7 @@ class Queries:
         return construct
 
     def _filled(self, name: str, word: str, dialect: str) -> str:
-        """Return a section whose holes are filled, and those of what fills them."""
+        """Return a section with its holes filled, and those of its parts likewise."""
         if name == "it":
             return word
         if name in _OF_VALUES:

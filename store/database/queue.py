@@ -362,7 +362,7 @@ def _opened(path: str, _flags: int) -> int:
 
 
 def _is_lock_file(file: FileIO) -> bool:
-    """Tell whether a file has one name, and only the content of a lock file."""
+    """Tell whether a file has one name, and no other content than a lock file."""
     status = os.fstat(file.fileno())
     if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
         return False

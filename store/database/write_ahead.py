@@ -14,7 +14,7 @@ _log = get_logger(__name__)
 PURGE_PATIENCE = 1000
 """The most ms that a purge waits for readers.
 
-It keeps the queue meanwhile, and the rest of its work is done later.
+It keeps the queue meanwhile, and any work left undone is done later.
 """
 
 LOG_BOUND = 8 * 1024 * 1024
@@ -24,17 +24,17 @@ LOG_TOLD = 64 * 1024 * 1024
 LOG_PATIENCE = 100
 """The most ms that a writer waits for readers to empty the log."""
 LOG_PAUSE = 1.0
-"""How many seconds pass before it is tried again."""
+"""The seconds before another try."""
 LOG_CHECKED_EVERY = 32
-"""How many writes go by between two looks at the log's size."""
+"""The number of writes between two looks at the log's size."""
 
 SWITCH_PAUSE = 0.005
-"""How many seconds pass before a file that is in use is asked again to switch to a log."""
+"""The seconds between two tries to switch a file that is in use to a log."""
 
 LONGEST_PURGE = 15.0
-"""How many seconds writers wait at most while a file is written anew, a second per 100 MB or so.
+"""The most seconds that writers wait while a file is written anew, a second per 100 MB or so.
 
-It is half of what a writer waits for others.
+This is half of the default timeout of a writer.
 """
 STEPS_BETWEEN = 1_000
 """Steps of SQLite's machine between two looks at the clock."""

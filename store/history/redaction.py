@@ -75,7 +75,7 @@ from .raw_messages import load_chat_messages
 LONGEST_REASON = 10_000
 """Code points."""
 LEAST_REPEATED = 12
-"""Code points of a title that repeats a message from within; of its beginning any number is enough.
+"""The least code points of a title that repeats a message's middle; its beginning needs no minimum.
 """
 
 MessagePlace: TypeAlias = tuple[int, int, int]
