@@ -356,7 +356,7 @@ def given(rows: Sequence[Message]) -> Message:
 def left(row: Message, redacted: Message) -> Message:
     """Return the values kept of a redacted part: the call that it responds to.
 
-    A response without an id is known by its name, so a name that is removed is replaced by its id.
+    A response without an id is known by its name, so a removed name is replaced by the stored id.
     """
     if redacted["role"] != "tool":
         return {}
