@@ -95,7 +95,7 @@ class Format(NamedTuple):
     if the assistant spoke first.
     """
     codec: Codec | None = None
-    """Reads messages of the format; None if none come in."""
+    """Converts messages of the format to rows and back; None if no messages come in it."""
     names: Names | None = None
     """The ids and names that are accepted; None if a request has none."""
     system: Callable[[Sequence[Placed]], System] | None = None

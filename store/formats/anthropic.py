@@ -261,7 +261,7 @@ def _without_end(blocks: list[Message]) -> list[Message]:
 
 
 def _call(call: ApiCall, own: Message, without: Sequence[str]) -> Message:
-    """Return a call with the provider's other keys of it, if it came in this format."""
+    """Return a call with the other keys that the provider gave it, if it came in this format."""
     name, given = call.name, arguments_object(call.arguments)
     block = {"type": "tool_use", "id": call.id, "name": name, "input": given}
     came = own.get(str(call.position)) if own else None
@@ -293,7 +293,7 @@ def _said_by_tool(placed: Placed) -> str | list[Message]:
     return told(content, _speech(placed, kept(placed.message, NAME), of_user=True))
 
 
-# --- in, and out again as it was ------------------------------------------------------------------
+# --- messages to rows and back --------------------------------------------------------------------
 
 ROLES = ("user", "assistant", "system")
 CALL_KEYS = ("type", "id", "name", "input")

@@ -192,7 +192,7 @@ def _call(call: ApiCall, own: Message) -> Message:
     return {**_bare_call(call), **as_sent(came, *CALLS)}
 
 
-# --- in, and out again as it was ------------------------------------------------------------------
+# --- messages to rows and back --------------------------------------------------------------------
 
 ROLES = ("user", "model", "function", None)
 FOREIGN_KEYS = ("content", "tool_calls", "tool_call_id", WIRE)

@@ -39,7 +39,7 @@ NAME = "openai"
 CUSTOM = "custom"
 """The type of calls whose tool takes any text, and the key under which such a call has it."""
 ITEMS = "responses"
-"""The format in which an answer is several items."""
+"""The format that splits an answer into several items."""
 TEXTS = ("text", "input_text", "output_text")
 """Parts that are text, by the names of several providers."""
 

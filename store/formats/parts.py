@@ -15,7 +15,7 @@ from ..messages import Media, Message, is_unreadable, parse_media, replace_media
 from .openai import TEXTS, sendable
 
 REASONING = ("thinking", "redacted_thinking", "reasoning", "fallback")
-"""Parts that are a model's reasoning, which says nothing to another provider's."""
+"""Parts that hold a model's reasoning, which the models of other providers cannot use."""
 SEALED = frozenset(
     ("encrypted_content", "encrypted_index", "signature", "thoughtSignature", "thought_signature")
 )

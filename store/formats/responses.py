@@ -1,8 +1,8 @@
 """The OpenAI Responses format: a list of items, with separate items for calls and reasoning.
 
-An item that came in this format is sent unchanged, except for its sent content and ids. The API
-refuses a reasoning item without the item that it led to, so a reasoning item is left out if its
-next item is not sent or comes from another provider.
+An item that came in this format is sent as it came, with its content and ids made fit for sending.
+The API refuses a reasoning item without the item that it led to, so a reasoning item is left out if
+its next item is not sent or comes from another provider.
 """
 
 from __future__ import annotations
@@ -315,7 +315,7 @@ SPEECH = Speech(_text, _media, _own)
 TEXTS_ALONE = Speech(_text, lambda _: None)
 
 
-# --- in, and out again as it was ------------------------------------------------------------------
+# --- messages to rows and back --------------------------------------------------------------------
 
 TEXTS = {CALL: ("call_id", "name", "arguments"), FREE: ("call_id", "name", "input")}
 """Types of calls, and the keys of each that hold texts."""

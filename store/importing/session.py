@@ -273,7 +273,7 @@ class SessionOfFile:
         }
 
     def _part(self) -> None:
-        """Replace the line or leave it as it is, where it first differs from the file."""
+        """Replace the line from its first difference on, or leave it unchanged; note which."""
         self._differs_at = self._place - self._width + 1
         where = f"from position {self._differs_at} on"
         back = f"`convostore undo {self._id}` brings the old line back"
