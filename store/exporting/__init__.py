@@ -1,8 +1,8 @@
-"""Sessions out of a store, as files.
+"""Export sessions of a store to files.
 
-`importing` reads them back, other programs go on with them, or people read them. How programs keep
-their sessions is known to `transcripts.writing`; this asks the store's own face for what is
-written. Only the command stands above it.
+`importing` reads the files back, other programs continue the sessions, or people read them. The
+formats of programs are in `transcripts.writing`; this package reads the sessions through the public
+face of the store. Only the command uses it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Files that are written: a JSON value a line, readable by their owner alone, whole or not."""
+"""Write files of one JSON value a line, readable by their owner alone, whole or not at all."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ FilePath: TypeAlias = str | os.PathLike[str]
 
 
 class Exported(NamedTuple):
-    """A file that was written: how many sessions and messages it has.
+    """A written file, with the number of its sessions and messages.
 
-    ``advice`` says what to do for a program to go on with it, None where none does.
+    ``advice`` tells how a program continues the session, None if no program does.
     """
 
     path: Path
@@ -39,7 +39,8 @@ def write_private(
 ) -> Path:
     """Write lines to a file of mode 0600, whole or not at all; return its path.
 
-    Raises StoreError where it exists, or is a file of the ``store``, or cannot be written.
+    Raises StoreError if the file exists, is a file of the ``store``, or cannot be written;
+    ``replace`` allows it to exist. Raises InvalidValue for a path that no file can have.
     """
     file = Path(path)
     if "\0" in str(file):
@@ -66,7 +67,7 @@ def _check(file: Path, store: FilePath | None, *, replace: bool) -> None:
 
 @contextmanager
 def _beside(path: Path) -> Iterator[IO[str]]:
-    """Give a private file beside another, whose place it takes in one step when all went well."""
+    """Open a private file beside another; on success it replaces the other in one step."""
     with NamedTemporaryFile(
         "w", encoding="utf-8", newline="\n", dir=path.parent, prefix=f".{path.name}", delete=False
     ) as file:

@@ -1,4 +1,4 @@
-"""A session as it is stored, as it would be sent, or as a program or people take it."""
+"""Export a session as it is stored, as it would be sent, or for a program or people."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def export_session(
 ) -> Exported:
     """Write a session's raw messages to a file, one JSON object a line.
 
-    `import_file` reads them back equal. With a ``shape`` the whole line is written as that: of a
-    provider (`"openai"`, `"responses"`, `"anthropic"`, `"gemini"`), for a program that goes on with
-    it (`"claude_code"`, `"codex"`), or as a page for people (`"markdown"`). ``policy`` (None: all)
-    writes what would be sent by it. ``at`` ends the line at a position. The file is readable by its
-    owner alone, and whole or not there. The line is compared with its digests and seals first.
-    Raises SessionNotFound, InvalidValue for a shape, PositionOutOfRange, Damaged, and StoreError,
-    also where the file exists, unless ``replace``.
+    `import_file` reads them back equal. A ``shape`` writes the whole line in the format of a
+    provider (`"openai"`, `"responses"`, `"anthropic"`, `"gemini"`), for a program that continues it
+    (`"claude_code"`, `"codex"`), or as a page for people (`"markdown"`). ``policy`` writes the
+    request that it would send (None: all messages). ``at`` ends the line at a position. The file is
+    readable by its owner alone, and is written whole or not at all. The line is first compared with
+    its digests and seals. Raises SessionNotFound, InvalidValue for a shape, PositionOutOfRange,
+    Damaged, and StoreError, also if the file exists, unless ``replace``.
     """
     written = session_lines(store, session_id, shape=shape, at=at, policy=policy, now=now)
     own = store._database.path
@@ -54,9 +54,9 @@ def session_lines(
     now: Now = None,
     ascii_only: bool = False,
 ) -> Written:
-    """Return what `export_session` writes, as lines that are made while they are taken.
+    """Return the lines that `export_session` writes, made one by one as they are read.
 
-    ``ascii_only`` writes JSON for where nothing else can be shown.
+    ``ascii_only`` writes JSON in ASCII, for terminals that show nothing else.
     """
     wanted = _shape(shape)
     session = store.session(session_id)
@@ -92,13 +92,13 @@ def _view(
 
 
 def _whole(store: Face, session: Session, at: int | None, shape: Shape) -> Look | Compacted:
-    """Return a whole line: for a program as it would have compacted it, too."""
+    """Return a whole line; for a program with its compaction, if it has one."""
     parts = compacted(store, session, at) if shape in PROGRAMS else None
     return parts or raw_line(store, session, at)
 
 
 def _before(session: Session) -> list[Message]:
-    """Return the row that says whose a session is and where its project; none where none does."""
+    """Return a row with the owner and project root of a session; none if it has neither."""
     told = {PROJECT_ROOT: session.project_root, OWNER: session.owner}
     row = {key: text for key, text in told.items() if text is not None}
     return [row] if row else []

@@ -1,4 +1,4 @@
-"""The shapes in which a session is exported: of a provider, of a program, of a page for people."""
+"""Write a session in the shape of a provider, of a program, or of a page for people."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from ..transcripts import writing
 from .files import json_lines
 
 Face: TypeAlias = Store | Scoped
-"""What gives a session."""
+"""The store, whole or of one owner, that a session is read from."""
 
 UNKNOWN = "unknown"
-"""The model of a session that does not tell."""
+"""The model of a session that names none."""
 
 
 class Shape(StrEnum):
-    """What a session can be written as."""
+    """The shapes in which a session can be written."""
 
     openai = "openai"
     responses = "responses"
@@ -38,9 +38,10 @@ class Shape(StrEnum):
 
 
 class Program(NamedTuple):
-    """A program that goes on with a session: the format it is made of, and how it is written.
+    """A program that continues a session: the format that is read, and the rows made from it.
 
-    ``place`` is where the program looks for it, in the home folder; ``resume`` what is typed then.
+    ``place`` is the path at which the program looks for the file, in the home folder. ``resume`` is
+    the command that continues the session.
     """
 
     format: str
@@ -50,7 +51,7 @@ class Program(NamedTuple):
 
 
 BEGINNINGS = (*PHRASES["beginning"].values(),)
-"""What a format has the user say first where nobody did."""
+"""The texts with which formats begin a request if the user has not spoken first."""
 
 
 def _of_project(about: writing.About) -> str:
@@ -65,18 +66,18 @@ PROGRAMS = {
     Shape.claude_code: Program("anthropic", writing.claude_code, _of_project, "claude --resume"),
     Shape.codex: Program("responses", writing.codex, _of_sessions, "codex resume"),
 }
-"""The shapes that programs go on with."""
+"""The shapes that programs continue."""
 
 RAW = Policy.named("raw", language="en", chat_extensions=False)
-"""All that any provider of a shape takes, pictures of results as well."""
+"""The policy for everything that a provider takes, including pictures in results."""
 SYSTEM = ("system", "developer")
 
 Look = Callable[[str], View]
-"""What is sent in a format."""
+"""Returns the view of messages in a format."""
 
 
 class Compacted(NamedTuple):
-    """The parts of a line: what is hidden, what stands for it, and what is kept."""
+    """The parts of a line: the hidden messages, the messages in their place, and the kept ones."""
 
     hidden: Look
     stands: Look
@@ -84,9 +85,9 @@ class Compacted(NamedTuple):
 
 
 class Written(NamedTuple):
-    """A session as it is written: its lines, of so many messages.
+    """The lines of an exported session, and the number of its messages.
 
-    ``advice`` says what to do for a program to go on with it, None where none does.
+    ``advice`` tells how a program continues the session, None if no program does.
     """
 
     lines: Iterator[str]
@@ -95,12 +96,12 @@ class Written(NamedTuple):
 
 
 def raw_line(store: Face, session: Session, at: int | None) -> Look:
-    """Return how a whole line is sent: what compactions hide of it, too."""
+    """Return the look at a whole line, including the messages that compactions hide."""
     return _apart(session, lambda: _pages(store, session, at))
 
 
 def compacted(store: Face, session: Session, at: int | None) -> Compacted | None:
-    """Return a line in the parts that a compaction made of it; None where none hides its begin."""
+    """Return a line in the parts that a compaction made; None if none hides its beginning."""
     first = _first_kept(store, session, at)
     entries = store.view(session.id, RAW, at=at).entries
     stands = [*takewhile(lambda entry: entry.seq is None or entry.seq < first, entries)]
@@ -119,7 +120,7 @@ def compacted(store: Face, session: Session, at: int | None) -> Compacted | None
 
 
 def _first_kept(store: Face, session: Session, at: int | None) -> int:
-    """Return from which position on a line is kept, but for ranges that were hidden by name."""
+    """Return the position from which a line is kept, apart from ranges hidden explicitly."""
     records = {each.id: each.first_kept for each in store.compactions(session.id)}
     hiding = {each.compaction for each in store.hidden(session.id, at).values()}
     return max((records.get(each) or 1 for each in hiding), default=1)
@@ -137,7 +138,7 @@ def _pages(
 
 
 def _apart(session: Session, pages: Callable[[], Iterable[list[Message]]]) -> Look:
-    """Return how messages are sent that are a session of their own."""
+    """Return the look at messages as a session of their own."""
 
     def look(format: str) -> View:  # noqa: A002 - the public name
         with Store(":memory:", durability="normal") as apart:
@@ -156,7 +157,7 @@ def shaped(
     *,
     ascii_only: bool,
 ) -> Written:
-    """Return a session in a shape; in the parts of a compaction for a program alone."""
+    """Return a session in a shape; only a program takes the parts of a compaction."""
     if shape in PROGRAMS:
         return _for_program(PROGRAMS[shape], session, look, ascii_only=ascii_only)
     assert not isinstance(look, Compacted)
@@ -189,12 +190,12 @@ def _told(format: str, look: Look | Compacted, began: int) -> writing.Told:  # n
     hidden = _timed(look.hidden(format), began)
     kept = _timed(look.kept(format), hidden[-1][0] if hidden else began)
     if kept and content_text(kept[0][1].get("content")) in BEGINNINGS:
-        del kept[0]  # what stands for the hidden part is the user's
+        del kept[0]  # the summary of the hidden part is already a message of the user
     return writing.Told(kept, hidden, _standing(look.stands(format)) if hidden else ())
 
 
 def _standing(view: View) -> list[Message]:
-    """Return what stands for a hidden part, the summary first."""
+    """Return the messages in place of a hidden part, the summary first."""
     summary, *others = view.messages
     return [summary, *_beside(view), *others]
 
@@ -207,19 +208,19 @@ def _timed(view: View, began: int) -> list[writing.Timed]:
 
 
 def _beside(view: View) -> list[Message]:
-    """Return the system text that goes beside the messages, as one of them; none without any."""
+    """Return the separate system text as one message; none if there is no text."""
     texts = [content_text([each]) for each in as_list(view.system)]
     said = marked("\n\n".join(texts))
     return [{"role": "system", "content": [{"type": "text", "text": said}]}] if said else []
 
 
 def sent(view: View) -> list[Message]:
-    """Return what is sent, in front the system text that goes beside the messages."""
+    """Return the messages of a request, preceded by its separate system text."""
     return view.messages if view.system is None else [{"system": view.system}, *view.messages]
 
 
 def _about(session: Session, program: Program) -> writing.About:
-    """Return what files tell of a session; its id is a new one, not that of the session it was."""
+    """Return the description of a session for a file; its id is new, not that of the session."""
     model = session.metadata.get("model")
     return writing.About(
         writing.session_uuid(session.id, session.revision, program.resume),

@@ -1,4 +1,4 @@
-"""A whole store, as rows of which `import_file` makes it again."""
+"""Export a whole store as rows from which `import_file` restores it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .files import Exported, FilePath, json_lines, write_private
 
 
 def export_store(store: Store, path: FilePath, *, replace: bool = False) -> Exported:
-    """Write every session with all that was made of them to a file.
+    """Write every session of a store, with all rows that belong to it, to a file.
 
-    `import_file` makes the store again of it. The file is readable by its owner alone, and whole or
-    not there. All rows are compared with their digests and seals. Raises Damaged, and StoreError,
-    also where the file exists, unless ``replace``.
+    `import_file` restores the store from the file. The file is readable by its owner alone, and is
+    written whole or not at all. All rows are compared with their digests and seals. Raises Damaged,
+    and StoreError, also if the file exists, unless ``replace``.
     """
     counts: Counter[str] = Counter()
     lines = store_lines(store, counts)
@@ -25,7 +25,7 @@ def export_store(store: Store, path: FilePath, *, replace: bool = False) -> Expo
 
 
 def store_lines(store: Store, counts: Counter[str], *, ascii_only: bool = False) -> Iterator[str]:
-    """Return the rows of a store as lines, each an object of one key; count those of each table."""
+    """Return the rows of a store as lines, each an object of one key; count them by table."""
     return json_lines(_rows(store, counts), ascii_only=ascii_only)
 
 

@@ -1,8 +1,8 @@
-"""Wire formats: how a request is written for a provider, or for a model that reads plain text.
+"""Wire formats: write a request for a provider, or for a model that reads plain text.
 
-A format is one row of `FORMATS`. It is given the whole request at once, so that it may put several
-messages into one, or one into several. Pure; views and contexts write by it, history asks it what
-counts as a call.
+A format is one row of `FORMATS`. It gets the whole request at once, so that it can join several
+messages or split one. The functions are pure. Views and contexts write with a format; history uses
+it to recognize calls.
 """
 
 from __future__ import annotations
@@ -79,38 +79,38 @@ __all__ = [
 
 
 class Written(NamedTuple):
-    """A request as a format writes it; ``system`` is what it says apart from the messages."""
+    """A request as a format writes it; ``system`` is its text outside the messages."""
 
     messages: list[Message]
     system: System = None
 
 
 class Format(NamedTuple):
-    """How a request is written: one row of the table."""
+    """A format of requests: one row of the table."""
 
     name: str
     write: Callable[..., list[Message]]
-    """Returns the messages of a request, which share nothing that can be changed with what they are
-    made of. They may be fewer or more. Where system text is apart, it is also given what the user
-    says first where the assistant spoke first.
+    """Returns the messages of a request, fewer or more than the given ones, which share no mutable
+    value with them. A format with separate system text also gets the text that the user says first
+    if the assistant spoke first.
     """
     codec: Codec | None = None
-    """How messages of the format come in; None where none do."""
+    """Converts messages of the format to rows and back; None if no messages come in it."""
     names: Names | None = None
-    """Which ids and names are taken; None where a request has none."""
+    """The ids and names that are accepted; None if a request has none."""
     system: Callable[[Sequence[Placed]], System] | None = None
-    """Returns system messages in front as what is sent apart; None where they are messages too."""
+    """Returns leading system messages as a separate value; None if they are sent as messages."""
     tools_apart: bool = True
-    """Whether definitions of tools have a place of their own, beside the messages."""
+    """Whether tool definitions are sent separately from the messages."""
     unsent: Callable[[Sequence[Placed]], list[Placed]] = lambda _: []
-    """Returns the messages of which a request has nothing, though they have a place in it."""
+    """Returns the placed messages that the written request leaves out."""
     asks_for_tool: Callable[[str], bool] | None = None
-    """Tells whether what the assistant said is a call; None where calls are no part of a text."""
+    """Tells whether a text of the assistant is a call; None if calls are no part of a text."""
 
     def request(self, placed: Sequence[Placed], language: Language = "en") -> Written:
-        """Return a request, with its system text apart where that has a place of its own.
+        """Return a request, with its system text separate if the format sends it so.
 
-        ``language`` is that of what the format says itself.
+        ``language`` is the language of texts that the format adds.
         """
         if self.names is not None:
             placed = renamed(placed, self.names)
@@ -130,7 +130,7 @@ CHAT = Format(
     ),
     CHAT_NAMES,
 )
-"""One message for each that is placed, in the shape in which a context shows its pieces too."""
+"""One message for each placed one, in the shape that a context also uses to show its pieces."""
 RESPONSES = Format(
     responses.NAME,
     responses.write,
@@ -159,32 +159,32 @@ FORMATS: Mapping[str, Format] = {
 }
 """The formats by name."""
 CODECS = (RESPONSES, ANTHROPIC, GEMINI)
-"""Those whose messages are told by their shape, which no message of a chat has."""
+"""The formats whose messages are recognized by a shape that no message of a chat has."""
 
 
 def format_named(name: object) -> Format:
-    """Return a format. Raises InvalidValue for a name that no format has."""
+    """Return the format of a name. Raises InvalidValue for an unknown name."""
     if not isinstance(name, str) or name not in FORMATS:
         raise InvalidValue(f"no format is named {quoted(name)}; there are {', '.join(FORMATS)}")
     return FORMATS[name]
 
 
 def stands_for_call(sent: str, call_id: str) -> bool:
-    """Tell whether any format sends an id for a call's own, or for a repetition of it."""
+    """Tell whether an id is sent by any format for a call id or for a repetition of it."""
     return any(row.names.ids.stands_for(sent, call_id) for row in FORMATS.values() if row.names)
 
 
 class Taken(NamedTuple):
-    """A message as it is stored: the format in which it came, None of a row's own, and its rows."""
+    """A message as it is stored: the format in which it came, None for a chat's, and its rows."""
 
     name: str | None
     rows: list[Message]
 
 
 def taken(message: Message, name: str | None, index: int) -> Taken:
-    """Return a message of a format as rows; without a name its shape tells which it is of.
+    """Return a message of a format as rows; without a name its shape decides the format.
 
-    Raises InvalidMessage, naming ``index`` and the key, where it is not of the format.
+    Raises InvalidMessage, naming ``index`` and the key, if it is not of the format.
     """
     row = _told(message) if name is None else format_named(name)
     if row.codec is None:
@@ -197,13 +197,13 @@ def taken(message: Message, name: str | None, index: int) -> Taken:
 
 
 def taken_from_reader(message: Message) -> Taken:
-    """Return a message as its row that a reader of transcripts tells in the shape of a chat."""
+    """Return the row of a message that a reader of transcripts gives in the shape of a chat."""
     rows = said_elsewhere.rows_read(message)
     return Taken(None if rows[0] is message else CHAT.name, rows)
 
 
 def _told(message: Message) -> Format:
-    """Return the format of a message that can be of no other, the chat's of any that may be its."""
+    """Return the only format that a message can be of; the chat format if it can be of that."""
     if isinstance(message.get("content"), str):
         return CHAT
     for row in CODECS:
@@ -219,7 +219,7 @@ def _stored_format(name: str) -> Format:
 
 
 def given_back(name: str, rows: Sequence[Message]) -> Message:
-    """Return the message that went in from its rows; one of which words were taken out stays so."""
+    """Return the original message from its rows; redacted words stay removed."""
     codec = _stored_format(name).codec
     if codec is None or not all(kept(each, name) for each in rows):
         return rows[-1]
@@ -227,10 +227,10 @@ def given_back(name: str, rows: Sequence[Message]) -> Message:
 
 
 def left_of(name: str | None, row: Message, redacted: Message) -> Message:
-    """Return what a row of several keeps under `WIRE` when its words are taken out, with that key.
+    """Return the key `WIRE` with the values that one row of several keeps when it is redacted.
 
-    So what went in is one message still, the others in it as they were. Nothing of any other row.
-    ``redacted`` is what stays of the row.
+    So the original stays one message, with its other rows unchanged. The result is empty for any
+    other row. ``redacted`` is the row after the redaction.
     """
     codec = _stored_format(name).codec if name else None
     held = kept(row, name) if name else None
@@ -240,5 +240,5 @@ def left_of(name: str | None, row: Message, redacted: Message) -> Message:
 
 
 def asks_for_tool(said: str) -> bool:
-    """Tell whether a text calls a tool in any format in which calls are text."""
+    """Tell whether a text calls a tool in any format that writes calls as text."""
     return any(row.asks_for_tool(said) for row in FORMATS.values() if row.asks_for_tool)

@@ -1,6 +1,6 @@
-"""The Anthropic Messages format: turns of content blocks, with the system text apart.
+"""The Anthropic Messages format: turns of content blocks, with separate system text.
 
-Thinking goes back with its signature, and is nobody else's.
+Thinking is sent back with its signature, and to no other provider.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ SAID_BY_USERS = (
     *("text", *OF_USERS, "container_upload"),
     *("tool_reference", "tool_addition", "tool_removal"),
 )
-"""Types of blocks that a user's message, or a result, may have; others are a program's own."""
+"""Types of blocks that a user's message or a result may have; others belong to a program."""
 CALLER, MADE_BY = "caller", "tool_id"
-"""Where a call says what called it, and there the id of the call of the server's that did."""
+"""The key under which a call names its caller, and the key there with the id of a server's call."""
 BESIDE_CALLS = (CALLER, "toolset_name", CACHE)
-"""Keys that a call may have beside what it asks for."""
+"""Keys that a call may have beside its name and input."""
 IDS = ("id", "tool_use_id")
 """Keys of a server's call and of its result."""
 
@@ -74,7 +74,7 @@ def write(placed: Sequence[Placed], beginning: str = BEGINNING) -> list[Message]
 
 
 def system(placed: Sequence[Placed]) -> list[Message] | None:
-    """Return system messages as the blocks that are sent apart."""
+    """Return system messages as the blocks that are sent separately."""
     blocks: list[Message] = []
     for each in placed:
         text = system_text(each)
@@ -86,7 +86,7 @@ def system(placed: Sequence[Placed]) -> list[Message] | None:
 
 
 def _marker_of_system(placed: Placed) -> Message:
-    """Return the last marker of a system message, where its own are sent."""
+    """Return the last marker of a system message if its own markers are sent."""
     content = placed.message.get("content")
     if not placed.marked or not isinstance(content, list):
         return {}
@@ -95,9 +95,9 @@ def _marker_of_system(placed: Placed) -> Message:
 
 
 def _name_callers_there(turns: Sequence[Turn]) -> None:
-    """Take from calls the name of the server's call that made them, where that is not sent.
+    """Remove from calls the name of the server's call that made them, if that is not sent.
 
-    A call that the model made itself names none, and needs not say so.
+    A call that the model made itself names no caller and needs none.
     """
     answers = [turn.said for turn in turns if not turn.is_users]
     called = [block for said in answers for block in said if CALLER in block]
@@ -116,7 +116,7 @@ def _message(turn: Turn) -> Message:
 
 
 def _spoken(placed: Placed) -> Turn:
-    """Return what one message says, its end marked for the cache where that is asked for."""
+    """Return the turn of one message, with its end marked for the cache on request."""
     is_users, blocks = _blocks(placed)
     if placed.cached:
         mark(blocks)
@@ -148,7 +148,7 @@ def _as_text(block: Message) -> Message:
 
 
 def _media(media: Media) -> Message | None:
-    """Return a picture or a document as its block, where it is of a type that is taken."""
+    """Return a picture or a document as its block if its type is accepted."""
     if media.data is None:
         return _linked(media)
     source = {"type": "base64", "media_type": media.type, "data": media.data}
@@ -164,7 +164,7 @@ def _linked(media: Media) -> Message | None:
 
 
 def _own_of_user(part: Message) -> Message | None:
-    """Return a picture or document that is in the provider's own shape, whoever stored it."""
+    """Return a picture or document that has the provider's own shape, whatever its origin."""
     if part.get("type") in OF_USERS and isinstance(part.get("source"), dict | str):
         return _unmarked(part)
     return None
@@ -187,7 +187,7 @@ def _is_own(part: Message) -> bool:
 
 
 def _own_said(part: Message) -> Message | None:
-    """Return a part of what a user or a tool said in this format."""
+    """Return a part that a user or a tool said in this format."""
     return _own(part) if part.get("type") in SAID_BY_USERS else None
 
 
@@ -196,7 +196,7 @@ def _own_said_marked(part: Message) -> Message | None:
 
 
 def _unmarked(part: Message) -> Message:
-    """Return a block without the marker that it had for the cache: a request sets its own."""
+    """Return a block without its marker for the cache: a request sets its own markers."""
     return as_sent(part, CACHE)
 
 
@@ -217,7 +217,7 @@ def _speech(placed: Placed, held: Message | None, *, of_user: bool) -> Speech:
 
 
 def _answer(placed: Placed) -> list[Message]:
-    """Return what the assistant thought, said and called, in its own order where that is known."""
+    """Return the thoughts, texts and calls of the assistant, in their own order if it is known."""
     message = placed.message
     held = kept(message, NAME)
     speech, plan = _speech(placed, held, of_user=False), _plan(message, held)
@@ -239,7 +239,7 @@ def _answer(placed: Placed) -> list[Message]:
 
 
 def _plan(message: Message, held: Message | None) -> Sequence[Any]:
-    """Return the order of an answer; reasoning that an import kept apart comes first."""
+    """Return the order of an answer; reasoning that an import kept separately comes first."""
     if held is not None:
         return held.get("plan") or ()
     blocks = message.get("thinking_blocks")
@@ -247,21 +247,21 @@ def _plan(message: Message, held: Message | None) -> Sequence[Any]:
 
 
 def _is_signed(block: Any) -> bool:
-    """Tell reasoning that the provider takes back."""
+    """Tell whether a block is reasoning that the provider accepts back."""
     if not isinstance(block, dict) or block.get("type") not in THINKING:
         return False
     return bool(block.get(THINKING[block["type"]]))
 
 
 def _without_end(blocks: list[Message]) -> list[Message]:
-    """Return blocks whose last text ends with no white space: as the last one it is refused."""
+    """Return blocks without white space after the last text: a request that ends so is refused."""
     if blocks and blocks[-1].get("type") == "text":
         blocks[-1] = {**blocks[-1], "text": blocks[-1]["text"].rstrip()}
     return blocks
 
 
 def _call(call: ApiCall, own: Message, without: Sequence[str]) -> Message:
-    """Return a call with what the provider said of it beside, where it came in this format."""
+    """Return a call with the other keys that the provider gave it, if it came in this format."""
     name, given = call.name, arguments_object(call.arguments)
     block = {"type": "tool_use", "id": call.id, "name": name, "input": given}
     came = own.get(str(call.position)) if own else None
@@ -286,14 +286,14 @@ def _result(placed: Placed) -> Message:
 
 
 def _said_by_tool(placed: Placed) -> str | list[Message]:
-    """Return the content of a result; a blank text says nothing."""
+    """Return the content of a result; a blank text is left out."""
     content = placed.message.get("content")
     if isinstance(content, str):
         return "" if content.isspace() else sendable(content)
     return told(content, _speech(placed, kept(placed.message, NAME), of_user=True))
 
 
-# --- in, and out again as it was ------------------------------------------------------------------
+# --- messages to rows and back --------------------------------------------------------------------
 
 ROLES = ("user", "assistant", "system")
 CALL_KEYS = ("type", "id", "name", "input")
@@ -304,12 +304,12 @@ ALONE = (
     *("tool_use", RESULT, "server_tool_use", "mcp_tool_use"),
     *("container_upload", "compaction", *THINKING),
 )
-"""Types of blocks that no other format has; results of the provider's own tools are others."""
+"""Types of blocks that no other format has, apart from results of the provider's own tools."""
 FOREIGN_KEYS = ("tool_calls", "tool_call_id", WIRE)
 
 
 def is_told(message: Message) -> bool:
-    """Tell a message by a block that no other format has."""
+    """Recognize a message by a block that no other format has."""
     content = message.get("content")
     if not isinstance(content, list) or not any(map(_is_alone, content)):
         return False
@@ -326,7 +326,7 @@ def _is_alone(block: Any) -> bool:
 
 
 def problem(message: Message) -> Problem | None:
-    """Say why a message is none of this format; None where it is."""
+    """Return why a message is not of this format; None if it is."""
     role = message.get("role")
     if role not in ROLES:
         return "role", f"Anthropic has {', '.join(ROLES)}"
@@ -343,7 +343,7 @@ def problem(message: Message) -> Problem | None:
 
 
 def _unfit(block: Any, role: str) -> str | None:
-    """Say why a block is none that the role has."""
+    """Return why a role cannot have a block; None if it can."""
     if not isinstance(block, dict) or not isinstance(block.get("type"), str):
         return "a block is an object with a type"
     if block["type"] == "tool_use" and not _is_call(block, role):
@@ -399,7 +399,7 @@ def _row_call(block: Message) -> Message:
 
 
 def _runs(content: list[Message]) -> list[list[Message]]:
-    """Return blocks of a user's in runs: each result alone; one empty run where there are none."""
+    """Return the blocks of a user in runs: each result alone; one empty run if there are none."""
     runs: list[list[Message]] = []
     for block in content:
         is_result = block["type"] == RESULT
@@ -421,7 +421,7 @@ def _user_row(role: str, run: list[Message]) -> Message:
 
 
 def given(rows: Sequence[Message]) -> Message:
-    """Return the message that went in, from its rows."""
+    """Return the original message from its rows."""
     first = rows[0]
     role = "user" if first["role"] == "tool" else first["role"]
     content = first.get("content")
@@ -432,7 +432,7 @@ def given(rows: Sequence[Message]) -> Message:
 
 
 def left(row: Message, redacted: Message) -> Message:
-    """Return what is kept of a part when its words are taken out: that it is a result."""
+    """Return the values kept of a redacted part: that it is a result."""
     if redacted["role"] != "tool":
         return {}
     block = wire_of(row)["block"]

@@ -1,8 +1,8 @@
-"""Markers in Anthropic's requests: up to which block its cache is asked to keep them.
+"""Markers in Anthropic's requests: the blocks up to which its cache keeps a request.
 
-A request holds at most four, and behind a marker the provider looks back over 20 blocks only, so a
-long turn gets one in its middle. Those that messages came in with are of the requests of that time;
-they are sent only where they are asked for.
+A request holds at most four, and from a marker the provider looks back over 20 blocks only, so a
+long turn gets one in its middle. Markers that came in with messages belong to the requests of that
+time; they are sent only on request.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from .placed import Placed
 CACHE = "cache_control"
 EPHEMERAL = {"type": "ephemeral"}
 UNMARKED = ("thinking", "redacted_thinking")
-"""Types of blocks that have no marker."""
+"""Types of blocks that cannot have a marker."""
 MOST = 4
 """Markers that a request may hold."""
 LOOK_BACK = 20
-"""Blocks that the provider looks back from a marker for what it has kept."""
+"""Blocks before a marker in which the provider looks for a cached beginning."""
 
 
 def mark(blocks: list[Message]) -> None:
-    """Mark the end of blocks for the cache: the last one that can have a marker."""
+    """Mark the end of blocks for the cache, at the last block that can have a marker."""
     for place in range(len(blocks) - 1, -1, -1):
         if blocks[place]["type"] not in UNMARKED:
             blocks[place][CACHE] = EPHEMERAL.copy()
@@ -33,7 +33,7 @@ def mark(blocks: list[Message]) -> None:
 
 
 def mark_between(blocks: list[Message]) -> None:
-    """Mark a block in the middle where the last marker is too far from the one before it."""
+    """Mark a block in the middle if the last marker is too far from the one before it."""
     places = [place for place, block in enumerate(blocks) if CACHE in block]
     before, last = [0, 0, *places][-2:]
     if last - before > LOOK_BACK:
@@ -41,7 +41,7 @@ def mark_between(blocks: list[Message]) -> None:
 
 
 def with_own_markers(placed: Sequence[Placed], name: str) -> list[Placed]:
-    """Return a request that sends the markers its messages came in with, as far as it may hold."""
+    """Return a request that sends the markers its messages came in with, up to the limit."""
     left = MOST
     marked: list[Placed] = []
     for each in reversed(placed):

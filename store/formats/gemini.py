@@ -1,8 +1,8 @@
-"""The Gemini format: contents of the user and the model, made of parts, with system text apart.
+"""The Gemini format: contents of the user and the model, made of parts, with separate system text.
 
-A function's response has the name of its call. A call of a model that thinks carries a signature,
-which goes back as it came; for calls of other models the provider documents a text that stands for
-one, and the first call of each content needs it.
+A function response has the name of its call. A call of a thinking model carries a signature, which
+is sent back unchanged. For calls of other models the provider documents a replacement text, which
+the first call of each content needs.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ CALLS = ("functionCall", "function_call")
 RESPONSES = ("functionResponse", "function_response")
 """Keys in the two spellings of the API and of its client for Python."""
 UNSIGNED = "skip_thought_signature_validator"
-"""What stands for the signature of a call that another model made."""
+"""The replacement for the signature of a call by another model."""
 WHOLE = "response"
-"""The type of the part that is a whole response, and its key, where pictures came with it."""
+"""The type and key of a part that is a whole response, for responses with pictures."""
 SAID = ("output", "result", "content", "error")
-"""Keys under which a response that says one text has it."""
+"""Keys that hold the text of a response that has only one text."""
 
 
 def write(placed: Sequence[Placed], beginning: str = BEGINNING) -> list[Message]:
@@ -53,7 +53,7 @@ def write(placed: Sequence[Placed], beginning: str = BEGINNING) -> list[Message]
 
 
 def system(placed: Sequence[Placed]) -> str | None:
-    """Return system messages as the instruction that is sent apart."""
+    """Return system messages as the instruction that is sent separately."""
     texts = (system_text(each) for each in placed)
     return "\n\n".join(text for text in texts if text.strip()) or None
 
@@ -73,13 +73,13 @@ def _signed(parts: list[Message]) -> list[Message]:
 
 
 class _Writing:
-    """What the messages say, and the names of the calls among them by their ids."""
+    """Writes the messages of a request and keeps the names of their calls by id."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
 
     def spoken(self, placed: Placed) -> Turn:
-        """Return what one message says."""
+        """Return the turn of one message."""
         message = placed.message
         role = message["role"]
         if role == "assistant":
@@ -94,7 +94,7 @@ class _Writing:
         return Turn(True, told(message.get("content"), _speech(message)))
 
     def _response(self, placed: Placed) -> list[Message]:
-        """Return a result as its part, and its pictures behind it."""
+        """Return a result as its part, followed by its pictures."""
         call_id = placed.call_id or ""
         name = self._names.pop(call_id, call_id)
         message = placed.message
@@ -106,7 +106,7 @@ class _Writing:
 
 
 def _said_by_tool(message: Message) -> Message:
-    """Return what a result says as a response; which key it is under says whether it failed."""
+    """Return the content of a result as a response; its key tells whether the call failed."""
     content = message.get("content")
     key = "error" if message.get("messageStatus") == "error" else "output"
     text = sendable(content) if isinstance(content, str) else _as_text(content)
@@ -140,9 +140,9 @@ def _media(media: Media) -> Message | None:
 
 
 def _own(part: Message) -> Message | None:
-    """Return a part of a message that came in this format: without the type that it has here.
+    """Return a part of a message that came in this format, without its type in the store.
 
-    A blank text says nothing, unless it has a signature that the provider asks for.
+    A blank text is left out, unless it has a signature that the provider requires.
     """
     is_text = part.get("type") == "text"
     if is_text and not part["text"].strip() and not any(map(part.get, SIGNATURES)):
@@ -160,7 +160,7 @@ def _speech(message: Message) -> Speech:
 
 
 def _answer(placed: Placed) -> list[Message]:
-    """Return what the model thought, said and called, in its own order where that is known."""
+    """Return the thoughts, texts and calls of the model, in their own order if it is known."""
     message = placed.message
     held = kept(message, NAME)
     content = message.get("content")
@@ -172,7 +172,7 @@ def _answer(placed: Placed) -> list[Message]:
 
 
 def _parts(place: str, held: Any, own: Message) -> Iterator[Message]:
-    """Yield the parts that stand in one place of an answer."""
+    """Yield the parts at one place of an answer."""
     if place == CALL:
         yield _call(held, own)
     elif place == PART:
@@ -187,28 +187,28 @@ def _bare_call(call: ApiCall) -> Message:
 
 
 def _call(call: ApiCall, own: Message) -> Message:
-    """Return a call as its part, with all that it had beside the call as it came."""
+    """Return a call as its part, with all other keys of the original part."""
     came = own.get("calls", {}).get(str(call.position), {})
     return {**_bare_call(call), **as_sent(came, *CALLS)}
 
 
-# --- in, and out again as it was ------------------------------------------------------------------
+# --- messages to rows and back --------------------------------------------------------------------
 
 ROLES = ("user", "model", "function", None)
 FOREIGN_KEYS = ("content", "tool_calls", "tool_call_id", WIRE)
 TYPES = {"text": "text"} | dict.fromkeys(("inlineData", "inline_data"), "file")
-"""Key of a part → the type that it gets as a part of a chat; any other has its first key that says
-something: a part may be null under all keys but its own.
+"""Key of a part → its type as a part of a chat. The type of any other part is its first key with a
+value that is not null: a part may have null under all keys except its own.
 """
 
 
 def is_told(message: Message) -> bool:
-    """Tell a message by its parts."""
+    """Recognize a message by its parts."""
     return "parts" in message and problem(message) is None
 
 
 def problem(message: Message) -> Problem | None:
-    """Say why a message is none of this format; None where it is."""
+    """Return why a message is not of this format; None if it is."""
     role = message.get("role")
     if role not in ROLES:
         return "role", "Gemini has user, model and function"
@@ -239,18 +239,18 @@ def _fits(part: Any, role: str | None) -> bool:
 
 
 def _said_key(part: Message, keys: Iterable[str]) -> str | None:
-    """Return the first of some keys under which a part says something."""
+    """Return the first of some keys under which a part has a value."""
     return next((key for key in keys if part.get(key) is not None), None)
 
 
 def _within(part: Message, keys: Sequence[str]) -> Any:
-    """Return what a part holds under the first of some keys; None where it has none of them."""
+    """Return the value of a part under the first of some keys; None if it has none of them."""
     key = _said_key(part, keys)
     return None if key is None else part[key]
 
 
 def _is_whole(held: Any) -> bool:
-    """Tell a call or a response that has a name."""
+    """Tell whether a call or a response has a name."""
     if not isinstance(held, dict) or not isinstance(held.get("name"), str):
         return False
     return isinstance(held.get("id"), str | None)
@@ -291,14 +291,14 @@ def _row_call(part: Message) -> Message:
 
 
 def _without_said(part: Message, keys: Sequence[str]) -> Message:
-    """Return a part with null in the place of what its row says of a call or a response."""
+    """Return a part with null for the values of a call or a response that its row holds."""
     key = str(_said_key(part, keys))
     media = ("parts",) if keys is RESPONSES and _has_media(part[key]) else ()
     return {**part, key: emptied(part[key], "args", "response", *media)}
 
 
 def _runs(parts: list[Message]) -> list[list[Message]]:
-    """Return parts of a user's in runs: each response alone; one empty run where there are none."""
+    """Return the parts of a user in runs: each response alone; one empty run if there are none."""
     runs: list[list[Message]] = []
     for part in parts:
         if not runs or _said_key(part, RESPONSES) or _said_key(runs[-1][0], RESPONSES):
@@ -324,7 +324,7 @@ def _user_row(run: list[Message]) -> Message:
 
 
 def _has_media(response: Message) -> bool:
-    """Tell a response that has parts of its own, such as pictures."""
+    """Tell whether a response has parts of its own, such as pictures."""
     parts = response.get("parts")
     if not isinstance(parts, list) or not parts:
         return False
@@ -332,14 +332,14 @@ def _has_media(response: Message) -> bool:
 
 
 def _with_media(said: Any, parts: list[Message]) -> list[Message]:
-    """Return what a response says as the first part of a content, and its own parts behind."""
+    """Return a content with the values of a response as its first part, then its own parts."""
     is_text = isinstance(said, str)
     first = {"type": "text", "text": said} if is_text else {"type": WHOLE, WHOLE: said}
     return [first, *map(_typed, parts)]
 
 
 def _said_in(response: Message) -> tuple[str | None, Any]:
-    """Return the one text that a response says and its key; the whole response of any other."""
+    """Return the key and text of a response with only one text; the whole response otherwise."""
     key = first_key(response, SAID) if len(response) == 1 else None
     if key and isinstance(response[key], str):
         return key, response[key]
@@ -347,16 +347,16 @@ def _said_in(response: Message) -> tuple[str | None, Any]:
 
 
 def given(rows: Sequence[Message]) -> Message:
-    """Return the message that went in, from its rows."""
+    """Return the original message from its rows."""
     role = "model" if rows[0]["role"] == "assistant" else "user"
     outer = outer_from(rows[-1], "parts", role)
     return filled(outer, parts=[part for each in rows for part in _given_parts(each)])
 
 
 def left(row: Message, redacted: Message) -> Message:
-    """Return what is kept of a part when its words are taken out: whose response it is.
+    """Return the values kept of a redacted part: the call that it responds to.
 
-    One without an id is known by its name, so a name that does not stay becomes what its id is.
+    A response without an id is known by its name, so a removed name is replaced by the stored id.
     """
     if redacted["role"] != "tool":
         return {}
@@ -385,7 +385,7 @@ def _given_parts(row: Message) -> list[Message]:
 
 
 def _given_response(held: Message, content: Any) -> Message:
-    """Return a response from what its row says, and what is kept of it."""
+    """Return a response from the content of its row and the values kept beside it."""
     media: Message = {}
     if isinstance(content, list):
         first, *parts = content
@@ -396,7 +396,7 @@ def _given_response(held: Message, content: Any) -> Message:
 
 
 def _with_said(part: Message, keys: Sequence[str], **said: Any) -> Message:
-    """Return a part with what its row says in its place."""
+    """Return a part with the values of its row filled in."""
     key = str(_said_key(part, keys))
     return {**part, key: filled(part[key], **said)}
 

@@ -1,7 +1,7 @@
-"""The items of the Responses API: which keys each type has. Any other key is the caller's own.
+"""The items of the Responses API and the keys of each type; any other key is the caller's own.
 
-An item of a type that is not here may be one of tomorrow. Nobody knows its keys, so it is sent as
-it came.
+An item of a type that is not listed may belong to a later version of the API. Its keys are unknown,
+so it is sent unchanged.
 """
 
 from __future__ import annotations
@@ -58,4 +58,4 @@ RESULTS: Mapping[str, str] = {
     "shell_call": "shell_call_output",
     "tool_search_call": "tool_search_output",
 }
-"""The types of calls that a client answers, with those of their results."""
+"""The types of calls that a client answers, with the types of their results."""

@@ -1,10 +1,11 @@
-"""What a stored message keeps beside its chat shape of the format in which it came.
+"""Read the values of its original format that a stored message keeps beside its chat shape.
 
-``_wire`` holds it: ``format``, the name of the format; ``part``, which piece of how many of what
-went in this message is, counted from 0; ``outer``, the message's own keys; ``block``, keys of the
-item that it is; ``plan``, in which order its parts and calls stand; ``calls``, what those say that
-no chat's do; ``said``, under which key of a response its text stood; ``keys``, ``was`` and
-``moved``, of a chat's message the keys in their order, and those that the row says otherwise.
+``_wire`` holds them: ``format``, the name of the format; ``part``, the number of this piece of the
+original message, from 0, and the number of pieces; ``outer``, the message's own keys; ``block``,
+the keys of the item that it is; ``plan``, the order of its parts and calls; ``calls``, the values
+of calls that a chat has no key for; ``said``, the key of a response that held its text; ``keys``,
+``was`` and ``moved``, for a chat's message its keys in order, and the keys that the row has
+elsewhere.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from ..messages import WIRE, Message
 from .placed import ApiCall
 
 PART, CALL = "part", "call"
-"""The places of a plan that are a part of the content, and a call; a block stands for itself."""
+"""The places of a plan for a part of the content and for a call; any other place is a block."""
 
 
 def kept(message: Message, name: str) -> Message | None:
-    """Return what a message keeps of a format; None where it came in another."""
+    """Return the values that a message keeps of a format; None if it came in another."""
     if WIRE not in message:
         return None
     held = message[WIRE]
@@ -35,10 +36,10 @@ def planned(
     parts: Sequence[Any],
     calls: Mapping[int, Any],
 ) -> Iterator[tuple[str, Any]]:
-    """Yield the places of a plan with what stands there, then what the plan does not know.
+    """Yield the places of a plan with their values, then the values that have no place in it.
 
-    A block that stands for itself comes as it is, under an empty name; calls that are not sent are
-    left out.
+    A block in the plan itself is yielded unchanged, under an empty name; calls that are not sent
+    are left out.
     """
     left = iter(parts)
     number = 0

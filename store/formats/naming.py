@@ -1,12 +1,11 @@
-"""Names of calls and tools that a provider takes: others are renamed, the same in every request.
+"""Rename calls and tools whose names a provider refuses, in the same way in every request.
 
-What a provider takes stays as it is. Any other name has its foreign characters replaced and is cut;
-what tells it from others is a digest of the whole name behind it. So what is sent is a function of
-the name alone, two names never become one, and `Alphabet.original` finds which of the names at hand
-was meant.
+Accepted names stay unchanged. In any other name foreign characters are replaced; the name is cut
+and gets a digest of the whole name as its ending. So the sent name depends on the name alone, two
+names never become one, and `Alphabet.original` finds the original among the names at hand.
 
 Ids repeat in real conversations. The first call keeps its id, the second gets its number in the
-request, so what is sent does not change when messages are added behind it.
+request, so a sent id does not change when messages are added at the end.
 """
 
 from __future__ import annotations
@@ -22,42 +21,42 @@ from .placed import ApiCall, Placed
 
 _DIGEST = 10  # hexadecimal digits, 40 bits
 _NUMBERED = re.compile(r"(?:-(?:[2-9]|[1-9][0-9]+))+")
-"""What ids that repeat have behind them."""
+"""The ending of repeated ids."""
 MOST_REPEATED = 1_000
-"""Repetitions of an id that are tried where it is so long that their numbers cannot be read."""
+"""Repetitions that are tried for an id so long that their numbers cannot be read."""
 
 
 class Alphabet(NamedTuple):
-    """Which names are taken: of at most so many characters, without the ``foreign`` ones."""
+    """The accepted names: at most ``longest`` characters, and no ``foreign`` ones."""
 
     longest: int
     foreign: re.Pattern[str]
     begins: str = ""
-    """What a name gets in front that does not begin as it must; "" where any will do."""
+    """The prefix for a name with a wrong first character; "" if any is accepted."""
 
     def fits(self, name: str) -> bool:
-        """Tell whether a name is taken as it is."""
+        """Tell whether a name is accepted unchanged."""
         if not 0 < len(name) <= self.longest or self.foreign.search(name):
             return False
         return self._begins_well(name)
 
     def fits_all(self, names: Collection[str]) -> bool:
-        """Tell whether names are all taken as they are; a foreign character is looked for once."""
+        """Tell whether all names are accepted unchanged; search for foreign characters once."""
         lengths = [*map(len, names), 1]
         if min(lengths) == 0 or max(lengths) > self.longest:
             return False
         return not self.foreign.search("".join(names)) and all(map(self._begins_well, names))
 
     def fitted(self, name: str) -> str:
-        """Return what is sent for a name."""
+        """Return the name that is sent for a name."""
         return name if self.fits(name) else self._renamed(name)
 
     def original(self, sent: str, names: Iterable[str]) -> str | None:
-        """Return which of some names was sent so; None where none was."""
+        """Return the name that was sent so, out of some names; None if there is none."""
         return next((name for name in names if self.fitted(name) == sent), None)
 
     def stands_for(self, sent: str, name: str) -> bool:
-        """Tell whether what was sent stands for a name, or for a repetition of it."""
+        """Tell whether a sent name stands for a name, or for a repetition of it."""
         first = self.fitted(name)
         if sent.startswith(first):
             return sent == first or bool(_NUMBERED.fullmatch(sent, len(first)))
@@ -78,7 +77,7 @@ class Alphabet(NamedTuple):
 
 
 class Names(NamedTuple):
-    """Which ids of calls and which names of tools a provider takes."""
+    """The ids of calls and the names of tools that a provider accepts."""
 
     ids: Alphabet
     tools: Alphabet
@@ -89,29 +88,29 @@ WORD = Alphabet(64, re.compile(r"[^A-Za-z0-9_-]"))
 
 
 def with_ids(held: Message, keys: Iterable[str]) -> Message:
-    """Return what has ids under some keys with those that are taken."""
+    """Return a dictionary with accepted ids under some keys."""
     texts = ((key, held[key]) for key in keys if isinstance(held.get(key), str))
     unfit = {key: WORD.fitted(text) for key, text in texts if not WORD.fits(text)}
     return {**held, **unfit} if unfit else held
 
 
 def made_up_id(seq: int, position: int) -> str:
-    """Return the id that a call is sent under which has none of its own."""
+    """Return the id to send for a call that has none."""
     return f"call_{seq}_{position}"
 
 
 def repeated(sent: str, number: int) -> str:
-    """Return the name of what has another's: the second of them is number 2."""
+    """Return the name for a repetition of a name; the first repetition is number 2."""
     return f"{sent}-{number}"
 
 
 def renamed(placed: Sequence[Placed], names: Names) -> Sequence[Placed]:
-    """Return a request whose ids and names are taken, each id once; the same where all are."""
+    """Return a request with accepted, unique ids and names; the same request if all are."""
     return named_behind(placed, names, {}).placed
 
 
 def names_sent(placed: Sequence[Placed], names: Names) -> Iterator[str]:
-    """Yield of each message which ids and names of its calls are sent as other ones; "" of most."""
+    """Yield for each message the ids and names of its calls that are sent changed; "" for most."""
     for stored, sent in zip(placed, renamed(placed, names), strict=True):
         told = []
         for call, other in zip(stored.calls, sent.calls, strict=True):
@@ -123,14 +122,14 @@ def names_sent(placed: Sequence[Placed], names: Names) -> Iterator[str]:
 
 
 class Named(NamedTuple):
-    """A request whose ids and names are taken, and how often each id is in it so far."""
+    """A request with accepted ids and names, and the number of uses of each id in it so far."""
 
     placed: Sequence[Placed]
     times: Mapping[str, int]
 
 
 def named_behind(placed: Sequence[Placed], names: Names, times: Mapping[str, int]) -> Named:
-    """Return the end of a request named, behind a beginning that has ids so many times."""
+    """Return the end of a request with accepted names; ``times`` counts ids in its beginning."""
     calls = [call for each in placed for call in each.calls]
     ids = {call.id for call in calls}
     if _all_fit(calls, ids, names) and times.keys().isdisjoint(ids):
@@ -147,7 +146,7 @@ def _all_fit(calls: list[ApiCall], ids: set[str], names: Names) -> bool:
 
 
 class _Renaming:
-    """A walk through a request that names its calls, and their results after them."""
+    """A walk through a request that names its calls, and their results like them."""
 
     def __init__(self, names: Names, times: Mapping[str, int]) -> None:
         self._names = names
@@ -169,7 +168,7 @@ class _Renaming:
         return call._replace(id=sent, name=self._names.tools.fitted(call.name))
 
     def _unique(self, call_id: str) -> str:
-        """Return what is sent for the id of the next call that has it."""
+        """Return the id to send for the next call that has an id."""
         sent = self._names.ids.fitted(call_id)
         while self.times[sent]:
             self.times[sent] += 1
@@ -178,6 +177,6 @@ class _Renaming:
         return sent
 
     def _answered(self, call_id: str) -> str:
-        """Return what was sent for the call that a result answers: of several, the first open."""
+        """Return the sent id of the call that a result answers: of several, the first open one."""
         waiting = self._open.get(call_id)
         return waiting.pop(0) if waiting else self._names.ids.fitted(call_id)

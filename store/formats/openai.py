@@ -1,4 +1,4 @@
-"""The OpenAI chat format: exactly the keys that the API knows, with the types that it takes."""
+"""The OpenAI chat format: exactly the keys that the API knows, with the types that it accepts."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ PARTS: dict[str, dict[str, type]] = {
     "assistant": {"text": str, "refusal": str},
     "tool": {"text": str},
 }
-"""The roles of the API, the content parts that each may have, and the type of what a part holds
-under its own name.
+"""The roles of the API, the content parts that each may have, and the type of the value that a part
+holds under its own name.
 
-Any other role speaks as the user. Of media that a role has no part for, the type and size are said;
-any other part is sent as its JSON text.
+Any other role is sent as the user. Media without a part in a role are replaced by their type and
+size; any other part is sent as its JSON text.
 """
 NAME = "openai"
 CUSTOM = "custom"
 """The type of calls whose tool takes any text, and the key under which such a call has it."""
 ITEMS = "responses"
-"""The format in which an answer is several items."""
+"""The format that splits an answer into several items."""
 TEXTS = ("text", "input_text", "output_text")
 """Parts that are text, by the names of several providers."""
 
@@ -49,27 +49,27 @@ EXTENSIONS: dict[str, type] = {
     "reasoning_details": list,
     "extra_content": dict,
 }
-"""Keys that providers of this API add to an answer, and the type of what they hold.
+"""Keys that providers of this API add to an answer, and the types of their values.
 
-DeepSeek, Kimi and GLM ask for reasoning while tools are called, OpenRouter for its details, and
-Gemini for the signature of a thought in ``extra_content``.
+DeepSeek, Kimi and GLM require the reasoning while tools are called, OpenRouter its details, and
+Gemini the signature of a thought in ``extra_content``.
 """
 OF_CALLS = "extra_content"
-"""The one that a call may have."""
+"""The one of them that a call may have."""
 USUAL_KEYS = 3
-"""How many keys a call has where nothing was added to it: its id, its type and what it asks."""
+"""The number of keys of a call without additions: its id, its type and its function."""
 PDF = "application/pdf"
 SOUNDS = {
     **dict.fromkeys(("wav", "audio/wav", "audio/x-wav"), "wav"),
     **dict.fromkeys(("mp3", "audio/mp3", "audio/mpeg"), "mp3"),
 }
-"""Types of sounds that a user may have said, and what they are called there."""
+"""Types of sounds that a user's message may have, and their names in the API."""
 READ = "read"
-"""What a message keeps that a reader of transcripts tells in the shape of a chat."""
+"""The format kept by a message that a reader of transcripts gives in the shape of a chat."""
 AUDIO = "audio"
-"""Where an answer that was spoken has its id, by which the provider knows it."""
+"""The key for the audio of a spoken answer; the provider knows the audio by its id."""
 BESIDE = frozenset((*EXTENSIONS, AUDIO))
-"""Keys by which an answer says what its provider added to it."""
+"""Keys for the additions of a provider to an answer."""
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 NAMES = Names(ids=Alphabet(40, _SURROGATES), tools=WORD)
@@ -78,9 +78,9 @@ NAMES = Names(ids=Alphabet(40, _SURROGATES), tools=WORD)
 def write(placed: Sequence[Placed]) -> list[Message]:
     """Return a request as messages, one for each, and one for pictures of tool results.
 
-    A tool result has text alone here. So the pictures and files that are left in one, which a
-    policy asks for, follow in a message of the user's, behind the results of the same calls. What
-    an answer said and called in items of their own is one message.
+    A tool result can only have text here. So the pictures and files that a policy leaves in results
+    follow in a message of the user, after the results of the same calls. The texts and calls that
+    an answer has in separate items are joined to one message.
     """
     messages: list[Message] = []
     shown: list[Message] = []
@@ -106,7 +106,7 @@ def write(placed: Sequence[Placed]) -> list[Message]:
 
 
 def _may_be_extended(placed: Placed) -> bool:
-    """Tell most answers, to which nothing was added, at little cost."""
+    """Tell whether an answer may have additions; cheap, as most have none."""
     message = placed.message
     if placed.calls:
         given = message["tool_calls"]
@@ -116,14 +116,14 @@ def _may_be_extended(placed: Placed) -> bool:
 
 
 def is_extended(message: Message) -> bool:
-    """Tell an answer that came in this format, with what its provider may have added to it."""
+    """Tell whether an answer came in this format, with possible additions of its provider."""
     held = kept(message, NAME)
     is_own = WIRE not in message if held is None else READ not in held
     return is_own and message["role"] == "assistant"
 
 
 def _extended(sent: Message, placed: Placed) -> Message:
-    """Return an answer with what its provider added to it, where it came in this format."""
+    """Return an answer with the additions of its provider, if it came in this format."""
     message = placed.message
     if not is_extended(message):
         return sent
@@ -144,7 +144,7 @@ def _extended(sent: Message, placed: Placed) -> Message:
 
 
 def audio_of(message: Message) -> Message | None:
-    """Return the audio of an answer that was spoken, if it has an id."""
+    """Return the audio of a spoken answer, if it has an id."""
     audio = message.get(AUDIO)
     if audio is None:
         held = message.get(WIRE)
@@ -155,7 +155,7 @@ def audio_of(message: Message) -> Message | None:
 
 
 def without_audio(message: Message) -> Message:
-    """Return a message without the id of its audio; what was said stays."""
+    """Return a message without the id of its audio; the words stay."""
     rest = {key: held for key, held in message.items() if key != AUDIO}
     held = kept(message, NAME)
     if held and AUDIO in held.get("moved", ()):
@@ -164,7 +164,7 @@ def without_audio(message: Message) -> Message:
 
 
 def without_extensions(placed: Placed) -> Placed:
-    """Return a message without what its provider added to it."""
+    """Return a message without the additions of its provider."""
     message = placed.message
     if message["role"] != "assistant":
         return placed
@@ -182,7 +182,7 @@ def _without_extension(call: Any) -> Any:
 
 
 def fresh(message: Message) -> Message:
-    """Return a written message anew: the caller may do with it what it likes."""
+    """Return a copy of a written message, which the caller may change."""
     content = message["content"]
     if not isinstance(content, str) and content is not None:
         return copy_message(message)
@@ -204,7 +204,7 @@ def _fresh_call(call: Message) -> Message:
 
 
 def continues(message: Message) -> bool:
-    """Tell an item of an answer, which with the items before it is one answer."""
+    """Tell whether an item continues an answer that the items before it began."""
     return WIRE in message and message["role"] == "assistant" and kept(message, ITEMS) is not None
 
 
@@ -213,7 +213,7 @@ def _goes_on(before: Message, message: Message) -> bool:
 
 
 def _as_one(message: Message, item: Message) -> Message:
-    """Return an answer with what one more of its items says and calls."""
+    """Return an answer with the text and calls of one more of its items."""
     said = [each["content"] for each in (message, item) if each["content"]]
     calls = [*message.get("tool_calls", ()), *item.get("tool_calls", ())]
     content = said[0] if len(said) == 1 else [part for each in said for part in _listed(each)]
@@ -226,13 +226,13 @@ def _listed(content: Any) -> list[Message]:
 
 
 def _pictures(result: Placed) -> list[Message]:
-    """Return the pictures, sounds and files of a tool result as parts of the user's."""
+    """Return the pictures, sounds and files of a tool result as parts of a user's message."""
     parts = map(_shown, find_media(result.message.get("content")))
     return [part for part in parts if part is not None]
 
 
 def _shown(media: Media) -> Message | None:
-    """Return media as a part of the user's; None where it has none for them."""
+    """Return media as a part of a user's message; None if there is no part for them."""
     if _is_picture(media):
         return _picture(media)
     if media.data is None or not media.is_readable:
@@ -247,9 +247,9 @@ def _shown(media: Media) -> Message | None:
 
 
 def clean(placed: Placed) -> Message:
-    """Return one message with nothing in it that the API refuses.
+    """Return one message without anything that the API refuses.
 
-    No key it does not know, no lone surrogate, no value of a type it does not take.
+    It has no unknown key, no lone surrogate, and no value of a type that is not accepted.
     """
     message = placed.message
     role, content = message["role"], message.get("content")
@@ -293,7 +293,7 @@ def _content(content: Any, role: str) -> Any:
 
 
 def _whole(content: Any) -> str:
-    """Return a content that is neither text nor a list as one text."""
+    """Return a content that is neither a text nor a list as one text."""
     return _json_text(replace_media(content, Media.named))
 
 
@@ -311,7 +311,7 @@ def _part(part: Any, known: dict[str, type]) -> Message:
 
 
 def _foreign(part: Any, known: dict[str, type]) -> Message:
-    """Return a part that the role does not know as one that it does."""
+    """Return a part that the role does not have as one that it has."""
     media = parse_media(part)
     if media is None:
         return _text_part(_json_text(replace_media(part, Media.named)))
@@ -321,7 +321,7 @@ def _foreign(part: Any, known: dict[str, type]) -> Message:
 
 
 def foreign_kinds(message: Message) -> list[str]:
-    """Return the types of the parts of a message that go out as their JSON text."""
+    """Return the types of the parts of a message that are sent as their JSON text."""
     content = message.get("content")
     known = PARTS.get(message["role"], PARTS["user"])
     parts = content if isinstance(content, list) else [content]
@@ -347,7 +347,7 @@ def _text_part(text: str) -> Message:
 
 
 def _customs(message: Message) -> Sequence[Any]:
-    """Return what is kept of calls of free text, in their places among the calls."""
+    """Return the kept values of calls of free text, at their places among the calls."""
     held = kept(message, NAME)
     return held["moved"].get("tool_calls", ()) if held else ()
 
@@ -362,7 +362,7 @@ def _call(call: ApiCall, customs: Sequence[Any]) -> Message:
 
 
 def arguments_text(given: Any) -> str:
-    """Return the arguments of a call as the text that some providers ask for."""
+    """Return the arguments of a call as the text that some providers require."""
     if isinstance(given, str):
         return sendable(given)
     return "{}" if given is None else _json_text(given)

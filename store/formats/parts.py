@@ -1,8 +1,8 @@
-"""What a content says, part by part, in the words of a provider, whoever wrote it.
+"""Write a content of any origin, part by part, in the parts of a provider.
 
-Parts come in the shapes of all providers. Texts and media are known by any name; reasoning is left
-to the format whose own it is. What a provider has no part for goes out as its JSON text, without
-the bytes in it and without what only its own provider can read.
+Parts come in the shapes of all providers. Texts and media are recognized under any name; reasoning
+is left to its own format. A part that a provider does not have is sent as its JSON text, without
+the bytes in it and without values that only its own provider can read.
 """
 
 from __future__ import annotations
@@ -15,38 +15,38 @@ from ..messages import Media, Message, is_unreadable, parse_media, replace_media
 from .openai import TEXTS, sendable
 
 REASONING = ("thinking", "redacted_thinking", "reasoning", "fallback")
-"""Parts that are a model's reasoning, which says nothing to another provider's."""
+"""Parts that hold a model's reasoning, which the models of other providers cannot use."""
 SEALED = frozenset(
     ("encrypted_content", "encrypted_index", "signature", "thoughtSignature", "thought_signature")
 )
-"""Keys under which parts hold what only their own provider can read."""
+"""Keys of parts whose values only their own provider can read."""
 
 
 class Speech(NamedTuple):
-    """How a provider is told a text, and media; None of media that it has no part for."""
+    """The parts of a provider for a text and for media; None for media that it has no part for."""
 
     text: Callable[[str], Message]
     media: Callable[[Media], Message | None]
     own: Callable[[Message], Message | None] = lambda _: None
-    """Returns a part that is in the provider's own shape as it is sent; None of any other."""
+    """Returns the sent form of a part in the provider's own shape; None for any other part."""
 
 
 def parts_of(content: Any) -> list[Any]:
-    """Return a content as its parts, none of them where it says nothing."""
+    """Return a content as its parts; no parts if it is empty."""
     if content is None or content == "":
         return []
     return content if isinstance(content, list) else [content]
 
 
 def told(content: Any, speech: Speech) -> list[Message]:
-    """Return what a content says, in the words of a provider; blank texts say nothing."""
+    """Return a content in the parts of a provider; blank texts are left out."""
     if isinstance(content, str):
         return [*_text_told(content, speech)]
     return [part for each in parts_of(content) for part in part_told(each, speech)]
 
 
 def part_told(part: Any, speech: Speech) -> Iterator[Message]:
-    """Yield one part in the words of a provider, if it says anything."""
+    """Yield one part in the parts of a provider, if it is not blank."""
     if not isinstance(part, dict):
         yield from _text_told(part if isinstance(part, str) else as_json(part), speech)
         return
@@ -75,7 +75,7 @@ def _foreign_told(part: Message, speech: Speech) -> Iterator[Message]:
 
 
 def text_of_part(part: Message) -> str | None:
-    """Return the text of a part that is text, or a refusal; None of any other."""
+    """Return the text of a part that is a text or a refusal; None for any other."""
     kind = part.get("type")
     text = part.get("refusal") if kind == "refusal" else part.get("text")
     if kind in (*TEXTS, "refusal") and isinstance(text, str):
@@ -84,7 +84,7 @@ def text_of_part(part: Message) -> str | None:
 
 
 def opened(part: Any) -> Any:
-    """Return a part without what nobody but its provider can read."""
+    """Return a part without the values that only its provider can read."""
     if isinstance(part, list):
         return [*map(opened, part)]
     if isinstance(part, dict):
@@ -110,9 +110,9 @@ def mended(value: Any) -> Any:
 
 
 def as_sent(own: Message, *without: str) -> Message:
-    """Return what is in a provider's own shape as it is sent: without some keys.
+    """Return a part in a provider's own shape as it is sent: without some keys.
 
-    And without null, which clients write where nothing is said, and providers refuse.
+    Keys with null are left out too: clients write null for missing values, and providers refuse it.
     """
     return {
         sendable(key): mended(held)
@@ -122,7 +122,7 @@ def as_sent(own: Message, *without: str) -> Message:
 
 
 def arguments_object(given: Any) -> Message:
-    """Return the arguments of a call as the object that some providers ask for."""
+    """Return the arguments of a call as the object that some providers require."""
     value = _decoded(given) if isinstance(given, str) else mended(given)
     if isinstance(value, dict):
         return value
@@ -137,7 +137,7 @@ _decode = json.JSONDecoder(parse_constant=_refused).decode
 
 
 def _decoded(text: str) -> Any:
-    """Return the value that a JSON text stands for, else the text itself."""
+    """Return the value of a JSON text, else the text itself."""
     text = sendable(text)
     try:
         value = _decode(text)

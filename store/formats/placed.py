@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 from ..messages import Message
 
 System = str | list[Message] | None
-"""What is said apart from the messages, in the shape that its format has for it."""
+"""System text outside the messages, in the shape of its format."""
 
 
 class ApiCall(NamedTuple):
     """A tool call as it is sent: its place in its message, and an id that is unique there.
 
-    ``id`` and ``name`` are texts that can be sent, ``arguments`` are as they went in.
+    ``id`` and ``name`` are texts that can be sent; ``arguments`` are unchanged.
     """
 
     position: int
@@ -25,34 +25,34 @@ class ApiCall(NamedTuple):
 
 
 new_call: Callable[[tuple[Any, ...]], ApiCall] = partial(tuple.__new__, ApiCall)
-"""Makes one of its fields; without a step of Python, for there may be thousands."""
+"""Makes a call from its fields without running Python code, as there may be thousands."""
 
 
 class Placed(NamedTuple):
     """A message in its place."""
 
     seq: int | None
-    """Its position; None where it is not a stored message."""
+    """Its position; None if it is not a stored message."""
     message: Message
-    """As it went in, with its content replaced where a rule says so."""
+    """The original message, with its content replaced if a rule requires it."""
     repair: str | None = None
-    """What was mended, or why the store made it."""
+    """The repair that was made, or the reason why the store made the message."""
     calls: tuple[ApiCall, ...] = ()
     """The calls that are sent with it."""
     call_id: str | None = None
     """The id of the call that it answers."""
     sound: str | None = None
-    """The content, where it is known that nothing in it has to be mended before it is sent."""
+    """The content, if it is known to need no repair before it is sent."""
     rule: str | None = None
     """The rule by which the store made it."""
     compaction: int | None = None
     """The compaction of the newest summary in it."""
     cached: bool = False
-    """Whether a cache is to be asked to keep the request up to its end."""
+    """Whether the request asks a cache to keep it up to the end of this message."""
     marked: bool = False
-    """Whether the markers for a cache are sent that it came in with."""
+    """Whether the cache markers that it came in with are sent."""
 
     @property
     def is_made_up_call(self) -> bool:
-        """Whether it stands before a result only because no stored message calls for that."""
+        """Whether it precedes a result only because no stored message has the call."""
         return self.seq is None and bool(self.calls)

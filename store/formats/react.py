@@ -1,8 +1,8 @@
 """ReAct text: a whole request as one text, for models that are asked for Thought and Action.
 
-Each message is labelled with its role, an empty line before the next. What was said as Thought and
-Action stays as it is; native calls are written the same way, without their ids. A line that looks
-like a label has its bracket replaced, or a file that was read could speak as the system.
+Each message is labelled with its role and followed by an empty line. Texts with Thought and Action
+stay unchanged; native calls are written in the same way, without their ids. In a line that looks
+like a label the bracket is replaced, or a file that was read could speak as the system.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _action(call: Message) -> str:
 
 
 def _said(content: Any) -> str:
-    """Return what a content says; parts that are no text are named."""
+    """Return a content as text; parts that are no text are named."""
     if not isinstance(content, list):
         return content_text(content)
     return "\n".join(content_text([part]) or f"({_kind(part)})" for part in content)

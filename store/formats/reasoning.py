@@ -1,4 +1,4 @@
-"""What a model thought, told as text to another provider, who has no use for its signature."""
+"""Send a model's reasoning as text to another provider, which cannot use its signature."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .parts import parts_of
 from .placed import Placed
 
 SPOKEN = ("reasoning_content", "reasoning")
-"""Keys of a chat under which an answer's reasoning is a text."""
+"""Keys of a chat that hold an answer's reasoning as a text."""
 LISTED = {"thinking_blocks": "anthropic", "reasoning_items": "responses"}
-"""Keys of a chat under which it is as it came, and the format that sends it so itself."""
+"""Keys of a chat that hold reasoning unchanged, and the format that sends it so itself."""
 TEXTS = ("thinking", "text")
 NESTED = ("summary", "content")
 
@@ -33,7 +33,7 @@ def with_reasoning(
 
 
 def _is_sent(message: Message, name: str) -> bool:
-    """Tell an answer of a chat whose reasoning goes out in a chat, as it came."""
+    """Tell whether an answer of a chat has reasoning that a chat sends unchanged."""
     return name == NAME and is_extended(message) and any(map(message.get, EXTENSIONS))
 
 
@@ -45,12 +45,12 @@ def _thinking(placed: Placed, text: str) -> Placed:
 
 
 def _readable(message: Message) -> Message:
-    """Return a message that is a chat's from now on."""
+    """Return a message as one of a chat, without its original format."""
     return {key: held for key, held in message.items() if key not in (WIRE, *LISTED)}
 
 
 def reasoning_of(message: Message, name: str) -> str:
-    """Return the reasoning of an answer that can be read and that a format does not send itself."""
+    """Return the readable reasoning of an answer that a format does not send itself."""
     texts = [text for block in _blocks(message, name) for text in _texts(block)]
     spoken = [message[key] for key in SPOKEN if isinstance(message.get(key), str)]
     return "\n\n".join(text for text in texts or spoken[:1] if text.strip())

@@ -1,8 +1,8 @@
-"""The OpenAI Responses format: a list of items, in which calls and reasoning stand by themselves.
+"""The OpenAI Responses format: a list of items, with separate items for calls and reasoning.
 
-An item that came in this format goes out as it came, with its content and ids as they are sent. A
-reasoning item is refused without the item that it led to, so one whose next item is not sent, or
-is another provider's, is left out.
+An item that came in this format is sent as it came, with its content and ids made fit for sending.
+The API refuses a reasoning item without the item that it led to, so a reasoning item is left out if
+its next item is not sent or comes from another provider.
 """
 
 from __future__ import annotations
@@ -22,33 +22,32 @@ from .rows import Problem, emptied, filled, first_key, row, together, wire_of
 NAME = ITEMS
 NAMES = Names(ids=WORD, tools=WORD)
 CALL, FREE = "function_call", "custom_tool_call"
-"""The types of calls that any text answers: those of a function, and those whose input is text."""
+"""The types of calls that any text answers: calls of functions, and calls with a text as input."""
 SHELL = "local_shell_call_output"
-"""A result that names its call by its own id, in the types of the provider's clients."""
+"""A result that names its call under its own id, in the types of the provider's clients."""
 PATCHED = "apply_patch_call_output"
 PLAIN = (f"{CALL}_output", f"{FREE}_output", SHELL, PATCHED)
 """Types of results that are a text."""
 ASKED = ("arguments", "input", "action", "operation")
-"""Keys that hold what a call asks for."""
+"""Keys for the input of a call."""
 ANSWERED = ("output", "tools")
-"""Keys that hold what a result says."""
+"""Keys for the content of a result."""
 SEARCH, FOUND = "tool_search_call", "tool_search_output"
-"""The server's own search for tools, and its result right behind it; with ids they are a client's.
-"""
+"""The server's search for tools, and its result directly after it; those of a client have ids."""
 ASKS, APPROVED = "mcp_approval_request", "mcp_approval_response"
 """An item that asks whether a tool may be called, and its answer."""
 PROGRAM, ENDED = "program", "program_output"
-"""An item that calls tools from its own code, and what it came to."""
+"""An item that calls tools from its own code, and the item with its output."""
 CALLER = "caller"
-"""Where a call and its result say which program made them."""
+"""The key under which a call and its result name the program that made them."""
 OURS = ("timestamp", "messageStatus")
-"""Keys that no provider has, for items of which nothing else is known."""
+"""Keys that no provider has, for items of unknown types."""
 ASKED_BY = {ASKS: "id", PROGRAM: "call_id"}
-"""Types of items that another one answers, and the key of the id by which that names them."""
+"""Types of items that another item answers, and the key of the id that the answer refers to."""
 ANSWERS = {APPROVED: "approval_request_id", ENDED: "call_id"}
-"""Types of items that answer another, and the key under which they name it."""
+"""Types of items that answer another item, and the key under which they name it."""
 IDS = ("id", "approval_request_id")
-"""Keys of an item that are its own id, and that of another."""
+"""Keys of an item for its own id, and for the id of another."""
 PDF = "application/pdf"
 
 
@@ -60,7 +59,7 @@ def write(placed: Sequence[Placed]) -> list[Message]:
 
 
 def unsent(placed: Sequence[Placed]) -> list[Placed]:
-    """Return the items that came in this format and are not sent: they need another to stand by."""
+    """Return the items of this format that are left out because an item they need is missing."""
     writing = _written(placed)
     there = {id(item) for item in _with_programs(writing.items)}
     return [each for each, item in writing.own if id(item) not in there]
@@ -75,9 +74,9 @@ def _written(placed: Sequence[Placed]) -> _Writing:
 
 
 def _with_programs(items: list[Message]) -> list[Message]:
-    """Return items without programs that were interrupted; what they called stands by itself.
+    """Return items without interrupted programs; the calls of these become independent.
 
-    A program that has no output yet goes on as long as the user says nothing new.
+    A program without output is still running as long as the user says nothing new.
     """
     kinds = [each.get("type") for each in items]
     if PROGRAM not in kinds and not any("caller" in each for each in items):
@@ -99,7 +98,7 @@ def _with_programs(items: list[Message]) -> list[Message]:
 
 
 def _called_by(item: Message, programs: set[str]) -> Message:
-    """Return an item that does not name a program as its caller which is not sent."""
+    """Return an item without its caller if that is a program that is not sent."""
     caller = item.get(CALLER)
     if not isinstance(caller, dict) or caller.get("caller_id") in (None, *programs):
         return item
@@ -107,7 +106,7 @@ def _called_by(item: Message, programs: set[str]) -> Message:
 
 
 class _Writing:
-    """Items as they are written, the open calls among them by their ids, what asks for approval."""
+    """The written items, the open calls among them by id, and the open requests for approval."""
 
     def __init__(self) -> None:
         self.items: list[Message] = []
@@ -117,7 +116,7 @@ class _Writing:
         self._asked: set[str] = set()
 
     def add(self, placed: Placed) -> None:
-        """Add what one message says."""
+        """Add the items of one message."""
         message = placed.message
         if message["role"] == "tool":
             self.end_step()
@@ -142,7 +141,7 @@ class _Writing:
         self.items.append(item)
 
     def end_step(self) -> None:
-        """Take off the end what led to nothing that is sent: reasoning, a server's search."""
+        """Remove items from the end that led to no sent item: reasoning, a server's search."""
         self._end_search()
         while self._ends_with("reasoning"):
             self.items.pop()
@@ -170,9 +169,9 @@ class _Writing:
         return bool(self.items) and self.items[-1].get("type") == kind
 
     def _result(self, placed: Placed) -> Message:
-        """Return a result as its call's type asks for it.
+        """Return a result in the type that its call requires.
 
-        Where it cannot be, both are a function's.
+        If that is impossible, both are written as those of a function.
         """
         call_id = placed.call_id or ""
         place, call = self._open.pop(call_id, (0, None))
@@ -189,7 +188,7 @@ class _Writing:
 
 
 def _beside(wanted: str, placed: Placed) -> Message:
-    """Return what a made result of a type must say beside its words."""
+    """Return the keys that a written result of a type must have in addition to its text."""
     if wanted == SHELL:
         return {"id": placed.call_id}
     if wanted != PATCHED:
@@ -199,7 +198,7 @@ def _beside(wanted: str, placed: Placed) -> Message:
 
 
 def _own_result(placed: Placed, wanted: str) -> Message | None:
-    """Return a result that came as an item of the type that is wanted; None of any other."""
+    """Return a result that came as an item of the wanted type; None for any other."""
     message = placed.message
     held = kept(message, NAME)
     block = held.get("block") if held else None
@@ -214,7 +213,7 @@ def _own_result(placed: Placed, wanted: str) -> Message | None:
 
 
 def _call(call: ApiCall, held: Message | None) -> Message:
-    """Return a call as a function's, or as the item as which it came."""
+    """Return a call as a function's, or as its original item."""
     block = held.get("block") if held else None
     if not block:
         arguments = arguments_text(call.arguments)
@@ -230,7 +229,7 @@ def _call(call: ApiCall, held: Message | None) -> Message:
 
 
 def _sent(item: Message) -> Message:
-    """Return an item that came in this format as it is sent, without null and others' keys."""
+    """Return the sent form of an item that came in this format: without null and unknown keys."""
     known = ITEM_KEYS.get(item.get("type", MESSAGE))
     if known is None:
         return as_sent(item, *OURS)
@@ -239,7 +238,7 @@ def _sent(item: Message) -> Message:
 
 
 def _said(message: Message, held: Message | None, *, alone: bool) -> list[Message]:
-    """Return what a message says as an item; none where it has but calls."""
+    """Return the content of a message as an item; no item if it has only calls."""
     role = message["role"]
     if held is not None and "outer" in held:
         return [_sent(filled(held["outer"], content=_own_content(message)))]
@@ -259,14 +258,14 @@ def _content(message: Message, role: str) -> str | list[Message]:
 
 
 def _text_of(content: Any) -> str:
-    """Return what a content says as one text: no other is taken of an answer without an id."""
+    """Return a content as one text: an answer without an id may have no other content."""
     if isinstance(content, str):
         return sendable(content)
     return "\n\n".join(part["text"] for part in told(content, TEXTS_ALONE))
 
 
 def _own_content(message: Message) -> Any:
-    """Return a content as it came; an empty list is refused."""
+    """Return a content unchanged; an empty list, which the API refuses, is replaced."""
     content = message.get("content") or ""
     if not isinstance(content, list):
         return content
@@ -276,7 +275,7 @@ def _own_content(message: Message) -> Any:
 
 
 def _readable(part: Any) -> Iterable[Any]:
-    """Return a part as it came; one that nobody can read is told as a text."""
+    """Return a part unchanged; a part that cannot be read is written as a text."""
     if is_unreadable(part):
         return part_told(part, SPEECH)
     return [as_sent(part) if isinstance(part, dict) else part]
@@ -304,26 +303,26 @@ def _media(media: Media) -> Message | None:
 
 
 def _own(part: Message) -> Message | None:
-    """Return a part that is in this format's own shape, whoever stored it."""
+    """Return a part that has the shape of this format, whatever its origin."""
     kind = part.get("type")
     return {**OWN[kind], **as_sent(part)} if isinstance(kind, str) and kind in OWN else None
 
 
 OWN_PARTS = ("input_text", "input_image", "input_file", "output_text", "refusal")
 OWN: dict[str, Message] = {"input_text": {}, "input_image": {"detail": "auto"}, "input_file": {}}
-"""Types of parts of a user's, and what each has to say at least."""
+"""Types of parts of a user's message, and the keys that each requires."""
 SPEECH = Speech(_text, _media, _own)
 TEXTS_ALONE = Speech(_text, lambda _: None)
 
 
-# --- in, and out again as it was ------------------------------------------------------------------
+# --- messages to rows and back --------------------------------------------------------------------
 
 TEXTS = {CALL: ("call_id", "name", "arguments"), FREE: ("call_id", "name", "input")}
-"""Types of calls, and what is a text in each."""
+"""Types of calls, and the keys of each that hold texts."""
 
 
 def is_told(message: Message) -> bool:
-    """Tell an item by a type that is known, a message by its type and those of its parts."""
+    """Recognize an item by its type, and a message by its type and the types of its parts."""
     kind = message.get("type")
     if not isinstance(kind, str) or kind not in ITEM_KEYS:
         return False
@@ -340,7 +339,7 @@ def _has_own_parts(content: Any) -> bool:
 
 
 def problem(message: Message) -> Problem | None:
-    """Say why a message is no item; None where it is."""
+    """Return why a message is no item; None if it is one."""
     if WIRE in message:
         return WIRE, "is no key of an item"
     if _is_speech(message):
@@ -378,7 +377,7 @@ def rows(message: Message) -> list[Message]:
 
 
 def _identified(item: Message) -> Message:
-    """Return an item; nothing of one whose id is another item's."""
+    """Return an item; nothing for one whose id belongs to another item."""
     return {} if item["type"] in ("item_reference", SHELL) else item
 
 
@@ -395,12 +394,12 @@ def _row_of_item(item: Message) -> Message:
 
 
 def _paired_by(item: Message) -> str:
-    """Return the key by which a call and its result are paired."""
+    """Return the key whose value pairs a call with its result."""
     return "id" if item["type"] == SHELL and "call_id" not in item else "call_id"
 
 
 def _row_of_result(item: Message, paired: str) -> Message:
-    """Return a result as its row; one that says nothing beside its status has no content."""
+    """Return a result as its row; a result with only a status has no content."""
     answered = str(first_key(item, ANSWERED))
     shown = {"tool_call_id": item[paired], "content": item.get(answered)}
     return row(NAME, "tool", shown, {"block": emptied(item, paired, answered)})
@@ -420,7 +419,7 @@ def _row_of_call(item: Message) -> Message:
 
 
 def given(rows: Sequence[Message]) -> Message:
-    """Return the item that went in, from its row."""
+    """Return the original item from its row."""
     (one,) = rows
     held = wire_of(one)
     if "outer" in held:

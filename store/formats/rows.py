@@ -1,15 +1,15 @@
-"""How a foreign message becomes rows, and rows the message again.
+"""Convert a foreign message to rows, and rows back to the message.
 
-A row of the store is one message of a chat: it holds what was said, or one result of a tool, and
-its calls stand in rows of their own. Everything that looks into a conversation (facts, rules,
-pairing, compaction, search) is about such rows, and a position is the place of one. So a foreign
-message is stored as the chat messages that it amounts to: an Anthropic message of a user with three
-results and a text is three tool messages and a user's, at four positions, and every rule sees three
-results. Nothing is stored twice. What the chat shape has no place for is kept beside each row
-(`kept`): the order of blocks, reasoning, and the foreign keys with null in the places of what the
-row says itself. The way back fills these in, so it is exact, without a look at any other row than
-those of the message: they say themselves which part of how many they are. A line that was rewound
-into the middle of a message has the beginning of it.
+A row of the store is one message of a chat: it holds a text or one result of a tool, and its calls
+are in rows of their own. Everything that reads a conversation (facts, rules, pairing, compaction,
+search) works on such rows, and a position is the place of one row. So a foreign message is stored
+as the equivalent chat messages: an Anthropic message of a user with three results and a text
+becomes three tool messages and a user message, at four positions, and every rule sees three
+results. Nothing is stored twice. Values without a place in the chat shape are kept beside each row
+(`kept`): the order of blocks, reasoning, and the foreign keys, with null for the values that the
+row holds itself. The way back fills these in, so it is exact, and it reads only the rows of the
+message: each row knows its number and the number of rows. A line that was rewound into the middle
+of a message has the beginning of that message.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from ..messages import TIME_KEYS, WIRE, Message
 from .kept import CALL, PART
 
 Problem = tuple[str, str]
-"""The key under which a message is not of a format, and why."""
+"""The key that shows that a message is not of a format, and the reason."""
 
 
 class Codec(NamedTuple):
-    """How messages of a format come in, and out again as they were."""
+    """The functions that convert messages of a format to rows and back unchanged."""
 
     problem: Callable[[Message], Problem | None]
-    """Says why a message is not of the format; None where it is."""
+    """Returns why a message is not of the format; None if it is."""
     is_told: Callable[[Message], bool]
-    """Tells a message that can be of no other format, by its shape."""
+    """Tells by its shape whether a message can be of no other format."""
     rows: Callable[[Message], list[Message]]
-    """Returns a message of the format as the rows that it is stored as."""
+    """Returns the rows that store a message of the format."""
     given: Callable[[Sequence[Message]], Message]
-    """Returns the message that went in, or the beginning of it, from its rows."""
+    """Returns the original message, or its beginning, from its rows."""
     left: Callable[[Message, Message], Message] = lambda *_: {}
-    """Returns what is kept of a part of a message, beside its row, when its words are taken out: by
-    the row as it was, and as it is without them.
+    """Returns the values that stay beside a row when it is redacted: from the row before and after
+    the redaction.
     """
 
 
 class Sorted(NamedTuple):
-    """The blocks of an answer by what becomes of them, and their order where it is not usual."""
+    """The blocks of an answer, sorted into parts and calls, and the plan of their order."""
 
     parts: list[Any]
     calls: list[Message]
@@ -50,14 +50,14 @@ class Sorted(NamedTuple):
 
     @property
     def shown(self) -> Message:
-        """What a row has of them."""
+        """The keys of the row that hold them."""
         if self.calls:
             return {"content": self.parts or None, "tool_calls": self.calls}
         return {"content": self.parts} if self.parts or not self.plan else {}
 
     @property
     def order(self) -> Message:
-        """What is kept of them beside the row: parts first, then calls, is the usual order."""
+        """Their order, to keep beside the row; empty for the usual order of parts, then calls."""
         usual = [PART] * len(self.parts) + [CALL] * len(self.calls)
         return {} if self.plan == usual else {"plan": self.plan}
 
@@ -68,7 +68,7 @@ def sorted_out(
     part: Callable[[Any], Any],
     call: Callable[[Any], Message],
 ) -> Sorted:
-    """Return the blocks of an answer by their kinds: parts, calls, and those that are set apart."""
+    """Return the blocks of an answer by kind: parts, calls, and blocks kept in the plan."""
     found = Sorted([], [], [])
     for block in blocks:
         place = kind(block)
@@ -81,14 +81,14 @@ def sorted_out(
 
 
 def row(name: str, role: str, shown: Message, beside: Message) -> Message:
-    """Return a row of a format: what it shows, and what is kept beside it."""
+    """Return a row of a format from its chat keys and the values kept beside them."""
     return {"role": role, **shown, WIRE: {"format": name, **beside}}
 
 
 def together(rows: list[Message], message: Message, outer: Message) -> list[Message]:
-    """Return the rows of a message with what it says of itself: its id, and when it was said.
+    """Return the rows of a message with the data of the message: its id and its time.
 
-    Its own keys are kept by the last row, which has its id; the others have the id of a part.
+    The last row keeps the message's own keys and has its id; other rows have the id of a part.
     """
     for number, each in enumerate(rows):
         each |= {key: message[key] for key in TIME_KEYS if key in message}
@@ -103,14 +103,14 @@ def together(rows: list[Message], message: Message, outer: Message) -> list[Mess
 
 
 def outer_of(message: Message, content: str, usual_role: str) -> Message:
-    """Return what is kept of a message's own keys: nothing where they are the usual two."""
+    """Return the message's own keys to keep; none if they are the usual two."""
     if [*message] == ["role", content] and message["role"] == usual_role:
         return {}
     return {"outer": {**message, content: None}}
 
 
 def outer_from(row: Message, content: str, role: str) -> Message:
-    """Return a message's own keys by its last row; of one that is redacted its id is left."""
+    """Return a message's own keys from its last row; a redacted message has only its id left."""
     held = wire_of(row)
     outer: Message = held.get("outer") or {"role": role, content: None}
     number, of = held.get("part", (0, 1))
@@ -119,12 +119,12 @@ def outer_from(row: Message, content: str, role: str) -> Message:
 
 
 def emptied(block: Message, *keys: str) -> Message:
-    """Return a block with null in the places of what its row says."""
+    """Return a block with null for the values that its row holds."""
     return {key: None if key in keys else held for key, held in block.items()}
 
 
 def filled(block: Message, **values: Any) -> Message:
-    """Return a block with values in their places."""
+    """Return a block with values filled in."""
     return {key: values.get(key, held) for key, held in block.items()}
 
 
@@ -134,6 +134,6 @@ def first_key(block: Message, keys: Iterable[str]) -> str | None:
 
 
 def wire_of(message: Message) -> Message:
-    """Return what a row keeps of its format."""
+    """Return the values that a row keeps of its format."""
     held: Message = message[WIRE]
     return held

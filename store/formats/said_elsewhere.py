@@ -1,9 +1,9 @@
-"""Messages of a chat that say something where a row has no place for it.
+"""Store messages of a chat that have values under keys that a row does not have.
 
-A refusal and the transcript of a spoken answer stand beside an empty content; a call may be of a
-tool that takes free text, or be the one ``function_call`` of older programs, whose result has the
-role ``function``. Each is stored where every rule and format looks: in the content, among the
-calls, as a tool's result. What the row has not, and in which order the keys stood, is kept beside.
+A refusal and the transcript of a spoken answer come with an empty content. A call may belong to a
+tool that takes free text, or be the single ``function_call`` of older programs, whose result has
+the role ``function``. Each is stored where every rule and format looks for it: in the content,
+among the calls, or as a tool's result. Other values and the order of the keys are kept beside it.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from .rows import Problem, emptied, filled, wire_of
 
 
 class Elsewhere(NamedTuple):
-    """A key under which a chat says something that a row has elsewhere: one row of the table."""
+    """A key of a chat whose value a row holds elsewhere: one row of the table."""
 
     key: str
     is_said: Callable[[Message], bool]
-    """Tells a message that says something there."""
+    """Tells whether a message has a value there."""
     shown: Callable[[Message], Message]
-    """Returns the keys of the row that say it."""
+    """Returns the keys of the row that hold the value."""
     left: Callable[[Any], Any]
-    """Returns what is kept of the key's value."""
+    """Returns the rest of the value that is kept beside the row."""
     given: Callable[[Message, Any], Any]
-    """Returns the value that went in, from the row and what was kept."""
+    """Returns the original value from the row and the kept rest."""
 
 
 def _is_mute(message: Message) -> bool:
@@ -82,7 +82,7 @@ def _as_function(call: Any) -> Any:
 
 
 def _customs_left(calls: list[Any]) -> list[Message | None]:
-    """Return the calls of free text in their order, null in the places of what the row says."""
+    """Return the calls of free text in order, with null for the values that the row holds."""
     return [_custom_left(call) if _is_custom(call) else None for call in calls]
 
 
@@ -136,24 +136,24 @@ ELSEWHERE = (
         lambda _, role: role,
     ),
 )
-"""The keys, each of which may be said beside others."""
+"""The keys; a message may have several of them."""
 KEYS = frozenset(each.key for each in ELSEWHERE) - {"role"}
 
 
 def is_told(message: Message) -> bool:
-    """Tell a message that says something elsewhere; most have no such key, and this is quick."""
+    """Tell whether a message has such a key; most have none, and this is quick."""
     if KEYS.isdisjoint(message) and message.get("role") != "function":
         return False
     return WIRE not in message and any(each.is_said(message) for each in ELSEWHERE)
 
 
 def problem(_: Message) -> Problem | None:
-    """Say that any message may be of a chat."""
+    """Return None: any message may be of a chat."""
     return None
 
 
 def rows(message: Message) -> list[Message]:
-    """Return a message as its row: itself where it says all in its place."""
+    """Return the row of a message: the message itself if it has no such key."""
     if not is_told(message):
         return [message]
     found = [each for each in ELSEWHERE if each.is_said(message)]
@@ -166,10 +166,10 @@ def rows(message: Message) -> list[Message]:
 
 
 def rows_read(message: Message) -> list[Message]:
-    """Return a message as its row that a reader of transcripts tells in the shape of a chat.
+    """Return the row of a message that a reader of transcripts gives in the shape of a chat.
 
-    What a model thought stands under a key that providers of a chat have for it, too. It came from
-    none of them, so none is sent it.
+    The reasoning of a model is under a key that providers of a chat also use. It came from none of
+    them, so it is sent to none.
     """
     (one,) = rows(message)
     if WIRE in message or EXTENSIONS.keys().isdisjoint(message):
@@ -180,7 +180,7 @@ def rows_read(message: Message) -> list[Message]:
 
 
 def given(rows: Sequence[Message]) -> Message:
-    """Return the message that went in, from its row."""
+    """Return the original message from its row."""
     (one,) = rows
     held = wire_of(one)
     left = ((each, held["moved"][each.key]) for each in ELSEWHERE if each.key in held["moved"])

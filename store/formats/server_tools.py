@@ -1,9 +1,9 @@
-"""Calls of a provider's own tools, which its server answers itself, and what the server answered.
+"""Find calls and results of a provider's own tools, which its server runs, without each other.
 
-Both stand in what the assistant says. A request in which one of them is without the other is
-refused, as it is where a client's tool is: a call must have its result behind it, though maybe in a
-later answer. Only behind the last answer may calls be open, so that the provider goes on with them.
-An answer that was interrupted, hidden or written over in part leaves one of the two alone.
+Both are blocks of the assistant. A request with one of them but not the other is refused, as with
+the tools of a client: a call must be followed by its result, which may be in a later answer. Calls
+may only be open at the end of the last answer, so that the provider continues with them. An answer
+that was interrupted, hidden or overwritten in part leaves a call or a result alone.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from .turns import Turn
 CALLS = ("server_tool_use", "mcp_tool_use")
 """Types of blocks that are calls of the provider's own tools."""
 RESULT = "_tool_result"
-"""What types of blocks end with that are their results."""
+"""The ending of the types of their results."""
 
 
 class Spot(NamedTuple):
-    """Where a block stands."""
+    """The place of a block."""
 
     blocks: list[Message]
     number: int
 
 
 def left_alone(turns: Sequence[Turn]) -> list[Spot]:
-    """Return where calls are without a result, or under an id that is taken, and the reverse."""
+    """Return the places of calls and results without each other, or under a used id."""
     calls: dict[str, Spot] = {}
     answered: set[str] = set()
     alone: list[Spot] = []
@@ -56,7 +56,7 @@ def _of_server(turn: Turn) -> Iterator[tuple[str, str, Spot]]:
 
 
 def _going_on(turns: Sequence[Turn]) -> list[Message] | None:
-    """Return the blocks of the last answer, if only results of the client's own stand behind it."""
+    """Return the blocks of the last answer, if only results of the client's tools follow it."""
     last = len(turns) - 1
     if last > 0 and turns[last].is_users and _are_results(turns[last].said):
         last -= 1

@@ -1,9 +1,9 @@
-"""Requests in which the two sides take turns: what each says at a time is one message.
+"""Write requests in which the two sides take turns, each turn as one message.
 
-A request begins with the user, and no side speaks twice in a row, so the messages of a side are put
-together. Results of tools are the user's, and as they stand right behind their calls they come
-first in what the user says. System text has a place of its own in front; further on it stays where
-it is, marked, because a text that moved to the front would cost the whole prompt cache.
+A request begins with the user, and no side speaks twice in a row, so consecutive messages of a side
+are joined. Results of tools belong to the user. They must directly follow their calls, so they come
+first in the user's turn. System text at the beginning is sent separately; later system text stays
+in its place, marked, because a text that moved to the front would cost the whole prompt cache.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from .placed import Placed
 
 SYSTEM_ROLES = ("system", "developer")
 BEGINNING = PHRASES["beginning"]["en"]
-"""What the user says first where the assistant spoke first, or where nothing before it is sent."""
+"""The first text of the user if the assistant spoke first, or if nothing before it is sent."""
 
 
 class Turn(NamedTuple):
-    """What one side says at a time."""
+    """The turn of one side."""
 
     is_users: bool
     said: list[Message]
@@ -37,23 +37,23 @@ def apart(placed: Sequence[Placed]) -> tuple[Sequence[Placed], Sequence[Placed]]
 
 
 def system_text(placed: Placed) -> str:
-    """Return what a system message says."""
+    """Return the text of a system message."""
     return sendable(content_text(placed.message.get("content")))
 
 
 def marked_system(placed: Placed) -> str:
-    """Return what a system message says that stands among the turns; "" where it says nothing."""
+    """Return the marked text of a system message among the turns; "" if it is empty."""
     return marked(system_text(placed))
 
 
 def marked(text: str) -> str:
-    """Return system text as it stands in what a user says; "" where it says nothing."""
+    """Return system text marked for a user's turn; "" if it is empty."""
     said = text.strip()
     return f"<system>\n{said}\n</system>" if said else ""
 
 
 def alternating(spoken: Iterable[Turn], beginning: Message) -> list[Turn]:
-    """Return turns so that the sides alternate; ``beginning`` is said where the user has not."""
+    """Return turns with alternating sides; ``beginning`` is added if the user is not first."""
     turns: list[Turn] = []
     for turn in spoken:
         if turns and turns[-1].is_users == turn.is_users:

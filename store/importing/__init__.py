@@ -1,8 +1,8 @@
-"""Transcript files into a store: streamed, in batches, and as often as one likes.
+"""Import transcript files into a store: streamed, in batches, and any number of times.
 
-What is in the store already stays there: a session that exists is compared with its file message by
-message, and only what is new is appended. Nothing here knows a file format: `transcripts` reads,
-this writes, by the store's own face. Only the command stands above it.
+Stored messages stay in the store: an existing session is compared with its file message by message,
+and only new messages are appended. No module here knows a file format: `transcripts` reads the
+files, and this package writes through the public face of the store. Only the command uses it.
 """
 
 from .folders import FileFound, HomeFound, files_in, homes_beyond, homes_found

@@ -1,6 +1,6 @@
-"""What a program kept beside its messages, as notes beside the stored ones.
+"""Notes on stored messages, made from the rows that a program kept beside its own messages.
 
-A file that has grown may tell more of a message; a note that says the same is not written again.
+A file that has grown may have more rows for a message. An unchanged note is not written again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .names import AnySteps, Face
 
 
 class NotesBeside:
-    """The notes of a session that is imported, by their positions, under one key."""
+    """The notes of an imported session, by position, under one key."""
 
     def __init__(self, session_id: str) -> None:
         self._id = session_id
@@ -23,12 +23,12 @@ class NotesBeside:
         self._told: dict[int, list[Fields]] = {}
 
     def add(self, place: int, key: str, rows: list[Fields]) -> None:
-        """Keep rows that stand beside the message at a position."""
+        """Keep the rows that belong to the message at a position."""
         self._key = key
         self._told.setdefault(place, []).extend(rows)
 
     def write(self, store: Face) -> Iterator[Noted]:
-        """Write what the store does not have; yield a note for each that it refuses."""
+        """Write the notes that the store does not have; yield a note for each refused one."""
         known = self._known(store) if self._told else {}
         for place, rows in self._told.items():
             if known.get(place) != rows:

@@ -1,7 +1,8 @@
-"""Messages of a file that the store has already, in another session of the same tree.
+"""Find messages of a file that the store already has in another session of the same tree.
 
-Where the present path of a conversation moves to what was a branch, the session of that branch has
-what the file says now of another one. So the line goes on with that: no message is stored twice.
+When the current path of a conversation moves to a former branch, the session of that branch already
+holds the messages that the file now has in another session. The line then continues with the stored
+messages, so that no message is stored twice.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ PAGE = 100
 
 
 class Elsewhere:
-    """Where a tree may have what its file says next: in sessions that the file has not told of yet.
+    """The sessions of a tree that may have the next messages of a file, unread in the file so far.
 
-    ``told`` are the ids of those that it has; of a session that a rewind left, ``left`` says where
-    that is. ``coming`` gives the messages that the file has next of its present session.
+    ``told`` are the ids of the sessions already read from the file. ``left`` gives the place of
+    each session that a rewind left. ``coming`` returns the next messages of the current session.
     """
 
     def __init__(
@@ -41,9 +42,9 @@ class Elsewhere:
         self._told, self._left, self._coming = told, left, coming
 
     def find(self, home: str, place: int, *first: Message) -> Kept | None:
-        """Return where most of what comes stands behind a position of a session's line.
+        """Return the place of the longest run of the next messages after a position of a line.
 
-        That is on another line which is the same up to there; None where none goes on so.
+        It is on another line that is equal up to the position; None if no line continues so.
         """
         others = [*self._others(home)]
         said = [*first, *self._coming()] if others else []
@@ -51,7 +52,7 @@ class Elsewhere:
         return max(filter(None, found), key=attrgetter("end"), default=None)
 
     def _others(self, home: str) -> Iterator[Kept]:
-        """Yield the lines that may go on as a session does, to their ends."""
+        """Yield the lines that may continue as a session does, each up to its end."""
         if home in self._left:
             yield self._left[home]
         for each in self._sessions:
@@ -71,7 +72,7 @@ class Elsewhere:
         return self._store.sessions(limit=PAGE, tree=self._tree, after=last)
 
     def _kept(self, other: Kept, home: str, place: int, said: list[Message]) -> Kept | None:
-        """Return up to where another line has what is said; None where it has nothing of it."""
+        """Return the part of another line that has the messages; None if it has none of them."""
         end = min(place + len(said), other.end)
         stored = self._line(other, place + 1, end)
         same = count_while(same_said, zip((each.message for each in stored), said, strict=False))
@@ -81,7 +82,7 @@ class Elsewhere:
         return other._replace(end=place + same)
 
     def _line(self, kept: Kept, first: int, last: int) -> list[StoredMessage]:
-        """Return a stretch of a line, which may have no message."""
+        """Return the messages of a range of a line, which may be empty."""
         read = partial(self._store.messages, kept.session_id, branch=kept.branch)
         return read(first, last) if first <= last else []
 

@@ -1,7 +1,7 @@
-"""The files that are to be imported of folders.
+"""Find the files to import in folders.
 
-In a folder in which a program keeps its sessions, these are the files that are named like them, by
-the table of kinds; anywhere else any file may be a transcript, and its content tells.
+In a folder where a program keeps its sessions, only files named like sessions are imported, by the
+table of kinds. Anywhere else any file may be a transcript, and its content decides.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from ..transcripts import KINDS, FilePath, Home, is_home, is_kept, is_named
 class FileFound(NamedTuple):
     """A file that may be imported.
 
-    ``asked`` for by the user, or one of many in a folder, where others may be something else.
-    ``kept`` False where it lies with a program's sessions and is none: it is not even opened.
+    ``asked`` is True if the user named the file, False if it was found in a folder, where other
+    files may be no transcripts. ``kept`` is False for a file that lies among the sessions of a
+    program and is not one of them: it is not even opened.
     """
 
     path: Path
@@ -29,9 +30,9 @@ class FileFound(NamedTuple):
 
 
 class HomeFound(NamedTuple):
-    """What a program keeps in a folder: how many files of sessions, of how many bytes in all.
+    """The sessions that a program keeps in a folder: the number of files and their bytes in all.
 
-    ``changed_at`` is when one of them was last written (ms).
+    ``changed_at`` is the time of the last write to any of them (ms).
     """
 
     kind: str
@@ -42,14 +43,14 @@ class HomeFound(NamedTuple):
 
 
 def homes_found() -> list[HomeFound]:
-    """Return what is found on this machine, in the order of the kinds; nothing is read."""
+    """Return the folders of sessions on this machine, in the order of kinds; read no file."""
     homes = ((kind, home) for kind, row in KINDS.items() for home in row.homes)
     folders = {home.path: _kept(kind, home) for kind, home in homes}
     return [each for each in folders.values() if each.files]
 
 
 def homes_beyond(paths: Iterable[Path]) -> list[HomeFound]:
-    """Return what is found on this machine below some folders, and yet passed over in them."""
+    """Return the folders of sessions that lie below some folders and are passed over in them."""
     folders = [path.absolute() for path in paths if path.is_dir()]
     return [
         each
@@ -71,10 +72,10 @@ def _kept(kind: str, home: Home) -> HomeFound:
 
 
 def files_in(paths: Iterable[Path], own: FilePath | None = None) -> Iterator[FileFound]:
-    """Yield the files given, and those in the folders given, in order.
+    """Yield the given files and the files in the given folders, in order.
 
-    What is hidden in a folder is passed over, but for folders in which programs keep sessions and
-    files that they leave anywhere; so are the files of the store itself, ``own``.
+    Hidden files and folders are passed over, except folders in which programs keep sessions and
+    files that programs leave anywhere. The files of the store itself, ``own``, are passed over too.
     """
     owned = get_store_files(own)
     for path in paths:
@@ -85,13 +86,13 @@ def files_in(paths: Iterable[Path], own: FilePath | None = None) -> Iterator[Fil
 
 
 def _is_of(owned: set[str], path: Path) -> bool:
-    """Tell whether a path is one of some files, maybe by a link; names tell most apart."""
+    """Tell whether a path is one of some files, maybe by a link; the name decides for most."""
     names = map(basename, owned)
     return (path.name in names or path.is_symlink()) and realpath(path) in owned
 
 
 def folders_in(paths: Iterable[Path]) -> Iterator[Path]:
-    """Yield the folders given, and those in them in which files may be found."""
+    """Yield the given folders, and the folders in them that may hold files."""
     for path in paths:
         yield from (Path(folder) for folder, _ in _walked(path))
 
@@ -105,7 +106,7 @@ def _inside(path: Path) -> Iterator[FileFound]:
 
 
 def _walked(path: Path) -> Iterator[tuple[str, list[str]]]:
-    """Yield each folder with the names of its files, those before the folders in it."""
+    """Yield each folder with the names of its files, before the folders in it."""
     for folder, folders, names in os.walk(path):
         folders[:] = sorted(name for name in folders if is_home(name) or _is_seen(name))
         yield folder, names

@@ -1,8 +1,8 @@
-"""Files that grow, followed by a look at their sizes and times now and then.
+"""Follow growing files by looking at their sizes and times at intervals.
 
-A look takes a thousandth of a second for each few hundred files. However many there are, looking
-has a fixed share of the time: the next look waits so many times as long as the last one took.
-Folders are walked again where one of them has changed, so that new files are found.
+A look takes a thousandth of a second for each few hundred files. Looking takes a fixed share of the
+time for any number of files: the wait before the next look is a multiple of the time of the last.
+Folders are walked again when one of them has changed, so that new files are found.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from .folders import FileFound, files_in, folders_in
 PAUSE = 1.0
 """Seconds between two looks, at least."""
 SHARE = 1 / 150
-"""What looking may take of one processor."""
+"""The share of one processor that looking may take."""
 WALK = 300
-"""Looks after which folders are walked again, even if no clock told that they have changed."""
+"""Looks after which folders are walked again, even if no file time shows a change."""
 
 DATABASES = (".db", ".vscdb", ".sqlite3")
-"""How names of programs' databases end; what is new there is in the log beside them first."""
+"""Endings of the names of programs' databases; new rows are first in the log beside the file."""
 
 Seen = tuple[int, ...]
-"""A file's size and when it was written last (ns); of a database, those of its log, too."""
+"""The size of a file and the time of its last write (ns); for a database, those of its log too."""
 
 
 class Growing:
-    """The files of some paths, of which each look tells those that have changed since the last."""
+    """The files of some paths; each look returns those that have changed since the last look."""
 
     def __init__(self, paths: Iterable[Path], own: FilePath | None = None) -> None:
         self._paths = list(paths)
@@ -40,7 +40,7 @@ class Growing:
         self._seen: dict[Path, Seen | None] = {}
 
     def rounds(self) -> Iterator[list[FileFound]]:
-        """Yield the files at first, then those that changed, for ever; wait in between."""
+        """Yield all files first, then the changed ones, forever; wait in between."""
         yield self.look()
         pause = PAUSE
         while True:
@@ -52,18 +52,18 @@ class Growing:
                 yield changed
 
     def look(self) -> list[FileFound]:
-        """Return the files that are new or not as they were at the last look."""
+        """Return the files that are new or have changed since the last look."""
         if self._looks % WALK == 0 or self._has_moved():
             self._walk()
         self._looks += 1
         return [file for file in self._files if self._has_changed(file)]
 
     def forget(self, path: Path) -> None:
-        """Take a file for one that is new: what it has was read in vain."""
+        """Forget a file, so that the next look returns it as new: its content was read in vain."""
         self._seen.pop(path, None)
 
     def _has_moved(self) -> bool:
-        """Tell whether something came into a folder, or went."""
+        """Tell whether something was added to a folder or removed from it."""
         return any(_seen(folder) != seen for folder, seen in self._folders.items())
 
     def _walk(self) -> None:
@@ -71,7 +71,7 @@ class Growing:
         self._files = list(files_in(self._paths, self._own))
 
     def _has_changed(self, file: FileFound) -> bool:
-        """Tell whether a file is there and other than it was; that of now is kept in mind."""
+        """Tell whether a file exists and has changed; remember its present size and time."""
         if not file.kept:
             return False
         before, now = self._seen.get(file.path), _seen(file.path)
@@ -80,7 +80,7 @@ class Growing:
 
 
 def _seen(path: Path) -> Seen | None:
-    """Return what is seen of a file, None where there is none."""
+    """Return the size and time of a file, None if there is no file."""
     own = _told(path)
     if own is None or path.suffix not in DATABASES:
         return own

@@ -1,6 +1,6 @@
-"""What is known of a file's session beside its messages: its title, its metadata, its times.
+"""Keep the title, the metadata and the times of a session up to date with its file.
 
-A file that grows tells more of all three. What a user gave in the store stays.
+A growing file may add to all three. Values that a user set in the store stay.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .names import AnySteps, Face
 
 
 def said_at(said: Said) -> int | None:
-    """Return when a message was said (ms), at most the present; None where nothing tells."""
+    """Return the time of a message (ms), at most the present; None if it is unknown."""
     moment = said.moment or find_message_time(said.message)
     if moment is None or moment < SECONDS_BELOW:
         return None
@@ -29,7 +29,7 @@ def said_at(said: Said) -> int | None:
 
 
 def at_latest_now(moment: int | None) -> int | None:
-    """Return a moment (ms), or the present if that is before; None where there is none."""
+    """Return a moment (ms), or the present if that is earlier; None for None."""
     return None if moment is None else min(moment, milliseconds(None))
 
 
@@ -40,9 +40,9 @@ def stored_session(
     notes: list[Noted],
     begins: Callable[[], Kept | None],
 ) -> Session:
-    """Return the session of that id, created as of a moment (None: now) where there is none.
+    """Return the session of that id; create it as of a moment (None: now) if there is none.
 
-    What stands in the store already is not stored again: the new session continues it.
+    Messages that the store already has are not stored again: the new session continues them.
     """
     with suppress(SessionNotFound):
         return store.session(opened.session_id)
@@ -69,14 +69,14 @@ def _created(steps: AnySteps, opened: Opened, metadata: Fields) -> Session:
 
 
 def _forked(steps: AnySteps, opened: Opened, kept: Kept, metadata: Fields) -> Session:
-    """Return a session that continues another one's branch."""
+    """Return a new session that continues the branch of another session."""
     fork = partial(steps.fork, kept.session_id, kept.end, opened.session_id)
     session = fork(branch=kept.branch, title=_storable(opened.title), owner=_storable(opened.owner))
     return steps.set_metadata(session.id, metadata)
 
 
 def brought_up_to_date(store: Face, opened: Opened, notes: list[Noted]) -> None:
-    """Give a session the title and the metadata that its file tells by now."""
+    """Give a session the present title and metadata of its file."""
     session = store.session(opened.session_id)
     if not (_title(session, opened) or _metadata(session, opened)):
         return
@@ -87,7 +87,7 @@ def brought_up_to_date(store: Face, opened: Opened, notes: list[Noted]) -> None:
 
 
 def _bring(steps: AnySteps, opened: Opened) -> None:
-    """Change what differs, and leave the session in its place among the last active."""
+    """Change the values that differ; keep the place of the session in the order of activity."""
     session = steps.session(opened.session_id)
     title, metadata = _title(session, opened), _metadata(session, opened)
     if title:
@@ -97,7 +97,7 @@ def _bring(steps: AnySteps, opened: Opened) -> None:
 
 
 def _title(session: Session, opened: Opened) -> str | None:
-    """Return the file's title where the session has none, or one that a shorter file gave."""
+    """Return the file's title if the session has no title, or one from a shorter file."""
     title = _storable(opened.title)
     if title in (None, session.title):
         return None
@@ -106,15 +106,15 @@ def _title(session: Session, opened: Opened) -> str | None:
 
 
 def _texts(metadata: Fields) -> Iterator[str]:
-    """Yield the texts among metadata: some kinds of files keep their title there, too."""
+    """Yield the texts among metadata: some kinds of files also keep their title there."""
     return (held for held in metadata.values() if isinstance(held, str))
 
 
 def _metadata(session: Session, opened: Opened) -> Fields | None:
-    """Return a session's metadata with what its file tells, None where they have it all.
+    """Return a session's metadata updated from its file, None if nothing changes.
 
-    A key that only the session has stays, whoever gave it. So does what all messages of a shorter
-    file said the same, because those messages do not say it again.
+    A key that only the session has stays, whatever its origin. A value that was equal in all
+    messages of a shorter file stays too, because those messages do not repeat it.
     """
     told = {key: _with_constants(session, key, held) for key, held in opened.metadata.items()}
     metadata = {**session.metadata, **told}
@@ -134,7 +134,7 @@ def _refused(opened: Opened, refused: InvalidValue) -> Noted:
 
 
 def _storable(text: str | None) -> str | None:
-    """Return a text with a replacement character for each that no column can hold, cut to size."""
+    """Return a text cut to size, with a replacement for each character that no column can hold."""
     if not text:
         return text
     held = text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()

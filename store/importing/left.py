@@ -1,8 +1,8 @@
-"""What a file tells of turns that were taken back, read ahead where a stored line still has them.
+"""Read ahead in a file for turns that were taken back and that a stored line still has.
 
-A prompt that is taken back after an import stands on the stored line, and in the file as a session
-of its own. The line is rewound then, as the conversation was, and that session continues what the
-rewind left: no message is stored twice.
+A prompt that is taken back after an import is still on the stored line, while the file has it as a
+session of its own. The line is then rewound, as the conversation was, and that session continues
+the messages that the rewind left, so that no message is stored twice.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from ..transcripts import Event, Opened, Said, Stem
 
 
 class Stretch(NamedTuple):
-    """What was taken back of a line, behind its position ``after``."""
+    """The messages that were taken back from a line after its position ``after``."""
 
     after: int
     messages: list[Message]
 
 
 class Kept(NamedTuple):
-    """Where the beginning of a session stands already: on another one's branch, up to a position.
+    """The stored beginning of a session: the branch of another session, up to a position.
 
-    ``branch`` None is the one that the other session is on.
+    ``branch`` None is the current branch of the other session.
     """
 
     session_id: str
@@ -35,14 +35,14 @@ class Kept(NamedTuple):
 
 
 class Ahead:
-    """A file's events, which can be looked at before they are taken."""
+    """The events of a file, which can be looked at before they are taken."""
 
     def __init__(self, events: Iterator[Event]) -> None:
         self._events = events
         self._held: deque[Event] = deque()
 
     def __iter__(self) -> Iterator[Event]:
-        """Yield every event once; the one that is looked at is still ahead."""
+        """Yield every event once; an event that was only looked at is still ahead."""
         while self._held or self._hold_next():
             yield self._held[0]
             self._held.popleft()
@@ -52,21 +52,21 @@ class Ahead:
         return bool(self._held)
 
     def rest(self) -> list[Message]:
-        """Return the messages of the present session behind the event that is looked at."""
+        """Return the messages of the current session after the event that is looked at."""
         events = takewhile(lambda event: not isinstance(event, Opened), self._all())
         return [event.message for event in islice(events, 1, None) if isinstance(event, Said)]
 
     def _all(self) -> Iterator[Event]:
-        """Yield the events from the one on that is looked at; all of them stay ahead."""
+        """Yield the events from the one that is looked at; all of them stay ahead."""
         yield from self._held
         for event in self._events:
             self._held.append(event)
             yield event
 
     def stretches(self, session_id: str) -> dict[str, Stretch]:
-        """Return what was taken back of a session's line, by the sessions that it is in the file.
+        """Return the messages taken back from a session's line, by their sessions in the file.
 
-        What continues such a session is told with what it has of that.
+        A session that continues such a session is returned with its share of those messages.
         """
         self._held.extend(self._events)
         found = {session_id: Stretch(0, [])}
@@ -89,7 +89,7 @@ def _sessions(events: Iterable[Event]) -> list[tuple[Opened, list[Message]]]:
 
 
 def _continued(base: Stretch, stem: Stem, messages: list[Message]) -> Stretch:
-    """Return a stretch behind the line itself, or behind a part of another stretch."""
+    """Return a stretch that follows the line itself or a part of another stretch."""
     if not base.messages:
         return Stretch(stem.after, messages)
     return Stretch(base.after, [*base.messages[: stem.after - base.after], *messages])
@@ -98,7 +98,7 @@ def _continued(base: Stretch, stem: Stem, messages: list[Message]) -> Stretch:
 def count_while(
     same: Callable[[Message, Message], bool], pairs: Iterable[tuple[Message, Message]]
 ) -> int:
-    """Return how many pairs there are before the first that is not the same."""
+    """Return the number of pairs before the first pair that differs."""
     count = 0
     for stored, told in pairs:
         if not same(stored, told):

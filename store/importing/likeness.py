@@ -1,4 +1,4 @@
-"""Whether a stored message is what a file says, or what it said before it was whole."""
+"""Compare a stored message with the message of a file, whole or from an earlier state."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from ..transcripts import EXTRA_KEYS, fields_of, list_of
 
 
 def same_said(stored: Message, message: Message) -> bool:
-    """Tell whether a stored message is what a file says; what was redacted may have been."""
+    """Tell whether a stored message equals a file's message; a redacted one may equal any."""
     return is_redacted(stored) or spoken(stored) == spoken(message)
 
 
 def spoken(message: Message) -> Message:
-    """Return what was said, without its extra keys: of those a longer file may know more.
+    """Return a message without its extra keys: a longer file may have more of those.
 
-    Where two files tell a message, one may have as a part what the other has as a text.
+    If two files have a message, one may have a part where the other has a text.
     """
     said = {key: value for key, value in message.items() if key not in EXTRA_KEYS}
     content = said.get("content")
@@ -27,7 +27,7 @@ def spoken(message: Message) -> Message:
 
 
 def is_result(message: Message) -> bool:
-    """Tell whether a message is nothing but results of tools."""
+    """Tell whether a message consists only of tool results."""
     if message.get("role") == "tool":
         return True
     if str(message.get("type")).endswith("_output"):
@@ -39,7 +39,7 @@ def is_result(message: Message) -> bool:
 def begins(stored: Message, message: Message) -> bool:
     """Tell whether a stored answer is the beginning of the file's.
 
-    A parser makes one answer of all rows that the file has of it.
+    A parser joins all rows of an answer in the file to one answer.
     """
     if not stored.get("role") == message.get("role") == "assistant":
         return False
@@ -69,7 +69,7 @@ def _continues(longer: Any, stored: list[Any]) -> bool:
 
 
 def answers(stored: Message, message: Message) -> bool:
-    """Tell whether a stored result is one of the file's calls: it was written before its call."""
+    """Tell whether a stored result answers a call of the file: it was written before its call."""
     calls = map(fields_of, list_of(message.get("tool_calls")))
     return stored.get("role") == "tool" and stored.get("tool_call_id") in [
         call.get("id") for call in calls

@@ -1,8 +1,8 @@
-"""The ids that the sessions of a file get: its own, those that the caller wants, or free ones.
+"""Choose the ids for the sessions of a file: its own ids, the caller's, or free ones.
 
-An owner's import may touch no session of anybody else, and must not tell whose an id is. So a
-session whose id is taken by another owner gets one made of that id and the owner's name: the same
-each time, so that importing again finds it.
+An import for an owner may not touch the sessions of others, and must not reveal the owner of an id.
+So a session whose id belongs to another owner gets an id made from that id and the owner's name. It
+is the same each time, so that a later import finds it.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from ..text import truncate
 from ..transcripts import Event, Opened
 
 Face: TypeAlias = Store | Scoped
-"""What a file is imported into."""
+"""The store, whole or of one owner, that a file is imported into."""
 AnySteps: TypeAlias = Steps | Owned
-"""What its steps are done by."""
+"""The steps of a transaction on it."""
 
 ROOM = 400
 """Code points of a taken id that are part of a new one."""
 CHOICES = 16
 """New ids that are tried for one that is taken."""
 PARENT = "parent_session"
-"""The key of metadata under which a session names the one that it hangs on."""
+"""The metadata key under which a session names its parent session."""
 
 
 class WantedNames:
-    """Session ids as the caller wants them: of the first session, and of those named after it."""
+    """Session ids as the caller wants them: for the first session and those named after it."""
 
     def __init__(self, wanted: str | None) -> None:
         self._wanted = wanted
         self._first: str | None = None
 
     def rename(self, event: Event) -> Event:
-        """Return an event; a session under its new id, what it hangs on likewise."""
+        """Return an event; a session and its parent get their new ids."""
         if self._wanted is None or not isinstance(event, Opened):
             return event
         self._first = first = self._first or event.session_id
@@ -56,9 +56,9 @@ class WantedNames:
 
 
 class OwnNames:
-    """Session ids as an owner may have them; an owner that the file names counts for nothing.
+    """Session ids that an owner may have; an owner named in the file is ignored.
 
-    ``wanted`` is an id that the caller has chosen, which no other one takes the place of.
+    ``wanted`` is an id that the caller has chosen; no other id replaces it.
     """
 
     def __init__(self, scoped: Scoped, wanted: str | None) -> None:
@@ -66,7 +66,7 @@ class OwnNames:
         self._known = {} if wanted is None else {wanted: wanted}
 
     def rename(self, event: Event) -> Event:
-        """Return an event; a session under an id of the owner's, what it hangs on likewise."""
+        """Return an event; a session and its parent get ids of the owner's."""
         if not isinstance(event, Opened):
             return event
         name = self._known.get(event.session_id) or self._found(event.session_id)
@@ -80,7 +80,7 @@ class OwnNames:
         return event._replace(session_id=name, owner=None, metadata=metadata, stem=stem)
 
     def _found(self, wanted: str) -> str:
-        """Return the id of the owner's session that was made for this one, else a free one."""
+        """Return the id of the owner's session made for this id, else a free id."""
         taken = {*self._known.values()}
         names = [name for name in self._choices(wanted) if name not in taken]
         made = filter(self._is_own, names[:2])
@@ -104,7 +104,7 @@ class OwnNames:
         return True
 
     def _is_open(self, name: str) -> bool:
-        """Tell whether a session of this id is the owner's, or can be made."""
+        """Tell whether a session of this id belongs to the owner or can be created."""
         if self._is_own(name):
             return True
         try:

@@ -1,4 +1,4 @@
-"""A file read event by event, each of its sessions taken to the store."""
+"""Read a file event by event and take each of its sessions into the store."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from .validation import Validation
 from .whole import import_whole
 
 EARLY = 20
-"""Messages, at most, that are looked at for the moment when a session began."""
+"""Messages, at most, that are searched for the time at which a session began."""
 
 
 def import_file(
@@ -55,22 +55,22 @@ def import_file(
     max_bytes: int | None = None,
     max_seconds: float | None = None,
 ) -> ImportReport:
-    """Import every session of a transcript; importing it again adds only what the file has gained.
+    """Import every session of a transcript; a later import of the file adds only new messages.
 
-    ``kind`` None means by content. ``session_id`` names the file's first session, and those that
-    hang on it are named after it. An answer that was still being written when it was imported is
-    replaced by the whole one. A session that differs from the file is left alone and noted; with
-    ``replace`` it is rewound to the last message they share, which can be undone, and continued as
-    in the file. A session follows its file in title and metadata, but for a title that was given
-    here, and has the times of its messages. ``project_root`` is that of new sessions (None: what
-    the file tells). A message that cannot be stored is noted and left out. In the end all is taken
-    into the index of searches, if that is on. ``progress`` gets the bytes read so far.
+    ``kind`` None detects the kind by content. ``session_id`` names the first session of the file;
+    sessions that belong to it are named after it. An answer that was incomplete at its import is
+    replaced by the whole one. A session that differs from the file is left unchanged and noted;
+    with ``replace`` it is rewound to the last common message, which can be undone, and continued as
+    in the file. Title and metadata of a session follow the file, except a title that was set in the
+    store; its times are those of its messages. ``project_root`` is the root of new sessions (None:
+    as in the file). A message that cannot be stored is noted and left out. At the end all messages
+    are added to the search index, if that is on. ``progress`` gets the bytes read so far.
 
-    For files of others: neither what is read or unpacked nor what it is made into is more than
-    ``max_bytes``, and it takes at most ``max_seconds``; beyond that LimitExceeded is raised, and
-    what was stored before stays. On a `Scoped` all sessions are the owner's, whatever the file
-    says; one whose id is another's gets a new id, the same each time. Raises UnknownTranscript,
-    also where there is no message; LimitExceeded, InvalidValue, StoreError.
+    For files of others, ``max_bytes`` limits the bytes read, the bytes unpacked and the text made
+    of them, each by itself; ``max_seconds`` limits the time. Beyond a limit LimitExceeded is
+    raised; messages stored before stay. On a `Scoped` all sessions belong to the owner, whatever
+    the file says; a session whose id belongs to another owner gets a new id, the same each time.
+    Raises UnknownTranscript, also if there is no message; LimitExceeded, InvalidValue, StoreError.
     """
     _refuse_own_file(store, path)
     limits = Limits(max_bytes, max_seconds)
@@ -82,7 +82,7 @@ def import_file(
                 store, begun, session_id=session_id, replace=replace, project_root=project_root
             )
         except SessionExists as taken:
-            # somebody else took an id between its trial and its use: the next trial sees that
+            # another writer took an id between its trial and its use: the next trial sees that
             name = taken.session_id
             if not isinstance(store, Scoped) or name in lost or name == session_id:
                 raise
@@ -91,9 +91,9 @@ def import_file(
 
 
 class Begun(NamedTuple):
-    """A file that holds a message, read as far as that could be seen.
+    """A file that holds a message, read as far as was needed to see one.
 
-    ``events`` are all of the file; ``lines`` tells in the end how many there were.
+    ``events`` are all events of the file; ``lines`` returns the number of lines at the end.
     """
 
     path: Path
@@ -113,8 +113,7 @@ def begin(
 ) -> Begun:
     """Begin to read a file.
 
-    Raises UnknownTranscript where it holds no message that can be believed, LimitExceeded,
-    StoreError.
+    Raises UnknownTranscript if it holds no believable message, LimitExceeded, StoreError.
     """
     limits = limits or Limits()
     found = kind or transcripts.sniff(path, limits)
@@ -133,7 +132,7 @@ def import_begun(
     replace: bool = False,
     project_root: str | None = None,
 ) -> ImportReport:
-    """Import a file whose reading has begun, as `import_file` does."""
+    """Import a file that `begin` has opened, as `import_file` does."""
     report = ImportReport(begun.path, begun.kind, [], [])
     with in_steps():
         if begun.kind == transcripts.HEAD:
@@ -145,13 +144,13 @@ def import_begun(
                 events = map(OwnNames(store, session_id).rename, events)
             _Import(store, report, Ahead(events), replace=replace).take_all()
     if any(each.appended for each in report.sessions):
-        with suppress(StoreError):  # what is imported is stored, and searches go on with it
+        with suppress(StoreError):  # the messages are stored, and a later search indexes them
             store.index()
     return report._replace(lines=begun.lines[-1])
 
 
 def _whole(store: Face, session_id: str | None, project_root: str | None) -> Store:
-    """Return what a whole store is taken into. Raises InvalidValue where that changes anything."""
+    """Return the store that takes a whole one. Raises InvalidValue for options that change it."""
     if isinstance(store, Scoped):
         raise InvalidValue("a whole store has sessions of several owners; import it without scope")
     if session_id is not None or project_root is not None:
@@ -160,7 +159,7 @@ def _whole(store: Face, session_id: str | None, project_root: str | None) -> Sto
 
 
 def _counted(events: Iterator[Event], limits: Limits) -> Iterator[Event]:
-    """Yield events as long as they are within limits. Raises LimitExceeded."""
+    """Yield events while they are within the limits. Raises LimitExceeded."""
     for event in events:
         limits.check_time()
         limits.make(event)
@@ -168,7 +167,7 @@ def _counted(events: Iterator[Event], limits: Limits) -> Iterator[Event]:
 
 
 def _rooted(events: Iterator[Event], project_root: str | None) -> Iterator[Event]:
-    """Yield events, each session with a project root, if one is given."""
+    """Yield events; give each session the project root, if there is one."""
     for event in events:
         if isinstance(event, Opened) and project_root is not None:
             yield event._replace(project_root=project_root)
@@ -183,9 +182,9 @@ def _believed(
     *,
     is_named: bool,
 ) -> Iterator[Event]:
-    """Return events, once it is seen that messages are among them that can be believed.
+    """Return the events after a check that they contain believable messages.
 
-    Of a kind that was named by the caller they are taken as they are, with a note.
+    For a kind named by the caller, doubtful events are taken as they are, with a note.
     """
     validation, seen = Validation(), []
     for event in events:
@@ -203,9 +202,9 @@ def _believed(
 
 
 class _Import:
-    """Take what a file says, session by session, and keep what becomes of it in a report.
+    """Import the events of a file, session by session, and keep the results in a report.
 
-    ``_early`` are messages of the session that was opened last and has not begun.
+    ``_early`` are the messages of the last opened session, which has not begun.
     """
 
     def __init__(
@@ -229,7 +228,7 @@ class _Import:
         self._current: SessionOfFile | None = None
 
     def take_all(self) -> None:
-        """Take all that the file says."""
+        """Take all events of the file."""
         for event in self._ahead:
             self._take(event)
         self._finish()
@@ -254,27 +253,27 @@ class _Import:
             self._wait(self._opened, said)
 
     def _finish(self) -> None:
-        """Append what is left of the session that was opened last."""
+        """Append the remaining messages of the last opened session."""
         if self._opened:
             self._end(self._opened, self._current or self._begun(self._opened, None))
         self._opened = self._current = None
 
     def _compact(self, event: Compacted) -> None:
-        """Hide what the program hid, once the session has begun."""
+        """Hide the messages that the program hid, after the session has begun."""
         if self._opened and not self._current:
             self._current = self._begun(self._opened, None)
         if self._current:
             self._current.compact(event)
 
     def _keep_beside(self, event: Beside) -> None:
-        """Keep what stands beside the message taken last, once the session has begun."""
+        """Keep the rows beside the last message, after the session has begun."""
         if self._opened and not self._current:
             self._current = self._begun(self._opened, None)
         if self._current:
             self._current.keep_beside(event, self._report.kind)
 
     def _wait(self, opened: Opened, said: Said) -> None:
-        """Keep a message until one tells when the session began."""
+        """Keep a message until one gives the time at which the session began."""
         self._early.append(said)
         moment = said_at(said)
         if moment or len(self._early) == EARLY:
@@ -303,16 +302,16 @@ class _Import:
         return session
 
     def _places_before(self, opened: Opened) -> Sequence[int]:
-        """Return the positions of the messages that stand before a session's own."""
+        """Return the positions of the messages before a session's own messages."""
         if opened.stem is None or opened.stem.session_id not in self._places:
             return []
         return self._places[opened.stem.session_id][: opened.stem.after]
 
     def _where_it_begins(self, opened: Opened) -> Kept | None:
-        """Return where the store has most of a session's beginning, None where it has none of it.
+        """Return where the store has most of a session's beginning; None if it has none of it.
 
-        That is on the line of the session that it continues, on what a rewind left, or on the line
-        of a session that an earlier import made.
+        That is on the line of the session that it continues, on a branch that a rewind left, or on
+        the line of a session from an earlier import.
         """
         places = self._places_before(opened)
         found = [self._kept.get(opened.session_id)]
@@ -325,7 +324,7 @@ class _Import:
         return Elsewhere(self._store, tree, self._told, self._kept, self._coming)
 
     def _coming(self) -> list[Message]:
-        """Return the messages of the session that was opened last, which has not begun."""
+        """Return the messages of the last opened session, which has not begun."""
         return [*(said.message for said in self._early), *self._ahead.rest()]
 
     def _end(self, opened: Opened, session: SessionOfFile) -> None:

@@ -1,4 +1,4 @@
-"""What became of a file that was imported."""
+"""The report of an import."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ..transcripts import Noted
 
 
 class ImportedSession(NamedTuple):
-    """One session of a file: how many messages and tool calls it has there, and its head now.
+    """One session of a file: its messages and tool calls there, and its head in the store.
 
-    ``appended`` messages were new to the store. ``differs_at`` is the first position at which the
-    stored line says something else, None where both agree as far as they go.
+    ``appended`` counts the messages that were new to the store. ``differs_at`` is the first
+    position at which the stored line differs, None if both agree as far as they go.
     """
 
     id: str
@@ -25,10 +25,10 @@ class ImportedSession(NamedTuple):
 
 
 class ImportReport(NamedTuple):
-    """What became of a file.
+    """The results of an import of one file.
 
-    A note that is ``broken`` tells of something that could not be read, was refused, or differs.
-    ``lines`` are how many were read; a document is one.
+    A ``broken`` note reports something that could not be read, was refused, or differs.
+    ``lines`` is the number of lines read; a document counts as one.
     """
 
     path: Path
@@ -39,7 +39,7 @@ class ImportReport(NamedTuple):
 
     @property
     def left_out(self) -> Counter[str]:
-        """Return how many there are of each thing that was left out."""
+        """Return the number of things left out, by kind."""
         counts = Counter({note.thing: note.left_out for note in self.notes if note.thing})
         if broken := sum(note.broken for note in self.notes):
             counts["broken or refused part"] = broken

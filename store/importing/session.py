@@ -1,6 +1,7 @@
-"""One session of a file beside the line that the store has of it.
+"""Import one session of a file into its line in the store.
 
-What the line has already is compared, message by message; only what is new is appended, in batches.
+Messages that the line already has are compared one by one; only new messages are appended, in
+batches.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ BATCH_SIZE = 4 * 1024 * 1024
 PAGE = 100
 """Stored messages read at once to be compared."""
 TOLD_BY = 7
-"""Bytes of its digest that tell a message from another one with its id."""
+"""Bytes of the digest that distinguish a message from another one with the same id."""
 
 
 class New(NamedTuple):
-    """A message that the line does not have, and the rows that it is stored as."""
+    """A message that the line does not have, with the rows that store it."""
 
     said: Said
     rows: list[PreparedMessage]
@@ -54,10 +55,10 @@ class New(NamedTuple):
 class SessionOfFile:
     """One session while its file is read.
 
-    Its messages are compared with the stored line as far as that goes, then appended to it.
-    ``_place`` is the position of the message taken last, which has ``_width`` of them; ``_moment``
-    is the latest known, ``places`` the position after each message of the file, ``kept`` where
-    sessions begin that a rewind left.
+    Its messages are compared with the stored line up to its end, then appended to it. ``_place`` is
+    the last position of the last message, which has ``_width`` positions. ``_moment`` is the latest
+    known time. ``places`` holds the position after each message of the file, ``kept`` the
+    beginnings of sessions that a rewind left.
     """
 
     def __init__(
@@ -94,7 +95,7 @@ class SessionOfFile:
         self._beside = NotesBeside(session.id)
 
     def take(self, said: Said) -> None:
-        """Take the file's next message: it is on the line already, or new."""
+        """Take the next message of the file, which is on the line already or new."""
         self._count += 1
         rows = self._prepared(said)
         if rows:
@@ -104,12 +105,12 @@ class SessionOfFile:
             self._sight.take(row.message, place)
 
     def keep_beside(self, event: Beside, kind: str) -> None:
-        """Keep what stands beside the message taken last, unless it is not on the line."""
+        """Keep the rows beside the last message, unless it is not on the line."""
         if self._place and not self._left_alone():
             self._beside.add(self._place, kind, event.rows)
 
     def compact(self, event: Compacted) -> None:
-        """Hide what the program did, unless the line goes on behind it already, or it is known."""
+        """Hide the messages that the program hid, unless the line is longer or they are known."""
         self._flush()
         places = self.places[self._before : self._before + event.through]
         if not places or self._left_alone() or self._place != self._head:
@@ -122,7 +123,7 @@ class SessionOfFile:
             self._notes.append(Noted(None, f"{told}: {refused}"))
 
     def _hide(self, first: int, last: int, event: Compacted, steps: AnySteps) -> None:
-        """Hide what may go of a range, and say with the last of it what stood for all."""
+        """Hide the messages of a range that may go; the last part gets the summary of all."""
         known = [each.hidden[1] for each in steps.compactions(self._id) if each.hidden]
         ranges = [] if known and max(known) >= last else self._sight.ranges(first, last)
         for number, span in enumerate(ranges, 1):
@@ -141,9 +142,9 @@ class SessionOfFile:
             self._add(said, rows)
 
     def _goes_on(self, message: Message) -> bool:
-        """Tell whether another session's line goes on behind this one's as the file; go on as that.
+        """Continue on another session's line that goes on like the file; tell whether one does.
 
-        That is looked for once, behind what an earlier import stored.
+        The search is made once, after the messages that an earlier import stored.
         """
         is_known, self._is_known = self._is_known, False
         place = self._place - self._width
@@ -154,11 +155,11 @@ class SessionOfFile:
 
     @property
     def is_as_long(self) -> bool:
-        """Tell whether the file has all that the line has, and what it adds is there, too."""
+        """Tell whether the file has the whole line, and the line has all messages of the file."""
         return not self._left_alone() and self._place >= self._head
 
     def finish(self) -> ImportedSession:
-        """Append what is left; return what became of the session."""
+        """Append the remaining messages; return the report of the session."""
         if self._place < self._head and not self._left_alone():
             self._take_back()
         self._flush()
@@ -171,7 +172,7 @@ class SessionOfFile:
         return self._differs_at is not None and not self._replace
 
     def _prepared(self, said: Said) -> list[PreparedMessage]:
-        """Return a message as the rows that it is stored as, none of one that is refused."""
+        """Return the rows that store a message; none if it is refused."""
         try:
             return _rows(said)
         except InvalidMessage as refused:
@@ -180,7 +181,7 @@ class SessionOfFile:
             return []
 
     def _repeated(self, prepared: PreparedMessage) -> bool:
-        """Tell whether an earlier message of the file has the same id: the store keeps one."""
+        """Tell whether an earlier message of the file has the same id: the store keeps only one."""
         message_id = prepared.columns.message_id
         if message_id is None:
             return False
@@ -196,7 +197,7 @@ class SessionOfFile:
         return True
 
     def _compare(self, message: Message, rows: list[PreparedMessage]) -> None:
-        """Compare the file's message with the stored one in its place."""
+        """Compare a message of the file with the stored message at its position."""
         stored = next(self._stored, None)
         if stored is None:
             self._part()
@@ -206,7 +207,7 @@ class SessionOfFile:
             self._settle(stored.message, message)
 
     def _settle(self, stored: Message, message: Message) -> None:
-        """Settle what becomes of a stored message that says something else than the file's."""
+        """Handle a stored message that differs from the message of the file."""
         early = begins(stored, message) or answers(stored, message)
         if early and self._only_results_follow():
             self._take_again()
@@ -221,16 +222,17 @@ class SessionOfFile:
         return all(is_result(stored.message) for stored in self._stored)
 
     def _take_again(self) -> None:
-        """Rewind to before an answer that was imported before it was whole."""
+        """Rewind to the position before an answer that was incomplete at its import."""
         self._rewind()
         text = "was still being written when it was imported, it is now whole"
         self._notes.append(Noted(None, f"message {self._count} of {self._id!r} {text}"))
 
     def _take_back(self, message: Message | None = None) -> bool:
-        """Rewind to the message taken last if the file tells that all behind it was taken back.
+        """Rewind to the last message if the file shows that all messages after it were taken back.
 
-        Return whether it does. What the rewind leaves is the beginning of other sessions. Where
-        another session has the ``message`` that comes instead, the line goes on as that one's.
+        Return whether it does. The messages that the rewind leaves are the beginning of other
+        sessions. If another session has the ``message`` that comes instead, the line continues
+        with the messages of that session.
         """
         stretches = self._stretches()
         line = [each.message for each in self._store.messages(self._id)] if stretches else []
@@ -246,7 +248,7 @@ class SessionOfFile:
         return True
 
     def _gone_back(self, message: Message | None) -> Session:
-        """Return the session where the message taken last is followed by what comes instead."""
+        """Return the session after the rewind, or on a line that has the new message already."""
         place = self._place
         found = message and self._elsewhere.find(self._id, place, message)
         if not found:
@@ -254,14 +256,14 @@ class SessionOfFile:
         return self._switched(found, place)
 
     def _switched(self, found: Kept, place: int) -> Session:
-        """Return the session on what was found behind a position, of which the first is taken."""
+        """Return the session on a found line; its first message after the position is taken."""
         name, branch, end = found
         session = self._store.switch(self._id, branch, end, of=name, now=self._moment)
         self._stored = _messages(self._store, session, place + self._width + 1)
         return session
 
     def _stretches(self) -> dict[str, Stretch]:
-        """Return what was taken back so far, at the positions that it has in the store."""
+        """Return the messages taken back so far, with their positions in the store."""
         found = self._ahead.stretches(self._id)
         places = [0, *self.places]
         return {
@@ -271,7 +273,7 @@ class SessionOfFile:
         }
 
     def _part(self) -> None:
-        """Settle what happens where the line and the file part."""
+        """Replace the line from its first difference on, or leave it unchanged; note which."""
         self._differs_at = self._place - self._width + 1
         where = f"from position {self._differs_at} on"
         back = f"`convostore undo {self._id}` brings the old line back"
@@ -286,7 +288,7 @@ class SessionOfFile:
         self._notes.append(Noted(None, f"session {self._id!r} {text}", broken=True))
 
     def _rewind(self) -> None:
-        """Rewind to before the message taken last."""
+        """Rewind to the position before the last message."""
         self._head = self._store.rewind(
             self._id, to=self._place - self._width, now=self._moment
         ).head
@@ -305,12 +307,12 @@ class SessionOfFile:
         self._batch, self._batch_size = [], 0
 
     def _append(self, steps: AnySteps) -> int:
-        """Append a batch, and record what its answers cost; return the new head."""
+        """Append a batch and record the usage of its answers; return the new head."""
         head = self._head
         for moment, run in groupby(self._batch, attrgetter("said.moment")):
             told, rows = zip(*run, strict=True)
             batch = appending.make_batch([*chain(*rows)], at_latest_now(moment) or self._moment)
-            # what was prepared to be compared is appended as it is
+            # the rows prepared for the comparison are appended as they are
             stored = steps.append(self._id, cast("Any", batch), expected_head=head)
             self._spending.record(steps, zip(stored, told, strict=True))
             head = stored[-1].seq
@@ -322,7 +324,7 @@ class SessionOfFile:
 
 
 def _rows(said: Said) -> list[PreparedMessage]:
-    """Return a message as the rows that it is stored as. Raises InvalidMessage."""
+    """Return the rows that store a message. Raises InvalidMessage."""
     came_as, rows = parse_message(said)
     return [prepare(row)._replace(wire_format=came_as) for row in rows]
 
@@ -334,12 +336,12 @@ def _size(row: PreparedMessage) -> int:
 
 
 def _is_stored_as(row: PreparedMessage, stored: StoredMessage) -> bool:
-    """Tell by its last row whether a message is the stored one."""
+    """Tell by its last row whether a message equals the stored one."""
     return stored.digest == digest_row(row.digest, stored.stored_at, row.wire_format)
 
 
 def _covers(stretch: Stretch, line: list[Message]) -> bool:
-    """Tell whether a line ends with the beginning of what was taken back."""
+    """Tell whether a line ends with the beginning of a stretch that was taken back."""
     stored = line[stretch.after :]
     pairs = zip(stored, stretch.messages, strict=False)
     same = count_while(lambda one, other: same_said(one, other) or begins(one, other), pairs)
@@ -347,5 +349,5 @@ def _covers(stretch: Stretch, line: list[Message]) -> bool:
 
 
 def _messages(store: Face, session: Session, start: int) -> Iterator[StoredMessage]:
-    """Return a session's messages as they are read one after the other."""
+    """Return the messages of a session, read one after another."""
     return chain.from_iterable(store.pages(session.id, start, session.head, size=PAGE))

@@ -1,7 +1,7 @@
-"""What a program's compaction hides of an imported line, and what has to stay.
+"""Choose the messages of an imported line that a program's compaction hides.
 
-A view may do without no system message, not the latest question, nor calls that wait for results.
-So what is around these is hidden, in several ranges; the last has the summary.
+A view needs every system message, the latest question, and the calls that wait for results. The
+messages around these are hidden, in several ranges; the last range has the summary.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ Span: TypeAlias = tuple[int, int]
 
 
 class Sight:
-    """Follow a line message by message, to know what of it can be hidden.
+    """Follow a line message by message to find the messages that can be hidden.
 
-    ``_callers`` are the messages whose calls wait for results, by these calls; ``_groups`` what
-    stands with each of them, as long as one of its ``_waiting`` calls is left.
+    ``_callers`` are the positions of messages whose calls wait for results, by call id. ``_groups``
+    holds each of these messages with its results, as long as one of its ``_waiting`` calls is left.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Sight:
         self._waiting: Counter[int] = Counter()
 
     def take(self, message: Message, place: int) -> None:
-        """Take the message that stands at a position."""
+        """Take the message at a position."""
         role = message.get("role")
         if role in ("system", "developer"):
             self._system.add(place)
@@ -43,7 +43,7 @@ class Sight:
             self._call(message, place)
 
     def ranges(self, first: int, last: int) -> list[Span]:
-        """Return what can be hidden of a range, in ranges."""
+        """Return the parts of a range that can be hidden."""
         return list(_between(first, last, sorted(self._staying())))
 
     def _call(self, message: Message, place: int) -> None:
@@ -69,7 +69,7 @@ class Sight:
 
 
 def _between(first: int, last: int, staying: list[int]) -> Iterator[Span]:
-    """Yield the ranges between positions, as far as they are within a range."""
+    """Yield the parts of a range between the positions that stay."""
     for place in (*staying, last + 1):
         end = min(place - 1, last)
         if place >= first:

@@ -1,8 +1,8 @@
-"""The usages of a session that is imported: each answer's once, however often a file tells it.
+"""Record the usage of each imported answer once, however often a file repeats the answer.
 
-A file that has grown tells an answer again, and with --replace a line is written anew. So what was
-recorded of an answer before is taken off what it tells now; where nothing is left, nothing is
-recorded.
+A file that has grown repeats its answers, and ``--replace`` writes a line anew. So the usage that
+was recorded for an answer before is subtracted from its present usage; if nothing is left, nothing
+is recorded.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from ..transcripts import Numbers, Said, Spent, Tokens, spent_on
 from .names import AnySteps
 
 ANSWER = "answer"
-"""The key of a usage's details that names the answer, as its file does."""
+"""The key in the details of a usage that holds the name of the answer in its file."""
 PAGE = 2_000
 """Recorded usages read at once."""
 
 
 class Spending:
-    """What a session's answers cost, as far as it is recorded."""
+    """The recorded usage of the answers of a session."""
 
     def __init__(self, session_id: str) -> None:
         self._id = session_id
         self._known: _Paid | None = None
 
     def record(self, steps: AnySteps, stored: Iterable[tuple[StoredMessage, Said]]) -> None:
-        """Record what the answers cost that were stored just now, with what their file tells."""
+        """Record the usage of newly stored answers, including the usage that their file gives."""
         requests: list[UsageInput] = []
         for answer, said in stored:
             if spent := [*said.spent, *spent_on(answer.message)]:
@@ -47,7 +47,7 @@ class Spending:
     def _unrecorded(
         self, steps: AnySteps, answer: StoredMessage, spent: list[Spent]
     ) -> Iterator[UsageInput]:
-        """Yield what is not recorded yet of an answer's requests."""
+        """Yield the requests of an answer, as far as they are not recorded yet."""
         name = _name_of(answer.message, spent[0])
         paid = self._paid(steps)
         for left in _left(spent, paid.of(name)):
@@ -55,7 +55,7 @@ class Spending:
             yield _request(answer, name, left)
 
     def _paid(self, steps: AnySteps) -> _Paid:
-        """Return what is recorded of the session's answers, in whichever place they stood."""
+        """Return the recorded usage of the session's answers, at any position."""
         if self._known is None:
             self._known = _Paid()
             for usage in self._recorded(steps):
@@ -63,7 +63,7 @@ class Spending:
         return self._known
 
     def _recorded(self, steps: AnySteps) -> Iterator[Usage]:
-        """Yield what earlier imports recorded."""
+        """Yield the recorded usages of the session."""
         page = partial(steps.usages, self._id, limit=PAGE)
         usages = page()
         while usages:
@@ -72,34 +72,34 @@ class Spending:
 
 
 class _Paid:
-    """The tokens that were paid for each answer, by its name: packed, for there may be many."""
+    """The tokens recorded for each answer, by its name; packed, because there may be many."""
 
     def __init__(self) -> None:
         self._places = Numbers()
         self._counts = array("q")
 
     def of(self, name: str) -> Tokens:
-        """Return what was paid for an answer so far."""
+        """Return the tokens recorded for an answer so far."""
         place = self._places.get(name)
         if place is None:
             return Tokens()
         return Tokens(*self._counts[place : place + len(Tokens._fields)])
 
     def add(self, name: str, tokens: Tokens) -> None:
-        """Add what was paid for an answer."""
+        """Add tokens to those recorded for an answer."""
         counts = array("q", self.of(name).plus(tokens))
         place = self._places.setdefault(name, len(self._counts))
         self._counts[place : place + len(counts)] = counts
 
     def add_recorded(self, usage: Usage) -> None:
-        """Add what an earlier import recorded; what a host did is of no answer."""
+        """Add a usage from an earlier import; a usage that a host recorded names no answer."""
         name = usage.details.get(ANSWER)
         if name is not None:
             self.add(name, Tokens(*(getattr(usage, each) for each in Tokens._fields)))
 
 
 def _request(answer: StoredMessage, name: str, spent: Spent) -> UsageInput:
-    """Return a request as it is recorded: the one that ended before its answer."""
+    """Return a request in the form to record: it ended before its answer."""
     return UsageInput(
         **spent.tokens._asdict(),
         model=spent.model,
@@ -111,7 +111,7 @@ def _request(answer: StoredMessage, name: str, spent: Spent) -> UsageInput:
 
 
 def _left(spent: Iterable[Spent], paid: Tokens) -> Iterable[Spent]:
-    """Yield what is left of an answer's requests where so much is paid already."""
+    """Yield the requests of an answer with the tokens that are not recorded yet."""
     for each in spent:
         left = each.tokens.less(paid)
         paid = paid.less(each.tokens)
@@ -120,12 +120,12 @@ def _left(spent: Iterable[Spent], paid: Tokens) -> Iterable[Spent]:
 
 
 def _name_of(answer: Message, spent: Spent) -> str:
-    """Return what tells an answer from all others of its session: its id, else when it was."""
+    """Return a name that is unique among the answers of a session: the id, else the time."""
     named = spent.name or answer.get("id")
     return str(named) if named else f"{answer.get('timestamp')}, {spent.tokens.input}"
 
 
 def _moment_of(answer: StoredMessage) -> int:
-    """Return when an answer was said; when it was stored, where it does not tell."""
+    """Return the time of an answer (ms); the time of its storage if it has none."""
     told = answer.message.get("timestamp")
     return told if type(told) is int and told >= SECONDS_BELOW else answer.stored_at

@@ -1,11 +1,11 @@
-"""Whether the messages that a kind made of a file can be believed.
+"""Check whether the messages that were parsed from a file can be believed.
 
-A kind is told by what a value looks like, and other programs write values that look alike. Read as
-the wrong kind, their words stand where no request has them, and their results belong to no call.
-So what was read is judged by what becomes of it: written in every format, a message must say what
-it said, in parts that the format knows, and a result must meet its call. A file in which too many
-do not is refused before anything of it is stored. Single ones may: crashed writers leave them, and
-so do types of items that came after this release.
+A kind is recognized by the look of its values, and other programs write values that look alike.
+If a file is read as the wrong kind, its words end up in keys that no request contains, and its
+results belong to no call. So the parsed messages are checked by writing them: in every format a
+message must keep its words, in parts that the format knows, and a result must match a call. A file
+with too many failures is refused before any of it is stored. A few are allowed: crashed writers
+leave them, and so do types of items that are newer than this release.
 """
 
 from __future__ import annotations
@@ -32,23 +32,24 @@ from ..transcripts import (
 )
 
 PROVIDERS = [row.name for row in FORMATS.values() if row.codec]
-"""The formats in which requests are written for providers."""
+"""The formats of requests to providers."""
 SAMPLE = 60
-"""Messages by which a file is judged, at most."""
+"""Messages, at most, that are checked of a file."""
 SAMPLE_SIZE = 64 * 1024
-"""Code points of their words after which no more are looked at."""
+"""Code points of words after which no more messages are checked."""
 ALLOWED, SHARE = 1, 0.05
-"""How many of the messages that speak may be misread: so many, or this share of them."""
+"""The messages with words that may be misread: this number, or this share of them."""
 SHARE_UNMET = 0.5
-"""The share of results that may come while a call waits, and answer none."""
+"""The share of results that may come while a call waits and answer no call."""
 NEEDLE = 200
-"""Code points by which a text is looked for in a request."""
+"""Code points of a text that are searched for in a request."""
 
 
 class Read(NamedTuple):
-    """The words of a message that was read, and the rows that it is stored as.
+    """The words of a parsed message, and the rows that store it.
 
-    ``is_foreign`` where it is read as a chat's, and has parts or calls of another API.
+    ``is_foreign`` is True for a message that was read as a chat's and has parts or calls of another
+    API.
     """
 
     words: list[str]
@@ -57,7 +58,7 @@ class Read(NamedTuple):
 
 
 class Validation:
-    """What was read of a file so far, to be judged."""
+    """The messages read from a file so far, and the check of them."""
 
     def __init__(self) -> None:
         self._read: list[Read] = []
@@ -65,7 +66,7 @@ class Validation:
         self._size = 0
 
     def take(self, event: Event) -> None:
-        """Take what a parser said of the file next."""
+        """Take the next event of a parser."""
         if isinstance(event, Noted):
             self._unread += event.speaks
         elif isinstance(event, Said):
@@ -74,11 +75,11 @@ class Validation:
 
     @property
     def is_enough(self) -> bool:
-        """Whether so much was read that it can be judged."""
+        """Whether enough was read for the check."""
         return len(self._read) >= SAMPLE or self._size >= SAMPLE_SIZE
 
     def problem(self) -> str | None:
-        """Return what keeps the file from being believed, None where nothing does."""
+        """Return the reason not to believe the file, None if there is none."""
         speaking = [each for each in self._read if each.words or each.is_foreign]
         misread = self._unread + sum(each.is_foreign for each in speaking)
         count = len(speaking) + self._unread
@@ -95,7 +96,7 @@ class Validation:
 
 
 def parse_message(said: Said) -> Taken:
-    """Return the rows as which a message of a file is stored. Raises InvalidMessage."""
+    """Return the rows that store a message of a file. Raises InvalidMessage."""
     if said.format == READ:
         return taken_from_reader(said.message)
     return taken(said.message, said.format, 0)
@@ -106,7 +107,7 @@ def _read(said: Said) -> Read:
         stored = map(prepare, parse_message(said).rows)
         rows = [each.message for each in stored]
     except InvalidMessage:
-        return Read([], [], is_foreign=False)  # it is noted where it is to be stored
+        return Read([], [], is_foreign=False)  # the note follows when it is stored
     if said.message.get("type") in ITEM_TYPES and not any(map(_shows, rows)):
         return Read([], rows, is_foreign=False)  # an item that only its own format has
     program = program_of_messages(row for row in rows if WIRE not in row)
@@ -119,7 +120,7 @@ def _shows(row: Message) -> bool:
 
 
 def _silent(speaking: list[Read], name: str) -> Iterator[bool]:
-    """Tell of each message whether words of it are missing in a request of a format."""
+    """Yield for each message whether words of it are missing in a request of a format."""
     placed = [
         Placed(seq, row, None, _calls(row), answered_call_id(row))
         for seq, row in enumerate((row for each in speaking for row in each.rows), 1)
@@ -155,9 +156,9 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _unmet(read: list[Read]) -> tuple[int, int]:
-    """Return how many results answer no call though one waits for them, and how many there are.
+    """Return the number of results that answer no call while a call waits, and of all results.
 
-    What comes as a part of another API while a call waits is a result that was not seen as one.
+    A part of another API that comes while a call waits counts as an unrecognized result.
     """
     waiting: Counter[str | None] = Counter()
     unmet = results = 0

@@ -1,4 +1,4 @@
-"""A whole store, as `export --all` wrote it: each of its trees is taken as it was, or left out."""
+"""Import a whole store from the file of ``export --all``, each tree unchanged or not at all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .report import ImportedSession, ImportReport
 
 
 def import_whole(store: Store, events: Iterable[Event], report: ImportReport) -> None:
-    """Take the trees of a store, and note those that cannot be. Raises InvalidValue, StoreError."""
+    """Import the trees of a store, and note refused ones. Raises InvalidValue, StoreError."""
     reading = _Rows(events, report)
     trees = reading.begin()
     taken = sum(_take_tree(store, reading, tree, report) for tree in reading.trees())
@@ -32,7 +32,7 @@ class _Rows:
         self._waiting: StoreRow | None = None
 
     def begin(self) -> int:
-        """Return how many trees the head tells of. Raises InvalidValue for other schemas."""
+        """Return the number of trees in the head. Raises InvalidValue for other schemas."""
         head = self._next()
         fields = head.fields if head and head.table == dump.STORE else {}
         dump.require_schema(fields)
@@ -40,14 +40,14 @@ class _Rows:
         return trees if isinstance(trees, int) else 0
 
     def trees(self) -> Iterator[StoreRow]:
-        """Yield the row that each tree begins with; what is left of one is passed over."""
+        """Yield the first row of each tree; skip the unread rows of the tree before."""
         while row := self._waiting or self._next():
             self._waiting = None
             if row.table == dump.TREE:
                 yield row
 
     def of_tree(self) -> Iterator[tuple[str, Fields]]:
-        """Yield the rows of the tree that was begun last, to its end. Raises InvalidValue."""
+        """Yield the rows of the current tree up to its end. Raises InvalidValue."""
         count = 0
         while row := self._next():
             if row.table == dump.TREE:
@@ -60,7 +60,7 @@ class _Rows:
         raise InvalidValue("rows of it are missing")
 
     def _next(self) -> StoreRow | None:
-        """Return the next row; what cannot be read is noted."""
+        """Return the next row; note the lines that cannot be read."""
         for event in self._events:
             if isinstance(event, StoreRow):
                 return event
@@ -70,7 +70,7 @@ class _Rows:
 
 
 def _take_tree(store: Store, rows: _Rows, tree: StoreRow, report: ImportReport) -> bool:
-    """Take a tree, and tell in the report of its sessions; tell whether it is in the store now."""
+    """Import a tree and report its sessions; tell whether it is in the store now."""
     counts = _Counts()
     try:
         number = dump.parse_tree_id(tree.fields)
@@ -85,7 +85,7 @@ def _take_tree(store: Store, rows: _Rows, tree: StoreRow, report: ImportReport) 
 
 
 class _Counts:
-    """What a tree has, counted while its rows go by."""
+    """The messages and calls of a tree, counted while its rows pass."""
 
     def __init__(self) -> None:
         self._sessions: list[Fields] = []
@@ -94,7 +94,7 @@ class _Counts:
         self._calls: Counter[str | None] = Counter()
 
     def seen(self, rows: Iterable[tuple[str, Fields]]) -> Iterator[tuple[str, Fields]]:
-        """Yield rows as they are."""
+        """Yield rows unchanged and count them."""
         for name, fields in rows:
             yield name, fields
             self._count(name, fields)
@@ -110,7 +110,7 @@ class _Counts:
             self._calls[self._owners.get(fields["branch"])] += 1
 
     def sessions(self, *, is_new: bool) -> Iterator[ImportedSession]:
-        """Yield what became of each session; what a fork shares is told of the other."""
+        """Yield the report of each session; shared messages of a fork count for the other."""
         for fields in self._sessions:
             name, head = fields["id"], fields["head"]
             said = self._messages[name]
