@@ -1,8 +1,8 @@
-"""A whole request in its layers: prompts, project rules, history, input, steps, what is left.
+"""A whole request in its layers: prompts, project rules, history, input, steps, open todos.
 
-The layers are put around a view, which is gathered in one read. Files that a user names with @ and
-the project's rules are read only where the host says in which folder. Only the faces and the
-command call it.
+The layers are put around a view, which is gathered in one read. The project's rules, and files that
+a user names with @, are looked up only if the host gives the folder. Only the faces and the command
+call this room.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = [
     "request",
 ]
 
-if not TYPE_CHECKING:  # or any name would do for whoever reads types
+if not TYPE_CHECKING:  # a type checker would accept any name from it
     __getattr__, __dir__ = attach_modules(
         __package__,
         "request",

@@ -37,7 +37,7 @@ Root = str | os.PathLike[str]
 
 
 def checked_root(root: Root | None) -> Root | None:
-    """Return a folder as it is. Raises InvalidValue for what is no path."""
+    """Return a folder unchanged. Raises InvalidValue for a value that is no path."""
     if root is None or isinstance(root, str):
         return root
     if isinstance(root, os.PathLike) and isinstance(os.fspath(root), str):
@@ -53,8 +53,8 @@ def mentions(
     """Return the project's files that a text mentions, in order, each once, at most five.
 
     A path is plain, in any script, or in quotes. Full stops at the end belong to the sentence;
-    absolute paths and ``..`` are no mentions. With a ``root``, only what exists below it counts.
-    Raises InvalidValue for what is no text, and what is no folder.
+    absolute paths and ``..`` are no mentions. With a ``root``, only paths that exist below it
+    count. Raises InvalidValue if ``text`` is no text or ``root`` is no path.
     """
     paths, root = _find_mentions(text), checked_root(root)
     if root is not None:
@@ -65,8 +65,8 @@ def mentions(
 def reminder(text: str, root: Root | None = None, language: Language = "en") -> str:
     """Return the reminder to read the files that a text mentions, "" where it mentions none.
 
-    With a ``root``, a name that looks like no path and is nothing below it is no mention, and of
-    several files it says in which order.
+    With a ``root``, a name without ``/`` or ``.`` that does not exist below it is no mention, and
+    for several files the reminder gives the order of reading.
     """
     paths, root = _find_mentions(text), checked_root(root)
     order = ""
@@ -95,9 +95,10 @@ def reminder(text: str, root: Root | None = None, language: Language = "en") -> 
 def remind(text: str, root: Root | None = None, language: Language = "en") -> str:
     """Return a text with the reminder of the files that it mentions.
 
-    As it is where there are none, or it has it. With a ``root``, a name that looks like no path
-    and is nothing below it is no mention. ``language`` is that of what the store adds to the words
-    that are asked for. Raises InvalidValue for what is no text, and what is no folder.
+    The text is unchanged if it mentions none, or has the reminder. With a ``root``, a name without
+    ``/`` or ``.`` that does not exist below it is no mention. ``language`` is the language of the
+    store's additions to the required words. Raises InvalidValue if ``text`` is no text or ``root``
+    is no path.
     """
     added = reminder(text, root, language)
     return text if not added or text.endswith(added) else f"{text}\n\n{added}"
@@ -116,7 +117,7 @@ def _find_mentions(text: str) -> list[str]:
 
 
 def _exists(root: Root, path: str) -> bool:
-    """Tell whether a path leads to something below a folder; what no system can name does not."""
+    """Tell whether a path exists below a folder; a path that no system accepts does not."""
     try:
         return Path(root, path).exists()
     except (OSError, ValueError):
@@ -124,9 +125,9 @@ def _exists(root: Root, path: str) -> bool:
 
 
 def _parse_mentions(text: str) -> Iterator[str]:
-    """Yield the paths that a text mentions, whatever they lead to.
+    """Yield the paths that a text mentions, existing or not.
 
-    A path is in quotes, or goes as far as letters do.
+    A path is in quotes, or ends before the first character that is not in paths.
     """
     at = text.find("@")
     while at >= 0:
@@ -144,7 +145,7 @@ def _parse_mentions(text: str) -> Iterator[str]:
 
 
 def _is_path_character(character: str) -> bool:
-    """Tell a letter, mark or number of any script, and what ASCII names have besides them."""
+    """Tell whether a character is a letter, mark or number of any script, or one of ``/._-``."""
     if character.isascii():
         return character.isalnum() or character in "/._-"
     return unicodedata.category(character)[0] in "LMN"

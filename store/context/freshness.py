@@ -1,7 +1,7 @@
-"""Whether a file that is read again was changed by somebody else meanwhile.
+"""Notes on files that somebody else changed between two reads.
 
-For the host, where its tools run: what it says is put into the result before that is stored, so
-every later view of the result says the same.
+For the host, where its tools run: the note is put into the result before the result is stored, so
+every later view of the result has the same note.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ NOTE = REQUIRED["changed_outside"].text
 class Freshness:
     """The modification times of the files that were read; kept in memory only.
 
-    For another process to go on with them, keep ``times``, such as in a session's metadata, and
-    give them to it. Paths are keys: use one spelling for a file. Safe to share by threads as far as
-    each file is read by one.
+    To continue in another process, keep ``times``, for example in a session's metadata, and pass
+    them to it. Paths are keys: use one spelling for a file. Threads may share an object as long as
+    each file is read by one thread.
     """
 
     def __init__(self, times: Mapping[str, float] | None = None) -> None:
@@ -37,7 +37,7 @@ class Freshness:
         path: str | os.PathLike[str],
         mtime: float,
     ) -> str | None:
-        """Take note that a file was read; return what to tell the model if it has changed since."""
+        """Record that a file was read; return the note for the model if it changed since before."""
         name = os.fspath(path)
         before = self._seen.get(name)
         self._seen[name] = mtime
@@ -46,7 +46,7 @@ class Freshness:
         return NOTE.format(path=name)
 
     def wrote(self, path: str | os.PathLike[str], mtime: float) -> None:
-        """Take note that the agent itself changed a file: of that it need not be told."""
+        """Record that the agent itself changed a file, which needs no note."""
         self._seen[os.fspath(path)] = mtime
 
     def noted(
@@ -55,10 +55,10 @@ class Freshness:
         mtime: float,
         content: str,
     ) -> str:
-        """Return the JSON result of a read with what is known of the file in its ``data``.
+        """Return the JSON result of a read with the state of the file in its ``data``.
 
-        That is its ``mtime``, and a ``note`` if it changed since it was read before. A content that
-        is not an object with an object as ``data`` is returned as it is.
+        This is the ``mtime``, and a ``note`` if the file changed since the last read. Content that
+        is not an object with an object as ``data`` is returned unchanged.
         """
         note = self.note(path, mtime)
         result = as_object(content)

@@ -32,9 +32,9 @@ class Law(NamedTuple):
 def code_law(root: Root | None) -> Law:
     """Return the rules of the project in a folder, as the file is now.
 
-    The name counts in any case; of several the exact one is taken, else the first in order.
-    A file that is no text, is too large or lies outside of the folder is refused, and one that
-    cannot be read too: that is told and logged, a host's turn never fails for it.
+    The case of the name does not matter; of several files the exact name is taken, else the first
+    in order. A file that is no text, is too large, is outside of the folder or cannot be read is
+    refused: this is reported in ``problem`` and logged, and never ends a host's turn.
 
     Raises InvalidValue for a root that is no path.
     """
@@ -45,7 +45,7 @@ def code_law(root: Root | None) -> Law:
         path = _find_file(Path(root))
         return Law() if path is None else Law(_read_text(path, Path(root)))
     except (OSError, ValueError, RuntimeError) as error:
-        # Any log can hold it: what is no text in UTF-8 is written as an escape.
+        # Any log can hold it: bytes that are no text in UTF-8 are written as escapes.
         folder = os.fspath(root).encode("utf-8", "backslashreplace").decode("utf-8")
         problem = f"{NAME} of {folder} is not sent: {error}"
         log.warning(problem, extra={"root": folder})
@@ -63,7 +63,7 @@ def _find_file(root: Path) -> Path | None:
 
 
 def _read_text(path: Path, root: Path) -> str:
-    """Return the text of a file. Raises ValueError for one that is not to be sent, OSError."""
+    """Return the text of a file. Raises OSError, and ValueError for a file that is refused."""
     resolved = path.resolve()
     if not resolved.is_relative_to(root.resolve()):
         raise ValueError("it is a link to a file outside of the folder")

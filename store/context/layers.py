@@ -28,8 +28,8 @@ CACHED_LAYERS = (LAYERS[:3], ("history",), ("user_input", "steps"))
 class Piece(NamedTuple):
     """One message of a request: its layer, the message as a chat message, and its tokens.
 
-    ``placed`` is the same before it is written in a format, ``reminder`` how many of the tokens are
-    of the reminder to read files, which is never stored.
+    ``placed`` is the same message before it is written in a format, ``reminder`` the tokens of the
+    reminder to read files, which is never stored.
     """
 
     layer: str
@@ -61,9 +61,9 @@ def list_view_pieces(
 ) -> Iterator[Piece]:
     """Yield the messages of a view in their layers, each user message with its reminder.
 
-    ``placed`` are the same before they were written, ``begins`` is where the current turn does
-    (None: all are history), ``root`` is the folder of the files that are mentioned. The pieces are
-    the caller's.
+    ``placed`` are the same messages before they were written, ``begins`` is the position where the
+    current turn begins (None: all are history), ``root`` is the folder of the mentioned files. The
+    caller may change the pieces.
     """
     layer = "history"
     for entry, each in zip(view.explained.shared_entries, placed, strict=True):
@@ -130,10 +130,10 @@ def _with_contents(piece: Piece, sent: object, stored: object) -> Piece:
 
 
 def mark_cache_ends(pieces: Sequence[Piece]) -> list[Piece]:
-    """Return a request that asks a prompt cache to keep what the next request begins with, too.
+    """Return a request that asks a prompt cache to keep the beginning of the next request.
 
-    That is the leading layers, the history, and the current turn: the todo list is another text
-    each time. Markers that were stored are removed.
+    This is the leading layers, the history and the current turn, without the todo list, whose text
+    differs each time. Stored markers are removed.
     """
     ends = {
         max((place for place, piece in enumerate(pieces) if piece.layer in layers), default=None)

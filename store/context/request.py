@@ -1,18 +1,18 @@
 """A request as it is sent: rules and prompts in front, then the view, the input, the running turn.
 
-The layers stand in a fixed order, so that what seldom changes comes first and a provider's prompt
-cache keeps it:
+The layers have a fixed order: those that seldom change come first, so that a provider's prompt
+cache keeps them:
 
     system       the caller's prompt, then the system messages that begin the line
     tools        the caller's tools: beside the messages, or a message if they are a text
     code_law     the project's ``CODE_LAW.md``, as it is now, never stored
     history      summaries and finished turns, in their short form
     user_input   what the user wants now, with a reminder of the files that it mentions
-    steps        what was done about it so far, whole
-    todo_recap   what is left to do
+    steps        the messages of the running turn so far, whole
+    todo_recap   the open items of the todo list
 
-Where there is no new input, the last user message is the current one: so a turn that a crash cut
-off is resumed by asking again.
+Without a new input, the last user message is the current one, so a turn cut off by a crash is
+resumed by asking again.
 """
 
 from __future__ import annotations
@@ -85,14 +85,14 @@ class Context(NamedTuple):
     ReAct.
 
     With the format ``react``, ``messages`` are one user message: the text. ``stable_prefix_tokens``
-    are as in the request that the store assembled before for the session: what a prompt cache still
+    are the tokens that are the same as in the session's last request, and that a prompt cache still
     holds; ``first_changed`` is the index of the first message that differs from it (None: none
-    does). Where there was none, ``is_first`` says so, and these are 0 and None. ``open_turn`` is
-    the position of the user message that is being worked on (None: it is answered already, or not
-    stored yet). ``tools`` are sent beside the messages, where they were given as definitions.
-    ``pieces`` hold chat messages in every format. ``notices`` say what is not sent though it is
-    there, such as project rules that are too long. ``system`` is the system text of a format that
-    has a place of its own for it, as in a `View`.
+    does). If there was no such request, ``is_first`` is true, and these are 0 and None.
+    ``open_turn`` is the position of the user message that is being worked on (None: it is answered
+    already, or not stored yet). ``tools`` are sent beside the messages if they were given as
+    definitions. ``pieces`` hold chat messages in every format. ``notices`` name existing parts that
+    are not sent, such as project rules that are too long. ``system`` is the system text of a format
+    that has a separate place for it, as in a `View`.
     """
 
     messages: list[Any]
@@ -106,7 +106,7 @@ class Context(NamedTuple):
 
     @property
     def pieces(self) -> list[Piece]:
-        """Each message in its layer, with what it costs."""
+        """Each message in its layer, with its tokens."""
         return self.layered.pieces
 
     @property
@@ -133,16 +133,16 @@ class Context(NamedTuple):
 
     @property
     def _same(self) -> int:
-        """How much a request begins with of the one before: its tools, then messages."""
+        """The number of parts at the beginning that are as before: the tools, then messages."""
         if self.before is None:
             return 0
         return sum(takewhile(bool, map(eq, self.before.hashes, self.layered.hashes)))
 
     @property
     def fixed_tokens(self) -> int:
-        """The tokens of what is neither of the view nor the new input: for `Store.check`.
+        """The tokens of all parts except the view and the new input: for `Store.check`.
 
-        Reminders of files are among them, that of the new input too: each later request has it.
+        They include the reminders of files, also that of the new input: each later request has it.
         """
         given = (piece for piece in self.pieces if piece.seq is None)
         new = sum(each.tokens - each.reminder for each in given if each.layer == "user_input")
@@ -157,14 +157,14 @@ class Context(NamedTuple):
     def text(self) -> str:
         """The request as ReAct text.
 
-        Tool definitions stand in front, made-up calls are left out.
+        Tool definitions come first, made-up calls are left out.
         """
         (whole,) = _write(REACT, self.pieces, self.tools).messages
         return str(whole["content"])
 
 
 LEADING = ("system", "developer")
-"""The roles of what may begin a line."""
+"""The roles of the messages that may begin a line."""
 
 
 class RequestInputs(NamedTuple):
@@ -198,7 +198,7 @@ def check_inputs(
 ) -> RequestInputs:
     """Return the inputs of a caller.
 
-    Raises InvalidValue for what is no text, no list of tools, or no policy.
+    Raises InvalidValue for a value that is no text, no list of tools, or no policy.
     """
     texts = {"system": system, "user_input": user_input, "todo_recap": todo_recap}
     for name, text in texts.items():
@@ -215,7 +215,7 @@ def check_inputs(
 
 
 class Gathered(NamedTuple):
-    """What the store has of a request."""
+    """The parts of a request that come from the store."""
 
     view: View
     """The view in the format of the request."""
@@ -226,17 +226,17 @@ class Gathered(NamedTuple):
     answered: bool
     """Whether the last stored turn has its answer."""
     recap: str | None
-    """What is left to do, by the last todo list."""
+    """The recap of the last todo list."""
     project_root: Root | None
     """Where the project's files are: as the caller says, else as the session does."""
     in_order: bool = False
     """Whether the view sends a message for each that is placed."""
     since: int | None = None
-    """What is to be said of what was read, where it is kept (`get_read_mark`)."""
+    """The mark of the read, for caches of the values that were read (`get_read_mark`)."""
 
     @property
     def without_messages(self) -> Gathered:
-        """The same without what is given to the caller, who may change it."""
+        """The same without the messages given to the caller, who may change them."""
         return self._replace(view=self.view._replace(messages=[]))
 
 
@@ -252,7 +252,7 @@ def gather(
     now: Now = None,
     format: str = CHAT.name,  # noqa: A002 - the public name
 ) -> Gathered:
-    """Return what the store has of a request: view, current turn, todo list.
+    """Return the parts of a request that come from the store: view, current turn, todo list.
 
     Raises SessionNotFound, PositionOutOfRange, and InvalidValue for an unknown format.
     """
@@ -326,7 +326,7 @@ def assemble(
     format: str,  # noqa: A002 - the public name
     marked: bool = False,
 ) -> Context:
-    """Return a request from what the caller gave, what the store has, and the project's rules."""
+    """Return a request from the caller's inputs, the store's parts, and the project's rules."""
     merges = inputs.policy.summary_role == "merge"
     pieces = partial(_list_pieces, inputs, gathered.without_messages, law)
     layered = Layered(pieces, inputs.definitions, merges=merges)
@@ -387,7 +387,7 @@ def _is_leading(seq: int | None, message: Message) -> bool:
 def _list_added_pieces(
     inputs: RequestInputs, gathered: Gathered, law: Law
 ) -> tuple[list[Piece], list[Piece], list[Piece]]:
-    """Return what is put before the system messages of a line, after them, and at the end.
+    """Return the pieces before the system messages of a line, after them, and at the end.
 
     The project's rules have the role of summaries, if that is the role of a message. The todo list
     is at the end, so it cannot be merged into the first system message. The input of the user is

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class Requests:
-    """The last request of each session that a store assembled: as hashes, but for the latest.
+    """The last request of each session that a store assembled, as hashes except the latest one.
 
-    The newest sessions only.
+    Only the newest sessions are kept.
     """
 
     KEPT = 64
@@ -41,7 +41,8 @@ class Requests:
     def remember(self, session_id: str, context: Context, since: int | None) -> Context:
         """Return a request with the one before it, and remember it.
 
-        ``since`` is how often the store had forgotten things when it was read; None for a writer.
+        ``since`` is the number of times the store had cleared its caches at the read; None for a
+        writer.
         """
         with self._lock:
             before = self._last.pop(session_id, None)
@@ -54,7 +55,7 @@ class Requests:
         return context._replace(before=before)
 
     def forget(self, _: int) -> None:
-        """Keep no texts of any tree any more; hashes tell the next request as much."""
+        """Drop the texts of all trees; hashes are enough to compare the next request."""
         with self._lock:
             self._keep_hashes()
 

@@ -1,7 +1,8 @@
-"""What is sent to the model: which messages a line shows, what rules replace, what a view costs.
+"""Views for the model: the messages that a line shows, the results that rules replace, the cost.
 
-First the rules judge narrow rows, then what is visible is read, paired and written for an API. It
-changes no row. Compaction, context and inspection may call it; nothing in it knows when to compact.
+First the rules judge narrow rows, then the visible messages are read, paired and written for an
+API. No row is changed. Compaction, context and inspection may call this room; nothing in it decides
+when to compact.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ __all__ = [
     "visible_set",
 ]
 
-if not TYPE_CHECKING:  # or any name would do for whoever reads types
+if not TYPE_CHECKING:  # a type checker would accept any name from it
     __getattr__, __dir__ = attach_modules(
         __package__,
         "build rules statement visible_set",

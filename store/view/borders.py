@@ -1,7 +1,7 @@
-"""What the rules' queries are given: a line, the switches of a policy, and the borders.
+"""The values of the rules' queries: a line, the switches of a policy, and the borders.
 
-A border is a position or a moment that tells results apart: those behind it are of the running
-turn, those before it old.
+A border is a position or a moment that tells results apart: results after it belong to the running
+turn, results before it are old.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from .context import ViewContext
 from .rules import CLEARABLE, switches
 
 Values = dict[str, Any]
-"""What the rules' queries are given."""
+"""The values that the rules' queries bind."""
 PLACES = ("running_from", "judged_before", "protected_from", "clear_before")
 """The borders that are positions; one more, ``old_before``, is a moment."""
 MOVING = frozenset((*PLACES, "clearable", "old_before", "last"))
-"""What changes while a line grows and time passes."""
+"""The values that change while a line grows and time passes."""
 
 
 class _Moments(NamedTuple):
-    """Where the running turn begins, and the moment by which results are old (`judge_at`)."""
+    """The start of the running turn, and the moment from which ages are counted (`judge_at`)."""
 
     running_from: int
     now: int
 
 
 def values_of(context: ViewContext, before: Values | None = None) -> Values:
-    """Return everything that the rules' queries are given, but for the runs that they look at.
+    """Return all values of the rules' queries except the runs that they read.
 
-    ``before`` are those of a line that may be an earlier state of this one.
+    ``before`` are the values of a line that may be an earlier state of this one.
     """
     values = {**context.line, **switches(context.policy), **_borders(context)}
     if not (context.policy.any_tool or context.policy.cut_arguments):
@@ -46,7 +46,7 @@ def values_of(context: ViewContext, before: Values | None = None) -> Values:
 
 
 def has_grown(values: Values, before: Values) -> bool:
-    """Tell whether a line was judged alike before, and has only grown since."""
+    """Tell whether a line was judged by the same values before, and has only grown since."""
     if values["last"] < before["last"] or _ranked_before(values) < _ranked_before(before):
         return False
     return all(before[name] == value for name, value in values.items() if name not in MOVING)
@@ -65,8 +65,8 @@ def runs_text(runs: Iterable[Sequence[int]]) -> str:
 def _clearing(context: ViewContext, values: Values, since: int) -> Values:
     """Return the position before which results of any tool may be replaced.
 
-    Behind it are the newest, and those that came after the last answer: no request has had them.
-    Of the results before the position ``since`` none is among the newest.
+    The results after it are the newest ones, and those after the last answer, which no request has
+    sent yet. No result before the position ``since`` is among the newest.
     """
     runs = runs_text(context.shown(since, context.last))
     newest: int | None = CLEARABLE.value(context.connection, **values, runs=runs)
@@ -77,7 +77,7 @@ def _clearing(context: ViewContext, values: Values, since: int) -> Values:
 
 
 def _borders(context: ViewContext) -> dict[str, int]:
-    """Return the positions from and up to which each thing is asked, and since when it is old."""
+    """Return the positions that limit the conditions, and the moment before which results age."""
     policy = context.policy
     running_from, now = _moments(context)
     protected = policy.protect_current_turn or _is_frozen(policy)
@@ -111,7 +111,7 @@ def _asks_for_the_turn(policy: Policy) -> bool:
 
 
 def _frozen_now(context: ViewContext, running_from: int) -> int:
-    """Return when the running turn began; a moment before all where two clocks disagree."""
+    """Return the moment when the running turn began, or one before all if two clocks disagree."""
     began = load_message_time(context.raw, running_from)
     if began is None or began > context.now:
         return -NO_LIMIT

@@ -1,8 +1,8 @@
-"""The view: what is sent to the model, computed from a line by the rules of a policy.
+"""The view: the messages for the model, computed from a line by the rules of a policy.
 
-First the rules judge the narrow tables, then one scan of each run reads the messages, leaving the
-contents that will be replaced unread; last, calls and results are paired and everything is written
-for the API. No stored byte changes.
+First the rules judge the narrow tables. Then one scan of each run reads the messages, except the
+contents that will be replaced. Last, calls and results are paired and the messages are written for
+the API. No stored byte changes.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ def view(
     format: str = "openai",  # noqa: A002 - the public name
     branch: int | None = None,
 ) -> View:
-    """Return what is sent to the model: a line up to position ``at`` by a policy at a moment.
+    """Return the messages for the model: a line up to position ``at``, by a policy at a moment.
 
-    Without ``at`` it is the whole line, without ``policy`` that of ``Policy()``, without ``now``
-    the moment is the present; coding agents had better give ``Policy.named("agent")``. The same
-    line, policy and moment give the same messages for ever, as far as no compaction is recorded
-    later at that very position; ``branch`` names a line that the session can go back to, so that
-    its requests can be replayed too. Raises SessionNotFound, PositionOutOfRange, and InvalidValue
-    for a branch or an unknown format.
+    Defaults: ``at`` is the end of the line, ``policy`` is ``Policy()``, ``now`` is the present. For
+    coding agents ``Policy.named("agent")`` is the better policy. The same line, policy and moment
+    always give the same messages, unless a compaction is recorded later at that very position.
+    ``branch`` names a line that the session can go back to, so that its requests can be replayed
+    too. Raises SessionNotFound, PositionOutOfRange, and InvalidValue for a branch or an unknown
+    format.
     """
     format_named(format)
     pointer = session_branches.find(connection, session_id, branch)
@@ -79,7 +79,7 @@ def view(
 class ComposedView(NamedTuple):
     """A view that is not written for a provider yet.
 
-    ``sent`` are its messages as they are kept for the format, None where they are to be written.
+    ``sent`` are its messages as cached for the format, None where they still have to be written.
     """
 
     placed: list[Placed]
@@ -91,7 +91,7 @@ class ComposedView(NamedTuple):
     language: Language
 
     def written(self, format: str) -> View:  # noqa: A002 - the public name
-        """Return the view in a format; what is in it is the caller's."""
+        """Return the view in a format; the caller may change its messages."""
         with pause_gc(len(self.placed)):
             messages, system = self._request(format)
         return View(
@@ -110,7 +110,7 @@ class ComposedView(NamedTuple):
 
 
 def compose_view(context: ViewContext, format: str = CHAT.name) -> ComposedView:  # noqa: A002 - the public name
-    """Return the view of what a look sees, before it is written in a format."""
+    """Return the view of a look, before it is written in a format."""
     with pause_gc(context.last - context.visible.first_kept):
         return _composed(context, format)
 
@@ -143,7 +143,7 @@ def _composed(context: ViewContext, format: str) -> ComposedView:  # noqa: A002 
 
 
 Laid = tuple[list[Placed], list[Message] | None]
-"""Messages in order, and the same as they are sent, where that is known."""
+"""Messages in order, and the same messages as they are sent, if known."""
 
 
 def _as_asked(
@@ -152,7 +152,7 @@ def _as_asked(
     sent: list[Message] | None,
     format: str,  # noqa: A002 - the public name
 ) -> Laid:
-    """Return messages with what a policy asks to be told otherwise to a provider."""
+    """Return messages with the changes for a provider that a policy asks for."""
     if policy.foreign_reasoning == "text":
         told = with_reasoning(placed, format, extensions=policy.chat_extensions)
         placed, sent = [*told], None
@@ -164,9 +164,9 @@ def _as_asked(
 
 
 def _in_place(context: ViewContext, followed: Followed) -> Laid:
-    """Return the messages in order: summaries behind what is pinned, and whatever stands between.
+    """Return the messages in order: pinned ones, summaries, then the rest with its insertions.
 
-    Where that is more than summaries, what is sent is to be written anew.
+    If more than summaries is inserted, the messages have to be written again.
     """
     placed, sent = followed.rendered.placed, followed.written
     visible, policy = context.visible, context.policy
@@ -189,7 +189,7 @@ def _filled(
     holes: tuple[HiddenRange, ...],
     policy: Policy,
 ) -> Iterator[Placed]:
-    """Yield messages with what stands for ranges in their places, never within a group."""
+    """Yield messages with the summaries of hidden ranges in their places, never within a group."""
     waiting = deque(holes)
     for index, each in enumerate(placed):
         if each.call_id is None:
@@ -211,7 +211,7 @@ def _summaries(context: ViewContext) -> list[Placed]:
 
 
 def _behind(placed: list[Placed], pinned: tuple[int, ...]) -> int:
-    """Return the place behind what is pinned, and behind the results of pinned calls."""
+    """Return the place after the pinned messages and the results of pinned calls."""
     if not pinned:
         return 0
     places = [index for index, each in enumerate(placed) if each.seq in pinned]
@@ -222,7 +222,7 @@ def _behind(placed: list[Placed], pinned: tuple[int, ...]) -> int:
 
 
 def _summary(summary: ActiveSummary, policy: Policy) -> Placed:
-    """Return a summary as the message that it is sent as."""
+    """Return the message in which a summary is sent."""
     message = summary.message(policy)
     compaction = summary.compaction
     return Placed(None, message, summary.reason, rule="summary", compaction=compaction)

@@ -1,7 +1,7 @@
-"""One look at a line: whose view, by which policy, up to where and when.
+"""One look at a line: its session, the policy, the last position and the moment.
 
-Everything that the rules say, what a view costs and the view itself follow from these values, so
-they travel together.
+The verdicts of the rules, the cost of a view and the view itself all follow from these values, so
+they are passed together.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from .visible_set import VisibleSet, build_visible_set, load_records, select_act
 class ViewContext(NamedTuple):
     """A line as a policy sees it up to position ``last`` at a moment, ``now`` in ms.
 
-    ``records`` are those that count on the line, ``visible`` is what they leave of it.
-    ``turn_over``: a new turn begins behind ``last``, so the turn that ``last`` is in is finished.
-    ``changes`` tells how often rows that never change were taken out or written over all the same:
-    with each time, what was made of them is made anew. ``made`` is what was made of results already
-    (`made_once`).
+    ``records`` are the compactions that count on the line, ``visible`` is the part that they leave.
+    ``turn_over``: a new turn begins after ``last``, so the turn of ``last`` is finished.
+    ``changes`` counts the redactions and erasures, which alone change or remove stored rows; after
+    each, everything derived from these rows is computed again. ``made`` holds the values already
+    computed from results (`made_once`).
     """
 
     connection: Connection
@@ -45,7 +45,7 @@ class ViewContext(NamedTuple):
 
     @property
     def raw(self) -> Line:
-        """The line itself, whatever is visible of it."""
+        """The line itself, hidden positions included."""
         return Line(self.connection, self.pointer)
 
     def runs(self, first: int, last: int) -> list[Segment]:
@@ -53,19 +53,19 @@ class ViewContext(NamedTuple):
         return self.raw.runs(first, last)
 
     def shown(self, first: int, last: int) -> list[Segment]:
-        """Return the runs of what no range hides of the positions ``first`` to ``last``."""
+        """Return the runs of the positions ``first`` to ``last`` that no range hides."""
         runs = (self.runs(*span) for span in self.visible.shown_ranges(first, last))
         return [*chain.from_iterable(runs)]
 
     def visible_runs(self) -> list[Segment]:
-        """Return the runs that are visible: the pinned positions, then what is kept."""
+        """Return the visible runs: the pinned positions, then the kept ones."""
         places = (place for place in self.visible.pinned if place <= self.last)
         pinned = (self.runs(place, place) for place in places)
         kept = self.shown(self.visible.first_kept, self.last)
         return [*chain.from_iterable(pinned), *kept]
 
     def told(self, first: int, last: int) -> list[dict[str, int]]:
-        """Return these runs as the values by which statements name them."""
+        """Return the runs of `shown` as the values by which statements name them."""
         return [run.within(self.pointer.tree_id) for run in self.shown(first, last)]
 
 
@@ -78,7 +78,7 @@ def load_view_context(
     now: int,
     turn_over: bool = False,
 ) -> ViewContext:
-    """Return a look at a line up to a position, with what its compactions leave visible there."""
+    """Return a look at a line up to a position, with the visible set that its compactions leave."""
     changes = count_changes(connection, pointer.tree_id)
     known = load_records(connection, pointer, last, changes)
     visible = build_visible_set(connection, pointer, select_active(known))

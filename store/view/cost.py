@@ -1,4 +1,4 @@
-"""What a view costs before it is built; reads narrow rows only."""
+"""The cost of a view before it is built, from narrow rows only."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .visible_set import ActiveSummary
 
 
 def estimate_view_tokens(context: ViewContext) -> int:
-    """Return the estimated tokens of a line's view, without building it; repairs aside."""
+    """Return the estimated tokens of a line's view without building it; repairs are not counted."""
     summaries = estimate_summary_tokens(context.policy, context.visible.active_summaries)
     kept = estimate_shown_tokens(context, context.visible.first_kept, context.last)
     return kept + _pinned_tokens(context) + summaries - _saved(context)
 
 
 def _saved(context: ViewContext) -> int:
-    """Return about how many tokens the rules save of what a look sees."""
+    """Return about how many tokens the rules save in a look."""
     policy = context.policy
     waits = policy.clearing != "always" and not context.visible.cleared
     if waits or not any(getattr(policy, rule) for rule in RULES):
@@ -29,7 +29,7 @@ def _saved(context: ViewContext) -> int:
 
 
 def estimate_shown_tokens(context: ViewContext, first: int, last: int) -> int:
-    """Return the estimated tokens, as stored, of what no range hides of some positions."""
+    """Return the estimated tokens, as stored, of the positions that no range hides."""
     return sum(_span_tokens(context, *span) for span in context.visible.shown_ranges(first, last))
 
 

@@ -1,10 +1,10 @@
-"""How many messages a view has, and how many tokens they have; only narrow rows are read.
+"""The number of messages and tokens of a view; only narrow rows are read.
 
-**Messages** are counted as those of a chat, whatever the format in which they came and are sent: an
-answer is one message, however many items it came in, and so is each result of a tool. What the view
-makes up counts as what is stored: a result for a call that has none, a call for a result that has
-none, and summaries. Pictures that a chat sends after the results they came with are a part of
-these.
+**Messages** are counted as those of a chat, in whatever format they came and are sent: an answer
+is one message, even if it came in several items, and so is each result of a tool. Messages that
+the view makes up count like stored ones: a result for a call without result, a call for a result
+without call, and summaries. Pictures that a chat sends after their results are counted as part of
+the results.
 
 **Tokens** are estimated for every message when it is stored. For some there are also counts by a
 tokenizer, which replace the estimates.
@@ -71,7 +71,7 @@ CALLED = Statement(
 )
 ANSWERS = Statement(select(_r.c.call_seq, _r.c.call_position).where(lines.in_run(_r)))
 ESTIMATES = Statement(select(json_sql.AsObject(_f.c.seq, _f.c.tokens)).where(lines.in_run(_f)))
-"""One text, in a third of the time of as many rows: most views are sent and never explained."""
+"""One text takes a third of the time of the rows, and most views are never explained."""
 COUNTS = Statement(select(_t.c.seq, _t.c.tokens, _t.c.encoding).where(lines.in_run(_t)))
 ANY_COUNT = Statement(
     select(_t.c.seq).where(_t.c.tree_id == bindparam("tree_id")).limit(literal_column("1"))
@@ -88,7 +88,7 @@ NUMBER_OF_COUNTS = Statement(select(func.count()).where(lines.in_run(_t)))
 def count_view_messages(context: ViewContext) -> int:
     """Return how many messages a line's view has, without building it.
 
-    Where a policy leaves out calls without results, or keeps them open, it is an upper bound.
+    The number is an upper bound if the policy leaves out calls without results or keeps them open.
     """
     visible = context.visible
     key = ("messages", context.last, visible.first_kept, visible.pinned, visible.ranges)
@@ -114,7 +114,7 @@ def find_continuations(context: ViewContext, first: int, last: int) -> list[int]
 def _count_made_up(context: ViewContext) -> int:
     """Return how many messages a view makes up, less the results that it leaves out.
 
-    Of two results of one call one is sent.
+    If a call has two results, one is sent.
     """
     visible, policy = context.visible, context.policy
     runs = [run.within(context.pointer.tree_id) for run in context.visible_runs()]
@@ -137,7 +137,7 @@ def _count_made_up(context: ViewContext) -> int:
 
 
 class Estimates:
-    """The estimated tokens of messages, as they were read: one JSON object or several."""
+    """The estimated tokens of messages as read: one JSON object or several."""
 
     def __init__(self, *texts: str) -> None:
         self._texts = texts
@@ -155,8 +155,8 @@ class Estimates:
 class TokenCounts(NamedTuple):
     """The tokens of stored messages by position.
 
-    There are estimates of all of them, as they were ``read``, and ``counts`` by the tokenizer that
-    counted most, of ``stored`` counts by any.
+    ``read`` has the estimates of all messages, ``counts`` the counts of the tokenizer that counted
+    most of them; ``stored`` is the number of counts by any tokenizer.
     """
 
     read: Estimates
@@ -171,7 +171,7 @@ class TokenCounts(NamedTuple):
 
     @property
     def corrections(self) -> int:
-        """How many tokens more than the estimates the counts are, together."""
+        """The sum of the counts less the sum of their estimates."""
         return sum(tokens - self.estimates[seq] for seq, tokens in self.counts.items())
 
     def tokens_at(self, seq: int) -> int:
@@ -179,7 +179,7 @@ class TokenCounts(NamedTuple):
         return self.counts.get(seq) or self.estimates[seq]
 
     def best(self) -> dict[int, int]:
-        """Return the tokens of all the messages as `tokens_at` does."""
+        """Return the tokens of all messages, each as in `tokens_at`."""
         counted = {seq: tokens for seq, tokens in self.counts.items() if tokens}
         return RowsByKey({**self.estimates, **counted}) if counted else self.estimates
 
@@ -192,7 +192,7 @@ def load_token_counts(context: ViewContext, runs: list[Segment]) -> TokenCounts:
 def extend_token_counts(context: ViewContext, known: TokenCounts, last: int) -> TokenCounts:
     """Return the tokens of all visible messages, from those of the messages up to a position.
 
-    Counts are only ever added, so as long as there are as many they are the same.
+    Counts are only ever added, so an equal number of counts means the same counts.
     """
     estimates = known.read + _load_estimates(context, context.shown(last + 1, context.last))
     runs = context.visible_runs()
@@ -216,7 +216,7 @@ def _load_counts(context: ViewContext, runs: list[Segment], estimates: Estimates
 
 
 def _runs_with_counts(context: ViewContext, runs: list[Segment]) -> list[Segment]:
-    """Return the runs that may have counts which the session sees; none where the tree has none."""
+    """Return the runs that may have counts visible to the session; none if the tree has none."""
     tree = {"tree_id": context.pointer.tree_id}
     if ANY_COUNT.row(context.connection, **tree) is None:
         return []

@@ -1,4 +1,4 @@
-"""Which lines of files the kept reads hold, and whether they cover those of others."""
+"""The lines of files in kept reads, and whether they cover the lines of other reads."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Kept:
         self._spans: dict[str | None, list[Span]] = {}
 
     def add(self, reads: Iterable[Read]) -> None:
-        """Keep reads, but for those that are not in one piece: they cover nothing."""
+        """Keep reads, except those that are not in one piece, which cover nothing."""
         for read in reads:
             if read.contiguous:
                 self._spans.setdefault(read.path, []).append(read.lines)
 
     def cover(self, reads: Iterable[Read]) -> bool:
-        """Tell whether what is kept holds every line of other reads."""
+        """Tell whether the kept lines include every line of other reads."""
         return all(map(self._covers, reads))
 
     def _covers(self, read: Read) -> bool:
@@ -42,13 +42,13 @@ class Kept:
 
 
 def read_of(row: Row) -> Read:
-    """Return the read that a row of the query ``covered`` tells of."""
+    """Return the read in a row of the query ``covered``."""
     _, path, first, last, contiguous = row
     return Read(path, (first or 1, last or NO_LIMIT), contiguous)
 
 
 def _covers(kept: list[Span], lines: Span) -> bool:
-    """Tell whether the kept ranges together hold every line of a range."""
+    """Tell whether the kept ranges together include every line of a range."""
     first, last = lines
     for low, high in sorted(kept):
         if low > first:

@@ -1,4 +1,4 @@
-"""The entries and totals of a view: why each message is as it is, and what all of them cost.
+"""The entries and totals of a view: the reason for each message as it is sent, and the cost of all.
 
 They are built on first use, from narrow rows that were read with the view, in its transaction.
 """
@@ -30,10 +30,10 @@ UNPAIRED = {"tool": "a result of no call", "assistant": "it says nothing but cal
 
 
 class ExplanationInputs(NamedTuple):
-    """What was read with a view: ``stored`` are the tokens of the whole line.
+    """The values read with a view: ``stored`` are the tokens of the whole line.
 
-    ``names`` are those that its format takes, None where it sends none. Entries of reads that are
-    replaced name their ``files``; ``pictured`` says why media were replaced.
+    ``names`` are the names that its format accepts, None for a format without names. Entries of
+    replaced reads name their ``files``; ``pictured`` has the reasons for replaced media.
     """
 
     sight: Sight
@@ -57,12 +57,12 @@ class Explanation:
 
     @cached_property
     def entries(self) -> list[Entry]:
-        """Why each message is as it is; the list is the caller's."""
+        """The reason for each message as it is sent; the caller may change the list."""
         return [*self.shared_entries]
 
     @cached_property
     def shared_entries(self) -> tuple[Entry, ...]:
-        """The same entries, which nobody changes."""
+        """The same entries, in a tuple that is shared."""
         if self._inputs.names is None:
             return self.entries_without_names
         reasons = names_sent(self._inputs.placed, self._inputs.names)
@@ -74,12 +74,12 @@ class Explanation:
 
     @cached_property
     def entries_without_names(self) -> tuple[Entry, ...]:
-        """The entries before they say which ids and names of tools are sent as other ones."""
+        """The entries without the reasons for changed ids and names of tools."""
         return build_entries(self._inputs)
 
     @cached_property
     def stats(self) -> ViewStats:
-        """What the messages cost, and what the rules save."""
+        """The cost of the messages, and the savings of the rules."""
         return _build_stats(self._inputs, self.shared_entries)
 
     @cached_property
@@ -102,7 +102,7 @@ class Explanation:
 
     @property
     def left_out(self) -> list[LeftOut]:
-        """The visible messages that are not sent; the list is the caller's."""
+        """The visible messages that are not sent; the caller may change the list."""
         return [*self._all_left_out]
 
     def __eq__(self, other: object) -> bool:
@@ -161,7 +161,7 @@ def _build_stats(inputs: ExplanationInputs, entries: tuple[Entry, ...]) -> ViewS
     saved_by_rule = dict(saved)
     if hidden_messages:
         saved_by_rule["summary"] = hidden_tokens - _summary_cost(entries, tokens)
-    # What is not as in the raw line: replaced, moved or left out, or after something made up.
+    # Entries that differ from the raw line: replaced, moved, or after one left out or made up.
     moved = (
         place
         for place, entry in enumerate(entries, 1)
@@ -186,7 +186,7 @@ def _build_stats(inputs: ExplanationInputs, entries: tuple[Entry, ...]) -> ViewS
 
 
 def _summary_cost(entries: tuple[Entry, ...], tokens: TokenCounts) -> int:
-    """Return the tokens of summaries, without those of messages that they are merged into."""
+    """Return the tokens of summaries, without those of the messages they are merged into."""
     summaries = [entry for entry in entries if entry.rule == "summary"]
     merged_into = sum(tokens.tokens_at(entry.seq) for entry in summaries if entry.seq)
     return sum(entry.tokens for entry in summaries) - merged_into

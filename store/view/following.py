@@ -1,14 +1,14 @@
-"""What an open store keeps of the views that it made, and how a view goes on from there.
+"""The cache of rendered views in an open store, and how the next view extends a cached one.
 
-**How it is known that what is kept is true.** A message never changes, and a branch only ever gets
-longer. So what was made of a line's first messages is what would be made of them again, as long as
-what else it follows from is the same: `Truth` names that, and all of it is read in the view's own
-transaction. Redactions and erasures alone take back what was stored, and they are counted. What is
-kept under a branch is of no other line: a fork, a rewind behind which something is said, and
-another session's way through the same messages are on branches of their own.
+**Why a cached view is valid.** A message never changes, and a branch only gets longer. So the first
+messages of a line are rendered in the same way each time, as long as the other inputs of the view
+are equal: `Truth` names these, and all of them are read in the transaction of the view. Only
+redactions and erasures change stored contents, and they are counted. The entries under a branch
+belong to one line: a fork, new messages after a rewind, and another session's way through the same
+messages are on branches of their own.
 
-Where anything of it is not the same, where the line is shorter, or where something is in the view
-that follows from all of it (pictures of which the newest are sent), all is made anew.
+If one of these inputs differs, if the line is shorter, or if a part of the view depends on the
+whole line (only the newest pictures are sent), the whole view is rendered again.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from .rejudging import FRAME, Judged, Truth, judge, policy_text, truth_of, weigh
 from .rendering import RenderedSegment, UnsentItem, render_segment
 
 MOST_PATCHES = 100
-"""Stretches that are made anew one by one; where more change, all are."""
+"""Stretches that are rendered again one by one; if more change, the whole line is."""
 _FRAMED = frozenset(("role", "content", "tool_call_id", "timestamp", "messageStatus"))
 _WITH_CALLS = _FRAMED | {"tool_calls"}
-"""Keys of a message that are weighed by themselves, or as a part of the frame."""
+"""Keys of a message whose sizes are measured apart, or counted in the frame."""
 
 
 class Followed(NamedTuple):
-    """What was made of a line up to a position, to be gone on from.
+    """A line as rendered up to a position, which a later view extends.
 
-    ``written`` is the request, message for message, where it can be written in parts; ``times``
-    says how often each id of a call is in it before the first loose stretch.
+    ``written`` is the request, message for message, if it can be written in parts; ``times`` counts
+    how often each id of a call is in it before the first loose stretch.
     """
 
     truth: Truth
@@ -57,7 +57,7 @@ class Followed(NamedTuple):
 
 
 def follow(context: ViewContext, format: str) -> Followed:  # noqa: A002 - the public name
-    """Return what is made of a look's line, going on from what is kept of it."""
+    """Return the rendered line of a look, extending the cached one if there is one."""
     kept = get_reader_cache(context.connection)
     if kept is None:
         return _anew(context, format, truth_of(context, ""), judge(context, None), is_kept=False)
@@ -82,7 +82,7 @@ def _anew(
     *,
     is_kept: bool,
 ) -> Followed:
-    """Return what is made of a whole line; what is not kept is written and weighed for nobody."""
+    """Return a whole line, rendered; it is written and measured only if it is cached."""
     runs = context.visible_runs()
     made = render_segment(context, judged.final, runs, format, turn_over=context.turn_over)
     sends_pictures = made.has_pictures and is_media_sent(context.policy)
@@ -107,7 +107,7 @@ def _grown(
     known: Followed,
     judged: Judged,
 ) -> Followed | None:
-    """Return what is kept of a line with what is new; None where all has to be made anew."""
+    """Return a cached line with its new messages, None if the whole line must be rendered again."""
     before = known.rendered
     if judged.changed is None or before.has_pictures or not before.stretches:
         return None
@@ -125,7 +125,7 @@ def _grown(
 
 
 Patch = tuple[int, RenderedSegment]
-"""A stretch that was made anew, and its place among what was made."""
+"""The place of a stretch among the rendered messages, and the stretch as rendered again."""
 
 
 def _part(
@@ -137,7 +137,7 @@ def _part(
     *,
     turn_over: bool,
 ) -> RenderedSegment | None:
-    """Return what is made of a part of a line; None where it does not stand by itself."""
+    """Return a part of a line, rendered; None if it depends on other parts."""
     places = range(first, last + 1)
     here = {seq: judged.final[seq] for seq in places if seq in judged.final}
     part = render_segment(context, here, context.shown(first, last), format, turn_over=turn_over)
@@ -153,7 +153,7 @@ def _patches(
     judged: Judged,
     changed: list[int],
 ) -> list[Patch] | None:
-    """Return the stretches of changed verdicts, made anew; None where one does not fit."""
+    """Return the stretches of changed verdicts, rendered again; None if one does not fit."""
     found = {_stretch_of(seq, before) for seq in changed}
     if len(found) > MOST_PATCHES:
         return None
@@ -170,7 +170,7 @@ def _patches(
 
 
 def _stretch_of(seq: int, made: RenderedSegment) -> int:
-    """Return the place of the stretch that a position is in."""
+    """Return the place of the stretch that includes a position."""
     behind = Stretch(seq, len(made.placed))
     return bisect_right(made.stretches, behind) - 1
 
@@ -182,7 +182,7 @@ def _with(
     tail: RenderedSegment,
     patches: list[Patch],
 ) -> Followed:
-    """Return what is kept of a line with its new end, and some stretches made anew."""
+    """Return a cached line with a new end and with some stretches rendered again."""
     before = known.rendered
     begin = _loose_begin(before)
     placed = before.placed[:begin] + tail.placed
@@ -220,7 +220,7 @@ def _with(
 
 
 def _left_out(before: RenderedSegment, tail: RenderedSegment) -> dict[int, UnsentItem]:
-    """Return what is left out of a line with a new end: of the loose part the new end tells."""
+    """Return the messages left out of a line with a new end, which replaces the loose part."""
     first = before.stretches[before.loose].seq
     settled = {seq: each for seq, each in before.left_out.items() if seq < first}
     return settled | tail.left_out
@@ -231,7 +231,7 @@ def _loose_begin(made: RenderedSegment) -> int:
 
 
 def _files(context: ViewContext, known: Files, judged: Judged, told: Verdicts) -> Files:
-    """Return the files of the reads that are replaced, asking for those that are so newly."""
+    """Return the files of the replaced reads; those of newly replaced ones are read."""
     changed = judged.changed or ()
     fresh = {seq: told[seq] for seq in changed if seq in told}
     stays = {seq: files for seq, files in known.items() if seq not in fresh}
@@ -239,14 +239,14 @@ def _files(context: ViewContext, known: Files, judged: Judged, told: Verdicts) -
 
 
 Written = tuple[list[Message] | None, Mapping[str, int]]
-"""A request as it can be added to, message for message, and how often its settled ids are in it.
+"""A request to which messages can be added, and how often each of its settled ids is in it.
 
-None where it cannot be added to.
+None in place of a request that cannot be extended.
 """
 
 
 def _written(made: RenderedSegment, times: Mapping[str, int]) -> Written:
-    """Return what was made of the end of a line as it is sent to a chat."""
+    """Return the rendered end of a line as it is sent to a chat."""
     begin = _loose_begin(made)
     settled, times = named_behind(made.placed[:begin], CHAT_NAMES, times)
     loose, _ = named_behind(made.placed[begin:], CHAT_NAMES, times)
@@ -255,7 +255,7 @@ def _written(made: RenderedSegment, times: Mapping[str, int]) -> Written:
 
 
 def _rewritten(known: Followed, tail: RenderedSegment, patches: list[Patch]) -> Written:
-    """Return what is written of a line with its new end, and some stretches made anew."""
+    """Return a written request with a new end and with some stretches rendered again."""
     if known.written is None:
         return None, {}
     end, times = _written(tail, known.times)
@@ -278,7 +278,7 @@ def _weight_of_all(placed: list[Placed]) -> int:
 
 
 def _weight(placed: Placed) -> int:
-    """Return about how many bytes a message takes."""
+    """Return about how many bytes of memory a message takes."""
     message, calls = placed.message, placed.calls
     asked = sum([_weight_of_sent(call.arguments) for call in calls])
     size = FRAME + asked + _weight_of_sent(message.get("content"))
@@ -289,5 +289,5 @@ def _weight(placed: Placed) -> int:
 
 
 def _weight_of_sent(value: object) -> int:
-    """Return the bytes of what is kept as it went in and as it is sent: of a text they are one."""
+    """Return the bytes of a value as stored and as sent; a text is the same object in both."""
     return getsizeof(value) if isinstance(value, str) else 2 * measure_bytes(value)

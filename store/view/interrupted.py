@@ -1,7 +1,7 @@
-"""Answers that broke off, shown as what they are: a policy may ask for it.
+"""Answers that broke off, shown as drafts if the policy asks for it.
 
-A draft stands behind the message that it answers, on every line that runs through this, until the
-line goes on with another answer in its place. So a user who says "go on" is understood.
+A draft is placed after the message that it answers, on every line with this message, until the line
+continues with another answer instead. So the model understands a user who says "go on".
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ def with_drafts(context: ViewContext, placed: list[Placed]) -> list[Placed]:
 
 
 def _on_line(context: ViewContext) -> Iterator[Draft]:
-    """Yield the drafts of the session that stand behind a message that the view shows."""
+    """Yield the drafts of the session that follow a message of the view."""
     known = history.drafts.list_drafts(context.connection, context.pointer.session_id)
     seen = (draft for draft in known if _is_in_sight(context, draft))
     yield from (draft for draft in seen if history.drafts.has_answered_message(context.raw, draft))
 
 
 def _is_in_sight(context: ViewContext, draft: Draft) -> bool:
-    """Tell whether nothing hides what a draft answers, or what came in its place."""
+    """Tell whether both the message that a draft answers and the position after it are shown."""
     visible = context.visible
     if not max(1, visible.first_kept - 1) <= draft.head <= context.last:
         return False
@@ -41,7 +41,7 @@ def _is_in_sight(context: ViewContext, draft: Draft) -> bool:
 
 
 def _shown(placed: list[Placed], draft: Draft, notice: str) -> list[Placed]:
-    """Return messages with a draft in its place, if it says anything and is not answered anew."""
+    """Return messages with a draft in its place, if it has text and no answer replaced it."""
     text = history.drafts.draft_text(draft)
     place = _place(placed, draft.head)
     if not text or _is_open(placed[:place]) or _is_answer(placed[place:]):
@@ -52,7 +52,7 @@ def _shown(placed: list[Placed], draft: Draft, notice: str) -> list[Placed]:
 
 
 def _place(placed: list[Placed], head: int) -> int:
-    """Return the place of the first message behind a position; results stay behind their calls."""
+    """Return the place of the first message after a position; results stay after their calls."""
     behind = (
         index
         for index, each in enumerate(placed)
@@ -62,10 +62,10 @@ def _place(placed: list[Placed], head: int) -> int:
 
 
 def _is_open(before: list[Placed]) -> bool:
-    """Tell whether calls come last that have no results yet."""
+    """Tell whether the last message has calls, which have no results yet."""
     return bool(before) and bool(before[-1].calls)
 
 
 def _is_answer(behind: list[Placed]) -> bool:
-    """Tell whether the line goes on with an answer."""
+    """Tell whether the line continues with an answer."""
     return bool(behind) and behind[0].message.get("role") == "assistant"

@@ -1,19 +1,19 @@
-"""What the rules say of each tool result, and about how many tokens that saves.
+"""The verdict of the rules on each tool result, and about how many tokens it saves.
 
-The judging is one statement over narrow rows (``rules.sql``): what will be replaced is known before
-any content is touched. Results are ranked by their moment, and by their position where moments are
-equal, the later one being newer. Only what can be seen is ranked: what a compaction hides takes no
-place, nor does a result whose words were taken out; so nothing gives way to what is not there.
+Results are judged by one statement over narrow rows (``rules.sql``), so the results to replace are
+known before any content is read. They are ranked by moment, and by position if moments are equal;
+the later one is newer. Only visible results are ranked: a result that a compaction hides takes no
+place, nor does a redacted one, so no result gives way to one that is not shown.
 
-**What `judge_at` freezes.** Judged ``"now"``, a result may be replaced between two requests of one
-turn: it grew old, or newer ones took its slot. Each time a prompt cache loses what stands behind
-it. Judged at the ``"turn"``, three values that the statement is given stand still while the turn
-runs, and with them every verdict: the clock (``old_before``) is that of the message that began the
-turn; nothing in the turn takes a slot or counts as a newer read (``judged_before``); and nothing in
-it is replaced (``protected_from``). So within a turn a request is the one before and more. When a
-new turn begins after the line (``ViewContext.turn_over``), the turn is frozen as it will be then:
-its beginning is after the last position, and its clock is the moment of the view. Where the message
-has a later moment than the view, two clocks disagree and nothing is old.
+**Frozen verdicts (`judge_at`).** Judged ``"now"``, a result may be replaced between two requests of
+one turn, because it grew old or newer ones took its slot. Each time a prompt cache loses the
+messages after it. Judged at the ``"turn"``, three values of the statement are constant while the
+turn runs, and so is every verdict: the clock (``old_before``) is that of the message that began
+the turn; no result of the turn takes a slot or counts as a newer read (``judged_before``); and none
+is replaced (``protected_from``). So within a turn each request only adds to the one before. When a
+new turn begins after the line (``ViewContext.turn_over``), that turn is frozen already: it begins
+after the last position, and its clock is the moment of the view. If the message has a later moment
+than the view, two clocks disagree and no result is old.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ from .rules import COVERED, NAMING, RULES, VERDICTS, Cleared, Why, placeholders
 
 
 class Verdict(NamedTuple):
-    """What the rules say of a tool result; ``rule`` None means that it stays.
+    """The verdict on a tool result; with ``rule`` None the result stays.
 
-    ``call`` is the position of the call that it answers: of its message, and in that message.
+    ``call`` is the place of the call that it answers: position of the message, and index in it.
     ``length`` is in code points, ``size`` in bytes.
     """
 
@@ -65,7 +65,7 @@ class Verdict(NamedTuple):
         return estimate_size(self.length, self.size)
 
     def result(self, tree_id: int) -> Result:
-        """Return the result that it is about."""
+        """Return the result of the verdict."""
         return Result(
             tree_id,
             self.branch,
@@ -78,25 +78,26 @@ class Verdict(NamedTuple):
         )
 
     def answer(self, tree_id: int) -> AnsweredCall:
-        """Return the result that it is about, with its call."""
+        """Return the result of the verdict, with its call."""
         return AnsweredCall(self.result(tree_id), self.call)
 
 
 _verdict: Callable[[tuple[Any, ...]], Verdict] = partial(tuple.__new__, Verdict)
-"""Makes one of its fields; without a step of Python, for there may be thousands."""
+"""Builds a verdict from its fields, in C because there may be thousands."""
 KINDS = {*get_args(Kind), None}
-"""The kinds of tools; None is that of a tool without one."""
+"""The kinds of tools; None is for a tool without a kind."""
 Verdicts = dict[int, Verdict]
-"""What the rules say of the tool results at some positions."""
+"""Verdicts on tool results, by position."""
 Moment = tuple[int, int]
-"""When a result was said, and its position."""
+"""The moment of a result, and its position."""
 
 
 class Ranked(NamedTuple):
     """Verdicts of some results, and those that may change.
 
-    Later results take the places of the ``newest`` results, and of the ``reads`` that are among the
-    newest of any of their files; time makes ``young`` ones old, which are known by their moments.
+    Later results may take the places of the ``newest`` results, and of the ``reads`` that are among
+    the newest of any of their files. The ``young`` results grow old; they are kept with their
+    moments.
     """
 
     found: Verdicts
@@ -106,9 +107,9 @@ class Ranked(NamedTuple):
 
 
 def settled(context: ViewContext, found: Verdicts) -> Verdicts:
-    """Return verdicts as they are in the end, given what the rules say at this moment.
+    """Return the final verdicts, from the verdicts of the rules at this moment.
 
-    Each follows from what is said of that result alone.
+    Each final verdict follows from the verdict on the same result alone.
     """
     found = recorded(context, found)
     if context.policy.clearing == "always" and not context.policy.any_tool:
@@ -117,9 +118,9 @@ def settled(context: ViewContext, found: Verdicts) -> Verdicts:
 
 
 def recorded(context: ViewContext, found: Verdicts) -> Verdicts:
-    """Return verdicts where rules may act only at recorded moments.
+    """Return verdicts after the policy's ``clearing``: rules may act only at recorded moments.
 
-    They are those before it is known which results are too short to be replaced by a line.
+    Results that are too short to be replaced by a line are not told apart yet.
     """
     if context.policy.clearing == "always":
         return found
@@ -128,7 +129,7 @@ def recorded(context: ViewContext, found: Verdicts) -> Verdicts:
 
 
 def judged(context: ViewContext, values: Values) -> Ranked:
-    """Return what the rules say at this moment of all that a look sees, whatever was recorded."""
+    """Return the verdicts at this moment on all results of a look, without recorded clearings."""
     runs = context.shown(values["start"], values["last"])
     ranked = ranked_in(context, values, runs)
     found = ranked.found
@@ -140,7 +141,7 @@ def judged(context: ViewContext, values: Values) -> Ranked:
 
 
 def ranked_in(context: ViewContext, values: Values, runs: Iterable[Sequence[int]]) -> Ranked:
-    """Return what the rules say of the results in some runs, which are ranked among themselves."""
+    """Return the verdicts on the results in some runs, ranked among themselves."""
     rows = VERDICTS.rows(context.connection, **values, runs=runs_text(runs))
     return Ranked(
         {row[0]: verdict_of(row) for row in rows},
@@ -151,7 +152,7 @@ def ranked_in(context: ViewContext, values: Values, runs: Iterable[Sequence[int]
 
 
 def _old_calls(context: ViewContext, values: Values) -> Verdicts:
-    """Return what is said of messages whose calls are to be cut."""
+    """Return the verdicts on messages whose calls will be cut."""
     saved = estimate_cut_savings(context, min(values["clear_before"], values["protected_from"]))
     branch = context.pointer.branch
     return {
@@ -161,7 +162,7 @@ def _old_calls(context: ViewContext, values: Values) -> Verdicts:
 
 
 def _short_already(context: ViewContext, found: Verdicts) -> Verdicts:
-    """Return the results that stay since a line that names what is in them is no shorter."""
+    """Return the results that stay because a line with their names would save too little."""
     answers = _to_be_named(context, found)
     lines = load_shorter_lines(context, answers)
     places = (each.result.seq for each in answers if each.result.seq not in lines)
@@ -169,7 +170,7 @@ def _short_already(context: ViewContext, found: Verdicts) -> Verdicts:
 
 
 def _to_be_named(context: ViewContext, found: Verdicts) -> list[AnsweredCall]:
-    """Return the results that give way to a line that names what was in them."""
+    """Return the results that are replaced by a line with names from their contents."""
     tree_id = context.pointer.tree_id
     return [each.answer(tree_id) for each in found.values() if each.rule in NAMING]
 
@@ -181,7 +182,7 @@ def _unknown_kind(tool_name: str | None, kind: object) -> Damaged:
 def estimate_savings(context: ViewContext, found: Verdicts) -> dict[int, int]:
     """Return about how many tokens each replacement saves, by position.
 
-    What has no shorter form is not replaced.
+    Results without a shorter form are not replaced.
     """
     tree_id = context.pointer.tree_id
     shortened = (each for each in found.values() if each.rule == "tool_output")
@@ -195,14 +196,14 @@ def estimate_savings(context: ViewContext, found: Verdicts) -> dict[int, int]:
 
 
 def _cut_savings(context: ViewContext, found: Verdicts) -> dict[int, int]:
-    """Return about how many tokens it saves to cut arguments, by position."""
+    """Return about how many tokens the cutting of arguments saves, by position."""
     places = [each.seq for each in found.values() if each.rule == "arguments"]
     saved = estimate_cut_savings(context, max(places, default=0) + 1)
     return {seq: saved[seq] for seq in places}
 
 
 def _whole_savings(policy: Policy, found: Verdicts) -> dict[int, int]:
-    """Return about how many tokens it saves to replace results as a whole, by position."""
+    """Return about how many tokens the replacement of whole results saves, by position."""
     texts = placeholders(policy)
     costs = {rule: estimate(text) for rule, text in texts.items()}
     replaced = (each for each in found.values() if each.rule in costs)
@@ -210,11 +211,11 @@ def _whole_savings(policy: Policy, found: Verdicts) -> dict[int, int]:
 
 
 def _as_recorded(context: ViewContext, verdict: Verdict) -> Verdict:
-    """Return a verdict that replaces a result if a recorded clearing does, and only then.
+    """Return a verdict that replaces a result only if a recorded clearing does.
 
-    A read is shown again once it is among the newest again, since later ones were hidden or their
-    words taken out, or once older ones point to it. Else nothing would be left to be seen of its
-    file. Where results of any tool are cleared, the newest reads may be: nothing points to them.
+    A read is shown again once it is among the newest again, because later ones were hidden or
+    redacted, or once older ones point to it; else no read of its file would be visible. If results
+    of any tool are cleared, the newest reads may be cleared too, since nothing points to them.
     """
     rule = context.visible.cleared.get(verdict.seq)
     if rule is None or verdict.why == "redacted" or _returns(verdict, rule, context.policy):
@@ -226,7 +227,7 @@ def _as_recorded(context: ViewContext, verdict: Verdict) -> Verdict:
 
 
 def _returns(verdict: Verdict, rule: str, policy: Policy) -> bool:
-    """Tell whether a read that was replaced by a rule is to be seen again."""
+    """Tell whether a read that was replaced by a rule is shown again."""
     if not policy.file_read:
         return False
     if rule == "file_read":
@@ -235,7 +236,7 @@ def _returns(verdict: Verdict, rule: str, policy: Policy) -> bool:
 
 
 def verdict_of(row: Row) -> Verdict:
-    """Return the verdict that a row tells of."""
+    """Return the verdict in a row of the query ``verdicts``."""
     seq, call_seq, call_position, why, length, size, tool_name, kind, branch, failed, *_ = row
     call = None if call_seq is None else (call_seq, call_position)
     rule = why if why in RULES else None
@@ -245,10 +246,11 @@ def verdict_of(row: Row) -> Verdict:
 
 
 def _uncovered(found: Verdicts, rows: list[Row]) -> Verdicts:
-    """Return the reads that stay since the newer kept reads do not cover their lines.
+    """Return the reads that stay because newer kept reads do not cover their lines.
 
-    A kept one covers in its turn. ``rows`` come newest first. Lines that were not read in one piece
-    cover nothing, nor does a read of a finished turn that the tool-output rule may shorten.
+    Each kept read may cover older ones. ``rows`` are ordered newest first. Lines that were not read
+    in one piece cover nothing, nor does a read of a finished turn that the tool-output rule may
+    shorten.
     """
     kept = Kept()
     stays: Verdicts = {}

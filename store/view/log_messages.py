@@ -1,6 +1,6 @@
-"""Lines of the log as values: their texts by language, their levels, and when they are said.
+"""Lines of the log as values: their texts by language, their levels, and when they are logged.
 
-The page of the log is made of them. The environment chooses the language for all of a process.
+The page about the log is generated from them. The environment chooses the language for a process.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ log = get_logger(__name__)
 T = TypeVar("T")
 
 LANGUAGE_VARIABLE = "CONVOSTORE_LANGUAGE"
-"""The environment's choice of the language of log lines; what is sent follows the policy's."""
+"""The variable for the language of log lines; requests follow the policy's language."""
 
 TextsByLanguage = Mapping[str, str]
-"""What a line says, by language."""
+"""The text of a line by language."""
 
 
 class LogMessage(NamedTuple):
-    """A line of the log: its level, when it is said, and its text by language."""
+    """A line of the log: its level, when it is logged, and its text by language."""
 
     level: int
     when: str
     texts: TextsByLanguage
 
     def log(self, log: SafeLogger, *values: object, **fields: object) -> None:
-        """Log it, with fields by which programs may tell what it says."""
+        """Log the line with values for its text, and with fields for programs."""
         log.log(self.level, choose_text(self.texts), *values, extra=fields)
 
 
@@ -47,7 +47,7 @@ RULE_FAILED = LogMessage(
 
 
 def attempt_rule(rule: str, apply: Callable[[], T], otherwise: T) -> T:
-    """Return what a rule makes of a content, which it leaves whole where it fails."""
+    """Return the result of a rule's function, or ``otherwise`` if the function fails."""
     try:
         return apply()
     except Exception as error:  # noqa: BLE001 - a rule never ends the turn of a host
@@ -56,6 +56,6 @@ def attempt_rule(rule: str, apply: Callable[[], T], otherwise: T) -> T:
 
 
 def choose_text(texts: TextsByLanguage) -> str:
-    """Return what a line says in the language that the environment chooses."""
+    """Return the text of a line in the language that the environment chooses."""
     language = os.environ.get(LANGUAGE_VARIABLE, DEFAULT_LANGUAGE)
     return texts.get(language, texts[DEFAULT_LANGUAGE])

@@ -1,9 +1,9 @@
-"""What is made of the contents of tool results, so that none of them is read for it again.
+"""Values computed from the contents of tool results, cached so that no content is read twice.
 
-A result changes by a redaction or an erasure alone (`ChangeCounts`). So what was made of one stays
-true until there is another one. An open store keeps it, the results of a tree together; and a look
-has it by itself, so that it is made once where a store keeps nothing. A transaction that writes
-finds what is kept, since nobody should wait while it reads contents, and adds nothing.
+Only a redaction or an erasure changes a result (`ChangeCounts`), so the values stay valid until the
+next one. An open store caches them, all results of a tree together. A look has them too, so that
+they are computed once even if the store caches nothing. A writing transaction uses the cache, since
+others should not wait while it reads contents, but adds nothing to it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Result(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What was made of results as they were behind some changes, and the bytes that it takes."""
+    """Values computed from results after a number of changes, and their size in bytes."""
 
     changes: ChangeCounts
     made: dict[Result, Any]
@@ -46,7 +46,7 @@ def made_once(
     results: Iterable[Result],
     make: Callable[[list[Result]], dict[Result, T]],
 ) -> dict[Result, T]:
-    """Return what is made of results, of these at least, under the name of what it is."""
+    """Return the values with a name, for these results at least; ``make`` computes missing ones."""
     known = context.made.get(name) or _kept(context, name)
     new = [each for each in results if each not in known.made]
     if new:
@@ -60,7 +60,7 @@ def made_once(
 
 
 def _kept(context: ViewContext, name: tuple[Hashable, ...]) -> Known:
-    """Return what is kept of the results of a look's tree; nothing where that has changed since."""
+    """Return the cached values of the look's tree; none if results have changed since."""
     found: Known | None = get_cache(context.connection).get(_key(context, name))
     if found is None or found.changes != context.changes:
         return Known(context.changes, {}, 0)

@@ -1,8 +1,8 @@
 """Pairing of calls and results when a view is built; nothing stored is changed.
 
-Providers refuse a request in which a tool call has no result, a result no call, or something comes
-between them. Here each assistant message is followed at once by one result for each of its calls,
-in their order. Every repair is named in the entry of its message.
+Providers refuse a request in which a call has no result, a result has no call, or another message
+comes between them. Here each assistant message is followed at once by one result for each of its
+calls, in order. The entry of a message names each repair.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from ..text import is_text
 
 
 class MessageCalls(NamedTuple):
-    """The calls of a message as stored, and by their ids those of them that can be sent."""
+    """The calls of a message as stored, and the sendable ones among them by id."""
 
     stored: list[Any] | None
     sendable: dict[str, ApiCall]
 
     @property
     def calls(self) -> tuple[ApiCall, ...]:
-        """Those that can be sent, in their order."""
+        """The calls that can be sent, in order."""
         return (*self.sendable.values(),)
 
 
 NO_CALLS = MessageCalls(None, {})
-"""Those of a message without calls."""
+"""The value for a message without calls."""
 
 
 def load_message_calls(connection: Connection, run: dict[str, int]) -> dict[int, MessageCalls]:
@@ -69,7 +69,7 @@ def select_sendable_calls(seq: int, stored: list[Any]) -> tuple[ApiCall, ...]:
 
 
 def _add_sendable(sendable: dict[str, ApiCall], seq: int, position: int, call: Any) -> None:
-    """Add a call to those of its message, under an id that none of them has."""
+    """Add a call to the sendable calls of its message, under a unique id."""
     if not isinstance(call, dict):
         return
     call_id = sendable_text(call, "id")
@@ -87,7 +87,7 @@ def _add_sendable(sendable: dict[str, ApiCall], seq: int, position: int, call: A
 def sendable_text(message: Message, key: str) -> str | None:
     """Return the text under a key if it can be sent unchanged.
 
-    Other texts are not mended: different ids must not become one id.
+    Other texts are not repaired: different ids must not become one id.
     """
     value = message.get(key)
     return value if value and is_text(value) else None
@@ -96,8 +96,8 @@ def sendable_text(message: Message, key: str) -> str | None:
 class LineMessage(NamedTuple):
     """A message of the line after the rules were applied.
 
-    ``call`` is the position of the call that a result answers, ``calls`` are those of an assistant
-    that can be sent, ``sound`` is its content where nothing in that has to be mended.
+    ``call`` is the place of the call that a result answers, ``calls`` are the sendable calls of an
+    assistant, ``sound`` is the content if no part of it needs a repair.
     """
 
     seq: int
@@ -109,7 +109,7 @@ class LineMessage(NamedTuple):
 
 
 new_line_message: Callable[[tuple[Any, ...]], LineMessage] = partial(tuple.__new__, LineMessage)
-"""Makes one of its fields; without a step of Python, for there may be thousands."""
+"""Builds a message from its fields, in C because there may be thousands."""
 
 
 class Stretch(NamedTuple):
@@ -120,7 +120,7 @@ class Stretch(NamedTuple):
 
 
 class PairedMessages(NamedTuple):
-    """The messages of a line, each in its place, and the stretches that they fall into.
+    """The messages of a line, each in its place, and their stretches.
 
     ``loose`` is the index of the first stretch that may still change.
     """
@@ -138,13 +138,13 @@ def pair_messages(
 ) -> PairedMessages:
     """Return the messages so that calls and results are paired, adjacent and in order.
 
-    ``turn_over``: a new turn begins after them, so none of theirs is open.
+    ``turn_over``: a new turn begins after the messages, so none of their turns is open.
     """
     return _Pairing(items, policy, turn_over).pair()
 
 
 class _Pairing:
-    """The state of a pairing: messages placed so far, and the calls that wait for their results."""
+    """The state of a pairing: the messages placed so far, and the calls without results yet."""
 
     def __init__(self, items: list[LineMessage], policy: Policy, turn_over: bool) -> None:
         self._items, self._policy = items, policy
@@ -190,7 +190,7 @@ class _Pairing:
         return PairedMessages(placed, stretches, loose)
 
     def _place_calling(self, item: LineMessage) -> None:
-        """Place an assistant message with the calls that are sent, if anything of it is left."""
+        """Place an assistant message with the calls that are sent, unless it is empty then."""
         seq, message, _, _, calls, sound = item
         self._waiting += [(seq, call) for call in calls]
         sent, repair = calls, None
@@ -202,7 +202,7 @@ class _Pairing:
             self._placed.append(Placed(seq, message, repair, sent, None, sound))
 
     def _place_orphan(self, seq: int, message: Message, tool_name: str | None) -> None:
-        """Place a result without call after a call that is made up for it."""
+        """Place a result without a call after a made-up call."""
         call_id = sendable_text(message, "tool_call_id") or f"call_{seq}"
         name = tool_name or sendable_text(message, "name") or UNKNOWN_TOOL
         call = ApiCall(0, call_id, name, "{}")
@@ -215,7 +215,7 @@ class _Pairing:
         )
 
     def _place_results(self, place: int) -> None:
-        """Place the results of an answer's calls after its last message, which is at a place."""
+        """Place the results of an answer's calls after its last message, which is at ``place``."""
         items, results, placed = self._items, self._results, self._placed
         for calling, call in self._waiting:
             found = results.get((calling, call.position))
@@ -233,7 +233,7 @@ class _Pairing:
     def _place_missing(self, seq: int, call: ApiCall) -> None:
         """Place a made-up result for a call that has none, if the policy wants one.
 
-        While its turn runs a result may still come, so the stretch is loose. Calls of finished
+        While its turn runs, a result may still come, so the stretch is loose. Calls of finished
         turns are never kept open.
         """
         if self._loose is None and seq > self._running:
@@ -252,7 +252,7 @@ def find_open_turn(items: list[LineMessage]) -> int:
 
 
 def report_foreign_parts(placed: list[Placed]) -> list[Placed]:
-    """Return messages whose entries say which of their parts are sent as JSON text, if any are."""
+    """Return messages whose entries name the kinds of their parts that are sent as JSON text."""
     reported = [*placed]
     for index, each in enumerate(placed):
         if isinstance(each.message.get("content"), str):
@@ -267,8 +267,8 @@ def report_foreign_parts(placed: list[Placed]) -> list[Placed]:
 def merge_summaries(placed: list[Placed]) -> list[Placed]:
     """Return the messages with the summaries merged into the first system message.
 
-    For providers that take only one. It is placed where the first of them was, so that no summary
-    comes after newer messages. Where the view has no system message, it is the first summary.
+    For providers that accept only one. It is placed where the first of them was, so that no summary
+    comes after newer messages. In a view without a system message, the first summary is used.
     """
     summaries = [each for each in placed if each.rule == "summary"]
     if not summaries:

@@ -1,12 +1,12 @@
 """The texts that are sent in place of results, of arguments of calls, and of media.
 
-**Lines.** A cleared result becomes one line that says what was there. The line is a function of the
-result and of the call that it answers, so it is the same in every request.
+**Lines.** A cleared result becomes one line that describes its content. The line depends only on
+the result and on the call that it answers, so it is the same in every request.
 
 **Short forms.** A result of a finished turn is sent in a short form that its tool allows.
 
-**Arguments.** The texts in the arguments of old calls are cut: what a model wrote into a file is in
-the file. Each text keeps its beginning, and the arguments stay the same JSON.
+**Arguments.** The texts in the arguments of old calls are cut: a text that a model wrote into a
+file is in the file. Each text keeps its beginning, and the arguments keep their JSON structure.
 
 **Media.** The newest pictures, sounds and files of results are sent, the older ones are described.
 A screenshot is a million characters of base64, and costs its tokens again in every request that
@@ -55,7 +55,7 @@ LONGEST_TEXT = 100
 MEDIA_RULE = "picture"
 """The rule of entries whose media were replaced, and the name of its reason."""
 PAST_MEDIA, UNREADABLE_MEDIA = "past_picture", "unreadable_picture"
-"""The names of its other reasons."""
+"""The names of the other reasons of that rule."""
 SCREENSHOT = "computer_screenshot"
 """The type of the result of a computer's call."""
 
@@ -76,14 +76,14 @@ _BRANCH_KEY = attrgetter("tree_id", "branch")
 
 
 class AnsweredCall(NamedTuple):
-    """A result, and the place of the call that it answers: of its message, and in that message."""
+    """A result, and the place of its call: the position of the message, and the index in it."""
 
     result: Result
     call: tuple[int, int] | None
 
 
 class ResultLine(NamedTuple):
-    """The line in place of a result, the tokens that it saves, and those that it has."""
+    """The line in place of a result, the tokens that it saves, and the tokens that it takes."""
 
     line: str
     saved: int
@@ -91,7 +91,7 @@ class ResultLine(NamedTuple):
 
 
 NO_LINE = ResultLine("", -1, 0)
-"""In place of a result whose line cannot be made: it saves too little to be used."""
+"""The value for a result whose line cannot be made; it saves too little to be used."""
 ResultLines = dict[int, ResultLine]
 """The lines of results, by their positions."""
 
@@ -229,8 +229,8 @@ def _seen_from(root: str | None, text: str) -> str:
 def _folder_pattern(folder: str) -> re.Pattern[str]:
     """Return the pattern of a folder, and of the slash after it if a name follows.
 
-    The character before is tested by a look-behind after the folder: a pattern that begins with a
-    plain text is found thirty times as fast.
+    The character before the folder is tested after the name: a pattern that begins with plain text
+    is found thirty times as fast.
     """
     name = re.escape(folder)
     return re.compile(rf"{name}(?<![\w.~/-]{name})(?:/(?=[\w.])|(?![\w.-]))")
@@ -254,8 +254,8 @@ def shorten_result(
 ) -> str | None:
     """Return the short form of a content that is text, None where nothing is shorter.
 
-    Content that has more than text has none: the rest would be lost. Of the output of a command
-    that ``failed`` more stays.
+    Content with other parts than text has no short form, since these parts would be lost. More is
+    kept of the output of a command that ``failed``.
     """
     text = content if isinstance(content, str) else ""
     if isinstance(content, list):
@@ -269,7 +269,7 @@ def shorten_result(
 
 
 def estimate_short_savings(context: ViewContext, results: Iterable[Result]) -> dict[int, int]:
-    """Return about how many tokens short forms save, by the positions of those that are shorter."""
+    """Return about how many tokens short forms save, by position; only for shorter ones."""
     wanted = dict.fromkeys(results)
     language = context.policy.language
     measure = partial(_measure_short_forms, context.connection, language)

@@ -1,4 +1,4 @@
-"""How much of a view a prompt cache still holds: what is as in the last recorded request."""
+"""The part of a view that a prompt cache still holds: the same beginning as the last request."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .rules import REASONS
 from .visible_set import ActiveSummary, VisibleSet, build_visible_set, select_active
 
 Rules = dict[int, str | None]
-"""Which rule replaced each result in a request, by position."""
+"""The rule that replaced each result in a request, by position."""
 
 
 class Sight(NamedTuple):
-    """What a look sees, by which policy, without the way to its rows."""
+    """The policy, visible set and last position of a look, without its connection."""
 
     policy: Policy
     visible: VisibleSet
@@ -30,21 +30,21 @@ class Sight(NamedTuple):
 
 
 class Request(NamedTuple):
-    """A request that was made before: what it saw, and what the rules said of the results."""
+    """An earlier request: its sight, and the verdicts on the results."""
 
     sight: Sight
     judged: Verdicts
 
 
 def sight_of(context: ViewContext) -> Sight:
-    """Return what a look sees."""
+    """Return the sight of a look."""
     return Sight(context.policy, context.visible, context.last)
 
 
 def last_request(context: ViewContext, placed: list[Placed]) -> Request | None:
-    """Return the request before a view of these messages, None where none was recorded.
+    """Return the request before a view of these messages, None if none was recorded.
 
-    It is the one that `record_usage` recorded last, at its position and moment, by the same policy.
+    It is the last one of `record_usage`, at its position and moment, by the same policy.
     """
     usage = find_last_usage(context.raw, context.last)
     if usage is None:
@@ -56,7 +56,7 @@ def last_request(context: ViewContext, placed: list[Placed]) -> Request | None:
 
 
 def _has_results(context: ViewContext, then: ViewContext, placed: list[Placed]) -> bool:
-    """Tell whether any result may be in what a view begins with as a request did."""
+    """Tell whether the common beginning of a view and a request may include a result."""
     if context.visible.first_kept == then.visible.first_kept:
         return True
     had = _had(sight_of(context), sight_of(then), placed)
@@ -64,7 +64,7 @@ def _has_results(context: ViewContext, then: ViewContext, placed: list[Placed]) 
 
 
 def _had(now: Sight, then: Sight, placed: list[Placed]) -> Iterator[Placed]:
-    """Return the messages that a view begins with as a request did."""
+    """Return the messages of the common beginning of a view and a request."""
     begun = _beginning(now, then)
     return takewhile(begun.has, placed)
 
@@ -75,9 +75,9 @@ def unchanged_tokens(
     placed: list[Placed],
     entries: Sequence[Entry],
 ) -> int | None:
-    """Return how many tokens of a view the request before it began with as well.
+    """Return how many tokens at the beginning of a view are the same in the request before it.
 
-    ``placed`` and ``entries`` are the messages of the view, one for one. None where there is none.
+    ``placed`` and ``entries`` are the messages of the view, one for one. None without a request.
     """
     if request is None:
         return None
@@ -88,10 +88,10 @@ def unchanged_tokens(
 
 
 def _pictures_then(sight: Sight, there: list[Entry]) -> Rules:
-    """Return the results whose pictures had given way before, too.
+    """Return the results whose pictures were replaced in the earlier request too.
 
-    Where none is ever sent, all; where those of the current turn are, all before that turn; what
-    nobody can read always has.
+    All of them if no picture is ever sent; all before the current turn if its pictures are sent.
+    Unreadable pictures were always replaced.
     """
     named = [entry for entry in there if entry.rule == MEDIA_RULE]
     if sight.policy.picture_keep:
@@ -104,26 +104,26 @@ def _pictures_then(sight: Sight, there: list[Entry]) -> Rules:
 
 
 def _same_tokens(there: list[Entry], rules: Rules) -> int:
-    """Return the tokens of the entries before the first that is not as it was."""
+    """Return the tokens of the entries before the first one that has changed."""
     same = takewhile(lambda entry: _is_same(entry, rules), there)
     return sum(entry.tokens for entry in same)
 
 
 class _Begun(NamedTuple):
-    """What a view and a request begin with: positions, and compactions whose summaries stand."""
+    """The common beginning of a view and a request: positions, and compactions with summaries."""
 
     positions: set[int]
     compactions: set[int | None]
 
     def has(self, placed: Placed) -> bool:
-        """Tell whether a message, however written, is among them; what a repair made always is."""
+        """Tell whether a message is in it, in any form; messages made by a repair always are."""
         if placed.seq is not None:
             return placed.seq in self.positions
         return placed.rule is None or placed.compaction in self.compactions
 
 
 def _look_of(context: ViewContext, usage: LastRequest) -> ViewContext:
-    """Return the look that a recorded request was made by."""
+    """Return the look of a recorded request."""
     known = _known_then(context, usage)
     visible = build_visible_set(context.connection, context.pointer, select_active(known))
     return context._replace(
@@ -142,7 +142,7 @@ def _known_then(context: ViewContext, usage: LastRequest) -> list[Compaction]:
 
 
 def _beginning(now: Sight, then: Sight) -> _Begun:
-    """Return what a view begins with as a request did."""
+    """Return the common beginning of a view and a request."""
     begun = _Begun(set(), set())
     sent, sent_then = _order(now, then.last), _order(then, then.last)
     for each, before in zip(sent, sent_then, strict=False):
@@ -156,9 +156,9 @@ def _beginning(now: Sight, then: Sight) -> _Begun:
 
 
 def _order(sight: Sight, last: int) -> Iterator[ActiveSummary | int]:
-    """Yield what is visible up to a position, in the order in which it is sent.
+    """Yield the visible positions and summaries up to a position, in the order of the request.
 
-    Merged summaries stand in the first system message.
+    Merged summaries are in the first system message.
     """
     visible = sight.visible
     if sight.policy.summary_role == "merge":
@@ -169,7 +169,7 @@ def _order(sight: Sight, last: int) -> Iterator[ActiveSummary | int]:
 
 
 def _kept(visible: VisibleSet, last: int, *, merged: bool) -> Iterator[ActiveSummary | int]:
-    """Yield what is kept up to a position, with what stands for ranges, unless that is merged."""
+    """Yield the kept positions up to one, with the summaries of ranges unless they are merged."""
     next_one = visible.first_kept
     for hole in visible.holes:
         yield from range(next_one, hole.first)
@@ -180,9 +180,9 @@ def _kept(visible: VisibleSet, last: int, *, merged: bool) -> Iterator[ActiveSum
 
 
 def _is_same(entry: Entry, rules: Rules) -> bool:
-    """Tell whether an entry that was there is as it was, by the rules that replaced results then.
+    """Tell whether an entry is the same as before, given the rules that replaced results then.
 
-    One whose turn was finished and that is whole is short already.
+    A whole result that the tool-output rule shortened then was short already, so it is the same.
     """
     if entry.seq is None or entry.rule == "summary":
         return True

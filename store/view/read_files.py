@@ -1,4 +1,4 @@
-"""Of which files the replaced reads are: entries name them, and the log does at DEBUG."""
+"""The files of replaced reads: entries name them, and so does the log at DEBUG."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ Files = dict[int, list[str]]
 
 
 def files_of(context: ViewContext, judged: Verdicts) -> Files:
-    """Return the files of the reads that are replaced."""
+    """Return the files of the replaced reads."""
     places = [verdict.seq for verdict in judged.values() if verdict.rule == "file_read"]
     return paths_of(context, places)
 
 
 def paths_of(context: ViewContext, places: Iterable[int]) -> Files:
-    """Return the files of those results at some positions that are reads of files."""
+    """Return the files of the reads among the results at some positions."""
     wanted = sorted(places)
     if not wanted:
         return {}
@@ -71,7 +71,7 @@ def _rows(context: ViewContext, places: list[int]) -> Iterator[Row]:
 
 
 def log_reads(session_id: str, judged: Verdicts, files: Files) -> None:
-    """Say at DEBUG which files' reads were replaced, and of which reads the files are not known."""
+    """Log at DEBUG the files of replaced reads, and the reads whose files are unknown."""
     if not log.isEnabledFor(logging.DEBUG):
         return
     extra = {"session_id": session_id, "rule": "file_read"}
@@ -83,6 +83,6 @@ def log_reads(session_id: str, judged: Verdicts, files: Files) -> None:
 
 
 def _counted(paths: Iterable[str]) -> str:
-    """Return each path with how often it is there."""
+    """Return each path with the number of its reads."""
     times = Counter(paths).items()
     return ", ".join(f"{path} ×{count}" for path, count in times)

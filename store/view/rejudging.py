@@ -1,16 +1,16 @@
-"""Judging what is new: the verdicts of a line that has grown, from those that are known.
+"""The verdicts of a line that has grown, from the cached verdicts of its earlier state.
 
-**Why it is enough to look at a few.** A verdict follows from three things: what is stored of the
-result, how it ranks (one of the newest or not, enough newer reads of its files or not), and on
-which side of each border it lies. The first never changes. The ranks are those of the query
-`verdicts`, as ever: it is only told where to look. A line grows at its end and never loses what can
-be seen, so whatever has lost its place has lost it for good, and what is newer and has a place is
-all that can take one from others. So the query looks at what is new, at those that a border has
-passed, between its old place and its new one, at the results that were the newest, and at the
-newest reads of each file that any of these is about, one more than stay. Ranked among these, each
-of them is one of the newest exactly if it is one among all. All others are as they were.
+**Why a few results are enough.** A verdict depends on three things: the stored result, its rank
+(whether it is one of the newest, whether enough newer reads of its files exist), and its side of
+each border. The first never changes. The ranks still come from the query ``verdicts``, which is
+only given fewer results. A line grows at its end and never loses visible results, so a result that
+lost its place never gets it back, and only newer results that have a place can take one from
+others. So the query reads the new results, those that a border has passed between its old and its
+new place, those that were the newest, and the newest reads of each file that any of these is about,
+one more than stay. Among these a result is one of the newest exactly if it is one among all
+results. The verdicts on all others stay the same.
 
-Where a policy has more to say than that, or the line did not grow, all are judged.
+If the verdicts of a policy depend on more than that, or the line did not grow, all are judged.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from .read_files import Files, paths_of
 from .visible_set import VisibleSet
 
 LARGEST_SHARE = 4
-"""Where more than one of so many results is to be judged anew, all are."""
+"""All results are judged again if more than one in this many would be."""
 FRAME = 1_250
-"""Bytes that a message takes beside its texts, and again what is said of a result."""
+"""Bytes of a message without its texts; the verdict on a result takes as many."""
 LINE = 4_500
-"""Bytes that a line takes beside its messages."""
+"""Bytes of a line without its messages."""
 CLEARED = 150
-"""Bytes that each result takes that a recorded clearing replaces."""
+"""Bytes of each result that a recorded clearing replaces."""
 
 
 class Truth(NamedTuple):
-    """What a view follows from beside its line, policy and moment."""
+    """The inputs of a view other than its line, policy and moment."""
 
     changes: ChangeCounts
     project_root: str | None
@@ -50,12 +50,12 @@ class Truth(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """What the rules say of a look's results, and what it takes to go on from there.
+    """The verdicts on a look's results, and the values from which later verdicts are derived.
 
-    ``found`` is what they say at the moment, in the order of the line, with what of it may change;
-    ``final`` is what is said in the end; ``files`` are those of the reads that may change, None
-    until they are asked for; ``changed`` are the positions of which something else was said before,
-    None where nothing was.
+    ``ranked`` has the verdicts at the moment, in the order of the line, and the results whose
+    verdicts may change; ``final`` are the final verdicts; ``files`` are the files of the reads that
+    may change, None until they are needed; ``changed`` are the positions whose final verdicts
+    differ from the earlier ones, None if there were none.
     """
 
     values: Values
@@ -66,23 +66,23 @@ class Judged(NamedTuple):
 
     @property
     def found(self) -> Verdicts:
-        """What the rules say at the moment."""
+        """The verdicts at the moment."""
         return self.ranked.found
 
 
 def load_earlier_verdicts(context: ViewContext) -> Verdicts:
-    """Return what the rules said of a look at an earlier request, going on from one before it."""
+    """Return the final verdicts of a look at an earlier request, from cached ones if possible."""
     return _kept_judged(context, "before").final
 
 
 def load_verdicts(context: ViewContext) -> Verdicts:
-    """Return verdicts before it is known which results are too short to be replaced by a line."""
+    """Return verdicts without the check for results too short to be replaced by a line."""
     name = f"ruled from {context.visible.first_kept}, {context.turn_over}"
     return recorded(context, _kept_judged(context, name).found)
 
 
 def _kept_judged(context: ViewContext, name: str) -> Judged:
-    """Return what the rules say, going on from what is kept under a name."""
+    """Return the verdicts of a look, from those cached under a name if they are valid."""
     kept = get_reader_cache(context.connection)
     if kept is None:
         return judge(context, None)
@@ -95,24 +95,24 @@ def _kept_judged(context: ViewContext, name: str) -> Judged:
 
 
 def policy_text(policy: Policy) -> str:
-    """Return a policy as text, one for all who keep it: it takes more than a short session does."""
+    """Return a policy as text, one object for all caches: it is larger than a short session."""
     return intern(policy.model_dump_json())
 
 
 def truth_of(context: ViewContext, kinds: str) -> Truth:
-    """Return what a look's view follows from, with the kinds of tools as text."""
+    """Return the inputs of a look's view, with the kinds of tools as text."""
     return Truth(context.changes, context.pointer.project_root, kinds, context.visible)
 
 
 def weight_of(truth: Truth, judged: Judged) -> int:
-    """Return about how many bytes it takes to keep what was judged."""
+    """Return about how many bytes the verdicts take in the cache."""
     visible = truth.visible
     texts = measure_bytes((visible.summaries, visible.ranges))
     return LINE + texts + CLEARED * len(visible.cleared) + FRAME * len(judged.found)
 
 
 def judge(context: ViewContext, known: Judged | None) -> Judged:
-    """Return what the rules say of the results of a look, going on from what is known."""
+    """Return the verdicts on the results of a look, from known ones if possible."""
     values = values_of(context, known.values if known else None)
     grown = _grown(context, values, known) if known else None
     if grown is not None:
@@ -122,7 +122,7 @@ def judge(context: ViewContext, known: Judged | None) -> Judged:
 
 
 def _grown(context: ViewContext, values: Values, known: Judged) -> Judged | None:
-    """Return what is known with what is new; None where all have to be judged."""
+    """Return the known verdicts with the new ones, None if all results have to be judged."""
     policy, before = context.policy, known.values
     if policy.range_aware or policy.cut_arguments or not has_grown(values, before):
         return None
@@ -149,7 +149,7 @@ def _grown(context: ViewContext, values: Values, known: Judged) -> Judged | None
 
 
 def _reads_of(asked: Files, files: Files) -> set[int]:
-    """Return the reads of the files that are asked about, and of all the files of these reads."""
+    """Return the reads of some files, and of all other files in these reads."""
     readers: dict[str, list[int]] = {}
     for seq, paths in files.items():
         for path in paths:
@@ -171,7 +171,7 @@ def _with(
     files: Files,
     fresh: Ranked,
 ) -> Judged:
-    """Return what is known with what is said anew of some results."""
+    """Return the known verdicts with the fresh verdicts on some results."""
     final = settled(context, fresh.found)
     reads = (known.ranked.reads - again) | fresh.reads
     young = frozenset(each for each in known.ranked.young if each[1] not in again)

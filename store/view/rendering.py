@@ -1,11 +1,11 @@
-"""The messages of a line as a view sends them, before summaries and drafts are put among them.
+"""The messages of a line as a view sends them, before summaries and drafts are inserted.
 
-**Stretches.** Calls and results are paired by the messages between them alone. So a line falls into
-stretches: a message, or an answer with its results, however far these are. A stretch is rendered
-from its own messages and verdicts. Two things may still change it: results of calls that have none
-yet, while their turn runs, and a message that continues the last answer. From the first such
-stretch on a line is ``loose``; all before it stays, and where a verdict changes, only its stretch
-is rendered again.
+**Stretches.** The pairing of a call and its result depends only on the messages between them. So a
+line is divided into stretches: a message, or an answer with its results, however far away. A
+stretch is rendered from its own messages and verdicts. Two things may still change it: the missing
+results of its calls, while their turn runs, and a message that continues the last answer. From the
+first such stretch on, a line is ``loose``; the part before it is final, and if a verdict changes
+there, only its stretch is rendered again.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ CALL_OF = Statement(
 
 
 UnsentItem = tuple[Any, str | None]
-"""The type of an item or the role of a message, and the format that alone has such an item.
+"""The type of an item or the role of a message, and the only format that has such an item.
 
 `DROPPED` is used for the format where pairing left the message out.
 """
@@ -141,8 +141,8 @@ def _is_sendable(
 ) -> bool:
     """Tell whether a format has a place for a message without content.
 
-    An item that no chat shows is sent in its own format alone, and reasoning of another format
-    where the policy sends it as text.
+    An item that has no place in a chat is sent in its own format only. Reasoning of another format
+    is sent if the policy sends it as text.
     """
     message = item.message
     if not opaque_fields(message) or kept(message, format) is not None:
@@ -151,7 +151,7 @@ def _is_sendable(
 
 
 def _unsent_item(item: LineMessage) -> UnsentItem:
-    """Return the type and format of a message that the view's format has no place for."""
+    """Return the type and format of a message that has no place in the view's format."""
     held = item.message.get(WIRE)
     wire = held if isinstance(held, dict) else {}
     block = wire.get("block")
@@ -174,7 +174,7 @@ def _load_messages(
 ) -> tuple[list[LineMessage], Verdicts]:
     """Return the visible messages after the rules were applied, and the final verdicts.
 
-    Only when a result is read is it known that its short form would not be shorter.
+    A result has to be read to find that its short form would not be shorter.
     """
     policy = context.policy
     items: list[LineMessage] = []

@@ -1,10 +1,10 @@
 """The rules of a view, as a table.
 
-A verdict names a rule that replaces a result, or says why the result stays. The rows of `TABLE`
-are both, in the order in which they are asked: of each result the first row whose condition holds
-is the verdict. The conditions stand in ``rules.sql`` under the names of the rows, and the judging
-there is filled with them by this table. Reasons, log lines, what is bound, which results need not
-be read, and the page about the rules follow from the same rows.
+A verdict names a rule that replaces a result, or the reason why the result stays. The rows of
+`TABLE` are both, in the order in which they are tested: the first row whose condition holds for a
+result is its verdict. The conditions are in ``rules.sql`` under the names of the rows, and this
+table orders them in the query there. Reasons, log lines, bound values, the results that need not be
+read, and the page about the rules follow from the same rows.
 
 To add a rule: write its condition in ``rules.sql``, its row here, its fields and its texts in
 ``policy.py``.
@@ -48,14 +48,14 @@ Why = Literal[
     "cleared",
     "waiting",
 ]
-"""Why a tool result is replaced or stays, or a call is cut."""
+"""The reason why a tool result is replaced or stays, or a call is cut."""
 
 
 class Rule(NamedTuple):
     """A row of the table.
 
-    ``does`` is what happens to a result of which the condition holds. ``fields`` are those of a
-    policy that the condition asks. ``log`` is what is logged of a view, by language.
+    ``does`` is the effect on a result for which the condition holds. ``fields`` are the fields of a
+    policy that the condition uses. ``log`` is the log line for a view, by language.
     """
 
     name: Why
@@ -68,7 +68,7 @@ class Rule(NamedTuple):
     def whole(self) -> bool:
         """Whether a result is replaced as a whole, by the policy's field NAME_placeholder.
 
-        What stands for one whose names are told begins with that field.
+        The line for a result with names (``names``) begins with that field.
         """
         return self.does == "replaces"
 
@@ -77,8 +77,8 @@ SAID_OF_ALL = (
     *("tool_kinds", "identity", "undated"),
     *("exit_code_is_error", "stderr_is_error", "orphans"),
 )
-"""Fields of a policy that every row asks: what a result is, of when, whether it failed, which are
-shown.
+"""Fields of a policy that every row uses: the kind and moment of a result, its failure, and the
+results that are shown.
 """
 
 RIPE = ("judge_at", "protect_current_turn")
@@ -146,7 +146,7 @@ TABLE = (
     Rule("newest_reads", "among the newest {file_read_keep} reads of each of its files", READS),
     Rule("other", "no rule is about this tool"),
 )
-"""What is asked of each result, in this order; the last row is said where nothing else holds."""
+"""The rows tested for each result, in this order; the last one applies if no other does."""
 
 LATER = (
     Rule("arguments", "a call as old as that, its arguments cut", ("cut_arguments",), "shortens"),
@@ -174,16 +174,16 @@ LATER = (
         ("clearing", "clear_min_freed", "cache_lifetime", "clear_warm_freed", "clear_warm_share"),
     ),
 )
-"""What is found out of a result after it was judged."""
+"""The rows found for a result after it was judged."""
 
 Cleared = RuleName | Literal["arguments"]
-"""What a clearing does: by a rule, or with the arguments of a call."""
+"""The effect of a clearing: a rule for a result, or the cut of a call's arguments."""
 RULES: tuple[RuleName, ...] = get_args(RuleName)
-"""The rows that do something with a result; each is a switch of the policy by the same name."""
+"""The rows that change a result; each is a switch of the policy with the same name."""
 WHOLE = tuple(rule.name for rule in TABLE if rule.whole)
 """The rules that replace a result as a whole by a text of the policy."""
 NAMING = tuple(rule.name for rule in TABLE if rule.does == "names")
-"""The rules that replace a result as a whole by a line that names what was in it."""
+"""The rules that replace a whole result by a line with names from its content."""
 REASONS: dict[str, str] = {rule.name: rule.reason for rule in (*TABLE, *LATER)}
 LOGGED = {rule.name: rule.log for rule in TABLE if rule.log}
 
@@ -237,21 +237,21 @@ def _named_alike(policy: Policy) -> dict[str, int]:
 
 
 def _sizes(policy: Policy) -> dict[str, int]:
-    """Return how long what stands for a result is, in code points."""
+    """Return the lengths of the texts that replace results, in code points."""
     return {f"{name}_placeholder": len(text) for name, text in placeholders(policy).items()}
 
 
 def placeholders(policy: Policy) -> dict[str | None, str]:
-    """Return what stands for a result by the rule that replaces it as a whole."""
+    """Return the text that replaces a whole result, by rule."""
     return {name: getattr(policy, f"{name}_placeholder") for name in WHOLE}
 
 
 def explanations(policy: Policy) -> dict[str, str]:
-    """Return in words what each row means under a policy."""
+    """Return the meaning of each row under a policy, in words."""
     values = {**vars(policy), "minutes": f"{policy.terminal_max_age / 60_000:g}"}
     return {why: text.format_map(values) for why, text in REASONS.items()}
 
 
 def log_lines() -> dict[Why, str]:
-    """Return what is logged of each rule."""
+    """Return the log line of each rule."""
     return {name: choose_text(texts) for name, texts in LOGGED.items()}

@@ -1,9 +1,9 @@
-"""A view as one statement: SQL with its values in it, for a shell and for whoever wants to look.
+"""A view as one SQL statement with its values in it, for a shell and for inspection.
 
-It is the text that judges every view, joined with the messages of the line. Where a result gives
-way to a text of the policy, or a message is sent as it is stored, it has what is sent. Where
-Python has the last word (a short form, a line of names, a clearing that waits) it has the rule and
-the reason: these are bound by position, and no value is taken from a message.
+It is the query that judges every view, joined with the messages of the line. If a result is
+replaced by a text of the policy, or a message is sent as stored, the row has the content as sent.
+If Python decides (a short form, a line of names, a clearing that waits), the row has the rule and
+the reason. These are bound by position, and no value is taken from a message.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LEFT_OUT = "left_out", "no request of this policy has it"
 
 
 class Decided(NamedTuple):
-    """What Python says of the message at a position: the rule, if any, and the reason."""
+    """Python's decision on the message at a position: the rule, if any, and the reason."""
 
     seq: int
     rule: str | None
@@ -50,10 +50,10 @@ def view_sql(
 
     It has a row for each message of the line up to position ``at``, in order: ``position``,
     ``role``, ``rule`` and ``reason`` as the view's entry has them, ``content`` as it is sent (as
-    JSON where it is no text), and ``made_by``. That is ``sql`` where the rule is ``terminal``,
-    ``file_read`` or none, and ``python`` elsewhere: there the content is NULL. What a compaction
-    hides has the rule ``hidden``, what is left out of requests ``left_out``. Messages that a view
-    makes up have no row. Raises SessionNotFound, PositionOutOfRange, InvalidPolicy.
+    JSON if it is no text), and ``made_by``. That is ``sql`` if the rule is ``terminal``,
+    ``file_read`` or none, else ``python`` with NULL as the content. Messages hidden by a compaction
+    have the rule ``hidden``, messages left out of requests ``left_out``. Messages that a view makes
+    up have no row. Raises SessionNotFound, PositionOutOfRange, InvalidPolicy.
     """
     pointer = session_branches.find(connection, session_id, None)
     last = lines.resolve_position(pointer, at)
@@ -80,7 +80,7 @@ def view_sql(
 
 
 def _decided(made: ComposedView, said: Verdicts, judged: Verdicts) -> Iterator[Decided]:
-    """Yield what Python says of messages, where the statement would say something else."""
+    """Yield Python's decisions on messages, where the statement alone would decide otherwise."""
     for entry in made.explained.entries_without_names:
         if entry.seq is None:
             continue
@@ -99,12 +99,12 @@ def _why(verdict: Verdict | None) -> str | None:
 
 
 def _reason(entry: Entry) -> str:
-    """Return why a message was changed, without what it names of it: kinds of its parts."""
+    """Return the reason for a changed message, without the kinds of parts that it names."""
     return entry.reason.partition(":")[0]
 
 
 def _written(made: ComposedView) -> Iterator[int]:
-    """Yield the positions whose content is written anew though no rule replaces it."""
+    """Yield the positions whose content is rewritten although no rule replaces it."""
     entries = {entry.seq: entry for entry in made.explained.shared_entries}
     for placed in made.placed:
         if placed.seq is not None:

@@ -1,7 +1,7 @@
-"""What statements of other rooms ask of tool results, in Core.
+"""Conditions on tool results for the statements of other rooms, in SQLAlchemy Core.
 
-Of what kind the tool is, whether the result is a command's output, whether it failed. The judging
-asks the same in its own words (``rules.sql``); the signs of a failure are one table for both.
+They test the kind of the tool, whether the result is a command's output, and whether it failed.
+The judging has the same conditions in ``rules.sql``; both use one table of the signs of failure.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _pairs = JsonPairs(bindparam("kinds")).table_valued("key", "value", name="pairs"
 
 
 def is_of_kind(kind: str) -> ColumnElement[bool]:
-    """Tell of a result whether its tool is of a kind, by a list of names: less than a join.
+    """Build the condition that a result's tool is of a kind, as a list of names instead of a join.
 
-    The kinds of the bound JSON object ``kinds`` stand over those of the table.
+    The kinds of the bound JSON object ``kinds`` override those of the table.
     """
     name = tool_kinds.c.name
     known: ColumnElement[str] = literal_column(f"'{kind}'")
@@ -50,7 +50,7 @@ _nameless = func.coalesce(_r.c.tool_name, literal_column("''")) == literal_colum
 
 
 def is_terminal_output(of_that_kind: ColumnElement[bool]) -> ColumnElement[int]:
-    """Tell of a result whether it is a command's output: by its tool, else by how it looks."""
+    """Build the test whether a result is a command's output: by its tool, else by its looks."""
     sniffed = bindparam("sniff", type_=BIG) == _one
     by_looks = or_(sniffed, _nameless)
     return case((by_looks, _r.c.looks_terminal), (of_that_kind, _one), else_=_zero)
@@ -64,10 +64,10 @@ def _signs(*, commands_only: bool) -> TextClause:
 
 
 has_failure_sign = _signs(commands_only=False)
-"""Tells of a result that it failed, by a sign that holds for every tool and every policy."""
+"""The condition that a result has a sign of failure valid for every tool and every policy."""
 
 
 def is_failure(command: ColumnElement[bool]) -> ColumnElement[int]:
-    """Tell of a result whether it failed, given what tells that it is a command's output."""
+    """Build the test whether a result failed, given the condition for a command's output."""
     of_command = and_(command, _signs(commands_only=True))
     return case((has_failure_sign, _one), (of_command, _one), else_=_zero)

@@ -1,39 +1,38 @@
-"""The visible set of a line: which compactions count on it, and what they leave visible.
+"""The visible set of a line: the compactions that count on it, and the positions that they leave.
 
-**What makes a record count.** A compaction writes no mark on any message. It writes a record of
-where it was made: on which branch, and with the head at which position. Whether it counts is
-decided anew for each line, from these two and nothing else:
+**Records that count.** A compaction marks no message. It writes a record with the place where it
+was made: the branch, and the position of the head. Whether the record counts is decided for each
+line from these two alone:
 
 - It was made on the line, at or before its head. A line is made of parts, each a branch up to a
   position; the record must lie on one of these branches, with a head not beyond that part. So a
   rewind to before the record brings the messages back, undoing the rewind hides them again, and a
-  fork keeps hidden what its past had hidden. Nothing is written at any of these moments.
-- It was there when the line left the branch. Head and branch alone cannot tell that: a fork at
-  position 10 is made, then the parent compacts with its head at 10 still. The position is in the
-  past of both, the compaction in that of the parent only. So a branch keeps in ``records_seen``
-  the newest record there was when it was made, and a line counts no later one of its ancestors.
+  fork keeps the messages hidden that were hidden in its past. Nothing is written at these moments.
+- It existed when the line left the branch. Head and branch alone cannot tell that: a fork at
+  position 10 is made, then the parent compacts with its head still at 10. The position is in the
+  past of both, the compaction only in that of the parent. So a branch keeps in ``records_seen``
+  the newest record at the time it was made, and a line counts no later one of its ancestors.
 
-Of the records that count, those are active that were applied and not undone. An undo is a record
-too, and counts by the same two rules: what was undone on one branch is still hidden on another.
+A record that counts is active if it was applied and not undone. An undo is a record too, and counts
+by the same two rules: messages shown again by an undo on one branch are still hidden on another.
 
 **A prefix, and ranges after it.** A compaction hides a prefix: from one position on everything is
-kept, and of the messages before it only pinned ones stay. The summaries of the prefix stand for the
-others; a summary that carries an earlier one in it covers its positions, and takes its place.
+kept, and before it only pinned messages stay. The summaries of the prefix replace the others; a
+summary that includes an earlier one covers its positions and replaces it.
 
 A record of the kind ``hide`` hides a range that a caller named, anywhere after the prefix: a hole
-in the kept messages, with a text in its place or nothing. Of two ranges the later one may hold the
-earlier one, never a part of it, since hiding a part hides the whole; then it shows in its place,
-and undoing it brings the earlier one back. A prefix that grows over a range covers it: the text of
-the range went into the summary of the prefix, and it shows nothing more of its own. Undoing the
-prefix brings the range back. Nothing has to be written for either, because the visible set is
-computed from the records alone, each time anew. So it holds all ranges, and its `holes` are those
-that still show.
+in the kept messages, with a text or nothing in its place. A later range may include an earlier one,
+but never only a part of it, since hiding a part hides the whole. It then replaces the earlier one,
+and undoing it brings that back. A prefix that grows over a range covers it: the text of the range
+is part of the summary of the prefix, and is not shown separately. Undoing the prefix brings the
+range back. Neither needs a write, because the visible set is always computed from the records. So
+it has all ranges, and its `holes` are those that are still shown.
 
-**Records are read once.** A session that lives long has hundreds of records, and every view and
-check needs all of them. So the numbers of those that count are read each time, with their outcomes,
-which is little; a record itself is read when its number is new or its outcome differs, since an
-ended record never changes. An erasure takes records out, and a number may be used again; so the
-cached records of a tree are valid as long as nothing of it was erased (`ChangeCounts`).
+**Records are read once.** A long session has hundreds of records, and every view and check needs
+all of them. So only the numbers and outcomes of those that count are read each time. A record
+itself is read if its number is new or its outcome differs, since an ended record never changes. An
+erasure removes records, and a number may be used again, so the cached records of a tree are valid
+until one of its parts is erased (`ChangeCounts`).
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ class RecordOutcome(NamedTuple):
 
 
 class SummaryTexts(NamedTuple):
-    """The texts of a summary for a report of its compaction; the lists are JSON."""
+    """The texts of a summary for the report on its compaction; the lists are JSON."""
 
     title: str | None
     body: str
@@ -104,7 +103,7 @@ class ActiveSummary(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """The reason of its entry in a view."""
+        """The reason in the summary's entry of a view."""
         return f"stands for positions {self.first} to {self.last}, compaction {self.compaction}"
 
 
@@ -126,7 +125,7 @@ class HiddenRange(NamedTuple):
         return self.first <= position <= self.last
 
     def covers(self, other: HiddenRange) -> bool:
-        """Tell whether all that another range hides is hidden."""
+        """Tell whether every position of another range is hidden."""
         return self.first <= other.first and other.last <= self.last
 
 
@@ -162,13 +161,13 @@ class VisibleSet(NamedTuple):
     ) -> VisibleSet:
         """Return the set with all before a position hidden too, except the pinned positions.
 
-        Of those that were pinned until now the released ones are hidden with it.
+        The ``released`` positions are no longer pinned, and are hidden too.
         """
         places = {*self.pinned, *pinned} - {*released}
         return self._replace(first_kept=first_kept, pinned=tuple(sorted(places)))
 
     def hide_range(self, later: HiddenRange) -> VisibleSet:
-        """Return the set with a range hidden too; it takes the place of the ranges within it."""
+        """Return the set with a range hidden too, which replaces the ranges within it."""
         others = (each for each in self.ranges if not later.covers(each))
         return self._replace(ranges=tuple(sorted((*others, later))))
 
@@ -253,8 +252,8 @@ def load_records(
 ) -> list[Compaction]:
     """Return the records that count on a line up to a position, oldest first, undos included.
 
-    They are as they were recorded: one that was undone has the outcome ``applied``, and no texts
-    are read. Where the ``changes`` of the tree are given, the records are cached.
+    They are as recorded: an undone one has the outcome ``applied``, and no texts are read. If the
+    ``changes`` of the tree are given, the records are cached.
     """
     tree_id = pointer.tree_id
     if ANY_RECORD.row(connection, tree_id=tree_id) is None:
@@ -386,7 +385,7 @@ def hidden(
     session_id: str,
     at: int | None = None,
 ) -> dict[int, Hidden]:
-    """Return the positions that the view of a line hides behind compactions, and since when.
+    """Return the positions that compactions hide in the view of a line, and since when.
 
     Raises SessionNotFound, PositionOutOfRange.
     """
@@ -449,7 +448,7 @@ def list_range_summaries(ranges: Iterable[HiddenRange]) -> tuple[ActiveSummary, 
 def build_summary_message(text: str, facts: str | None, policy: Policy) -> Message:
     """Return a summary and its facts as the message that a view sends.
 
-    A summary that is to be merged goes into a system message.
+    With ``summary_role="merge"`` the message is a system message.
     """
     notice = policy.recall_notice if policy.recall else None
     body = "\n\n".join(filter(None, (text, facts, notice)))
