@@ -1,4 +1,4 @@
-"""What goes in: a message as the caller gave it, taken apart into columns, and put together again.
+"""Messages: split into columns when they are stored, and put together again when they are read.
 
 Nothing here knows SQL.
 """

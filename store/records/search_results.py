@@ -30,7 +30,7 @@ class Hit(NamedTuple):
 
 
 class Hits(list[Hit]):
-    """Hits in their order; ``behind`` is the number of messages that were not searched (0: none)."""
+    """Hits in their order; ``behind`` is the number of messages not yet searched (0: none)."""
 
     def __init__(self, hits: Iterable[Hit] = (), *, behind: int = 0) -> None:
         super().__init__(hits)
