@@ -93,7 +93,7 @@ def to_object(message: object, index: int) -> Message:
 
 
 def is_model(given: object) -> TypeGuard[BaseModel]:
-    """Tell a pydantic object, such as a provider's; a dict is never asked, so it needs no import."""
+    """Tell a pydantic object, such as a provider's; a dict is never asked, so it imports none."""
     from pydantic import BaseModel
 
     return isinstance(given, BaseModel)

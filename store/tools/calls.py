@@ -54,12 +54,12 @@ def call_paths(
 ) -> Paths:
     """Return the files that a call's arguments name, one entry for each normalised path.
 
-    Arguments are an object or its JSON text, or a patch as ``apply_patch`` takes it. Keys count in
-    any spelling (``filePath``, ``file_path``, ``FilePath``); folders only where no file is named.
-    Empty and null paths are nothing; an element of a list that is no path makes the result
-    incomplete, as does a path of over 2,000 bytes. Lines that make no sense are unknown, never
-    "all". Offsets count lines from 1, as most programs do; for one that counts from 0 the range is
-    a line early.
+    Arguments are an object or its JSON text, or a patch in the form of ``apply_patch``. Keys count
+    in any spelling (``filePath``, ``file_path``, ``FilePath``); folders only if no file is named.
+    Empty and null paths are ignored; an element of a list that is not a path makes the result
+    incomplete, as does a path of over 2,000 bytes. Invalid lines are unknown, never "all". Offsets
+    count lines from 1, as in most programs; for an offset that counts from 0 the range is a line
+    early.
     """
     found: dict[str, list[Lines]] = {}
     complete = True

@@ -64,7 +64,7 @@ PlacedLine = tuple[int, str]
 
 
 class Excerpt(NamedTuple):
-    """Lines of a text, none too wide, and the rest of the text after or before them ("" if none)."""
+    """Lines of a text, none too wide, and the rest after or before them ("" if there is none)."""
 
     shown: str
     rest: str
@@ -150,7 +150,7 @@ def is_cut(text: str) -> bool:
 def error_lines(text: str) -> list[PlacedLine]:
     """Return the lines that contain `ERROR_WORDS`, ten times as fast as `lines_with`."""
     lowered = text.lower()
-    if len(lowered) > len(text):  # then places in one do not fit the other
+    if len(lowered) > len(text):  # then the places differ
         return list(lines_with(ERROR_WORDS, text, 0, len(text)))
     starts = {start for word in _WORDS for start in _lines_that_have(word, lowered)}
     lines = ((start, text[start : _line_end(text, start)]) for start in sorted(starts))
@@ -217,7 +217,7 @@ def _gap(between: str, kept: int) -> list[str]:
 
 
 def trimmed(value: Any, limits: Limits, depth: int = DEPTH) -> Any:
-    """Return a JSON value with its texts clipped, its lists and objects cut, and its depth limited."""
+    """Return a JSON value with texts clipped, lists and objects cut, and its depth limited."""
     if isinstance(value, str):
         return clip_text(value, limits.points)
     if not value:
