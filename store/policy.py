@@ -319,7 +319,7 @@ class Policy(BaseModel):
     back_off_time: Count = 600_000
     """Ms after which that while is over, if ``back_off_messages`` does not end it first."""
 
-    if not TYPE_CHECKING:  # or nobody who reads types would know the fields
+    if not TYPE_CHECKING:  # otherwise type checkers would not know the fields
 
         def __init__(self, /, **fields: Any) -> None:
             try:

@@ -23,7 +23,7 @@ CHANGES: Mapping[str, str] = {
 """The headings of a patch, and the change that each makes to the named file."""
 
 MOVED = "Move to"
-"""The heading of the new path of a file; it follows the old one, which no longer exists after it."""
+"""The heading of a file's new path; it follows the old path, which no longer exists after it."""
 
 _HEADING = re.compile(rf"^\*\*\* ({'|'.join(CHANGES)}): (.*\S)\s*$", re.MULTILINE)
 
