@@ -22,7 +22,7 @@ SECONDS_BELOW = 10**11
 """A number below it counts seconds: as ms it would be before March 1973, as seconds up to 5138."""
 
 LONGEST_TIME = 2**62
-"""The limit of moments (ms) in calculations: a farther one is as good, and columns hold this one."""
+"""The limit of moments (ms) in calculations: a farther one is as good, and columns hold this."""
 
 
 def milliseconds(now: Now) -> int:
