@@ -102,9 +102,9 @@ class Policy(BaseModel):
     puts its readable part in front of the answer.
     """
     chat_extensions: bool = True
-    """Send back fields that providers of OpenAI's chat API added to an answer, in the format `openai`.
+    """Send back the additions to an answer by providers of OpenAI's chat API, in the format `openai`.
 
-    These are `reasoning_content`, `reasoning`, `reasoning_details`, `extra_content`, and the id of
+    They are `reasoning_content`, `reasoning`, `reasoning_details`, `extra_content`, and the id of
     `audio`. Some providers refuse a request without them, others one with them: set False if a chat
     changes its provider.
     """
