@@ -27,7 +27,7 @@ Awaiter = Callable[[Awaitable[Any], float | None], Any]
 
 
 class Caller:
-    """The caller of an operation; ``finish`` awaits for it what only its own loop can await."""
+    """The caller of an operation; ``finish`` runs an awaitable in the caller's own loop."""
 
     def __init__(self, finish: Awaiter | None = None) -> None:
         self.finish = finish

@@ -102,9 +102,9 @@ class Policy(BaseModel):
     puts its readable part in front of the answer.
     """
     chat_extensions: bool = True
-    """Send back the additions to an answer by providers of OpenAI's chat API, in the format `openai`.
+    """Send back what providers of OpenAI's chat API added to an answer, in the format `openai`.
 
-    They are `reasoning_content`, `reasoning`, `reasoning_details`, `extra_content`, and the id of
+    These are `reasoning_content`, `reasoning`, `reasoning_details`, `extra_content`, and the id of
     `audio`. Some providers refuse a request without them, others one with them: set False if a chat
     changes its provider.
     """
@@ -182,10 +182,10 @@ class Policy(BaseModel):
     everything.
     """
     clear_min_freed: Count = 20_000
-    """When clearing is batched, clear once at least so many tokens would be freed."""
+    """When clearing is batched, clear once at least this many tokens would be freed."""
     clear_warm_freed: Count = 60_000
-    """When clearing is cold, clear in a warm cache too once so many tokens would be freed, if they
-    are ``clear_warm_share`` of the view.
+    """When clearing is cold, clear in a warm cache too once this many tokens would be freed, if
+    they are ``clear_warm_share`` of the view.
 
     Never from a lifetime of 1 hour on, because writing the cache anew costs too much. Both numbers
     together reduced the bill from 0.64 to 0.61, with no session over 1.00; at 20,000 tokens alone
@@ -194,14 +194,12 @@ class Policy(BaseModel):
     clear_warm_share: Ratio = 0.5
     """The share of the view's tokens that a clearing in a warm cache must free."""
     clear_warm_keep: Count = 20
-    """How many newest tool results ``any_tool`` leaves in a warm cache: the 0.61 was reached with
-    20.
-    """
+    """How many newest tool results ``any_tool`` leaves in a warm cache: 20 gave the 0.61."""
 
     context_window: Count | None = None
     """Tokens that the model accepts; ratios are of this unless a check gives another window."""
     trigger_messages: Count | None = None
-    """Compact when the view has at least so many messages."""
+    """Compact when the view has at least this many messages."""
     trigger_ratio: Ratio | None = None
     """Compact when the view reaches this share of the window."""
     overflow_ratio: Ratio | None = None
@@ -211,9 +209,9 @@ class Policy(BaseModel):
     window.
     """
     trigger_tokens: Count | None = None
-    """Compact when the view has at least so many tokens, whatever the window."""
+    """Compact when the view has at least this many tokens, whatever the window."""
     compact_cold_from: Count | None = None
-    """Compact when the cache is cold and the view has at least so many tokens.
+    """Compact when the cache is cold and the view has at least this many tokens.
 
     From 20,000 on that reduced the bill to 0.62, and hid a third of the exact lines that later
     edits repeated.
@@ -221,7 +219,7 @@ class Policy(BaseModel):
     min_messages: Count = 0
     """Compact no view of fewer messages."""
     max_iterations: Annotated[int, Field(ge=1, le=100)] = 3
-    """Stop after so many compactions in a row that did not get below the trigger."""
+    """Stop after this many compactions in a row that did not get below the trigger."""
     scope: Literal["turn", "session"] = "turn"
     """Whether ``max_iterations`` counts compactions of the current turn, or all of the session."""
 
@@ -242,13 +240,13 @@ class Policy(BaseModel):
     A group is a message, or a message with calls and all their results.
     """
     least_groups: Some | None = None
-    """In a full window ``keep_groups`` and ``keep_messages`` are halved, down to so many groups."""
+    """In a full window ``keep_groups`` and ``keep_messages`` are halved, to at least this many."""
     least_turns: Some | None = None
     """The fewest turns that stay: while the remaining view would still be at the trigger,
     ``keep_turns`` is halved, but never to less than this. None: it is not halved.
     """
     window_messages: Some | None = None
-    """Hide at most so many messages at a time, the oldest ones.
+    """Hide at most this many messages at a time, the oldest ones.
 
     If a longer turn leaves no place to cut in their second half, all up to the end of that turn are
     hidden.

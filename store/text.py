@@ -38,10 +38,10 @@ Fields = dict[str, Any]
 """The fields of a JSON object."""
 
 JsonDefault = Callable[[Any], Any]
-"""Makes a JSON value from a value that is none."""
+"""Makes a JSON value from a value that is not one."""
 
 READ_FACTOR = 4
-"""To put a text into one line, so many times the limit is read."""
+"""Only this many times the limit of a text is read to put it into one line."""
 
 
 def is_text(value: object) -> TypeGuard[str]:
@@ -247,7 +247,7 @@ _forget: list[Callable[[], None]] = []
 
 
 def clearable_cache(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Let a function cache its results for so many of its last arguments."""
+    """Let a function cache its results for the last ``most`` arguments."""
 
     def remembering(function: Callable[P, R]) -> Callable[P, R]:
         made = lru_cache(maxsize=most)(function)

@@ -104,7 +104,7 @@ class _Walk:
         self._known: dict[int, tuple[int, int]] = {}  # levels left, characters
 
     def least(self, value: object, levels: int) -> int:
-        """Return the least number of characters of a value, for at most so many levels."""
+        """Return the least number of characters of a value, to a depth of ``levels``."""
         if isinstance(value, str):
             return len(value) + 2
         if not isinstance(value, dict | list):

@@ -48,7 +48,7 @@ class Compaction(NamedTuple):
     ``stands_from`` is the first position that the summary covers, including those of the summaries
     that it replaced. ``error_kind`` names the error that took the place of a summary, if there was
     one. ``key_actions`` are pairs of a tool and its action, ``file_changes`` are pairs of a path
-    and its change; both are complete whoever wrote the summary and however short its text is.
+    and its change; both are complete, independent of the author and length of the summary.
     """
 
     id: int | None

@@ -27,7 +27,7 @@ class Name(NamedTuple):
 WEIGHTS = {"path": 3.0, "error": 3.0, "url": 2.0, "identifier": 1.5, "number": 1.0}
 """The kinds of names, and the weight of each."""
 MOST_TIMES = 5
-"""A name counts at most so many times."""
+"""A name counts at most this many times."""
 LENGTH_OF_ALL = 8
 """Code points that are added to the length of every name."""
 LONGEST = 160
@@ -74,7 +74,7 @@ def best_first(found: Counter[Name]) -> Iterator[str]:
 
 
 def worth(name: Name, times: int) -> float:
-    """Return the worth of a name that occurs so many times."""
+    """Return the worth of a name that occurs ``times`` times."""
     return WEIGHTS[name.kind] * min(MOST_TIMES, times) / (LENGTH_OF_ALL + len(name.text))
 
 

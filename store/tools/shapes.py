@@ -191,7 +191,7 @@ def digested(data: Fields, _facts: Fields) -> Fields:
 
 
 def squeezed(value: Any, points: int) -> Any:
-    """Return a JSON value cut to at most so many code points, or its size if no cut is enough."""
+    """Return a JSON value cut to at most this many code points, or its size if no cut is enough."""
     whole_size = json_length(value)
     if whole_size <= points:
         return value

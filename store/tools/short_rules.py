@@ -69,7 +69,7 @@ class ShortRule(NamedTuple):
     """The fact that every successful result has, "" if it is unknown."""
     marks: frozenset[str] = STATE_MARKS
     points: int = POINTS
-    """JSON that is not of the protocol stays as it is up to so many code points."""
+    """JSON that is not of the protocol stays as it is up to this many code points."""
     most: int = POINTS
     """Such JSON is cut further until it has no more code points than this."""
     plain: Callable[[str, Any], bool] = _never
