@@ -240,7 +240,7 @@ class Policy(BaseModel):
     A group is a message, or a message with calls and all their results.
     """
     least_groups: Some | None = None
-    """In a full window ``keep_groups`` and ``keep_messages`` are halved, to at least this many."""
+    """Halve ``keep_groups`` and ``keep_messages`` in a full window, to at least this many groups."""
     least_turns: Some | None = None
     """The fewest turns that stay: while the remaining view would still be at the trigger,
     ``keep_turns`` is halved, but never to less than this. None: it is not halved.
