@@ -240,7 +240,7 @@ class Policy(BaseModel):
     A group is a message, or a message with calls and all their results.
     """
     least_groups: Some | None = None
-    """Halve ``keep_groups`` and ``keep_messages`` in a full window, to at least this many groups."""
+    """Halve ``keep_groups`` and ``keep_messages`` in a full window, at least to so many groups."""
     least_turns: Some | None = None
     """The fewest turns that stay: while the remaining view would still be at the trigger,
     ``keep_turns`` is halved, but never to less than this. None: it is not halved.
