@@ -1,18 +1,18 @@
-"""convostore: keep every message unchanged, and compute what is sent to the model.
+"""convostore: keep every message unchanged, and compute the messages sent to the model.
 
 A *session* is a named pointer to a *head*, a position on a *line* of *messages*. Messages are only
 ever added; the database refuses to change them. A line is made of runs of *branches*, so a *fork*
 is a new pointer and a *rewind* an older position: neither copies or deletes anything, and both are
-recorded. What a model is sent is a *view*, computed from the line by a *policy*: old output and
-repeated reads replaced, calls and results in pairs, everything before the last *compaction* behind
-its *summary*. The same line, with its compactions, policy and moment give
-the same view for ever.
+recorded. A model is sent a *view*, computed from the line by a *policy*: old output and repeated
+reads are replaced, calls and results are paired, and the *summary* of the last *compaction*
+replaces everything before it. The same line, with its compactions, policy and moment give the same
+view for ever.
 
 Read the rooms in this order and nothing is used before it is met: ``errors``, ``text``,
 ``cancellation``, ``clock``, ``policy``, ``messages``, ``tokens``, ``records``; ``database``,
 ``tools``, ``formats``, ``history``, ``summaries``, ``view``, ``compaction``, ``context``,
-``inspection``, ``search``, ``face``; ``transcripts``, ``importing``,
-``exporting``, ``simulation``, ``recall``, ``cli``.
+``inspection``, ``search``, ``face``; ``transcripts``, ``importing``, ``exporting``, ``simulation``,
+``recall``, ``cli``.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ __all__ = [
     "ViewStats",
 ]
 
-if not TYPE_CHECKING:  # or any name would do for whoever reads types
+if not TYPE_CHECKING:  # otherwise type checkers would accept any name
     __getattr__, __dir__ = attach_modules(
         __package__,
         context="Context",
@@ -183,5 +183,5 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         summaries="Summary SummaryRequest",
     )
 
-# What is logged is shown where the host asks for it.
+# Log records are shown only if the host configures logging.
 logging.getLogger(__package__).addHandler(logging.NullHandler())

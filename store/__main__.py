@@ -1,4 +1,4 @@
-"""`python -m store`: the command, where it is not on the path."""
+"""`python -m store`: the command, if it is not on the path."""
 
 from __future__ import annotations
 

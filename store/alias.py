@@ -3,7 +3,7 @@
 Python finds a file ``store.py`` beside an app before the package. The wheel ships this file as
 ``convostore/__init__.py``: it reads the package's modules from the folder beside it under the new
 name, and never imports the name that the app has taken. A program uses one of the two names,
-because each has classes of its own.
+because each name has its own classes.
 """
 
 from pathlib import Path

@@ -1,11 +1,11 @@
-"""Who waits for an operation, and may leave before it has ended.
+"""Callers that wait for an operation, and may leave before it has ended.
 
-A task can be cancelled at any moment, but no thread can be ended from outside. So whoever lets a
-thread work for a task notes in the work's context a `Caller`. When the task is cancelled, its
-caller leaves: what only waits (for its turn to write, for a lock of a server, for a summary) is
-woken and gives up. An operation that has got its turn binds the caller: it runs to its end whether
-somebody waits for it or not, with all the transactions that it may still need. So what a caller
-left has happened as a whole, or has not.
+A task can be cancelled at any moment, but a thread cannot be ended from outside. So code that lets
+a thread work for a task stores a `Caller` in the context of the work. When the task is cancelled,
+its caller leaves: waiting (for its turn to write, for a lock of a server, for a summary) is
+interrupted and given up. An operation that has got its turn binds the caller: it runs to its end
+whether somebody waits for it or not, with all transactions that it still needs. So an operation
+that a caller left has happened as a whole, or not at all.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from typing import Any
 
 
 class Cancelled(BaseException):
-    """Nobody waits for it any more; no failure of anybody."""
+    """Raised when nobody waits for an operation any more; it is not a failure."""
 
 
 Awaiter = Callable[[Awaitable[Any], float | None], Any]
-"""Returns what an awaitable comes to, unless that takes longer than some seconds."""
+"""Returns the result of an awaitable, unless it takes longer than some seconds."""
 
 
 class Caller:
-    """Whoever waits for an operation; ``finish`` awaits for it what only its own loop can."""
+    """The caller of an operation; ``finish`` runs an awaitable in the caller's own loop."""
 
     def __init__(self, finish: Awaiter | None = None) -> None:
         self.finish = finish
@@ -36,7 +36,7 @@ class Caller:
         self._has_left = self._is_bound = False
 
     def leave(self) -> None:
-        """Wake what waits; may be said again, where something was not yet to be woken."""
+        """Wake all waiting work; may be repeated if something could not be woken yet."""
         with self._lock:
             self._has_left = True
             for wake, always in self._wakers.items():
@@ -44,14 +44,14 @@ class Caller:
                     wake()
 
     def bind(self) -> None:
-        """Let the operation run to its end. Raises Cancelled where the caller has left before."""
+        """Let the operation run to its end. Raises Cancelled if the caller has left before."""
         with self._lock:
             self._check(always=False)
             self._is_bound = True
 
     @contextmanager
     def waking(self, wake: Callable[[], object], *, always: bool) -> Iterator[None]:
-        """Do what `wake_on_leave` says, for this caller."""
+        """Do the same as `wake_on_leave`, for this caller."""
         with self._lock:
             self._check(always)
             self._wakers[wake] = always
@@ -71,13 +71,13 @@ class Caller:
 
 _NOBODY = nullcontext()
 CURRENT_CALLER: ContextVar[Caller | None] = ContextVar("convostore_caller", default=None)
-"""Who waits for what is done in a context; None: somebody who stays."""
+"""The caller of the work in a context; None: a caller that never leaves."""
 
 
 def await_for_caller(value: Any, seconds: float | None) -> Any:
-    """Return what a value comes to where it is to be awaited, in the loop of the task that waits.
+    """Return the result of an awaitable value, awaited in the loop of the waiting task.
 
-    Where no task does, it stays as it is.
+    If no task waits, or the value is not awaitable, it is returned as it is.
     """
     caller = CURRENT_CALLER.get()
     if caller and caller.finish and isawaitable(value):
@@ -86,7 +86,7 @@ def await_for_caller(value: Any, seconds: float | None) -> Any:
 
 
 def bind_caller() -> None:
-    """Let the operation run to its end from here on. Raises Cancelled where nobody waits for it."""
+    """Let the operation run to its end from here on. Raises Cancelled if nobody waits for it."""
     caller = CURRENT_CALLER.get()
     if caller:
         caller.bind()
@@ -95,10 +95,10 @@ def bind_caller() -> None:
 def wake_on_leave(
     wake: Callable[[], object], *, always: bool = False
 ) -> AbstractContextManager[None]:
-    """Have ``wake`` called, from another thread, when the caller leaves during the block.
+    """Call ``wake``, from another thread, when the caller leaves during the block.
 
-    ``always``: also when the caller is bound. Raises Cancelled where the caller has left before, or
-    where the block failed after that.
+    ``always``: also when the caller is bound. Raises Cancelled if the caller has left before, or if
+    the block failed after that.
     """
     caller = CURRENT_CALLER.get()
     if caller is None:

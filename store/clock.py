@@ -1,6 +1,6 @@
 """Moments as ms since the epoch, and time zones by their names.
 
-Clocks are read by the faces only; everything below is given its ``now``.
+Only the faces read the clock; everything below gets its ``now`` from them.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ SECONDS_BELOW = 10**11
 """A number below it counts seconds: as ms it would be before March 1973, as seconds up to 5138."""
 
 LONGEST_TIME = 2**62
-"""Ms that reckoning goes to: a moment farther off is as good as this one, and columns hold it."""
+"""The limit of moments (ms) in calculations: a farther one is as good, and columns hold this."""
 
 
 def milliseconds(now: Now) -> int:
-    """Return a moment in ms since the epoch, a part of one counted whole; None is the present.
+    """Return a moment in ms since the epoch, rounded up; None is the present.
 
-    Raises InvalidValue for a time without a zone, for what is no moment, and for a number that
-    counts seconds.
+    Raises InvalidValue for a time without a zone, for a value that is not a moment, and for a
+    number that counts seconds.
     """
     if now is None:
         return time.time_ns() // 1_000_000
@@ -48,10 +48,10 @@ def milliseconds(now: Now) -> int:
 
 
 def parse_moment(value: object) -> int | None:
-    """Return the moment (ms) that a value in a message tells, None where it tells none.
+    """Return the moment (ms) in a value of a message, None if it has none.
 
-    Numbers are ms, floored, or where they are below 10^11 seconds; texts are ISO 8601 with a zone,
-    and datetimes have one.
+    Numbers are ms, floored, or seconds if they are below 10^11; texts are ISO 8601 with a zone, and
+    datetimes have one.
     """
     if isinstance(value, str):
         value = _of_iso(value)
@@ -63,12 +63,12 @@ def parse_moment(value: object) -> int | None:
 
 
 def is_moment(value: object) -> TypeGuard[int]:
-    """Tell a whole number of ms that is a moment as it stands, as most are."""
+    """Tell a whole number of ms that is already a moment, as most are."""
     return type(value) is int and SECONDS_BELOW <= value < 2**63
 
 
 def shift_moment(moment: int, time: int) -> int:
-    """Return the moment so many ms later, earlier for a negative time, never beyond reckoning."""
+    """Return the moment so many ms later, earlier for a negative time, within `LONGEST_TIME`."""
     return max(-LONGEST_TIME, min(moment + time, LONGEST_TIME))
 
 
@@ -101,14 +101,14 @@ def _is_finite(now: object) -> TypeGuard[int | float]:
 
 
 def require_moment(now: Now) -> int:
-    """Return the moment that a face handed down, in ms."""
+    """Return the moment that a face passed down, in ms."""
     if now is None:
         raise InvalidValue("an operation below the faces is given its moment; pass now=")
     return now if type(now) is int else milliseconds(now)
 
 
 def check_zone_name(name: str) -> str:
-    """Return the name of a time zone. Raises ValueError where none has it."""
+    """Return the name of a time zone. Raises ValueError if there is no such zone."""
     try:
         load_zone(name)
     except (KeyError, ValueError, OSError) as error:

@@ -1,6 +1,6 @@
 """The errors a host application can meet: one base, children where a caller would act differently.
 
-Every message says what was wrong, where, and what to do. Errors of the database driver are chained
+Every message names the problem, the place and the remedy. Errors of the database driver are chained
 with ``from``.
 """
 
@@ -24,7 +24,7 @@ TOO_MANY_FILES = (
 
 
 def quoted(value: object) -> str:
-    """Return what an error quotes of a value: its repr, cut off; its type where it has none.
+    """Return a value as an error quotes it: its repr, cut off; its type if it has none.
 
     Whole numbers of thousands of digits have none, nor have lists nested too deeply.
     """
@@ -42,11 +42,11 @@ def check_ends(path: str | os.PathLike[str]) -> None:
 
 
 VERIFY = "the store is damaged; run `convostore verify`"
-"""The end of what is said of a damaged row."""
+"""The end of messages about a damaged row."""
 
 
 def origin_of(error: BaseException) -> str:
-    """Return the type of an exception and the place that raised it, without its words."""
+    """Return the type of an exception and the place that raised it, without its message."""
     frames = list(walk_tb(error.__traceback__))
     kind = type(error).__name__
     if not frames:
@@ -58,15 +58,15 @@ def origin_of(error: BaseException) -> str:
 class StoreError(Exception):
     """Report that an operation of the store could not be done.
 
-    The text says what was wrong and what to do. ``status`` is the status of an HTTP response that
-    reports it, ``retry`` whether the same call may be made again as it is.
+    The text names the problem and the remedy. ``status`` is the status of an HTTP response that
+    reports it, ``retry`` tells whether the same call may be repeated as it is.
     """
 
     status: ClassVar[int] = 500
     retry: ClassVar[bool] = False
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Travel to another process by text and attributes, not by what the error was made from."""
+        """Pickle the error by its text and attributes, not by its constructor's arguments."""
         return _remade, (type(self), self.args, self.__dict__)
 
 
@@ -81,9 +81,9 @@ def _remade(
 
 @contextmanager
 def in_steps() -> Iterator[None]:
-    """Let errors of an operation of several transactions say no more than is true.
+    """Keep the errors of an operation of several transactions true.
 
-    What its earlier ones have written stays, so nothing *more* was written.
+    Data written by its earlier transactions stays, so nothing *more* was written.
     """
     try:
         yield
@@ -99,7 +99,7 @@ def _nothing_more(told: object) -> object:
 
 
 def why_not(error: OSError) -> str:
-    """Say why a file cannot be opened, and what to do."""
+    """Return why a file cannot be opened, and what to do."""
     if lacks_files(error):
         return TOO_MANY_FILES
     if error.errno == errno.ELOOP:
@@ -108,14 +108,14 @@ def why_not(error: OSError) -> str:
 
 
 def in_words(error: Exception) -> str:
-    """Return what an error of reading a file says, without the file, numbers and codecs."""
+    """Return the text of an error of reading a file, without the file, numbers and codecs."""
     if isinstance(error, UnicodeError):
         return "it is no UTF-8"
     return (isinstance(error, OSError) and error.strerror) or str(error)
 
 
 def lacks_files(error: OSError) -> bool:
-    """Tell whether the process, or the machine, has as many files open as it may."""
+    """Tell whether the process, or the machine, has reached its limit of open files."""
     return error.errno in (errno.EMFILE, errno.ENFILE)
 
 
@@ -180,7 +180,8 @@ class SessionExists(StoreError):
 class Conflict(StoreError):
     """Report that a session is not as the caller knew it; nothing was written.
 
-    ``expected`` is what the caller said, ``found`` what there is: two revisions, or two heads.
+    ``expected`` is the value given by the caller, ``found`` the value in the store: two revisions,
+    or two heads.
     """
 
     status = 409
@@ -241,7 +242,7 @@ class InvalidValue(StoreError, ValueError):
 
 
 def one_of(choices: Iterable[Choice], name: str, given: object) -> Choice:
-    """Return which of some texts is given. Raises InvalidValue for any other value."""
+    """Return the given one of some texts. Raises InvalidValue for any other value."""
     known = {str(each): each for each in choices}
     if not isinstance(given, str) or given not in known:
         raise InvalidValue(f"{name} is one of {', '.join(known)}, not {quoted(given)}")
@@ -278,7 +279,7 @@ class SchemaTooNew(StoreError):
 class StoreBusy(StoreError):
     """Report that another writer held the store until the deadline.
 
-    The transaction wrote nothing, trying again is safe.
+    The transaction wrote nothing; it is safe to try again.
     """
 
     status = 423
@@ -288,7 +289,7 @@ class StoreBusy(StoreError):
 class StoreFull(StoreError):
     """Report that the disk has no room.
 
-    The transaction wrote nothing, trying again after making room is safe.
+    The transaction wrote nothing; it is safe to try again after making room.
     """
 
     status = 507
@@ -304,14 +305,14 @@ class StoreMoved(StoreError):
 class StoreForked(StoreError):
     """Report that the process was forked inside an operation.
 
-    The child cannot use the file, a new process can.
+    The child cannot use the file; a new process can.
     """
 
 
 class Unavailable(StoreError):
     """Report that no connection to the server could be made: it is down, starting, or has no room.
 
-    Nothing was written, the same call may be made again.
+    Nothing was written; the same call may be repeated.
     """
 
     status = 503
@@ -321,8 +322,8 @@ class Unavailable(StoreError):
 class ConnectionLost(StoreError):
     """Report that an established connection to the server broke.
 
-    The text says whether the commit may stand. Then repeat only appends of messages with an ``id``,
-    which are not stored twice.
+    The text says whether the commit may have succeeded. If so, repeat only appends of messages with
+    an ``id``, which are not stored twice.
     """
 
     status = 503
@@ -331,7 +332,7 @@ class ConnectionLost(StoreError):
 class ReadOnly(StoreError):
     """Report that the store may be read and not written.
 
-    The file or a file beside it may not be written, or the server takes no writes. Nothing was
+    The file or a file beside it is not writable, or the server takes no writes. Nothing was
     written.
     """
 
@@ -358,7 +359,7 @@ class QueryRefused(StoreError):
 class UnknownTranscript(StoreError, ValueError):
     """Report that a file is no transcript of a known kind.
 
-    ``program`` wrote it, if that can be told: it may be a transcript that is not read.
+    ``program`` is the program that wrote it, if known: its transcripts may not be supported.
     """
 
     status = 400
@@ -371,7 +372,7 @@ class UnknownTranscript(StoreError, ValueError):
 class LimitExceeded(StoreError):
     """Report that a file would take more than its import may.
 
-    ``limit`` names which limit, ``allowed`` is how much that is. What was stored before stays.
+    ``limit`` names the limit, ``allowed`` is its value. Data stored before stays.
     """
 
     status = 413
@@ -382,10 +383,10 @@ class LimitExceeded(StoreError):
 
 
 class CompactionError(StoreError):
-    """Report that a compaction could not be made; the session is as it was.
+    """Report that a compaction could not be made; the session is unchanged.
 
-    ``session_id`` and ``reason`` say of what and why, ``can_retry`` whether the same call may
-    succeed later.
+    ``session_id`` and ``reason`` name the session and the reason of the compaction, ``can_retry``
+    tells whether the same call may succeed later.
     """
 
     def __init__(
@@ -408,15 +409,15 @@ class CompactionError(StoreError):
 class SummaryGenerationError(CompactionError):
     """Report that a summarizer gave no usable summary.
 
-    The text is the cause, of a foreign exception with all causes of it; nothing was changed.
-    ``origin`` names the type and place of such an exception, without its words.
+    The text is the cause, for a foreign exception with all its causes; nothing was changed.
+    ``origin`` names the type and place of such an exception, without its message.
     """
 
     origin: str | None = None
 
 
 class SummaryTimedOut(SummaryGenerationError):
-    """Report that a summarizer took longer than it may."""
+    """Report that a summarizer took longer than its limit."""
 
 
 class MaxCompactionReachedError(CompactionError):
@@ -426,5 +427,5 @@ class MaxCompactionReachedError(CompactionError):
 class TokenCountingError(StoreError):
     """Report that tokens cannot be counted exactly.
 
-    They are estimated as long as that is so.
+    They are estimated until this changes.
     """

@@ -1,7 +1,7 @@
-"""How a room is entered: what it lets others use is imported where it is asked for first.
+"""Lazy imports of a room: its names are imported when they are first used.
 
-Who wants one thing of a room does not wait for the rest of it, so a program that only appends never
-imports what compacts (PEP 562). The ``__init__`` of such a room names them in a table, by module;
+Code that uses one name of a room does not load the rest of it, so a program that only appends never
+imports compaction (PEP 562). The ``__init__`` of such a room lists the names in a table, by module;
 its imports and ``__all__``, for people and type checkers, are written from the table by
 ``python docs/generate.py``.
 """
@@ -18,7 +18,7 @@ from typing import Any
 from .errors import unopened
 
 importing_threads: dict[object, int] = {}
-"""The threads that import a module of a room just now; in a forked child it would stay locked."""
+"""The threads that are importing a module of a room; in a forked child it would stay locked."""
 
 ModuleHooks = tuple[Callable[[str], Any], Callable[[], list[str]]]
 
@@ -26,8 +26,8 @@ ModuleHooks = tuple[Callable[[str], Any], Callable[[], list[str]]]
 def attach_modules(room: str, modules: str = "", /, **holding: str) -> ModuleHooks:
     """Return the ``__getattr__`` and ``__dir__`` of a room.
 
-    It has all its modules by their names, and what they are ``holding`` for others. Those that
-    others use by name are its ``modules``.
+    They find all its modules by name, and the names that these are ``holding`` for others.
+    ``modules`` are those that others use by name.
     """
     places: dict[str, str] = {}
     for module, names in holding.items():
@@ -36,12 +36,12 @@ def attach_modules(room: str, modules: str = "", /, **holding: str) -> ModuleHoo
     def found(name: str) -> Any:
         if name in places:
             value = getattr(_entered(f"{room}.{places[name]}"), name)
-            setattr(sys.modules[room], name, value)  # so it is asked for once
+            setattr(sys.modules[room], name, value)  # so that this runs only once
             return value
         try:
             return _entered(f"{room}.{name}")
         except ModuleNotFoundError as error:
-            if error.name != f"{room}.{name}":  # it is there, and lacks what it imports itself
+            if error.name != f"{room}.{name}":  # it exists, and one of its own imports is missing
                 raise
         raise AttributeError(f"module {room!r} has no attribute {name!r}", name=name)
 
@@ -52,7 +52,7 @@ def attach_modules(room: str, modules: str = "", /, **holding: str) -> ModuleHoo
 
 
 def _entered(module: str) -> ModuleType:
-    """Import a module of a room; a process without a file left cannot."""
+    """Import a module of a room. Raises StoreError if the process has no file descriptor left."""
     entry = object()
     importing_threads[entry] = threading.get_ident()
     try:

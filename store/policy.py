@@ -1,4 +1,4 @@
-"""The rules of a view as data: what is kept, replaced and repaired. Knows no SQL, no clock."""
+"""The rules of a view as data: the messages to keep, replace and repair. Knows no SQL, no clock."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ class Policy(BaseModel):
 
     The defaults are the default profile of S0 and S1.
 
-    Raises InvalidPolicy for a field that does not exist or a value that it cannot have.
+    Raises InvalidPolicy for a field that does not exist or an invalid value.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     name: Name = "default"
     language: Language = DEFAULT_LANGUAGE
-    """The language of the texts below that stand for something in a request.
+    """The language of the texts below that replace something in a request.
 
-    A text that is given goes before that of a ready policy, and this before the language's own.
+    A given text takes precedence over that of a ready policy, and this over the language's own.
     """
 
     terminal: bool = True
@@ -51,37 +51,37 @@ class Policy(BaseModel):
     terminal_max_age: Count = 900_000
     """Ms after which output is old; exactly this age is not.
 
-    Where clearing waits for recorded moments it is 0, unless another age is given: how old output
-    is has nothing to do with a cache.
+    If clearing waits for recorded moments, it is 0 unless another age is given: the age of output
+    has nothing to do with a cache.
     """
     terminal_placeholder: Name = _TEXTS["terminal_placeholder"]
-    """What stands for old output of a command."""
+    """The text that replaces old output of a command."""
 
     file_read: bool = True
     """Replace all but the newest reads of each file (S1)."""
     file_read_keep: Count = 5
     """How many newest successful reads of each file stay."""
     file_read_placeholder: Name = _TEXTS["file_read_placeholder"]
-    """What stands for an old read of a file."""
+    """The text that replaces an old read of a file."""
 
     any_tool: bool = False
-    """Replace the results of any tool, however old, but for the newest and those that no request
-    has had yet.
+    """Replace the results of any tool, however old, except the newest and those that no request has
+    contained yet.
     """
     clear_keep: Count = 10
     """How many newest tool results of any tool ``any_tool`` leaves.
 
-    With 10 and no warm clearing 124 recorded sessions were billed 0.64 of what sending everything
-    costs, with 97 % of the names in sight that were needed again; with 5, cleared in warm caches
-    too, 0.48 and 92 to 95 %.
+    With 10 and no warm clearing 124 recorded sessions were billed 0.64 of the cost of sending
+    everything, with 97 % of the names in sight that were needed again; with 5, cleared in warm
+    caches too, 0.48 and 92 to 95 %.
     """
     any_tool_placeholder: Name = _TEXTS["any_tool_placeholder"]
-    """What a line begins with that stands for a result of any tool; then come the tool, its file or
-    command, the exit code, the number of lines and the best names that were in it.
+    """The beginning of a line that replaces a result of any tool; after it come the tool, its file
+    or command, the exit code, the number of lines and the best names of the result.
     """
     cut_arguments: bool = False
-    """Cut the texts among the arguments of calls as old as that to 100 code points: 0.52 of the
-    bill in the place of 0.61, and 97 % of the lines that edits repeated in the place of 99.
+    """Cut the texts among the arguments of equally old calls to 100 code points: 0.52 of the bill
+    instead of 0.61, and 97 % of the lines that edits repeated instead of 99.
     """
 
     tool_output: bool = False
@@ -90,47 +90,47 @@ class Policy(BaseModel):
     picture_keep: Count | Literal["all"] = 0
     """How many newest pictures, sounds and files of tool results are sent, or `all`.
 
-    A provider takes so many in a request only, such as 100 with Anthropic.
+    Providers limit their number in a request, such as 100 with Anthropic.
     """
     picture_current_turn: bool = False
-    """Send all of the current turn as well, which the model has just asked for."""
+    """Send all of the current turn as well, as the model has just asked for them."""
     picture_placeholder: str = _TEXTS["picture_placeholder"]
-    """What stands for an older one; ``{type}`` and ``{size}`` are its own."""
+    """The text that replaces an older one; ``{type}`` and ``{size}`` are its own."""
 
     foreign_reasoning: Literal["drop", "text"] = "drop"
-    """What becomes of reasoning that another provider's model has; ``text`` tells what of it can be
-    read, in front of the answer.
+    """The treatment of reasoning from another provider's model: ``drop`` leaves it out, ``text``
+    puts its readable part in front of the answer.
     """
     chat_extensions: bool = True
     """Send back what providers of OpenAI's chat API added to an answer, in the format `openai`.
 
-    It is `reasoning_content`, `reasoning`, `reasoning_details`, `extra_content`, and the id of
-    `audio`. Some providers refuse a request without it, others one with it: False where a chat
+    These are `reasoning_content`, `reasoning`, `reasoning_details`, `extra_content`, and the id of
+    `audio`. Some providers refuse a request without them, others one with them: set False if a chat
     changes its provider.
     """
     cache_control: bool = False
-    """Send the `cache_control` that blocks came in with, in the format `anthropic`.
+    """Send the `cache_control` of blocks as it was given, in the format `anthropic`.
 
-    The last four at most, which is what a request may hold.
+    The last four at most, which is the limit of a request.
     """
 
     show_drafts: bool = False
-    """Send what has come of answers that broke off, each behind the message that it answers, until
-    the line goes on with another answer there. Such a view depends on the drafts, too.
+    """Send the stored parts of answers that broke off, each after the message that it answers,
+    until the line continues with another answer there. Such a view depends on the drafts, too.
     """
     draft_notice: Name = _TEXTS["draft_notice"]
-    """What stands at the end of such an answer."""
+    """The text at the end of such an answer."""
 
     recall: bool = False
-    """Say in summaries and ``any_tool`` lines that the model has a tool to see what was there."""
+    """Say in summaries and ``any_tool`` lines that the model has a tool to see hidden content."""
     recall_notice: Name = _TEXTS["recall_notice"]
-    """How that is said."""
+    """The text that says so."""
 
     tool_kinds: Mapping[Name, Kind] = {}
-    """Kinds of tools by name, over those in the table ``tool_kinds``."""
+    """Kinds of tools by name, which take precedence over those in the table ``tool_kinds``."""
     identity: Literal["call", "sniff"] = "call"
-    """What tells a command's output: the call's name, and content only where there is none; or
-    always content.
+    """How the output of a command is recognised: by the call's name, and by content only if there
+    is no name; or always by content.
     """
     errors_take_slots: bool = False
     """Count errors among the newest tool results."""
@@ -145,7 +145,7 @@ class Policy(BaseModel):
     range_aware: bool = False
     """Replace a read only if newer kept reads cover its lines."""
     undated: Literal["keep", "stored_at"] = "keep"
-    """Keep tool results that do not tell their time (A0.9), or go by when they were stored."""
+    """Keep tool results without a time (A0.9), or use the time when they were stored."""
     judge_at: Literal["now", "turn"] = "now"
     """Judge the tool results anew at each view, or as they were when the current turn began.
 
@@ -161,46 +161,45 @@ class Policy(BaseModel):
     """
 
     unanswered: Literal["synthetic", "drop", "keep"] = "synthetic"
-    """Give a call without result a made-up one, leave the call out, or keep it as it is in the open
-    turn.
+    """Give a call without result an invented one, leave the call out, or keep it as it is in the
+    open turn.
     """
     orphans: Literal["adopt", "drop"] = "adopt"
-    """Give a result without call a made-up call, so that what it says stays, or leave it out."""
+    """Give a result without call an invented call, so that its content stays, or leave it out."""
 
     clearing: Literal["always", "batched", "cold"] = "always"
     """Apply the rules above at every view, or only at recorded moments, so that a prompt cache
-    keeps its prefix: when the cache is cold anyway, and when much is to be freed.
+    keeps its prefix: when the cache is cold anyway, and when much can be freed.
 
-    How much that is say ``clear_min_freed`` where clearing is batched, and ``clear_warm_freed`` and
-    ``clear_warm_share`` where it is cold.
+    The amount is set by ``clear_min_freed`` if clearing is batched, and by ``clear_warm_freed`` and
+    ``clear_warm_share`` if it is cold.
     """
     cache_lifetime: Count = 300_000
-    """Ms for which the provider's prompt cache lives: it is cold once the last request is so long
-    ago.
+    """Ms for which the provider's prompt cache lives: it is cold once the last request is that old.
 
-    5 minutes with Anthropic, unless 1 hour is paid for; 5 to 10 minutes with OpenAI. Where 5
-    minutes were believed and it was 1 hour, single sessions cost up to 1.5 times as much as sending
+    5 minutes with Anthropic, unless 1 hour is paid for; 5 to 10 minutes with OpenAI. If 5 minutes
+    were assumed and it was 1 hour, single sessions cost up to 1.5 times as much as sending
     everything.
     """
     clear_min_freed: Count = 20_000
-    """When clearing is batched, clear once at least so many tokens would be freed."""
+    """When clearing is batched, clear once at least this many tokens would be freed."""
     clear_warm_freed: Count = 60_000
-    """When clearing is cold, clear in a warm cache too once so many tokens would be freed, if they
-    are ``clear_warm_share`` of the view.
+    """When clearing is cold, clear in a warm cache too once this many tokens would be freed, if
+    they are ``clear_warm_share`` of the view.
 
-    Never from a lifetime of 1 hour on, where to write the cache anew costs too much. Both numbers
-    together took the bill from 0.64 to 0.61, and no session over 1.00; at 20,000 tokens alone
-    single sessions came to 1.06 to 1.19.
+    Never from a lifetime of 1 hour on, because writing the cache anew costs too much. Both numbers
+    together reduced the bill from 0.64 to 0.61, with no session over 1.00; at 20,000 tokens alone
+    single sessions reached 1.06 to 1.19.
     """
     clear_warm_share: Ratio = 0.5
     """The share of the view's tokens that a clearing in a warm cache must free."""
     clear_warm_keep: Count = 20
-    """How many newest tool results ``any_tool`` leaves in a warm cache: with 20 came the 0.61."""
+    """How many newest tool results ``any_tool`` leaves in a warm cache: 20 gave the 0.61."""
 
     context_window: Count | None = None
-    """Tokens the model takes; ratios are of this unless a check says otherwise."""
+    """Tokens that the model accepts; ratios are of this unless a check gives another window."""
     trigger_messages: Count | None = None
-    """Compact when the view has at least so many messages."""
+    """Compact when the view has at least this many messages."""
     trigger_ratio: Ratio | None = None
     """Compact when the view reaches this share of the window."""
     overflow_ratio: Ratio | None = None
@@ -210,89 +209,89 @@ class Policy(BaseModel):
     window.
     """
     trigger_tokens: Count | None = None
-    """Compact when the view has at least so many tokens, whatever the window."""
+    """Compact when the view has at least this many tokens, whatever the window."""
     compact_cold_from: Count | None = None
-    """Compact when the cache is cold and the view has at least so many tokens.
+    """Compact when the cache is cold and the view has at least this many tokens.
 
-    From 20,000 on that brought the bill down to 0.62, and a third of the exact lines out of sight
-    that later edits repeated.
+    From 20,000 on that reduced the bill to 0.62, and hid a third of the exact lines that later
+    edits repeated.
     """
     min_messages: Count = 0
     """Compact no view of fewer messages."""
     max_iterations: Annotated[int, Field(ge=1, le=100)] = 3
-    """Stop after so many compactions in a row that did not get below the trigger."""
+    """Stop after this many compactions in a row that did not get below the trigger."""
     scope: Literal["turn", "session"] = "turn"
-    """Whether ``max_iterations`` counts those of the current turn, or all of the session."""
+    """Whether ``max_iterations`` counts compactions of the current turn, or all of the session."""
 
     keep_messages: Count = 0
     """Newest messages that stay."""
     keep_turns: Some = 1
     """Newest turns that stay whole, the current one included.
 
-    The current turn always stays, but for what ``within_turn`` hides of it.
+    The current turn always stays, except the groups that ``within_turn`` hides.
     """
     within_turn: bool = False
-    """Where nothing else would do, hide finished groups of calls and results of the current turn
-    too. Its user message, its unanswered calls and its newest groups stay.
+    """If nothing else is enough, hide finished groups of calls and results of the current turn too.
+    Its user message, its unanswered calls and its newest groups stay.
     """
     keep_groups: Some = 5
-    """Newest groups that stay where the current turn is cut, or a line on which no user has spoken.
+    """Newest groups that stay if the current turn is cut, or a line without a user message.
 
     A group is a message, or a message with calls and all their results.
     """
     least_groups: Some | None = None
-    """In a full window ``keep_groups`` and ``keep_messages`` are halved, down to so many groups."""
+    """Halve ``keep_groups`` and ``keep_messages`` in a full window, at least to so many groups."""
     least_turns: Some | None = None
-    """The fewest turns that stay: while what stays would still be at the trigger, ``keep_turns`` is
-    halved, but never to less than this. None: it is not halved.
+    """The fewest turns that stay: while the remaining view would still be at the trigger,
+    ``keep_turns`` is halved, but never to less than this. None: it is not halved.
     """
     window_messages: Some | None = None
-    """Hide at most so many messages at a time, the oldest ones.
+    """Hide at most this many messages at a time, the oldest ones.
 
-    Where a longer turn leaves no place to cut in their second half, all up to the end of that turn
-    are hidden.
+    If a longer turn leaves no place to cut in their second half, all up to the end of that turn are
+    hidden.
     """
     boundary: Literal["turn", "group"] = "turn"
     """Cut before a user message only, or between any two groups of calls and results."""
     hard_limit: Count | None = None
-    """Messages a view may have when no summary can be made; beyond that the oldest turns go.
+    """Messages that a view may have when no summary can be made; beyond that the oldest turns go.
 
-    Messages that the view makes up for calls and results without each other are among them.
+    They include messages that the view invents for calls and results without each other.
     """
 
     prompt: str = "handoff"
     """The prompt of a summary, by its name among the prompts."""
     summary_max_chars: Annotated[int, Field(ge=20, le=2**31)] = 4000
-    """Code points a summary may have."""
+    """Code points that a summary may have."""
     parts_to_keep: Annotated[
         tuple[Literal["text", "tool", "reasoning"], ...], Field(strict=False)
     ] = ("text",)
-    """What an extractive summary takes its body from."""
+    """The parts of messages that an extractive summary takes its body from."""
     transcript: Literal["whole", "brief"] = "whole"
-    """What a summarizer is shown of the messages: all they say, or the gist of it.
+    """The form in which a summarizer is shown the messages: their whole content, or the gist of it.
 
     A whole transcript has the messages themselves, with the arguments of calls, the results and the
-    times. A brief one says in short who said what: calls by the names of their tools, results in
+    times. A brief one shows in short who said what: calls by the names of their tools, results in
     200 code points.
     """
     transcript_max_chars: Annotated[int, Field(ge=1000, le=2**31)] = 400_000
-    """Code points of a transcript for a summarizer; what does not fit is not hidden either."""
+    """Code points of a transcript for a summarizer; messages that do not fit stay visible."""
     facts_chars: Count = 2000
-    """Code points for the exact files, commands and errors of what is hidden, added to every
+    """Code points for the exact files, commands and errors of the hidden messages, added to every
     summary; 0 for none.
     """
     told_once: bool = False
-    """Tell what tools did once: commands, files and errors among the facts, commands with what they
-    came to, and not in the lists of an extractive summary as well.
+    """Tell the actions of tools once: commands, files and errors among the facts, commands with
+    their results, and not in the lists of an extractive summary as well.
     """
     index_chars: Count = 0
     """Code points for the index of names, added to every summary: the paths, urls, error codes,
-    numbers and identifiers of what is hidden; 0 for none.
+    numbers and identifiers of the hidden messages; 0 for none.
     """
     previous_summary: Literal["fold", "append"] = "fold"
-    """Carry the earlier summary on in the new one, or let it stand beside it.
+    """Carry the earlier summary on in the new one, or keep it beside it.
 
-    Once those that stand take a quarter of the window, the next summary carries all of them on.
+    Once the kept summaries take a quarter of the window, the next summary carries all of them on.
     """
     summary_role: Literal["system", "user", "developer", "merge"] = "system"
     """The role a summary is sent with; ``merge`` makes one system message of the first system
@@ -306,11 +305,12 @@ class Policy(BaseModel):
     """Seconds a summarizer may take."""
     on_failure: Literal["abort", "trim", "skip", "truncate"] = "abort"
     """Without a summary ``abort`` changes nothing; ``trim`` keeps to the hard limit and the facts
-    of what goes; ``skip`` and ``truncate`` hide the range and say so."""
+    of the removed turns; ``skip`` and ``truncate`` hide the range and say so.
+    """
     least_freed: Annotated[float, Field(ge=0, le=1)] = 0.0
-    """The share of the view's tokens that a compaction must free, else none is made.
+    """The share of the view's tokens that a compaction must free, otherwise none is made.
 
-    This is not asked where the view is over the window, nor of a compaction by hand.
+    This does not apply if the view is over the window, nor to a compaction by hand.
     """
     back_off_after: Annotated[int, Field(ge=1, le=1000)] = 3
     """Failures in a row after which nothing is tried for a while."""
@@ -319,7 +319,7 @@ class Policy(BaseModel):
     back_off_time: Count = 600_000
     """Ms after which that while is over, if ``back_off_messages`` does not end it first."""
 
-    if not TYPE_CHECKING:  # or nobody who reads types would know the fields
+    if not TYPE_CHECKING:  # otherwise type checkers would not know the fields
 
         def __init__(self, /, **fields: Any) -> None:
             try:
@@ -331,7 +331,7 @@ class Policy(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _of_no_age(cls, fields: Any) -> Any:
-        """Let no age of output count where clearing goes by a cache, unless one is given."""
+        """Ignore the age of output if clearing depends on a cache, unless an age is given."""
         if not isinstance(fields, Mapping) or fields.get("clearing", "always") == "always":
             return fields
         return {"terminal_max_age": 0, **fields}
@@ -339,7 +339,7 @@ class Policy(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _in_its_language(cls, fields: Any) -> Any:
-        """Give the texts that are not given in the language of the policy."""
+        """Add the texts that are not given, in the language of the policy."""
         language = fields.get("language") if isinstance(fields, Mapping) else None
         if not isinstance(language, str) or language not in TEXTS:
             return fields
@@ -356,11 +356,11 @@ class Policy(BaseModel):
 
 
 CHOICES = ("constrained-", "literal[")
-"""What the places of a problem end with where a field may be one of several things."""
+"""The endings of places in a problem if a field may be one of several things."""
 
 
 def _problem(found: Any) -> str:
-    """Return what is wrong with a field, and what would be right."""
+    """Return the problem of a field, and the right value."""
     places = map(str, found["loc"])
     name = ".".join(each for each in places if not each.startswith(CHOICES))
     if found["type"] == "extra_forbidden":
@@ -372,7 +372,7 @@ def _problem(found: Any) -> str:
 
 
 def _meant(name: str) -> str:
-    """Return the field that a wrong name may stand for; all fields where none is like it."""
+    """Return the field that a wrong name may mean; all fields if none is similar."""
     like = get_close_matches(name, Policy.model_fields, n=1)
     if like:
         return f", did you mean {like[0]!r}?"
@@ -380,16 +380,16 @@ def _meant(name: str) -> str:
 
 
 def checked(policy: object) -> Policy:
-    """Return a policy as it is. Raises InvalidPolicy for anything else, such as a name."""
+    """Return a policy as it is. Raises InvalidPolicy for any other value, such as a name."""
     if not isinstance(policy, Policy):
         raise InvalidPolicy(f"a policy is a Policy (Policy.named('agent')), not {quoted(policy)}")
     return policy
 
 
 def load(path: str | os.PathLike[str]) -> Policy:
-    """Return a policy from a TOML file: fields by name, over the ready policy ``base`` names.
+    """Return a policy from a TOML file: fields by name, over the ready policy that ``base`` names.
 
-    Raises InvalidPolicy for a file that cannot be read and for unknown or impossible fields.
+    Raises InvalidPolicy for a file that cannot be read and for unknown or invalid fields.
     """
     fields = _fields_in(path)
     base = fields.pop("base", "default")
@@ -408,14 +408,14 @@ def _fields_in(path: str | os.PathLike[str]) -> Fields:
 
 
 def _ready_fields(name: str, language: object) -> Fields:
-    """Return the fields of a ready policy, its texts in a language."""
+    """Return the fields of a ready policy, with its texts in a language."""
     if not isinstance(name, str) or name not in POLICIES:
         raise InvalidPolicy(f"no policy is named {quoted(name)}; there are {', '.join(POLICIES)}")
     return {"name": name, **POLICIES[name], **_spoken(name, language)}
 
 
 def _spoken(name: str, language: object) -> dict[str, str]:
-    """Return the texts of a ready policy in a language; none for one that it does not speak."""
+    """Return the texts of a ready policy in a language; none if it has none in it."""
     spoken = SPOKEN.get(name, {})
     return next((texts for each, texts in spoken.items() if each == language), {})
 

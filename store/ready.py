@@ -1,9 +1,9 @@
-"""The ready policies as data, and what the store says to a model in words of its own.
+"""The ready policies as data, and the texts of the store for a model.
 
-**Phrases.** Each is there in every language, by a code. The language is that of the policy, so a
-request is of one language, as far as the store wrote it. What the first requirements ask for word
-for word stands apart, in `REQUIRED`, with their codes: it is the same in every language. Names are
-no phrases: of tools, of keys and values in JSON, of tags.
+**Phrases.** Each exists in every language, under a code. The language is that of the policy, so all
+texts of the store in a request are in one language. Texts that the first requirements demand word
+for word are listed apart, in `REQUIRED`, with their codes: they are the same in every language.
+Names of tools, of keys and values in JSON, and of tags are not phrases.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ PHRASES: Mapping[str, Mapping[Language, str]] = {
 
 
 class Required(NamedTuple):
-    """A text that is asked for word for word, and the codes of the requirements that ask."""
+    """A text that is required word for word, and the codes of its requirements."""
 
     text: str
     codes: str
@@ -174,7 +174,7 @@ REQUIRED: Mapping[str, Required] = {
     "thought": Required("Thought: ", "S4.60"),
     "finish": Required("Finish", "S4.60"),
 }
-"""The texts that are the same in every language, since the requirements say so."""
+"""The texts that are the same in every language, as the requirements demand."""
 
 
 def phrase(code: str, language: Language, /, **values: object) -> str:
@@ -184,7 +184,7 @@ def phrase(code: str, language: Language, /, **values: object) -> str:
 
 
 def counted_phrase(what: str, count: int, language: Language) -> str:
-    """Return a number of things in words: the code is ``one_`` or ``count_`` and what it is."""
+    """Return a number of things in words: the code is ``one_`` or ``count_`` and their name."""
     if count == 1:
         return phrase(f"one_{what}", language)
     return phrase(f"count_{what}", language, count=count)
@@ -283,9 +283,9 @@ POLICIES: dict[str, Fields] = {
         "undated": "stored_at",
     },
 }
-"""The ready policies: what each changes of the defaults.
+"""The ready policies: the fields that each changes.
 
-No wire format has a time, so all but the first go by when a result without one was stored.
+No wire format has a time, so all but the first use the time of storing for a result without one.
 """
 
 SPOKEN: dict[str, dict[Language, dict[str, str]]] = {
@@ -293,7 +293,7 @@ SPOKEN: dict[str, dict[Language, dict[str, str]]] = {
         "en": {"prompt": "handoff", "summary_heading": "[Summary of the earlier conversation]"},
     },
 }
-"""What ready policies say in another language than the default one."""
+"""The texts of ready policies in another language than the default one."""
 
 PROBLEMS = {
     **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "is a whole number"),
@@ -308,4 +308,4 @@ PROBLEMS = {
     "less_than": "is less than {lt}",
     "less_than_equal": "is at most {le}",
 }
-"""What a field should be, by the kind of what is wrong with it."""
+"""The right value of a field, by the type of the problem."""

@@ -1,11 +1,11 @@
-"""Recall as a tool of an agent: its definition, and what answers a call of it.
+"""Recall as a tool of an agent: its definition, and the answer to a call of it.
 
     tools = [*own_tools, tool()]
     ...
     if call["function"]["name"] == NAME:
         content = answer(store, session_id, call["function"]["arguments"])
 
-What is answered is stored as any other result, so it is in sight, and among the newest.
+The answer is stored as any other result, so it is in sight, and among the newest.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .policy import Policy
 from .records import Passage
 
 NAME = "recall"
-"""What the tool is called."""
+"""The name of the tool."""
 POLICY = Policy.named("agent")
 BUDGET = 6_000
 """Tokens of an answer, about."""
@@ -33,7 +33,7 @@ NOTHING = "nothing that is out of sight has that; try another name, or fewer wor
 
 
 class Recalls(Protocol):
-    """What passages can be asked of: a store, or one owner's sessions."""
+    """A source of passages: a store, or the sessions of one owner."""
 
     def recall(
         self,
@@ -44,11 +44,11 @@ class Recalls(Protocol):
         policy: Policy,
         budget: int,
     ) -> list[Passage]:
-        """Return what is out of sight and has what is wanted."""
+        """Return the passages that are out of sight and match the wanted names or words."""
 
 
 def tool(name: str = NAME) -> dict[str, Any]:
-    """Return the definition of the tool, as chat completions take it."""
+    """Return the definition of the tool, in the format of chat completions."""
     properties = {
         "names": {
             "type": "array",
@@ -72,9 +72,9 @@ def answer(
 ) -> str:
     """Return the answer to a call of the tool: passages, or a sentence that says what to do.
 
-    ``arguments`` are those of the call, a JSON text or an object; whatever a model writes there is
-    answered, never raised. ``policy`` is that of the views. Raises SessionNotFound, and what else
-    the store raises but for what was asked.
+    ``arguments`` are those of the call, a JSON text or an object; any arguments of a model are
+    answered, never raised. ``policy`` is that of the views. Raises SessionNotFound, and any other
+    error of the store that the arguments did not cause.
     """
     wanted = _requested_texts(arguments)
     if not wanted:
@@ -84,7 +84,7 @@ def answer(
 
 
 def _requested_texts(arguments: str | dict[str, Any]) -> list[str]:
-    """Return what a call asks for: its names, its text as one, and the words of it."""
+    """Return the request of a call: its names, its text as one, and the words of it."""
     given = _read(arguments)
     names, text = given.get("names"), given.get("text")
     listed = names if isinstance(names, list) else [names]

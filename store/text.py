@@ -1,9 +1,9 @@
 """Texts that every engine holds, texts made shorter, and JSON in texts.
 
 There are four ways to shorten a text. They differ in what they tell of the rest: nothing
-(`truncate`, `truncate_to_line`), how much it is (`clip_text`), or how it ends (`truncate_middle`).
-Lengths are in code points. A shortened text that is shortened again to the same limits stays as it
-is. All these functions are pure, and linear in the length of their input.
+(`truncate`, `truncate_to_line`), its length (`clip_text`), or its end (`truncate_middle`). Lengths
+are in code points. A shortened text that is shortened again to the same limits stays as it is. All
+these functions are pure, and linear in the length of their input.
 
 Functions that often get the same texts cache their results (`clearable_cache`). They do not know
 which session a text belongs to, so all these caches are cleared when words are removed from any.
@@ -21,15 +21,15 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 ELLIPSIS = "…"
-"""What stands for the rest of a text, unless the caller has another sign for it."""
+"""The sign for the rest of a text, unless the caller has another one."""
 ELLIPSES = (ELLIPSIS, "...")
-"""What stands for it in Chinese, and in English, which is ASCII."""
+"""The signs for it in Chinese, and in English, which is ASCII."""
 
 MARKER = re.compile(
     r"(?:…|\.\.\.) \(([0-9]+) more (lines|characters|items|keys)\)"
     r"|… \(还有 [0-9]+ (?:行|个字符|项|个键)\)"
 )
-"""The one way of saying how much was left out, and the same in the language of a policy."""
+"""The one form of the number of omitted things, and the same in the language of a policy."""
 
 MARKER_ROOM = 50
 """Code points that a line with the marker may take."""
@@ -38,10 +38,10 @@ Fields = dict[str, Any]
 """The fields of a JSON object."""
 
 JsonDefault = Callable[[Any], Any]
-"""Makes of what is no JSON something that is."""
+"""Makes a JSON value from a value that is not one."""
 
 READ_FACTOR = 4
-"""So many times its limit is read of a text that is put into one line."""
+"""Only this many times the limit of a text is read to put it into one line."""
 
 
 def is_text(value: object) -> TypeGuard[str]:
@@ -52,7 +52,7 @@ def is_text(value: object) -> TypeGuard[str]:
 
 
 def encode_utf8(value: object) -> bytes | None:
-    """Return a text in UTF-8; None of what a text column does not hold."""
+    """Return a text in UTF-8; None for a value that a text column does not hold."""
     if not isinstance(value, str) or "\0" in value:
         return None
     try:
@@ -62,11 +62,11 @@ def encode_utf8(value: object) -> bytes | None:
 
 
 as_plain_str = str.__str__
-"""Return a text as it is, whatever a class that is made from it says of itself."""
+"""Return a text as a plain ``str``, even if its class overrides ``__str__``."""
 
 
 def check_text(text: str) -> str:
-    """Return a text. Raises ValueError for one that no database or API takes."""
+    """Return a text. Raises ValueError for a text that no database or API takes."""
     if not is_text(text):
         raise ValueError("no database and no API takes a text with NUL or a lone surrogate")
     return text
@@ -81,7 +81,7 @@ def truncate(
 ) -> str:
     """Return the beginning of a text in at most ``limit`` code points, the ellipsis included.
 
-    ``at_line_end``: it ends with a line where there is one that ends in the last half of it.
+    ``at_line_end``: cut at the end of a line if there is one in the last half.
     """
     if len(text) <= limit:
         return text
@@ -100,7 +100,7 @@ def _end_of_line(text: str, room: int) -> int:
 def truncate_to_line(text: str, limit: int, *, ellipsis: str = ELLIPSIS) -> str:
     """Return the beginning of a text as one line of at most ``limit`` code points.
 
-    Of a very long text only the beginning is looked at.
+    Only the beginning of a very long text is read.
     """
     beginning = text[: READ_FACTOR * limit]
     line = " ".join(beginning.split())
@@ -110,7 +110,7 @@ def truncate_to_line(text: str, limit: int, *, ellipsis: str = ELLIPSIS) -> str:
 
 
 def clip_text(text: str, points: int, before_marker: str = "") -> str:
-    """Return the first code points and the marker; the text itself where that is no longer."""
+    """Return the first code points and the marker, or the text itself if that is no longer."""
     if len(text) <= points or MARKER.fullmatch(text, points + len(before_marker)):
         return text
     cut = f"{text[:points]}{before_marker}{format_marker(len(text) - points, 'characters')}"
@@ -126,7 +126,7 @@ def truncate_middle(
 ) -> str:
     """Return both ends of a text in at most ``limit`` code points, ``tail`` of them its last.
 
-    ``gap`` stands on a line of its own between them; None: the marker.
+    ``gap`` is put on a line of its own between them; None: the marker.
     """
     if len(text) <= limit:
         return text
@@ -138,12 +138,12 @@ def truncate_middle(
 
 
 def format_marker(count: int, what: str) -> str:
-    """Return the marker: how many things were left out."""
+    """Return the marker for a number of omitted things."""
     return f"… ({count} more {what})"
 
 
 def is_marker(value: object) -> bool:
-    """Tell whether a value stands for what was left out."""
+    """Tell whether a value is a marker for omitted things."""
     return isinstance(value, str) and MARKER.fullmatch(value) is not None
 
 
@@ -151,21 +151,21 @@ def is_marker(value: object) -> bool:
 
 
 def as_object(value: object) -> Fields:
-    """Return the JSON object that a value is, or that it is the text of; {} where it is neither."""
+    """Return a JSON object, or the object in a JSON text; {} for any other value."""
     if isinstance(value, str):
         value = _object_in(value.strip())
     return value if isinstance(value, dict) else {}
 
 
 def get_at_path(path: tuple[str, ...], value: Any) -> Any:
-    """Return what stands in a JSON value under one key after the other; None where nothing does."""
+    """Return the value at a path of keys in a JSON value; None if there is none."""
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     return value
 
 
 def as_list(value: object) -> list[Any]:
-    """Return the items of a list; anything else is the only item."""
+    """Return the items of a list; any other value is the only item."""
     return value if isinstance(value, list) else [value]
 
 
@@ -184,7 +184,7 @@ _beginning = json.JSONDecoder().raw_decode
 def parse_json(bare: str) -> Any:
     """Return the value of JSON text without space around it, at half the price of ``json.loads``.
 
-    Raises ``ValueError`` for all else, and ``RecursionError`` if it is too deep.
+    Raises ``ValueError`` for any other text, and ``RecursionError`` if it is too deep.
     """
     value, end = _beginning(bare)
     if end < len(bare):
@@ -199,18 +199,18 @@ def _refused(constant: str) -> None:
 decode_json = json.JSONDecoder(parse_constant=_refused).decode
 """Return the value of JSON text.
 
-Raises ``ValueError`` for all else, NaN included, and ``RecursionError`` if it is too deep.
+Raises ``ValueError`` for any other text, NaN included, and ``RecursionError`` if it is too deep.
 """
 
 _plainly = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 _ACTING = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Characters that act on a terminal, turn text around or cannot be written at all."""
+"""Characters that control a terminal, change the text direction or cannot be written at all."""
 
 
 def format_json_line(
     value: Any, *, ascii_only: bool = False, default: JsonDefault | None = None
 ) -> str:
-    """Return a value as JSON of one line; what acts, or cannot be written, as escapes."""
+    """Return a value as JSON of one line, with control and unwritable characters as escapes."""
     text = json.dumps(value, ensure_ascii=ascii_only, default=default)
     return _ACTING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
@@ -219,14 +219,14 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def json_length(value: Any) -> int:
-    """Return how many code points a value has as JSON text."""
+    """Return the number of code points of a value as JSON text."""
     return len(_plainly(value))
 
 
 def encode_json(value: Any) -> str:
     """Return JSON text that UTF-8 can hold: halves of a character are joined, lone ones escaped.
 
-    Raises ``ValueError`` for a number that JSON has not.
+    Raises ``ValueError`` for a number that JSON does not have.
     """
     halves = _plainly(value).encode("utf-16-le", "surrogatepass")
     joined = halves.decode("utf-16-le", "surrogatepass")
@@ -247,7 +247,7 @@ _forget: list[Callable[[], None]] = []
 
 
 def clearable_cache(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Let a function remember what it made of the last words, so many of them."""
+    """Let a function cache its results for the last ``most`` arguments."""
 
     def remembering(function: Callable[P, R]) -> Callable[P, R]:
         made = lru_cache(maxsize=most)(function)
@@ -258,6 +258,6 @@ def clearable_cache(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def clear_caches() -> None:
-    """Remember no words any more."""
+    """Clear all caches made by `clearable_cache`."""
     for forget in _forget:
         forget()

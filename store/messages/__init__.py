@@ -1,4 +1,4 @@
-"""What goes in: a message as the caller gave it, taken apart into columns, and put together again.
+"""Messages: split into columns when they are stored, and put together again when they are read.
 
 Nothing here knows SQL.
 """
@@ -106,7 +106,7 @@ __all__ = [
     "utf8_size",
 ]
 
-if not TYPE_CHECKING:  # or any name would do for whoever reads types
+if not TYPE_CHECKING:  # otherwise type checkers would accept any name
     __getattr__, __dir__ = attach_modules(
         __package__,
         columns=(

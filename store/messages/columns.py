@@ -1,11 +1,11 @@
-"""What the rows of a message hold, and the way back from them to the message that went in.
+"""The columns of a message's rows, and the way back from them to the original message.
 
-Columns take a value only where they can hold it exactly; whatever they cannot hold stays in the
-*rest*, a JSON text beside them. So the way back is always the same: decode the rest, put the
-columns' values in.
+A column takes a value only if it can hold it exactly; all other values stay in the *rest*, a JSON
+text beside the columns. So the way back is always the same: decode the rest, put the columns'
+values in.
 
-The rest is an object. Where columns and rest would not come out in the order in which the keys were
-given, it is a list of two: all keys in their order, and that object.
+The rest is an object. If columns and rest would not return the keys in their original order, it is
+a list of two: all keys in their order, and that object.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class StoredCall(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """What the columns of a message's row say of it, named as they are.
+    """The values of a message's row, named like its columns.
 
     ``extra`` None means that nothing was left over.
     """
@@ -63,7 +63,7 @@ def content_text(content: object) -> str:
 
 
 def part_text(part: object) -> str:
-    """Return the text of a part; "" where it has none."""
+    """Return the text of a part; "" if it has none."""
     text = part.get("text", part.get("refusal")) if isinstance(part, dict) else part
     return text if isinstance(text, str) else ""
 
@@ -72,11 +72,11 @@ KEYS = (
     *("role", "content", "tool_calls", "tool_call_id", "name"),
     *("timestamp", "messageStatus", "id"),
 )
-"""What columns hold of a message, in the order in which they give it back."""
+"""The keys that have columns, in the order in which `assemble` returns them."""
 
 
 def assemble(columns: Sequence[Any], calls: list[Any] | None) -> Message:
-    """Return the message that went in, from its columns and its joined calls (None: it has none).
+    """Return the original message from its columns and its joined calls (None: it has none).
 
     ``columns`` are the values of a row of `Columns`.
     """
@@ -106,7 +106,7 @@ def assemble(columns: Sequence[Any], calls: list[Any] | None) -> Message:
 
 
 def _with_rest(held: Message, text: str) -> Message:
-    """Return a message of what its columns hold and of the rest, which may know the order."""
+    """Return a message from the values of its columns and the rest, which may hold the order."""
     rest = decode(text)
     if isinstance(rest, dict):
         return {**held, **rest}
@@ -120,20 +120,20 @@ def _with_rest(held: Message, text: str) -> Message:
 def _ordered(whole: Message, keys: Iterable[str]) -> Message:
     """Return a message with its keys in their order.
 
-    What the order leaves out was read from other keys and is not given out. A key that a damaged
-    row lacks, which shows in its digest, is None.
+    Keys missing from the order were read from other keys and are not returned. A key that a damaged
+    row lacks, which its digest shows, is None.
     """
     return {key: whole.get(key) for key in keys}
 
 
 MOST_ORDERS = 256
-"""Orders that a process remembers by their texts."""
+"""The number of orders that a process remembers, by their texts."""
 _NO_ORDER: Message = {}
 _orders: dict[str | None, Message] = {}
-"""Messages of which only the order of keys is known: a copy that is filled in keeps it.
+"""Messages with nothing but their order of keys: a copy that is filled in keeps it.
 
-By the texts of rests that hold nothing else, which are few, in many messages: half of a coding
-session are results, whose keys came in one order.
+The keys are the texts of rests that hold nothing else. There are few of them, in many messages:
+half of a coding session are results, whose keys came in one order.
 """
 
 
@@ -150,7 +150,7 @@ def join_call(
     arguments: str | None,
     extra: str | None,
 ) -> Any:
-    """Return one entry of ``tool_calls`` as it went in."""
+    """Return one entry of ``tool_calls`` as it was given."""
     if extra is None:
         function = {"name": name, "arguments": arguments}
         return {"id": call_id, "type": "function", "function": function}
@@ -168,7 +168,7 @@ def join_call(
 
 
 def function_of(call: dict[str, Any]) -> dict[str, Any]:
-    """Return what holds a call's name and arguments: its function, or the call itself."""
+    """Return the object with a call's name and arguments: its function, or the call itself."""
     function = call.get("function")
     return function if isinstance(function, dict) else call
 
@@ -178,14 +178,14 @@ def _value(form: str, text: str | None) -> Any:
 
 
 def digest_content(columns: Columns, calls: tuple[StoredCall, ...]) -> bytes:
-    """Return the SHA-256 over everything that was given of a message; a digest of version 1."""
+    """Return the SHA-256 over all given values of a message; a digest of version 1."""
     return sha256(b"".join(bytes_of(columns, calls))).digest()
 
 
 def digest_row(content: bytes, stored_at: int, wire_format: str | None = None) -> bytes:
     """Return the digest of a message's rows, version 2.
 
-    The SHA-256 over that of what was given, when it was stored (ms), and in which format it came.
+    The SHA-256 over the digest of the given values, the time of storing (ms), and the wire format.
     """
     return sha256(content + f"{stored_at} {wire_format or ''}".encode()).digest()
 
@@ -197,7 +197,7 @@ def find_digest_version(
     stored_at: int,
     wire_format: str | None,
 ) -> int | None:
-    """Return the version of the digest that a message's rows have; None where it is not theirs."""
+    """Return the version of the digest of a message's rows; None if it does not match."""
     try:
         content = digest_content(columns, calls)
     except (TypeError, ValueError):  # values of types that no column has
@@ -208,18 +208,18 @@ def find_digest_version(
 
 
 def bytes_of(columns: Columns, calls: tuple[StoredCall, ...]) -> tuple[bytes, bytes]:
-    """Return in UTF-8 what a message's rows hold: all but the content as JSON, then the content."""
+    """Return a message's rows in UTF-8: all but the content as JSON, then the content."""
     content = columns.content
     return narrow_bytes(columns, calls), b"" if content is None else str(content).encode()
 
 
 def narrow_bytes(columns: Columns, calls: tuple[StoredCall, ...]) -> bytes:
-    """Return as JSON, in UTF-8, all that a message's rows hold but the content."""
+    """Return the values of a message's rows, except the content, as JSON in UTF-8."""
     return _written((*columns[:-1], *calls)).encode()
 
 
 def _encoder() -> Callable[[Any], str]:
-    """Return what writes a row as JSON: where it is in C, made once and not for each text."""
+    """Return a function that writes a row as JSON: one in C, if there is one, made only once."""
     make = getattr(json.encoder, "c_make_encoder", None)
     if make is None:
         return json.JSONEncoder().encode

@@ -1,4 +1,4 @@
-"""Messages that are the caller's own: changing one changes nothing of the store's."""
+"""Copies of messages for the caller: changing one changes nothing in the store."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .columns import Message
 
 
 def copy_message(message: Message) -> Message:
-    """Return a message that shares nothing with another that can be changed."""
+    """Return a copy of a message that shares no mutable value with the original."""
     for value in message.values():
         if isinstance(value, list | dict):
             return {key: copy_value(each) for key, each in message.items()}
@@ -16,7 +16,7 @@ def copy_message(message: Message) -> Message:
 
 
 def copy_value(value: Any) -> Any:
-    """Return a value of JSON that shares nothing with another that can be changed."""
+    """Return a copy of a JSON value that shares no mutable value with the original."""
     if isinstance(value, dict):
         return copy_message(value)
     if isinstance(value, list):

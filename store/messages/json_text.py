@@ -1,4 +1,4 @@
-"""JSON as text that every database can hold, and what of a value JSON and columns cannot hold."""
+"""JSON as text that every database can hold, and values that JSON and columns cannot hold."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ..text import is_text, parse_json
 DEPTH_LIMIT = 200
 
 INTEGER_LIMIT = 2**63
-"""What an integer column holds is below it."""
+"""An integer column holds only integers below it."""
 
 SIZE_LIMIT = 64 * 1024 * 1024
-"""Bytes a message may take as stored text: beyond it engines slow down, then refuse."""
+"""Bytes that a message may take as stored text: beyond it engines slow down, then refuse."""
 
 T = TypeVar("T")
 
@@ -27,8 +27,9 @@ _BITS_LIMIT = 13_000  # Python itself refuses to print numbers of over 4,300 dig
 def encode(value: object) -> str:
     """Return a JSON value as text that every engine can hold and that decodes to an equal value.
 
-    Lone surrogates are written as escapes. Two halves side by side, which a JSON reader would join
-    to one character, are wrapped whole (base64 of the text, after ``=``).
+    Lone surrogates are written as escapes. If a text has two halves side by side, which a JSON
+    reader would join to one character, the value is wrapped whole (base64 of the text, after
+    ``=``).
     """
     text = _plainly(value)
     if is_text(text):
@@ -50,7 +51,7 @@ def _wrapped(text: str) -> str:
 
 
 def decode(text: str) -> Any:
-    """Return the JSON value that `encode` wrote. Raises Damaged."""
+    """Return the JSON value written by `encode`. Raises Damaged."""
     if not isinstance(text, str):
         raise Damaged(f"a row holds {text!r:.60} instead of JSON; {VERIFY}")
     try:
@@ -62,7 +63,7 @@ def decode(text: str) -> Any:
 
 
 def decode_as(kind: type[T], text: str) -> T:
-    """Return the JSON value of a kind that `encode` wrote. Raises Damaged."""
+    """Return the JSON value of a given type written by `encode`. Raises Damaged."""
     value = decode(text)
     if not isinstance(value, kind):
         raise Damaged(f"a row holds {text!r:.60}, which is not {kind.__name__}; {VERIFY}")
@@ -70,7 +71,7 @@ def decode_as(kind: type[T], text: str) -> T:
 
 
 def utf8_size(text: str) -> int:
-    """Return the bytes of a text in UTF-8, in which a lone surrogate takes three."""
+    """Return the number of UTF-8 bytes of a text, with three bytes for a lone surrogate."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
@@ -80,7 +81,7 @@ def is_integer(value: object) -> TypeGuard[int]:
 
 
 def problem_of(value: object) -> str | None:
-    """Say why JSON, or a message, cannot hold a value; None where it can."""
+    """Return why JSON, or a message, cannot hold a value; None if it can."""
     try:
         _Walk().least(value, DEPTH_LIMIT)
     except _UnfitError as unfit:
@@ -89,21 +90,21 @@ def problem_of(value: object) -> str | None:
 
 
 class _UnfitError(Exception):
-    """A value that cannot be held; the text says why."""
+    """Raised for a value that cannot be held; the text says why."""
 
 
 class _Walk:
-    """A walk through a value, which may hold the same list or object again and again.
+    """A walk through a value that may contain the same list or object again and again.
 
-    What is small in memory may be endless as text. So the walk goes through each once for each
-    level that it is found at, and counts how long the text is at least.
+    A value that is small in memory may be endless as text. So the walk visits each list and object
+    once for each level at which it is found, and counts the least length of the text.
     """
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[int, int]] = {}  # levels that were left, characters
+        self._known: dict[int, tuple[int, int]] = {}  # levels left, characters
 
     def least(self, value: object, levels: int) -> int:
-        """Return how many characters a value takes at least, of at most so many levels."""
+        """Return the least number of characters of a value, to a depth of ``levels``."""
         if isinstance(value, str):
             return len(value) + 2
         if not isinstance(value, dict | list):

@@ -1,7 +1,7 @@
-"""Pictures, sounds and files in a content: what they are, and what is said where none can stand.
+"""Pictures, sounds and files in a content: their types and sizes, and texts to replace them.
 
-Their bytes are base64 text, a million characters for a screenshot, so they never go out as text: a
-format that has a part for them sends it, any other says their type and size.
+Their bytes are base64 text, a million characters for a screenshot, so they are never sent as text:
+a format that has a part for them sends it, any other sends their type and size.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ MEDIA_TYPES = (
     *("image", "image_url", "input_image", "audio", "input_audio", "video", "video_url"),
     *("file", "input_file", "document", "computer_screenshot"),
 )
-"""Types of the parts that hold them."""
+"""Types of the parts that hold media."""
 TYPE_KEYS = ("media_type", "mimeType", "mimetype", "mime_type", "mediaType", "format")
-"""Where the shapes in use tell the type of their bytes."""
+"""Keys of the type of the bytes, in the shapes in use."""
 URL_KEYS = ("url", "image_url", "image", "file_data", "video_url")
-"""Where they have an address, which may be one that holds the bytes itself."""
+"""Keys of an address, which may be a data URL with the bytes themselves."""
 DATA_KEYS = ("data", "file_data")
-"""Where they have the base64 of their bytes alone."""
+"""Keys of the base64 of the bytes alone."""
 LINKED = ("image_url", "input_image", "video_url", "computer_screenshot")
-"""Parts that are media also where they only link to them."""
+"""Parts that are media even if they only link to them."""
 NAMED = "[{type}, {size}]"
-"""What a format says of media that it has no part for; of what is no base64, that itself."""
+"""The text for media that a format has no part for; a text that is not base64 is shown itself."""
 
 _DATA = "data:"
 _BASE64 = ";base64,"
@@ -37,7 +37,7 @@ _FOR_URLS = str.maketrans("-_", "+/")
 
 
 class Media(NamedTuple):
-    """A picture, sound or file: its type, its address, and its base64 where it is at hand."""
+    """A picture, sound or file: its type, its address, and its base64 if it is at hand."""
 
     type: str
     url: str
@@ -45,7 +45,7 @@ class Media(NamedTuple):
 
     @property
     def size(self) -> str:
-        """How many bytes it has, as people say it; its address where it only links to them."""
+        """The size in bytes, in readable form; the address if the part only links to the media."""
         if self.data is None:
             return self.url[:_LONGEST_LINK]
         return _size(len(self.data.rstrip("=")) * 3 // 4)
@@ -54,8 +54,8 @@ class Media(NamedTuple):
     def is_readable(self) -> bool:
         """Whether a provider can read it: it is base64, or has an address that it can open.
 
-        Transcripts that were cleaned have `REDACTED!` or the like in the place of pictures, and a
-        request that holds such a one is refused for ever.
+        Cleaned transcripts have `REDACTED!` or the like instead of pictures, and a request that
+        contains one is refused for ever.
         """
         if self.data is None:
             return self.url.startswith(_OPENED)
@@ -75,11 +75,11 @@ class Media(NamedTuple):
 
 
 MediaReplacer = Callable[[Media], Message | None]
-"""What is put in the place of media; None leaves them as they are."""
+"""A function that returns a replacement for media; None leaves them as they are."""
 
 
 def parse_media(part: object) -> Media | None:
-    """Return what a content part holds, in any of the shapes in use; None where it is no media."""
+    """Return the media of a content part, in any of the shapes in use; None if it has none."""
     kind = part.get("type") if isinstance(part, dict) else None
     if not isinstance(part, dict) or kind not in MEDIA_TYPES or _is_words(part):
         return None
@@ -97,15 +97,15 @@ def parse_media(part: object) -> Media | None:
 
 
 def _is_words(part: Message) -> bool:
-    """Tell a document that is a plain text, under the key of bytes."""
+    """Tell a document that has plain text under the key of bytes."""
     source = part.get("source")
     return isinstance(source, dict) and source.get("type") == "text"
 
 
 def replace_media(value: Any, change: MediaReplacer) -> Any:
-    """Return a content, or any value in it, with a change made to its media, the last one first.
+    """Return a content, or any value in it, with a change applied to its media, the last one first.
 
-    The same value where nothing is changed.
+    Returns the same value if nothing is changed.
     """
     found = parse_media(value)
     if found is not None:
@@ -119,7 +119,7 @@ def replace_media(value: Any, change: MediaReplacer) -> Any:
 
 
 def is_unreadable(value: Any) -> bool:
-    """Tell a part that no provider can read, or that has such a one in it."""
+    """Tell a part that no provider can read, or that contains such a part."""
     if isinstance(value, list):
         return any(map(is_unreadable, value))
     if not isinstance(value, dict):
@@ -150,7 +150,7 @@ def find_media(content: Any) -> list[Media]:
 
 
 def _same_or(value: Any, made: Any) -> Any:
-    """Return the value itself where what was made of it is the same."""
+    """Return the original value if the changed one is the same."""
     pairs = zip(_held(value), _held(made), strict=True)
     return value if all(old is new for old, new in pairs) else made
 
@@ -160,7 +160,7 @@ def _held(value: Any) -> Iterator[Any]:
 
 
 def _flat(part: Message) -> Message:
-    """Return the fields of a part and of the objects in it, which hold what it is about."""
+    """Return the fields of a part and of the objects in it, which describe its media."""
     flat = dict(part)
     for held in part.values():
         if isinstance(held, dict):
@@ -183,17 +183,17 @@ def _url(told: str, data: str) -> str:
 
 
 def _plain(data: str) -> str:
-    """Return base64 in the alphabet that all take; Gemini's client writes that of URLs."""
+    """Return base64 in the alphabet that all accept; Gemini's client writes that of URLs."""
     return data.translate(_FOR_URLS) if "-" in data or "_" in data else data
 
 
 def _family(kind: str) -> str:
-    """Return what is known of the type by the type of the part alone."""
+    """Return the media type, as far as the type of the part alone tells it."""
     return kind.removeprefix("input_").removesuffix("_url")
 
 
 def _size(count: int) -> str:
-    """Return a number of bytes in the largest unit of which there is one."""
+    """Return a number of bytes in the largest unit that fits."""
     for unit, name in ((1_000_000, "MB"), (1_000, "kB")):
         if count >= unit:
             return f"{count / unit:.3g} {name}"

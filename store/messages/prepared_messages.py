@@ -1,4 +1,4 @@
-"""A message as the caller gave it, taken apart into what its rows hold, before any transaction."""
+"""Messages from the caller, split into the values of their rows before any transaction."""
 
 from __future__ import annotations
 
@@ -31,41 +31,41 @@ GivenMessage: TypeAlias = "Mapping[str, Any] | BaseModel"
 """A message as callers give it: a dict, a typed one of a provider's client, or its object."""
 
 ID_LIMIT = 512
-"""Code points a caller's message id may have to count; a longer one is kept like any other key."""
+"""Maximum code points of a message id with a column; a longer one is kept like any other key."""
 
 TIME_KEYS = ("timestamp", "created_at", "createdAt", "time")
-"""Where a message may tell when it was said; the first that tells a moment counts."""
+"""Keys that may hold the time of a message; the first that holds a moment counts."""
 _TIMES = frozenset(TIME_KEYS)
 has_no_time = _TIMES.isdisjoint
-"""Tell that a message has no such key: most have none, and this looks for all of them at once."""
+"""Tell that a message has none of these keys, as most have not: one test looks for all of them."""
 
 
 class PreparedMessage(NamedTuple):
-    """A message taken apart before any transaction begins, and the digest of what was given."""
+    """A message split into columns before any transaction begins, and the digest of its values."""
 
     columns: Columns
     calls: tuple[StoredCall, ...]
     message: Message
     digest: bytes
     text_size: int | None = None
-    """Bytes of a content that is text, in UTF-8, where they were counted."""
+    """The number of UTF-8 bytes of a text content, if they were counted."""
     wire_format: str | None = None
-    """The format in which it came, None of a chat's."""
+    """The format in which it was given, None for a chat message."""
 
 
 def prepare(message: object, index: int = 0) -> PreparedMessage:
     """Return a message as columns, with its digest.
 
-    Raises InvalidMessage, naming ``index`` and the key, for what cannot be stored: not an object, a
-    role that is not text, NaN or infinite numbers, nesting over 200 levels, more than 64 MiB,
-    values that JSON does not have. A pydantic object is taken as what is set in it, and a datetime
-    that tells when the message was said as its ISO text.
+    Raises InvalidMessage, naming ``index`` and the key, for a message that cannot be stored: not an
+    object, a role that is not text, NaN or infinite numbers, nesting over 200 levels, more than 64
+    MiB, values that JSON does not have. A pydantic object is taken with its set fields only, and a
+    datetime that tells the time of the message as its ISO text.
     """
     return prepare_object(to_object(message, index), index)
 
 
 def prepare_object(given: Message, index: int) -> PreparedMessage:
-    """Do what `prepare` does, with an object of JSON."""
+    """Do the same as `prepare`, for an object of JSON."""
     rest = dict(given)
     columns, calls, wide = _split(rest, index)
     if rest:
@@ -78,7 +78,7 @@ def prepare_object(given: Message, index: int) -> PreparedMessage:
 
 
 def to_object(message: object, index: int) -> Message:
-    """Return a message as an object of JSON, which it is or can be dumped to.
+    """Return a message as an object of JSON, if it is one or can be dumped to one.
 
     Raises InvalidMessage.
     """
@@ -93,7 +93,7 @@ def to_object(message: object, index: int) -> Message:
 
 
 def is_model(given: object) -> TypeGuard[BaseModel]:
-    """Tell a pydantic object, such as a provider's; who gives plain messages waits for none."""
+    """Tell a pydantic object, such as a provider's; a dict is never asked, so it imports none."""
     from pydantic import BaseModel
 
     return isinstance(given, BaseModel)
@@ -102,7 +102,7 @@ def is_model(given: object) -> TypeGuard[BaseModel]:
 def _dumped(message: BaseModel, index: int) -> object:
     try:
         return message.model_dump(mode="json", exclude_unset=True)
-    except Exception as error:  # what a foreign class raises is not ours to know
+    except Exception as error:  # a foreign class may raise anything
         raise InvalidMessage(index, None, f"it has no JSON: {error}") from error
 
 
@@ -116,10 +116,10 @@ def _with_iso_times(message: Message) -> Message:
 
 
 def _split(rest: Message, index: int) -> tuple[Columns, tuple[StoredCall, ...], bytes]:
-    """Take all that columns hold out of the rest, and refuse what JSON does not have.
+    """Move all values that columns can hold out of the rest; refuse values that JSON does not have.
 
-    The content comes in UTF-8 as well: so it is gone through once for its checks, its size and its
-    digest. What is known to be text needs no look for that, so it is taken first.
+    The content is returned in UTF-8 as well, so its checks, its size and its digest need one pass.
+    Values known to be text need no check for JSON, so they are taken first.
     """
     order = tuple(rest)
     role = _split_text(rest, "role")
@@ -138,7 +138,7 @@ def _split(rest: Message, index: int) -> tuple[Columns, tuple[StoredCall, ...], 
 
 
 def _instead(given: Message) -> str:
-    """Return what to do about an object without a role that a provider may have sent."""
+    """Return a hint about an object without a role that a provider may have sent."""
     if "choices" in given:
         return "; of an answer append choices[0].message"
     kind = given.get("type")
@@ -153,7 +153,7 @@ def _instead(given: Message) -> str:
 def _rest_text(
     given: Message, rest: Message, held: Columns, calls: tuple[StoredCall, ...]
 ) -> str | None:
-    """Return what the columns do not hold, and the order of all keys where it is not theirs."""
+    """Return the values without a column, with the order of all keys if the columns differ."""
     order = [*given]
     if [*{**assemble(held, [*calls] or None), **rest}] != order:
         return encode([order, rest])
@@ -162,7 +162,7 @@ def _rest_text(
 
 @lru_cache(maxsize=MOST_ORDERS)
 def _order_text(order: tuple[str, ...]) -> str | None:
-    """Return what columns do not hold that hold all values: their order, where it is not theirs."""
+    """Return the rest of a message that columns hold wholly: its order, None if it is theirs."""
     if [*filter(order.__contains__, KEYS)] == [*order]:
         return None
     return encode([order, {}])
@@ -173,19 +173,19 @@ _has_no_text = frozenset(_TEXT_KEYS).isdisjoint
 
 
 def _split_texts(rest: Message) -> list[str | None]:
-    """Take the texts out of the rest that few messages have."""
+    """Move the texts that few messages have out of the rest."""
     if _has_no_text(rest):
         return [None] * len(_TEXT_KEYS)
     return [_split_text(rest, key) if key in rest else None for key in _TEXT_KEYS]
 
 
 def _split_text(rest: Message, key: str) -> str | None:
-    """Take a text that a column can hold out of the rest."""
+    """Move a text that a column can hold out of the rest."""
     return as_plain_str(rest.pop(key)) if key in rest and is_text(rest[key]) else None
 
 
 def find_message_time(message: Message) -> int | None:
-    """Return when a message was said (ms), None where it does not tell."""
+    """Return when a message was said (ms), None if it does not tell."""
     if has_no_time(message):
         return None
     for key in TIME_KEYS:
@@ -197,7 +197,7 @@ def find_message_time(message: Message) -> int | None:
 
 
 def _split_time(rest: Message) -> int | None:
-    """Return when a message was said, and take it out of the rest if it is given just so."""
+    """Return when a message was said; remove it from the rest if it is given exactly so."""
     given = rest.get("timestamp")
     if is_moment(given):
         del rest["timestamp"]
@@ -209,7 +209,7 @@ def _split_time(rest: Message) -> int | None:
 
 
 def _split_content(rest: Message) -> tuple[str | None, str | None, bytes]:
-    """Take the content out of the rest as its form, its text, and that in UTF-8."""
+    """Move the content out of the rest as its form, its text, and the text in UTF-8."""
     wide = encode_utf8(rest.get("content"))
     if wide is not None:
         return "text", as_plain_str(rest.pop("content")), wide
@@ -218,7 +218,7 @@ def _split_content(rest: Message) -> tuple[str | None, str | None, bytes]:
 
 
 def _split_value(rest: Message, key: str) -> tuple[str | None, str | None]:
-    """Take a value out of the rest as its form and its text; both None where it has no such key."""
+    """Move a value out of the rest as its form and its text; both None if the key is missing."""
     if key not in rest:
         return None, None
     value = rest.pop(key)
@@ -246,7 +246,7 @@ _FUNCTION_KEYS = ["name", "arguments"]
 
 
 def _split_usual_calls(rest: Message) -> tuple[StoredCall, ...]:
-    """Take the calls out of the rest where each has the usual shape, as most have: it is quick."""
+    """Move the calls out of the rest if all have the usual shape, as most have: this is quick."""
     given = rest.get("tool_calls")
     if not given or type(given) is not list:
         return ()
@@ -275,7 +275,7 @@ def _usual_call(call: Any) -> StoredCall | None:
 
 
 def _split_calls(rest: Message) -> tuple[StoredCall, ...]:
-    """Take a non-empty list of tool calls out of the rest; anything else stays there."""
+    """Move a non-empty list of tool calls out of the rest; any other value stays there."""
     given = rest.get("tool_calls")
     if not isinstance(given, list) or not given:
         return ()
@@ -295,9 +295,9 @@ def _split_call(call: object) -> StoredCall:
 
 
 def _with_places(given: Message, rest: Message) -> Message:
-    """Return the rest of a call with null in the place of what was taken out of it.
+    """Return the rest of a call with null for each value that was moved out of it.
 
-    So what is put back comes to stand where it stood.
+    So a value that is put back gets its old place.
     """
     places = {key: rest.get(key) for key in given}
     if isinstance(rest.get("function"), dict):
@@ -306,7 +306,7 @@ def _with_places(given: Message, rest: Message) -> Message:
 
 
 def _copied(call: Message) -> Message:
-    """Return a call, and its function, as copies from which can be taken."""
+    """Return copies of a call and its function, from which values can be removed."""
     rest = dict(call)
     if isinstance(rest.get("function"), dict):
         rest["function"] = dict(rest["function"])
@@ -314,7 +314,7 @@ def _copied(call: Message) -> Message:
 
 
 def _check(message: Message, index: int) -> None:
-    """Refuse what JSON does not have, naming the top-level key it is under."""
+    """Refuse values that JSON does not have, naming their top-level key."""
     for key, value in message.items():
         if not isinstance(key, str):
             raise InvalidMessage(index, str(key), "keys are text")
@@ -326,7 +326,7 @@ def _check(message: Message, index: int) -> None:
 
 
 def _check_size(message: Message, index: int, columns: tuple[object, ...]) -> None:
-    """Refuse a message whose columns hold too much, naming the key that holds most of it."""
+    """Refuse a message whose columns hold too much, naming the key with the most bytes."""
     size = _size_of(columns)
     if size > SIZE_LIMIT:
         problem = f"the message takes {size:,} bytes, the limit is {SIZE_LIMIT:,}"

@@ -1,10 +1,10 @@
-"""What stays of a message whose words are taken out: values of a list, and nothing else.
+"""Redacted messages: values from a fixed list stay, everything else is removed.
 
-A value stays only where it cannot be somebody's words: a role, a status or a tool that the store
-knows, a time, an id that counts or is random. Anything else goes, whichever key it stands under. An
-id that goes is replaced by one that is made of its hash (`neutral_id`). So calls and results still
-find each other, whichever of the two is redacted, and a message that is given again under its id is
-known: whoever compares two ids compares what stands for them.
+A value stays only if it cannot be somebody's words: a role, a status or a tool that the store
+knows, a time, an id that counts or is random. Any other value is removed, under whatever key. A
+removed id is replaced by one made from its hash (`neutral_id`). So calls and results still find
+each other when only one of them is redacted, and a message that is given again under its id is
+recognised: code that compares two ids compares their neutral ids.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from .columns import Message, StoredCall, join_call
 from .prepared_messages import prepare
 
 REDACTED = "[redacted]"
-"""What a redacted message says."""
+"""The content of a redacted message."""
 NO_ARGUMENTS = "{}"
-"""What its calls were given."""
+"""The arguments of its calls."""
 UNKNOWN_TOOL = "unknown_tool"
 """The name of a tool whose name is not known, or does not stay."""
 UNKNOWN_ROLE = "other"
-"""The role of a message whose own does not stay."""
+"""The role of a message whose own role does not stay."""
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
 """The roles that stay."""
 STATUSES = frozenset({"pending", "success", "partial", "error"})
@@ -44,17 +44,17 @@ _IDS = re.compile(
 
 
 def is_redacted(message: Message) -> bool:
-    """Tell whether a message is what a redaction leaves."""
+    """Tell whether a message is the result of a redaction."""
     return message.get("redacted") is True and message.get("content") == REDACTED
 
 
 def is_neutral_id(given: str) -> bool:
-    """Tell whether an id is one that a redaction put in the place of another."""
+    """Tell whether an id was made by a redaction to replace another."""
     return given.startswith(_NEUTRAL) and _IDS.fullmatch(given) is not None
 
 
 def neutral_id(given: str) -> str:
-    """Return what stands for an id in a redacted message: itself where it stays."""
+    """Return the id that replaces an id in a redacted message: the same id if it may stay."""
     if _IDS.fullmatch(given):
         return given
     return _NEUTRAL + sha256(given.encode()).hexdigest()[:24]
@@ -63,7 +63,7 @@ def neutral_id(given: str) -> str:
 def redact_message(
     message: Message, calls: Iterable[StoredCall], answers: str | None, tools: Container[str]
 ) -> Message:
-    """Return what stays of a message.
+    """Return the redacted form of a message.
 
     ``calls`` are its calls as they are stored, ``answers`` is the id of the call that it answers,
     if it is a tool's result, ``tools`` are the names of tools that stay.
@@ -82,7 +82,7 @@ def redact_message(
 
 
 def _call_without_words(call: StoredCall, tools: Container[str]) -> Any:
-    """Return what stays of a call: nothing of an entry that is none."""
+    """Return the redacted form of a call: a fixed text for an entry that is not a call."""
     if not isinstance(join_call(*call), dict):
         return REDACTED
     name = call.name if call.name is None or call.name in tools else UNKNOWN_TOOL

@@ -1,6 +1,6 @@
-"""Messages with nothing in them that a chat shows: another program's events, encrypted reasoning.
+"""Messages without chat content: another program's events, encrypted reasoning.
 
-They are kept like any other, and left out where a request is a chat.
+They are stored like any other, and left out of a request that is a chat.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from typing import Any
 from .columns import Message
 
 SEALED = "encrypted_content"
-"""Where a part has what only its provider can read."""
+"""The key of content that only its provider can read."""
 WIRE = "_wire"
-"""Where a message keeps what it was in the wire format in which it came."""
+"""The key under which a message keeps its original fields in the wire format of its source."""
 SAYING = (
     *("tool_calls", "function_call", "refusal", "audio"),
     *("reasoning_content", "reasoning", "thinking"),
 )
-"""Keys by which a message of a chat says something, beside its content."""
+"""Keys by which a chat message says something, beside its content."""
 BESIDE = frozenset({"role", "name", "tool_call_id", "timestamp", "messageStatus", "id", *SAYING})
-"""Keys of a chat that say nothing by themselves, or where they are empty."""
+"""Keys of a chat message that say nothing by themselves, or if they are empty."""
 
 
 def list_provider_data(message: Mapping[str, Any]) -> list[Any]:
-    """Return what a message of another format keeps beside its content: reasoning, signatures.
+    """Return the data of a message of another format beside its content: reasoning, signatures.
 
-    What only its provider can read in the content is of it, too.
+    Content that only its provider can read is included.
     """
     held = message.get(WIRE)
     if not isinstance(held, dict) or "content" not in message:
@@ -47,7 +47,7 @@ def _sealed(content: Any) -> Iterator[str]:
 
 
 def opaque_fields(message: Mapping[str, Any]) -> Message:
-    """Return what a message holds that no chat shows; nothing where it has chat content."""
+    """Return the fields of a message that no chat shows; an empty object if it has chat content."""
     if "content" in message or message.get("role") == "tool" or any(map(message.get, SAYING)):
         return {}
     return {key: value for key, value in message.items() if key not in BESIDE}

@@ -1,7 +1,7 @@
-"""What comes out: frozen values, cheap to make by the ten thousand.
+"""The values that the store returns: frozen, cheap to make by the ten thousand.
 
-Times are ms since the epoch, positions from 1. All rooms above may call it; it knows nothing but
-messages and errors.
+Times are ms since the epoch, positions count from 1. All higher rooms may use this one; it imports
+only messages and errors.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ __all__ = [
     "make_stored_message",
 ]
 
-if not TYPE_CHECKING:  # or any name would do for whoever reads types
+if not TYPE_CHECKING:  # otherwise type checkers would accept any name
     __getattr__, __dir__ = attach_modules(
         __package__,
         compactions="ERROR_KINDS REASONS Check Compaction Hidden Kind Outcome Reason",

@@ -1,4 +1,4 @@
-"""Compactions as they are recorded, what they hide, and whether one is due."""
+"""Records of compactions, the messages they hide, and the check whether one is due."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Literal, NamedTuple, get_args
 from ..errors import CompactionError, SummaryGenerationError, SummaryTimedOut
 
 Kind = Literal["summary", "hide", "clear", "undo"]
-"""What a record of a line did: hid old messages behind a summary, hid a range that somebody named,
-cleared tool results, or undid one of these.
+"""The effect of a record on a line: it replaces old messages with a summary, hides a range that a
+caller named, clears tool results, or undoes one of these.
 """
 
 
@@ -19,11 +19,11 @@ Reason = Literal["llm_call", "tool_execution", "manual"]
 
 
 REASONS: tuple[Reason, ...] = get_args(Reason)
-"""Why a compaction is made."""
+"""The reasons for which a compaction is made."""
 
 
 ERROR_KINDS = {kind.__name__: kind for kind in (SummaryGenerationError, SummaryTimedOut)}
-"""What there may be in the place of a summary, by the name that a record and its error give it."""
+"""The errors that can take the place of a summary, by the name used in a record."""
 
 
 class Compaction(NamedTuple):
@@ -31,25 +31,24 @@ class Compaction(NamedTuple):
 
     Such an answer has no ``id`` and the outcome ``nothing``.
 
-    ``kind``: ``summary`` hides what is old behind a summary, ``hide`` a range that somebody named
-    behind a text of theirs or nothing, ``clear`` replaces tool results from then on. ``outcome``:
-    applied, rejected, failed, undone, running or nothing; ``error`` says why it is not ``applied``,
-    or what its summary failed of. A result is ``rejected`` where it no longer fits the line, makes
-    the view no smaller, or leaves it at the policy's trigger though without the summary's text it
-    would be below; where not even that would do, it is progress and applied. A policy that does
-    something without a summary does it then, and the record is ``applied``.
-    ``reason``: ``llm_call``, ``tool_execution`` or ``manual``. ``hidden``: first and last position;
-    ``first_kept``: the first one behind them, also where they were rejected for their size;
-    ``cleared``: pairs of a position and the rule that replaces it. Tokens are estimates of the view
-    before and after, without what repairs make up. ``summary`` is empty where only the facts of
-    what a hard limit hid stay. ``still_over``: the view that is left would still trigger, or is
-    over the window, by its estimate; it is not kept with the record. ``session_id`` is the session
-    that was compacted: in the history of a fork it may be another one. ``pinned`` positions stay
-    visible though they are in the range, ``stands_from`` is the first position that the summary
-    stands for, with those of the summaries that it replaced. ``error_kind`` names what there was in
-    the place of a summary, if it was an error. ``key_actions`` are pairs of a tool and what it did,
-    ``file_changes`` of a path and what became of it, whoever wrote the summary and whatever room
-    its text had.
+    ``kind``: ``summary`` replaces old messages with a summary, ``hide`` replaces a range that a
+    caller named with a text of the caller or nothing, ``clear`` replaces tool results from then on.
+    ``outcome``: applied, rejected, failed, undone, running or nothing; ``error`` says why it is not
+    ``applied``, or why its summary failed. A result is ``rejected`` if it no longer fits the line,
+    makes the view no smaller, or leaves it at the policy's trigger although it would be below
+    without the summary's text; if even then it would not, the result is progress and is applied. If
+    a policy continues without a summary, the record is ``applied``. ``reason``: ``llm_call``,
+    ``tool_execution`` or ``manual``. ``hidden``: first and last position; ``first_kept``: the first
+    position after them, also if they were rejected for their size; ``cleared``: pairs of a position
+    and the rule that replaces it. Tokens are estimates of the view before and after, without
+    repairs. ``summary`` is empty if only the facts of the messages hidden by a hard limit stay.
+    ``still_over``: the remaining view would still trigger, or is over the window, by its estimate;
+    it is not stored with the record. ``session_id`` is the compacted session: in the history of a
+    fork it may be another one. ``pinned`` positions stay visible although they are in the range,
+    ``stands_from`` is the first position that the summary covers, including those of the summaries
+    that it replaced. ``error_kind`` names the error that took the place of a summary, if there was
+    one. ``key_actions`` are pairs of a tool and its action, ``file_changes`` are pairs of a path
+    and its change; both are complete, independent of the author and length of the summary.
     """
 
     id: int | None
@@ -81,10 +80,10 @@ class Compaction(NamedTuple):
 
     @property
     def problem(self) -> CompactionError | None:
-        """What went wrong, as an error that was not raised; None where nothing did.
+        """The failure, as an error that was not raised; None if nothing failed.
 
-        A SummaryGenerationError where there was no summary, whatever was done in its place; else a
-        CompactionError.
+        A SummaryGenerationError if there was no summary, even if something else was done instead;
+        otherwise a CompactionError.
         """
         if self.error is None or self.outcome == "nothing":
             return None
@@ -94,7 +93,7 @@ class Compaction(NamedTuple):
 
 
 class Hidden(NamedTuple):
-    """That a message is hidden: by which compaction, and since when in ms (``time.compacted``)."""
+    """The compaction that hides a message, and since when in ms (``time.compacted``)."""
 
     compaction: int
     compacted_at: int
@@ -103,12 +102,12 @@ class Hidden(NamedTuple):
 class Check(NamedTuple):
     """Whether a session's view should be compacted, and why; all numbers are tokens.
 
-    ``overflow``: it must be compacted before it is sent; ``should_compact``: it had better be.
-    ``tokens`` are by the estimate those of the view's entries, without its repairs: exactly, where
-    the results that rules replace are plain text. For one with a ``name`` or other keys it may be
-    off by 1, for one that is an object or has parts by what is not text in it (images count as if
-    they were still sent). A summary merged into a system message counts up to 5 more. ``problem``:
-    why nothing is tried though a trigger fires, as an error that was not raised.
+    ``overflow``: it must be compacted before it is sent; ``should_compact``: it should be.
+    ``tokens`` are the estimate for the view's entries, without repairs. The figure is exact if the
+    results that rules replace are plain text. It may be off by 1 for a result with a ``name`` or
+    other keys, and by the parts that are not text for an object or a list of parts (images count as
+    if they were still sent). A summary merged into a system message counts up to 5 more.
+    ``problem``: why nothing is tried although a trigger fires, as an error that was not raised.
     """
 
     overflow: bool

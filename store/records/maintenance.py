@@ -1,4 +1,4 @@
-"""What was taken away for good, copied and checked."""
+"""Results of erasing, redacting, copying and checking a store."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import NamedTuple
 
 
 class Erasure(NamedTuple):
-    """What a deletion removed.
+    """The result of a deletion.
 
-    ``kept`` messages stay because other sessions' lines run through them.
+    ``kept`` messages stay because lines of other sessions run through them.
 
-    ``purged`` tells whether a purge has written the file anew since, so that no freed byte is left
-    in it; on servers it stays False, because nothing there tells what they still hold. ``copies``
-    are the paths of the copies of the store that may hold the bytes still. ``finished`` is False
-    while rows that nobody can reach any more wait to be erased: the next opening, deletion or purge
-    goes on with them.
+    ``purged`` tells whether a purge has rewritten the file since, so that no freed byte is left in
+    it; on servers it stays False, because the server does not tell which bytes it still holds.
+    ``copies`` are the paths of copies of the store that may still hold the bytes. ``finished`` is
+    False while unreachable rows wait to be erased: the next opening, deletion or purge goes on with
+    them.
     """
 
     session_id: str
@@ -26,12 +26,12 @@ class Erasure(NamedTuple):
 
 
 class Redaction(NamedTuple):
-    """What is recorded of a message whose words were taken out.
+    """The record of a message whose words were removed.
 
-    ``session_id`` is the session that it was asked of, ``at`` is when, in ms. ``compactions`` are
-    those whose summaries were made of the message before, and may tell of it. ``purged`` tells
-    whether a purge has written the file anew since, ``copies`` are the paths of the copies of the
-    store that may hold the words still; on servers ``purged`` stays False.
+    ``session_id`` is the session of the request, ``at`` is its time in ms. ``compactions`` are
+    those whose summaries were made from the message before, and may repeat it. ``purged`` tells
+    whether a purge has rewritten the file since, ``copies`` are the paths of copies of the store
+    that may still hold the words; on servers ``purged`` stays False.
     """
 
     session_id: str
@@ -45,10 +45,10 @@ class Redaction(NamedTuple):
 
 
 class Purge(NamedTuple):
-    """Whether a purge was done, and why not; true if it was.
+    """Whether a purge was done, and if not, why; true if it was done.
 
-    ``removed`` and ``left`` are the copies that were removed, or were gone already, and those that
-    were left, by path.
+    ``removed`` are the copies that were removed or were already gone, ``left`` are those that were
+    left, by path.
     """
 
     done: bool
@@ -61,11 +61,11 @@ class Purge(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """A copy of the store: where it is, when it was made (ms), how large it was (bytes).
+    """A copy of the store: its path, the time it was made (ms) and its size (bytes).
 
-    ``kind``: ``backup``, or ``upgrade`` for one made before an upgrade of the schema. ``number`` is
-    its place in the store's list, None where an older or full store could not list it. ``size`` is
-    None for one that was begun and never finished.
+    ``kind``: ``backup``, or ``upgrade`` for a copy made before an upgrade of the schema. ``number``
+    is its place in the store's list, None if an older or full store could not list it. ``size`` is
+    None for a copy that was never finished.
     """
 
     number: int | None
@@ -76,18 +76,17 @@ class Copy(NamedTuple):
 
 
 class Removal(NamedTuple):
-    """The copies that were removed, or were gone already, and those that were left, by path."""
+    """The copies that were removed or were already gone, and those that were left, by path."""
 
     removed: tuple[str, ...]
     left: tuple[str, ...]
 
 
 class Restored(NamedTuple):
-    """Where a copy was put, its schema, and what came back with it.
+    """The path of a restored copy, its schema, and the data that came back with it.
 
-    ``erased`` are the sessions that the store before it had erased: delete them again.
-    ``redacted`` are the messages that it had redacted, as sessions and positions: redact them
-    again.
+    ``erased`` are the sessions that the previous store had erased: delete them again. ``redacted``
+    are the messages that it had redacted, as sessions and positions: redact them again.
     """
 
     path: str
@@ -97,10 +96,11 @@ class Restored(NamedTuple):
 
 
 class CacheInfo(NamedTuple):
-    """What an open store keeps in memory of the views that it made, and of the ends of lines.
+    """Figures of the cache that an open store keeps: views, and the ends of lines.
 
-    ``hits`` views, and reads of the newest messages, went on from what was kept, ``misses`` were
-    made anew. ``bytes`` are about what the ``entries`` take, never more than ``limit``.
+    ``hits`` are views, and reads of the newest messages, that continued from the cache; ``misses``
+    were computed anew. ``bytes`` is the approximate size of the ``entries``, never more than
+    ``limit``.
     """
 
     hits: int
@@ -111,9 +111,9 @@ class CacheInfo(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """Something `verify` found wrong.
+    """A fault found by `verify`.
 
-    ``check`` names the test, ``where`` the place, ``problem`` what is wrong.
+    ``check`` names the test, ``where`` the place, ``problem`` the fault.
     """
 
     check: str

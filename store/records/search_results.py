@@ -1,4 +1,4 @@
-"""What a search gives."""
+"""Results of a search."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import NamedTuple
 
 
 class Hit(NamedTuple):
-    """A message that has what was searched for, a summary (its last position), or a title (0).
+    """A message that matches a search, a summary (its last position), or a title (0).
 
     ``session_id`` is a session that has it on its line, or had it and left it: then ``on_line`` is
-    False. With ``branch`` the message is read, and switched to. ``role`` is that of the message, or
-    ``summary`` or ``title``; ``at`` is when it was said, as far as it tells, else stored; of a
-    title when its session was created (ms). ``marks`` are the places of the words in the
-    ``snippet``. The higher the ``score``, the better. ``compaction`` is that of a summary.
+    False. Use ``branch`` to read the message and to switch to it. ``role`` is the role of the
+    message, or ``summary`` or ``title``; ``at`` is the time in the message, otherwise the time it
+    was stored; for a title the time its session was created (ms). ``marks`` are the places of the
+    words in the ``snippet``. A higher ``score`` is better. ``compaction`` is the compaction of a
+    summary.
     """
 
     session_id: str
@@ -29,7 +30,7 @@ class Hit(NamedTuple):
 
 
 class Hits(list[Hit]):
-    """Hits in their order; ``behind`` is how many messages were not looked at (0: all were)."""
+    """Hits in their order; ``behind`` is the number of messages not yet searched (0: none)."""
 
     def __init__(self, hits: Iterable[Hit] = (), *, behind: int = 0) -> None:
         super().__init__(hits)
@@ -37,10 +38,10 @@ class Hits(list[Hit]):
 
 
 class Passage(NamedTuple):
-    """What was called back: the messages from ``first`` to ``last``, as a text.
+    """A recalled passage: the messages from ``first`` to ``last``, as a text.
 
-    ``why`` it was out of sight: ``hidden`` behind a summary, or the rule that replaced it. The
-    higher the ``score``, the more of what was wanted is in it, and the rarer that is.
+    ``why`` it was out of sight: ``hidden`` by a summary, or the rule that replaced it. A higher
+    ``score`` means more of the wanted words, and rarer ones.
     """
 
     first: int
@@ -54,7 +55,7 @@ class Passage(NamedTuple):
 class Index(NamedTuple):
     """The index of a store: whether it is on, and how many messages and summaries it has.
 
-    ``waiting`` are those that it has not; ``size`` is what it takes in bytes, of an owner's part 0.
+    ``waiting`` counts those not yet indexed; ``size`` is its size in bytes, 0 for an owner's part.
     """
 
     on: bool

@@ -1,4 +1,4 @@
-"""What there is: sessions, and what stands on their lines."""
+"""Sessions, and the messages, branches, drafts and usages of their lines."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ..messages import Message
 
 
 class Session(NamedTuple):
-    """A session: a named pointer to a head; ``head`` is also how many messages its line has.
+    """A session: a named pointer to a head; ``head`` is also the number of messages on its line.
 
-    ``branch`` is the branch that its head is on: with it a line can be read after the session has
-    left it. ``revision`` is an opaque text that is another one after each change of the session: an
-    append, a move of its head, another title, other metadata. None comes again, not where a session
-    of the same id is made anew either. What is made of a session (views, compactions, usages) does
-    not change it. ``owner`` is whose it is, as whoever created it said.
+    ``branch`` is the branch of its head: with it a line can be read after the session has left it.
+    ``revision`` is an opaque text that changes with each change of the session: an append, a move
+    of its head, another title, other metadata. No revision occurs twice, even if a session with the
+    same id is created anew. Data derived from a session (views, compactions, usages) does not
+    change it. ``owner`` is the owner given when the session was created.
     """
 
     id: str
@@ -37,7 +37,8 @@ class Session(NamedTuple):
 class StoredMessage(NamedTuple):
     """A message on a line.
 
-    ``message`` equals what went in, ``stored_at`` is when, ``digest`` a SHA-256 of both.
+    ``message`` equals the message as it was given, ``stored_at`` is the time it was stored,
+    ``digest`` is a SHA-256 of both.
     """
 
     seq: int
@@ -49,11 +50,11 @@ class StoredMessage(NamedTuple):
 make_stored_message: Callable[[tuple[Any, ...]], StoredMessage] = partial(
     tuple.__new__, StoredMessage
 )
-"""Makes one of its fields; without a step of Python, for there may be thousands."""
+"""Make a stored message from its fields; without a step of Python, as there may be thousands."""
 
 
 class Found(NamedTuple):
-    """Where a message of some id is: at the position ``seq`` of a session's branch."""
+    """The place of a message with a given id: the position ``seq`` of a session's branch."""
 
     session_id: str
     branch: int
@@ -61,9 +62,10 @@ class Found(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """A turn of a line: its number, its first and last position, and what the user said.
+    """A turn of a line: its number, its first and last position, and the user's text.
 
-    ``messages`` is how many there are, ``started_at`` when it was said (ms), else when stored.
+    ``messages`` is the number of messages, ``started_at`` the time in the user's message (ms),
+    otherwise the time it was stored.
     """
 
     turn: int
@@ -92,7 +94,8 @@ class Branch(NamedTuple):
 class Sibling(NamedTuple):
     """A message that follows the same message as others do, and a branch that leads through it.
 
-    Of several it is the one that was left last; the session's own where it is ``current``.
+    If there are several such branches, it is the one that was left last; if ``current``, the
+    session's own.
     """
 
     branch: int
@@ -102,11 +105,11 @@ class Sibling(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """An answer that broke off, or is being streamed just now: what was kept of it.
+    """The stored part of an answer that broke off, or that is being streamed now.
 
-    ``draft`` is its id. ``head`` and ``branch`` say behind which message it stands, ``at`` is when
-    something was kept last, in ms: one to which nothing is added any more has lost its process.
-    ``format`` is the one that it is to be of; None where its shape is to tell.
+    ``draft`` is its id. ``head`` and ``branch`` name the message that it follows, ``at`` is the
+    time of the last addition in ms: a draft that no longer grows has lost its process. ``format``
+    is the intended format of the answer; None if it is found from the shape.
     """
 
     draft: str
@@ -136,7 +139,7 @@ class HeadMove(NamedTuple):
 class TokenTotal(NamedTuple):
     """Tokens of a session's line.
 
-    Counted by ``encoding``, ``counted`` of ``messages`` newly in this call.
+    They are counted by ``encoding``; this call counted ``counted`` of the ``messages`` newly.
     """
 
     encoding: str
@@ -146,7 +149,7 @@ class TokenTotal(NamedTuple):
 
 
 class Note(NamedTuple):
-    """What an app noted under a key beside a message, in ``session_id``, and when (ms).
+    """A note that an app stored under a key beside a message, in ``session_id``, and when (ms).
 
     The message is at the position ``seq`` of ``branch``; ``value`` is any JSON.
     """
@@ -160,12 +163,12 @@ class Note(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """What a request really cost, as the provider said, and where and when (ms) it was made.
+    """The cost of a request as reported by the provider, and where and when (ms) it was made.
 
-    It was made by ``session_id`` on its ``branch``, and ended with the position ``seq``. Of the
-    ``input`` some tokens are ``cached``, some ``written`` to the provider's cache, all others
-    plain. ``cost`` is in US dollars: what was recorded, else what the price list says; None where
-    that does not know the ``model``. ``number`` tells those of one place apart, from 1.
+    It was made by ``session_id`` on its ``branch``, and ended with the position ``seq``. Some of
+    the ``input`` tokens are ``cached``, some ``written`` to the provider's cache, all others plain.
+    ``cost`` is in US dollars: the recorded cost, otherwise the cost by the price list; None if the
+    list does not have the ``model``. ``number`` distinguishes usages of the same position, from 1.
     """
 
     session_id: str
@@ -184,10 +187,10 @@ class Usage(NamedTuple):
 
 
 class UsageTotal(NamedTuple):
-    """What requests cost together, by the model, session, owner or day that ``name`` is.
+    """The total cost of requests by model, session, owner or day; ``name`` is its value.
 
-    ``cost`` is in US dollars, of those whose cost is known (None: of none); of ``unpriced`` it is
-    not.
+    ``cost`` is in US dollars, of the requests whose cost is known (None: of none); ``unpriced``
+    counts the others.
     """
 
     name: str | None

@@ -1,4 +1,4 @@
-"""What is sent of a line, and why it is as it is."""
+"""Views: the messages sent to a model, and the reasons for each."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from ..messages import Message
 
 
 class Entry(NamedTuple):
-    """One message of a view and why it is as it is.
+    """One message of a view and the reason for its form.
 
-    ``seq`` is its position (None if the store made it), ``message`` the whole message with only its
-    content replaced where ``rule`` says so; tokens are counts where they are stored, else
-    estimates.
+    ``seq`` is its position (None if the store made it), ``message`` is the whole message; only its
+    content is replaced, if ``rule`` names a rule. Tokens are stored counts, otherwise estimates.
     """
 
     seq: int | None
@@ -24,10 +23,10 @@ class Entry(NamedTuple):
 
 
 class Replaced(NamedTuple):
-    """A tool result that a view sends otherwise than it is stored, and why.
+    """A tool result that a view replaces, and why.
 
-    ``seq`` is its position, ``paths`` are the files it is about; ``rule`` and ``reason`` as in the
-    view's entry, ``tokens`` what is sent in its place costs.
+    ``seq`` is its position, ``paths`` are the files it is about; ``rule`` and ``reason`` are those
+    of the view's entry, ``tokens`` is the cost of the replacement.
     """
 
     seq: int
@@ -40,9 +39,9 @@ class Replaced(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """A message that a view does not send: its position, what it is, and why it is left out.
+    """A message that a view does not send: its position, its type, and why it is left out.
 
-    ``type`` is that of an item which no other format has, else the role.
+    ``type`` is the type of an item that exists in no other format, otherwise the role.
     """
 
     seq: int
@@ -53,17 +52,19 @@ class LeftOut(NamedTuple):
 class ViewStats(NamedTuple):
     """Totals of a view.
 
-    How many entries each rule touched, tokens sent and saved, and what a prompt cache loses.
+    The number of entries that each rule touched, tokens sent and saved, and the loss for a prompt
+    cache.
 
     ``raw_messages`` and ``raw_tokens`` are of the whole line, ``hidden_messages`` and
-    ``hidden_tokens`` of what compactions hide of it (by the estimate), ``messages`` and ``tokens``
-    of what is sent. What is saved by the rule ``summary`` is what is hidden less the summaries.
-    ``first_changed`` is the first position whose content differs from the raw line (None: none
-    does); ``unchanged_tokens`` is how much of its beginning is as in the last recorded request
-    (None: none is recorded), what a prompt cache still holds. ``left_out`` are visible positions
-    that the policy's repair dropped, or that hold nothing that a chat shows. ``counted_by`` names
-    the tokenizer of the counts, ``estimate`` where at least one message has no stored count; what
-    the store made itself, such as placeholders and summaries, is always estimated.
+    ``hidden_tokens`` of the messages hidden by compactions (by the estimate), ``messages`` and
+    ``tokens`` of the messages sent. The saving of the rule ``summary`` is that of the hidden
+    messages less the summaries. ``first_changed`` is the first position whose content differs from
+    the raw line (None: none does); ``unchanged_tokens`` is the length of the beginning that is the
+    same as in the last recorded request (None: none is recorded), which a prompt cache still holds.
+    ``left_out`` are visible positions that the policy's repair dropped, or that have no chat
+    content. ``counted_by`` names the tokenizer of the counts, ``estimate`` if at least one message
+    has no stored count; texts made by the store, such as placeholders and summaries, are always
+    estimated.
     """
 
     messages: int
@@ -82,33 +83,33 @@ class ViewStats(NamedTuple):
 
 
 class Explained(Protocol):
-    """What a view says of itself, made when it is asked for."""
+    """The explanations of a view, made on request."""
 
     @property
     def entries(self) -> list[Entry]:
-        """Why each message is as it is; the list is the caller's."""
+        """The reason for each message; the list is the caller's."""
 
     @property
     def shared_entries(self) -> tuple[Entry, ...]:
-        """The same entries, which nobody changes."""
+        """The same entries, as a tuple that is never changed."""
 
     @property
     def stats(self) -> ViewStats:
-        """What they cost together."""
+        """Their total cost."""
 
     @property
     def left_out(self) -> list[LeftOut]:
-        """What is visible and is not sent; the list is the caller's."""
+        """The visible messages that are not sent; the list is the caller's."""
 
 
 class View(NamedTuple):
-    """What is sent to the model.
+    """The messages sent to the model, with their explanations.
 
     ``messages`` are clean for the API, ``entries`` explain them one by one, ``stats`` are totals of
-    them: both are made of ``explained`` when they are asked for. What a message is
-    depends on the format, so its type is left open and any client takes them as they are. In a
-    format that says system text apart from the messages, ``system`` is what stands in front: text
-    blocks for ``anthropic``, one text for ``gemini``; None where there is none, and in any other.
+    them: both are made from ``explained`` on request. The shape of a message depends on the format,
+    so its type is left open and any client takes them as they are. If a format sends system text
+    apart from the messages, ``system`` is this text: text blocks for ``anthropic``, one text for
+    ``gemini``; None if there is none, and in any other format.
     """
 
     messages: list[Any]
@@ -120,15 +121,15 @@ class View(NamedTuple):
 
     @property
     def entries(self) -> list[Entry]:
-        """Why each message is as it is."""
+        """The reason for each message."""
         return self.explained.entries
 
     @property
     def stats(self) -> ViewStats:
-        """What the messages cost, and what the rules save."""
+        """The cost of the messages, and the savings of the rules."""
         return self.explained.stats
 
     @property
     def left_out(self) -> list[LeftOut]:
-        """What is visible and is not sent, in the order of positions: see `LeftOut`."""
+        """The visible messages that are not sent, in the order of positions: see `LeftOut`."""
         return self.explained.left_out

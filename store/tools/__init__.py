@@ -1,8 +1,8 @@
-"""What tool calls and their results are, read off once when they are stored: facts, not verdicts.
+"""Facts about tool calls and their results, read once when they are stored: facts, not verdicts.
 
-Tables of names and signs, and pure functions that read them: which files a call names, what kind of
-tool it was, whether it failed, what its result comes to in a few lines. It reads no database; any
-room above it may call it.
+Tables of names and signs, and pure functions that read them: the files that a call names, the kind
+of its tool, whether it failed, its result in a few lines. It reads no database; any higher room may
+use it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ __all__ = [
     "switches",
 ]
 
-if not TYPE_CHECKING:  # or any name would do for whoever reads types
+if not TYPE_CHECKING:  # otherwise type checkers would accept any name
     __getattr__, __dir__ = attach_modules(
         __package__,
         "failure patches",

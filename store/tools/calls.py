@@ -1,6 +1,6 @@
-"""Which files a tool call names, and which of their lines.
+"""The files that a tool call names, and their lines.
 
-Read off its arguments, whatever the tool calls them.
+They are read from its arguments, whatever the tool calls them.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from .paths import normalise_path
 
 
 class ToolPath(NamedTuple):
-    """A file a call named, with the lines asked for, counted from 1.
+    """A file that a call named, with the requested lines, counted from 1.
 
     Both lines None: the whole file; only ``end_line`` None: to its end. ``contiguous`` 0: not all
-    lines between were asked for, or which ones is unknown. Such a read covers no other for sure,
-    and is covered only by all of its hull.
+    lines between were requested, or it is unknown which. Such a read covers no other for sure, and
+    is covered only by all of its hull.
     """
 
     path: str
@@ -32,20 +32,20 @@ class ToolPath(NamedTuple):
 
 
 class Paths(NamedTuple):
-    """The distinct files a call named, and whether that is all it named."""
+    """The distinct files that a call named, and whether that is all it named."""
 
     paths: tuple[ToolPath, ...]
     complete: bool
 
 
 LEVELS = 3
-"""Levels of objects that are looked into: ``files: [{path: {...}}]`` is as deep as programs go."""
+"""Levels of objects that are searched: ``files: [{path: {...}}]`` is as deep as programs go."""
 
 UNASKED: Lines = ((0, None),)
-"""Stands for the lines where nobody wants to know them."""
+"""Used for the lines if they are not requested."""
 
 Mention = tuple[str | None, Lines]
-"""A path with its lines; None for one that could not be recognised."""
+"""A path with its lines; None for a path that could not be recognised."""
 Named = Iterator[Mention]
 
 
@@ -54,12 +54,12 @@ def call_paths(
 ) -> Paths:
     """Return the files that a call's arguments name, one entry for each normalised path.
 
-    Arguments are an object or its JSON text, or a patch as ``apply_patch`` takes it. Keys count in
-    any spelling (``filePath``, ``file_path``, ``FilePath``); folders only where no file is named.
-    Empty and null paths are nothing; an element of a list that is no path makes the result
-    incomplete, as does a path of over 2,000 bytes. Lines that make no sense are unknown, never
-    "all". Offsets count lines from 1, as most programs do; for one that counts from 0 the range is
-    a line early.
+    Arguments are an object or its JSON text, or a patch in the form of ``apply_patch``. Keys count
+    in any spelling (``filePath``, ``file_path``, ``FilePath``); folders only if no file is named.
+    Empty and null paths are ignored; an element of a list that is not a path makes the result
+    incomplete, as does a path of over 2,000 bytes. Invalid lines are unknown, never "all". Offsets
+    count lines from 1, as in most programs; for an offset that counts from 0 the range is a line
+    early.
     """
     found: dict[str, list[Lines]] = {}
     complete = True
@@ -85,7 +85,7 @@ def _tool_path(key: str, asked: list[Lines]) -> ToolPath:
 
 
 def _fields(arguments: object) -> Fields:
-    """Return the fields of arguments; a text that is no object may be a patch."""
+    """Return the fields of arguments; a text that is not an object may be a patch."""
     fields = as_object(arguments)
     if not fields and isinstance(arguments, str):
         return {"patch": arguments}
@@ -95,7 +95,7 @@ def _fields(arguments: object) -> Fields:
 def _named(fields: Fields, lines: Lines, levels: int) -> Named:
     """Yield each path that an object names, with its lines.
 
-    Folders count where no file is named, patches where no folder is.
+    Folders count if no file is named, patches if no folder is named.
     """
     given = _given(fields)
     if lines is not UNASKED:
@@ -108,7 +108,7 @@ def _named(fields: Fields, lines: Lines, levels: int) -> Named:
 
 
 def _given(fields: Fields) -> Given:
-    """Return what an object says; null and the empty text say nothing."""
+    """Return the keys and values of an object; null and the empty text are left out."""
     return [
         (bare_word(key), value)
         for key, value in fields.items()
@@ -135,5 +135,5 @@ def _elements(value: object, lines: Lines, levels: int) -> Named:
 
 
 def _inside(fields: Fields, lines: Lines, levels: int) -> list[Mention]:
-    """Return the paths that an object in a list names; one without any was not recognised."""
+    """Return the paths that an object in a list names; an object without any was not recognised."""
     return list(_named(fields, lines, levels)) or [(None, lines)]

@@ -1,7 +1,7 @@
-"""What a failed tool result says of why it failed, in a few code points.
+"""The error of a failed tool result, in a few code points.
 
-Summaries and the facts told with them say it. The beginning of a result is seldom its error:
-programs say first what they ran, how long it took and what went well.
+Summaries and their facts show it. The beginning of a result is seldom its error: programs first
+print the command, its duration and its successful steps.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from ..text import Fields, as_object, get_at_path
 from .excerpts import error_lines
 
 POINTS = 200
-"""Code points of an error that are told."""
+"""Code points of an error that are shown."""
 READ = 40_000
-"""Of a text longer than this only both ends are looked through."""
+"""Only both ends of a text longer than this are searched."""
 
 
 class Said(NamedTuple):
-    """What a result says where it tells its error.
+    """The text in which a result reports its error.
 
-    ``from_end``: its end says more than its beginning.
+    ``from_end``: its end tells more than its beginning.
     """
 
     text: str
     from_end: bool = False
 
     def end(self) -> str:
-        """Return the end that says more."""
+        """Return the end of the text that tells more."""
         end = self.text[-POINTS:] if self.from_end else self.text[:POINTS]
         return end.strip()
 
 
 class ErrorField(NamedTuple):
-    """A field in which a JSON result says an error; ``from_end`` as for `Said`."""
+    """A field in which a JSON result reports an error; ``from_end`` as for `Said`."""
 
     path: tuple[str, ...]
     from_end: bool = False
@@ -49,7 +49,7 @@ FIELDS = (
     ErrorField(("data", "stdout"), from_end=True),
     ErrorField(("stdout",), from_end=True),
 )
-"""Where a JSON result says an error, the surest place first."""
+"""The fields in which a JSON result reports an error, the most reliable first."""
 
 _CODEX = r"""
     (?:Command:\ (?s:.{0,4000}?)\n)?
@@ -62,18 +62,18 @@ PREAMBLE = re.compile(
     rf"\A(?:{_CODEX}|{_CLAUDE_CODE}|{_MINI_SWE_AGENT})(?=\s*\S)",
     re.VERBOSE,
 )
-"""What a program says of a command before the output."""
+"""The lines that a program prints about a command before the output."""
 
 _HEADING = re.compile(r"Traceback \(most recent call last\):?")
 
 
 def error_told(text: str, fields: Fields | None = None) -> str:
-    """Return what a failed result says of its error, without the words before an output.
+    """Return the error of a failed result, without the words before an output.
 
-    A short text is told as it is; of JSON its code and message, else stderr. Of a longer text the
-    first line that says an error and the newest ones are told; where none does, the end of what a
-    command said, or the beginning of anything else. ``fields`` are those of a text that is a JSON
-    object, {} of any other (None: not read yet).
+    A short text is returned as it is; for JSON its code and message, otherwise stderr. For a longer
+    text the result is the first line that reports an error and the newest ones; if there is none,
+    the end of a command's output, or the beginning of any other text. ``fields`` are those of a
+    text that is a JSON object, {} for any other (None: not read yet).
     """
     said = _said(text.strip(), as_object(text) if fields is None else fields)
     if len(said.text) <= POINTS:
@@ -95,7 +95,7 @@ def _said_in_field(fields: Fields) -> Said | None:
 
 
 def _coded(field: Any) -> str:
-    """Return the text of a field; of an object its code and its message."""
+    """Return the text of a field; for an object its code and its message."""
     if isinstance(field, dict):
         return _code_and_message(field)
     return str(field).strip() if type(field) in (str, int) else ""
@@ -107,9 +107,9 @@ def _code_and_message(error: Fields) -> str:
 
 
 def _telling(text: str) -> str:
-    """Return the first line that says an error, and as many of the last ones as there is room for.
+    """Return the first line that reports an error, and as many of the last ones as fit.
 
-    "" where none says one.
+    Returns "" if there is none.
     """
     first, *others = _error_lines(text) or [""]
     if not others:
@@ -127,7 +127,7 @@ def _with_newest(first: str, others: list[str]) -> str:
 
 
 def _error_lines(text: str) -> list[str]:
-    """Return the lines that say an error, each once, but not the heading of a traceback."""
+    """Return the lines that report an error, each once, without the heading of a traceback."""
     distinct = dict.fromkeys(line.strip() for _, line in error_lines(_ends(text)))
     return [line for line in distinct if not _HEADING.fullmatch(line)]
 

@@ -1,6 +1,6 @@
-"""What is kept of a longer text by its lines, and of a longer JSON value by its items.
+"""Excerpts of a longer text by its lines, and of a longer JSON value by its items.
 
-Each form says how much it leaves out and is stable: cut again to the same limits, it stays as it
+Each form tells how much it leaves out and is stable: cut again to the same limits, it stays as it
 is. Lengths are code points, lines end at a line feed.
 """
 
@@ -16,13 +16,13 @@ from ..text import ELLIPSIS, MARKER, Fields, clip_text, format_marker, is_marker
 
 _OF_ERRORS = "error|fail|exception|traceback|fatal|panic|denied|abort|no such|not found"
 _IN_CASES = (_OF_ERRORS, _OF_ERRORS.upper(), _OF_ERRORS.title(), "No such|Not found")
-ERROR_WORDS = re.compile("|".join(_IN_CASES))  # four times as fast as to ignore the case
-"""What a line says that tells why a command failed."""
+ERROR_WORDS = re.compile("|".join(_IN_CASES))  # four times as fast as ignoring the case
+"""Words in a line that explain why a command failed."""
 _WORDS = _OF_ERRORS.split("|")
 
 
 def markers_in(language: Language, text: str) -> str:
-    """Return what was shortened with its markers in a language."""
+    """Return a shortened text with its markers in a language."""
     if ELLIPSIS not in text:
         return text
 
@@ -38,7 +38,7 @@ DEPTH = 8
 
 
 class Limits(NamedTuple):
-    """What stays of each text, each list and each object in a JSON value."""
+    """Limits of each text, each list and each object in a JSON value."""
 
     points: int
     items: int
@@ -60,11 +60,11 @@ STEPS = (
 
 
 PlacedLine = tuple[int, str]
-"""A line of a text after the place where it starts."""
+"""A line of a text, preceded by the place where it starts."""
 
 
 class Excerpt(NamedTuple):
-    """Lines of a text, none too wide, and what stands behind or before them ("" if nothing)."""
+    """Lines of a text, none too wide, and the rest after or before them ("" if there is none)."""
 
     shown: str
     rest: str
@@ -87,7 +87,7 @@ def _has_longer(text: str, width: int) -> bool:
 
 
 def count_lines(text: str) -> int:
-    """Return how many lines a text has; the last may lack its end."""
+    """Return the number of lines of a text; the last may lack its line end."""
     return text.count("\n") + (text[-1:] not in ("", "\n"))
 
 
@@ -100,7 +100,7 @@ def lines_at_start(text: str, lines: int, width: int) -> Excerpt:
 
 
 def _end_of(lines: int, text: str) -> int:
-    """Return where the first lines end; with the text where it has no more."""
+    """Return where the first lines end; the end of the text if it has no more."""
     end = -1
     for _ in range(lines):
         end = text.find("\n", end + 1)
@@ -110,13 +110,13 @@ def _end_of(lines: int, text: str) -> int:
 
 
 def lines_at_end(text: str, lines: int, width: int) -> Excerpt:
-    """Return the last lines, none wider than ``width``, and what stands before them."""
+    """Return the last lines, none wider than ``width``, and the text before them."""
     end = _before_last(lines, text)
     return Excerpt(narrowed(text[end + 1 :], width), text[: max(end, 0)])
 
 
 def _before_last(lines: int, text: str) -> int:
-    """Return where the line before the last ones ends; -1 where there is none."""
+    """Return where the line before the last ones ends; -1 if there is none."""
     end = len(text) - text.endswith("\n")
     for _ in range(lines):
         end = text.rfind("\n", 0, end)
@@ -134,7 +134,7 @@ def beginning(text: str, *, lines: int, width: int) -> str:
 
 
 def _marker_for(rest: str) -> str:
-    """Return the marker of the lines that are left out; what is one stands for itself."""
+    """Return the marker of the omitted lines; a single line that is a marker is returned itself."""
     if is_marker(rest):
         return rest
     return format_marker(count_lines(rest), "lines")
@@ -148,9 +148,9 @@ def is_cut(text: str) -> bool:
 
 
 def error_lines(text: str) -> list[PlacedLine]:
-    """Return the lines in which `ERROR_WORDS` are found, ten times as fast as `lines_with`."""
+    """Return the lines that contain `ERROR_WORDS`, ten times as fast as `lines_with`."""
     lowered = text.lower()
-    if len(lowered) > len(text):  # then a place in one is none in the other
+    if len(lowered) > len(text):  # then the places differ
         return list(lines_with(ERROR_WORDS, text, 0, len(text)))
     starts = {start for word in _WORDS for start in _lines_that_have(word, lowered)}
     lines = ((start, text[start : _line_end(text, start)]) for start in sorted(starts))
@@ -158,7 +158,7 @@ def error_lines(text: str) -> list[PlacedLine]:
 
 
 def _lines_that_have(word: str, text: str) -> Iterator[int]:
-    """Yield where the lines start in which a word stands."""
+    """Yield the starts of the lines that contain a word."""
     place = text.find(word)
     while place >= 0:
         yield text.rfind("\n", 0, place) + 1
@@ -171,7 +171,7 @@ def lines_with(
     place: int,
     most: int,
 ) -> Iterator[PlacedLine]:
-    """Yield the next lines after a place in which a pattern is found."""
+    """Yield the next lines after a place that match a pattern."""
     for _ in range(most):
         found = pattern.search(text, place)
         if not found:
@@ -182,7 +182,7 @@ def lines_with(
 
 
 def line_around(text: str, start: int, end: int) -> PlacedLine:
-    """Return the line in which a range of a text stands."""
+    """Return the line around a range of a text."""
     line_start = text.rfind("\n", 0, start) + 1
     return line_start, text[line_start : _line_end(text, end)]
 
@@ -193,7 +193,7 @@ def _line_end(text: str, place: int) -> int:
 
 
 def end_of_start(text: str, points: int) -> int:
-    """Return where the first code points end: with a line where that is possible."""
+    """Return where the first code points end: at the end of a line if possible."""
     return max(text.rfind("\n", 0, points + 1), 0) or points
 
 
@@ -211,13 +211,13 @@ def both_ends(
 
 
 def _gap(between: str, kept: int) -> list[str]:
-    """Return the marker of the lines between both ends that are not kept, if there are any."""
+    """Return the marker of the omitted lines between both ends, if there are any."""
     left_out = count_lines(between.removeprefix("\n")) - kept
     return [format_marker(left_out, "lines")] if left_out else []
 
 
 def trimmed(value: Any, limits: Limits, depth: int = DEPTH) -> Any:
-    """Return a JSON value, its texts clipped, its lists and objects cut short, nothing too deep."""
+    """Return a JSON value with texts clipped, lists and objects cut, and its depth limited."""
     if isinstance(value, str):
         return clip_text(value, limits.points)
     if not value:
@@ -242,7 +242,7 @@ def _each_trimmed(items: list[Any], limits: Limits, depth: int) -> list[Any]:
 
 
 def _stays_whole(more: int, last: object) -> bool:
-    """Tell what has no more than its limit; a marker at its end is not one more."""
+    """Tell a list or object within its limit; a marker at its end does not count."""
     return more <= 0 or (more == 1 and is_marker(last))
 
 

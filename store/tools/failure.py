@@ -1,11 +1,11 @@
-"""When a tool result tells of a failure: one table of signs, read by Python and filled into SQL.
+"""The signs of failure of a tool result: one table, read by Python and rendered into SQL.
 
-A view, the facts told with a summary, summaries by rules, short forms and statistics ask the same
-question: did it fail? The facts of a result never change, what they mean is a policy's: a warning
-on stderr may be an error or not. So each row of `SIGNS` names facts, says whether they mean
-something in the output of a command only (a file that was read may well hold ``"exitCode": 3``),
-and which choice of a policy makes the sign count. `failed` reads the table for one result;
-`signs_sql` writes it as a condition for the results of a statement, with `switches` as its values.
+A view, the facts of a summary, summaries by rules, short forms and statistics all need to know
+whether a result failed. The facts of a result never change, their meaning depends on a policy: a
+warning on stderr may be an error or not. So each row of `SIGNS` names facts, says whether they
+count in the output of a command only (a file that was read may well hold ``"exitCode": 3``), and
+which choice of a policy makes the sign count. `failed` reads the table for one result; `signs_sql`
+writes it as a condition for the results of a statement, with `switches` as its values.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ if TYPE_CHECKING:
 
 
 class Outcome(Protocol):
-    """The facts of a tool result that say how it ended, as `tools.Facts` has them."""
+    """The facts of a tool result that tell how it ended, as in `tools.Facts`."""
 
     @property
     def error_prefix(self) -> int:
-        """1 where the text begins with ``Error:``."""
+        """1 if the text begins with ``Error:``."""
 
     @property
     def status(self) -> str | None:
-        """What the message, or its content, says of itself."""
+        """The status that the message, or its content, gives."""
 
     @property
     def has_stderr(self) -> int:
-        """1 where something was said on stderr."""
+        """1 if something was written to stderr."""
 
     @property
     def exit_code(self) -> int | None:
-        """The exit code, if one is said."""
+        """The exit code, if one is given."""
 
 
 Comparison = Literal["is", "is known and not", "is not"]
 
 
 class Test(NamedTuple):
-    """What is asked of one fact; a fact that is unknown is None, and NULL in a database."""
+    """A test of one fact; an unknown fact is None, and NULL in a database."""
 
     fact: Literal["error_prefix", "status", "has_stderr", "exit_code"]
     comparison: Comparison
@@ -51,9 +51,9 @@ class Test(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """A field of a policy and the value of it under which a sign counts.
+    """A field of a policy and the value of it for which a sign counts.
 
-    ``switch`` is the name it is bound by.
+    ``switch`` is the name of its bound parameter.
     """
 
     switch: str
@@ -62,12 +62,12 @@ class Choice(NamedTuple):
 
 
 class Sign(NamedTuple):
-    """Facts that together tell of a failure."""
+    """Facts that together mean a failure."""
 
     tests: tuple[Test, ...]
     commands_only: bool = False
     choice: Choice | None = None
-    """When it counts; None: always."""
+    """The choice for which it counts; None: always."""
 
 
 STDERR = Test("has_stderr", "is", 1)
@@ -111,7 +111,7 @@ def failed(facts: Outcome, policy: Policy, *, command: bool) -> bool:
 
 
 class Ended(NamedTuple):
-    """How a result ended: an `Outcome` by itself, of which there are few different ones."""
+    """The end of a result: an `Outcome` by itself, with few different values."""
 
     status: str | None
     exit_code: int | None
@@ -138,7 +138,7 @@ def is_command(
 ) -> bool:
     """Tell whether a result is the output of a command.
 
-    The kind of its tool says so; where the tool has no name, the look of the result.
+    The kind of its tool decides; if the tool has no name, the look of the result.
     """
     if known_by_looks(tool_name, policy):
         return bool(looks_terminal)
@@ -151,17 +151,17 @@ def known_by_looks(tool_name: str | None, policy: Policy) -> bool:
 
 
 def switches(policy: Policy) -> dict[str, int]:
-    """Return the values, 0 or 1, of the names that `signs_sql` binds."""
+    """Return the values, 0 or 1, of the parameters that `signs_sql` uses."""
     choices = [sign.choice for sign in SIGNS if sign.choice]
     return {choice.switch: int(getattr(policy, choice.field) == choice.value) for choice in choices}
 
 
 def signs_sql(table: str, *, commands_only: bool) -> str:
-    """Return SQL that is true of the rows of a table that have a sign of failure.
+    """Return SQL that is true for the rows of a table that have a sign of failure.
 
-    It is false or NULL of all others. There are two such conditions: for the signs that say
-    something of every result, and for those of the output of a command. Names such as
-    ``:stderr_always`` are to be bound as `switches` says.
+    It is false or NULL for all others. There are two such conditions: for the signs that count in
+    every result, and for those of the output of a command. Bind parameters such as
+    ``:stderr_always`` to the values of `switches`.
     """
     signs = [sign for sign in SIGNS if sign.commands_only is commands_only]
     any_of_them = " OR ".join(f"({_sign_sql(sign, table)})" for sign in signs)

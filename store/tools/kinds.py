@@ -1,9 +1,9 @@
-"""What the programs of the field call things: their tools, their arguments, their exit codes.
+"""The names that programs of the field use: tools, arguments, exit codes.
 
 Data and nothing else. The kinds seed a table of the database, which a user may edit and which is
-joined when a view is built. Names are exact, as case and dashes tell programs apart. A kind is
-about the *result*, what a newer one makes stale: so a search of the web is `other`, and looking
-into a folder is `list`. Nothing here knows what a policy does with a kind.
+joined when a view is built. Names are exact, as case and dashes distinguish programs. A kind is
+about the *result*, and about the newer results that make it stale: so a web search is `other`, and
+listing a folder is `list`. Nothing here knows how a policy uses a kind.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Literal, get_args
 Kind = Literal["terminal", "file_read", "file_edit", "search", "list", "todo", "other"]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
-"""Every kind there is; a name that is in no table has none."""
+"""All kinds; a name that is in no table has none."""
 
 DECIDED_BY: Mapping[str, str] = MappingProxyType(
     {
@@ -31,7 +31,7 @@ DECIDED_BY: Mapping[str, str] = MappingProxyType(
         "fs_read": "mode",
     }
 )
-"""Tools that are of several kinds, and the argument that decides.
+"""Tools with several kinds, and the argument that decides.
 
 Such a kind is listed as ``name:argument``.
 """
@@ -290,7 +290,9 @@ _SERVERS: dict[str, dict[Kind, str]] = {
         "list": "list_dir",
     },
 }
-"""Tools of MCP servers, known by their bare name and by what programs make of server and tool."""
+"""Tools of MCP servers, known by their bare name and by the names that programs make of server and
+tool.
+"""
 
 _SERVER_NAMES = (
     "{tool}",
@@ -322,18 +324,17 @@ def _names_of(server: str, tool: str) -> list[str]:
 
 
 TOOL_KINDS: Mapping[str, Kind] = MappingProxyType(dict(rows()))
-"""The kind of each tool by its exact name, or by ``name:argument`` where `DECIDED_BY` has the name.
-"""
+"""The kind of each tool by its exact name, or by ``name:argument`` if `DECIDED_BY` has the name."""
 
 
 @lru_cache(maxsize=1 << 12)
 def bare_word(key: str) -> str:
-    """Return a key without the accidents of its spelling: no dashes, underscores, capitals."""
+    """Return a key in a uniform spelling: no dashes, underscores, capitals."""
     return key.replace("_", "").replace("-", "").lower()
 
 
 def names_in(text: str) -> frozenset[str]:
-    """Return the names in a text with spaces between them."""
+    """Return the names of a text that are separated by spaces."""
     return frozenset(text.split())
 
 
@@ -341,7 +342,7 @@ FILE_WORDS = names_in("""
     path paths file files filepath filepaths filename filenames targetfile targetpath absolutepath
     absolutepaths relativepath relativeworkspacepath notebookpath imagepath imagepaths
     operations""")
-"""Arguments that name files, spelled as `bare_word` does."""
+"""Arguments that name files, spelled as in `bare_word`."""
 
 FOLDER_WORDS = names_in("""
     dir directory directories dirpath directorypath targetdirectory targetdirectories folder
@@ -364,7 +365,7 @@ LINE_WORDS: Mapping[str, str] = MappingProxyType(
         for word in words.split()
     }
 )
-"""What an argument says about lines.
+"""The meaning of an argument about lines.
 
 ``whole`` is true or says nothing, a ``part`` says only that not all was read.
 """
@@ -384,7 +385,7 @@ EXIT_SAID_FIRST = re.compile(
     """,
     re.VERBOSE | re.MULTILINE,
 )
-"""How the beginning of a text says the exit code."""
+"""The exit code at the beginning of a text, as programs print it."""
 
 EXIT_SAID_LAST = re.compile(
     rf"""
@@ -396,4 +397,4 @@ EXIT_SAID_LAST = re.compile(
     """,
     re.VERBOSE | re.MULTILINE,
 )
-"""How the end of a text says the exit code."""
+"""The exit code at the end of a text, as programs print it."""

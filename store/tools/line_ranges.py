@@ -1,6 +1,6 @@
-"""Which lines of a file a call asks for, read off its arguments.
+"""The lines of a file that a call asks for, read from its arguments.
 
-Lines are counted from 1. Lines that make no sense are unknown, never "all".
+Lines are counted from 1. Invalid lines are unknown, never "all".
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ UNKNOWN: Lines = ()
 Range = tuple[int, int]
 """The first and the last line of a range that has an end."""
 Ends = Sequence[Any]
-"""The two ends of a range as they were given; anything else holds none."""
+"""The two ends of a range as they were given; any other value holds none."""
 Given = Sequence[tuple[str, Any]]
-"""What an object says: its keys without the accidents of their spelling, and its values."""
+"""The fields of an object: its keys in a uniform spelling, and its values."""
 
 _SPANS = {frozenset(said.split()) for said in ("start", "end", "count", "start end", "start count")}
-"""What may be said of one range; an end and a count contradict each other."""
+"""The words that may describe one range together; an end and a count contradict each other."""
 
 LAST_LINE = INTEGER_LIMIT - 1
 SPAN_LIMIT = 2**62
-"""Numbers from here on are none, so that the sum of two can be stored."""
+"""Numbers from here on are ignored, so that the sum of two can be stored."""
 
 _DIGITS = re.compile(r"-?[0-9]{1,18}")
 _PAIR_TEXT = re.compile(r"[\s\[(]*([0-9]{1,18})\s*[-,:]\s*(-?[0-9]{1,18})[\s\])]*")
@@ -47,9 +47,9 @@ class Hull(NamedTuple):
 
 
 def lines_asked(given: Given, inherited: Lines) -> Lines:
-    """Return the lines that an object asks for, those of the object around it where it says none.
+    """Return the lines that an object asks for, or ``inherited``, those of the object around it.
 
-    What is said twice is unknown.
+    Lines that are given twice are unknown.
     """
     words = [(LINE_WORDS[word], value) for word, value in given if word in LINE_WORDS]
     if not words:
@@ -67,7 +67,7 @@ def _lines_of(meant: Fields) -> Lines:
 
 
 def hull(mentions: Iterable[Lines]) -> Hull:
-    """Return the range around all lines that were asked for, both ends None for the whole file."""
+    """Return the range around all requested lines, both ends None for the whole file."""
     asked = list(mentions)
     if len(asked) == 1 and len(asked[0]) == 1:
         return _one(*asked[0][0])
@@ -135,7 +135,7 @@ def _ends_in_object(fields: Fields) -> Ends:
 def _span(start: object = None, end: object = None, count: object = None) -> Lines:
     """Return one range.
 
-    -1 ends at the end of the file, 0 starts at line 1, other nonsense is unknown.
+    -1 ends at the end of the file, 0 starts at line 1, other invalid values are unknown.
     """
     first = 1 if start is None else _number(start)
     if first is None or first < 0:
@@ -160,7 +160,7 @@ def _number(value: object) -> int | None:
 
 
 def integer(value: object) -> int | None:
-    """Return a number as an integer that a database holds; None for what is none."""
+    """Return a number as an integer that a database holds; None for any other value."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return value if is_integer(value) else None

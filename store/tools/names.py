@@ -1,9 +1,9 @@
-"""The names in a text: what somebody who saw it would ask for again, the best first.
+"""The names in a text that a reader would ask for again, the best first.
 
-A text is cut at white space and brackets. Each piece is a url or a path, else it is taken apart
-into error codes, numbers and identifiers; plain words are no names. A name counts by its kind and
-by how often it is there, up to five times, and the less the longer it is: so that a short line
-holds as many as it can.
+A text is cut at white space and brackets. Each piece is a url or a path, otherwise it is split into
+error codes, numbers and identifiers; plain words are not names. The worth of a name depends on its
+kind and on how often it occurs, up to five times, and decreases with its length, so that a short
+line holds as many as it can.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from .paths import UNSTORABLE
 
 
 class Name(NamedTuple):
-    """A name of a kind of `WEIGHTS`."""
+    """A name with its kind, a key of `WEIGHTS`."""
 
     kind: str
     text: str
 
 
 WEIGHTS = {"path": 3.0, "error": 3.0, "url": 2.0, "identifier": 1.5, "number": 1.0}
-"""The kinds of names, and how much each counts."""
+"""The kinds of names, and the weight of each."""
 MOST_TIMES = 5
-"""A name counts at most so many times."""
+"""A name counts at most this many times."""
 LENGTH_OF_ALL = 8
-"""Code points that every name counts as long beside its own."""
+"""Code points that are added to the length of every name."""
 LONGEST = 160
-"""Code points of a piece that may be a name; what is longer is data."""
+"""Code points of a piece that may be a name; a longer piece is data."""
 
 _PIECE = re.compile(r"https?://[^\s\"'`()<>{}\[\]|\\]+|[^\s\"'`()<>{}\[\],;|=*]+")
 _PLAIN = re.compile(r"[a-z]+[.:!?]?|[^\w]+")
-"""Pieces that are no names, as most are: they are not looked at further."""
+"""Pieces that are not names, as most are: they are not examined further."""
 _STEPS = re.compile(r"[/\\]")
 _PART = re.compile(r"\w+")
 _AROUND = ".,;:!?-@#&$%^~+/"
 _LINES_OF = re.compile(r"(?::\d+)+:?\Z|#L\d+(?:-L?\d+)?\Z")
 _URL = re.compile(r"https?://[^/\s].*")
 _FILE = re.compile(r"[\w@~.+-]*\w\.[A-Za-z]\w{0,4}")
-"""A word that ends as names of files do; whether it is one, its ending tells."""
+"""A word in the form of a file name; its ending decides whether it is one."""
 _ENDINGS = re.compile(
     r"c|cc|cfg|conf|cpp|cs|css|csv|env|go|graphql|h|hpp|html|ini|ipynb|java|jsx?|jsonl?|kt|lock|log"
     r"|lua|mdx?|mjs|php|png|proto|ps1|py|rb|rst?|scala|scss|sh|sql|svelte|svg|swift|tf|toml|tsx?"
@@ -55,11 +55,11 @@ _KINDS = (
     ("number", re.compile(r"\d{4,}|(?=[a-f]*\d)[0-9a-f]{7,}")),
     ("identifier", re.compile(r"[A-Z]{1,6}\d\d|(?=\w*(?:[a-z][A-Z]|_|\d))(?=\w*[^\W\d_])\w{4,60}")),
 )
-"""What a part of a piece may be: the first whose pattern is all of it."""
+"""The kinds of a part of a piece: the first whose pattern matches all of it."""
 
 
 def names_in(text: str) -> Counter[Name]:
-    """Return the names of a text, and how often each is there."""
+    """Return the names of a text, with the number of their occurrences."""
     found: Counter[Name] = Counter()
     for piece, times in Counter(_PIECE.findall(text)).items():
         for name in _of_piece(piece) if len(piece) <= LONGEST else ():
@@ -68,19 +68,19 @@ def names_in(text: str) -> Counter[Name]:
 
 
 def best_first(found: Counter[Name]) -> Iterator[str]:
-    """Yield the names that were found, the best first; equal ones in the order of the alphabet."""
+    """Yield the names that were found, the best first; equal ones in alphabetical order."""
     ranked = sorted((-worth(name, times), name.text) for name, times in found.items())
     return (text for _, text in ranked)
 
 
 def worth(name: Name, times: int) -> float:
-    """Return how much it is worth to tell a name that is there so many times."""
+    """Return the worth of a name that occurs ``times`` times."""
     return WEIGHTS[name.kind] * min(MOST_TIMES, times) / (LENGTH_OF_ALL + len(name.text))
 
 
 @clearable_cache(1 << 16)
 def _of_piece(piece: str) -> tuple[Name, ...]:
-    """Return the names that a piece of a text is, or is made of."""
+    """Return the names in a piece of a text, or the piece itself if it is one."""
     if _PLAIN.fullmatch(piece) or UNSTORABLE.search(piece):
         return ()
     bare = _LINES_OF.sub("", piece.rstrip(_AROUND)).removeprefix("./")

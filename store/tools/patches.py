@@ -1,7 +1,6 @@
-"""Patches in the form of ``apply_patch``: which files they name, and what they make of each.
+"""Patches in the form of ``apply_patch``: the files that they name, and the changes to each.
 
-Such a patch stands in an argument of its own, in a command, or among the words of one. Pure and
-total.
+Such a patch is an argument of its own, part of a command, or part of a longer text. Pure and total.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import NamedTuple
 from ..text import as_list
 
 BEGIN = "*** Begin Patch"
-"""What a text has in it that is read as a patch."""
+"""The line that marks a text as a patch."""
 
 CHANGES: Mapping[str, str] = {
     "Add File": "created",
@@ -21,10 +20,10 @@ CHANGES: Mapping[str, str] = {
     "Delete File": "deleted",
     "Move to": "created",
 }
-"""The headings of a patch, and what each makes of the file that it names."""
+"""The headings of a patch, and the change that each makes to the named file."""
 
 MOVED = "Move to"
-"""The heading that stands below that of another file, which is gone after it."""
+"""The heading of a file's new path; it follows the old path, which no longer exists after it."""
 
 _HEADING = re.compile(rf"^\*\*\* ({'|'.join(CHANGES)}): (.*\S)\s*$", re.MULTILINE)
 
@@ -39,7 +38,7 @@ class Heading(NamedTuple):
 def headings(value: object) -> Iterator[Heading]:
     """Yield the headings of the patches in a text, or in the texts of a list.
 
-    Anything else has none.
+    Any other value has none.
     """
     for text in as_list(value):
         if isinstance(text, str) and BEGIN in text:
@@ -47,9 +46,9 @@ def headings(value: object) -> Iterator[Heading]:
 
 
 def changes(value: object) -> Iterator[tuple[str, str]]:
-    """Yield each path that patches name, as it is written, and what becomes of it.
+    """Yield each path that patches name, as it is written, and the change to it.
 
-    A value of `CHANGES`.
+    The change is a value of `CHANGES`.
     """
     before = None
     for says, path in headings(value):

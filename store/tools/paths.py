@@ -1,4 +1,4 @@
-"""One key for a file, however it was spelled.
+"""One key for a file, however it is spelled.
 
 Pure: knows the paths of all platforms, and no file system.
 """
@@ -15,23 +15,23 @@ PATH_LIMIT = 2000
 """Bytes of a path that can be a key: PostgreSQL refuses an index entry of more than 2,704."""
 
 UNSTORABLE = re.compile("[\0\ud800-\udfff]")
-"""What no text column holds."""
+"""Characters that no text column holds."""
 _FILE_URI = re.compile(r"file:(?://(?:localhost(?=/))?([^/]*))?(/.*)", re.IGNORECASE | re.DOTALL)
 _DRIVE = re.compile(r"([A-Za-z]):(?:/|\Z)")
 _TAKEN_AS_ABSOLUTE = re.compile(r"[A-Za-z]:(?:/|\Z)|file:/", re.IGNORECASE)
 
 
 Split = tuple[str, list[str]]
-"""What a path hangs on (``/``, ``//``, ``C:/``, or "" if it is relative), and its parts."""
+"""The anchor of a path (``/``, ``//``, ``C:/``, or "" if it is relative), and its parts."""
 
 
 def normalise_path(path: str, project_root: str | None = None, *, fold_case: bool = False) -> str:
-    """Return the one key of a file, however it was spelled; "" where it can be none.
+    """Return the one key of a file, however it is spelled; "" if it cannot have one.
 
     Both separators, drive letters, network shares and ``file:`` URIs are understood on every
     platform. An absolute path under the project root is made relative to it, the root itself is
     ``.``; a path elsewhere stays absolute; a relative one is taken as relative to the root. Case is
-    folded only if asked. What no column holds becomes U+FFFD.
+    folded only on request. Characters that no column holds become U+FFFD.
     """
     if not isinstance(path, str) or not path:
         return ""
@@ -49,7 +49,7 @@ def _normalised(path: str, root: str | None, fold_case: bool) -> str:
 
 
 def _below(root: Split, path: Split) -> Split:
-    """Return a path as relative to the root where it is under it."""
+    """Return a path relative to the root if it is under it."""
     anchor, parts = path
     root_anchor, root_parts = root
     if anchor == root_anchor and parts[: len(root_parts)] == root_parts:
@@ -76,7 +76,7 @@ def _split(path: str, fold_case: bool) -> Split:
 
 
 def _go_up(anchor: str, parts: list[str]) -> None:
-    """Take off the last part; a share's server and name have no parent."""
+    """Remove the last part; a share's server and name have no parent."""
     fixed = 2 if anchor == "//" else 0
     if len(parts) > fixed and parts[-1] != "..":
         parts.pop()
@@ -85,7 +85,7 @@ def _go_up(anchor: str, parts: list[str]) -> None:
 
 
 def _plain(path: str, fold_case: bool) -> str:
-    """Return a path as storable text with one kind of separator, its ``file:`` taken off."""
+    """Return a path as storable text with one kind of separator, without its ``file:``."""
     if ":" in path:
         path = _without_scheme(path)
     path = path.replace("\\", "/")

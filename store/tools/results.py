@@ -1,9 +1,9 @@
-"""What a tool result is, read off once when it is stored: facts, not verdicts.
+"""The facts of a tool result, read once when it is stored: facts, not verdicts.
 
-Facts never change, so they are computed at append and stored in narrow rows. Whether a fact makes a
-result stale, or an error, is judged by a policy when a view is built. Everything here is pure and
-total: any JSON value may come in, nothing is raised. Nothing here knows databases, sessions,
-policies or clocks.
+Facts never change, so they are computed at append and stored in narrow rows. A policy decides, when
+a view is built, whether a fact makes a result stale or an error. Everything here is pure and total:
+any JSON value is accepted, nothing is raised. Nothing here knows databases, sessions, policies or
+clocks.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from .line_ranges import integer
 
 
 class Facts(NamedTuple):
-    """The facts of one tool result; flags are 0 or 1, as columns hold them."""
+    """The facts of one tool result; flags are 0 or 1, as in the columns."""
 
     at: int | None
-    """The message's own time in ms, None where unknown."""
+    """The message's own time in ms, None if unknown."""
     status: str | None
     exit_code: int | None
     has_stderr: int
     error_prefix: int
     looks_terminal: int
     length: int
-    """Code points of the content's text; JSON text where it is neither text nor parts."""
+    """Code points of the content's text; of its JSON text if it is neither text nor parts."""
     size: int
     """Bytes of the same in UTF-8."""
 
 
 class ExitSaid(NamedTuple):
-    """The exit code that a text says, and where; None and 0 where it says none."""
+    """The exit code in a text, and its place; None and 0 if there is none."""
 
     code: int | None = None
     place: int = 0
@@ -49,20 +49,19 @@ STATUSES = ("success", "partial", "error")
 
 _NOTHING_SAID = ExitSaid()
 _TERMINAL_MARK = re.compile('"(?:stdout|stderr|exitCode)":')
-"""How the content looks that a tool returns for a command."""
+"""The look of the content that a tool returns for a command."""
 
 NEAR = 300
-"""Characters from either end of a text in which programs say the exit code."""
+"""Characters at either end of a text in which programs print the exit code."""
 
 
 def result_facts(message: Message, text_size: int | None = None, *, at: int | None = None) -> Facts:
-    """Read the facts off a tool result that was said ``at`` a moment (ms).
+    """Return the facts of a tool result that was said ``at`` a moment (ms).
 
-    The exit code comes from the fields of
-    JSON content or of its ``data``, else from the words of the programs in use, near either end of
-    the text. A ``status`` of ``error`` in a result of the protocol counts where the message has
-    none of its own. Broken JSON is text like any other. ``text_size`` is how many bytes a content
-    that is text has, where they were counted already.
+    The exit code comes from the fields of JSON content or of its ``data``, otherwise from the words
+    of known programs near either end of the text. A ``status`` of ``error`` in a result of the
+    protocol counts if the message has none of its own. Broken JSON is text like any other.
+    ``text_size`` is the number of bytes of a text content, if they were counted already.
     """
     text = _text(message.get("content"))
     size = utf8_size(text) if text_size is None else text_size
@@ -70,9 +69,9 @@ def result_facts(message: Message, text_size: int | None = None, *, at: int | No
 
 
 def how_it_ended(message: Message, fields: Fields | None = None) -> Ended:
-    """Return of the facts of a tool result those that tell of a failure.
+    """Return the facts of a tool result that tell of a failure.
 
-    ``fields`` are those of a text that is a JSON object, {} of any other (None: not read yet).
+    ``fields`` are those of a text that is a JSON object, {} for any other (None: not read yet).
     """
     content = message.get("content")
     if fields is None or not isinstance(content, str):
@@ -111,9 +110,9 @@ def is_protocol(value: Fields) -> bool:
 
 
 def answered_call_id(message: Message) -> str | None:
-    """Return the id of the call that a result answers, or None where it names none.
+    """Return the id of the call that a result answers, or None if it names none.
 
-    It is ``tool_call_id``, else the only element of ``tool_call_ids``, as SWE-agent writes it.
+    It is ``tool_call_id``, otherwise the only element of ``tool_call_ids``, as SWE-agent writes it.
     """
     call_id = message.get("tool_call_id") or _only_item(message.get("tool_call_ids"))
     return as_plain_str(call_id) if call_id and is_text(call_id) else None
@@ -126,10 +125,10 @@ def _only_item(value: object) -> Any:
 
 
 def kind_name(tool_name: str | None, arguments: object) -> str | None:
-    """Return the name under which a call's kind is looked up; None where none can be stored.
+    """Return the name under which a call's kind is looked up; None if none can be stored.
 
-    It is the tool's own, but ``name:argument`` where an argument makes it another kind of tool:
-    `DECIDED_BY` says which argument, `TOOL_KINDS` holds the names.
+    It is the tool's own, or ``name:argument`` if an argument changes the kind of the tool:
+    `DECIDED_BY` names the argument, `TOOL_KINDS` holds the names.
     """
     if not is_text(tool_name):
         return None
@@ -157,7 +156,7 @@ def exit_code_field(fields: Fields) -> int | None:
 
 
 def exit_said(bare: str) -> ExitSaid:
-    """Return the exit code that a text says in the words of the programs in use, and where."""
+    """Return the exit code in a text, in the words of known programs, and its place."""
     match = _said_first(bare) or _said_last(bare)
     if match is None:
         return _NOTHING_SAID
@@ -165,8 +164,8 @@ def exit_said(bare: str) -> ExitSaid:
     return ExitSaid(int(match[group]), match.start(group))
 
 
-# Every wording but one has "exit" in it, in some spelling: most results say nothing and are done
-# here, before any expression is tried.
+# All wordings except one contain "exit", in some spelling: most results contain none and are
+# finished here, before any expression is tried.
 
 
 def _said_first(bare: str) -> re.Match[str] | None:
@@ -183,7 +182,7 @@ def _said_last(bare: str) -> re.Match[str] | None:
 
 
 def _status(message: Message, fields: Fields) -> str | None:
-    """Return the message's own status, else ``error`` where its content says so."""
+    """Return the message's own status, otherwise ``error`` if its content says so."""
     status = message.get("messageStatus")
     if status is None and fields.get("status") == "error" and is_protocol(fields):
         return "error"
@@ -196,7 +195,7 @@ def _has_stderr(fields: Fields) -> bool:
 
 
 def _sources(fields: Fields) -> list[Fields]:
-    """Return where in a JSON result a command's outcome may stand."""
+    """Return the places in a JSON result that may hold a command's outcome."""
     inner = (fields.get("metadata"), fields.get("data"))
     return [fields, *(source for source in inner if isinstance(source, dict))]
 

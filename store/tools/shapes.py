@@ -1,7 +1,7 @@
-"""What is kept of a tool's data, and of its text, by the kind of result.
+"""The shapes of short forms: the data and text to keep, by the kind of result.
 
-The rules of short forms name these. A shape makes new ``data`` of a result's data and of the facts
-found in it. It may get its own output again, and leaves that as it is. Limits are of code points
+The rules of short forms name these. A shape makes new ``data`` from a result's data and from the
+facts found in it. If it gets its own output again, it leaves it unchanged. Limits are code points
 unless they are called lines or items.
 """
 
@@ -35,24 +35,24 @@ Names = tuple[str, ...]
 Shape = Callable[[Fields, Fields], Fields]
 
 POINTS, TAIL = 2000, 600
-"""What stays of a result that no rule is about."""
+"""Limits of a result without a rule of its own."""
 WIDTH = 300
-"""What stays of one line, one item, one fact."""
+"""Limit of one line, one item, one fact."""
 READ_WIDTH = 2000
-"""What stays of one line of a file that was read."""
+"""Limit of one line of a file that was read."""
 OUTPUT_POINTS = 400
 """Output of a command up to this stays as it is."""
 STDOUT_POINTS = 200
 STDERR_LINES = 20
 LAST_LINES = 3
-"""Lines kept of the end of what a successful command said: there it sums up."""
+"""Lines kept from the end of a successful command's output, which usually sums up."""
 TELLING_LINES = 50
-"""Lines kept of the middle of what a failed command said, because they say an error."""
+"""Lines kept from the middle of a failed command's output, because they report an error."""
 OUTPUT_MOST = STDOUT_POINTS + 100 + (TELLING_LINES + STDERR_LINES + 1) * (WIDTH + 40)
 """No output of a command is longer than this."""
 
 ERROR = re.compile(r"\s*(?:<tool_use_error>|Error\b|Traceback \(most)")
-"""How a text begins that is an error as a whole."""
+"""The beginning of a text that is an error as a whole."""
 
 _HUNK = re.compile(r"^@@ -\S+ \+([0-9]+)(?:,([0-9]+))? @@", re.MULTILINE)
 _DOTS = "..."
@@ -64,8 +64,8 @@ CHANGES = {
     "content": "content",
     "content_summary": "content",
 }
-"""Where the result of a change says what was changed, the best place first, and which it is: the
-difference, or the new content.
+"""The fields that tell a change, the best place first, each with its meaning: the difference, or
+the new content.
 """
 
 
@@ -90,9 +90,9 @@ def _first_list(data: Fields, names: Names) -> str | None:
 
 
 def fragment(data: Fields, facts: Fields, *, lines: int) -> Fields:
-    """Keep the first lines of what was read.
+    """Keep the first lines of a file that was read.
 
-    Where the reading ended is only true of all of it.
+    The end of the range is kept only if all lines are.
     """
     content = data.get("content")
     if content is None:
@@ -106,7 +106,7 @@ def fragment(data: Fields, facts: Fields, *, lines: int) -> Fields:
 
 
 def changed(data: Fields, facts: Fields, *, lines: int) -> Fields:
-    """Keep what was changed and the first lines of the difference, or of the new text."""
+    """Keep the facts of a change and the first lines of the difference, or of the new text."""
     name = next((name for name in CHANGES if data.get(name)), None)
     text = data[name] if name else None
     if name is None or not isinstance(text, str):
@@ -139,9 +139,9 @@ def _last_line(start: str, count: str) -> int | str:
 
 
 def ran(data: Fields, facts: Fields, *, failed: bool = False) -> Fields:
-    """Keep how a command ended, the beginning of what it said and the end of its errors.
+    """Keep the outcome of a command, the beginning of its output and the end of its errors.
 
-    Of a command that failed without a word on stderr the end of stdout is kept too.
+    If a command failed without a word on stderr, the end of stdout is kept too.
     """
     stdout, stderr = _said(data, "stdout", "stdout_summary"), _said(data, "stderr", "stderr_tail")
     ending = _said(data, "stdout_tail")
@@ -158,9 +158,9 @@ def ran(data: Fields, facts: Fields, *, failed: bool = False) -> Fields:
 
 
 def _digest(stdout: str) -> str:
-    """Return the first code points of stdout and three dots, as the protocol says it.
+    """Return the first code points of stdout and three dots, as in the protocol.
 
-    What is a digest already stays as it is.
+    A digest stays as it is.
     """
     is_digest = len(stdout) == STDOUT_POINTS + len(_DOTS) and stdout.endswith(_DOTS)
     if len(stdout) <= STDOUT_POINTS or is_digest:
@@ -174,24 +174,24 @@ def _said(data: Fields, *names: str) -> str:
 
 
 def recapped(data: Fields, facts: Fields, language: Language = "en") -> Fields:
-    """Keep the recap; where there is none, make one of the list."""
+    """Keep the recap; if there is none, make one from the list."""
     said = facts.get("recap") or recap(data, language=language)
     return {"recap": said or ""} if said or data else {}
 
 
 def whole(data: Fields, _facts: Fields) -> Fields:
-    """Keep all: instructions and decisions hold beyond their turn."""
+    """Keep all: instructions and decisions are valid beyond their turn."""
     return data
 
 
 def digested(data: Fields, _facts: Fields) -> Fields:
-    """Keep the data of an unknown tool, cut where it is long."""
+    """Keep the data of an unknown tool, cut if it is long."""
     short = squeezed(data, POINTS - 60)
     return short if short is data else {**short, "truncated": True}
 
 
 def squeezed(value: Any, points: int) -> Any:
-    """Return a JSON value cut to at most so many code points, or its size if no cut is enough."""
+    """Return a JSON value cut to at most this many code points, or its size if no cut is enough."""
     whole_size = json_length(value)
     if whole_size <= points:
         return value
@@ -203,10 +203,10 @@ def squeezed(value: Any, points: int) -> Any:
 
 
 def output_text(text: str, *, failed: bool = False) -> str:
-    """Keep the beginning, the line that says the exit code, and the end.
+    """Keep the beginning, the line with the exit code, and the end.
 
-    Of a command that failed, and of a text that begins as an error, more of the end stays, and
-    lines that say an error.
+    For a command that failed, and for a text that begins as an error, more of the end is kept, and
+    the lines that report an error.
     """
     if _is_short(text):
         return text
@@ -222,7 +222,7 @@ def _is_short(text: str) -> bool:
 
 
 def _telling(text: str, bare: str, *, failed: bool) -> list[PlacedLine]:
-    """Return the lines that say an error, if it failed, and the one that says the exit code."""
+    """Return the lines that report an error, if it failed, and the line with the exit code."""
     telling = dict(_exit_line(text, bare))
     if failed:
         telling.update(_error_lines(text))

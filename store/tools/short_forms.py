@@ -1,10 +1,10 @@
-"""The short form in which a finished turn shows what a tool returned.
+"""The short form of a tool result in a finished turn.
 
 A result of the protocol ``{"status", "data", "text", "stats", "context", "error"}`` keeps its
 status, its error, and the facts and first items of its data; other JSON and plain text are cut to
-the same measure. `SHORT_RULES` says what is kept of each tool's results. Everything here is pure
-and total: any text may come in, nothing is raised, what comes out is never longer, and taken again
-it stays as it is.
+the same measure. `SHORT_RULES` lists the kept data of each tool. Everything here is pure and total:
+any text is accepted, nothing is raised, the result is never longer than the text, and shortened
+again it stays as it is.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .short_rules import STATE_MARKS, Cut, Places, ShortRule, cut_error, rule_of
 from .todos import recap
 
 TEXT_LEVELS = 4
-"""Levels of a JSON value whose texts are cut, each as a result's text is."""
+"""Levels of a JSON value whose texts are cut, each like the text of a result."""
 
 _BEFORE_JSON = frozenset("{[ \n\r\t")
 
@@ -38,11 +38,11 @@ def compress(
     failed: bool | None = None,
     language: Language | None = None,
 ) -> str:
-    """Return the short form of what a tool returned, the content itself where that is no longer.
+    """Return the short form of a tool's result, or the content itself if the form is not shorter.
 
-    The rule is the name's; where the name has none, the kind's, which is looked up by the name
-    unless it is given. Of the output of a command that ``failed`` more stays; None: the default
-    policy tells, by the content alone. ``language`` is that of what says how much was left out
+    The rule is found by the name of the tool; if the name has none, by the kind, which is looked up
+    by the name unless it is given. More is kept of the output of a command that ``failed``; None:
+    the default policy decides, by the content alone. ``language`` is the language of the markers
     (None: English, with ``…``).
     """
     rule = rule_of(tool_name, kind, lambda: _failed(content) if failed is None else failed)
@@ -68,7 +68,7 @@ def _shorter(rule: ShortRule, content: str, language: Language) -> str:
 
 
 def _likely_json(content: str) -> str:
-    """Return what looks like a JSON object or list, without the blanks around it; else ""."""
+    """Return a text that looks like a JSON object or list, without outer blanks; otherwise ""."""
     bare = content.strip() if content[:1] in _BEFORE_JSON else ""
     return bare if bare[:1] + bare[-1:] in ("{}", "[]") else ""
 
@@ -122,7 +122,7 @@ def _enveloped(rule: ShortRule, result: Fields, language: Language) -> Fields:
 
 
 def _others(result: Fields) -> Fields:
-    """Return what a program added to the protocol."""
+    """Return the fields that a program added to the protocol."""
     others = {key: value for key, value in result.items() if key not in ENVELOPE}
     return {**trimmed(others, Limits(WIDTH, 10))}
 
@@ -144,7 +144,7 @@ def _is_read(data: Fields, rule: ShortRule) -> bool:
 
 
 def _facts(rule: ShortRule, data: Fields, result: Fields) -> Fields:
-    """Return the facts that stay, the subject of a successful result even where it is unknown."""
+    """Return the facts to keep, with the subject of a successful result even if it is unknown."""
     found = {name: _found(result, places) for name, places in rule.facts.items()}
     facts = {name: value for name, value in found.items() if value is not None}
     if rule.subject and data and result["status"] != "error":
@@ -153,7 +153,7 @@ def _facts(rule: ShortRule, data: Fields, result: Fields) -> Fields:
 
 
 def _found(result: Fields, places: Places) -> Any:
-    """Return the first value in some places of a result, None where there is none."""
+    """Return the first value in some places of a result, None if there is none."""
     for place in places:
         value = get_at_path(place, result)
         if value is not None:
@@ -162,7 +162,7 @@ def _found(result: Fields, places: Places) -> Any:
 
 
 def _marks(rule: ShortRule, data: Fields, short: Fields) -> Fields:
-    """Return what says in which state a result is, where the shape did not keep it."""
+    """Return the fields that tell the state of a result, if the shape did not keep them."""
     kept = {
         name: value
         for name, value in data.items()

@@ -1,4 +1,4 @@
-"""What is kept of each tool's results in their short form: a table of rules, and whose they are."""
+"""The rules of the short forms, and the tools that each applies to."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ STATE_MARKS = names_in("""
     truncated truncation_reasons applied dry_run timed_out signal aborted_reason fallback
     fallback_used fallback_reason fallback_encoding note mtime file_mtime_ms modified_externally
     failed_index failed_edits failed_items""")
-"""Fields of ``data`` that say in which state a result is; kept beside what a rule keeps."""
+"""Fields of ``data`` that tell the state of a result; kept in addition to those of a rule."""
 
 ERROR_POINTS = 4000
-"""What stays of a text that is an error as a whole."""
+"""Limit of a text that is an error as a whole."""
 
 
 def _never(_content: str, _value: Any) -> bool:
@@ -53,29 +53,31 @@ def _always(_content: str, _value: Any) -> bool:
 
 
 class ShortRule(NamedTuple):
-    """What is kept of one tool's results."""
+    """The rule for the short form of one tool's results."""
 
     keeps: str
-    """The same in words."""
+    """The kept data, in words."""
     shape: Shape
-    """Makes the new ``data`` of the old and of the facts."""
+    """Makes the new ``data`` from the old and from the facts."""
     text: Cut
     """Cuts plain text, and each text in JSON that is not of the protocol."""
     reads: tuple[str, ...] = ()
-    """Fields of ``data`` that the shape reads; data without any is cut as an unknown tool's."""
+    """Fields of ``data`` that the shape reads; data without any is cut like an unknown tool's."""
     facts: Mapping[str, Places] = MappingProxyType({})
-    """Facts that stay, each with the places where it is looked for, in turn."""
+    """Facts that are kept, each with its possible places, in order."""
     subject: str = ""
-    """The fact that every successful result has, "" where it is unknown."""
+    """The fact that every successful result has, "" if it is unknown."""
     marks: frozenset[str] = STATE_MARKS
     points: int = POINTS
-    """JSON that is not of the protocol stays as it is up to so many code points."""
+    """JSON that is not of the protocol stays as it is up to this many code points."""
     most: int = POINTS
     """Such JSON is cut further until it has no more code points than this."""
     plain: Callable[[str, Any], bool] = _never
-    """Tells JSON that was read from a file, or said by a command: it is cut as text is."""
+    """Tells JSON that was read from a file, or printed by a command: it is cut like text."""
     keeps_errors: bool = False
-    """Whether the cut of a text keeps what says an error; else a whole error has its own cut."""
+    """Whether the cut of a text keeps the lines of an error; otherwise a whole error has its own
+    cut.
+    """
 
 
 def rule_of(
@@ -83,9 +85,9 @@ def rule_of(
     kind: Kind | None,
     failed: Callable[[], bool],
 ) -> ShortRule:
-    """Return the rule of a tool by its name, else by its kind (None: the kind of the name).
+    """Return the rule of a tool by its name, or else by its kind (None: the kind of the name).
 
-    ``failed`` is asked where commands that failed have a rule of their own.
+    ``failed`` is called if commands that failed have a rule of their own.
     """
     rule = SHORT_RULES[_rule_name(tool_name, kind)]
     return FAILED_OUTPUT if rule is _OUTPUT and failed() else rule
@@ -265,13 +267,13 @@ SHORT_RULES: Mapping[str, ShortRule] = MappingProxyType(
         ),
     }
 )
-"""What is kept of each tool's results, by the name of the rule."""
+"""The rule of each tool's results, by the name of the rule."""
 
 _OUTPUT = SHORT_RULES["Bash"]
 FAILED_OUTPUT = _OUTPUT._replace(
     shape=partial(ran, failed=True), text=partial(output_text, failed=True)
 )
-"""What is kept of the output of a command that failed."""
+"""The rule for the output of a command that failed."""
 
 _TOOLS = {
     "LS": "LS",
@@ -294,7 +296,7 @@ _TOOLS = {
 RULE_OF_TOOL: Mapping[str, str] = MappingProxyType(
     {name: rule for rule, names in _TOOLS.items() for name in names.split()}
 )
-"""The rule of tools that have one by name."""
+"""The rules of tools that have one by name."""
 
 RULE_OF_KIND: Mapping[Kind, str] = MappingProxyType(
     {
@@ -307,4 +309,4 @@ RULE_OF_KIND: Mapping[Kind, str] = MappingProxyType(
         "other": "default",
     }
 )
-"""The rule of all other tools, by their kind."""
+"""The rules of all other tools, by their kind."""

@@ -1,4 +1,4 @@
-"""What a todo list came to, in one line: the recap that closes a request."""
+"""The state of a todo list in one line: the recap that closes a request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RUNNING = ("in_progress", "in-progress", "inProgress", "doing", "active")
 DROPPED = ("cancelled", "canceled", "deleted")
 
 OPEN = ("in_progress", "pending")
-"""The states of items that are not done, in the order in which a recap tells them."""
+"""The states of items that are not done, in the order of a recap."""
 
 NAMED = 5
 """Open items that a recap names; the others are counted."""
@@ -24,14 +24,14 @@ LIMIT = 200
 
 
 class Todo(NamedTuple):
-    """One item of a list: what is to do, and how far it is."""
+    """One item of a list: its text, and its status."""
 
     text: str
     status: str
 
     @property
     def state(self) -> str:
-        """The status in one word of three: done, in progress, pending."""
+        """The status as one of three states: done, in progress, pending."""
         if self.status in DONE:
             return "done"
         return OPEN[0] if self.status in RUNNING else OPEN[1]
@@ -40,8 +40,9 @@ class Todo(NamedTuple):
 def recap(arguments: object, result: object = None, *, language: Language = "en") -> str | None:
     """Return the recap of a call to a todo tool.
 
-    It is what its result says under ``data.recap``, else made of the list in its arguments, else of
-    the one in its result; None where there is none. Arguments are an object or its JSON text.
+    It is the text under ``data.recap`` of the result, or else made from the list in the arguments,
+    or else from the list in the result; None if there is none. Arguments are an object or its JSON
+    text.
     """
     data = as_object(as_object(result).get("data"))
     lists = (as_object(arguments), data)
@@ -84,7 +85,7 @@ def _open_items(todos: list[Todo], state: str, language: Language) -> str:
 
 
 def _todos(fields: Fields) -> list[Todo]:
-    """Return the items of the first list among the fields that has any; dropped ones are none."""
+    """Return the items of the first list in the fields that has any, without dropped ones."""
     for key in LISTS:
         found = _items(fields.get(key))
         if found:
