@@ -54,7 +54,7 @@ OURS: dict[str, tuple[type[Exception], Use]] = {
     "store.history.lines.POINTER.row": (TypeError, lambda s: s.messages("s")),
     "store.history.raw_messages.assemble": (KeyError, lambda s: s.messages("s")),
     "store.history.raw_messages.join_call": (AttributeError, lambda s: s.messages("s")),
-    "store.messages.json_text.value_of": (TypeError, lambda s: s.messages("s")),
+    "store.messages.json_text.parse_json": (TypeError, lambda s: s.messages("s")),
     "store.view.following.load_token_counts": (TypeError, lambda s: s.view("s", AGENT, now=NOW)),
     "store.view.following.judge": (ValueError, lambda s: s.view("s", AGENT, now=NOW)),
     "store.view.rendering.pair_messages": (IndexError, lambda s: s.view("s", AGENT, now=NOW)),
@@ -68,7 +68,7 @@ OURS: dict[str, tuple[type[Exception], Use]] = {
     "store.history.heads.insert_session": (TypeError, lambda s: s.fork("s", 3)),
     "store.history.heads.update_head": (ValueError, lambda s: s.rewind("s", 3)),
     "store.history.redaction.at_end": (IndexError, lambda s: s.redact("s", 3, "asked for")),
-    "store.history.sessions.note_keys": (KeyError, lambda s: s.set_metadata("s", {"b": 2})),
+    "store.history.sessions.write_keys": (KeyError, lambda s: s.set_metadata("s", {"b": 2})),
     "store.history.usages._columns": (
         TypeError,
         lambda s: s.record_usage("s", input=1, output=1),
