@@ -1,4 +1,4 @@
-"""What there is to import, and what became of it, as tables, lines and JSON."""
+"""The transcripts to import, and the results of imports, as tables, lines and JSON."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def status_of(results: list[Result], *, replace: bool) -> int:
 
 
 def _is_lossy(report: ImportReport, *, replace: bool) -> bool:
-    """Tell whether something of a file is not in the store; what was replaced as asked is."""
+    """Tell whether a part of a file is missing in the store, except for requested replacements."""
     broken = sum(note.broken for note in report.notes)
     replaced = sum(bool(session.differs_at) for session in report.sessions) if replace else 0
     return broken > replaced
@@ -75,7 +75,7 @@ def _failures(results: list[Result]) -> list[Failure]:
 
 
 def print_results(results: list[Result], *, every_note: bool) -> None:
-    """Print what became of each file; of several, also what became of all."""
+    """Print the result of each file, and for several files also their sums."""
     reports, failures = _reports(results), _failures(results)
     skipped = [each for each in failures if each.skipped]
     if reports:
@@ -97,7 +97,7 @@ def _print_failed(failures: list[Failure]) -> None:
 
 
 def _complaint(failure: Failure) -> str:
-    """Return what went wrong with a file, its path in front where the problem does not name it."""
+    """Return the problem of a file, after its path if the problem does not name it."""
     if str(failure.path) in failure.problem:
         return failure.problem
     return f"{failure.path}: {failure.problem}"
@@ -186,7 +186,7 @@ def _print_notes(report: ImportReport, *, every: bool) -> None:
 
 
 def fields_of(result: Result) -> dict[str, Any]:
-    """Return what became of a file, as JSON."""
+    """Return the result of a file as JSON."""
     if isinstance(result, Failure):
         return {"file": str(result.path), "error": result.problem, "skipped": result.skipped}
     return {

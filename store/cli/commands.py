@@ -1,8 +1,8 @@
-"""The commands by name: what `--help` lists, and where each is, imported when it is called.
+"""The commands by name: their lines in ``--help``, and their modules, imported when called.
 
 A command is a function of the module that the table names, or a group of functions. It has the
-command's name, with `_` behind it where that name is taken. The line is the first of its docstring,
-written here again so that to list the commands none of their modules is needed, and no store.
+command's name, followed by ``_`` if that name is taken. The line is the first of its docstring,
+repeated here so that listing the commands needs none of their modules, and no store.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ COMMANDS: dict[str, dict[str, Listed]] = {
 
 
 class Command(TyperCommand):
-    """A command that every error in what it is given names."""
+    """A command that is named in every error of its arguments."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help in colours."""

@@ -123,7 +123,7 @@ def _reads_back(store: Store) -> bool:
 
 
 def explain(store: Store, _: Path) -> None:
-    """List what the view changed, with each reason, and what it kept although it is old."""
+    """List the changes of the view with their reasons, and the old results that it kept."""
     calls = _calls(store)
     told = [entry for entry in _view(store).entries if entry.rule or entry.reason == KEPT]
     rows = [_entry_row(entry, calls[entry.message["tool_call_id"]]) for entry in told]
@@ -184,7 +184,7 @@ def request(store: Store, folder: Path) -> None:
 
 
 def _lines_of(piece: Piece) -> Iterator[str]:
-    """Yield the lines of a message, each behind the name of its layer."""
+    """Yield the lines of a message, each after the name of its layer."""
     for line in str(piece.message["content"]).splitlines():
         said = render.one_line(line, _width() - 16)
         yield f"  {piece.layer:<10} | {said}"

@@ -142,7 +142,7 @@ E   parcel.rates.TooHeavy: 31.5 kg is over the limit of 31.5 kg
 
 
 class Call(NamedTuple):
-    """A tool call of the agent and what came back; None: nothing yet."""
+    """A tool call of the agent and its result; None: no result yet."""
 
     tool: str
     arguments: dict[str, Any]

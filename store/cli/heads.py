@@ -278,7 +278,7 @@ def delete(
 
 
 def _not_guessed(store: Store, given: str) -> Session:
-    """Return the session of just this id: what is erased is not guessed."""
+    """Return the session of exactly this id; a session to erase is never guessed."""
     try:
         return store.session(given)
     except SessionNotFound:

@@ -237,7 +237,7 @@ def beginning_with(store: Store, beginning: str) -> Iterator[Session]:
 
 
 def every_session(store: Store, prefix: str | None = None) -> Iterator[Session]:
-    """Yield sessions, the last active first; behind them those that are archived."""
+    """Yield sessions, the last active first, and after them the archived ones."""
     for archived in (False, True):
         yield from listed(store, prefix=prefix, archived=archived)
 
@@ -257,19 +257,19 @@ def _page_size(left: int | None) -> int:
 
 
 def require_folder(file: Path) -> None:
-    """Raise StoreError where a file is to be written to a folder that is not there."""
+    """Raise StoreError if the folder of a file to write is missing."""
     if not file.parent.is_dir():
         raise StoreError(f"there is no folder {str(file.parent)!r} to write {file.name} to")
 
 
 def require_file(file: Path) -> None:
-    """Raise StoreError where a file that is to be read is not there."""
+    """Raise StoreError if a file to read is missing."""
     if not file.exists():
         raise StoreError(f"there is no file {str(file)!r}")
 
 
 def require_new(file: Path | None, *, replace: bool) -> None:
-    """Raise StoreError where a file is to be written that is there, unless it may be replaced."""
+    """Raise StoreError if a file to write exists, unless it may be replaced."""
     if file is not None and file.exists() and not replace:
         raise StoreError(f"{str(file)!r} exists already; --force replaces it")
 
@@ -353,7 +353,7 @@ def _value(text: str) -> Any:
 
 
 def tag_of(given: str) -> tuple[str, Any]:
-    """Return the key and the value of KEY=VALUE: what it is as JSON, else a text."""
+    """Return the key and the value of KEY=VALUE; a value that is no JSON is a text."""
     key, sign, text = given.partition("=")
     if not sign or not key.strip():
         raise InvalidValue(f"a tag is KEY=VALUE, such as project=parcel, not {given!r}")

@@ -213,7 +213,7 @@ def _toml_table(values: dict[str, Any]) -> str:
 
 
 def _toml_value(value: Any) -> str:
-    """Return a value as TOML: as JSON writes it, but for the equal signs of a table."""
+    """Return a value as TOML, written as in JSON except for the equal signs of a table."""
     if isinstance(value, dict):
         return _toml_table(value)
     return json_format.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

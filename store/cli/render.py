@@ -1,6 +1,6 @@
-"""How things look: tables, bars, JSON, moments; plain where the output is no terminal.
+"""The output of commands: tables, bars, JSON, moments; plain if the output is no terminal.
 
-What is inside messages was written by others: no escape sequence in it may reach a terminal.
+The texts of messages come from others: no escape sequence in them may reach a terminal.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PREVIEW = 60
 """Code points of a message shown in one line of a table, at most."""
 
 NO_DATE = (ValueError, OverflowError, OSError)
-"""What is raised for a moment that no calendar has."""
+"""The errors for a moment outside the calendar."""
 
 
 def one_line(text: str, limit: int = PREVIEW) -> str:

@@ -1,4 +1,4 @@
-"""Commands that show what is stored, and what would be sent: sessions, show, view."""
+"""Commands that show stored messages, and views to send: sessions, show, view."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ SPARED_FIRST = 4
 REASON, CONTENT = Column("reason", wide=True), Column("content", clip="end")
 
 NONE = "no sessions; `convostore import` brings some in"
-"""What is said of a store without any."""
+"""The text for a store without sessions."""
 
 NAMED = ("name", "tool_call_id", "messageStatus")
 """The keys of a message that its heading gives."""
@@ -285,7 +285,7 @@ def _print_stored(stored: StoredMessage, hidden: Hidden | None, limit: int) -> N
 
 
 def _heading(stored: StoredMessage, hidden: Hidden | None) -> Line:
-    """Return the line above a raw message: its position, what it is, and whether views hide it."""
+    """Return the line above a raw message: its position, its kind, and whether views hide it."""
     said = stored.message
     role = styled(str(said.get("role") or said.get("type")))
     facts = (Styled(f"  {fact}", "dim") for fact in _facts(stored, hidden))
@@ -303,7 +303,7 @@ def _facts(stored: StoredMessage, hidden: Hidden | None) -> Iterable[str]:
 
 
 def _lines(message: Message) -> list[str]:
-    """Return the lines of what a raw message says and calls, of whatever format it is."""
+    """Return the lines of a raw message's texts and calls, in any format."""
     from ..formats import taken
 
     return [line for row in taken(message, None, 0).rows for line in _row_lines(row)]
@@ -360,7 +360,7 @@ def _print_view(built: View, *, explain: bool) -> None:
 
 
 def _text_columns(*, explain: bool) -> tuple[Column, Column]:
-    """Return the columns of texts; where they do not fit, what was not asked for goes first."""
+    """Return the columns of texts; if they do not fit, the unrequested one is dropped first."""
     if explain:
         return REASON, CONTENT._replace(spare=SPARED_FIRST)
     return REASON._replace(spare=SPARED_FIRST), CONTENT
@@ -379,7 +379,7 @@ def _entry_row(entry: Entry, *, explain: bool) -> Row:
 
 
 def _preview(message: Message) -> str:
-    """Return a message in one line: the first line of what it says, else what it calls."""
+    """Return a message in one line: the first line of its text, otherwise its calls."""
     said = _first_line(content_text(message.get("content")))
     called = ", ".join(_calls_of(message))
     whole = f"{said} → {called}" if called else said

@@ -23,7 +23,7 @@ from .shown import Bar
 
 SHOWN = ("requests", "input", "cached", "output")
 UNKNOWN = "?"
-"""What stands for a model, or an owner, that nobody told."""
+"""The text for a model or an owner that is unknown."""
 NOT_RECORDED = "a usage is recorded of a SESSION, with both --input and --output"
 
 
@@ -147,7 +147,7 @@ def usage(
 
 
 def _recorded(store: Store, session_id: str | None, **values: Any) -> Usage:
-    """Record a usage. Raises InvalidValue where what it needs is not given."""
+    """Record a usage. Raises InvalidValue if a required value is missing."""
     if session_id is None or values["output"] is None:
         raise InvalidValue(NOT_RECORDED)
     return store.record_usage(session_id, **values)

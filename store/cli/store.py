@@ -153,7 +153,7 @@ def _cell(value: object) -> Cell:
 
 
 def _distinct(names: tuple[str, ...]) -> Iterator[str]:
-    """Yield a query's column names as keys: a second one of a name gets its place behind it."""
+    """Yield a query's column names as keys; a repeated name is followed by its place."""
     for index, name in enumerate(names):
         is_second = name in names[:index]
         yield f"{name}_{index + 1}" if is_second else name

@@ -44,13 +44,13 @@ class Screen(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterator[Segment]:
-        """Yield what is written: texts, each with its style, and controls."""
+        """Yield the pieces to write: texts, each with its style, and controls."""
         for each in super().render(renderable, options):
             yield each if each.control else each._replace(text=safe(each.text))
 
 
 def console(*, error: bool = False, width: int | None = None) -> Console:
-    """Return a console for what is standard output or error right now.
+    """Return a console for the current standard output or error.
 
     Without colours where it is no terminal.
     """
@@ -120,7 +120,7 @@ def _blocks(columns: Sequence[Column], rows: list[Texts]) -> Table:
 
 
 def _filled(columns: Sequence[Column], texts: list[Texts]) -> Iterator[Drawn]:
-    """Yield columns with what stands in them: nothing where there are no rows."""
+    """Yield columns with their cells; no cells if there are no rows."""
     for place, column in enumerate(columns):
         yield Drawn(column, [row[place] for row in texts])
 
@@ -161,7 +161,7 @@ def print_bars(rows: Sequence[Bar], *, width: int | None = None) -> None:
 
 
 def _bar(name: str, share: float) -> Text:
-    """Return a bar for a share of the longest; what is not nothing is seen."""
+    """Return a bar for a share of the longest; every share above 0 is visible."""
     length = round(BAR * share)
     if share:
         length = max(length, 1)

@@ -207,7 +207,7 @@ def _read() -> list[Message]:
 
 
 def _messages_of(given: list[Any]) -> list[Message]:
-    """Return what is given without the row of an export that is about its session."""
+    """Return the given values without the row of an export about its session."""
     from ..transcripts import spoken, stands_before
 
     if given and stands_before(given[0]):
@@ -241,7 +241,7 @@ def _root(session: Session, everything: dict[str, Session]) -> Session:
 
 
 def _all(roots: list[Session], forks: Forks) -> Iterator[tuple[int, Session]]:
-    """Yield sessions, each with what continues it behind it, and how deep it hangs."""
+    """Yield sessions with their depth in the tree, each before those that continue it."""
     left = [(0, root) for root in reversed(roots)]
     while left:
         depth, session = left.pop()
@@ -251,7 +251,7 @@ def _all(roots: list[Session], forks: Forks) -> Iterator[tuple[int, Session]]:
 
 
 def _drawn(depth: int, session: Session, room: int) -> str:
-    """Return a session in a line, its title cut to the room that is left, but for a few words."""
+    """Return a session in a line, its title cut to the remaining room, with a minimum length."""
     branch = "  " * (depth - 1) + "└ " if depth else ""
     origin = f" from {session.forked_at}" if session.forked_from else ""
     line = f"{branch}{session.id}{origin}, {format_count(session.head, 'message')}"
