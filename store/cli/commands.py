@@ -92,7 +92,7 @@ COMMANDS: dict[str, dict[str, Listed]] = {
         "migrate": Listed("upkeep", "Bring a store to the newest schema."),
     },
 }
-"""The commands, by the heading they stand under in the help."""
+"""The commands by their headings in the help."""
 
 
 class Command(TyperCommand):
@@ -104,7 +104,7 @@ class Command(TyperCommand):
             super().format_help(ctx, formatter)
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        """Read what the command is given."""
+        """Parse the arguments of the command."""
         try:
             return super().parse_args(ctx, args)
         except typer.TyperException as error:
@@ -136,7 +136,7 @@ class Commands(Group):
         ctx: Any,
         args: list[str],
     ) -> tuple[str | None, Any, list[str]]:
-        """Return the name, the command itself and what it is given."""
+        """Return the name, the command itself and its arguments."""
         name, listed, rest = super().resolve_command(ctx, args)
         return name, command(name) if name and listed else None, rest
 

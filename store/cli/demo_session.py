@@ -150,9 +150,9 @@ class Call(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What one role said, at a minute of the session.
+    """A message of one role at a minute of the session.
 
-    An agent's step goes on with the results of its calls.
+    An agent's step includes the results of its calls.
     """
 
     minute: float

@@ -104,7 +104,7 @@ def remark(text: str) -> None:
 
 
 def complain(text: str) -> None:
-    """Print what went wrong as one line on standard error."""
+    """Print a problem as one line on standard error."""
     sys.stderr.write(f"convostore: {safe(' '.join(text.split()))}\n")
 
 
@@ -120,7 +120,7 @@ def print_json(value: Any) -> None:
 
 
 def answer(value: Any, *texts: str, json: bool) -> None:
-    """Print what a command did: a value as JSON, or lines of text."""
+    """Print the answer of a command: a value as JSON, or lines of text."""
     if json:
         print_json(value)
     else:
@@ -149,8 +149,8 @@ def _told(value: Any) -> Any:
 def json_text(value: Any, *, ascii_only: bool | None = None) -> str:
     """Return a value as JSON of one line.
 
-    What could act on a terminal, or cannot be written, is written as escapes. ``ascii_only`` None
-    means as standard output needs it.
+    Characters that could act on a terminal, or cannot be written, are escaped. ``ascii_only`` None
+    follows the encoding of standard output.
     """
     if ascii_only is None:
         ascii_only = not speaks_unicode()

@@ -82,7 +82,7 @@ def search(
     What is new is taken into the index before.
     """
     with existing(ctx) as store:
-        with suppress(StoreError):  # the search itself says what is in the way
+        with suppress(StoreError):  # the search itself reports the problem
             store.index()
         hits = store.search(
             " ".join(words),

@@ -409,7 +409,7 @@ def _totals_by_rule(view: View) -> Iterable[str]:
 
 
 def _cached(view: View) -> Iterable[str]:
-    """Yield what of the request a provider's cache may still hold."""
+    """Yield the part of the request that a provider's cache may still hold."""
     changed, unchanged = view.stats.first_changed, view.stats.unchanged_tokens
     same = "all messages are" if changed is None else f"the first {changed - 1} messages are"
     yield f"{same} as stored: so far a cached prompt stays valid"

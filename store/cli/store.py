@@ -82,7 +82,7 @@ def sql(
 
 
 def _warn_of_role(ctx: typer.Context) -> None:
-    """Say where the console is more than a console."""
+    """Warn if the role of the console may change the store."""
     role = writing_role(place(ctx).target)
     if role:
         render.complain(WRITES.format(role))

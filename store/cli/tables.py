@@ -1,6 +1,6 @@
-"""What `rich` draws: tables, bars, progress; imported where something is drawn.
+"""Drawing with ``rich``: tables, bars, progress; imported only for drawing.
 
-No markup in what others wrote may reach `rich`, so it is given texts and styles apart.
+No markup in the texts of others may reach ``rich``, so it gets texts and styles separately.
 """
 
 from __future__ import annotations

@@ -215,7 +215,7 @@ def _checked(paths: list[Path]) -> list[Path]:
 
 @contextmanager
 def _standard_input() -> Iterator[Path]:
-    """Give a private file that holds what standard input does, and is named by that."""
+    """Yield a private file with the contents of standard input, under its name."""
     digest = sha256()
     with TemporaryDirectory() as folder:
         held = Path(folder, "standard-input")
@@ -227,7 +227,7 @@ def _standard_input() -> Iterator[Path]:
 
 
 def _of_standard_input(result: Result) -> Result:
-    """Return what went wrong with standard input under its own name, not under its file's."""
+    """Return a failure of standard input under its own name, not under that of its file."""
     if not isinstance(result, Failure):
         return result
     problem = result.problem.replace(str(result.path), NAME_OF_INPUT)
@@ -339,4 +339,4 @@ def _size(path: Path) -> int:
     try:
         return transcripts.size(path)
     except StoreError:
-        return 0  # the import itself will say what is wrong
+        return 0  # the import itself will report the problem

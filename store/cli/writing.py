@@ -186,7 +186,7 @@ def tree(ctx: typer.Context, session: OneTree = None, json: Json = False) -> Non
 
 
 def _message(role: str, text: str) -> Message:
-    """Return what somebody says. Raises InvalidValue for nobody, and for nothing."""
+    """Return a message. Raises InvalidValue for an unknown role or an empty text."""
     if role not in SPEAKERS:
         raise InvalidValue(f"--role is one of {', '.join(SPEAKERS)}, not {role!r}")
     if not text:
@@ -225,7 +225,7 @@ def _values(text: str) -> list[Any]:
 
 
 def _forks(everything: dict[str, Session]) -> Forks:
-    """Return sessions by what they continue; the source of some may be gone."""
+    """Return sessions by the session that they continue, which may be gone."""
     forks: Forks = {}
     for each in everything.values():
         source = each.forked_from if each.forked_from in everything else None
@@ -234,7 +234,7 @@ def _forks(everything: dict[str, Session]) -> Forks:
 
 
 def _root(session: Session, everything: dict[str, Session]) -> Session:
-    """Return where the tree of a session begins, as far as it is there."""
+    """Return the first existing session of a session's tree."""
     while session.forked_from in everything:
         session = everything[session.forked_from]
     return session
