@@ -59,7 +59,7 @@ def convostore(
         render.say(f"convostore {_version()}")
     elif ctx.invoked_subcommand is None:
         with allow_styles():
-            sys.stdout.write(ctx.get_help())  # which prints by itself where it is drawn by rich
+            sys.stdout.write(ctx.get_help())  # prints by itself if rich draws it
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -37,9 +37,9 @@ HOMES = (
 
 
 class Failure(NamedTuple):
-    """A file that could not be imported; ``skipped`` where it only happened to lie in a folder.
+    """A file that could not be imported; ``skipped`` if it was merely found in a folder.
 
-    ``is_passing`` where the store was in the way, not the file.
+    ``is_passing`` if the store caused the failure, not the file.
     """
 
     path: Path
@@ -52,7 +52,7 @@ Result = ImportReport | Failure
 
 
 def status_of(results: list[Result], *, replace: bool) -> int:
-    """Return 2 for a failed file or no transcript at all, 1 where a part of one is lost, else 0."""
+    """Return 2 for a failed file or no transcript at all, 1 for a partly lost one, otherwise 0."""
     failures = _failures(results)
     if len(failures) == len(results) or not all(each.skipped for each in failures):
         return 2
@@ -115,7 +115,7 @@ def _print_skipped(skipped: list[Failure], *, every: bool) -> None:
 
 
 def _some(names: list[str], *, every: bool) -> str:
-    """Return names in one line: all of them, or the first and how to have the others told."""
+    """Return names in one line: all of them, or the first and how to list the others."""
     if every or len(names) <= NOTES_SHOWN:
         return ", ".join(names)
     return f"{', '.join(names[:NOTES_SHOWN])}, …; --notes names all"
@@ -127,7 +127,7 @@ def _sums(
     *,
     every: bool,
 ) -> Iterator[str]:
-    """Yield what became of all files, and of all their lines."""
+    """Yield the summed results of all files, and of all their lines."""
     skipped = sum(each.skipped for each in failures)
     refused = len(failures) - skipped
     count = format_count(len(reports) + len(failures), "file")
@@ -152,7 +152,7 @@ def _row(report: ImportReport) -> Row:
 
 
 def _rows(reports: list[ImportReport]) -> list[Row]:
-    """Return a row for each file, and their sums where there are several."""
+    """Return a row for each file, and a row of sums for several files."""
     rows = list(map(_row, reports))
     if len(reports) > 1:
         rows.append((f"{len(reports)} files", "", *_sum(reports)))
@@ -200,7 +200,7 @@ def fields_of(result: Result) -> dict[str, Any]:
 
 
 def print_as_it_comes(result: Result, *, json: bool) -> None:
-    """Print what became of a file that is followed: a line where there is something to say."""
+    """Print the result of a followed file: one line, or nothing if there is no news."""
     if json:
         render.print_json(fields_of(result))
     elif isinstance(result, ImportReport):
@@ -215,7 +215,7 @@ def print_as_it_comes(result: Result, *, json: bool) -> None:
 
 
 def print_beyond(found: list[HomeFound]) -> None:
-    """Print what programs keep in folders that were passed over, and how it is imported."""
+    """Print the transcripts of programs in skipped folders, and how to import them."""
     if found:
         folders = " ".join(quote(str(each.folder)) for each in found)
         render.say(
@@ -224,7 +224,7 @@ def print_beyond(found: list[HomeFound]) -> None:
 
 
 def print_homes(found: list[HomeFound]) -> None:
-    """Print what programs keep where, and how it is imported."""
+    """Print the transcripts of programs with their folders, and how to import them."""
     if not found:
         render.say("no program that is known keeps sessions here")
         return
@@ -240,5 +240,5 @@ def _row_of_home(found: HomeFound) -> Row:
 
 
 def fields_of_home(found: HomeFound) -> dict[str, Any]:
-    """Return what a program keeps in a folder, as JSON."""
+    """Return the transcripts of a program in a folder as JSON."""
     return {**found._asdict(), "folder": str(found.folder)}

@@ -311,7 +311,7 @@ def _checked_and_planned(task: Task) -> tuple[Check | None, Plan]:
 
 
 def _with_window(policy: Policy, max_tokens: int | None) -> Policy:
-    """Return a policy with the window that a check is given; with its own where none is."""
+    """Return a policy with the window of a check, or with its own if the check has none."""
     if max_tokens is None:
         return policy
     return policy.model_copy(update={"context_window": max_tokens})

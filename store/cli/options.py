@@ -34,11 +34,11 @@ IDS = "SELECT id FROM session_ids WHERE substr(id, 1, length(?)) = ? ORDER BY id
 """Ids that begin so, for the console: pressing a key brings no store to a newer schema."""
 
 PYTHON_WORDS = {"True": True, "False": False, "None": None}
-"""Values that people write as Python does, where JSON has other words."""
+"""Values that people write as in Python, with other words than in JSON."""
 
 
 def complete_session(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the sessions whose ids begin so, for a shell; none where there is no store."""
+    """Return the sessions whose ids begin so, for a shell; none if there is no store."""
     from ..inspection import query
 
     place = place_of(ctx.find_root().params.get("db"))

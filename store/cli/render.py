@@ -28,7 +28,7 @@ def one_line(text: str, limit: int = PREVIEW) -> str:
 
 
 def moment(milliseconds: int | None) -> str:
-    """Return a moment as ISO time in UTC; as the bare number where no calendar has it."""
+    """Return a moment as ISO time in UTC, or as the bare number outside the calendar."""
     if milliseconds is None:
         return ""
     try:
@@ -85,7 +85,7 @@ def rows(
     *,
     width: int | None = None,
 ) -> None:
-    """Print rows of any columns as a table, or one below the other where a line has no room."""
+    """Print rows of any columns as a table, or one below the other if they are too wide."""
     from .tables import print_rows
 
     print_rows(columns, found, width=width)
@@ -135,7 +135,7 @@ def print_json_list(values: Iterable[Any]) -> None:
 
 
 def print_request(messages: list[Any], system: Any) -> None:
-    """Print the messages of a request; in an object where a text of the system goes beside them."""
+    """Print the messages of a request; in an object if a system text is sent beside them."""
     if system is None:
         print_json_list(messages)
     else:

@@ -123,7 +123,7 @@ def sessions(
 
 
 def _print_sessions(found: list[Session], limit: int, *, all_asked: bool) -> None:
-    """Print sessions, one more than the limit where there are more."""
+    """Print sessions, given one more than the limit if there are more."""
     if not found:
         render.say(NONE if all_asked else "no such sessions")
         return
@@ -387,7 +387,7 @@ def _preview(message: Message) -> str:
 
 
 def _first_line(text: str) -> str:
-    """Return the first line that is not blank, "" where all are."""
+    """Return the first line that is not blank, "" if all are."""
     return next((line for line in text.splitlines() if line.strip()), "")
 
 

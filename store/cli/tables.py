@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
 PLAIN_WIDTH = 1000
-"""Columns where the output is no terminal and $COLUMNS is not set: nothing is cut or folded."""
+"""Columns if the output is no terminal and $COLUMNS is not set: nothing is cut or folded."""
 
 BAR = 24
 """Columns of the longest bar."""
@@ -52,7 +52,7 @@ class Screen(Console):
 def console(*, error: bool = False, width: int | None = None) -> Console:
     """Return a console for the current standard output or error.
 
-    Without colours where it is no terminal.
+    It has no colours if the output is no terminal.
     """
     file = original_stream(sys.stderr if error else sys.stdout)
     if width is None and not file.isatty():
@@ -99,7 +99,7 @@ def print_rows(
     *,
     width: int | None = None,
 ) -> None:
-    """Print a table; where a line has no room for a row, rows as blocks with a line a column."""
+    """Print a table; if rows are too wide for a line, print them as blocks, one line per column."""
     screen = console(width=width)
     texts = [[_cell(value) for value in row] for row in rows]
     if fits(list(_filled(columns, texts)), screen.width):

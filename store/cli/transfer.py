@@ -235,7 +235,7 @@ def _of_standard_input(result: Result) -> Result:
 
 
 def _import(ctx: typer.Context, paths: list[Path], wanted: Wanted) -> list[Result]:
-    """Import what the paths name; no store is made where there is nothing to import."""
+    """Import the named files; create no store if there is nothing to import."""
     files = list(files_in(paths, place(ctx).file))
     if not files:
         raise StoreError(f"there is nothing to import in {', '.join(map(repr, map(str, paths)))}")
@@ -268,7 +268,7 @@ def _watch(
 
 
 def _first_begun(files: list[FileFound], wanted: Wanted) -> Begun | list[Failure]:
-    """Return the first file that can be imported, else why none can."""
+    """Return the first file that can be imported, otherwise all failures."""
     failures: list[Failure] = []
     for file in files:
         result = _tried(file, partial(begin, kind=wanted.kind, beside=wanted.beside))
