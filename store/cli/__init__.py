@@ -1,8 +1,8 @@
-"""The command `convostore`: a thin skin over the store, the one place that knows a terminal.
+"""The command ``convostore``: a thin layer over the store, and the only room that uses a terminal.
 
-Commands are plain functions, grouped in the modules beside this one and named in one table; a
-module is imported when a command of it is called. Errors of the store become one line on standard
-error and exit status 2. Nothing in the package may import this room.
+Commands are plain functions in the modules of this room, named in one table; a module is imported
+when one of its commands is called. Errors of the store become one line on standard error and exit
+status 2. Nothing in the package may import this room.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ def convostore(
         render.say(f"convostore {_version()}")
     elif ctx.invoked_subcommand is None:
         with allow_styles():
-            sys.stdout.write(ctx.get_help())  # which prints by itself where it is drawn by rich
+            sys.stdout.write(ctx.get_help())  # prints by itself if rich draws it
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command.
 
-    Return its exit status: 0, 1 for findings, 2 for an error, 130 for Ctrl-C, 141 where nobody
-    reads any more.
+    Return its exit status: 0, 1 for findings, 2 for an error, 130 for Ctrl-C, 141 if nobody reads
+    the output any more.
     """
     _open_what_is_closed()
     _escape_what_is_lacking()
@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _open_what_is_closed() -> None:
-    """Read nothing, and write nowhere, where whoever started the command closed a stream."""
+    """Replace standard streams that the caller has closed by empty ones."""
     sys.stdin = sys.stdin or _nothing("r")
     sys.stdout = sys.stdout or _nothing("w")
     sys.stderr = sys.stderr or _nothing("w")
@@ -92,7 +92,7 @@ def _nothing(mode: str) -> TextIO:
 
 
 def _escape_what_is_lacking() -> None:
-    """Let texts that the terminal's encoding lacks be written as escapes: no reason to stop."""
+    """Write characters that the terminal's encoding lacks as escapes, instead of an error."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -119,13 +119,13 @@ def _run(arguments: list[str]) -> int:
 
 
 def _problem(error: StoreError) -> str:
-    """Return what was wrong, and in which store, where nobody named it."""
+    """Return the problem, and the store if the command line did not name it."""
     where = "".join(f" ({note})" for note in getattr(error, "__notes__", ()) if note)
     return f"{error}{where}"
 
 
 def _misused(error: typer.TyperException) -> str:
-    """Return what is wrong with a command line."""
+    """Return the problem of a command line."""
     from pydantic import ValidationError  # listing the commands does without
 
     cause, option = error.__cause__, getattr(error, "param", None)
@@ -135,14 +135,14 @@ def _misused(error: typer.TyperException) -> str:
 
 
 def _written(option: Any) -> str:
-    """Return how the help writes an option, or an argument."""
+    """Return an option or an argument as written in the help."""
     if option.param_type_name == "argument":
         return str(option.metavar or option.name.upper())
     return str(max(option.opts, key=len))
 
 
 def _right(problem: ValidationError) -> str:
-    """Return what a value should be, and what it is."""
+    """Return the expected kind of a value, and the given value."""
     found = problem.errors()[0]
     if found["type"] == "value_error":
         return f"does not fit: {found['ctx']['error']}".rstrip(".")
@@ -158,7 +158,7 @@ def _command_of(error: typer.TyperException) -> str:
 
 
 def _refused(error: OSError) -> str:
-    """Return what the system refused, and of which file."""
+    """Return the refusal of the system, and its file."""
     if error.filename is None or error.strerror is None:
         return in_words(error)
     return f"{os.fspath(error.filename)!r}: {error.strerror}"
@@ -185,7 +185,7 @@ def _db_first(arguments: list[str]) -> list[str]:
 
 
 def _silence() -> None:
-    """Let nothing more be written to a pipe that nobody reads."""
+    """Write nothing more to a pipe that nobody reads."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
 

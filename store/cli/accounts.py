@@ -1,4 +1,4 @@
-"""What there is to import, and what became of it, as tables, lines and JSON."""
+"""The transcripts to import, and the results of imports, as tables, lines and JSON."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ HOMES = (
 
 
 class Failure(NamedTuple):
-    """A file that could not be imported; ``skipped`` where it only happened to lie in a folder.
+    """A file that could not be imported; ``skipped`` if it was merely found in a folder.
 
-    ``is_passing`` where the store was in the way, not the file.
+    ``is_passing`` if the store caused the failure, not the file.
     """
 
     path: Path
@@ -52,7 +52,7 @@ Result = ImportReport | Failure
 
 
 def status_of(results: list[Result], *, replace: bool) -> int:
-    """Return 2 for a failed file or no transcript at all, 1 where a part of one is lost, else 0."""
+    """Return 2 for a failed file or no transcript at all, 1 for a partly lost one, otherwise 0."""
     failures = _failures(results)
     if len(failures) == len(results) or not all(each.skipped for each in failures):
         return 2
@@ -60,7 +60,7 @@ def status_of(results: list[Result], *, replace: bool) -> int:
 
 
 def _is_lossy(report: ImportReport, *, replace: bool) -> bool:
-    """Tell whether something of a file is not in the store; what was replaced as asked is."""
+    """Tell whether a part of a file is missing in the store, except for requested replacements."""
     broken = sum(note.broken for note in report.notes)
     replaced = sum(bool(session.differs_at) for session in report.sessions) if replace else 0
     return broken > replaced
@@ -75,7 +75,7 @@ def _failures(results: list[Result]) -> list[Failure]:
 
 
 def print_results(results: list[Result], *, every_note: bool) -> None:
-    """Print what became of each file; of several, also what became of all."""
+    """Print the result of each file, and for several files also their sums."""
     reports, failures = _reports(results), _failures(results)
     skipped = [each for each in failures if each.skipped]
     if reports:
@@ -97,7 +97,7 @@ def _print_failed(failures: list[Failure]) -> None:
 
 
 def _complaint(failure: Failure) -> str:
-    """Return what went wrong with a file, its path in front where the problem does not name it."""
+    """Return the problem of a file, after its path if the problem does not name it."""
     if str(failure.path) in failure.problem:
         return failure.problem
     return f"{failure.path}: {failure.problem}"
@@ -115,7 +115,7 @@ def _print_skipped(skipped: list[Failure], *, every: bool) -> None:
 
 
 def _some(names: list[str], *, every: bool) -> str:
-    """Return names in one line: all of them, or the first and how to have the others told."""
+    """Return names in one line: all of them, or the first and how to list the others."""
     if every or len(names) <= NOTES_SHOWN:
         return ", ".join(names)
     return f"{', '.join(names[:NOTES_SHOWN])}, …; --notes names all"
@@ -127,7 +127,7 @@ def _sums(
     *,
     every: bool,
 ) -> Iterator[str]:
-    """Yield what became of all files, and of all their lines."""
+    """Yield the summed results of all files, and of all their lines."""
     skipped = sum(each.skipped for each in failures)
     refused = len(failures) - skipped
     count = format_count(len(reports) + len(failures), "file")
@@ -152,7 +152,7 @@ def _row(report: ImportReport) -> Row:
 
 
 def _rows(reports: list[ImportReport]) -> list[Row]:
-    """Return a row for each file, and their sums where there are several."""
+    """Return a row for each file, and a row of sums for several files."""
     rows = list(map(_row, reports))
     if len(reports) > 1:
         rows.append((f"{len(reports)} files", "", *_sum(reports)))
@@ -186,7 +186,7 @@ def _print_notes(report: ImportReport, *, every: bool) -> None:
 
 
 def fields_of(result: Result) -> dict[str, Any]:
-    """Return what became of a file, as JSON."""
+    """Return the result of a file as JSON."""
     if isinstance(result, Failure):
         return {"file": str(result.path), "error": result.problem, "skipped": result.skipped}
     return {
@@ -200,7 +200,7 @@ def fields_of(result: Result) -> dict[str, Any]:
 
 
 def print_as_it_comes(result: Result, *, json: bool) -> None:
-    """Print what became of a file that is followed: a line where there is something to say."""
+    """Print the result of a followed file: one line, or nothing if there is no news."""
     if json:
         render.print_json(fields_of(result))
     elif isinstance(result, ImportReport):
@@ -215,7 +215,7 @@ def print_as_it_comes(result: Result, *, json: bool) -> None:
 
 
 def print_beyond(found: list[HomeFound]) -> None:
-    """Print what programs keep in folders that were passed over, and how it is imported."""
+    """Print the transcripts of programs in skipped folders, and how to import them."""
     if found:
         folders = " ".join(quote(str(each.folder)) for each in found)
         render.say(
@@ -224,7 +224,7 @@ def print_beyond(found: list[HomeFound]) -> None:
 
 
 def print_homes(found: list[HomeFound]) -> None:
-    """Print what programs keep where, and how it is imported."""
+    """Print the transcripts of programs with their folders, and how to import them."""
     if not found:
         render.say("no program that is known keeps sessions here")
         return
@@ -240,5 +240,5 @@ def _row_of_home(found: HomeFound) -> Row:
 
 
 def fields_of_home(found: HomeFound) -> dict[str, Any]:
-    """Return what a program keeps in a folder, as JSON."""
+    """Return the transcripts of a program in a folder as JSON."""
     return {**found._asdict(), "folder": str(found.folder)}

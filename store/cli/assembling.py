@@ -41,7 +41,7 @@ COLUMNS = (
 )
 
 FIELDS = ("messages", "tools", "layers", "tokens", "fixed_tokens", "open_turn", "notices")
-"""What of a request is printed as JSON, beside what its view says."""
+"""The fields of a request that are printed as JSON, besides those of its view."""
 
 User = Annotated[
     str | None,
@@ -154,7 +154,7 @@ def _print_request(built: Context, format: Format) -> None:  # noqa: A002 - as a
 
 
 def _text(path: Path | None) -> str | None:
-    """Return the text of a file that is sent. Raises InvalidValue for what is none."""
+    """Return the text of a file to send. Raises InvalidValue for a file that is no text."""
     try:
         return None if path is None else path.read_text("utf-8")
     except UnicodeError as error:
@@ -162,7 +162,7 @@ def _text(path: Path | None) -> str | None:
 
 
 def _tools(text: str | None) -> Tools | None:
-    """Return what a text says of tools: definitions where it is a JSON list, else itself."""
+    """Return the definitions of tools from a JSON list; any other text unchanged."""
     try:
         found = json_format.loads(text or "")
     except (ValueError, RecursionError):
@@ -188,7 +188,7 @@ def explained(
 ) -> dict[str, Any]:
     """Return a view as JSON: its numbers, and each entry with the message that is sent.
 
-    Where a message is not what one entry became, all that is sent stands beside the entries.
+    If the messages do not match the entries one by one, they are listed beside the entries.
     """
     told = {
         "session": built.session_id,

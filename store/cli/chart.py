@@ -57,7 +57,7 @@ def _colours(count: int) -> list[str]:
 
 
 def _points(sent: Sequence[int], most: int) -> Iterator[drawing.Point]:
-    """Yield where each request stands: from left to right, the larger the higher."""
+    """Yield the point of each request: from left to right, the larger the higher."""
     step = PLOT.width / max(1, len(sent) - 1)
     for place, tokens in enumerate(sent):
         yield drawing.Point(PLOT.x + step * place, PLOT.bottom - PLOT.height * tokens / most)

@@ -1,8 +1,8 @@
-"""The commands by name: what `--help` lists, and where each is, imported when it is called.
+"""The commands by name: their lines in ``--help``, and their modules, imported when called.
 
 A command is a function of the module that the table names, or a group of functions. It has the
-command's name, with `_` behind it where that name is taken. The line is the first of its docstring,
-written here again so that to list the commands none of their modules is needed, and no store.
+command's name, followed by ``_`` if that name is taken. The line is the first of its docstring,
+repeated here so that listing the commands needs none of their modules, and no store.
 """
 
 from __future__ import annotations
@@ -92,11 +92,11 @@ COMMANDS: dict[str, dict[str, Listed]] = {
         "migrate": Listed("upkeep", "Bring a store to the newest schema."),
     },
 }
-"""The commands, by the heading they stand under in the help."""
+"""The commands by their headings in the help."""
 
 
 class Command(TyperCommand):
-    """A command that every error in what it is given names."""
+    """A command that is named in every error of its arguments."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help in colours."""
@@ -104,7 +104,7 @@ class Command(TyperCommand):
             super().format_help(ctx, formatter)
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        """Read what the command is given."""
+        """Parse the arguments of the command."""
         try:
             return super().parse_args(ctx, args)
         except typer.TyperException as error:
@@ -136,7 +136,7 @@ class Commands(Group):
         ctx: Any,
         args: list[str],
     ) -> tuple[str | None, Any, list[str]]:
-        """Return the name, the command itself and what it is given."""
+        """Return the name, the command itself and its arguments."""
         name, listed, rest = super().resolve_command(ctx, args)
         return name, command(name) if name and listed else None, rest
 

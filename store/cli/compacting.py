@@ -98,9 +98,9 @@ DryRun = Annotated[
 
 
 class Task(NamedTuple):
-    """What is to be compacted: by which policy, when, for which reason.
+    """A requested compaction: its session, policy, moment and reason.
 
-    ``checks`` is what a check is given before, None where there is to be none.
+    ``checks`` are the arguments of the check before it, None without a check.
     """
 
     store: Store
@@ -188,7 +188,7 @@ def check(
 
 
 def said_of(done: Compaction) -> list[str]:
-    """Return a compaction in words: what came of it, what it hides, what it saved."""
+    """Return a compaction in words: its outcome, its hidden range, its savings."""
     number = f"compaction {done.id} " if done.id is not None else ""
     lines = [f"{number}{done.outcome} ({done.reason}, policy {done.policy})"]
     if done.outcome in ("applied", "undone"):
@@ -201,7 +201,7 @@ def said_of(done: Compaction) -> list[str]:
 
 
 def _effects(done: Compaction) -> dict[str, str]:
-    """Return what a compaction changed, by name; what it did not change is empty."""
+    """Return the effects of a compaction by name; a missing effect is empty."""
     return {
         "hidden": _positions(done.hidden) if done.hidden else "",
         "cleared": format_count(len(done.cleared), "tool result") if done.cleared else "",
@@ -218,7 +218,7 @@ def _saving(before: int | None, after: int | None) -> str:
 
 
 class Told(NamedTuple):
-    """What a check is given."""
+    """The arguments of a check."""
 
     max_tokens: int | None = None
     last_usage: int | None = None
@@ -227,7 +227,7 @@ class Told(NamedTuple):
 
 
 def _checks(if_needed: bool, given: Told) -> dict[str, Any] | None:
-    """Return what a check is given, None where everything is to be compacted without one.
+    """Return the arguments of a check, None for a compaction without one.
 
     Raises InvalidValue.
     """
@@ -250,7 +250,7 @@ def _compact(task: Task, writer: Summarizer) -> Compaction | None:
 
 
 def _told(task: Task, done: Compaction | None) -> list[str]:
-    """Return what came of a compaction in words; where nothing was done, what the check says."""
+    """Return the outcome of a compaction in words; if nothing was done, that of the check."""
     if done is None:
         asked = task.checks or {}
         found = task.store.check(task.session_id, task.policy, now=task.now, **asked)
@@ -311,7 +311,7 @@ def _checked_and_planned(task: Task) -> tuple[Check | None, Plan]:
 
 
 def _with_window(policy: Policy, max_tokens: int | None) -> Policy:
-    """Return a policy with the window that a check is given; with its own where none is."""
+    """Return a policy with the window of a check, or with its own if the check has none."""
     if max_tokens is None:
         return policy
     return policy.model_copy(update={"context_window": max_tokens})

@@ -33,7 +33,7 @@ from .shown import Bar
 
 
 def complete_encoding(incomplete: str) -> list[str]:
-    """Return the names of what counts that begin so, for a shell."""
+    """Return the names of encodings that begin so, for a shell."""
     return [name for name in ENCODINGS if name.startswith(incomplete)]
 
 

@@ -82,7 +82,7 @@ def demo(keep: Keep = None) -> None:
 
 
 def bring_in(store: Store, folder: Path) -> None:
-    """Import the session from a file, the way any transcript comes in."""
+    """Import the session from a file, like any transcript."""
     file = _transcript(folder)
     store.create_session(SESSION, title="Parcel prices", project_root=demo_session.PROJECT_ROOT)
     imported = import_file(store, file, session_id=SESSION).sessions[0]
@@ -104,7 +104,7 @@ def _transcript(folder: Path) -> Path:
 
 
 def compare(store: Store, _: Path) -> None:
-    """Show what raw and view cost."""
+    """Compare the costs of the raw messages and of the view."""
     built = _view(store)
     raw, sent, replaced = built.stats.raw_tokens, built.stats.tokens, built.stats.replaced
     rows = [("raw", raw, "tokens, estimated"), ("view", sent, f"{1 - sent / raw:.0%} less")]
@@ -117,13 +117,13 @@ def compare(store: Store, _: Path) -> None:
 
 
 def _reads_back(store: Store) -> bool:
-    """Tell whether the store gives back what went in."""
+    """Tell whether the store returns the imported messages unchanged."""
     stored = [each.message for each in store.messages(SESSION)]
     return stored == demo_session.conversation()
 
 
 def explain(store: Store, _: Path) -> None:
-    """List what the view changed, with each reason, and what it kept although it is old."""
+    """List the changes of the view with their reasons, and the old results that it kept."""
     calls = _calls(store)
     told = [entry for entry in _view(store).entries if entry.rule or entry.reason == KEPT]
     rows = [_entry_row(entry, calls[entry.message["tool_call_id"]]) for entry in told]
@@ -154,7 +154,7 @@ def move(store: Store, _: Path) -> None:
 
 
 def summarise(store: Store, _: Path) -> None:
-    """Hide the older turns behind a summary made without a model, and bring them back."""
+    """Replace the older turns by a summary made without a model, and bring them back."""
     _line(store, "before", SESSION)
     done = store.compact(SESSION, COMPACTING, now=demo_session.NOW)
     _line(store, "compact", SESSION)
@@ -167,7 +167,7 @@ def summarise(store: Store, _: Path) -> None:
 
 
 def _summary(store: Store) -> list[str]:
-    """Return the first lines of the summary that stands in the view."""
+    """Return the first lines of the summary in the view."""
     entries = _view(store).entries
     found = next(entry for entry in entries if entry.rule == "summary")
     lines = str(found.message["content"]).splitlines()[:SUMMARY_LINES]
@@ -184,7 +184,7 @@ def request(store: Store, folder: Path) -> None:
 
 
 def _lines_of(piece: Piece) -> Iterator[str]:
-    """Yield the lines of a message, each behind the name of its layer."""
+    """Yield the lines of a message, each after the name of its layer."""
     for line in str(piece.message["content"]).splitlines():
         said = render.one_line(line, _width() - 16)
         yield f"  {piece.layer:<10} | {said}"

@@ -142,7 +142,7 @@ E   parcel.rates.TooHeavy: 31.5 kg is over the limit of 31.5 kg
 
 
 class Call(NamedTuple):
-    """A tool call of the agent and what came back; None: nothing yet."""
+    """A tool call of the agent and its result; None: no result yet."""
 
     tool: str
     arguments: dict[str, Any]
@@ -150,9 +150,9 @@ class Call(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What one role said, at a minute of the session.
+    """A message of one role at a minute of the session.
 
-    An agent's step goes on with the results of its calls.
+    An agent's step includes the results of its calls.
     """
 
     minute: float

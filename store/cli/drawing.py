@@ -162,7 +162,7 @@ def stroke(points: Iterable[Point], colour: str) -> str:
 
 
 def grid(begin: Point, end: Point) -> str:
-    """Return a faint line from one point to another, behind what is drawn."""
+    """Return a faint line from one point to another, in the background."""
     line = f"M{_place(begin)} L{_place(end)}"
     return _element("path", d=line, stroke=INK, stroke_opacity=0.3)
 
@@ -178,7 +178,7 @@ def picture(
     title: str,
     parts: Iterable[str],
 ) -> str:
-    """Return a whole picture; ``title`` says what it shows to those who cannot see it."""
+    """Return a whole picture; ``title`` describes it to those who cannot see it."""
     inside = [_element("title", title), *filter(None, parts)]
     space = f'xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_written(wide)} {_written(high)}"'
     size = f'width="{_written(wide)}" height="{_written(high)}"'

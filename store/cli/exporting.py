@@ -64,9 +64,9 @@ Every = Annotated[
 
 
 ALONE = {"session": "SESSION", "view": "--view", "at": "--at", "shape": "--as"}
-"""What is said of one session only, and how it is given."""
+"""The parameters for a single session only, and their names on the command line."""
 OF_VIEWS = {"policy": "--policy", "fields": "--set"}
-"""What is said of views only."""
+"""The parameters for views only, and their options."""
 
 
 def export(
@@ -117,7 +117,7 @@ def _refuse_what_is_of_views(ctx: typer.Context) -> None:
 
 
 def _say_written(done: Exported, *, json: bool, **counts: int) -> None:
-    """Say how much of what was written where, and what to do with it."""
+    """Report the written file, its counts and its use."""
     told = " with ".join(format_count(count, things[:-1]) for things, count in counts.items())
     fields: dict[str, Any] = {"file": str(done.path), **counts}
     texts = [f"{told} written to {done.path}"]

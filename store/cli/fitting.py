@@ -1,9 +1,8 @@
-"""How a table fits its terminal.
+"""The fitting of tables to the terminal.
 
-A table that is wider than the terminal (or than $COLUMNS, where the output is a pipe) is made to
-fit in four steps, each only if the one before was not enough: ids are cut to a beginning that is
-theirs alone, columns that can be spared are dropped, those of which a part will do are clipped,
-wide columns are folded.
+A table that is wider than the terminal (or than $COLUMNS, if the output is a pipe) is fitted in
+four steps, each only if the one before was not enough: ids are cut to unique beginnings,
+dispensable columns are dropped, columns that may lose a part are clipped, wide columns are folded.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ Texts = list[Text]
 
 
 class Drawn(NamedTuple):
-    """A column and what stands in it, from top to bottom."""
+    """A column and its cells, from top to bottom."""
 
     column: Column
     texts: Texts

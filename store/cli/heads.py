@@ -278,7 +278,7 @@ def delete(
 
 
 def _not_guessed(store: Store, given: str) -> Session:
-    """Return the session of just this id: what is erased is not guessed."""
+    """Return the session of exactly this id; a session to erase is never guessed."""
     try:
         return store.session(given)
     except SessionNotFound:
@@ -296,7 +296,7 @@ def _told(erased: Erasure) -> str:
 
 
 def _confirm(session: Session) -> None:
-    """Ask the user on the terminal; raise StoreError for a no, or where nobody can be asked."""
+    """Ask the user on the terminal; raise StoreError for a no, or without a terminal."""
     if not sys.stdin.isatty():
         raise StoreError("nobody can be asked whether to erase for good; --yes says so")
     if not typer.confirm(f"Erase {_whole(session)}? This cannot be undone", err=True):

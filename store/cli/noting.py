@@ -79,7 +79,7 @@ def annotations_(
 
 
 def _value(text: str) -> Any:
-    """Return what a text is as JSON where it reads as JSON, else as it is."""
+    """Return the JSON value of a text, or the text itself if it is no JSON."""
     try:
         return json_format.loads(text)
     except (ValueError, RecursionError):

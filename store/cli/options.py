@@ -1,6 +1,6 @@
-"""What commands share.
+"""Shared parts of commands.
 
-Their options as types, the store they open, and texts of a command line as values.
+These are options as types, the opening of the store, and the values of command-line texts.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ IDS = "SELECT id FROM session_ids WHERE substr(id, 1, length(?)) = ? ORDER BY id
 """Ids that begin so, for the console: pressing a key brings no store to a newer schema."""
 
 PYTHON_WORDS = {"True": True, "False": False, "None": None}
-"""Values that people write as Python does, where JSON has other words."""
+"""Values that people write as in Python, with other words than in JSON."""
 
 
 def complete_session(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the sessions whose ids begin so, for a shell; none where there is no store."""
+    """Return the sessions whose ids begin so, for a shell; none if there is no store."""
     from ..inspection import query
 
     place = place_of(ctx.find_root().params.get("db"))
@@ -148,20 +148,20 @@ MaxTokens = Annotated[
 
 
 def place(ctx: typer.Context) -> Place:
-    """Return the place of the store that the command is about."""
+    """Return the place of the command's store."""
     assert isinstance(ctx.obj, Place)
     return ctx.obj
 
 
 def tell(ctx: typer.Context) -> None:
-    """Say which store it was, unless a program is to read the answer."""
+    """Name the store, unless the answer is for a program."""
     if not ctx.params.get("json") and ctx.params.get("format") != "json":
         place(ctx).tell()
 
 
 @contextmanager
 def opened(ctx: typer.Context) -> Iterator[Store]:
-    """Give the store, made where there is none; say which it was, also where something fails."""
+    """Open the store, create it if missing, and name it, even after an error."""
     from ..face import Store
 
     place(ctx).make_room()
@@ -182,9 +182,9 @@ def _tell_of_upgrade(store: Store) -> None:
 
 @contextmanager
 def existing(ctx: typer.Context) -> Iterator[Store]:
-    """Give a store that is there already; say which it was.
+    """Open an existing store, and name it.
 
-    Raises StoreError where its file is missing; no file is made.
+    Raises StoreError if its file is missing; no file is created.
     """
     place(ctx).require()
     with opened(ctx) as store:
@@ -192,7 +192,7 @@ def existing(ctx: typer.Context) -> Iterator[Store]:
 
 
 def titled(store: Store, found: Iterable[Session]) -> list[Session]:
-    """Return sessions with the titles that they are shown by."""
+    """Return sessions with their displayed titles."""
     return [each._replace(title=_title(store, each)) for each in found]
 
 
@@ -224,7 +224,7 @@ def find(store: Store, given: str) -> Session:
 
 
 def _named(sessions: list[Session]) -> str:
-    """Return the first two ids of several, and whether there are more."""
+    """Return the first two ids of several sessions, and a mark if there are more."""
     names = [session.id for session in sessions[:2]]
     if len(sessions) > 2:
         names.append(CUT)
@@ -237,7 +237,7 @@ def beginning_with(store: Store, beginning: str) -> Iterator[Session]:
 
 
 def every_session(store: Store, prefix: str | None = None) -> Iterator[Session]:
-    """Yield sessions, the last active first; behind them those that are archived."""
+    """Yield sessions, the last active first, and after them the archived ones."""
     for archived in (False, True):
         yield from listed(store, prefix=prefix, archived=archived)
 
@@ -257,19 +257,19 @@ def _page_size(left: int | None) -> int:
 
 
 def require_folder(file: Path) -> None:
-    """Raise StoreError where a file is to be written to a folder that is not there."""
+    """Raise StoreError if the folder of a file to write is missing."""
     if not file.parent.is_dir():
         raise StoreError(f"there is no folder {str(file.parent)!r} to write {file.name} to")
 
 
 def require_file(file: Path) -> None:
-    """Raise StoreError where a file that is to be read is not there."""
+    """Raise StoreError if a file to read is missing."""
     if not file.exists():
         raise StoreError(f"there is no file {str(file)!r}")
 
 
 def require_new(file: Path | None, *, replace: bool) -> None:
-    """Raise StoreError where a file is to be written that is there, unless it may be replaced."""
+    """Raise StoreError if a file to write exists, unless it may be replaced."""
     if file is not None and file.exists() and not replace:
         raise StoreError(f"{str(file)!r} exists already; --force replaces it")
 
@@ -299,7 +299,7 @@ def _iso_moment(text: str) -> datetime | None:
 
 
 def undoing(session_id: str, compaction: int | None = None) -> str:
-    """Return what to type to take back a session's compaction, or its last move (None)."""
+    """Return the command line that undoes a session's compaction, or its last move (None)."""
     which = "" if compaction is None else f" --compaction {compaction}"
     return f"`convostore undo {session_id}{which}` takes it back"
 
@@ -344,7 +344,7 @@ def _field(change: str) -> tuple[str, Any]:
 
 
 def _value(text: str) -> Any:
-    """Return what a text is as JSON where it reads as JSON, else as it is."""
+    """Return the JSON value of a text, or the text itself if it is no JSON."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -353,7 +353,7 @@ def _value(text: str) -> Any:
 
 
 def tag_of(given: str) -> tuple[str, Any]:
-    """Return the key and the value of KEY=VALUE: what it is as JSON, else a text."""
+    """Return the key and the value of KEY=VALUE; a value that is no JSON is a text."""
     key, sign, text = given.partition("=")
     if not sign or not key.strip():
         raise InvalidValue(f"a tag is KEY=VALUE, such as project=parcel, not {given!r}")

@@ -1,9 +1,8 @@
-"""Which store a command is about, where nobody has to say it twice.
+"""The store of a command, found without naming it each time.
 
-The first of these that there is: what `--db` names; what $CONVOSTORE_DB names; a file
-`convostore.db` in the current folder; the store that each user has. Only the last is a guess that
-may surprise, so every command that was not told by `--db` says on standard error which store it
-was.
+The first of these is used: the store that ``--db`` names; the store that $CONVOSTORE_DB names; a
+file ``convostore.db`` in the current folder, if it exists; the user's own store. Only the last is a
+guess that may surprise, so every command without ``--db`` names its store on standard error.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _PASSWORD = re.compile(r"(?<=:)[^:/@]+(?=@)")
 
 
 class Place(NamedTuple):
-    """A store by its path or URL, and whether the command line named it."""
+    """The path or URL of a store, and whether the command line named it."""
 
     target: str
     named: bool = True
@@ -40,11 +39,11 @@ class Place(NamedTuple):
 
     @property
     def guessed(self) -> str:
-        """Return which store it was, "" where the command line said so."""
+        """Return the name of a store that the command line did not name, otherwise ""."""
         return "" if self.named else f"store: {_PASSWORD.sub('***', self.target)}"
 
     def tell(self) -> None:
-        """Say on standard error which store it was, unless the command line said so."""
+        """Name the store on standard error, unless the command line named it."""
         if self.guessed:
             render.remark(self.guessed)
 
@@ -54,7 +53,7 @@ class Place(NamedTuple):
         return self.file is None or self.file.exists()
 
     def require(self) -> None:
-        """Raise StoreError where the store would be in a file and the file is missing."""
+        """Raise StoreError if the store is in a file and the file is missing."""
         if self.exists:
             return
         here = f"{FILE!r} here, nor at " if self.target == str(own()) else ""
@@ -64,13 +63,13 @@ class Place(NamedTuple):
         )
 
     def make_room(self) -> None:
-        """Make the folder of a user's own store, which nobody else may look into."""
+        """Create the folder of a user's own store, readable by nobody else."""
         if self.target == str(own()):
             own().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def place_of(db: str | None) -> Place:
-    """Return the store that a command is about, given what `--db` says."""
+    """Return the store of a command from the value of ``--db``."""
     if db is not None:
         return Place(db)
     return Place(os.environ.get(VARIABLE) or _found(), named=False)
@@ -83,5 +82,5 @@ def _found() -> str:
 
 
 def own() -> Path:
-    """Return where a user's own store is."""
+    """Return the path of a user's own store."""
     return user_data_path("convostore", appauthor=False) / FILE

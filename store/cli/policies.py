@@ -69,7 +69,7 @@ CONTRADICTIONS: tuple[tuple[Callable[[Policy], bool], str], ...] = (
         "clear_warm_freed, _share and _keep are for clearing = cold: they change nothing",
     ),
 )
-"""What in a policy undoes another part of it, and how to say so."""
+"""Contradictions between fields of a policy, with their messages."""
 
 Name = Annotated[
     str,
@@ -162,7 +162,7 @@ def _field(name: str, value: Any) -> Row:
 
 
 def _changes(policy: Policy) -> dict[str, Any]:
-    """Return what a policy changes of the defaults, its name aside."""
+    """Return the fields of a policy that differ from the defaults, without its name."""
     return {
         name: value for name, value in policy if name != "name" and value != getattr(DEFAULT, name)
     }
@@ -173,7 +173,7 @@ def _changed(changes: dict[str, Any]) -> str:
 
 
 def _notes(policy: Policy) -> Iterator[str]:
-    """Yield what the writer of a policy may not have meant."""
+    """Yield notes about fields of a policy that may be unintended."""
     if not any(_triggers(policy)):
         yield "it has no trigger: compact_if_needed never writes a summary by it"
     if shares := _shares_of_no_window(policy):
@@ -184,7 +184,7 @@ def _notes(policy: Policy) -> Iterator[str]:
 
 
 def _shares_of_no_window(policy: Policy) -> str:
-    """Return the fields that are shares of a window, where the policy names none."""
+    """Return the fields that are shares of a window, if the policy has no window."""
     if policy.context_window is not None:
         return ""
     return ", ".join(name for name in OF_WINDOW if getattr(policy, name) is not None)
@@ -213,7 +213,7 @@ def _toml_table(values: dict[str, Any]) -> str:
 
 
 def _toml_value(value: Any) -> str:
-    """Return a value as TOML: as JSON writes it, but for the equal signs of a table."""
+    """Return a value as TOML, written as in JSON except for the equal signs of a table."""
     if isinstance(value, dict):
         return _toml_table(value)
     return json_format.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

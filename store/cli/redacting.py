@@ -1,4 +1,4 @@
-"""The command that takes the words out of a message."""
+"""The command that removes the words of a message: redact."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _told(done: Redaction) -> str:
 
 
 def _left(done: Redaction) -> list[str]:
-    """Return where its words may be still."""
+    """Return the places that may still hold its words."""
     left = [f"compaction {each}: its summary may tell of it" for each in done.compactions]
     left += [f"{each}: this copy may hold it" for each in done.copies]
     if not done.purged:
@@ -58,7 +58,7 @@ def _left(done: Redaction) -> list[str]:
 
 
 def _confirm(session_id: str, position: int) -> None:
-    """Ask the user on the terminal; raise StoreError for a no, or where nobody can be asked."""
+    """Ask the user on the terminal; raise StoreError for a no, or without a terminal."""
     if not sys.stdin.isatty():
         raise StoreError("nobody can be asked whether to redact for good; --yes says so")
     if not typer.confirm(f"Redact message {position} of {session_id}? This cannot be undone"):

@@ -1,6 +1,6 @@
-"""How things look: tables, bars, JSON, moments; plain where the output is no terminal.
+"""The output of commands: tables, bars, JSON, moments; plain if the output is no terminal.
 
-What is inside messages was written by others: no escape sequence in it may reach a terminal.
+The texts of messages come from others: no escape sequence in them may reach a terminal.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PREVIEW = 60
 """Code points of a message shown in one line of a table, at most."""
 
 NO_DATE = (ValueError, OverflowError, OSError)
-"""What is raised for a moment that no calendar has."""
+"""The errors for a moment outside the calendar."""
 
 
 def one_line(text: str, limit: int = PREVIEW) -> str:
@@ -28,7 +28,7 @@ def one_line(text: str, limit: int = PREVIEW) -> str:
 
 
 def moment(milliseconds: int | None) -> str:
-    """Return a moment as ISO time in UTC; as the bare number where no calendar has it."""
+    """Return a moment as ISO time in UTC, or as the bare number outside the calendar."""
     if milliseconds is None:
         return ""
     try:
@@ -85,7 +85,7 @@ def rows(
     *,
     width: int | None = None,
 ) -> None:
-    """Print rows of any columns as a table, or one below the other where a line has no room."""
+    """Print rows of any columns as a table, or one below the other if they are too wide."""
     from .tables import print_rows
 
     print_rows(columns, found, width=width)
@@ -104,7 +104,7 @@ def remark(text: str) -> None:
 
 
 def complain(text: str) -> None:
-    """Print what went wrong as one line on standard error."""
+    """Print a problem as one line on standard error."""
     sys.stderr.write(f"convostore: {safe(' '.join(text.split()))}\n")
 
 
@@ -120,7 +120,7 @@ def print_json(value: Any) -> None:
 
 
 def answer(value: Any, *texts: str, json: bool) -> None:
-    """Print what a command did: a value as JSON, or lines of text."""
+    """Print the answer of a command: a value as JSON, or lines of text."""
     if json:
         print_json(value)
     else:
@@ -135,7 +135,7 @@ def print_json_list(values: Iterable[Any]) -> None:
 
 
 def print_request(messages: list[Any], system: Any) -> None:
-    """Print the messages of a request; in an object where a text of the system goes beside them."""
+    """Print the messages of a request; in an object if a system text is sent beside them."""
     if system is None:
         print_json_list(messages)
     else:
@@ -149,8 +149,8 @@ def _told(value: Any) -> Any:
 def json_text(value: Any, *, ascii_only: bool | None = None) -> str:
     """Return a value as JSON of one line.
 
-    What could act on a terminal, or cannot be written, is written as escapes. ``ascii_only`` None
-    means as standard output needs it.
+    Characters that could act on a terminal, or cannot be written, are escaped. ``ascii_only`` None
+    follows the encoding of standard output.
     """
     if ascii_only is None:
         ascii_only = not speaks_unicode()

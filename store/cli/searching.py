@@ -1,4 +1,4 @@
-"""Commands that search what was said, and keep the index of it."""
+"""Commands that search messages, and maintain their index."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def search(
     What is new is taken into the index before.
     """
     with existing(ctx) as store:
-        with suppress(StoreError):  # the search itself says what is in the way
+        with suppress(StoreError):  # the search itself reports the problem
             store.index()
         hits = store.search(
             " ".join(words),
@@ -117,7 +117,7 @@ def _show_all(hits: Hits) -> None:
 
 
 def _show_hit(hit: Hit) -> None:
-    """Print where a hit is, and below it what it says."""
+    """Print the place of a hit, and its text below."""
     where = f" {hit.seq}" if hit.seq else ""
     gone = "" if hit.on_line else f" (left, branch {hit.branch})"
     place = Styled(f"{hit.session_id}{where} ", "dim")

@@ -1,4 +1,4 @@
-"""Commands that show what is stored, and what would be sent: sessions, show, view."""
+"""Commands that show stored messages, and views to send: sessions, show, view."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ SPARED_FIRST = 4
 REASON, CONTENT = Column("reason", wide=True), Column("content", clip="end")
 
 NONE = "no sessions; `convostore import` brings some in"
-"""What is said of a store without any."""
+"""The text for a store without sessions."""
 
 NAMED = ("name", "tool_call_id", "messageStatus")
 """The keys of a message that its heading gives."""
@@ -123,7 +123,7 @@ def sessions(
 
 
 def _print_sessions(found: list[Session], limit: int, *, all_asked: bool) -> None:
-    """Print sessions, one more than the limit where there are more."""
+    """Print sessions, given one more than the limit if there are more."""
     if not found:
         render.say(NONE if all_asked else "no such sessions")
         return
@@ -285,7 +285,7 @@ def _print_stored(stored: StoredMessage, hidden: Hidden | None, limit: int) -> N
 
 
 def _heading(stored: StoredMessage, hidden: Hidden | None) -> Line:
-    """Return the line above a raw message: its position, what it is, and whether views hide it."""
+    """Return the line above a raw message: its position, its kind, and whether views hide it."""
     said = stored.message
     role = styled(str(said.get("role") or said.get("type")))
     facts = (Styled(f"  {fact}", "dim") for fact in _facts(stored, hidden))
@@ -303,7 +303,7 @@ def _facts(stored: StoredMessage, hidden: Hidden | None) -> Iterable[str]:
 
 
 def _lines(message: Message) -> list[str]:
-    """Return the lines of what a raw message says and calls, of whatever format it is."""
+    """Return the lines of a raw message's texts and calls, in any format."""
     from ..formats import taken
 
     return [line for row in taken(message, None, 0).rows for line in _row_lines(row)]
@@ -360,7 +360,7 @@ def _print_view(built: View, *, explain: bool) -> None:
 
 
 def _text_columns(*, explain: bool) -> tuple[Column, Column]:
-    """Return the columns of texts; where they do not fit, what was not asked for goes first."""
+    """Return the columns of texts; if they do not fit, the unrequested one is dropped first."""
     if explain:
         return REASON, CONTENT._replace(spare=SPARED_FIRST)
     return REASON._replace(spare=SPARED_FIRST), CONTENT
@@ -379,7 +379,7 @@ def _entry_row(entry: Entry, *, explain: bool) -> Row:
 
 
 def _preview(message: Message) -> str:
-    """Return a message in one line: the first line of what it says, else what it calls."""
+    """Return a message in one line: the first line of its text, otherwise its calls."""
     said = _first_line(content_text(message.get("content")))
     called = ", ".join(_calls_of(message))
     whole = f"{said} → {called}" if called else said
@@ -387,7 +387,7 @@ def _preview(message: Message) -> str:
 
 
 def _first_line(text: str) -> str:
-    """Return the first line that is not blank, "" where all are."""
+    """Return the first line that is not blank, "" if all are."""
     return next((line for line in text.splitlines() if line.strip()), "")
 
 
@@ -409,7 +409,7 @@ def _totals_by_rule(view: View) -> Iterable[str]:
 
 
 def _cached(view: View) -> Iterable[str]:
-    """Yield what of the request a provider's cache may still hold."""
+    """Yield the part of the request that a provider's cache may still hold."""
     changed, unchanged = view.stats.first_changed, view.stats.unchanged_tokens
     same = "all messages are" if changed is None else f"the first {changed - 1} messages are"
     yield f"{same} as stored: so far a cached prompt stays valid"

@@ -1,6 +1,6 @@
-"""What commands show, as data: columns, cells and styles; and what of a text reaches a terminal.
+"""The output of commands as data: columns, cells and styles, with texts made safe for a terminal.
 
-What is inside messages was written by others: no escape sequence in it may reach a terminal.
+The texts of messages come from others: no escape sequence in them may reach a terminal.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ..text import ELLIPSIS
 
 CUT = ELLIPSIS
-"""What stands where a text was cut."""
+"""The mark of a cut text."""
 
 STYLES = {
     **dict.fromkeys(("terminal", "any_tool", "arguments"), "yellow"),
@@ -60,7 +60,7 @@ class Styled(NamedTuple):
 
 
 Line = list[Styled]
-"""What stands on a line, piece by piece."""
+"""The pieces of a line."""
 Cell = str | int | Styled | None
 Row = tuple[Cell, ...]
 Bar = tuple[str, int, str]
@@ -68,7 +68,7 @@ Bar = tuple[str, int, str]
 
 
 def safe(text: str) -> str:
-    """Return a text with what could act on a terminal written out, but for tabs and line ends."""
+    """Return a text with all control characters escaped except tabs and line ends."""
     return _UNSAFE.sub(lambda found: _escaped(found[0]), text)
 
 

@@ -35,7 +35,7 @@ GIVEN = "at the prices given"
 HIGHEST = 10**12
 """The most that a price or a lifetime may be: a bill stays a number."""
 USUAL = ("raw", *(name for name in POLICIES if name != "raw"))
-"""What is compared where nothing else is asked for: all ready policies, with sending everything."""
+"""The policies that are compared by default: all ready ones, and sending everything."""
 COLUMNS = (
     Column("policy"),
     Column("requests", number=True, spare=4),
@@ -49,9 +49,9 @@ COLUMNS = (
 )
 
 Told = dict[str, Simulated]
-"""What came of a policy with each provider, by its name."""
+"""The results of a policy by the name of the provider."""
 Compared = dict[str, Told]
-"""What came of each policy, by the text that named it."""
+"""The results of each policy, by the text that named it."""
 
 Variants = Annotated[
     list[str] | None,
@@ -109,7 +109,7 @@ def simulate(
 
 
 def _fields(text: str, told: Told) -> dict[str, Any]:
-    """Return what came of a policy, by the first provider, and the bills of all."""
+    """Return the result of a policy with the first provider, and the bills of all."""
     bills = {name: each.bill for name, each in told.items()}
     return {**_first(told)._asdict(), "policy": text, "bills": bills}
 
@@ -167,7 +167,7 @@ def _variant(text: str) -> Policy:
 
 
 def _prices(text: str) -> Prices:
-    """Return the prices of NAME=X[,NAME=X …]; what is not named stays as it is.
+    """Return the prices of NAME=X[,NAME=X …]; unnamed prices keep their defaults.
 
     Raises InvalidValue.
     """

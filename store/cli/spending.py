@@ -1,4 +1,4 @@
-"""The command about what requests cost: usage."""
+"""The command for the costs of requests: usage."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from .shown import Bar
 
 SHOWN = ("requests", "input", "cached", "output")
 UNKNOWN = "?"
-"""What stands for a model, or an owner, that nobody told."""
+"""The text for a model or an owner that is unknown."""
 NOT_RECORDED = "a usage is recorded of a SESSION, with both --input and --output"
 
 
 class Key(StrEnum):
-    """What usages are added up by."""
+    """The keys by which usages are summed up."""
 
     model = "model"
     session = "session"
@@ -147,7 +147,7 @@ def usage(
 
 
 def _recorded(store: Store, session_id: str | None, **values: Any) -> Usage:
-    """Record a usage. Raises InvalidValue where what it needs is not given."""
+    """Record a usage. Raises InvalidValue if a required value is missing."""
     if session_id is None or values["output"] is None:
         raise InvalidValue(NOT_RECORDED)
     return store.record_usage(session_id, **values)
@@ -178,7 +178,7 @@ def _summed(totals: list[UsageTotal]) -> str:
 
 
 def _dollars(totals: list[UsageTotal]) -> str:
-    """Return what totals cost together, and how much is left open."""
+    """Return the sum of the costs of totals, and the part without a price."""
     known = [each.cost for each in totals if each.cost is not None]
     unpriced = sum(each.unpriced for each in totals)
     open_ = f"{unpriced:,} unpriced" if unpriced else ""

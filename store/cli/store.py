@@ -15,7 +15,7 @@ from .options import Json, place, tell
 from .shown import Cell, Column
 
 ROWS = 1000
-"""Rows that `sql` prints where nothing else is asked for."""
+"""Rows that `sql` prints by default."""
 CELL = 200
 """Code points of a value in a table; --json has them all."""
 
@@ -82,7 +82,7 @@ def sql(
 
 
 def _warn_of_role(ctx: typer.Context) -> None:
-    """Say where the console is more than a console."""
+    """Warn if the role of the console may change the store."""
     role = writing_role(place(ctx).target)
     if role:
         render.complain(WRITES.format(role))
@@ -124,7 +124,7 @@ def table(
     *,
     width: int | None = None,
 ) -> None:
-    """Print the answer of a query as a table, or row by row where that is too wide."""
+    """Print the answer of a query as a table, or row by row if the table is too wide."""
     cells = [[_cell(value) for value in row] for row in rows]
     render.rows([*_columns(columns, rows)], cells, width=width)
 
@@ -135,7 +135,7 @@ def _columns(names: tuple[str, ...], rows: Rows) -> Iterator[Column]:
 
 
 def _column(name: str, values: list[Any]) -> Column:
-    """Return the column for some values: of numbers, where nothing else is among them."""
+    """Return the column for some values, a column of numbers if all are numbers."""
     number = bool(values) and all(map(_is_number, values))
     return Column(name, number=number, wide=not number)
 
@@ -153,7 +153,7 @@ def _cell(value: object) -> Cell:
 
 
 def _distinct(names: tuple[str, ...]) -> Iterator[str]:
-    """Yield a query's column names as keys: a second one of a name gets its place behind it."""
+    """Yield a query's column names as keys; a repeated name is followed by its place."""
     for index, name in enumerate(names):
         is_second = name in names[:index]
         yield f"{name}_{index + 1}" if is_second else name

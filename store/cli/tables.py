@@ -1,6 +1,6 @@
-"""What `rich` draws: tables, bars, progress; imported where something is drawn.
+"""Drawing with ``rich``: tables, bars, progress; imported only for drawing.
 
-No markup in what others wrote may reach `rich`, so it is given texts and styles apart.
+No markup in the texts of others may reach ``rich``, so it gets texts and styles separately.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
 PLAIN_WIDTH = 1000
-"""Columns where the output is no terminal and $COLUMNS is not set: nothing is cut or folded."""
+"""Columns if the output is no terminal and $COLUMNS is not set: nothing is cut or folded."""
 
 BAR = 24
 """Columns of the longest bar."""
@@ -44,15 +44,15 @@ class Screen(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterator[Segment]:
-        """Yield what is written: texts, each with its style, and controls."""
+        """Yield the pieces to write: texts, each with its style, and controls."""
         for each in super().render(renderable, options):
             yield each if each.control else each._replace(text=safe(each.text))
 
 
 def console(*, error: bool = False, width: int | None = None) -> Console:
-    """Return a console for what is standard output or error right now.
+    """Return a console for the current standard output or error.
 
-    Without colours where it is no terminal.
+    It has no colours if the output is no terminal.
     """
     file = original_stream(sys.stderr if error else sys.stdout)
     if width is None and not file.isatty():
@@ -99,7 +99,7 @@ def print_rows(
     *,
     width: int | None = None,
 ) -> None:
-    """Print a table; where a line has no room for a row, rows as blocks with a line a column."""
+    """Print a table; if rows are too wide for a line, print them as blocks, one line per column."""
     screen = console(width=width)
     texts = [[_cell(value) for value in row] for row in rows]
     if fits(list(_filled(columns, texts)), screen.width):
@@ -120,7 +120,7 @@ def _blocks(columns: Sequence[Column], rows: list[Texts]) -> Table:
 
 
 def _filled(columns: Sequence[Column], texts: list[Texts]) -> Iterator[Drawn]:
-    """Yield columns with what stands in them: nothing where there are no rows."""
+    """Yield columns with their cells; no cells if there are no rows."""
     for place, column in enumerate(columns):
         yield Drawn(column, [row[place] for row in texts])
 
@@ -161,7 +161,7 @@ def print_bars(rows: Sequence[Bar], *, width: int | None = None) -> None:
 
 
 def _bar(name: str, share: float) -> Text:
-    """Return a bar for a share of the longest; what is not nothing is seen."""
+    """Return a bar for a share of the longest; every share above 0 is visible."""
     length = round(BAR * share)
     if share:
         length = max(length, 1)

@@ -1,10 +1,10 @@
 """Output to a terminal, in which no text of a message moves the cursor or turns text around.
 
-Messages, titles, ids and names of files were written by others, and any command may print them. So
-while a command runs, each standard stream that is a terminal is replaced by one that escapes every
-control character, whoever writes it and by whichever way. Only colours and progress bars may act on
-the terminal: `rich` keeps them apart from texts, and a `Screen` writes them to the original stream,
-with the texts in them escaped. Files and pipes get the output unchanged.
+Messages, titles, ids and names of files come from others, and any command may print them. So while
+a command runs, each standard stream that is a terminal is replaced by one that escapes every
+control character, from any source. Only colours and progress bars may act on the terminal: ``rich``
+keeps them apart from texts, and a `Screen` writes them to the original stream, with the texts in
+them escaped. Files and pipes get the output unchanged.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ PART = 1024 * 1024
 """Bytes of standard input that are held at once."""
 
 PASSING = (Conflict, ConnectionLost, StoreBusy, StoreFull)
-"""Errors of the store, behind which a file that is followed is read again."""
+"""Errors of the store after which a followed file is read again."""
 
 NOT_KEPT = "it lies with a program's sessions, and is not named as they are"
 
@@ -139,7 +139,7 @@ T = TypeVar("T")
 
 
 class Wanted(NamedTuple):
-    """How files are to be imported, by the names that `import_file` has for it."""
+    """The settings of an import, by the parameter names of `import_file`."""
 
     kind: str | None
     session_id: str | None
@@ -203,7 +203,7 @@ def _given(paths: list[Path] | None) -> Iterator[list[Path]]:
 
 
 def _checked(paths: list[Path]) -> list[Path]:
-    """Return paths of which there is one at least. Raises StoreError."""
+    """Return the paths. Raises StoreError if none is given."""
     if not paths:
         raise InvalidValue("name files or folders to import; --found lists what there is")
     if STANDARD_INPUT in paths:
@@ -215,7 +215,7 @@ def _checked(paths: list[Path]) -> list[Path]:
 
 @contextmanager
 def _standard_input() -> Iterator[Path]:
-    """Give a private file that holds what standard input does, and is named by that."""
+    """Yield a private file with the contents of standard input, under its name."""
     digest = sha256()
     with TemporaryDirectory() as folder:
         held = Path(folder, "standard-input")
@@ -227,7 +227,7 @@ def _standard_input() -> Iterator[Path]:
 
 
 def _of_standard_input(result: Result) -> Result:
-    """Return what went wrong with standard input under its own name, not under its file's."""
+    """Return a failure of standard input under its own name, not under that of its file."""
     if not isinstance(result, Failure):
         return result
     problem = result.problem.replace(str(result.path), NAME_OF_INPUT)
@@ -235,7 +235,7 @@ def _of_standard_input(result: Result) -> Result:
 
 
 def _import(ctx: typer.Context, paths: list[Path], wanted: Wanted) -> list[Result]:
-    """Import what the paths name; no store is made where there is nothing to import."""
+    """Import the named files; create no store if there is nothing to import."""
     files = list(files_in(paths, place(ctx).file))
     if not files:
         raise StoreError(f"there is nothing to import in {', '.join(map(repr, map(str, paths)))}")
@@ -255,7 +255,7 @@ def _watch(
     *,
     json: bool,
 ) -> None:
-    """Import what the paths name, then what is new in it, until Ctrl-C."""
+    """Import the named files, then their new lines, until Ctrl-C."""
     if wanted.session_id is not None:
         raise InvalidValue("--watch follows all sessions of files; --id names one")
     growing = Growing(_checked(paths or []), place(ctx).file)
@@ -268,7 +268,7 @@ def _watch(
 
 
 def _first_begun(files: list[FileFound], wanted: Wanted) -> Begun | list[Failure]:
-    """Return the first file that can be imported, else why none can."""
+    """Return the first file that can be imported, otherwise all failures."""
     failures: list[Failure] = []
     for file in files:
         result = _tried(file, partial(begin, kind=wanted.kind, beside=wanted.beside))
@@ -319,9 +319,9 @@ def _tell(bar: Progress, task: TaskID, start: int, read: int) -> None:
 
 
 def _tried(file: FileFound, work: Callable[[Path], T]) -> T | Failure:
-    """Return what comes of a file, or why nothing does.
+    """Return the result of a file, or its failure.
 
-    In a folder, what no program is known to have written is no transcript that was refused.
+    In a folder, a file of no known program does not count as a refused transcript.
     """
     if not file.kept:
         return Failure(file.path, NOT_KEPT, skipped=True)
@@ -339,4 +339,4 @@ def _size(path: Path) -> int:
     try:
         return transcripts.size(path)
     except StoreError:
-        return 0  # the import itself will say what is wrong
+        return 0  # the import itself will report the problem

@@ -186,7 +186,7 @@ def tree(ctx: typer.Context, session: OneTree = None, json: Json = False) -> Non
 
 
 def _message(role: str, text: str) -> Message:
-    """Return what somebody says. Raises InvalidValue for nobody, and for nothing."""
+    """Return a message. Raises InvalidValue for an unknown role or an empty text."""
     if role not in SPEAKERS:
         raise InvalidValue(f"--role is one of {', '.join(SPEAKERS)}, not {role!r}")
     if not text:
@@ -207,7 +207,7 @@ def _read() -> list[Message]:
 
 
 def _messages_of(given: list[Any]) -> list[Message]:
-    """Return what is given without the row of an export that is about its session."""
+    """Return the given values without the row of an export about its session."""
     from ..transcripts import spoken, stands_before
 
     if given and stands_before(given[0]):
@@ -225,7 +225,7 @@ def _values(text: str) -> list[Any]:
 
 
 def _forks(everything: dict[str, Session]) -> Forks:
-    """Return sessions by what they continue; the source of some may be gone."""
+    """Return sessions by the session that they continue, which may be gone."""
     forks: Forks = {}
     for each in everything.values():
         source = each.forked_from if each.forked_from in everything else None
@@ -234,14 +234,14 @@ def _forks(everything: dict[str, Session]) -> Forks:
 
 
 def _root(session: Session, everything: dict[str, Session]) -> Session:
-    """Return where the tree of a session begins, as far as it is there."""
+    """Return the first existing session of a session's tree."""
     while session.forked_from in everything:
         session = everything[session.forked_from]
     return session
 
 
 def _all(roots: list[Session], forks: Forks) -> Iterator[tuple[int, Session]]:
-    """Yield sessions, each with what continues it behind it, and how deep it hangs."""
+    """Yield sessions with their depth in the tree, each before those that continue it."""
     left = [(0, root) for root in reversed(roots)]
     while left:
         depth, session = left.pop()
@@ -251,7 +251,7 @@ def _all(roots: list[Session], forks: Forks) -> Iterator[tuple[int, Session]]:
 
 
 def _drawn(depth: int, session: Session, room: int) -> str:
-    """Return a session in a line, its title cut to the room that is left, but for a few words."""
+    """Return a session in a line, its title cut to the remaining room, with a minimum length."""
     branch = "  " * (depth - 1) + "└ " if depth else ""
     origin = f" from {session.forked_at}" if session.forked_from else ""
     line = f"{branch}{session.id}{origin}, {format_count(session.head, 'message')}"

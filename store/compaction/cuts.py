@@ -213,7 +213,7 @@ class Cuts(NamedTuple):
 
 
 def load_cuts(context: ViewContext, kept: int, *, turns_only: bool = True) -> Cuts:
-    """Return the legal cuts before the first position that is to be kept."""
+    """Return the legal cuts before the first position to keep."""
     start = context.visible.first_kept
     items = find_continuations(context, start, context.last)
     pinned = list_pinned(context, start, kept - 1)

@@ -193,7 +193,7 @@ def hidden_facts(context: ViewContext, first: int, last: int) -> list[HiddenFact
 
 
 def _list_files(context: ViewContext, runs: list[dict[str, int]]) -> list[HiddenFact]:
-    """Return what was done to each file, in the order in which they were touched last.
+    """Return the actions on each file, in the order of the last action.
 
     A searched path may be a folder; a file is known by the ending of its name.
     """

@@ -39,7 +39,7 @@ from .record_rows import PlannedPart, insert_record, insert_summary, load_record
 RAW_POLICY = Policy.named("raw")
 """The policy by which a record counts the messages and tokens of the view: one without rules."""
 LONGEST_HIDDEN_TEXT = 2**20
-"""Code points of the text in the place of a range."""
+"""Code points of the text that replaces a range."""
 HIDE_AROUND = "hide what is before and behind it"
 
 
@@ -53,7 +53,7 @@ def hide(
     expected: str | None = None,
     now: Now = None,
 ) -> Compaction:
-    """Hide the positions ``first`` to ``last`` behind a text of your own, or behind nothing.
+    """Hide the positions ``first`` to ``last``, replacing them by your own text or by nothing.
 
     The range grows to whole groups: a call goes with its results, and a range hidden before goes
     whole, with its text. Return the record, whose ``hidden`` is the range; ``undo_compaction``

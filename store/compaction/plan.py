@@ -1,7 +1,7 @@
 """The plan of a compaction: the range that it would hide.
 
-The union of what the policy's parts protect is kept, and always the current turn. From there the
-legal cut nearest to the policy's window is taken.
+All messages that any part of the policy protects are kept, and always the current turn. From there
+the legal cut nearest to the policy's window is taken.
 """
 
 from __future__ import annotations
@@ -306,8 +306,8 @@ def find_shortfall(cost: ViewCost, plan: Plan) -> str | None:
 def estimate_plan_savings(policy: Policy, plan: Plan) -> int:
     """Return about how many tokens a compaction would save.
 
-    That is what it hides, less a summary of at most a quarter of that, and of at most the length
-    that the policy allows a summary with its facts and names.
+    These are the hidden tokens, less a summary of at most a quarter of them, and of at most the
+    length that the policy allows a summary with its facts and names.
     """
     chars = policy.summary_max_chars + policy.facts_chars + policy.index_chars
     longest = estimate("x" * min(chars, 100_000))

@@ -1,8 +1,8 @@
-"""What a store is asked from outside its conversations, and what keeps it alive.
+"""Inspection and upkeep of a whole store: SQL, statistics, checks, advice, copies and dumps.
 
-SQL that reads only, statistics, whether all is as it was stored, what threatens it where it lies.
-Copies are written, checked and put back; apart from the list of them no row changes, and what is
-found is told, not mended. The faces and the command call it.
+SQL only reads. Checks compare the stored rows with their digests, and advice names the threats to
+a store in its place. Copies are written, checked and put back. No row changes except the list of
+copies: findings are reported, not repaired. The faces and the command call this room.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ __all__ = [
     "writing_role",
 ]
 
-if not TYPE_CHECKING:  # or any name would do for whoever reads types
+if not TYPE_CHECKING:  # otherwise a type checker would accept any name
     __getattr__, __dir__ = attach_modules(
         __package__,
         "dump integrity",

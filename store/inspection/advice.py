@@ -57,27 +57,27 @@ class Verdict(NamedTuple):
 
 
 LARGE_LOG = 64 * 1024 * 1024
-"""Bytes of a write-ahead log that becomes so long only if a reader does not end."""
+"""Bytes of a write-ahead log that grows this long only if a reader does not end."""
 FLAWED_SQLITE = (3, 7, 0), (3, 51, 3)
-"""From this SQLite on, before that one: a checkpoint that meets a commit may damage the file."""
+"""From the first to before the second: a checkpoint that meets a commit may damage the file."""
 MENDED_SQLITE: dict[tuple[int, ...], int] = {
     (3, 50): 7,
     (3, 44): 6,
 }
-"""Older lines that were mended too, from this number on."""
+"""The first fixed version of older release lines."""
 MOUNTS = Path("/proc/self/mounts")
 _NETWORKS = """
 9p afs beegfs ceph cifs coda fuse.glusterfs fuse.s3fs fuse.sshfs gfs2 glusterfs lustre ncpfs nfs
 nfs4 smb3 smbfs vboxsf
 """
 NETWORK_FILE_SYSTEMS = frozenset(_NETWORKS.split())
-"""File systems on which neither locks nor the write-ahead log can be relied on."""
+"""File systems without reliable locks and a reliable write-ahead log."""
 
 
 def doctor(target: str | os.PathLike[str] | URL) -> list[Condition]:
-    """Look at a store and everything around it; return what was found, in a fixed order.
+    """Check a store and its surroundings; return the findings in a fixed order.
 
-    Raises InvalidValue for what is no path or URL; all else is an answer.
+    Raises InvalidValue for a target that is no path or URL; every other problem is a finding.
     """
     url = parse_url(target)
     conditions: list[Condition] = []
@@ -91,7 +91,7 @@ def doctor(target: str | os.PathLike[str] | URL) -> list[Condition]:
         with reading(url) as connection:
             schema = check_version(connection)
             conditions.append(Condition("schema", *schema))
-            if schema.state == "fine":  # of another schema nothing else is known
+            if schema.state == "fine":  # nothing else is known about another schema
                 checks = STORE_CHECKS[connection.dialect.name]
                 conditions += [
                     Condition(name, *check(connection)) for name, check in checks.items()
@@ -160,7 +160,7 @@ def check_links(path: Path) -> Verdict:
 
 
 def check_modes(path: Path) -> Verdict:
-    """Check that others may not use a file and those that SQLite and the queue put beside it."""
+    """Check that others may not use a file and the files of SQLite and the queue beside it."""
     files = [add_suffix(path, ending) for ending in ("", *COMPANION_SUFFIXES)]
     others = stat.S_IRWXG | stat.S_IRWXO
     names = ", ".join(file.name for file in files if file.exists() and file.stat().st_mode & others)
@@ -192,7 +192,7 @@ def check_log(path: Path) -> Verdict:
 
 
 def check_room(path: Path) -> Verdict:
-    """Check that there is room to write a file anew."""
+    """Check that the disk has room to rewrite a file."""
     size = _file_size(path)
     free = shutil.disk_usage(path.parent).free
     found = f"{free:,} bytes are free, the file has {size:,}"
@@ -235,7 +235,7 @@ def check_copies(connection: Connection) -> Verdict:
 
 
 def check_server(connection: Connection) -> Verdict:
-    """Return the version of a server; it is fine."""
+    """Return the version of a server, which is always fine."""
     found = ".".join(map(str, connection.dialect.server_version_info or ()))
     return _fine(f"{connection.dialect.name} {found}")
 
@@ -249,9 +249,9 @@ FILE_CHECKS: dict[str, Callable[[Path], Verdict]] = {
     "log": check_log,
     "room": check_room,
 }
-"""The checks of a file from outside, by their subjects, in their order."""
+"""The checks of a file from outside, by subject, in order."""
 STORE_CHECKS: dict[str, dict[str, Callable[[Connection], Verdict]]] = {
     "sqlite": {"purge": check_purge, "copies": check_copies},
     "postgresql": {"server": check_server},
 }
-"""The checks that read a store, by the kind of its database and their subjects."""
+"""The checks that read a store, by kind of database and subject."""

@@ -1,4 +1,4 @@
-"""The checks of a store's structures, schema, seals and keys, each of which yields findings."""
+"""The checks of a store's structures, schema, seals and keys; each one yields findings."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def savepoint(connection: Connection) -> Iterator[None]:
 def report_error(where: str, error: Exception) -> Finding:
     """Return the finding for a place that could not be checked, and why.
 
-    An error that no database and no decoder raised tells nothing about the store.
+    An error that neither a database nor a decoder raised says nothing about the store.
     """
     reason = " ".join(str(getattr(error, "orig", None) or error).split())
     if isinstance(error, READ_ERRORS):
@@ -100,7 +100,8 @@ def check_structures(connection: Connection) -> Iterator[Finding]:
         return
     yield from check_pages(connection)
     for table, rowid, parent, _ in connection.execute(text("PRAGMA foreign_key_check")):
-        where = table if rowid is None else f"{table}, row {rowid}"  # narrow rows have no number
+        # the rows of a table WITHOUT ROWID have no number
+        where = table if rowid is None else f"{table}, row {rowid}"
         yield Finding("orphan", where, f"what it belongs to is not in {parent}")
 
 
@@ -169,7 +170,7 @@ def check_seals(connection: Connection) -> Iterator[Finding]:
                 rows = connection.execute(select(*columns), execution_options=STREAMING)
                 with closing(rows):
                     yield from _compare_seals(table, rows)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the other tables are checked
+        except Exception as error:  # noqa: BLE001 - after any error the other tables are checked
             yield report_error(table.name, error)
 
 
@@ -203,7 +204,7 @@ def _compare_seals(table: Table, rows: Iterable[Any]) -> Iterator[Finding]:
 
 
 def check_keys(connection: Connection, tree_id: int | None = None) -> Iterator[Finding]:
-    """Yield the sessions, of a tree or of all, whose keys are not those of their metadata."""
+    """Yield the sessions, of a tree or of all, whose keys differ from those of their metadata."""
     rows = (
         connection.execute(_metadata)
         if tree_id is None

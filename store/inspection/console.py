@@ -1,15 +1,15 @@
-"""The other side of the read-only console: a program that runs one untrusted SELECT on a file.
+"""The child process of the read-only console: a program that runs one untrusted SELECT on a file.
 
-Run by its path in a child process (``python -I -S console.py``), so it knows the standard library
-and nothing else: it starts in 20 ms and in 15 MB. One JSON object comes in on stdin: ``uri`` of the
+It is run by its path (``python -I -S console.py``), so it imports only the standard library, and
+starts in 20 ms and in 15 MB. It reads one JSON object from stdin: ``uri`` of the
 file, ``sql``, ``parameters``, ``limit`` (rows), ``timeout`` (seconds). JSON lines go out:
 ``{"columns"}``, then a list for each row, then ``{"end"}`` (were rows left out?), ``{"refused"}``
 (why) or ``{"error", "code"}`` (what SQLite said).
 
-Each guard stops what the others let through. The authorizer keeps the statement to reading the
-tables of this file; limits and a heap cap keep values and sorts small; the progress callback ends
-loops at the deadline; what never comes back from a single instruction ends at the limit of CPU
-time, or earlier by the hand of the parent.
+Each guard covers a gap of the others. The authorizer lets the statement only read the tables of
+this file; limits and a heap cap keep values and sorts small; the progress callback ends loops at
+the deadline; a single instruction that never returns ends at the limit of CPU time, unless the
+parent kills the process earlier.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-if sys.platform != "win32":  # which has no such limits; the heap cap and the parent's clock remain
+if sys.platform != "win32":  # Windows has only the heap cap and the parent's timeout
     import resource
 
 MEBIBYTE = 1024 * 1024
@@ -31,7 +31,7 @@ ADDRESS_SPACE = 512 * MEBIBYTE
 HEAP = 320 * MEBIBYTE
 """The part for SQLite, sorts and temporary tables included: no file is written for them."""
 WRITTEN_FILE = 4 * MEBIBYTE
-"""Room for the index of a write-ahead log, which even a reader has to make; no bomb fits in."""
+"""Room for the index of a write-ahead log, which even a reader must create; too small for abuse."""
 OUTPUT_LIMIT = 16 * MEBIBYTE
 """Bytes of all answered rows as JSON."""
 RESOURCES = {
@@ -79,11 +79,11 @@ SETTINGS = (
 )
 
 PRAGMAS = {"table_info", "table_xinfo", "index_list", "index_info", "foreign_key_list"}
-"""They tell of the schema, and change nothing."""
+"""Pragmas that describe the schema and change nothing."""
 
 TABLE_FUNCTIONS = {"json_each", "json_tree", *(f"pragma_{name}" for name in PRAGMAS)}
 FIRST_USES = [f"SELECT * FROM {name} LIMIT 0" for name in TABLE_FUNCTIONS]  # noqa: S608
-"""They are used before the authorizer watches, to which their first use looks like a write."""
+"""Run before the authorizer is set, because it takes the first use of a function for a write."""
 READABLE = {"sqlite_master", *TABLE_FUNCTIONS}
 """Names that can be read in any file, besides its own tables and views."""
 
@@ -122,7 +122,7 @@ SCHEMAS = {"sqlite_master", "sqlite_temp_master"}
 
 
 class Request(NamedTuple):
-    """A statement and its parameters, how many rows are wanted at most, how many seconds it has."""
+    """A statement with its parameters, its limit of rows, and its timeout in seconds."""
 
     sql: str
     parameters: Sequence[Any] | Mapping[str, Any]
@@ -131,13 +131,13 @@ class Request(NamedTuple):
 
 
 class Refused(Exception):
-    """Say what was refused and why."""
+    """Raised for a refused statement, with the reason as its text."""
 
 
 class Guard:
     """Judges the actions of a statement.
 
-    ``refusal`` is the first action that it was not allowed, in words.
+    ``refusal`` is the first denied action, in words.
     """
 
     def __init__(self, deadline: float) -> None:
@@ -151,13 +151,13 @@ class Guard:
         }
 
     def watch(self, connection: sqlite3.Connection) -> None:
-        """Judge all further actions on a connection to a file; its tables may be read."""
+        """Judge all further actions on a connection to a file; allow reading its tables."""
         self.readable.update(list_tables(connection))
         connection.set_progress_handler(self.overdue, 100)
         connection.set_authorizer(self.authorize)
 
     def authorize(self, action: int, *details: str | None) -> int:
-        """Allow to select and recurse, and to read, call and query listed names, and no more."""
+        """Allow only selects, recursion, and reads, calls and pragmas of listed names."""
         name = ACTIONS.get(action, f"action {action}")
         listed = self._listed.get(name, ())
         subject = (details[PLACES.get(name, 0)] or "").lower()
@@ -167,7 +167,7 @@ class Guard:
         return sqlite3.SQLITE_DENY
 
     def _refuse(self, name: str, subject: str) -> None:
-        """Keep the first action that was not allowed, in words."""
+        """Keep the first denied action, in words."""
         if self.refusal is not None:
             return
         if name == "FUNCTION":
@@ -178,7 +178,7 @@ class Guard:
             self.refusal = f"{f'{name} {subject}'.strip()}; {ALLOWED}"
 
     def overdue(self) -> bool:
-        """Tell SQLite to stop where the deadline has passed."""
+        """Tell SQLite to stop if the deadline has passed."""
         return time.monotonic() > self._deadline
 
 
@@ -192,7 +192,7 @@ def main() -> None:
 
 
 def confine(timeout: float) -> None:
-    """Give up resources that are not needed: memory, CPU time, written files, core dumps."""
+    """Limit the resources of this process: memory, CPU time, written files, core dumps."""
     if sys.platform == "win32":
         return
     give_up("CPU", math.ceil(timeout) + 1)
@@ -201,13 +201,13 @@ def confine(timeout: float) -> None:
 
 
 def give_up(name: str, most: int) -> None:
-    """Set a limit for good; a system without it has the others."""
+    """Set a limit for good, if the system has it."""
     with suppress(AttributeError, OSError, ValueError):
         resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (most, most))
 
 
 def answer_request(uri: str, request: Request) -> Iterator[str]:
-    """Yield the lines of the answer; whatever goes wrong is its last line."""
+    """Yield the lines of the answer; any error is its last line."""
     guard = Guard(time.monotonic() + request.timeout)
     try:
         connection = open_file(uri, guard, request.timeout)
@@ -219,7 +219,7 @@ def answer_request(uri: str, request: Request) -> Iterator[str]:
 
 
 def open_file(uri: str, guard: Guard, timeout: float) -> sqlite3.Connection:
-    """Open the file for reading, and put up the guards."""
+    """Open the file for reading, and set the guards."""
     connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=timeout)
     connection.text_factory = decode_text
     for statement in (*SETTINGS, *FIRST_USES):
@@ -248,7 +248,7 @@ def write_header(described: Sequence[Sequence[Any]] | None) -> str:
 def decode_text(value: bytes) -> str:
     """Return a text value, damaged or not.
 
-    Raises Refused for one that would not fit into the answer.
+    Raises Refused for a value that does not fit into the answer.
     """
     if len(value) > OUTPUT_LIMIT:
         raise Refused(f"a value of {len(value):,} bytes; take a part of it with substr()")
@@ -256,7 +256,7 @@ def decode_text(value: bytes) -> str:
 
 
 def encode_rows(cursor: Iterable[Any], limit: int) -> Iterator[str]:
-    """Yield at most so many rows, and at most so many bytes, then tell whether there were more."""
+    """Yield rows up to the limits of rows and bytes, then a line that tells whether more exist."""
     size = 0
     for number, row in enumerate(cursor):
         if number == limit:
@@ -280,9 +280,9 @@ def encode_row(row: Iterable[object]) -> str:
 
 
 def to_json(value: object) -> object:
-    """Return a value as JSON can hold it.
+    """Convert a value to one that JSON can hold.
 
-    Bytes become ``{"hex": …}``, infinity and what else there is become text.
+    Bytes become ``{"hex": …}``; infinity and all other values become text.
     """
     if is_json(value):
         return value
@@ -292,7 +292,7 @@ def to_json(value: object) -> object:
 
 
 def is_json(value: object) -> bool:
-    """Tell whether JSON has a value as it is."""
+    """Tell whether JSON can hold a value unchanged."""
     if isinstance(value, float):
         return math.isfinite(value)
     return value is None or isinstance(value, bool | int | str)

@@ -1,7 +1,7 @@
-"""Copies of a store: made while it is at work, checked, remembered, put back, removed.
+"""Copies of a store: made while it is in use, checked, listed, restored, removed.
 
-The store lists the copies made of it, because an erasure has to name those that still hold what it
-erased. How a copy is written, and in what order the list is kept, stands in ``database.copying``.
+The store lists its copies, because an erasure has to name those that still hold the erased
+sessions. ``database.copying`` writes a copy and keeps the order of the list.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ def backup(
     """Copy a store to a new file, while others read and write; check the copy and list it.
 
     The copy is one state of the store, with everything that was acknowledged before the call. It is
-    readable by its owner alone, and whole as soon as it has its name. ``replace`` allows to put it
-    in the place of an earlier copy; never of a file that is in use. Raises StoreError where it
-    cannot be made or does not pass its check, StoreFull without room, StoreBusy where the file to
-    replace is in use; then nothing is left of it.
+    readable by its owner alone, and whole as soon as it has its name. ``replace`` allows it to
+    replace an earlier copy, but never a file that is in use. Raises StoreError if it cannot be
+    made or does not pass its check, StoreFull without room, StoreBusy if the file to replace is in
+    use; then nothing is left of it.
     """
     own = _own_file(database)
     place = _listable(path)
@@ -76,21 +76,21 @@ def backup(
 
 
 def listed(connection: Connection) -> list[Copy]:
-    """Return the copies that were made of a store and are listed in it, oldest first."""
+    """Return the listed copies of a store, oldest first."""
     return [_copy(row) for row in COPIES.rows(connection)]
 
 
 def remove_copies(database: Database) -> Removal:
-    """Remove the copies that may still hold what was erased; return which, and which are left.
+    """Remove the copies that may still hold erased data; return the removed and the remaining ones.
 
-    Left are files that changed since they were made, so that they may be in use as stores of their
-    own, and those in a folder that is not there now. What is gone already is forgotten.
+    Files that changed after they were made remain, since they may be in use as stores of their
+    own, and so do files in a folder that is missing now. Missing files are dropped from the list.
     """
     with database.reading() as connection:
         holding = STALE_COPIES.rows(connection)
     removed = [row for row in holding if _removed(row)]
     left = [row for row in holding if row not in removed]
-    with suppress(StoreFull):  # what is gone is forgotten by the next one
+    with suppress(StoreFull):  # the next call drops missing copies from the list
         _forget_all(database, removed)
     return Removal(_paths(removed), _paths(left))
 
@@ -101,12 +101,12 @@ def restore(
     *,
     replace: bool = False,
 ) -> Restored:
-    """Put a copy in the place of a store: checked first, then as a whole.
+    """Replace a store with a copy, after a check and as a whole.
 
-    ``replace`` allows to put it in the place of a file that is there, which is lost then; one that
-    is in use is never replaced. The copy itself stays. What the store knew of its copies goes on.
-    Raises NotAStore and SchemaTooNew for what is no copy, StoreBusy for a store in use, StoreError
-    where the copy is damaged; then the store is as it was.
+    ``replace`` allows it to replace an existing file, which is lost then; a file that is in use is
+    never replaced. The copy itself stays, and so does the store's list of copies. Raises NotAStore
+    and SchemaTooNew for a file that is no copy, StoreBusy for a store in use, StoreError if the
+    copy is damaged; then the store is unchanged.
     """
     source, place = _file(copy), _file(target)
     if not source.exists():
@@ -129,7 +129,7 @@ def _own_file(database: Database) -> Path:
 
 
 def _listable(name: str | os.PathLike[str]) -> Path:
-    """Return the file of a copy. Raises InvalidValue for a name that no list can hold."""
+    """Return the file of a copy. Raises InvalidValue for a name that the list cannot hold."""
     place = _file(name)
     if not is_text(str(place)):
         raise InvalidValue(f"{quoted(str(place))} is no UTF-8, so no list can hold it: rename it")
@@ -141,7 +141,7 @@ def _file(name: str | os.PathLike[str]) -> Path:
 
 
 def _allow(place: Path, *, replace: bool, apart_from: Path) -> None:
-    """Refuse a place that is the store itself, or is taken."""
+    """Refuse a place that is the store itself or another existing file."""
     if _is_same(place, apart_from):
         raise InvalidValue(f"{place} is the store itself; name another file")
     if place.exists() and not replace:
@@ -155,7 +155,7 @@ def _is_same(place: Path, other: Path) -> bool:
 
 
 def _write(database: Database, place: Path, *, replace: bool) -> None:
-    """Write a copy, check it, and give it its name; nothing else is left of it."""
+    """Write a copy, check it, and give it its name; leave no other file."""
     part = write_copy(database, place)
     try:
         _check(part)
@@ -165,7 +165,7 @@ def _write(database: Database, place: Path, *, replace: bool) -> None:
 
 
 def _written_beside(place: Path, source: Path) -> tuple[str, Path]:
-    """Write a copy of a copy beside the place where it is to be; return its schema and its name."""
+    """Write a copy of a copy beside its final place; return its schema and its name."""
     with closing(Database(source)) as database:
         schema = _schema(database)
         return schema, write_copy(database, place)
@@ -180,9 +180,9 @@ def _schema(database: Database) -> str:
 
 
 def _move_in(part: Path, place: Path, *, replace: bool) -> None:
-    """Give a checked copy its name, once nobody uses the file that has it now.
+    """Give a checked copy its name, once nobody uses the file with that name.
 
-    Who opens that one meanwhile waits in line, and writes nothing that would lie beside the copy.
+    A process that opens that file meanwhile has to wait, and writes nothing beside the copy.
     """
     is_taken = place.exists()
     with block_writers(place) if is_taken else nullcontext():
@@ -192,7 +192,7 @@ def _move_in(part: Path, place: Path, *, replace: bool) -> None:
 
 
 def _announced(database: Database, place: Path, now: int) -> int | None:
-    """Begin a line of the list; None where the store is too old, or its disk too full, for one."""
+    """Begin a line of the list; None if the store is too old or its disk too full for one."""
     if not _has_list(database):
         return None
     with suppress(StoreFull), database.writing() as connection:
@@ -206,7 +206,7 @@ def _has_list(database: Database) -> bool:
 
 
 def _finished(database: Database, number: int | None, place: Path) -> int | None:
-    """End the line of a copy; None where there is none, or where it stays as one begun."""
+    """Finish the line of a copy; None if there is none, or if it stays unfinished."""
     if number is None:
         return None
     with suppress(StoreError), database.writing() as connection:
@@ -216,7 +216,7 @@ def _finished(database: Database, number: int | None, place: Path) -> int | None
 
 
 def _forget(database: Database, number: int | None) -> None:
-    """Take back a line of a copy that was not made; if that fails, the line names nothing."""
+    """Delete the line of a copy that was not made; if that fails, the line names no file."""
     if number is None:
         return
     with suppress(StoreError), database.writing() as connection:
@@ -248,7 +248,7 @@ def _check(part: Path) -> None:
 
 
 def _removed(row: CopyRow) -> bool:
-    """Remove a copy's file unless it is another by now; tell whether nothing is left of it."""
+    """Remove a copy's file unless it has changed; tell whether nothing is left of it."""
     path = Path(row.path)
     if not path.parent.is_dir():
         return False
@@ -268,7 +268,7 @@ def _is_unchanged(path: Path, row: CopyRow) -> bool:
 
 
 class _Known(NamedTuple):
-    """What a store knows that its copy may not: its list of copies, and what was taken away."""
+    """Facts of a store that its copy may lack: its list of copies, its erasures and redactions."""
 
     copies: tuple[CopyRow, ...] = ()
     erased: frozenset[str] = frozenset()
@@ -276,7 +276,7 @@ class _Known(NamedTuple):
 
 
 def _known(path: Path) -> _Known:
-    """Return what a file knows; of a damaged or foreign one, nothing."""
+    """Return the facts of a file; none for a damaged or foreign one."""
     if path.exists():
         with suppress(StoreError), reading(path) as connection:
             return _told_by(connection)
@@ -295,14 +295,14 @@ def _erased(connection: Connection) -> frozenset[str]:
 
 
 class _Back(NamedTuple):
-    """What a copy brings back: sessions that were erased, messages that were redacted."""
+    """Erased sessions and redacted messages that a copy brings back."""
 
     erased: tuple[str, ...] = ()
     redacted: tuple[redaction.SessionPosition, ...] = ()
 
 
 def _carry_over(source: Path, part: Path, place: Path) -> _Back:
-    """Let a restored store know the copies there are; return what comes back with it."""
+    """List the existing copies in a restored store; return the erased data that it brings back."""
     before = _known(place)
     with closing(Database(part)) as database:
         with database.reading() as connection:
@@ -312,28 +312,28 @@ def _carry_over(source: Path, part: Path, place: Path) -> _Back:
             back = _Back(erased, _said_again(connection, before))
         with database.writing() as connection:
             _list_anew(connection, [source, *map(Path, _paths(before.copies))])
-        database.empty_log()  # the log stays behind when the file gets its name
+        database.empty_log()  # the log does not move when the file gets its name
     return back
 
 
 def _come_back(connection: Connection, erased: frozenset[str]) -> tuple[str, ...]:
-    """Return the sessions that were erased after the copy was made, and are in it."""
+    """Return the sessions of the copy that were erased after it was made."""
     gone = erased - _erased(connection)
     return tuple(sorted(each for each in gone if _is_there(connection, each)))
 
 
 def _said_again(connection: Connection, before: _Known) -> tuple[redaction.SessionPosition, ...]:
-    """Return the messages that were redacted after the copy was made, and are whole in it."""
+    """Return the whole messages of the copy that were redacted after it was made."""
     known = redaction.load_redacted_places(connection)
     new = {place: named for place, named in before.redacted.items() if place not in known}
     return tuple(named for place, named in new.items() if redaction.has_message(connection, place))
 
 
 def _list_anew(connection: Connection, paths: list[Path]) -> None:
-    """List the files there are, in place of lines that were begun and never finished.
+    """List the existing files, instead of lines that were never finished.
 
-    Their numbers are higher than those of all erasures that the restored store knows: they were
-    made later, or are what it was restored from, so they hold none of those bytes.
+    Their numbers are higher than those of all erasures in the restored store: these files were
+    made later, or are the source of the restored store, so they hold none of the erased bytes.
     """
     _forget_unfinished(connection)
     known = {Path(row.path) for row in COPIES.rows(connection)}

@@ -1,9 +1,9 @@
-"""All conversations of a store as rows that any program can read, and such rows made a store again.
+"""Dump all conversations of a store as rows that any program can read, and load such rows again.
 
-Rows come tree by tree, those that others need before them, and tell every column but what can be
-worked out: a NULL, the tree that they are of. A tree is taken whole or not at all, and as it was:
-its branches, moves and records keep their numbers, its messages their moments, so that each view of
-it has the same bytes. What says otherwise than its seals and digests do is refused.
+Rows come tree by tree, each after the rows that it refers to. They have every column except NULLs
+and the number of their tree. A tree is loaded whole or not at all, and unchanged: its branches,
+moves and records keep their numbers and its messages their moments, so that each view of it has
+the same bytes. Rows that differ from their seals and digests are refused.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ from .read_check import TREE_OF_SESSION
 
 Fields = dict[str, Any]
 StoredRow = tuple[str, Fields]
-"""The name of a table, and what a row of it holds."""
+"""The name of a table, and the fields of a row."""
 
 STORE, TREE, END = "convostore", "tree", "end"
-"""What rows begin with, what those of a tree begin with, and end with."""
+"""The names of the first row of a dump, and of the first and the last row of a tree."""
 MADE_ANEW = (search_rows, token_counts)
-"""The tables that are filled again when somebody asks."""
+"""The tables that are filled again on demand."""
 TABLES = {table.name: table for table in TREE_TABLES if table not in MADE_ANEW}
 RUN = 100
 """Rows written at once."""
 DIGITS = re.compile("[0-9]{1,19}")
 LARGEST = 2**63 - 1
-"""The largest number that a tree may have: that of a column."""
+"""The largest number of a tree, which is that of a column."""
 
 _owned = {name: Insertion(table) for name, table in TABLES.items()}
 INSERT_ID = Insertion(session_ids)
@@ -73,8 +73,8 @@ IS_THERE = Statement(
 def dump_store(database: Database, now: Now = None) -> Iterator[StoredRow]:
     """Yield all conversations of a store; each tree as it is when its turn comes.
 
-    What is erased, and not done yet, is erased before. Each tree is compared with its digests and
-    seals before its rows are given. Raises StoreError, Damaged.
+    Pending erasures are finished first. Each tree is compared with its digests and seals before
+    its rows are yielded. Raises StoreError, Damaged.
     """
     erasure_batches.continue_erasures(database, milliseconds(now))
     with database.reading() as connection:
@@ -89,7 +89,7 @@ def dump_store(database: Database, now: Now = None) -> Iterator[StoredRow]:
 
 
 def compare_tree(connection: Connection, tree_id: int) -> None:
-    """Compare all rows of a tree with what was stored. Raises Damaged."""
+    """Compare all rows of a tree with their digests and seals. Raises Damaged."""
     sealed = (check_table_seals(connection, table, tree_id) for table in SEALED_TABLES)
     rules = rules_of_tree(connection.dialect.name)
     broken = (rule.breaches(found.rows(connection, tree_id=tree_id)) for rule, found in rules)
@@ -98,7 +98,7 @@ def compare_tree(connection: Connection, tree_id: int) -> None:
 
 
 def _counted(rows: Iterator[StoredRow]) -> Iterator[StoredRow]:
-    """Yield rows, then how many there were."""
+    """Yield rows, then a row with their number."""
     count = 0
     for row in rows:
         yield row
@@ -121,7 +121,7 @@ def _told(row: Any) -> Fields:
 
 
 def require_schema(head: Fields) -> None:
-    """Refuse the rows of another schema, by what they begin with. Raises InvalidValue."""
+    """Refuse the rows of another schema, by their first row. Raises InvalidValue."""
     schema = head.get("schema")
     if schema != SCHEMA_HEAD:
         other = "open that store with this release and export it again, or bring this one up to it"
@@ -131,7 +131,7 @@ def require_schema(head: Fields) -> None:
 
 
 def parse_tree_id(begin: Fields) -> int:
-    """Return the tree that rows are of, by what they begin with. Raises InvalidValue."""
+    """Return the number of the tree from its first row. Raises InvalidValue."""
     text = begin.get("tree_id")
     if isinstance(text, str) and DIGITS.fullmatch(text) and int(text) <= LARGEST:
         return int(text)
@@ -139,10 +139,10 @@ def parse_tree_id(begin: Fields) -> int:
 
 
 def load_tree(connection: Connection, tree_id: int, rows: Iterable[StoredRow]) -> bool:
-    """Take a tree as it was; tell whether it is new.
+    """Load a tree unchanged; tell whether it is new.
 
-    Raises InvalidValue where its rows are none of a sound tree, where the store has the tree and it
-    says anything else, or where a session of its ids is there; nothing may be committed then.
+    Raises InvalidValue if its rows make no sound tree, if the store has the tree with other rows,
+    or if a session with one of its ids exists; nothing may be committed then.
     """
     if IS_THERE.row(connection, tree_id=tree_id):
         _refuse_other(zip_longest(_rows_of(connection, tree_id), rows))
@@ -167,7 +167,7 @@ def _refuse_unsound(findings: Iterable[Finding]) -> None:
 
 
 def _write(connection: Connection, tree_id: int, name: str, rows: Iterator[Fields]) -> None:
-    """Write the rows of a table that follow on each other."""
+    """Write consecutive rows of one table."""
     if name not in TABLES:
         raise InvalidValue(f"there is no table {name!r:.40} of conversations")
     insertion = _owned[name]
@@ -186,7 +186,7 @@ def _claim_ids(connection: Connection, tree_id: int, ids: list[Any]) -> None:
 
 
 def _reader(insertion: Insertion, tree_id: int) -> Callable[[Fields], tuple[Any, ...]]:
-    """Return what turns the fields of a row into its values. Raises InvalidValue."""
+    """Return a function from the fields of a row to its values. Raises InvalidValue."""
     table = insertion.table
     known = {column.name for column in table.c} - {"tree_id"}
     binary = {column.name for column in table.c if isinstance(column.type, LargeBinary)}

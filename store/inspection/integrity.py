@@ -1,12 +1,12 @@
-"""Whether a store is still as it was stored.
+"""Verification of a whole store: every difference from the stored data is a finding.
 
-Reads the whole store once, in one state of it, and reports each difference. Everything that can be
-computed again is compared: each message's SHA-256 with its rows, the seals of other rows with
-theirs, the facts of each tool result with the raw rows of its line, the schema with that of a new
-store, positions and heads with the log of moves. The rows are read in the order of their keys as a
-few streams side by side, so any store fits in memory. Damage is an answer here, never an error: a
-place that cannot be read is named, and reading goes on with the next branch. So does a check that
-cannot run: it is a finding `unchecked`, and the others are made.
+The whole store is read once, in one state of it. Everything that can be computed again is compared:
+each message's SHA-256 with its rows, the seals of other rows with these rows, the facts of each
+tool result with the raw rows of its line, the schema with that of a new store, positions and heads
+with the log of moves. The rows are read in the order of their keys as a few parallel streams, so
+any store fits in memory. Damage is a finding, never an error: an unreadable place is named, and
+reading goes on with the next branch. A check that cannot run is a finding ``unchecked``, and the
+other checks still run.
 
 Titles, metadata and kinds of tools may change after they were written, so they are not compared.
 """
@@ -45,10 +45,10 @@ MOST_FINDINGS = 1_000
 
 
 def verify(connection: Connection) -> list[Finding]:
-    """Check everything that can be checked and return what is wrong, at most 1,000 findings.
+    """Run all checks and return at most 1,000 findings.
 
-    [] means that all is well. Changes nothing. Takes as long as reading every message once. What an
-    earlier release did not hold fast is told in the log.
+    [] means a sound store. Nothing is changed. The call takes as long as reading every message
+    once. Messages that an earlier release did not protect are reported in the log.
     """
     damage = []
     for finding in examine(connection):
@@ -60,7 +60,7 @@ def verify(connection: Connection) -> list[Finding]:
 
 
 def examine(connection: Connection) -> list[Finding]:
-    """Return all damage, and a finding `OLDER` for messages that an earlier release left open."""
+    """Return all damage, and a finding `OLDER` for messages that earlier releases left open."""
     with _lenient_text(connection):
         findings = _run_checks(connection)
         first = list(islice(findings, MOST_FINDINGS))
@@ -75,13 +75,13 @@ def _run_checks(connection: Connection) -> Iterator[Finding]:
         try:
             with savepoint(connection):
                 yield from check(connection)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the other checks run
+        except Exception as error:  # noqa: BLE001 - after any error the other checks run
             yield report_error(f"check of {name}", error)
 
 
 @contextmanager
 def _lenient_text(connection: Connection) -> Iterator[None]:
-    """Let damaged text of a file be read meanwhile, so that it is found wrong."""
+    """Make damaged text of a file readable meanwhile, so that the checks can report it."""
     if connection.dialect.name != "sqlite":
         yield
         return
@@ -107,7 +107,7 @@ CHECKS = (
     ("keys", check_keys),
     ("lines", check_lines),
 )
-"""All checks, in this order; damage that stops one is reported, and the next begins."""
+"""All checks in order; if damage stops one, it is reported and the next begins."""
 
 
 @contextmanager
@@ -118,13 +118,14 @@ def reading(target: str | os.PathLike[str] | URL) -> Iterator[Connection]:
 
 
 def check(target: str | os.PathLike[str] | URL) -> list[Finding]:
-    """Return what is wrong with a store, as `Store.verify` does; the store is not upgraded.
+    """Return the findings in a store, as `Store.verify` does, without an upgrade of the store.
 
-    A finding ``older`` beside tells what an earlier release did not hold fast; it is no damage.
+    An additional finding ``older`` names messages that an earlier release did not protect; it is no
+    damage.
 
-    Of a file of an older release its own structures are checked where they lie, and all else on a
-    copy for the moment, which is brought to the newest schema. Raises StoreError where it is no
-    store, or cannot be read at all.
+    In a file of an older release the structures are checked in place, and all else in a temporary
+    copy, which is upgraded to the newest schema. Raises StoreError for a target that is no store,
+    or cannot be read at all.
     """
     with closing(Database(target)) as database:
         with database.reading() as connection:

@@ -1,7 +1,7 @@
-"""What must hold between the rows of sessions, branches, moves and records.
+"""The rules between the rows of sessions, branches, moves and records.
 
-There is a query for each breach. A rule is a comment that says where and what, filled in from the
-row that is found, and a query that finds nothing in a sound store.
+Each rule is a query that finds nothing in a sound store, and a comment before it: the place and
+the problem of a breach, as formats that are filled in from the found row.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ SELECT e.tree_id, e.erasure, e.branch FROM erasures e
 LEFT JOIN branches b ON b.tree_id = e.tree_id AND b.branch = e.branch
 WHERE e.finished_at IS NULL AND (b.branch IS NULL OR b.session_id IS NOT NULL)
 """
-"""What must hold between the rows: a place, what is wrong there, a query for it."""
+"""The rules between rows: the place and the problem of a breach, and a query for breaches."""
 
 
 class RowRule(NamedTuple):
@@ -163,11 +163,11 @@ _RULE_TABLES = (
 
 @cache
 def rules_of_tree(dialect: str) -> list[tuple[RowRule, Statement[Any]]]:
-    """Return the rules with statements that look at one tree, ``tree_id``.
+    """Return the rules with statements that check one tree, ``tree_id``.
 
-    In front of the query of all trees its tables are defined anew, as the rows of the tree.
+    Each query of all trees follows definitions of its tables that hold only the rows of the tree.
     """
-    schema = "main." if dialect == "sqlite" else ""  # SQLite takes the bare name for the new one
+    schema = "main." if dialect == "sqlite" else ""  # a bare name means the new one in SQLite
     of_tree = "{0} AS NOT MATERIALIZED (SELECT * FROM {1}{0} WHERE tree_id = :tree_id)"
     begin = f"WITH {', '.join(of_tree.format(name, schema) for name in _RULE_TABLES)}"
     return [(rule, Statement(text(f"{begin} {rule.query}"))) for rule in parse_rules()]

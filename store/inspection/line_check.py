@@ -1,9 +1,9 @@
-"""Whether the lines still hold the messages that were stored, and their facts follow from these.
+"""The checks of lines: messages against their digests, and facts against the messages.
 
-Every branch is read once, from its first position to its last. Five tables are read side by side in
-the order of their keys, so that each message, its calls and all its derived rows come by at the
-same time, and nothing has to be kept. Messages are taken in runs, since the facts of many are
-derived at once.
+Every branch is read once, from its first position to its last. Five tables are read in parallel in
+the order of their keys, so that each message, its calls and all its derived rows arrive at the
+same time, and nothing has to be kept. Messages are read in runs, since the facts of many messages
+are derived at once.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from .checks import OLDER, STREAMING, report_error, savepoint
 RUN_LENGTH = 500
 """Messages whose facts are derived at once."""
 MOST_ROOTS = 8
-"""Roots that are tried for a run of messages; the ones that most results speak for."""
+"""Roots that are tried for a run of messages: those that fit the most results."""
 DATED_COLUMNS = ("stored_at", "wire_format")
 """The columns that the digest of a message covers since its version 2, besides the given ones."""
 
@@ -61,10 +61,10 @@ KeyPrefix = tuple[int, ...]
 class BranchEnd(NamedTuple):
     """A branch and its end: a head, the position that a move left, or the cut of an erasure.
 
-    Messages that an open erasure has still to delete are not read (``is_open``). The project root
-    is that of the branch's session. Nobody knows which one an erased session had, but mostly it is
-    that of any session of the tree, as the case rule always is: a fork takes over both, unless it
-    is handed over to another owner, who may have another root.
+    Messages that an open erasure still has to delete are not read (``is_open``). The project root
+    is that of the branch's session. The root of an erased session is unknown, but mostly it is that
+    of any session of the tree, as the case rule always is: a fork inherits both, unless it is
+    handed over to another owner, whose root may differ.
     """
 
     tree_id: int
@@ -83,7 +83,7 @@ class BranchEnd(NamedTuple):
         return where if position is None else f"{where}, position {position}"
 
     def pointer(self) -> Pointer:
-        """Return the branch as its session would see it from its end."""
+        """Return a pointer to the branch as seen by its session from its end."""
         return Pointer(
             tree_id=self.tree_id,
             session_id=self.session_id or "",
@@ -181,7 +181,7 @@ TABLE_QUERIES: TableStreams[Select[Any]] = TableStreams(
     INSERT_PATHS.inserted(),
     INSERT_FACTS.inserted(),
 )
-"""The columns of each stream; those of derived rows are the ones that are written."""
+"""The columns of each stream; of derived rows, the written columns."""
 
 
 def check_lines(connection: Connection) -> Iterator[Finding]:
@@ -199,7 +199,7 @@ def _check_from(connection: Connection, place: ReadPlace) -> Iterator[Finding]:
         try:
             with savepoint(connection):
                 yield from _check_branches(connection, place)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the other branches are checked
+        except Exception as error:  # noqa: BLE001 - after any error the other branches are checked
             yield report_error(place.name, error)
             place.is_at_end = place.is_at_end or not place.moved
     if place.older:
@@ -219,7 +219,7 @@ class ReadPlace:
 
 
 def _check_branches(connection: Connection, place: ReadPlace) -> Iterator[Finding]:
-    """Check the branches after a place, moving it along; all are read from its start."""
+    """Check the branches after a place, and move the place along; streams begin at the place."""
     start, place.name, place.moved = place.after, "the branches", False
     streams: TableStreams[RowStream] | None = None
     values = dict(zip(("tree_id", "branch"), start, strict=True))
@@ -252,7 +252,7 @@ def _open_stream(
 def _check_branch(
     connection: Connection, branch: BranchEnd, streams: TableStreams[RowStream], place: ReadPlace
 ) -> Iterator[Finding]:
-    """Check that a branch's positions follow on each other to its end, and each message."""
+    """Check each message of a branch, and that its positions have no gap up to its end."""
     key, last = (branch.tree_id, branch.branch), branch.parent_position
     end = (*key, branch.tip or 0) if branch.is_open else key
     for rows in _split_runs(streams.messages.between(key, end)):
@@ -301,8 +301,8 @@ def _report_gap(branch: BranchEnd, position: int | None, before: int) -> Finding
 
 
 def _split_runs(rows: Iterator[Row]) -> Iterator[Iterator[Row]]:
-    """Yield rows in runs: positions that follow on each other, at most `RUN_LENGTH` of them."""
-    # Positions that follow on each other differ from their numbers by the same amount.
+    """Yield rows in runs of consecutive positions, at most `RUN_LENGTH` of them."""
+    # Consecutive positions differ from their row numbers by the same amount.
     numbered = groupby(
         enumerate(rows), key=lambda each: (each[1][2] - each[0], each[0] // RUN_LENGTH)
     )
@@ -337,7 +337,7 @@ class MessageRun:
             try:
                 message = assemble(columns, [join_call(*call) for call in calls] or None)
             except (Damaged, ValueError):
-                message = {}  # its columns no longer make one
+                message = {}  # its columns no longer form a message
             prepared = PreparedMessage(Columns(*columns), tuple(calls), message, digest)
             version = find_digest_version(*prepared[:2], digest, stored_at, wire_format)
             self.older += version == 1
@@ -352,8 +352,8 @@ def _check_facts(
 ) -> Iterator[Finding]:
     """Compare the stored facts of messages with those derived from the raw rows before them.
 
-    Links and sums build on the stored facts of earlier messages: the first wrong one of a line is
-    found by right ones.
+    Links and sums build on the stored facts of earlier messages, so the first wrong fact of a line
+    is found by means of correct ones.
     """
     tokens: list[MessageTokens] = []
     line = Line(connection, branch.pointer())
@@ -388,7 +388,7 @@ def _derive_run(line: Line, run: MessageRun, tokens: list[MessageTokens]) -> Res
         return derive_results(line, run.first, messages)
     except ValueError as error:
         run.doubt(f"cannot be derived: {error}")
-        deque(messages, 0)  # the rest is compared with its digests, and counted
+        deque(messages, 0)  # compare the rest with its digests, and count its tokens
         return ResultRows([], [])
 
 
@@ -425,17 +425,17 @@ def _compare_rows(
         yield Finding("facts", f"{branch.place(key[2])}, {written.table.name}", problem)
 
 
-# The project root of a session that was erased, as the stored paths of its branch show it:
+# The project root of an erased session, inferred from the stored paths of its branch:
 #
 # Paths are stored relative to the root of the session in which they were read. A branch outlives
-# its session where forks go on from it, and the root is deleted with the session. Forks mostly have
-# the same one; a fork that was handed over to another owner may have another. So if the paths of
-# such a branch do not follow from its calls by the root of a fork, other roots are tried: an
-# absolute path of a call, less the relative one that is stored beside its result.
+# its session if forks continue it, and the root is deleted with the session. Forks mostly have the
+# same root; a fork that was handed over to another owner may have another. So if the paths of such
+# a branch do not follow from its calls and the root of a fork, other roots are tried: an absolute
+# path of a call, without the relative path that is stored with its result.
 
 
 def _derive_by_stored_root(line: Line, derived: ResultRows, stored: list[Row]) -> ResultRows:
-    """Return the rows of a run by the root that explains its stored paths best."""
+    """Return the rows of a run, derived by the root that explains its stored paths best."""
     stored_paths = {*stored}
     if {*derived.paths} == stored_paths:
         return derived
@@ -462,7 +462,7 @@ def _derive_by_root(line: Line, root: str | None, derived: ResultRows) -> Result
 
 
 def _possible_roots(absolute: Iterable[Row], stored: Iterable[Row]) -> Iterator[str]:
-    """Yield the roots by which an absolute path may have become one that is stored."""
+    """Yield the roots that would turn an absolute path into a stored one."""
     there: dict[Row, set[str]] = {}
     for *place, path, _, _, _, _ in stored:
         there.setdefault((*place,), set()).add(path)

@@ -1,16 +1,16 @@
-"""Whether the rows that a read is going to return are still what was stored.
+"""The check of rows before a read returns them.
 
-`verify` reads a whole store; this compares what a query names, and no more: the messages of a run
-with their digests, the facts beside them with what follows from the messages, the rows that have
-seals with these, and the head of a session with its moves. It knows what a query reads by the
-tables in its text, and by the values that all statements name a place, a run or a line with. So
-there is no statement that has to ask for it.
+`verify` reads a whole store; this check compares only the rows that a query names: the messages of
+a run with their digests, their facts with facts derived from the messages, sealed rows with their
+seals, and the head of a session with its moves. It recognises these rows by the tables in the text
+of the query, and by the parameters that all statements use for a place, a run or a line. So no
+statement has to ask for the check.
 
-What has to be compared how often: messages and sealed rows each time, since they are what a caller
-is given. Facts follow from messages, and deriving them costs far more than reading them; an open
-store compares those of a position once, with the message that they are of. What must hold between
-the rows of a tree is asked again when a session of it has another revision. A row that SQLite no
-longer finds has no seal that could tell; so the structure of a table with seals is checked once.
+Messages and sealed rows are compared at each read, since a caller receives them. Facts follow from
+messages, and deriving them costs far more than reading them, so an open store compares those of a
+position once, with their message. The rules between the rows of a tree are checked again after the
+revision of one of its sessions has changed. A row that SQLite no longer finds has no seal to
+compare, so the structure of a table with seals is checked once.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from .invariants import rules_of_tree
 from .line_check import BRANCH_END, check_run
 
 RAW = frozenset({"messages", "tool_calls"})
-"""The tables that digests are of."""
+"""The tables that are covered by digests."""
 DERIVED = frozenset({"message_facts", "tool_results", "tool_result_paths"})
-"""The tables that follow from these."""
+"""The tables that are derived from these."""
 SEALED = {table.name: table for table in SEALED_TABLES}
 KNOWN = RAW | DERIVED | SEALED.keys()
 MOST = 10_000
-"""Branches and trees that an open store remembers as compared."""
+"""Compared branches and trees that an open store remembers."""
 
 TREE_OF_SESSION = Statement(
     select(session_ids.c.tree_id).where(session_ids.c.id == bindparam("session_id"))
@@ -58,7 +58,7 @@ def _tables_in(query: str) -> frozenset[str]:
 
 
 class ReadCheck:
-    """What an open store has compared, and how it compares what a query is going to read."""
+    """The check of an open store, which compares rows before a query reads them."""
 
     def __init__(self) -> None:
         self._spans: dict[tuple[int, int], tuple[int, int]] = {}
@@ -87,7 +87,7 @@ class ReadCheck:
                     self._check_messages(connection, tree, run, seen)
 
     def check_line(self, connection: Connection, pointer: Pointer, last: int) -> None:
-        """Compare all that a line follows from, up to a position. Raises Damaged."""
+        """Compare all rows of a line up to a position. Raises Damaged."""
         seen: set[Any] = set()
         for name in SEALED:
             self._check_sealed(connection, name, pointer.tree_id, seen)
@@ -98,7 +98,7 @@ class ReadCheck:
     def _check_sealed(
         self, connection: Connection, name: str, tree_id: int | None, seen: set[Any]
     ) -> None:
-        """Compare the rows of a table with their seals; once, whether SQLite lacks any of them."""
+        """Compare the rows of a table with their seals; once, check the table's structure too."""
         if name not in self._structures and connection.dialect.name == "sqlite":
             require_sound(check_pages(connection, name))
             self._structures.add(name)
@@ -107,7 +107,7 @@ class ReadCheck:
             require_sound(check_table_seals(connection, SEALED[name], tree_id))
 
     def _check_tree(self, connection: Connection, tree_id: int, seen: set[Any]) -> None:
-        """Compare the sessions, branches and moves of a tree, where any of them has changed."""
+        """Compare the sessions, branches and moves of a tree if any of them has changed."""
         if ("tree", tree_id) in seen:
             return
         seen.add(("tree", tree_id))
@@ -129,7 +129,7 @@ class ReadCheck:
             raw_messages.check_digests(place, raw_messages.load_stored(connection, place))
 
     def _check_facts(self, connection: Connection, tree_id: int, run: Segment) -> None:
-        """Compare the messages of a run and the facts beside them, where that was not done yet."""
+        """Compare the messages of a run and their facts, except those compared before."""
         key = (tree_id, run.branch)
         known = self._spans.get(key)
         for part in _missing(run, known):
@@ -141,7 +141,7 @@ class ReadCheck:
 
 
 def compare_line(connection: Connection, session_id: str, at: int | None = None) -> None:
-    """Compare a session's line, and all that it follows from, with what was stored.
+    """Compare all rows of a session's line with their digests and seals.
 
     Raises Damaged, SessionNotFound, PositionOutOfRange.
     """
@@ -152,7 +152,7 @@ def compare_line(connection: Connection, session_id: str, at: int | None = None)
 def _runs(
     connection: Connection, tree_id: int | None, values: dict[str, Any]
 ) -> Iterator[tuple[int, Segment]]:
-    """Yield the runs that the values of a query name: by a line, a run, a place or an id."""
+    """Yield the runs that the values of a query name, by a line, a run, a place or an id."""
     if "message_id" in values:
         for tree, branch, seq in PLACES.rows(connection, message_id=values["message_id"]):
             yield tree, Segment(branch, seq, seq)
@@ -184,7 +184,7 @@ def _joined(
     first: int,
     last: int,
 ) -> tuple[int, int]:
-    """Return a span with a part that touches it; of two that do not, the longer one."""
+    """Return the union of a span and a part that touches it; if they are apart, the longer one."""
     if known is None:
         return first, last
     if first <= known[1] + 1 and last >= known[0] - 1:
@@ -193,7 +193,7 @@ def _joined(
 
 
 def _facts_checked(connection: Connection, tree_id: int, run: Segment) -> int | None:
-    """Compare facts with the messages of a run; return the last position that has any."""
+    """Compare facts with the messages of a run; return the last position with facts."""
     branch = BRANCH_END.row(connection, tree_id=tree_id, branch=run.branch)
     if branch is None:
         return None

@@ -1,4 +1,4 @@
-"""What of a session the rules replace now: which results, of which tools and files, and why."""
+"""The tool results of a session that rules replace now, with their tools, files and reasons."""
 
 from __future__ import annotations
 
@@ -42,8 +42,9 @@ def replaced(
 ) -> list[Replaced]:
     """Return the tool results that a view replaces or shortens, in the order of their positions.
 
-    The view is that of the line up to position ``at`` at a moment, as for `view`. What a compaction
-    hides is not in it: `hidden` tells of that. Raises SessionNotFound, PositionOutOfRange.
+    The view is that of the line up to position ``at`` at a moment, as for `view`. It leaves out
+    messages that a compaction hides; `hidden` lists them. Raises SessionNotFound,
+    PositionOutOfRange.
     """
     built = build.view(connection, session_id, policy, at=at, now=now)
     entries = {entry.seq: entry for entry in built.entries if entry.rule in rules.RULES}
@@ -54,7 +55,7 @@ def replaced(
 def _about(
     connection: Connection, session_id: str, places: list[int], last: int
 ) -> Iterator[tuple[int, list[Row]]]:
-    """Yield the tool and the files of results, the rows of each by its position."""
+    """Yield the rows of tools and files by the positions of their results."""
     pointer = lines.load_pointer(connection, session_id)
     first = min(places, default=last + 1)
     for run in Line(connection, pointer).runs(first, last):
@@ -65,7 +66,7 @@ def _about(
 
 
 def _replaced(entry: Entry, rows: list[Row]) -> Replaced:
-    """Return what an entry says of a result, with its tool and its files."""
+    """Return the replacement of a result from its entry, with its tool and its files."""
     _, tool_name, _ = rows[0]
     paths = tuple(path for _, _, path in rows if path is not None)
     reason, tokens = entry.reason, entry.tokens

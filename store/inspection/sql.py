@@ -1,11 +1,11 @@
 """The read-only SQL console, for an untrusted query of a person or a model.
 
-On SQLite the query runs in a child process that has no more than it needs: the file opened for
-reading, an authorizer, limits of memory, time and output (`console`), no open files of the
-parent's, no environment. No guard is enough in the process of the host, since a single instruction
-of SQLite may run for minutes. PostgreSQL has its own guards: a read-only transaction and a
-statement timeout are set here, but the role that the URL names decides which tables can be read and
-which functions can be called, so give the console one that may do nothing but SELECT.
+On SQLite the query runs in a child process (`console`) with only the necessary means: the file
+opened for reading, an authorizer, limits of memory, time and output, none of the parent's open
+files, and no environment. Guards in the host's own process are not enough, since a single
+instruction of SQLite may run for minutes. On PostgreSQL a read-only transaction and a statement
+timeout are set here, but the role of the URL decides which tables can be read and which functions
+can be called, so give the console a role with no other right than SELECT.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from .console import Refused, Request, encode_rows, write_header
 
 CONSOLE = Path(__file__).with_name("console.py")
 CHILD_GRACE = 1.0
-"""Seconds that the child may take beyond the timeout, to start and to answer; then it is killed."""
+"""Seconds after the timeout until the child is killed, for its start and its answer."""
 FETCHED_ROWS = 16
-"""Rows that are fetched from a server at once: they are in memory before their size is known."""
+"""Rows per fetch from a server: they are in memory before their size is known."""
 LONGEST_TIMEOUT = 3600.0
-"""Seconds that a timeout may have."""
+"""The longest timeout in seconds."""
 
 QUERY_ERRORS = {"", "SQLITE_ERROR", "SQLITE_RANGE", "SQLITE_MISMATCH"}
 """The names that SQLite gives to errors of a query itself."""
@@ -68,10 +68,10 @@ def query(
 ) -> QueryResult:
     """Run one reading statement on a store and return at most ``limit`` rows.
 
-    Nothing of the store can change. ``parameters`` fill the driver's own placeholders: ``?`` and
-    ``:name`` on SQLite, ``%s`` and ``%(name)s`` on PostgreSQL, which takes nothing but a SELECT.
-    ``timeout`` is in seconds. Raises QueryRefused for what is not allowed, too long or too large,
-    InvalidValue for what is no SQL, other StoreErrors where the store cannot be read.
+    The store cannot change. ``parameters`` fill the driver's own placeholders: ``?`` and
+    ``:name`` on SQLite, ``%s`` and ``%(name)s`` on PostgreSQL, which accepts only a SELECT.
+    ``timeout`` is in seconds. Raises QueryRefused for a query that is not allowed, too long or too
+    large, InvalidValue for invalid SQL, and other StoreErrors if the store cannot be read.
     """
     if not is_text(sql):
         raise InvalidValue("a query is a text without NUL and lone surrogates")
@@ -108,7 +108,7 @@ WHERE c.table_schema = current_schema() ORDER BY c.table_name, c.ordinal_positio
 def views(target: str | os.PathLike[str] | URL) -> dict[str, tuple[str, ...]]:
     """Return the views for people by name, with the names of their columns.
 
-    Raises StoreErrors where the store cannot be read.
+    Raises StoreErrors if the store cannot be read.
     """
     listing = VIEWS[parse_url(target).get_backend_name()]
     columns = query(target, listing, timeout=LONGEST_TIMEOUT).rows
@@ -125,9 +125,9 @@ SELECT rolname FROM pg_roles WHERE rolname = current_user AND (rolsuper OR EXIST
 
 
 def writing_role(target: str | os.PathLike[str] | URL) -> str | None:
-    """Return the role that a server's URL names, if it may change the store; of a file None.
+    """Return the role of a server's URL if it may change the store; None for a file.
 
-    A query can do anything such a role may do, by a function of the server.
+    By calling a function of the server, a query can do anything that such a role may do.
     """
     if parse_url(target).get_backend_name() == "sqlite":
         return None
@@ -136,7 +136,7 @@ def writing_role(target: str | os.PathLike[str] | URL) -> str | None:
 
 
 def _check_parameters(parameters: Parameters) -> list[Parameter] | dict[str, Parameter]:
-    """Return parameters as JSON has them. Raises InvalidValue for other values."""
+    """Convert parameters to JSON values. Raises InvalidValue for other values."""
     is_named = isinstance(parameters, Mapping)
     if not is_named and (not isinstance(parameters, Sequence) or isinstance(parameters, str)):
         kind = type(parameters).__name__
@@ -244,7 +244,7 @@ def _fetch_rows(
     batch: int,
     deadline: float,
 ) -> Iterator[Sequence[Any]]:
-    """Yield rows as they are asked for; each fetch has the time that is left until the deadline."""
+    """Yield rows on demand; each fetch has the time that is left until the deadline."""
     while some := cursor.fetchmany(batch):
         yield from some
         _limit_statement_time(connection, deadline)

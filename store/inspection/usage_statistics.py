@@ -1,7 +1,7 @@
-"""Where the tokens go: per tool and per file, on one line or in the whole store.
+"""Statistics of tokens, per tool and per file, on one line or in the whole store.
 
 Only the narrow tables are read: tokens are the stored counts of an encoding, else estimates from
-lengths. Nothing here knows what a view would replace.
+lengths. Replacements in views are not considered.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ _has_count = and_(
 
 
 def _join_kinds(results: FromClause) -> FromClause:
-    """Put the kind of its tool and its stored count beside each tool result."""
+    """Join each tool result with the kind of its tool and its stored count."""
     kinds = results.outerjoin(tool_kinds, _is_same_tool(tool_kinds))
     own_kinds = kinds.outerjoin(kind_overrides, _is_same_tool(kind_overrides))
     return own_kinds.outerjoin(token_counts, _has_count)
@@ -190,9 +190,9 @@ def statistics(
 ) -> Statistics:
     """Return the uses of tools and files on a session's line.
 
-    Without a session they are those of the whole store. ``files`` limits how many files are listed,
-    the costliest first; ``policy`` says which results failed, and of what kind a tool is. Raises
-    SessionNotFound.
+    Without a session they are those of the whole store. ``files`` limits the number of listed
+    files, the costliest first; ``policy`` decides which results failed, and the kind of a tool.
+    Raises SessionNotFound.
     """
     values: dict[str, Any] = {
         "encoding": encoding,

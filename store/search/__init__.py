@@ -1,7 +1,7 @@
-"""Searching what was said, and calling it back: an index beside the messages, and what asks it.
+"""Search and recall of messages: an index of the messages, and the queries that use it.
 
-Rooms above ask `search` for hits, and `index` for what there is of the index. Nothing here is
-needed to read or to write a message: the index can be made anew from them, or switched off.
+Rooms above call `search` for hits, and `index` for the state of the index. Reading and writing
+messages does not need this room: the index can be rebuilt from the messages, or switched off.
 """
 
 from __future__ import annotations
@@ -20,5 +20,5 @@ __all__ = [
     "passages",
 ]
 
-if not TYPE_CHECKING:  # or any name would do for whoever reads types
+if not TYPE_CHECKING:  # otherwise a type checker would accept any name
     __getattr__, __dir__ = attach_modules(__package__, "backlog hits index passages")

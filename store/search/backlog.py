@@ -1,9 +1,9 @@
 """The backlog: messages that are not indexed yet, searched so that late indexing hides no hit.
 
-An index that is written lazily is behind when it matters most: right after an import, and while
-many write. So the messages it lacks are read, the last stored first, of the searched sessions and
-of nobody else, for as long as a search may take. They are judged as the index would: by the words
-of a text, or by parts of the names in it.
+A lazily written index lags when it matters most: right after an import, and while many processes
+write. So its missing messages are read, the last stored first, only those of the searched
+sessions, and within the time limit of a search. They match by the same rules as in the index: by
+the words of a text, or by parts of the names in it.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from .scope import Scope, TreeCache
 from .terms import Term, count_term, extract_names, fold_text, has_term
 
 BACKLOG_SECONDS = 0.3
-"""The time of a search that the backlog may take."""
+"""The seconds of a search that the backlog may take."""
 BACKLOG_BATCH = 32
 """Messages that are read at once."""
 LEAST_READ = 32
-"""Messages that are read however long it takes: on a busy machine time passes with nothing done."""
+"""Messages that are read regardless of the time, which may pass without progress when busy."""
 MOST_LISTED = 20_000
 """Messages that are listed: more than can be read in that time."""
 
@@ -128,10 +128,10 @@ def _count_unindexed(connection: Connection, scope: Scope, trees: TreeCache) -> 
 
 
 def index(transactions: Transactions, *, owner: str | None = None) -> Index:
-    """Take all that is not searched yet into the index; return what there is of an owner in it.
+    """Index all documents that are not indexed yet; return the state of an owner's index.
 
-    What others have stored before is taken in with it, since the index follows the order of
-    storing. Other writers have their turn between its steps. Raises StoreError.
+    The documents of other owners are indexed too, since the index follows the order of storing.
+    Other writers can write between the steps. Raises StoreError.
     """
     index_all(transactions)
     scope = Scope(owner=owner, left=True)

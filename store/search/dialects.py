@@ -1,10 +1,10 @@
-"""The SQL of the index where databases differ, piece by piece.
+"""The pieces of SQL of the index that differ between databases.
 
-A file has two FTS5 tables that keep no text. They are made by the first search, so a store that
-nobody searches has no page of them; `search_rows` maps their rows to messages. FTS5 removes a row
-only if it is given the row's text again, so rows that were deleted stay in them as numbers that
-lead nowhere, until a purge empties them. On a server the words are in `search_rows` itself and are
-deleted with their row; trigrams are used where the extension `pg_trgm` is installed.
+A file has two FTS5 tables that keep no text. The first search creates them, so a store that is
+never searched has no page of them; `search_rows` maps their rows to messages. FTS5 removes a row
+only if it is given the row's text again, so deleted rows stay in these tables as numbers without
+a message until a purge empties them. On a server the words are in `search_rows` itself and are
+deleted with their row; trigrams are used if the extension ``pg_trgm`` is installed.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from ..database import Row, Statement
 
 
 class IndexSql(NamedTuple):
-    """The SQL of the index, as one kind of database has it.
+    """The SQL of the index for one kind of database.
 
-    ``match_words`` and ``match_names`` are queries for numbers of the index by an expression, the
-    parameter of which is put in as ``name``. ``message_place`` and ``summary_place`` are the place
-    of a message ``m`` and of a summary ``s`` in the order of storing.
+    ``match_words`` and ``match_names`` are queries for numbers of the index by an expression, whose
+    parameter is inserted as ``name``. ``message_place`` and ``summary_place`` are the place of a
+    message ``m`` and of a summary ``s`` in the order of storing.
     """
 
     lock: tuple[str, ...]

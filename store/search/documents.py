@@ -1,7 +1,7 @@
 """The documents of a search: messages and summaries, their order of storing, and their texts.
 
-A document is read narrow first: its session and its time decide of most whether they are hits. The
-texts are read of those that are left, many at a time.
+The narrow columns of a document are read first: for most documents, session and time decide
+whether they are hits. The texts are read only for the remaining ones, many at a time.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ TEXT_BATCH = 64
 class Document(NamedTuple):
     """A message or a summary (0: none) that may be a hit.
 
-    ``place`` is its place in the order of storing, the higher the later: in a file that of its row,
-    on a server the time; those of summaries are below all messages. ``record`` is the compaction
-    that made a summary, ``branch`` and ``seq`` are its last position.
+    ``place`` is its place in the order of storing, the higher the later: in a file the place of its
+    row, on a server its time; summaries are below all messages. ``record`` is the compaction that
+    made a summary; ``branch`` and ``seq`` are its last position.
     """
 
     place: int
@@ -59,7 +59,7 @@ _SUMMARY_COLUMNS = (
 OF_MESSAGE = "m.tree_id = r.tree_id AND m.branch = r.branch AND m.seq = r.seq"
 OF_RECORD = "c.tree_id = s.tree_id AND c.summary = s.summary"
 AFTER_MESSAGES = -NO_LIMIT
-"""Added to the place of a summary among summaries it gives that among all documents."""
+"""The difference between a summary's place among all documents and among summaries."""
 
 MessageKey = tuple[int, int, int]
 """The tree, the branch and the position of a message."""
@@ -114,7 +114,7 @@ def load_messages(connection: Connection, keys: Iterable[MessageKey]) -> dict[Me
 def load_texts(
     connection: Connection, documents: Collection[Document], tools: frozenset[str] | None = None
 ) -> dict[Document, str]:
-    """Return the texts of documents; with ``tools`` only of calls and results of these tools."""
+    """Return the texts of documents; with ``tools``, only of calls and results of these tools."""
     listing = index_sql(connection).message_keys
     keys = {each: (each.tree_id, each.branch, each.seq) for each in documents if not each.summary}
     messages = load_messages(connection, keys.values()) if keys else {}
@@ -154,7 +154,7 @@ def _keep_tools(
 
 
 def message_text(message: Message) -> str:
-    """Return the text of a message that is searched: its texts, the names and arguments of calls.
+    """Return the searched text of a message: its texts, and the names and arguments of calls.
 
     Pictures and other data are left out.
     """
@@ -165,14 +165,14 @@ def message_text(message: Message) -> str:
         function = _called_function(call)
         arguments = function.get("arguments")
         if isinstance(arguments, str):
-            with suppress(ValueError, RecursionError):  # no JSON is searched as it is
+            with suppress(ValueError, RecursionError):  # search invalid JSON as a text
                 arguments = json.loads(arguments)
         texts += [*_scalar_texts(function.get("name")), *_scalar_texts(arguments)]
     return normalize_text("\n".join(texts))
 
 
 def summary_text(title: str | None, body: str) -> str:
-    """Return the text of a summary that is searched, its title before it."""
+    """Return the searched text of a summary, after its title."""
     return normalize_text("\n".join(filter(None, (title, body))))
 
 

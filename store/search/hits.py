@@ -1,17 +1,17 @@
-"""Search: titles, then documents with all the words, then documents with them in names.
+"""Search: titles, then documents with all the words, then documents with the words in names.
 
-Candidates come from the index, the last stored first, as many as are taken, and from the backlog of
-messages that are not indexed yet. Each is a live row, so an erased or redacted message is no
-candidate whatever the index still holds, and each is on the line of a session in the scope, which
-limits a search to an owner or a session. Every number counts such candidates only, so nobody's
-search depends on others.
+Candidates come from the index, the last stored first and only as many as needed, and from the
+backlog of messages that are not indexed yet. Each candidate is a live row, so an erased or redacted
+message is never found, whatever the index still holds. Each is on the line of a session in the
+scope, which limits a search to an owner or a session. All limits count only such candidates, so
+the search of one owner does not depend on others.
 
-The next page begins after a hit that the caller has seen. Ranked hits are found again by their own
-fields, since neither score nor time ever changes; hits in the order of storing by their place.
+The next page begins after the last hit that the caller has seen. A ranked hit is found again by its
+own fields, since neither score nor time ever changes; a hit in the order of storing by its place.
 
-Titles may change at any time, so they are in no index: those of the newest sessions are read, as
-they are now. When a session was created never changes, so whatever happens to sessions between two
-pages, their order stays.
+Titles may change at any time, so they are not indexed: the current titles of the newest sessions
+are read. The creation time of a session never changes, so the order of sessions is the same on
+every page.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ from .terms import (
 )
 
 MOST_RANKED = 1_000
-"""Messages that are ranked at most; where more have the words, the last stored comes first."""
+"""Messages that are ranked at most; if more have the words, the last stored comes first."""
 FIRST_ROWS = 2_000
-"""Rows that are selected at first; hardly any page needs more."""
+"""Rows of the first select; few pages need more."""
 PART_TRIGRAMS = 60
 """Trigrams of a part of a name that are looked for."""
 MOST_TITLES = 5_000
@@ -120,22 +120,21 @@ def search(
     after: Hit | None = None,
     left: bool = False,
 ) -> Hits:
-    """Return the messages that have all words of a text: in what was said, in calls and results.
+    """Return the messages with all words of a text in their texts, calls and results.
 
-    Titles that have them come first, and summaries are found, too, as hits of the roles ``title``
-    and ``summary``. Words in double quotes stand one after the other. Case and accents do not
-    count; a part of a word is found in names: identifiers and paths. A message that several
-    sessions share is one hit. ``owner``, ``session``, ``roles``, ``tools`` (calls of them, and
-    results) and the moments ``since`` and ``until`` choose among them. With ``left`` messages are
-    found, too, that no line of those sessions runs through any more.
+    Titles with the words come first, and summaries are found too, as hits of the roles ``title``
+    and ``summary``. Words in double quotes must be adjacent. Case and accents do not count; parts
+    of words are found in names, that is in identifiers and paths. A message that several sessions
+    share is one hit. ``owner``, ``session``, ``roles``, ``tools`` (their calls and results) and the
+    moments ``since`` and ``until`` filter the hits. With ``left``, messages are found too that the
+    lines of these sessions have left.
 
-    ``order`` is ``best``, or ``newest``: what was stored last comes first. So it is also where more
-    than 1,000 messages have the words. ``after`` is the last hit already seen. A search takes at
-    most 256 new messages into the index before, and looks through those that are not in it yet,
-    what was stored last first, for 0.3 seconds at most; ``behind`` of what it returns is how many
-    it did not look at, of the sessions that are asked for. Raises SessionNotFound, StoreError where
-    searching is switched off, and InvalidValue, also for an empty text and for a role that no
-    message has.
+    ``order`` is ``best``, or ``newest``: the last stored first. The latter is used too if more than
+    1,000 messages have the words. ``after`` is the last hit already seen. A search first indexes at
+    most 256 new messages, and reads those that are not indexed yet, the last stored first, for 0.3
+    seconds at most; the field ``behind`` of the result is the number of messages of the searched
+    sessions that it did not read. Raises SessionNotFound, StoreError if searching is switched off,
+    and InvalidValue, also for an empty text and for a role that no message has.
     """
     scope = Scope(session, sessions.validate_text("owner", owner), left)
     query = build_query(text, scope, roles, tools, since, until, order, limit, after)
@@ -172,7 +171,7 @@ class Search:
         self._backlog: list[Match] = []
 
     def read_backlog(self) -> int:
-        """Find messages that are not indexed, too; return how many were not read."""
+        """Search the messages that are not indexed; return the number of those not read."""
         self._backlog, unread = search_backlog(self._connection, self._query, self._trees)
         return unread
 
@@ -216,9 +215,9 @@ class Search:
                 yield Hit(*place, TITLE, created_at, line, TITLE_SCORE, marks)
 
     def _word_matches(self) -> Iterator[Match]:
-        """Yield the documents with all words: ranked, if that is asked and they are not too many.
+        """Yield the documents with all words, ranked if requested and if they are not too many.
 
-        A later page goes on as the first one began, however many there are by then.
+        Later pages keep the order of the first, however many documents exist by then.
         """
         after = self._after
         if after is not None and after.score <= NAME_SCORE:
@@ -250,7 +249,7 @@ class Search:
     def _stored_matches_after(self, candidates: CandidateQuery) -> Iterator[Match]:
         """Yield the matches that were stored before the last hit already seen, or all.
 
-        If its message is no longer there, the messages from before its time.
+        If the message of that hit is gone, yield the messages before its time.
         """
         after = self._after
         if after is None:
@@ -299,7 +298,7 @@ class Search:
                 yield match
 
     def _with_texts(self, matches: Iterable[Match]) -> Iterator[tuple[Match, str]]:
-        """Yield matches with their texts, those of the tools that are asked for."""
+        """Yield matches with their texts, only those of the requested tools."""
         waiting = iter(matches)
         while batch := [*islice(waiting, TEXT_BATCH)]:
             documents = [match.document for match in batch]
@@ -313,9 +312,9 @@ class Search:
 
 
 def _bound_of_hit(connection: Connection, hit: Hit) -> UpperBound | None:
-    """Return the place of a hit's document and its number; None if it is no longer there.
+    """Return the place of a hit's document and its number; None if the document is gone.
 
-    Only in a file numbers are in the order of storing, so that they limit what is read.
+    Numbers follow the order of storing only in a file, where they limit the rows to read.
     """
     sql = index_sql(connection)
     message = f"""SELECT {sql.message_place}, r.number FROM sessions x
@@ -339,7 +338,7 @@ def _bound_of_hit(connection: Connection, hit: Hit) -> UpperBound | None:
 
 
 class NumberQuery(NamedTuple):
-    """A query for numbers of the index that ends in a condition, and its column of the number."""
+    """A query for numbers of the index that ends in a condition, and its number column."""
 
     sql: str
     column: str
@@ -354,7 +353,7 @@ def select_by_words(connection: Connection, query: Query, bound: UpperBound) -> 
 
 
 def select_by_names(connection: Connection, query: Query, bound: UpperBound) -> Iterator[Document]:
-    """Yield the documents with every term as words or in a name that `select_by_words` lacks."""
+    """Yield documents with every term as words or in a name, without those of `select_by_words`."""
     if not any(term.name_part for term in query.terms):
         return
     dialect, sql = connection.dialect.name, index_sql(connection)
@@ -368,7 +367,7 @@ def select_by_names(connection: Connection, query: Query, bound: UpperBound) -> 
             queries.append(sql.match_names.format(name=f"part{number}"))
             parameters[f"part{number}"] = _name_expression(dialect, term.name_part)
         with_terms.append(f"SELECT number FROM ({' UNION '.join(queries)}) AS of{number}")
-    if len(with_terms) == 1:  # one term is looked for as far as a page needs it
+    if len(with_terms) == 1:  # a single term is searched only as far as a page needs
         is_new = f"+{sql.number} NOT IN (SELECT number FROM ({with_words}) AS said)"
         with_name = sql.match_names.format(name="part0")
         numbers = NumberQuery(f"{with_name} AND {is_new}", sql.number)
@@ -393,7 +392,7 @@ def _select_documents(
         in_scope = scope.tree_condition("r")
         sql += f" AND +{column} IN (SELECT r.number FROM search_rows r WHERE true{in_scope})"
     message_place = index_sql(connection).message_place
-    # In a file the order of storing is that of numbers, which is read as far as needed.
+    # In a file numbers follow the order of storing, so only the needed ones are read.
     is_file = message_place == "m.rowid"
     order = "found.number DESC" if is_file else "place DESC, seq DESC, branch DESC, tree_id DESC"
     messages = f"""SELECT {message_columns(connection)} FROM (

@@ -1,9 +1,9 @@
-"""The index, and how it catches up: nothing is written to it when messages are appended.
+"""The index and its updates: appending messages does not write to it.
 
-Its entries have numbers. Those of messages go up from 1 in the order in which they were stored,
-those of summaries down from -1, so the newest entry shows up to where messages are indexed, and the
-first one up to where summaries are. On a file that is the place of a row in its table; a server has
-no such place, and is asked for messages without an entry.
+Its entries have numbers. Those of messages count up from 1 in the order of storing, and those of
+summaries down from -1, so the highest entry marks the last indexed message, and the lowest the last
+indexed summary. On a file that mark is the place of a row in its table; a server has no such place,
+so a query finds the messages without an entry.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ MESSAGE_BATCH = 8
 STEP_SUMMARIES = 16
 """Summaries that it indexes at most."""
 LONGEST_ON_SERVER = 400_000
-"""Code points of a message of which a server indexes the words: more than its type has room for."""
+"""Code points of a message whose words a server indexes: more than its type has room for."""
 LAST_WORD_PLACE = 16_383
-"""The last place of a word that a server knows."""
+"""The highest position of a word on a server."""
 OFF = "off"
 SETTING = "search"
 SEARCH_IS_OFF = "searching is switched off in this store; `convostore index --on` switches it on"
@@ -108,8 +108,8 @@ WHOLE_STORE = Scope()
 def unindexed_sql(connection: Connection, scope: Scope = WHOLE_STORE) -> UnindexedSql:
     """Return the SQL of the messages and summaries of a scope that have no entry.
 
-    On a file all new messages have the highest places of their table; the sign before such a place
-    lets the messages of few trees be found by their trees.
+    On a file all new messages have the highest places of their table; the sign before a place makes
+    SQLite find the messages of few trees by their trees.
     """
     sql = UNINDEXED_SQL[connection.dialect.name]
     where = sql.messages_where if scope.parameters else sql.messages_where.removeprefix("+")
@@ -132,7 +132,7 @@ def has_index(connection: Connection) -> bool:
 def is_index_behind(connection: Connection, scope: Scope = WHOLE_STORE) -> bool:
     """Tell whether a scope has messages or summaries that have no entry."""
     is_file = connection.dialect.name == "sqlite"
-    # A file tells at a glance whether anything at all has no entry.
+    # On a file a quick check finds out whether any document has no entry.
     if is_file and scope.parameters and not is_index_behind(connection):
         return False
     new = unindexed_sql(connection, scope)
@@ -159,7 +159,7 @@ def index_step(connection: Connection) -> bool:
                 cached_statement(INSERT_NAMES).run(connection, number=number, text=names)
         return bool(entries)
     rows = []
-    for entry in entries:  # a server has words with their places, and names in small letters
+    for entry in entries:  # a server stores words with positions, and names in lower case
         content = entry.text[:LONGEST_ON_SERVER]
         vector = " ".join(
             f"'{word}':{min(place, LAST_WORD_PLACE)}"
@@ -215,7 +215,7 @@ def try_index_step(transactions: Transactions) -> None:
 
 
 def index_all(transactions: Transactions) -> None:
-    """Let the index catch up, if it is on, in steps between which other writers have their turn."""
+    """Update the index, if it is on, in steps; other writers can write between them."""
     with transactions.reading() as connection:
         is_left = is_search_on(connection) and is_index_behind(connection)
     while is_left:
@@ -245,9 +245,9 @@ def refill_index(transactions: Transactions) -> None:
 
 
 def update_index(transactions: Transactions, *, on: bool | None, anew: bool) -> Index:
-    """Switch the index on or off or clear it, as asked; if it is on, let it catch up.
+    """Switch the index on or off or clear it, as requested; if it is on, update it.
 
-    An index that is switched off is dropped.
+    Switching the index off drops it.
     """
     if on is not None or anew:
         with transactions.writing() as connection:

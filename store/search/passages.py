@@ -1,10 +1,10 @@
 """Recall: find messages that a view hides, and those that rules cleared or shortened.
 
-A query has names, or words: each finds messages that have it, and the rarer it is, the more it
-counts. A passage is a whole group, a message alone or a call with all its results, since a result
-says little without its call. So a call is found, too, that is in sight while its result is not: the
-placeholder of a cleared result names a file or a command, and by that name it is called back. A
-call about a name counts more than a mention of it, and a call that reads it most.
+A query has names or words. Each finds the messages that contain it, and rarer ones count more. A
+passage is a whole group, a single message or a call with all its results, since a result says
+little without its call. So a visible call with a hidden result is found too: the placeholder of a
+cleared result names a file or a command, and that name recalls the result. A call about a name
+counts more than a mention of it, and a call that reads it counts most.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from .terms import Term, cut_excerpt, fold_text, has_term, parse_terms
 
 AGENT = Policy.named("agent")
 RECALL_BUDGET = 6_000
-"""Tokens of all passages together: the usual read of a file has room."""
+"""Tokens of all passages together: enough for the usual read of a file."""
 HIDDEN = "hidden"
 PASSAGE_BATCH = 8
 """Passages that are read at once."""
 LEAST_LENGTH = 80
-"""Code points that are shown at least of a message that has no room."""
+"""Code points that are shown at least of a message that does not fit."""
 
 MOST_PASSAGES = 100
 """The best passages, which are tried for the budget."""
@@ -60,13 +60,13 @@ TermPositions = dict[Term, set[int]]
 Group = tuple[int, int]
 """The first and the last position of a group: a message, or a call with its results."""
 TargetNames = dict[str, tuple[Term, ...]]
-"""The names that a call may be about, as `_compare_name` writes them, and the terms of each."""
+"""The possible names of a call's target, as `_compare_name` returns them, with their terms."""
 
 
 class HiddenPart(NamedTuple):
-    """The positions of a line that are out of sight, and the terms to find in them.
+    """The hidden positions of a line, and the terms to find in them.
 
-    ``reasons`` says why each position is; ``placeholders`` are the texts in place of cleared
+    ``reasons`` has the reason for each position; ``placeholders`` are the texts in place of cleared
     results; ``groups`` has the group of each position.
     """
 
@@ -97,14 +97,14 @@ def recall(
     budget: int = RECALL_BUDGET,
     now: Now = None,
 ) -> list[Passage]:
-    """Return what is not in sight of a session's line, or only in part, and has what is wanted.
+    """Return passages of a session's line that a view hides, wholly or in part, by a query.
 
-    ``wanted`` is a text, each word of which counts, or names. Out of sight is what a view by the
-    ``policy`` (None: ``Policy.named("agent")``) does not send as it is stored: what a compaction
-    hides, what was cleared, shortened or left out. The best passage comes first; a passage is a
-    whole message, or a call with all its results. All of them together are about ``budget`` tokens
-    at most: of a passage that alone is larger, what stands around the words is shown, if it is the
-    best. Raises SessionNotFound, InvalidValue.
+    ``wanted`` is a text, whose words all count, or names. Hidden are the messages that a view by
+    the ``policy`` (None: ``Policy.named("agent")``) does not send as stored: those that a
+    compaction hides, and those that were cleared, shortened or left out. The best passage comes
+    first; a passage is a whole message, or a call with all its results. All passages together are
+    about ``budget`` tokens at most; if the best one alone is larger, its text around the words is
+    returned. Raises SessionNotFound, InvalidValue.
     """
     if type(budget) is not int or budget < 1:
         raise InvalidValue(f"budget is a number of tokens from 1, not {quoted(budget)}")
@@ -136,7 +136,7 @@ def _load_hidden_part(
     policy: Policy,
     moment: int,
 ) -> HiddenPart:
-    """Return the positions of a session's line that a view does not send as they are stored."""
+    """Return the positions of a session's line that a view does not send as stored."""
     view = build.view(connection, session_id, policy, now=moment)
     line = Line(connection, lines.load_pointer(connection, session_id))
     head = line.pointer.head
@@ -179,15 +179,15 @@ def _parse_names(wanted: str | Iterable[str]) -> TargetNames:
 
 
 def _compare_name(name: str) -> str:
-    """Return a name as it is compared: without quotes, case, or an ellipsis at its end."""
+    """Return the compared form of a name: without quotes, case, or an ellipsis at its end."""
     plain = " ".join(fold_text(name).replace('"', " ").split())
     return plain.rstrip("".join(ELLIPSES)) if plain.endswith(ELLIPSES) else plain
 
 
 def _find_term_positions(hidden: HiddenPart, session_id: str) -> TermPositions:
-    """Return the hidden positions that have each term, without terms that none has.
+    """Return the hidden positions of each term, without terms that are not found.
 
-    The index is used if it has all messages of the session; else they are read.
+    The index is used if it has all messages of the session; otherwise they are read.
     """
     line = hidden.line
     scope = Scope(session_id, tree=line.pointer.tree_id)
@@ -245,12 +245,12 @@ def _weigh_terms(
 
 
 def _is_about(target: str, name: str) -> bool:
-    """Tell whether a call's file or command is of a name; one path may be longer than the other."""
+    """Tell whether a call's file or command has a name; either path may be longer."""
     known = _compare_name(target)
     if not known or not name:
         return False
     is_path = known.endswith(f"/{name}") or name.endswith(f"/{known}")
-    # The longer ellipsis of a placeholder in English leaves less of a name that is cut.
+    # The longer ellipsis of a placeholder in English leaves less of a cut name.
     begins = known[: -len(ELLIPSES[1])].rstrip()
     is_cut = target.endswith(ELLIPSIS) and name.startswith(begins)
     return known == name or is_path or is_cut
@@ -259,7 +259,7 @@ def _is_about(target: str, name: str) -> bool:
 def _select_passages(
     hidden: HiddenPart, scores: dict[Group, float], budget: int
 ) -> Iterator[Passage]:
-    """Yield the best passages that fit in a budget; the first cut, if it alone does not."""
+    """Yield the best passages that fit in a budget; cut the first if it alone is too large."""
     best = sorted(scores, key=lambda group: (-scores[group], -group[0]))
     left = budget
     for at in range(0, min(len(best), MOST_PASSAGES), PASSAGE_BATCH):
@@ -285,7 +285,7 @@ def _select_passages(
 def _write_passage(
     stored: list[tuple[int, Message]], terms: tuple[Term, ...], length: int | None = None
 ) -> str:
-    """Return messages as a passage shows them, each cut to a length where it has the terms."""
+    """Return the messages of a passage, each cut to a length around the terms."""
     shown = []
     for seq, message in stored:
         text = message_text(message)

@@ -1,10 +1,11 @@
-"""A search's query, checked, and how well a document matches it.
+"""The checked query of a search, and the score of a document.
 
-The score follows from the text alone: how often each word is in it, each further one counting less,
-and how long it is, as in BM25, whose constants these are. The figures of BM25 about all texts (how
-rare a word is, how long texts are on average) are left out: they would change with the messages of
-others, so one owner's hits would tell of another's messages, and with each new message, so pages
-would overlap. Since a hit has all words, how rare each is hardly changes the order.
+The score follows from the text alone, with the formula and the constants of BM25: the frequency of
+each word, in which each further occurrence counts less, and the length of the text. The figures of
+BM25 about all texts (the rarity of a word, the average length of texts) are left out: they would
+change with the messages of others, so one owner's hits would reveal another's messages, and with
+each new message, so pages would overlap. Since a hit has all words, their rarity hardly changes
+the order.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ MOST_HITS = 1_000
 TITLE, SUMMARY = "title", "summary"
 """The roles of hits that are no messages."""
 HIT_ROLES = ("user", "assistant", "tool", "system", "developer", "function", TITLE, SUMMARY)
-"""The roles that hits mostly have; a message may have any other."""
+"""The usual roles of hits; a message may have any other role."""
 
 SATURATION = 1.2
-"""How often a word is in a text of the usual length for about half of the score."""
+"""Occurrences of a word that give about half of the score in a text of the usual length."""
 LENGTH_SHARE = 0.75
 """The share of it that depends on the length."""
 USUAL_LENGTH = 1_000
@@ -41,12 +42,12 @@ USUAL_LENGTH = 1_000
 NAME_SCORE = 0.0
 """The score of a document that has a term in a name only."""
 LEAST_SCORE = 1e-6
-"""The score of a document that has the words by the index, though none is seen in its text."""
+"""The score of a document with the words by the index, but with none found in its text."""
 UNRANKED_SCORE = 1.0
 """The score of documents with the words if they are not ranked: above all others."""
 
 SortKey = tuple[float, int, int, str, int, int]
-"""The key by which hits are sorted: their score or place, then the rest that tells them apart."""
+"""The sort key of hits: their score or place, then the fields that distinguish them."""
 
 
 class Query(NamedTuple):
@@ -157,7 +158,7 @@ _OWNED_ROLE = (
 def check_roles(connection: Connection, query: Query) -> None:
     """Raise InvalidValue for a role that no hit can have, since no message has it.
 
-    For an owner it is one that none of the owner's messages has.
+    With an owner, only the owner's messages count.
     """
     for role in sorted(query.roles or ()):
         if role not in HIT_ROLES and not _has_role(connection, role, query.scope.owner):
@@ -181,7 +182,7 @@ def _has_role(connection: Connection, role: str, owner: str | None) -> bool:
 
 
 def score_text(folded: str, terms: Sequence[Term]) -> float:
-    """Return how well a folded text has the terms as words: below 1; 0 where it lacks one."""
+    """Return the score of a folded text for terms as words: below 1, and 0 if it lacks one."""
     length = 1 - LENGTH_SHARE + LENGTH_SHARE * len(folded) / USUAL_LENGTH
     counts = [count_term(folded, term) for term in terms]
     if not all(counts):

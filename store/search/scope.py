@@ -1,12 +1,12 @@
-"""The sessions that a search may return messages of, and which of them has a message or a summary.
+"""The scope of a search: its sessions, and the session that has a message or a summary.
 
-A search asks this of every row that has its words, so it is answered from memory: the sessions and
-branches of a tree are read once, and each line is walked up once, with the same bounds that
-`line_cte` carries. A message is on a line if one of the line's branches holds it, at or before the
-position at which the line leaves that branch. A summary is on it if the record of its compaction
-is: the record's branch is one of the line's, it was made at or before that position, and it is no
-newer than the newest record that the branch above may know. So a summary that is made after a fork
-is none of the fork's, though all messages that it stands for are.
+A search needs this for every row with its words, so the answer comes from memory: the sessions and
+branches of a tree are read once, and each line is walked up once, with the same bounds as in
+`line_cte`. A message is on a line if one of the line's branches holds it, at or before the position
+at which the line leaves that branch. A summary is on it if the record of its compaction is: the
+record's branch is one of the line's, it was made at or before that position, and it is no newer
+than the newest record that the branch above may know. So a summary that is made after a fork does
+not belong to the fork, although all messages that it replaces do.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..history import NO_LIMIT
 class Scope(NamedTuple):
     """The sessions whose messages are searched: one session, an owner's (None: anybody's).
 
-    ``tree`` is the tree of the session. ``left``: messages that their lines have left are found,
+    ``tree`` is the tree of the session. With ``left``, messages that the lines have left are found
     too.
     """
 
@@ -44,7 +44,7 @@ class Scope(NamedTuple):
         return {name: value for name, value in known.items() if value is not None}
 
     def tree_condition(self, alias: str) -> str:
-        """Return the condition that a table's rows are of trees with sessions in the scope."""
+        """Return the condition that a table's rows belong to trees with sessions in the scope."""
         return "".join(_TREE_CONDITIONS[name].format(alias) for name in self.parameters)
 
 
@@ -66,7 +66,7 @@ class Origin(NamedTuple):
 
 
 class BranchBounds(NamedTuple):
-    """The last position of a branch that a line has, and the branch's newest record it may know."""
+    """The last position of a branch on a line, and the newest record of the branch on it."""
 
     last: int
     newest_record: int
@@ -86,7 +86,7 @@ class SessionHead(NamedTuple):
 
 
 class Holder(NamedTuple):
-    """A session that has a message on its line, or had it."""
+    """A session that has or had a message on its line."""
 
     session_id: str
     on_line: bool
@@ -150,11 +150,11 @@ class TreeLines:
         return line
 
     def last_position(self, branch: int) -> int:
-        """Return the last position of a branch that any of the lines has; 0 where none has any."""
+        """Return the last position of a branch on any of the lines; 0 if no line has any."""
         return self._last_positions.get(branch, 0)
 
     def find_holder(self, branch: int, origin: Origin) -> Holder | None:
-        """Return a session that has a row, the one of its branch if possible; else None."""
+        """Return a session that has a row, preferably the one of its branch; otherwise None."""
         if origin.position > self.last_position(origin.branch):
             return None
         own = self._branches.get(branch)

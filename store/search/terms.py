@@ -1,13 +1,12 @@
-"""The terms of a query, and where they are in a text.
+"""The terms of a query, and their places in a text.
 
 The index holds texts as words, pairs of signs, and parts of names. Chinese, Japanese and Korean are
 written without spaces, so each run of their signs is indexed as all pairs of neighbours, and its
-last sign alone: 数据库 as 数据 据库 库. A query has the pairs one after the other, and a single
-sign is a prefix of a pair. All other text is split into words by the database; a path or a name
-with underlines is several of them, one after the other. Parts of a word are found in names alone,
-by their trigrams.
+last sign alone: 数据库 as 数据 据库 库. A query has the pairs in sequence, and a single sign is a
+prefix of a pair. The database splits all other text into words; a path or a name with underscores
+is a sequence of several words. Parts of a word are found only in names, by their trigrams.
 
-No text of a user is a command of the database: each word of a query is quoted.
+No text of a user reaches the database as an operator: each word of a query is quoted.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ MOST_TERMS = 32
 LONGEST_TERM = 200
 """Code points of a word of a query."""
 SHORTEST_PART = 3
-"""Code points that a part of a name has at least."""
+"""The least code points of a part of a name."""
 LONGEST_INDEXED_NAME = 200
-"""Code points of a name that is indexed for its parts; a longer word is no name."""
+"""The most code points of a name that is indexed for its parts; a longer word is no name."""
 SNIPPET_LENGTH = 160
 """Code points of a snippet."""
 SNIPPET_LEAD = 40
@@ -59,7 +58,7 @@ TermRange = tuple[int, int, int]
 class Term(NamedTuple):
     """A word of a query, or several in quotes: as written, and as the index holds it.
 
-    ``is_prefix``: its last sign may be the beginning of a pair, or its last word that of a word.
+    With ``is_prefix``, its last sign may begin a pair, or its last word may begin a longer word.
     """
 
     text: str
@@ -68,7 +67,7 @@ class Term(NamedTuple):
 
     @property
     def name_part(self) -> str | None:
-        """The text to look for inside names; None for a text that is too short, or no name."""
+        """The text to search inside names; None for a text that is too short, or no name."""
         is_part = len(self.text) >= SHORTEST_PART and not CJK_RUN.search(self.text)
         return self.text if is_part else None
 
@@ -97,7 +96,7 @@ def _parse_term(text: str) -> Term:
 
 
 def normalize_text(text: str) -> str:
-    """Return a text as every database can hold it, its signs composed."""
+    """Return a text in a form that every database can hold, with composed signs."""
     if text.isascii():
         return text.replace("\0", " ")
     encodable = text.encode("utf-8", "replace").decode().replace("\0", " ")
@@ -105,7 +104,7 @@ def normalize_text(text: str) -> str:
 
 
 def split_cjk(text: str) -> str:
-    """Return a text in which runs of signs are pairs, and the last sign alone."""
+    """Return a text with each run of signs as pairs of neighbours, and its last sign alone."""
     if text.isascii():
         return text
     return CJK_RUN.sub(
@@ -114,7 +113,7 @@ def split_cjk(text: str) -> str:
 
 
 def extract_names(text: str) -> str:
-    """Return the names in a text, each once: identifiers, paths and the like, a line each."""
+    """Return the names in a text, such as identifiers and paths, each once and on its own line."""
     names = (
         word
         for word in _NAME.findall(text)
@@ -124,7 +123,7 @@ def extract_names(text: str) -> str:
 
 
 class _Folds(dict[int, str]):
-    """The folded sign of each sign, without case and accents: one sign for each."""
+    """The folded form of each sign, without case and accents: always a single sign."""
 
     def __missing__(self, point: int) -> str:
         sign = chr(point)
@@ -151,7 +150,7 @@ def first_word(term: Term) -> str:
 
 
 def split_words(text: str) -> Iterator[str]:
-    """Yield the words of a text as a server indexes them."""
+    """Yield the words of a text in the form that a server indexes."""
     return (word[:LONGEST_TERM] for word in WORD_PATTERN.findall(fold_text(split_cjk(text))))
 
 
@@ -159,8 +158,8 @@ def split_words(text: str) -> Iterator[str]:
 def _term_patterns(term: Term) -> tuple[re.Pattern[str], ...]:
     """Return the patterns of a term in a folded text: as words, and as a part of a name.
 
-    The condition on the sign before the first word follows that word in the pattern: a pattern that
-    begins with a text is found far faster than one that begins with a condition.
+    The condition on the sign before the first word follows that word in the pattern, since a
+    pattern that begins with a text is matched far faster than one that begins with a condition.
     """
     text = fold_text(term.text)
     first, *others = map(re.escape, WORD_PATTERN.findall(text))
@@ -207,7 +206,7 @@ def make_snippet(text: str, terms: Iterable[Term]) -> tuple[str, tuple[TextRange
 
 
 def cut_excerpt(text: str, terms: Iterable[Term], length: int) -> str:
-    """Return ``length`` code points of a text, unchanged, where it has most of the terms."""
+    """Return ``length`` unchanged code points of a text, around most of the terms."""
     if len(text) <= length:
         return text
     begin = max(0, _choose_start(sorted(_find_terms(fold_text(text), terms))) - length // 4)
@@ -217,7 +216,7 @@ def cut_excerpt(text: str, terms: Iterable[Term], length: int) -> str:
 
 
 def _find_terms(folded: str, terms: Iterable[Term]) -> Iterator[TermRange]:
-    """Yield the ranges of terms in a folded text: as words, else as parts."""
+    """Yield the ranges of terms in a folded text: as words, otherwise as parts."""
     for number, term in enumerate(terms):
         for pattern in _term_patterns(term):
             ranges = [(*each.span(), number) for each in pattern.finditer(folded)]

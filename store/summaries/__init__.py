@@ -1,4 +1,4 @@
-"""What stands for hidden messages: prompts, transcripts, extracts, facts, and who writes them.
+"""Summaries of hidden messages: prompts, transcripts, extracts, facts, and their authors.
 
 Compaction calls this room with messages in hand; nothing here reads a row. All of it is pure, but
 for the summarizer that asks a model over HTTP.

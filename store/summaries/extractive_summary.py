@@ -75,7 +75,7 @@ def extractive(request: SummaryRequest) -> Summary:
 
     The lists are whole, for the record; a view shows as much of them as has room. Its text without
     the title keeps the request's limit; half of it is for the actions of tools, the body has the
-    rest, half of which is for the previous summary. Texts take at most half of the length of all
+    rest, and half of that is for the previous summary. Texts take at most half of the length of all
     contents, except short ones. The body counts the entries that the lists leave out. Where a
     policy shows actions once, a view shows those that are not among the facts.
     """

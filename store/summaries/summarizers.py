@@ -223,7 +223,7 @@ class _Thread(Generic[Result]):
         self._thread.start()
 
     def result(self) -> Result:
-        """Return what the work returned, or raise what it raised.
+        """Return the result of the work, or raise its error.
 
         Raises Cancelled where it is not done.
         """
@@ -242,7 +242,7 @@ class _Thread(Generic[Result]):
 
 
 def _run_in_thread(timeout: float | None, work: Callable[[], Result]) -> Result:
-    """Return what work returns, or raise what it raises.
+    """Return the result of the work, or raise its error.
 
     Raises SummaryTimedOut where it is not done in time, and Cancelled where the caller leaves
     before that.
