@@ -1,9 +1,9 @@
-"""Transcripts of other programs, read as sessions and messages by pure parsers.
+"""Read transcripts of other programs as sessions and messages, with pure parsers.
 
-Each kind of transcript is a row of `KINDS`: its name, what it looks like, how it is read; what only
-a program needs stands in its folder. Kinds are told apart by content, never by suffix. `importing`
-and commands call `sniff` and `read`. Nothing here knows a store; what a parser yields can be
-appended as it is.
+Each kind of transcript is a row of `KINDS`: its name, its features and its parser. Code that only
+one program needs is in the folder of that program. Kinds are told apart by content, never by
+suffix. `importing` and the commands call `sniff` and `read`. Nothing here depends on a store; the
+events of a parser can be appended unchanged.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ __all__ = [
 
 
 OTHERS = ("anthropic", "responses")
-"""Kinds of messages of which some look like a chat's."""
+"""Kinds of messages, some of which look like those of a chat."""
 
 UNKNOWN = "a program that is not known"
 
@@ -122,15 +122,15 @@ def is_kept(path: Path) -> bool | None:
 def sniff(path: str | PathLike[str], limits: Limits | None = None) -> str:
     """Return the kind of transcript a file holds, judged by its content.
 
-    Raises UnknownTranscript, naming what was found and what was expected; StoreError where the file
-    cannot be read, LimitExceeded.
+    Raises UnknownTranscript, which names the content found and the content expected; StoreError if
+    the file cannot be read, LimitExceeded.
     """
     source = _open(path, limits)
     return source.kind or _sniff(source)
 
 
 def refused(path: str | PathLike[str], problem: str) -> UnknownTranscript:
-    """Return the error for a file of which a kind made what cannot be believed, and why not."""
+    """Return the error for a file that a kind read with an implausible result, with the reason."""
     program = _program_of(_open(path)) or UNKNOWN
     found = f"looks like a file of {program}, which is not read: {problem}"
     return UnknownTranscript(f"{os.fspath(path)} {found}; {EXPECTED}", program)
@@ -145,14 +145,15 @@ def read(
     beside: bool = False,
     limits: Limits | None = None,
 ) -> Iterator[Event]:
-    """Read a transcript: each session, then its messages, with notes on what was left out.
+    """Read a transcript: each session, then its messages, with notes on omitted parts.
 
-    Where its program compacted the context, that is told behind the message before.
+    A compaction of the context is reported after the last message before it.
 
-    ``kind`` None means by content. ``progress`` gets the bytes consumed so far, ``lines`` at the
-    end how many were read, a document being one. With ``beside`` what a program kept beside its
-    messages is told, and not only counted. The same file gives the same events each time.
-    Raises StoreError where the file cannot be read, UnknownTranscript where it is none,
+    If ``kind`` is None, the content decides. ``progress`` gets the bytes consumed so far, ``lines``
+    gets the number of lines read, at the end; a document counts as one. With ``beside``, rows that
+    a program kept beside its messages are reported, not only counted. The same file gives the same
+    events each time.
+    Raises StoreError if the file cannot be read, UnknownTranscript if it is not a transcript,
     LimitExceeded.
     """
     _refuse_unknown(kind)

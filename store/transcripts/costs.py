@@ -17,7 +17,7 @@ class Tokens(NamedTuple):
     written: int = 0
 
     def less(self, paid: Tokens) -> Tokens:
-        """Return what is left of them where some are paid already."""
+        """Return the remaining tokens if some are paid already."""
         left = map(sub, self, paid)
         return Tokens(*(max(0, each) for each in left))
 

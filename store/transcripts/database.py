@@ -30,9 +30,9 @@ OWN_TABLES = {"alembic_version", "sessions", "branches", "head_moves"}
 LEAST_LENGTH = 1024 * 1024
 """Bytes that a value may have beyond those of the file that it is from."""
 TIMES, LEAST, ROW = 8, 32 * 1024 * 1024, 200
-"""What may be read of a database: so many times its size and so many bytes beyond, each row with
-what it takes in memory. A row is read once, or a few times; but joined by a name that all rows have
-in common, a thousand of one table and a thousand of another are a million.
+"""The most bytes read from a database: a multiple of its size plus a constant; each row also counts
+its size in memory. A row is read once, or a few times; but a join on a name that all rows share
+makes a million rows of a thousand in one table and a thousand in another.
 """
 STEPS = 10_000
 """Steps of SQLite between two looks at the time."""
@@ -98,7 +98,7 @@ class Database(Source):
 
 
 class _Fetched:
-    """Count what is read of a database."""
+    """Count the bytes read from a database."""
 
     def __init__(self, path: Path) -> None:
         self._left = self._allowed = TIMES * _size(path) + LEAST

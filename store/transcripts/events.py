@@ -46,14 +46,14 @@ OWN_TAGS = {
     "Forge": "current_working_directory",
     "Copilot CLI": "current_datetime",
 }
-"""Program → tags around texts that it puts before what a user typed, or in the place of that."""
+"""Program → tags around texts that it puts before a user's input, or sends instead of it."""
 OWN_WORDS = (
     "# AGENTS.md instructions",
     "Caveat: The messages below",
     "This is the Gemini CLI. We are setting up the context",
     "[Request interrupted",
 )
-"""How texts of programs begin that stand in the place of a user's."""
+"""Beginnings of texts that programs send instead of a user's input."""
 AROUND = ("user_query", "userRequest", "USER_REQUEST", "task", "feedback")
 """Tags that programs put around what a user typed."""
 _OWN = frozenset(" ".join(OWN_TAGS.values()).split())
@@ -64,7 +64,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Stem(NamedTuple):
-    """Where a session continues another one of its file: behind so many messages of its line."""
+    """The place where a session continues another of its file: after that many of its messages."""
 
     session_id: str
     after: int
@@ -89,16 +89,16 @@ class Opened(NamedTuple):
 
 
 READ = "read"
-"""What stands for the format of a message that is a reader's own words."""
+"""The value of `Said.format` for a message in a reader's own words."""
 
 
 class Said(NamedTuple):
     """The next message of the session that was opened last.
 
-    ``format`` names the wire format that it is of, None where its shape tells, and `READ` where the
-    program's own record was read, and is told here in the shape of a chat. ``moment`` (ms) is when
-    it was said, where the message itself does not tell; ``spent`` is what its file tells beside it
-    of what it cost.
+    ``format`` names its wire format, None if its shape tells, and `READ` if the program's own
+    record was read and is given here in the shape of a chat. ``moment`` (ms) is the time of the
+    message, if the message itself does not tell it; ``spent`` is its cost as told elsewhere in the
+    file.
     """
 
     message: Message
@@ -108,10 +108,10 @@ class Said(NamedTuple):
 
 
 class Compacted(NamedTuple):
-    """The context was compacted here: the session's first messages went out of the model's sight.
+    """A compaction of the context: the session's first messages went out of the model's sight.
 
-    ``through`` is how many, ``summary`` what stood for them, None where a message behind them says
-    it.
+    ``through`` is their number, ``summary`` the text that replaced them, None if a later message
+    has it.
     """
 
     through: int
@@ -125,12 +125,12 @@ class Beside(NamedTuple):
 
 
 class Noted(NamedTuple):
-    """Something the user should be told, with the row of the file that it is about, if one is.
+    """A notice for the user, with the row of the file that it is about, if there is one.
 
-    ``broken`` where a part of the file could not be read; the rest is kept. ``left_out`` is how
-    many of a ``thing`` were, where that is what it tells. ``speaks`` where it is of a value that
-    has words, and yet is no message; ``unfinished`` of a last line without an end, which may still
-    be written.
+    ``broken``: a part of the file could not be read; the rest is kept. ``left_out``: the number of
+    omitted values of kind ``thing``, if the note reports these. ``speaks``: the note is about a
+    value that has words, and yet is no message; ``unfinished``: about a last line without an end,
+    which may still be written.
     """
 
     row: int | None
@@ -217,7 +217,7 @@ def title_line(text: str) -> str:
 def as_messages(
     values: Iterable[object], *, session_id: str, row: int | None = None
 ) -> Iterator[Said | Noted]:
-    """Return the messages of a list exactly as they are; what is none is noted with its place."""
+    """Return the messages of a list unchanged; any other value is noted with its place."""
     for number, value in enumerate(values, 1):
         yield as_message(value, row=row, place=f"message {number} of {session_id}")
 
@@ -268,15 +268,15 @@ def _sketch_of_list(items: list[Any]) -> str:
 
 
 def unread(row: int | None, value: object, what: str, place: str | None = None) -> Noted:
-    """Return a note that a value of a file is ``what``, and not what is read there."""
+    """Return a note that a value of a file is ``what``, and not of the kind read there."""
     text = f"{place} is {what}, this is {sketch(value)}" if place else f"{sketch(value)} is {what}"
     return Noted(row, text, broken=True, speaks=any(words_of(value)))
 
 
 def words_of(value: object) -> Iterator[str]:
-    """Yield the texts that say something, of a message or of any value that may be one.
+    """Yield the texts of a message, or of any value that may be one.
 
-    Thoughts are none of them, nor what is asked of tools.
+    Thoughts and the arguments of tools are not included.
     """
     fields = fields_of(value)
     keys = WORDS if any(map(fields.get, (*WORDS, "tool_calls", "function_call"))) else INSTEAD

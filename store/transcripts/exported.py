@@ -1,7 +1,7 @@
 """A whole store as `export --all` writes it: the rows of its tables, each an object of one key.
 
-The key is the name of the table. The first row, ``{"convostore": {...}}``, says of which schema
-they are, and how many trees there are.
+The key is the name of the table. The first row, ``{"convostore": {...}}``, tells their schema and
+the number of trees.
 """
 
 from __future__ import annotations

@@ -174,7 +174,7 @@ def _bears(value: object, mark: Mark) -> bool:
 
 
 def _has(value: object, place: tuple[str, ...], pattern: str | None) -> bool:
-    """Tell whether a value has something at a place, of which a text goes by a pattern."""
+    """Tell whether a value has anything at a place, or a text that matches ``pattern`` if given."""
     for key in place:
         if isinstance(value, list):
             value = next((each for each in value if isinstance(each, dict)), None)

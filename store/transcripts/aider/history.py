@@ -23,7 +23,7 @@ def is_history(path: FilePath) -> bool:
 
 
 class History(Source):
-    """A history: its chats, one after the other, each of which began with a line of its own."""
+    """A history: a sequence of chats, each of which begins with a line of its own."""
 
     kind = "aider"
 

@@ -1,8 +1,8 @@
-"""Chats of aider as sessions: what was typed, and what was answered.
+"""Chats of aider as sessions: the user's input and the answers.
 
-Lines that aider marks as its own output were never sent. aider ends what was typed, and what it
-said itself, with two blanks, a break in Markdown; so a heading or a quotation of an answer is told
-from them. Where an editor took the blanks off, the marks alone tell.
+Lines that aider marks as its own output were never sent. aider ends the user's lines and its own
+lines with two blanks, a break in Markdown, which tells them from a heading or a quotation in an
+answer. If an editor removed the blanks, only the marks are used.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ BREAK = "  "
 """How the lines end that aider marked itself."""
 
 MODEL = re.compile(r"> (?:Main model|Models?): (\S+)")
-"""Which model answered; older versions name a second one behind it."""
+"""The model that answered; older versions name a second one after it."""
 
 ROLES = {TYPED: "user", "": "assistant"}
 
@@ -83,7 +83,7 @@ def _marked(lines: list[str]) -> list[Marked]:
 
 
 def _messages(marked: list[Marked]) -> Iterator[Message]:
-    """Yield what was said: lines of one kind in a row are one message."""
+    """Yield the messages: consecutive lines of one kind are one message."""
     sent = (each for each in marked if each[0] != OUTPUT)
     for mark, group in groupby(_without_gaps(sent), key=lambda each: each[0]):
         said = [line.removeprefix(mark).rstrip() for _, line in group]
@@ -93,14 +93,14 @@ def _messages(marked: list[Marked]) -> Iterator[Message]:
 
 
 def _mark(line: str) -> str:
-    """Return how a line begins, "" where it is an answer's; what was typed may be empty."""
+    """Return the mark of a line, "" if it belongs to an answer; a typed line may be empty."""
     if line.startswith(TYPED) or line == TYPED.rstrip():
         return TYPED
     return OUTPUT if line.startswith(OUTPUT) or line == OUTPUT.rstrip() else ""
 
 
 def _without_gaps(said: Iterator[Marked]) -> Iterator[Marked]:
-    """Yield lines; empty ones between what was typed are no answer."""
+    """Yield the lines without empty lines after a typed line, which are not an answer."""
     before = ""
     for mark, line in said:
         is_gap = not line.strip() and before == TYPED

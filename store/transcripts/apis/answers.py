@@ -1,4 +1,4 @@
-"""The providers' APIs: where a request has its messages, and an answer what it says and costs."""
+"""The providers' APIs: the messages in a request, and the content and cost of an answer."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ RESPONSES = APIS[0]
 
 
 def body_of(told: Any) -> Fields | str:
-    """Return what was sent as an object, or a stream of events as its text."""
+    """Return a body as an object, or a stream of events as its text."""
     text = text_of(told)
     if text is None:
         return fields_of(told)

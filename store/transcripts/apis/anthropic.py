@@ -1,6 +1,7 @@
 """Messages of Anthropic's API, in any of the ways in which chat messages are kept.
 
-Cline and its kin keep them so. Each is kept as it is, and its blocks tell of which format it is.
+Cline and related programs use this format. Each message is kept unchanged; its blocks tell its
+format.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Requests to the APIs and their answers, as a recorder between wrote them down: one a row.
+"""Requests to the APIs and their answers, one per row, as written by a recorder between both sides.
 
-Each request sends again what was said before. So a request that begins with all of a conversation
-is its next turn, and one that begins with a part of it, past an answer, continues it there. What
-the provider compacted stands for what was before it.
+Each request sends all earlier messages again. So a request that begins with all of a conversation
+is its next turn; one that begins with a part of it, past an answer, continues it there. A
+compaction by the provider replaces the messages before it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ERROR = 400
 
 
 class Exchange(NamedTuple):
-    """A request, and what was answered."""
+    """A request and its answer."""
 
     api: Api
     asked: list[Any]
@@ -47,7 +47,7 @@ class Exchange(NamedTuple):
 
 
 class Conversation:
-    """What was said from its first request on: the line, and what of it is its own."""
+    """The messages since its first request: the whole line, and the part that is its own."""
 
     def __init__(
         self, session_id: str, request: Fields, stem: Stem | None, line: list[Any]
@@ -61,7 +61,7 @@ class Conversation:
         self._compacted = max(told, default=None)
 
     def add(self, exchange: Exchange, known: int) -> None:
-        """Take the next request, of which so many messages are known, and its answer."""
+        """Add the next request, whose first ``known`` messages are known, and its answer."""
         name, moment = exchange.api.format, moment_of(exchange.answer)
         for message in exchange.asked[known:]:
             self._say(Said(message, name, moment))
@@ -127,7 +127,7 @@ class _Begun(NamedTuple):
 
     @property
     def is_past_answer(self) -> bool:
-        """Whether it goes on behind an answer, or sends all again of what got none."""
+        """Whether it continues after an answer, or repeats all of a request without an answer."""
         if self.conversation is None or not self.length:
             return False
         is_whole = self.length == len(self.conversation.line)
@@ -220,7 +220,7 @@ def _asked(held: list[Any] | str) -> list[Any]:
 
 
 def _answered(exchange: Exchange) -> list[Any]:
-    """Return what was answered; of what was compacted the user's words are in the line already."""
+    """Return the messages of an answer; of a compaction only its item, as the rest is known."""
     said = exchange.api.said(exchange.answer)
     if exchange.answer.get("object") == "response.compaction":
         return [*filter(_is_compaction, said)]

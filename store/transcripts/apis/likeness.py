@@ -1,6 +1,6 @@
-"""Whether a message that is sent again is the one that came, as clients change much of it.
+"""Compare a message that is sent again with the original, as clients change many details.
 
-They leave out ids, states and what is empty, move markers of caches, and write a text as a part.
+They omit ids, states and empty values, move cache markers, and write a text as a part.
 """
 
 from __future__ import annotations

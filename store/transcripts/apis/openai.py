@@ -31,7 +31,7 @@ from ..source import Source, Value
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 SPEECH = {"content", "tool_calls", "function_call"}
-"""Keys of which a message has at least one beside its role."""
+"""Keys beside the role; a message has at least one of them."""
 
 PROJECT_ROOT = "project_root"
 OWNER = "owner"
@@ -87,7 +87,7 @@ UNREAD = "what is kept as it is may be a call that no one sees"
 
 
 def with_unread(events: Iterable[Event], own: str | None = None) -> Iterator[Event]:
-    """Yield events, and a note behind a session's first message of another program than ``own``."""
+    """Yield events, and a note after a session's first message of another program than ``own``."""
     session, is_noted = "", False
     for event in events:
         yield event
@@ -140,7 +140,7 @@ def _is_conversation(value: object) -> bool:
 
 
 def _messages(value: Any) -> list[Any] | None:
-    """Return the messages of a conversation, None for what is none, as a list of several."""
+    """Return the messages of a conversation, None for any other value, such as a list of them."""
     if isinstance(value, dict):
         return value["messages"] if _is_conversation(value) else None
     if not isinstance(value, list) or (value and all(map(_is_conversation, value))):

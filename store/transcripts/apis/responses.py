@@ -130,7 +130,7 @@ def _is_typed(value: Any) -> bool:
 
 
 def _items(value: Any) -> list[Any] | None:
-    """Return the items of a conversation, None of what is none, such as an item alone."""
+    """Return the items of a conversation, None for any other value, such as a single item."""
     if isinstance(value, list):
         return value
     fields = fields_of(value)

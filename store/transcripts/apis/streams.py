@@ -71,7 +71,7 @@ def _add_delta(message: Fields, calls: dict[str, Fields], delta: Fields) -> None
 
 
 def _append(fields: Fields, key: str, piece: object) -> None:
-    """Put a piece of text behind what stands under a key."""
+    """Append a piece of text to the value of a key."""
     before = text_of(fields.get(key)) or ""
     fields[key] = before + (text_of(piece) or "")
 

@@ -26,7 +26,7 @@ from ..events import (
 )
 
 TEXT_KEYS = ("parts", "text", "result", "content")
-"""Keys of a content that may hold what it says, the usual one first."""
+"""Keys of a content that may hold its text or parts, the usual one first."""
 
 EVERYONE = (None, "", "all", "assistant")
 """Recipients of an answer that is no call."""

@@ -1,8 +1,8 @@
 """A message of claude.ai as messages of the chat.
 
-An answer there holds calls, their results, and what was said after them; here a result is a message
-of its own. Blocks are those of the Anthropic API, with keys that its API does not know: these, and
-what a message says beyond the chat's shape, are kept under one extra key, ``claude_ai``.
+An answer of claude.ai holds calls, their results and the text after them; here a result is a
+message of its own. Blocks are those of the Anthropic API, with keys unknown to that API. These
+keys, and fields of a message outside the chat's shape, are kept under one extra key, ``claude_ai``.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _linked(name: str, blocks: list[Block]) -> list[Block]:
 
 
 def _question(blocks: list[Block], fields: Fields) -> Message:
-    """Return what a user said, then what was read of the attachments."""
+    """Return the user's message, followed by the extracted text of its attachments."""
     read = [each.get("extracted_content") for each in _attachments(fields)]
     parts = [*blocks, *map(text_part, filter(None, map(text_of, read)))]
     return {"role": "user", "content": simplest_content(parts) or ""}
@@ -105,7 +105,7 @@ def _moment_of(fields: Fields) -> Fields:
 
 
 def _extra_of(fields: Fields, blocks: list[Block]) -> Fields:
-    """Return what a message, its attachments and its blocks say beyond what was taken of them."""
+    """Return the fields of a message, its attachments and its blocks that have no other place."""
     extra = without(fields, *_SAID)
     extra["attachments"] = [without(each, "extracted_content") for each in _attachments(fields)]
     beside = [telling(without(block, *_keys_of(block))) for block in blocks]

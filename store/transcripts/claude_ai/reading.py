@@ -79,7 +79,7 @@ def _opened(fields: Fields, name: str) -> tuple[Opened, list[Noted]]:
 
 
 def _tree(fields: Fields) -> Tree:
-    """Return a conversation's messages as a tree: a row where none tells what it follows."""
+    """Return a conversation's messages as a tree: a single line if no message names its parent."""
     messages = _named(fields)
 
     def said(name: str) -> list[Message]:

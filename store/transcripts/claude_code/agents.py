@@ -1,7 +1,7 @@
-"""Subagents of Claude Code whose messages stand in rows of progress, and what others cost.
+"""Subagents of Claude Code with messages in rows of progress, and the cost of other subagents.
 
 Some versions write each message of a subagent into a row that shows its progress, and nowhere else.
-Of one whose messages are in a file of its own, the result of its call tells what it cost.
+If a subagent's messages are in a file of its own, the result of its call tells its cost.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..shelf import Numbers
 
 PROGRESS = "agent_progress"
 COST = ("totalTokens", "totalDurationMs", "totalToolUseCount", "usage")
-"""Keys of a subagent's result that say what it cost; ``usage`` is that of its last request."""
+"""Keys of a subagent's result that tell its cost; ``usage`` is that of its last request."""
 _OF_PROGRESS = ("data", "uuid", "timestamp", "toolUseID", "parentToolUseID")
 
 

@@ -1,7 +1,7 @@
 """The conversation of a Claude Code session, collected from the rows of its file, read once.
 
-A row of the conversation is kept as it is. Of any other row only what it says of the conversation
-is kept, because most of a file's bytes are copies for the screen (progress, ``toolUseResult``).
+A row of the conversation is kept unchanged. Of any other row only facts about the conversation are
+kept, because most of a file's bytes are copies for the screen (progress, ``toolUseResult``).
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ SUBTYPES: dict[str, Callable[[Fields], object]] = {
     "progress": lambda row: fields_of(row.get("data")).get("type"),
     "queue-operation": lambda row: row.get("operation"),
 }
-"""Row type → what tells its rows apart, for the note on what was left out."""
+"""Row type → the subtype of a row, for the note on omitted rows."""
 
 BESIDE: dict[str, Callable[[str], bool]] = {
     "system": lambda subtype: subtype in ("local_command", "stop_hook_summary"),
     "attachment": lambda _: True,
     "progress": lambda subtype: subtype == "hook_progress",
 }
-"""Row type → of which of its rows what they say may be kept beside a message."""
+"""Row type → whether rows of a subtype may be kept beside a message."""
 
 NOWHERE = -1
 """The number of a uuid whose row stands for none of the conversation."""
@@ -52,12 +52,12 @@ class _Title(NamedTuple):
 class Reading:
     """Collect a file's conversation, row by row.
 
-    ``anchors`` leads from every uuid to the row of the conversation it stands for: the row itself,
-    the row a copy repeats, or the nearest one above a row that is no conversation (None where there
-    is none). ``_parents`` are the rows above rows, or their uuids as long as those were not met.
-    ``_absorbed`` leads from words that left the queue for the turn that was running to their row.
-    ``beside`` leads from rows to the places on the shelf of what hung on them and is no
-    conversation, where that is to be kept.
+    ``anchors`` maps every uuid to the row of the conversation it stands for: the row itself, the
+    row a copy repeats, or the nearest row above a row outside the conversation (None if there is
+    none). ``_parents`` are the rows above rows, or their uuids until those rows are read.
+    ``_absorbed`` maps words that left the queue for the running turn to their row. ``beside`` maps
+    rows to the places on the shelf of the rows below them outside the conversation, if these are
+    kept.
     """
 
     def __init__(self, shelf: Shelf, *, keeps_beside: bool = False) -> None:
@@ -77,7 +77,7 @@ class Reading:
         self._absorbed: dict[str, int] = {}
 
     def knows(self, value: Fields) -> bool:
-        """Tell whether a row hangs on what was read, or repeats it."""
+        """Tell whether a row follows a row that was read, or repeats one."""
         names = text_of(value.get("uuid")), parent_of(value)
         if any(name in self.anchors for name in names if name):
             return True
@@ -101,7 +101,7 @@ class Reading:
         return next((titles[kind] for kind in TITLES if kind in titles), None)
 
     def titles(self) -> list[str]:
-        """Return every title that the file gives, of which it was the last once."""
+        """Return every title of the file; each of them was the last title at some time."""
         return [title.text for title in self._titles]
 
     def notes(self) -> Iterator[Noted]:
@@ -129,7 +129,7 @@ class Reading:
         return not isinstance(title.leaf, str) or title.leaf in self.anchors
 
     def take(self, item: Value) -> Noted | None:
-        """Take a row; return what is wrong with it."""
+        """Take a row; return a note if it cannot be read."""
         if not isinstance(item.value, dict):
             return unread(item.row, item.value, "no line of a session")
         kind = item.value.get("type")
@@ -174,7 +174,7 @@ class Reading:
     def _absorbed_before(self, row: Row) -> int | None:
         """Return the row of the same words that left the queue just before, else None.
 
-        What is said is queued no longer.
+        Also take these words out of the queue.
         """
         words = words_of(row.content)
         if row.role != "user" or self._queue.said(words):
@@ -237,24 +237,24 @@ class Reading:
         return None if index == NOWHERE else index
 
     def _with_boundary(self, row: Row) -> Row:
-        """Return a row; a compaction's summary with what was said of the compaction before it."""
+        """Return a row; add the facts of the last compaction if the row is its summary."""
         if not row.is_summary or not self._boundary:
             return row
         boundary, self._boundary = self._boundary, {}
         return row._replace(envelope=row.envelope | boundary)
 
     def _original(self, row: Row) -> int | None:
-        """Return which row this one copies, None where it says anything new.
+        """Return the row that this one copies, None if any part of it is new.
 
-        A resumed or rewritten session repeats rows, under their own uuid or a new one, sometimes a
-        block a row: a row of which each block was said before, at the same moment, is a copy.
+        A resumed or rewritten session repeats rows, under their own uuid or a new one, sometimes as
+        one row per block: a row is a copy if all its blocks occurred before, at the same moment.
         """
         new = len(self.rows)
         originals = [self._blocks.setdefault(key, new) for key in self._keys(row)]
         return originals[0] if max(originals) < new else None
 
     def _keys(self, row: Row) -> list[object]:
-        """Return what is equal for a row's blocks and their copies."""
+        """Return a key for each block of a row, the same for copies of the block."""
         moment = row.envelope.get("timestamp") or row.uuid or len(self._blocks)
         return [block_key(row, moment, block) for block in row.blocks or [{}]]
 

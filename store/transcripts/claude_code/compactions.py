@@ -14,7 +14,7 @@ from ..shelf import Numbers
 
 
 def said(messages: Iterable[Message], *, compacts: bool) -> Iterator[Event]:
-    """Yield what was said and, where the program compacts it, what each summary stands for."""
+    """Yield the messages and, if the program compacts the context, the range of each summary."""
     places = Numbers()
     for place, message in enumerate(messages):
         yield Said(message)
@@ -31,7 +31,7 @@ def with_beside(
     places: Mapping[int, list[int]],
     rows_at: Callable[[list[int]], list[Fields]],
 ) -> Iterator[Event]:
-    """Yield events, and behind each message what stood beside it, by how many there are then."""
+    """Yield events, and after the n-th message the rows kept beside it, from ``places[n]``."""
     count = 0
     for event in events:
         yield event

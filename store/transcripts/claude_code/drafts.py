@@ -14,7 +14,7 @@ Draft = Sequence[int]
 
 
 class Drafts:
-    """The messages of a run: ``firsts`` are their first rows, ``_next`` leads to what is added."""
+    """The messages of a run: ``firsts`` are their first rows, ``_next`` maps a row to the next."""
 
     def __init__(self, rows: Rows, indices: Iterable[int]) -> None:
         """Join the rows of a run to messages, in the order of their first rows.
@@ -49,7 +49,7 @@ class Drafts:
 
 
 def drafts_of(rows: Rows, parents: Indices, indices: Iterable[int]) -> Drafts:
-    """Return the messages of a run, each behind what must stand before it."""
+    """Return the messages of a run, each after the messages that it needs before it."""
     drafts = Drafts(rows, indices)
     order = in_order(len(drafts.firsts), _Precedence(rows, parents, drafts).needs)
     drafts.firsts = array("q", map(drafts.firsts.__getitem__, order))

@@ -1,7 +1,7 @@
-"""The conversation of a session, row by row: on a shelf, and in memory what sorting needs.
+"""The conversation of a session, row by row: on a shelf, and in memory the data for sorting.
 
-Most of a file's bytes are what was said. So a row takes about two hundred bytes here, however long
-it is, and a whole one is only held while a message is made of it.
+Most of a file's bytes are text of messages. So a row takes about two hundred bytes here, whatever
+its length, and a whole row is only held while a message is made of it.
 """
 
 from __future__ import annotations

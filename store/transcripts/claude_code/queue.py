@@ -23,7 +23,7 @@ _NOT_SAID = '{"task_id":'
 
 
 class Queue:
-    """Follow a session's queue; ``_waiting`` are the rows of what waits there."""
+    """Follow a session's queue; ``_waiting`` are the rows of the entries that wait there."""
 
     def __init__(self) -> None:
         self._waiting: list[Fields] = []

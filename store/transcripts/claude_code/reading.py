@@ -54,7 +54,7 @@ def foreign(value: Any) -> str | None:
 def parse(source: Source) -> Iterator[Event]:
     """Return the sessions of a file: the main line, then abandoned branches and subagents.
 
-    Notes on what was left out come last.
+    Notes on omitted parts come last.
     """
     with Shelf() as shelf:
         sessions = Sessions(shelf, keeps_beside=source.keeps_beside)

@@ -44,8 +44,8 @@ _NOT_EXTRA = ("role", "content", "id")
 class Row(NamedTuple):
     """One row of the conversation.
 
-    ``envelope`` is what stands around the API's message, ``api`` what the message says beyond its
-    content.
+    ``envelope`` holds the fields around the API's message, ``api`` the fields of the message other
+    than its content.
     """
 
     uuid: str | None
@@ -121,7 +121,7 @@ def calls_of(row: Row) -> list[str]:
 
 
 LINKS = {"assistant": ("tool_use", "id"), "user": ("tool_result", "tool_use_id")}
-"""Who says a row → the type of its blocks that name calls, and under which key."""
+"""Role of a row → the type of its blocks that name calls, and the key of the call's id."""
 
 
 def row_of(value: Fields) -> Row | None:
@@ -167,9 +167,9 @@ def _api_of(message: Fields, role: str) -> Fields:
 
 
 def block_key(row: Row, moment: object, block: Block) -> object:
-    """Return what is equal for copies of a block.
+    """Return the key of a block, the same for all its copies.
 
-    A tool call is known by its id within its message, anything else by the moment it was said.
+    A tool call is identified by its id within its message, any other block by its moment.
     """
     if _is_known_call(row, block):
         moment = None
@@ -183,9 +183,9 @@ def _is_known_call(row: Row, block: Block) -> bool:
 
 
 def constant_of(rows: Iterable[Row]) -> Fields:
-    """Return what every envelope of a run says the same, but for what belongs to one message.
+    """Return the fields that all envelopes of a run share, except those of a single message.
 
-    A row of the queue has hardly any envelope, which says nothing of the others'.
+    A row of the queue has hardly any envelope and is not compared.
     """
     waiting = iter(rows)
     first = next(waiting)

@@ -1,7 +1,7 @@
-"""Which rows of a Claude Code file are of which session, where a file was added to another.
+"""The session of each row of a Claude Code file, if one file was appended to another.
 
-A session that was resumed goes on under another id, so an id tells nothing by itself: what hangs on
-a row of another session, or repeats it, is the same session. What begins anew stands alone.
+A resumed session continues under another id, so an id alone tells nothing: a row that follows or
+repeats a row of another session belongs to the same session. A row that starts anew does not.
 """
 
 from __future__ import annotations
@@ -70,5 +70,5 @@ class Sessions:
 
 
 def _is_root(row: Fields) -> bool:
-    """Tell whether a row hangs on nothing; one that hangs on what is not there is cut off."""
+    """Tell whether a row has no parent; a row with a missing parent is cut off instead."""
     return bool(row.get("uuid")) and row.get("parentUuid") is None

@@ -1,7 +1,7 @@
-"""What ``claude -p --output-format stream-json`` prints: an answer of the API, block by block.
+"""The output of ``claude -p --output-format stream-json``: an answer of the API, block by block.
 
-Each row has a block of an answer, or what the user's side said. They are put together to the
-messages that the API had, in its own format. What was asked is not printed, as a rule.
+Each row has a block of an answer, or a message of the user's side. The blocks are joined to the
+messages of the API, in its own format. The prompt is usually not printed.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def foreign(value: Any) -> str | None:
 
 
 def parse(source: Source) -> Iterator[Event]:
-    """Return the sessions of a file, each with its subagents behind it, then notes."""
+    """Return the sessions of a file, each followed by its subagents, then notes."""
     streams: dict[tuple[str, str | None], _Stream] = {}
     left: Counter[tuple[str, str]] = Counter()
     for item in source.values():

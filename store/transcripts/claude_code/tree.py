@@ -93,10 +93,10 @@ def abandoned(rows: Outlines, parents: Indices, above: Indices) -> set[int]:
 
 
 def in_order(count: int, needs: Needs) -> list[int]:
-    """Return 0 to count - 1 in order, but each after what it needs.
+    """Return 0 to count - 1 in order, but each number after those that it needs.
 
-    Of a circle, the first comes first. (Depth-first search, with a stack of its own because a
-    conversation may be deeper than Python's.)
+    In a circle, the first number comes first. (Depth-first search, with a stack of its own because
+    a conversation may be deeper than Python's stack.)
     """
     order: list[int] = []
     state = [""] * count
@@ -142,7 +142,7 @@ def _extent(rows: Outlines, above: Indices) -> Extent:
 
 
 def _run(index: int, row: Outline, inherited: Run) -> Run:
-    """Return the run of a row that abandons nothing, given the run of what it follows."""
+    """Return the run of a row that abandons nothing, given the run of its parent."""
     if not row.sidechain:
         return inherited if inherited.kind == "branch" else MAIN
     if row.agent:

@@ -31,7 +31,7 @@ def readable(compacted: Fields) -> str | None:
 
 
 def said(messages: Iterable[Message], compactions: Iterable[Compacted]) -> Iterator[Event]:
-    """Yield what was said, and the compactions where they were."""
+    """Yield the messages, each followed by the compaction of the context up to it, if any."""
     last_of_each = {each.through: each for each in compactions if each.through and each.summary}
     for number, message in enumerate(messages, 1):
         yield Said(message)

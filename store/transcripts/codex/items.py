@@ -113,7 +113,7 @@ def spoken_message(item: ApiItem) -> Message:
 
 
 def extra_of(item: ApiItem) -> Fields:
-    """Return the type of an item, and what it says that became no content, call or result."""
+    """Return the type of an item, and its fields that are no content, call or result."""
     kind = str(item.get("type"))
     if kind == "reasoning":
         return {"type": kind}  # it stays whole beside its extra

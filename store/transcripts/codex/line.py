@@ -1,4 +1,4 @@
-"""The messages of a rollout so far, of which only the answer that may still grow is in memory."""
+"""The messages of a rollout so far; only the answer that may still grow is in memory."""
 
 from __future__ import annotations
 

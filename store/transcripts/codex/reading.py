@@ -98,8 +98,8 @@ def parse(source: Source) -> Iterator[Event]:
 class _Rollout:
     """Collect a file's messages, row by row.
 
-    ``_answer`` is the assistant message that the next items belong to, ``_branches`` what was taken
-    back, each with the number of messages before it.
+    ``_answer`` is the assistant message that the next items belong to, ``_branches`` are the parts
+    taken back, each with the number of messages before it.
     """
 
     def __init__(self, shelf: Shelf) -> None:
@@ -119,7 +119,7 @@ class _Rollout:
         self._total: object = None
 
     def take(self, value: Value) -> Iterator[Noted]:
-        """Take one row; return what is wrong with it."""
+        """Take one row; yield notes on its errors."""
         row = value.value
         kind = row.get("type") if isinstance(row, dict) else None
         if not isinstance(kind, str):
@@ -135,10 +135,10 @@ class _Rollout:
             self._leave(kind)
 
     def is_over(self, row: object) -> bool:
-        """Tell whether a row is the head of a session of its own, behind what was said so far.
+        """Tell whether a row is the head of a new session, after all messages so far.
 
-        It began after all of that, or before this session did where the newest is told first. Heads
-        of copied sessions stand before what was said in them; resumed ones have a known id.
+        The new session began after all of them, or before this session if the newest is told first.
+        Heads of copied sessions come before their messages; resumed sessions have a known id.
         """
         fields = fields_of(row)
         meta = fields_of(fields.get("payload"))
@@ -166,7 +166,7 @@ class _Rollout:
         yield from notes
 
     def _branch_events(self, name: str) -> Iterator[Event]:
-        """Return the sessions of what was taken back, each behind the one that it continues."""
+        """Return the sessions of the parts taken back, each after the session that it continues."""
         numbered = list(enumerate(self._branches, 1))
         for number, (start, messages) in reversed(numbered):
             branch = f"{name}/branch-{number}"
@@ -323,7 +323,7 @@ class _Rollout:
         self._left_out[kind, subtype] += 1
 
     def _metadata(self) -> tuple[Fields, list[Noted]]:
-        """Return what is known of the session as a whole, and a note for what is too big for it."""
+        """Return the metadata of the session, and a note for each value that is too big for it."""
         known = {
             "model": self._context.get("model"),
             "cli_version": self._meta.get("cli_version"),
@@ -379,7 +379,7 @@ def _no_row(value: Value) -> Noted:
 
 
 def _is_untyped(value: Fields) -> bool:
-    """Tell what has no type: a header, a state, or a whole rollout."""
+    """Tell whether a value is one without a type: a header, a state, or a whole rollout."""
     return _is_header(value) or value.get("record_type") == "state" or _is_whole(value)
 
 

@@ -11,10 +11,10 @@ BEGUN, DONE = "session.compaction_start", "session.compaction_complete"
 
 
 def compactions_on(path: Iterable[tuple[Fields, bool]]) -> dict[int, Compacted]:
-    """Return the compactions of a path of events, each under how many messages came before it.
+    """Return the compactions of a path of events, each under the number of messages before it.
 
-    Each event is told with whether it is a message. What was said while a summary was written stays
-    in sight.
+    Each event comes with a flag, true for a message. Messages written during a compaction stay in
+    sight.
     """
     found: dict[int, Compacted] = {}
     count = begun = 0

@@ -71,7 +71,7 @@ def _answer(data: Fields) -> Message:
 
 
 def _call(request: Fields) -> Fields:
-    """Return a call; what is said of it for people (``intentionSummary``) stays beside it."""
+    """Return a call; its description for people (``intentionSummary``) is kept beside it."""
     function = {"name": text_of(request.get("name")) or "", "arguments": _arguments(request)}
     extra = telling(without(request, "toolCallId", "name", "arguments", "type"))
     call = {"id": text_of(request.get("toolCallId")) or "", "type": "function"}

@@ -1,7 +1,7 @@
-"""Sessions of Copilot CLI: lines of events, some of which are messages.
+"""Sessions of Copilot CLI: lines of events, including the messages.
 
-A rewind names an event that was taken back with all behind it: what follows goes on before it, so
-the events are a tree. Events of subagents stand among those of the session, and are sessions.
+A rewind names an event that was taken back with all later ones: the next events continue before
+it, so the events are a tree. Events of subagents are among those of the session, and are sessions.
 """
 
 from __future__ import annotations

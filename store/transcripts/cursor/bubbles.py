@@ -1,7 +1,6 @@
-"""A bubble of Cursor's chats as messages: what was said, or a call and its result.
+"""A bubble of Cursor's chats as messages: a text, or a call and its result.
 
-What a bubble says beyond its messages is kept under one extra key, ``cursor``; what repeats it for
-the screen is not.
+Other fields of a bubble are kept under one extra key, ``cursor``, except copies for the screen.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def is_bubble(value: object) -> bool:
 
 
 def thought_in(bubble: Fields) -> str | None:
-    """Return what was thought in a bubble."""
+    """Return the reasoning in a bubble."""
     thinking = bubble.get("thinking")
     return text_of(thinking) or text_of(within(thinking, "text"))
 

@@ -40,7 +40,7 @@ KNOWN = (
     *("status", "subtitle", "unifiedMode", "forceMode", "isAgentic", "createdAt", "lastUpdatedAt"),
     *("usageData", "contextTokensUsed", "contextTokenLimit", "subagentInfo"),
 )
-"""What is kept of a chat; the rest is the state of files and of the screen."""
+"""Fields of a chat that are kept; the others are the state of files and of the screen."""
 
 WORKSPACE = "workspace.json"
 """The file beside the database of a folder's chats, which names the folder."""
@@ -140,7 +140,7 @@ def _numbered(held: list[Any]) -> Iterator[tuple[int, Fields]]:
 
 
 def _said(bubbles: Bubbles) -> SaidBy:
-    """Return the messages of each bubble; what was thought goes to the answer behind it."""
+    """Return the messages of each bubble; reasoning is added to the answer after it."""
     said: SaidBy = {}
     thoughts: list[str] = []
     for name, bubble in bubbles.items():
@@ -174,7 +174,7 @@ def _root(known: Fields, bubbles: Bubbles, folder: str | None) -> str | None:
 
 
 def _compactions(known: Fields, said: SaidBy) -> Iterator[tuple[int, Compacted]]:
-    """Yield the summary that stands for the first bubbles, behind the last of these."""
+    """Yield the summary of the first bubbles, with the number of messages up to their last."""
     told = fields_of(within(known, "latestConversationSummary", "summary"))
     summary, last = text_of(told.get("summary")), told.get("truncationLastBubbleIdInclusive")
     count = 0

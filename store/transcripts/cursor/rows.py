@@ -34,7 +34,7 @@ OLDEST = """
 
 
 def _chats(rows: Rows) -> Iterator[Any]:
-    """Yield each chat: what is known of it, and its bubbles."""
+    """Yield each chat: its metadata and its bubbles."""
     tables = tables_in(rows)
     if "cursorDiskKV" in tables:
         yield from _present(rows, has_heads="composerHeaders" in tables)

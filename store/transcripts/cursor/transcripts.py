@@ -17,7 +17,7 @@ from ..events import fields_of, simplest_content, telling, text_of, without
 ROLES = ("user", "assistant")
 
 ASKED = re.compile(r".*<user_query>\s*(.*?)\s*</user_query>.*", re.DOTALL)
-"""What a user typed, in what was sent."""
+"""The user's input within a sent text."""
 
 
 def is_line(value: object) -> bool:
@@ -80,5 +80,5 @@ def _named(block: Fields, number: str) -> Fields:
 
 
 def typed(text: str) -> str:
-    """Return what a user typed, of what was sent."""
+    """Return the user's input within a sent text."""
     return ASKED.sub(r"\1", text)

@@ -68,7 +68,7 @@ def _is_sample(value: Any) -> bool:
 
 
 def parse(source: Source) -> Iterator[Event]:
-    """Return a session for each sample; a head tells of those behind it."""
+    """Return a session for each sample; a head applies to the samples after it."""
     names = SessionNames(source.stem)
     head: Fields = {}
     for item in source.values():

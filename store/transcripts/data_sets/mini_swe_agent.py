@@ -35,7 +35,7 @@ from ..source import Source, Value
 PROGRAM = "mini-swe-agent"
 
 EXIT = "exit"
-"""The role of what tells only how a run ended."""
+"""The role of a message that tells only how a run ended."""
 
 
 def looks(value: Any) -> bool:

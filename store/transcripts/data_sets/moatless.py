@@ -76,7 +76,7 @@ def _parent(node: Fields) -> str | None:
 
 
 def _messages(name: str, node: Fields) -> list[Message]:
-    """Return what a node says: a task, or an action and what came of it."""
+    """Return the messages of a node: a task, or an action and its result."""
     made: list[Message] = []
     if text_of(node.get("message")):
         made.append({"role": "user", "content": node["message"], "id": name})

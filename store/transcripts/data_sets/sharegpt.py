@@ -42,7 +42,7 @@ SPEAKERS = {
     "observation": "tool",
     "tool": "tool",
 }
-"""Who speaks → role in the chat."""
+"""Name of a speaker → role in the chat."""
 
 
 def looks(value: Any) -> bool:

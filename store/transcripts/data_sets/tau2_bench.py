@@ -1,7 +1,7 @@
 """Results of tau2-bench: simulations in which the user is a model with tools of its own.
 
-A simulation is the agent's session. What the user called, and what came back, no agent was sent: it
-stands under ``tau2_bench`` of what the user said next.
+A simulation is the agent's session. The user's calls and their results were sent to no agent: they
+are kept under ``tau2_bench`` of the user's next message.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ..events import (
 from ..source import Source
 
 MARKS = ("termination_reason", "reward_info", "user_cost")
-"""Keys of which a simulation has one beside its messages."""
+"""Keys beside the messages; a simulation has at least one of them."""
 
 KEY = "tau2_bench"
 

@@ -90,7 +90,7 @@ def _walk(root: Fields, nodes: Nodes, parents: dict[str, str | None]) -> str | N
 
 
 def _prompt(answer: Fields) -> list[Message]:
-    """Return what a search began with: as it was sent, else what was asked."""
+    """Return the prompt of a search: as it was sent, else the query."""
     sent = chain.from_iterable(list_of(answer.get("train_messages"))[-1:])
     begun = list(filter(_is_prompt, islice(sent, len(PROMPTS))))
     return begun or [{"role": "user", "content": text_of(answer.get("query")) or ""}]

@@ -1,6 +1,6 @@
-"""Sessions of Droid, and what it prints as ``stream-json``.
+"""Sessions of Droid, and its output as ``stream-json``.
 
-`lines` makes one kind of line of both; `reading` makes sessions of them.
+`entries` makes messages of a session's entries, `stream` of the output; `reading` makes sessions.
 """
 
 from .reading import looks, parse

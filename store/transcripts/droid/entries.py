@@ -13,7 +13,7 @@ from ..events import fields_of, iso_milliseconds, joined, telling, without
 ROLES = ("user", "assistant")
 
 HIDDEN = "user_only"
-"""The visibility of what no model was sent."""
+"""The visibility of a message that was sent to no model."""
 
 _SAID = ("type", "id", "parentId", "timestamp", "message")
 
@@ -39,7 +39,7 @@ def messages_of(name: str, entry: Fields) -> list[Message]:
 
 
 def _asked(said: Fields, blocks: list[Fields]) -> list[Message]:
-    """Return results, and what was said; what else a result says is ours to name."""
+    """Return results and the user's message; other fields of a result are kept under ``droid``."""
     made = user_messages(said.get("content"), blocks)
     for message in made:
         if "claude_code" in message:

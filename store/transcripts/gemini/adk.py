@@ -75,7 +75,7 @@ def _events(fields: Fields) -> list[Fields]:
 
 
 def _messages(event: Fields) -> Iterator[Message]:
-    """Yield what an event says: the results of tools, then what is said with its calls."""
+    """Yield the messages of an event: the results of tools, then its content with its calls."""
     content = fields_of(event.get("content"))
     parts = [_as_api(part) for part in list_of(content.get("parts"))]
     moment = telling({"timestamp": _moment(event.get("timestamp"))})

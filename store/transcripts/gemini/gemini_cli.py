@@ -1,8 +1,8 @@
 """Sessions of Gemini CLI: one document, or lines that are replayed (``$set``, ``$rewindTo``).
 
-A line tells a message whole, and again when it has grown: the last counts, in the place of the
-first. What ``$rewindTo`` took back is a branch of the session. A context that was replaced
-(``messages`` in ``$set``) changes what the model saw, not what was said.
+A line has a whole message, and is repeated when the message has grown: the last one counts, at the
+position of the first. Messages taken back by ``$rewindTo`` are a branch of the session. A replaced
+context (``messages`` in ``$set``) changes the model's view, not the conversation.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def parse(source: Source) -> Iterator[Event]:
 class _Chat:
     """Replay a file.
 
-    ``_left`` is what was taken back, each with the number of messages before it.
+    ``_left`` are the parts taken back, each with the number of messages before it.
     """
 
     def __init__(self, shelf: Shelf) -> None:
@@ -77,7 +77,7 @@ class _Chat:
         self._contexts: list[Fields] = []
 
     def take(self, item: Value) -> Iterator[Noted]:
-        """Take one value; return what is wrong with it."""
+        """Take one value; yield a note if it cannot be read."""
         fields = fields_of(item.value)
         if text_of(fields.get("$rewindTo")):
             self._rewind(fields["$rewindTo"])
@@ -133,7 +133,7 @@ class _Chat:
             self._replace(told)
 
     def _replace(self, told: Records) -> None:
-        """Take a context: what it has more is said, what it ends before was taken back."""
+        """Take a context: add its new messages; those missing at its end were taken back."""
         pairs = zip(self._records, told, strict=False)
         same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
         if same == len(self._records):

@@ -1,7 +1,7 @@
 """Sessions of Qwen Code: rows much like Claude Code's, with the parts of the Gemini API in them.
 
-Rows tell which one they follow. The path to the last message is the session; what was taken back
-leaves it, and is a branch.
+Rows name the row before them. The path to the last message is the session; messages taken back
+leave it, and are a branch.
 """
 
 from __future__ import annotations

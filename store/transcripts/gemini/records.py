@@ -1,4 +1,4 @@
-"""A record of Gemini CLI as messages of the chat: what was said, and the results of its calls."""
+"""A record of Gemini CLI as messages of the chat: its text, and the results of its calls."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROLES = {"user": "user", "gemini": "assistant"}
 """Type of a record that the model saw → role; others are notices of the program."""
 
 FAILED = ("error", "cancelled")
-"""States of a call that did not do what it was to do."""
+"""States of a call that did not succeed."""
 
 _SAID = ("id", "timestamp", "type", "content", "toolCalls")
 
@@ -88,7 +88,7 @@ def _results(call: Fields, fallback: str) -> Iterator[Message]:
 
 
 def _result(parts: list[object]) -> Message:
-    """Return the message of a response and what stands beside it, or of parts alone."""
+    """Return the message of a response and the parts beside it, or of parts alone."""
     beside = content_of(parts)
     responses = responses_in(parts)
     if not responses:

@@ -1,6 +1,6 @@
-"""A message of goose as messages of the chat: results stand before what was said with them.
+"""A message of goose as messages of the chat: results come before the text sent with them.
 
-What it says beyond them is kept under one extra key, ``goose``.
+Its other fields are kept under one extra key, ``goose``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def is_message(value: object) -> bool:
 
 
 def is_own(value: object) -> bool:
-    """Tell a message by a part that only goose has, or by what it says of itself."""
+    """Tell whether a message is goose's, by a part that only goose has or by its ``created``."""
     fields = fields_of(value)
     kinds = {part.get("type") for part in objects_of(fields.get("content"))}
     known = {*CALLS, RESULT, *UNSENT}
@@ -66,7 +66,7 @@ def messages_of(name: str, told: Fields) -> list[Message]:
 
 
 def _answered(told: Fields) -> Fields:
-    """Return which model answered and what it cost, as newer versions tell."""
+    """Return the model of an answer and its cost, as newer versions tell them."""
     metadata = fields_of(told.get("metadata"))
     return {
         "model": within(metadata, "inference", "resolvedModel"),
@@ -75,7 +75,7 @@ def _answered(told: Fields) -> Fields:
 
 
 def _said(role: str, parts: list[Fields]) -> Message | None:
-    """Return what was said, thought and called; None where nothing was."""
+    """Return the text, thoughts and calls as a message; None if there are none."""
     calls = [part for part in parts if part.get("type") in CALLS]
     content = simplest_content(list(map(_part, filter(_is_content, parts))))
     message = telling({"tool_calls": list(map(_call, calls)), **_thoughts(parts)})

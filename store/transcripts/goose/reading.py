@@ -1,6 +1,6 @@
 """Sessions of goose: documents with a ``conversation``, or a head and messages on lines after it.
 
-What goose compacted is no longer visible to its agent, and stands before what is.
+Messages that goose compacted are no longer visible to its agent, and precede the visible ones.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def _message(row: sqlite3.Row) -> Fields:
 
 
 def _fields(row: sqlite3.Row) -> Fields:
-    """Return a row's cells; what is JSON, as what it says."""
+    """Return a row's cells, with JSON cells decoded."""
     cells = zip(row.keys(), row, strict=True)
     return {
         key.removesuffix(JSON): json_in(cell) if key.endswith(JSON) else cell
