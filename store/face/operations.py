@@ -67,13 +67,13 @@ class Operations(Face):
     ) -> Session:
         """Create a session with an empty line, the root of a new tree.
 
-        Its id is the caller's or a new UUIDv7. ``owner`` is any text that says whose it is; it is never
-        changed.
+        Its id is the caller's or a new UUIDv7. ``owner`` is any text that names its owner; it never
+        changes.
 
-        File paths in tool calls are told apart relative to ``project_root``, ignoring case with
-        ``fold_case``. With ``exist_ok`` a session that has the id already is returned as it is,
-        whatever else is given. Raises SessionExists where the id is taken, InvalidValue for an id,
-        title, owner or metadata that cannot be stored.
+        File paths in tool calls are compared relative to ``project_root``, ignoring case with
+        ``fold_case``. With ``exist_ok`` an existing session of that id is returned unchanged, whatever
+        the other arguments are. Raises SessionExists if the id is taken, InvalidValue for an id, title,
+        owner or metadata that cannot be stored.
         """
         call = Call(
             history.sessions.create_session,
@@ -106,10 +106,10 @@ class Operations(Face):
         self,
         session_id: str,
     ) -> str | None:
-        """Return a session's title: the one that was given, else what its first user message says.
+        """Return a session's title: the given one, else one made of its first user message.
 
-        That is one line of at most 80 code points, made at each reading and never stored, so
-        `Session.title` tells whether one was given; None where nothing was said in words. Raises
+        The latter is one line of at most 80 code points, made at each read and never stored, so
+        `Session.title` tells whether one was given; None if nothing was said in words. Raises
         SessionNotFound.
         """
         call = Call(
@@ -191,10 +191,10 @@ class Operations(Face):
         *,
         expected: str | None = None,
     ) -> Session:
-        """Take a session out of the lists of those that are in use; nothing else changes.
+        """Take a session out of the lists of active sessions; nothing else changes.
 
-        It is no activity. ``expected`` is the revision that the session is to have (None: any). Raises
-        SessionNotFound, Conflict.
+        Archiving is no activity. ``expected`` is the revision that the session must have (None: any).
+        Raises SessionNotFound, Conflict.
         """
         call = Call(
             history.sessions.archive,
@@ -211,9 +211,9 @@ class Operations(Face):
         *,
         expected: str | None = None,
     ) -> Session:
-        """Put a session back among those that are in use, at its old place in lists.
+        """Put a session back into the lists of active sessions, at its old place.
 
-        ``expected`` is the revision that the session is to have (None: any). Raises SessionNotFound,
+        ``expected`` is the revision that the session must have (None: any). Raises SessionNotFound,
         Conflict.
         """
         call = Call(
@@ -257,11 +257,11 @@ class Operations(Face):
     ) -> Session:
         """Give a session other metadata, a JSON object, or with ``merge`` change them in part.
 
-        Then ``metadata`` is a merge patch (RFC 7396): a key that it gives is set, one that it gives as
-        null is removed, objects within are merged likewise, all others stay. Nothing that others set
-        meanwhile is lost. Metadata are no activity: the session keeps its place in lists. With
-        ``expected`` they are set only if that is the session's revision. Raises SessionNotFound,
-        Conflict, InvalidValue.
+        With ``merge``, ``metadata`` is a merge patch (RFC 7396): its keys are set, its keys with the
+        value null are removed, objects within are merged likewise, and all other keys stay. No change
+        that others make meanwhile is lost. Setting metadata is no activity: the session keeps its place
+        in lists. With ``expected`` they are set only if that is the session's revision. Raises
+        SessionNotFound, Conflict, InvalidValue.
         """
         call = Call(
             history.sessions.set_metadata,
@@ -282,9 +282,9 @@ class Operations(Face):
     ) -> Session:
         """Give a session, and all that share its tree, another project root (None: none).
 
-        Which files were read and changed is told anew for all their messages, which takes a while of
-        long ones. The session keeps its place in lists. ``expected`` is the revision that it is to have
-        (None: any). Raises SessionNotFound, Conflict, InvalidValue.
+        The files that were read and changed are derived again for all their messages, which takes a
+        while for long lines. The session keeps its place in lists. ``expected`` is the revision that
+        the session must have (None: any). Raises SessionNotFound, Conflict, InvalidValue.
         """
         call = Call(
             history.project_root.set_project_root,
@@ -355,9 +355,9 @@ class Operations(Face):
         The line is read as of the position ``at``. A negative ``start`` counts positions from the end:
         -20 gives the newest 20 positions, or all where there are fewer. A message that takes several
         positions, such as one with several results, is at the last of them. ``last`` counts
-        messages instead: the newest so many, whatever positions they take; it goes without ``start``
+        messages instead: that many of the newest, whatever positions they take; it excludes ``start``
         and ``stop``. ``branch`` names a line that the session can go back to. Raises SessionNotFound,
-        InvalidValue, and PositionOutOfRange where ``at`` is not on the line; a range beyond it is just
+        InvalidValue, and PositionOutOfRange if ``at`` is not on the line; a range beyond it is just
         empty.
         """
         call = Call(
@@ -523,8 +523,9 @@ class Operations(Face):
     ) -> list[Branch]:
         """Return the branches that a session can go back to with `switch`, and its present one.
 
-        Oldest first. A fork has those too that its source had left when the fork was made, as they were
-        then; one that it continues itself has its own branch in its place. Raises SessionNotFound.
+        Oldest first. A fork also has the branches that its source had left when the fork was made, as
+        they were then; where the fork continues one itself, its own branch replaces it. Raises
+        SessionNotFound.
         """
         call = Call(
             history.session_branches.list_branches,
@@ -538,11 +539,11 @@ class Operations(Face):
         session_id: str,
         seq: int,
     ) -> list[Sibling]:
-        """Return the messages that follow the same message as the one at a position does, it included.
+        """Return the message at a position and all others that follow the same message.
 
-        They are on the branches that `branches` lists, and come in the order in which those that hold
-        them were begun. `switch` to the branch of one brings it back with what was last said behind it.
-        ``seq`` may be the position behind the head: then none is current. Raises SessionNotFound,
+        They are on the branches that `branches` lists, and are sorted by the age of the branches that
+        hold them. `switch` to the branch of one brings it back with the newest messages after it.
+        ``seq`` may be the position after the head: then none is current. Raises SessionNotFound,
         PositionOutOfRange.
         """
         call = Call(
@@ -724,14 +725,14 @@ class Operations(Face):
         format: str = "openai",  # noqa: A002 - the public name
         branch: int | None = None,
     ) -> View:
-        """Return what is sent to the model: a line up to position ``at`` by a policy at a moment.
+        """Return the messages for the model: a line up to position ``at``, by a policy at a moment.
 
-        Without ``at`` it is the whole line, without ``policy`` that of ``Policy()``, without ``now``
-        the moment is the present; coding agents had better give ``Policy.named("agent")``. The same
-        line, policy and moment give the same messages for ever, as far as no compaction is recorded
-        later at that very position; ``branch`` names a line that the session can go back to, so that
-        its requests can be replayed too. Raises SessionNotFound, PositionOutOfRange, and InvalidValue
-        for a branch or an unknown format.
+        Defaults: ``at`` is the end of the line, ``policy`` is ``Policy()``, ``now`` is the present. For
+        coding agents ``Policy.named("agent")`` is the better policy. The same line, policy and moment
+        always give the same messages, unless a compaction is recorded later at that very position.
+        ``branch`` names a line that the session can go back to, so that its requests can be replayed
+        too. Raises SessionNotFound, PositionOutOfRange, and InvalidValue for a branch or an unknown
+        format.
         """
         call = Call(
             view.build.view,
@@ -757,10 +758,10 @@ class Operations(Face):
 
         It has a row for each message of the line up to position ``at``, in order: ``position``,
         ``role``, ``rule`` and ``reason`` as the view's entry has them, ``content`` as it is sent (as
-        JSON where it is no text), and ``made_by``. That is ``sql`` where the rule is ``terminal``,
-        ``file_read`` or none, and ``python`` elsewhere: there the content is NULL. What a compaction
-        hides has the rule ``hidden``, what is left out of requests ``left_out``. Messages that a view
-        makes up have no row. Raises SessionNotFound, PositionOutOfRange, InvalidPolicy.
+        JSON if it is no text), and ``made_by``. That is ``sql`` if the rule is ``terminal``,
+        ``file_read`` or none, else ``python`` with NULL as the content. Messages hidden by a compaction
+        have the rule ``hidden``, messages left out of requests ``left_out``. Messages that a view makes
+        up have no row. Raises SessionNotFound, PositionOutOfRange, InvalidPolicy.
         """
         call = Call(
             view.statement.view_sql,
@@ -815,15 +816,15 @@ class Operations(Face):
         seq: int | None = None,
         now: Now = None,
     ) -> Usage:
-        """Record what the request at the session's head really cost, as the provider said.
+        """Record the real cost of the request at the session's head, as the provider reports it.
 
         ``input`` are all tokens that were sent; ``cached`` and ``written`` those of them that were read
-        from the provider's cache and put into it. (Anthropic's ``input_tokens`` are what is left of
-        them: add all three.) ``model`` and ``provider`` are as the provider names them, ``details``
-        anything else to keep, an object. ``cost`` is in US dollars, where it is known; else the price
-        list is asked whenever it is read. The request held the messages up to ``seq`` (None: to the
-        head), so record it before its answer is appended. The session's revision stays as it is. Raises
-        SessionNotFound, PositionOutOfRange, InvalidValue.
+        from the provider's cache and put into it. (Anthropic's ``input_tokens`` exclude both: add all
+        three.) ``model`` and ``provider`` are the provider's names, ``details`` is an object with any
+        other values. ``cost`` is in US dollars, if it is known; else it follows from the price list at
+        each read. The request held the messages up to ``seq`` (None: to the head), so record it before
+        its answer is appended. The session's revision does not change. Raises SessionNotFound,
+        PositionOutOfRange, InvalidValue.
         """
         call = Call(
             history.usages.record_usage,
@@ -856,11 +857,11 @@ class Operations(Face):
     ) -> list[Usage]:
         """Return recorded usages, oldest first: of a session, of an owner's sessions, or of all.
 
-        Each is given once, however many forks go on from where it stands, for the session that made the
-        request; those whose answers a rewind left, too. They are of the moments from ``since`` on and
-        before ``until`` (None: any), at most ``limit`` of them (None: all), behind ``after``, the last
-        one already seen. ``prices`` is a TOML file with prices of one's own, which stand before the
-        list that comes with the store. Raises SessionNotFound, InvalidValue.
+        Each is returned once, for the session that made the request, however many forks continue from
+        its place; usages whose answers a rewind left are included. They were recorded from ``since`` on
+        and before ``until`` (None: any), are at most ``limit`` (None: all), and follow ``after``, the
+        last one already seen. ``prices`` is a TOML file with prices of one's own, which take precedence
+        over the list that comes with the store. Raises SessionNotFound, InvalidValue.
         """
         call = Call(
             history.usage_reports.list_usages,
@@ -888,9 +889,9 @@ class Operations(Face):
     ) -> list[UsageTotal]:
         """Return usages added up ``by`` model, session, owner or day, the dearest first, days in order.
 
-        Which usages count is said as for `usages`; days are those of UTC. What was recorded without a
-        cost has that of the price list; for how many requests there is none, each total says. Raises
-        SessionNotFound, InvalidValue.
+        The usages are selected as by `usages`; days are those of UTC. The cost of usages recorded
+        without one is that of the price list; each total gives the number of requests without a price.
+        Raises SessionNotFound, InvalidValue.
         """
         call = Call(
             history.usage_reports.usage_totals,
@@ -914,11 +915,11 @@ class Operations(Face):
         *,
         now: Now = None,
     ) -> Note | None:
-        """Note a JSON value under a key beside a message of a session's line; None takes it away.
+        """Note a JSON value under a key beside a message of a session's line; None removes the note.
 
-        The message stays as it is, and so does the session's revision. Of each key a message has one
-        note, the newest; it stands on every line of the same owner that the message is on, and is
-        erased with it. Raises SessionNotFound, PositionOutOfRange, InvalidValue.
+        The message and the session's revision do not change. A message has one note for each key, the
+        newest. The note is visible on every line of the same owner through the message, and is erased
+        with the message. Raises SessionNotFound, PositionOutOfRange, InvalidValue.
         """
         call = Call(
             history.message_notes.annotate,
@@ -940,9 +941,9 @@ class Operations(Face):
     ) -> list[Note]:
         """Return notes: those on a session's line in its order, or over all sessions, oldest first.
 
-        ``key`` gives those of one key. On a line stand those of the session's owner, in whichever
-        session they were made. Over all sessions they are those of an ``owner`` (None: any), at most
-        ``limit`` of them (None: all), behind ``after``, the last one already seen. Raises
+        ``key`` selects the notes of one key. A line has the notes of the session's owner, in whichever
+        session they were made. Over all sessions the notes are those of an ``owner`` (None: any), at
+        most ``limit`` of them (None: all), that follow ``after``, the last one already seen. Raises
         SessionNotFound, InvalidValue.
         """
         call = Call(
@@ -974,7 +975,7 @@ class Operations(Face):
         session_id: str,
         at: int | None = None,
     ) -> dict[int, Hidden]:
-        """Return the positions that the view of a line hides behind compactions, and since when.
+        """Return the positions that compactions hide in the view of a line, and since when.
 
         Raises SessionNotFound, PositionOutOfRange.
         """
@@ -994,14 +995,14 @@ class Operations(Face):
         budget: int = 6000,
         now: Now = None,
     ) -> list[Passage]:
-        """Return what is not in sight of a session's line, or only in part, and has what is wanted.
+        """Return passages of a session's line that a view hides, wholly or in part, by a query.
 
-        ``wanted`` is a text, each word of which counts, or names. Out of sight is what a view by the
-        ``policy`` (None: ``Policy.named("agent")``) does not send as it is stored: what a compaction
-        hides, what was cleared, shortened or left out. The best passage comes first; a passage is a
-        whole message, or a call with all its results. All of them together are about ``budget`` tokens
-        at most: of a passage that alone is larger, what stands around the words is shown, if it is the
-        best. Raises SessionNotFound, InvalidValue.
+        ``wanted`` is a text, whose words all count, or names. Hidden are the messages that a view by
+        the ``policy`` (None: ``Policy.named("agent")``) does not send as stored: those that a
+        compaction hides, and those that were cleared, shortened or left out. The best passage comes
+        first; a passage is a whole message, or a call with all its results. All passages together are
+        about ``budget`` tokens at most; if the best one alone is larger, its text around the words is
+        returned. Raises SessionNotFound, InvalidValue.
         """
         call = Call(
             search.passages.recall,
@@ -1024,8 +1025,9 @@ class Operations(Face):
     ) -> list[Replaced]:
         """Return the tool results that a view replaces or shortens, in the order of their positions.
 
-        The view is that of the line up to position ``at`` at a moment, as for `view`. What a compaction
-        hides is not in it: `hidden` tells of that. Raises SessionNotFound, PositionOutOfRange.
+        The view is that of the line up to position ``at`` at a moment, as for `view`. It leaves out
+        messages that a compaction hides; `hidden` lists them. Raises SessionNotFound,
+        PositionOutOfRange.
         """
         call = Call(
             inspection.replacing.replaced,
@@ -1047,7 +1049,7 @@ class Operations(Face):
         expected: str | None = None,
         now: Now = None,
     ) -> Compaction:
-        """Hide the positions ``first`` to ``last`` behind a text of your own, or behind nothing.
+        """Hide the positions ``first`` to ``last``, replacing them by your own text or by nothing.
 
         The range grows to whole groups: a call goes with its results, and a range hidden before goes
         whole, with its text. Return the record, whose ``hidden`` is the range; ``undo_compaction``
@@ -1139,7 +1141,7 @@ class Operations(Face):
         by: str | None = None,
         now: Now = None,
     ) -> Redaction:
-        """Overwrite the content of a message, on every line that it is on, and record why.
+        """Overwrite the content of a message, on every line that has it, and record the reason.
 
         Its content, the arguments of its calls and all other keys are removed. Its time stays; its
         role, status, names of tools and ids stay where they are known words or generated, others are
@@ -1176,7 +1178,7 @@ class LongOperations(Operations, Opening):
         """Yield a line's raw messages in lists of at most ``size``, so any line fits in memory.
 
         The line is the one that the session has at the first page, wherever its head moves meanwhile.
-        Raises what `messages` does, and StoreError after the iterator, or the store, was closed.
+        Raises the errors of `messages`, and StoreError after the iterator, or the store, was closed.
         """
         call = Call(
             history.raw_messages.pages,
@@ -1256,8 +1258,8 @@ class LongOperations(Operations, Opening):
     ) -> TokenTotal:
         """Count the tokens of a session's line and store the counts.
 
-        Counts what is new, outside of any transaction. Without the vocabulary of a tokenizer at hand
-        the total is an estimate and nothing is stored; its ``encoding`` says so. Raises
+        Only new messages are counted, outside of any transaction. Without the vocabulary of a tokenizer
+        the total is an estimate, as its ``encoding`` says, and nothing is stored. Raises
         SessionNotFound.
         """
         call = Call(
@@ -1282,22 +1284,21 @@ class LongOperations(Operations, Opening):
         after: Hit | None = None,
         left: bool = False,
     ) -> Hits:
-        """Return the messages that have all words of a text: in what was said, in calls and results.
+        """Return the messages with all words of a text in their texts, calls and results.
 
-        Titles that have them come first, and summaries are found, too, as hits of the roles ``title``
-        and ``summary``. Words in double quotes stand one after the other. Case and accents do not
-        count; a part of a word is found in names: identifiers and paths. A message that several
-        sessions share is one hit. ``owner``, ``session``, ``roles``, ``tools`` (calls of them, and
-        results) and the moments ``since`` and ``until`` choose among them. With ``left`` messages are
-        found, too, that no line of those sessions runs through any more.
+        Titles with the words come first, and summaries are found too, as hits of the roles ``title``
+        and ``summary``. Words in double quotes must be adjacent. Case and accents do not count; parts
+        of words are found in names, that is in identifiers and paths. A message that several sessions
+        share is one hit. ``owner``, ``session``, ``roles``, ``tools`` (their calls and results) and the
+        moments ``since`` and ``until`` filter the hits. With ``left``, messages are found too that the
+        lines of these sessions have left.
 
-        ``order`` is ``best``, or ``newest``: what was stored last comes first. So it is also where more
-        than 1,000 messages have the words. ``after`` is the last hit already seen. A search takes at
-        most 256 new messages into the index before, and looks through those that are not in it yet,
-        what was stored last first, for 0.3 seconds at most; ``behind`` of what it returns is how many
-        it did not look at, of the sessions that are asked for. Raises SessionNotFound, StoreError where
-        searching is switched off, and InvalidValue, also for an empty text and for a role that no
-        message has.
+        ``order`` is ``best``, or ``newest``: the last stored first. The latter is used too if more than
+        1,000 messages have the words. ``after`` is the last hit already seen. A search first indexes at
+        most 256 new messages, and reads those that are not indexed yet, the last stored first, for 0.3
+        seconds at most; the field ``behind`` of the result is the number of messages of the searched
+        sessions that it did not read. Raises SessionNotFound, StoreError if searching is switched off,
+        and InvalidValue, also for an empty text and for a role that no message has.
         """
         call = Call(
             search.hits.search,
@@ -1350,7 +1351,7 @@ class StoreOperations(Operations):
     def copies(
         self,
     ) -> list[Copy]:
-        """Return the copies that were made of a store and are listed in it, oldest first."""
+        """Return the listed copies of a store, oldest first."""
         call = Call(
             inspection.copies.listed,
             (),
@@ -1361,10 +1362,10 @@ class StoreOperations(Operations):
     def verify(
         self,
     ) -> list[Finding]:
-        """Check everything that can be checked and return what is wrong, at most 1,000 findings.
+        """Run all checks and return at most 1,000 findings.
 
-        [] means that all is well. Changes nothing. Takes as long as reading every message once. What an
-        earlier release did not hold fast is told in the log.
+        [] means a sound store. Nothing is changed. The call takes as long as reading every message
+        once. Messages that an earlier release did not protect are reported in the log.
         """
         call = Call(
             inspection.integrity.verify,
