@@ -1,4 +1,4 @@
-"""Where programs keep their sessions: a folder of a user's home, and how its files are named."""
+"""Where programs keep their sessions: folders in a user's home, and patterns of file names."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ VSCODE_CHATS = (
     "globalStorage/emptyWindowChatSessions/*.json",
     "globalStorage/emptyWindowChatSessions/*.jsonl",
 )
-"""How VS Code names the files of its chats, below the folder of its user's data."""
+"""The files of VS Code's chats, below the folder of its user data."""
 
 CURSOR_CHATS = ("globalStorage/state.vscdb", "workspaceStorage/*/state.vscdb")
-"""How Cursor names the database of its chats, and those that older versions have of each folder."""
+"""The database of Cursor's chats, and the database per folder of older versions."""
 
 GOOSE_SESSIONS = ("sessions/sessions.db", "sessions/*.jsonl")
-"""How goose names its database, and the files before it."""
+"""The database of goose, and the files of versions without a database."""
 
 STORED = "storage/session/*.json"
-"""How opencode and its kin named sessions before their databases."""
+"""The session files of opencode and its forks, from versions without a database."""
 
 
 CLINE_TASKS = ("tasks/*/api_conversation_history.json",)
-"""How Cline and its kin name the files of their tasks."""
+"""The task files of Cline and its forks."""
 
 CLINE_FOLDERS = tuple(
     f"{user}/globalStorage/{extension}"
@@ -42,14 +42,14 @@ CLINE_FOLDERS = tuple(
         "kilocode.kilo-code",
     )
 )
-"""Where Cline, Roo and Kilo keep them: beside VS Code's own, on each system."""
+"""The folders of Cline, Roo and Kilo: next to VS Code's own, on each system."""
 
 
 class Home(NamedTuple):
     """A folder of the user's home in which a program keeps sessions.
 
-    ``names`` are patterns of paths below it, in which * may stand for several folders, too; the
-    ``variable`` of the environment names another folder, where it is set.
+    ``names`` are patterns of paths below it, in which * may also match several folders. The
+    environment variable ``variable``, if set, names another folder.
     """
 
     folder: str
@@ -58,7 +58,7 @@ class Home(NamedTuple):
 
     @property
     def path(self) -> Path:
-        """Return where the folder is on this machine, whether it is there or not."""
+        """Return the path of the folder on this machine, whether the folder exists or not."""
         return Path(self._told) if self._told else Path.home() / self.folder
 
     @property
@@ -66,15 +66,15 @@ class Home(NamedTuple):
         return os.environ.get(self.variable) if self.variable else None
 
     def holds(self, path: Path) -> bool | None:
-        """Tell whether a file is one of the program's sessions; None where it is not in its folder.
+        """Tell whether a file is one of the program's sessions; None if it is outside the folder.
 
-        The folder may be that of any user, also in a copy.
+        The folder may belong to any user, and may be a copy.
         """
         inner = self._below(path.as_posix())
         return None if inner is None else any(fnmatchcase(inner, name) for name in self.names)
 
     def _below(self, path: str) -> str | None:
-        """Return the part of a path that is below such a folder."""
+        """Return the part of a path below such a folder."""
         named = [f"{Path(self._told).as_posix()}/"] if self._told else []
         for folder in (*named, f"/{self.folder}/"):
             _, found, inner = path.rpartition(folder)
@@ -83,7 +83,7 @@ class Home(NamedTuple):
         return None
 
     def files(self) -> Iterator[Path]:
-        """Yield the sessions' files on this machine, in order."""
+        """Yield the session files on this machine, in order."""
         for folder, folders, names in os.walk(self.path):
             folders.sort()
             paths = (Path(folder, name) for name in sorted(names))

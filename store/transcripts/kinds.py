@@ -1,7 +1,7 @@
-"""The kinds of transcripts there are: one table, and a folder or a module for what each needs.
+"""The kinds of transcripts: one table, and a folder or a module for the code of each kind.
 
-Kinds are told by content, in the order of the table: a kind stands before those that would take its
-files for their own.
+Kinds are recognized by content, in the order of the table: a kind comes before those that would
+mistake its files for their own.
 """
 
 from __future__ import annotations
@@ -55,13 +55,14 @@ from .stores import langgraph, librechat, llm_logs, open_webui
 
 
 class TranscriptKind(NamedTuple):
-    """A kind of transcript: ``looks`` tells one of its values, ``parse`` reads a whole file.
+    """A kind of transcript: ``looks`` recognizes one of its values, ``parse`` reads a whole file.
 
-    ``expected`` says in words what it looks like; ``foreign`` names the program of a value that
-    only looks so, None where its messages can be read. ``seen`` where real files were read, else it
-    is written from their description. ``linked`` names what sessions are linked by, ``left_out``
-    what a note counts. ``homes`` are where its program keeps its files, ``layout`` is how its
-    database is laid out. ``name`` is that of a hidden file which it leaves in any folder.
+    ``expected`` describes its look in words. ``foreign`` names the program of a value that only
+    looks like it, None where its messages can be read. ``seen`` is true if real files were read;
+    otherwise the parser is written from their description. ``linked`` names the link between
+    sessions, ``left_out`` the things that a note counts. ``homes`` are the folders in which its
+    program keeps files, ``layout`` is the layout of its database. ``name`` is the name of a hidden
+    file that it leaves in any folder.
     """
 
     expected: str

@@ -1,4 +1,4 @@
-"""What the import of a file may take, where it comes from somebody who is not trusted."""
+"""Limits for the import of a file from an untrusted source."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from ..errors import InvalidValue, LimitExceeded, quoted
 
 
 class Limits:
-    """How many bytes may be read, unpacked or made of a file, and how long that may take.
+    """How many bytes may be read, unpacked or made from a file, and how long that may take.
 
-    The time begins now. None is no limit.
+    The time starts at construction. None means no limit.
     """
 
     def __init__(self, max_bytes: int | None = None, max_seconds: float | None = None) -> None:
@@ -28,9 +28,9 @@ class Limits:
             raise LimitExceeded("max_bytes", self._bytes, f"{what} {size:,} bytes")
 
     def make(self, value: object) -> None:
-        """Count the texts of a value that is made of the file. Raises LimitExceeded.
+        """Count the texts of a value made from the file. Raises LimitExceeded.
 
-        A text that stands in several places counts in each, as it is stored in each.
+        A text that occurs in several places counts in each, because it is stored in each.
         """
         waiting = [] if self._bytes is None else [value]
         while waiting:
@@ -44,11 +44,11 @@ class Limits:
                 waiting += held
 
     def begin_anew(self) -> None:
-        """Forget what was made, as it is made again; the time goes on."""
+        """Reset the count of bytes made, because they are made again; the time goes on."""
         self._made = 0
 
     def check_time(self) -> None:
-        """Raise LimitExceeded where the time is over."""
+        """Raise LimitExceeded if the time is over."""
         if self.is_over():
             assert self._seconds is not None
             raise LimitExceeded("max_seconds", self._seconds, "reading it takes longer")

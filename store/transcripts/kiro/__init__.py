@@ -1,7 +1,7 @@
 """Sessions of Kiro, its CLI and its IDE, and of Amazon Q before it.
 
 `messages` translates a line, `records` the records of newer sessions, `turns` a turn of the
-database; `reading` makes sessions of them.
+database; `reading` builds sessions from them.
 """
 
 from .reading import looks, parse

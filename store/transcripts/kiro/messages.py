@@ -1,4 +1,4 @@
-"""A line of Kiro's files as messages: a prompt, an answer, or results."""
+"""Translate a line of Kiro's files to messages: a prompt, an answer, or results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROLES = {"Prompt": "user", "AssistantMessage": "assistant", "ToolResults": "tool
 """Kind of a line → role in the chat."""
 
 READ = ("text", "thinking", "toolUse")
-"""Kinds of parts that a message says in its own way."""
+"""Kinds of parts that a message expresses in its own way."""
 
 _SAID = ("message_id", "content", "results")
 
@@ -41,7 +41,7 @@ def is_told(line: Fields) -> bool:
 
 
 def messages_of(line: Fields) -> list[Message]:
-    """Return the messages of a line; the first has its id."""
+    """Return the messages of a line; the first one has the id of the line."""
     told = line["data"]
     parts = objects_of(told["content"])
     if line["kind"] == "ToolResults":
@@ -99,5 +99,5 @@ def _returned(part: Fields) -> str:
 
 
 def _moment(told: Fields) -> Fields:
-    """Return when a line was written, in ms."""
+    """Return the time at which a line was written, in ms."""
     return telling({"timestamp": milliseconds_of(within(told, "meta", "timestamp"))})

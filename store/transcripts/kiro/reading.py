@@ -1,7 +1,7 @@
-"""Sessions of Kiro: chats of its database, files of lines, or of records, and what is beside them.
+"""Sessions of Kiro: chats in its database, files of lines or records, and the files next to them.
 
-Kiro CLI kept a database, then a file of lines for each session. Newer ones, and those of the IDE
-from 1.0, are folders with a file of records.
+Kiro CLI kept a database, then a file of lines for each session. Newer sessions, and those of the
+IDE from 1.0, are folders with a file of records.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ from ..trees import Tree, ancestors, tree_events, with_compactions
 from . import messages, records, turns
 
 TOLD = ("history", "conversation_id", "cwd", "created_at", "transcript", "tools", "model_info")
-"""Keys of a chat that say what its session says, repeat it, or define its tools."""
+"""Keys of a chat that are read into its session, repeat it, or define its tools."""
 
 FOLDER = ("user", "env_context", "env_state", "current_working_directory")
-"""Where a turn tells the folder that it was asked in."""
+"""The path of keys to the folder in which a turn was asked."""
 
 UNKEPT = ("session_state", "session_id", "cwd", "title")
-"""Keys beside a file that its session says, or that repeat it."""
+"""Keys of the file next to a session that are read into the session, or repeat it."""
 
 BESIDE_RECORDS = "session.json"
-"""The file beside a file of records that tells what is known of its session."""
+"""The file with the metadata of a session, next to its file of records."""
 
 KNOWN = ("id", "title", "modelId", "workspacePaths", "createdAt", "rootConversationId")
-"""Keys of it that its session says."""
+"""Keys of that file that are read into the session."""
 
 
 def looks(value: Any) -> bool:
@@ -116,13 +116,13 @@ def _chat(chat: Fields, names: SessionNames) -> Iterator[Event]:
 
 
 def _root(chat: Fields, known: list[Fields]) -> str | None:
-    """Return the folder of a chat: as the database tells, else as its last turn does."""
+    """Return the folder of a chat: from the database, else from its last turn."""
     folders = (within(turn, *FOLDER) for turn in known[::-1])
     return first_text((chat.get("cwd"), *folders))
 
 
 def _file(source: Source, lines: list[Fields]) -> Iterator[Event]:
-    """Yield the session of a file, with what is known of it in the file beside it."""
+    """Yield the session of a file, with the metadata from the file next to it."""
     told = [line for line in lines if messages.is_told(line)]
     said = list(chain.from_iterable(map(messages.messages_of, told)))
     if not said:
@@ -142,7 +142,7 @@ def _file(source: Source, lines: list[Fields]) -> Iterator[Event]:
 
 
 class _Line:
-    """Follow the messages of a folder's records: each of them, and behind which it came."""
+    """Follow the messages of a folder's records: each message, and the one that it follows."""
 
     def __init__(self) -> None:
         self.said: dict[str, Message] = {}
@@ -151,7 +151,7 @@ class _Line:
         self._summaries: list[tuple[str | None, str]] = []
 
     def take(self, written: list[Fields]) -> None:
-        """Take records, which may take back messages or stand for all before them."""
+        """Take records, which may take back messages or replace all messages before them."""
         kept: list[Fields] = []
         for record in written:
             begun = records.taken_back_from(record)
@@ -174,7 +174,7 @@ class _Line:
             self.last = name
 
     def _name(self, told: str | None) -> str:
-        """Return a name that no message has: its id, else one with its number."""
+        """Return an unused name for a message: its id, else one with its number."""
         name = told
         if name is None or name in self.said:
             name = f"{told or 'message'}-{len(self.said) + 1}"
@@ -183,20 +183,20 @@ class _Line:
         return name
 
     def present(self) -> list[str]:
-        """Return the messages that no record took back, by name."""
+        """Return the names of the messages that no record took back."""
         return list(ancestors(self.parents, self.last))[::-1]
 
     def compactions(self) -> dict[int, Compacted]:
-        """Return what stands for the first messages of these, behind them."""
+        """Return each summary, by the number of present messages that it replaces."""
         places = {name: place for place, name in enumerate(self.present(), 1)}
         counts = ((places.get(name or ""), summary) for name, summary in self._summaries)
         return {count: Compacted(count, summary or None) for count, summary in counts if count}
 
 
 def _folder(source: Source, written: list[Fields]) -> Iterator[Event]:
-    """Yield the session of a folder's records, with what is known of it in the file beside them.
+    """Yield the session of a folder's records, with the metadata from the file next to them.
 
-    What was taken back is a branch.
+    Messages that were taken back are a branch.
     """
     line = _Line()
     line.take(written)
@@ -230,7 +230,7 @@ def _opened(name: str, beside: Fields, said: list[Message]) -> tuple[Opened, lis
 
 
 def _beside(path: Path) -> Fields:
-    """Return what a file beside a session knows of it; nothing where there is none."""
+    """Return the metadata from the file next to a session; empty if there is no such file."""
     with suppress(OSError, ValueError, RecursionError):
         return fields_of(json.loads(path.read_bytes()))
     return {}

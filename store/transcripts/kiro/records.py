@@ -1,8 +1,8 @@
-"""Records of Kiro's newer sessions as messages: what was said, thought, called and returned.
+"""Translate records of Kiro's newer sessions to messages: texts, thoughts, calls and results.
 
-A record has its words under ``payload``. An answer is several of them: what it thought, what it
-said, and a record for each of its calls, which become one message. What a record says beyond its
-message is kept under one extra key, ``kiro``.
+A record has its content under ``payload``. An answer is several records: its thoughts, its text,
+and a record for each of its calls; they become one message. The other fields of a record are kept
+under one extra key, ``kiro``.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from ..events import (
 )
 
 SPOKEN = ("user", "assistant", "tool_call", "tool_result")
-"""Types of records that a chat is made of."""
+"""Types of records that make up a chat."""
 
 STATES = (
     *("session_start", "session_event", "session_metadata", "turn_start", "turn_end"),
     *("pending_interaction", "interaction_resolved", "usage_summary", "tombstone"),
     *("sub_agent_start", "sub_agent_complete", "mode_change", "tool_revert", "error"),
 )
-"""Types of records that tell what the program did."""
+"""Types of records about the actions of the program."""
 
 THOUGHT, SUMMARY = "Reasoning", "Summary"
-"""Operations of an answer that is no speech: what a model thought, and what stands for the rest."""
+"""Operations of an answer that are not speech: the thoughts of a model, and a summary."""
 
 FAILED = ("error", "failed", "failure")
-"""States of a call that did not do what it was to do."""
+"""States of a call that failed."""
 
 _SAID = ("type", "content", "toolCallId", "toolName", "args", "status", "success", "operationType")
 
@@ -49,19 +49,19 @@ def is_record(value: object) -> bool:
 
 
 def type_of(record: Fields) -> str | None:
-    """Return what a record is."""
+    """Return the type of a record."""
     return text_of(_payload(record).get("type"))
 
 
 def is_summary(record: Fields) -> bool:
-    """Tell whether a record is the summary that all before it was compacted to."""
+    """Tell whether a record is the summary of a compaction of all records before it."""
     return _payload(record).get("operationType") == SUMMARY
 
 
 def taken_back_from(record: Fields) -> str | None:
-    """Return the id of the first message that a record takes back, None where it takes none.
+    """Return the id of the first message that a record takes back, None if it takes back none.
 
-    The records behind a summary's tombstone stay; the summary hides them.
+    The records after a summary's tombstone stay; the summary hides them.
     """
     told = _payload(record)
     if told.get("type") != "tombstone" or told.get("kind") == "summarization":
@@ -79,7 +79,7 @@ def text_in(record: Fields) -> str:
 
 
 def messages_in(records: Iterable[Fields]) -> Iterator[Message]:
-    """Yield the messages of records; those of one answer are one, and a call told again is one."""
+    """Yield the messages of records: one for each answer; a repeated call counts once."""
     answer: Message | None = None
     called: set[str] = set()
     for record in records:
@@ -116,7 +116,7 @@ def _with_words(answer: Message, record: Fields) -> Message:
 
 
 def _is_new(record: Fields, called: set[str]) -> bool:
-    """Note a call; a program writes it again when it was allowed or has ended."""
+    """Note a call; the program writes it again when the call is allowed or has ended."""
     name = text_of(_payload(record).get("toolCallId"))
     is_known = name in called
     called.update(filter(None, [name]))
@@ -143,7 +143,7 @@ def _returned(record: Fields) -> Message:
 
 
 def _told(record: Fields) -> Fields:
-    """Return a record's id and moment, and what it says beside its words."""
+    """Return the id and the time of a record, and its fields other than its content."""
     extra = telling(without(_payload(record), *_SAID))
     moment = iso_milliseconds(record.get("timestamp"))
     return telling({"id": record.get("id"), "timestamp": moment, "kiro": extra})

@@ -1,6 +1,6 @@
-"""Turns of Kiro's database, and of Amazon Q's: what a user said or tools returned, and an answer.
+"""Turns in the databases of Kiro and Amazon Q: a prompt of the user or tool results, and an answer.
 
-What a request says beyond its messages is kept under one extra key, ``kiro``.
+The other fields of a request are kept under one extra key, ``kiro``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _chats(rows: Rows) -> Iterator[Any]:
 
 
 LAYOUT = Layout(frozenset({"conversations_v2.key", "conversations_v2.value"}), _chats)
-"""How Kiro's database is laid out."""
+"""The layout of Kiro's database."""
 
 
 def is_turn(value: object) -> bool:
@@ -48,12 +48,12 @@ def is_turn(value: object) -> bool:
     fields = fields_of(value)
     answer = fields_of(fields.get("assistant"))
     asked = within(fields, "user", "content")
-    # where the agent goes on by itself nothing was asked
+    # nothing was asked if the agent goes on by itself
     return isinstance(asked, dict | None) and not {"Response", "ToolUse"}.isdisjoint(answer)
 
 
 def messages_of(turn: Fields, number: int) -> list[Message]:
-    """Return the messages of a turn: its answer alone where the agent went on by itself."""
+    """Return the messages of a turn: only the answer if the agent went on by itself."""
     return [*_asked(fields_of(turn.get("user"))), _answer(turn, number)]
 
 

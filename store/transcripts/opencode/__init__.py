@@ -1,7 +1,7 @@
-"""Sessions of opencode and its kin.
+"""Sessions of opencode and its forks.
 
-`rows` gathers a session from their database, `storage` from the folder before it; `messages`
-translates a message and its parts; `reading` makes a tree of them.
+`rows` gathers a session from their database, `storage` from the folder used before it; `messages`
+translates a message and its parts; `reading` builds a tree from them.
 """
 
 from .reading import looks, parse

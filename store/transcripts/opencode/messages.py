@@ -1,6 +1,6 @@
-"""A message of opencode as messages of the chat: each step of an answer, and its results.
+"""Translate a message of opencode to messages of the chat: each step of an answer, and its results.
 
-Calls and their results are one part of it. What else it says is kept under one extra key,
+A call and its result are one part of the message. Its other fields are kept under one extra key,
 ``opencode``.
 """
 
@@ -20,7 +20,7 @@ ROLES = ("user", "assistant")
 STEP, STEP_END = "step-start", "step-finish"
 
 COMPACTING = "What did we do so far?"
-"""What the program sends where its user's message asks for a compaction."""
+"""The text that the program sends if its user's message asks for a compaction."""
 
 COST = ("tokens", "cost")
 
@@ -41,7 +41,7 @@ def parts_of(message: Fields) -> list[Fields]:
 
 
 def messages_of(name: str, told: Fields) -> list[Message]:
-    """Return the messages that one amounts to; the first has its id, and what else it says."""
+    """Return the chat messages of one message; the first has its id and its other fields."""
     info, parts = told["info"], parts_of(told)
     if info["role"] == "user":
         made = [_question(parts)]
@@ -71,7 +71,7 @@ def _question(parts: list[Fields]) -> Message:
 
 
 def _is_sent(part: Fields) -> bool:
-    """Tell a part that goes to the model; of files it is pictures, others are sent as text."""
+    """Tell whether a part goes to the model; of files only pictures do, others go as text."""
     if part.get("type") == "file":
         return _is_picture(part)
     return part.get("type") in ("text", "compaction") and part.get("ignored") is not True
@@ -91,7 +91,7 @@ def _part(part: Fields) -> Fields:
 
 
 def _steps(parts: list[Fields]) -> list[list[Fields]]:
-    """Return the parts of each step; there is one at least."""
+    """Return the parts of each step; there is at least one step."""
     steps: list[list[Fields]] = [[]]
     for part in parts:
         if part.get("type") == STEP and steps[-1]:
@@ -120,13 +120,13 @@ def _texts(parts: list[Fields], kind: str) -> Iterator[str]:
 
 
 def _cost(parts: list[Fields]) -> Fields:
-    """Return the tokens and the cost of a step, as the part that ends it tells."""
+    """Return the tokens and the cost of a step, from the part that ends it."""
     ends = [part for part in parts if part.get("type") == STEP_END]
     return {key: end.get(key) for end in ends[-1:] for key in COST}
 
 
 def _add_cost(made: list[Message], info: Fields) -> None:
-    """Give an answer whose steps tell no tokens those of the message; each its model."""
+    """Add the model to each answer, and the message's tokens if its steps have none."""
     answers = [message for message in made if message["role"] == "assistant"]
     told = {key: info[key] for key in COST if key in info}
     model = telling({"modelID": info.get("modelID"), "providerID": info.get("providerID")})

@@ -1,6 +1,6 @@
-"""Sessions of opencode and its kin, as ``opencode export`` writes them: a document each.
+"""Sessions of opencode and its forks, as ``opencode export`` writes them: a document each.
 
-What was reverted, and not gone on from yet, is a branch of the session.
+Reverted messages, until the session goes on without them, are a branch of the session.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from ..trees import Parents, Tree, tree_events, with_compactions
 from .messages import USED, is_message, messages_of, parts_of
 
 UNTITLED = ("New session - ", "Child session - ")
-"""How a title begins that nobody gave."""
+"""The beginning of a default title."""
 
 Told = dict[str, Fields]
 """The messages of a session, each under its id."""
 
 Said = dict[str, list[Message]]
-"""What each of them amounts to."""
+"""The chat messages of each of them."""
 
 
 def looks(value: Any) -> bool:
@@ -57,7 +57,7 @@ def _is_session(value: Any) -> bool:
 
 
 def parse(source: Source) -> Iterator[Event]:
-    """Return each session of a file, what was reverted of it, and the notes."""
+    """Return each session of a file, its reverted messages, and the notes."""
     expected = "session: it has no 'info' and no 'messages'"
     return conversations(source, _is_session, expected, _session)
 
@@ -77,7 +77,7 @@ def _session(item: Value, names: SessionNames) -> Iterator[Event]:
 
 
 def _told(item: Value) -> tuple[Told, list[Noted]]:
-    """Return the messages, and a note for each that is none."""
+    """Return the messages, and a note for each value that is not a message."""
     names = SessionNames("message")
     told: Told = {}
     broken = []
@@ -95,7 +95,7 @@ def _parents(told: Told) -> Parents:
 
 
 def _present(info: Fields, names: list[str]) -> str | None:
-    """Return the last message that was not reverted; with a part named, its message stays."""
+    """Return the last message that was not reverted; if a part is named, its message stays."""
     revert = fields_of(info.get("revert"))
     if revert.get("messageID") not in names:
         return None
@@ -119,7 +119,7 @@ def _opened(name: str, info: Fields, said: Said) -> tuple[Opened, list[Noted]]:
 
 
 def _compactions(told: Told, said: Said) -> Iterator[tuple[int, Compacted]]:
-    """Yield where an answer told all that came before its question, which asked for that."""
+    """Yield the compactions: an answer sums up the chat before its question, which asks for that."""
     before: dict[str, int] = {}
     count = 0
     for name, message in told.items():
@@ -132,7 +132,7 @@ def _compactions(told: Told, said: Said) -> Iterator[tuple[int, Compacted]]:
 
 
 def _kept_from(question: Fields) -> str | None:
-    """Return the first message that stayed in sight before a question, if one did."""
+    """Return the first message before a question that stayed visible, if any."""
     return first_text(part.get("tail_start_id") for part in parts_of(question))
 
 

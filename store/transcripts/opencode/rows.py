@@ -1,4 +1,4 @@
-"""The database of opencode and its kin: each session gathered as their ``export`` has it."""
+"""The database of opencode and its forks: each session in the shape of their ``export``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PARTS = """
 """
 
 KEYS = {"parent_id": "parentID", "project_id": "projectID"}
-"""Columns of a session → keys of its export, where they are named otherwise."""
+"""Columns of a session → keys of its export, where the names differ."""
 
 TIMES = "time_"
 
@@ -42,7 +42,7 @@ def _sessions(rows: Rows) -> Iterator[Any]:
 
 
 def _parts(rows: Rows, of: Fields) -> dict[str, list[Fields]]:
-    """Return the parts of a session's messages, under the ids of these."""
+    """Return the parts of a session's messages, by the ids of the messages."""
     found: dict[str, list[Fields]] = {}
     for message, name, data in rows.execute(PARTS, of):
         found.setdefault(message, []).append(_told(name, data))
@@ -54,7 +54,7 @@ def _told(name: str, data: object) -> Fields:
 
 
 def _info(session: sqlite3.Row) -> Fields:
-    """Return what is known of a session, as its export says it."""
+    """Return the metadata of a session in the shape of its export."""
     info: Fields = {}
     times: Fields = {}
     for key, cell in zip(session.keys(), session, strict=True):
@@ -66,7 +66,7 @@ def _info(session: sqlite3.Row) -> Fields:
 
 
 def _plain(cell: object) -> Any:
-    """Return a cell; one that holds an object as JSON, as what it says."""
+    """Return a cell; decode it if it holds an object as JSON."""
     is_object = isinstance(cell, str) and cell.startswith(("{", "["))
     return (json_in(cell) or cell) if is_object else cell
 
@@ -75,4 +75,4 @@ LAYOUT = Layout(
     frozenset({"session.directory", "message.data", "part.message_id"}),
     _sessions,
 )
-"""How the database is laid out."""
+"""The layout of the database."""

@@ -1,6 +1,6 @@
-"""The folder in which opencode kept sessions before its database: a file for each thing of one.
+"""The folder in which opencode kept sessions before its database, with a file for each object.
 
-A session's own file names it; its messages, and their parts, lie in folders named after them.
+A session's own file has its name; its messages and their parts are in folders named after them.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from ..events import Noted, fields_of
 from ..source import FilePath, Source, Value
 
 FOLDERS = ("storage", "session")
-"""The folders in which the folder of a project lies, whose files are its sessions."""
+"""The folders that contain the folder of a project, whose files are its sessions."""
 
 
 def is_stored(path: FilePath) -> bool:
-    """Tell whether a file is a session's own in such a folder, by where it lies."""
+    """Tell whether a file in such a folder is a session's own file, by its path."""
     place = Path(path).absolute()
     is_json = place.suffix == ".json" and len(place.parts) > len(FOLDERS) + 2
     return is_json and place.parts[-4:-2] == FOLDERS
 
 
 class Stored(Source):
-    """A session that is kept in a folder, as its export has it."""
+    """A session that is kept in a folder, in the shape of its export."""
 
     kind = "opencode"
 
@@ -68,5 +68,5 @@ class Stored(Source):
 
 
 def _files(folder: Path) -> list[Path]:
-    """Return the files of a folder in the order of their names, which is that of time."""
+    """Return the files of a folder in the order of their names, which is also that of time."""
     return sorted(folder.glob("*.json"))

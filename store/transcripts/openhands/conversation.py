@@ -1,6 +1,6 @@
 """A conversation of OpenHands, collected event by event.
 
-The actions of one response of the model are one message. Events about the program itself are
+The actions of one response of the model form one message. Events about the program itself are
 counted and left out.
 """
 
@@ -34,12 +34,12 @@ CONDENSED = (
     "condensation",
     "condensation_request",
 )
-"""Events, of V1 and of V0, that say what the model was no longer sent."""
+"""Events of V1 and V0 that name the events no longer sent to the model."""
 
 RESULTS = ("ObservationEvent", "UserRejectObservation", "AgentErrorEvent")
 
 UNSAID = ("null", "recall", "agent_state_changed", "condense", "success")
-"""Observations of V0 that no model was sent as they are."""
+"""Observations of V0 that were not sent to a model in their own form."""
 
 STEERING = (
     "null",
@@ -53,14 +53,14 @@ STEERING = (
     "send_pr",
     "initialize",
 )
-"""Actions of V0 that are no one's words and no tool's work."""
+"""Actions of V0 that are neither a message nor a tool call."""
 
 REPEATED = {
     "action": "it repeats the call's arguments",
     "args": "they repeat the call's arguments",
     "llm_metrics": "they are sums over all events so far",
 }
-"""What is left out of events, and why."""
+"""The events that are left out, and the reasons."""
 
 _FAILURES = ("error", "user_rejected")  # observations of V0
 
@@ -68,8 +68,8 @@ _FAILURES = ("error", "user_rejected")  # observations of V0
 class Conversation:
     """Collect the messages of one list of events.
 
-    ``name`` is the id that the events give it. ``_answer`` is the answer that further actions may
-    belong to.
+    ``name`` is the id of the conversation in its events. ``_answer`` is the open answer, to which
+    further actions may belong.
     """
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ class Conversation:
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether nothing was taken yet."""
+        """Tell whether no event was taken yet."""
         return not (self._messages or self._left_out or self._condensed)
 
     def take(self, event: ProgramEvent) -> None:
@@ -108,7 +108,7 @@ class Conversation:
     def events(self, name: str, fields: Fields) -> Iterator[Event]:
         """Return the session, its messages and the notes.
 
-        ``fields`` are what is known of it beside its events.
+        ``fields`` are the metadata of the session, apart from its events.
         """
         if self._messages:
             metadata, notes = self._metadata(fields)
@@ -192,8 +192,8 @@ class Conversation:
     def _call(self, event: ProgramEvent) -> None:
         """Take an action of V0 that is a tool call.
 
-        The first action of a response holds the whole answer. Where one of its calls has no id, it
-        cannot be told which action is which, and each is an answer of its own.
+        The first action of a response holds the whole answer. If one of its calls has no id, the
+        actions cannot be matched with the calls, and each action is an answer of its own.
         """
         metadata = fields_of(event.get("tool_call_metadata"))
         response = fields_of(metadata.get("model_response"))
@@ -212,7 +212,7 @@ class Conversation:
         self._add_answer(given or program_events.made_answer(event, metadata), extra, said)
 
     def _take_observation(self, event: ProgramEvent, observation: str) -> None:
-        """Take the result of a call of V0, what a user's own command gave, or an error."""
+        """Take the result of a call of V0, the output of a user's own command, or an error."""
         message = self._result_of(event)
         if message is None and observation in UNSAID:
             self._leave_unsaid(event, observation)
@@ -229,7 +229,7 @@ class Conversation:
             self._recalled.append(event["extras"])
 
     def _result_of(self, event: ProgramEvent) -> Message | None:
-        """Return an observation of V0 as the result of a call, None where it is none."""
+        """Return an observation of V0 as the result of a call, None if it is not a result."""
         metadata = fields_of(event.get("tool_call_metadata"))
         cause = event.get("cause")
         call_id = text_of(metadata.get("tool_call_id")) or program_events.event_call_id(cause)
@@ -242,10 +242,10 @@ class Conversation:
             message["name"] = name
         return message
 
-    # What both come to.
+    # Both versions.
 
     def _answer_of(self, response: object) -> Message | None:
-        """Return the open answer where it is of a response, None where it is of another."""
+        """Return the open answer if it belongs to a response, None if it belongs to another."""
         if self._answer is None or not text_of(response):
             return None
         is_same = self._answer["openhands"].get("llm_response_id") == response
@@ -260,9 +260,9 @@ class Conversation:
         self._called.update(filter(None, call_ids))
 
     def _add(self, message: Message, extra: Fields, kept: Fields | None = None) -> None:
-        """Add a message, with the extra of its event, or what is to be kept in its place.
+        """Add a message with the extra of its event, or the note that replaces it.
 
-        Results leave the answer open, as its calls may be carried out one by one.
+        Results leave the answer open, because its calls may be carried out one by one.
         """
         if message["role"] != "tool":
             self._answer = None
@@ -294,7 +294,7 @@ V1_TAKERS: dict[str, Callable[[Conversation, ProgramEvent], None]] = {
     **dict.fromkeys(RESULTS, Conversation._take_result),
     **dict.fromkeys(CONDENSED, Conversation._condense),
 }
-"""Kind of an event of V1 → what takes it; events of other kinds are left out."""
+"""Kind of an event of V1 → the method that takes it; events of other kinds are left out."""
 
 _ACTED = (
     "thought",
@@ -305,10 +305,10 @@ _ACTED = (
     "llm_response_id",
     *program_events.REASONING,
 )
-"""Keys of a V1 action that its message says."""
+"""Keys of a V1 action that are read into its message."""
 
 _RESULT = ("content", "tool_name", "tool_call_id", "error", "extended_content")
-"""Keys of a V1 result that its message says."""
+"""Keys of a V1 result that are read into its message."""
 
 
 def _has_call(answer: Message, call_id: object) -> bool:
@@ -316,13 +316,13 @@ def _has_call(answer: Message, call_id: object) -> bool:
 
 
 def _beside_result(event: ProgramEvent) -> Fields:
-    """Return what a result of V1 says beyond its message."""
+    """Return the fields of a V1 result that are not in its message."""
     observation = rest_of(fields_of(event.get("observation")), "content")
     return rest_of(event | {"observation": observation}, *_RESULT)
 
 
 def _beside_args(event: ProgramEvent, *used: str) -> Fields:
-    """Return what an action of V0 says beyond its message, which used some of its arguments."""
+    """Return the fields of a V0 action without the arguments that its message used."""
     extra = rest_of(event, "message", "llm_metrics", "tool_call_metadata")
     if isinstance(event.get("args"), dict):
         extra["args"] = rest_of(event["args"], *used)
@@ -336,7 +336,7 @@ def _message_of(event: ProgramEvent) -> Message:
 
 
 def _command_of(event: ProgramEvent, action: str) -> Message:
-    """Return what a user had done in V0, as what the user said."""
+    """Return an action of the user in V0 as a message of the user."""
     command = fields_of(event.get("args")).get("command") or action
     return {"role": "user", "content": f"User executed the command:\n{command}"}
 

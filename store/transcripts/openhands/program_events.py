@@ -1,7 +1,7 @@
-"""Events of OpenHands as messages of the OpenAI chat shape: a pure translation, event by event.
+"""Translate events of OpenHands to messages of the OpenAI chat shape, one by one, as pure functions.
 
-V1 events say their ``kind``; those of V0 are an ``action`` or an ``observation``. What the model
-was sent is the message; what else an event says is its extra.
+V1 events have a ``kind``; those of V0 are an ``action`` or an ``observation``. The content sent to
+the model is the message; the other fields of an event are its extra.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ REASONING = (
     "responses_reasoning_item",
     "reasoning_details",
 )
-"""Keys of a V1 event or message that hold what a model thought; they stay keys of the message."""
+"""Keys of a V1 event or message that hold a model's thoughts; they stay keys of the message."""
 
 ACTION_TOOLS = {"run": "execute_bash", "run_ipython": "execute_ipython_cell"}
-"""Action of events that name no call → what its agent calls the tool; others name themselves."""
+"""Action of events without a call → the agent's name of the tool; others keep their name."""
 
 _ENDINGS = {
     "working_dir": "\n[Current working directory: {}]",
@@ -38,7 +38,7 @@ _MODELS: Places = (
     ("value", "usage_to_metrics", "default", "model_name"),
     ("value", "agent", "llm", "model"),
 )
-"""Where an event may name the model, the surest place first."""
+"""The places in an event that may name the model, the most reliable one first."""
 _ROOTS: Places = (
     ("extras", "working_dir"),
     ("extras", "repo_directory"),
@@ -46,14 +46,14 @@ _ROOTS: Places = (
     ("extras", "metadata", "working_dir"),
     ("observation", "metadata", "working_dir"),
 )
-"""Where an event may name the folder, likewise."""
+"""The places in an event that may name the folder, in the same order."""
 
 _V1_TEXTS = ("kind", "source", "timestamp")  # every event of V1 has them
 _RUNNING = -1  # the exit code of a command that has not ended
 
 
 class Known(NamedTuple):
-    """What an event says of its whole conversation, None where it does not say."""
+    """The fields of an event about its whole conversation, each None if missing."""
 
     model: str | None
     root: str | None
@@ -80,7 +80,7 @@ def is_action(event: ProgramEvent) -> bool:
 
 
 def rest_of(event: ProgramEvent, *used: str) -> Fields:
-    """Return what an event says beyond the keys that were used."""
+    """Return the fields of an event without the keys that were used."""
     return {
         key: held
         for key, held in event.items()
@@ -89,14 +89,14 @@ def rest_of(event: ProgramEvent, *used: str) -> Fields:
 
 
 def parts_of(content: object) -> list[Any]:
-    """Return content as parts of the chat; images come several in one part of V1."""
+    """Return content as parts of the chat; one part of V1 may hold several images."""
     if content is None:
         return []
     return [made for part in as_list(content) for made in _parts(part)]
 
 
 def known_from(event: ProgramEvent) -> Known:
-    """Return what an event says of its conversation: the model, the folder, the id."""
+    """Return the facts in an event about its conversation: the model, the folder, the id."""
     return Known(_first_at(_MODELS, event), _first_at(_ROOTS, event), _name_in(event))
 
 
@@ -121,7 +121,7 @@ def system_message(event: ProgramEvent) -> Message:
 
 
 def spoken_message(event: ProgramEvent) -> Message:
-    """Return the message that a V1 event holds, with what skills added to it."""
+    """Return the message that a V1 event holds, with the additions of skills."""
     given = fields_of(event.get("llm_message"))
     speaker = "assistant" if event.get("source") == "agent" else "user"
     added = parts_of(event.get("extended_content"))
@@ -154,7 +154,7 @@ def action_call(event: ProgramEvent) -> Any:
 
 
 def call_of(call: Any) -> Any:
-    """Return a call of V1 as a tool call; one that has the chat's shape already stays as it is."""
+    """Return a call of V1 as a tool call; a call in the chat's shape is returned unchanged."""
     if not isinstance(call, dict) or "function" in call:
         return call
     arguments = call.get("arguments")
@@ -165,7 +165,7 @@ def call_of(call: Any) -> Any:
 
 
 def result_message(event: ProgramEvent) -> Message:
-    """Return the result that a V1 event tells: of a tool, a refusing user, or a failed agent."""
+    """Return the result in a V1 event: of a tool, a refusal by the user, or an agent's failure."""
     observation = fields_of(event.get("observation"))
     content = simplest_content(_result_parts(event, observation)) or ""
     message: Message = {"role": "tool", "content": content}
@@ -194,19 +194,19 @@ def _result_parts(event: ProgramEvent, observation: Fields) -> list[Any]:
 
 
 def observed_content(event: ProgramEvent) -> object:
-    """Return what a V0 observation says, with the ending that its agent was shown."""
+    """Return the content of a V0 observation, with the ending shown to its agent."""
     extras = fields_of(event.get("extras"))
     parts = _framed(parts_of(event.get("content")), extras)
     return simplest_content([*parts, *_images(extras)]) or ""
 
 
 def message_content(args: Fields) -> object:
-    """Return what a V0 message or system prompt says, with its images."""
+    """Return the content of a V0 message or system prompt, with its images."""
     return simplest_content([*parts_of(args.get("content")), *_images(args)]) or ""
 
 
 def given_answer(metadata: Fields) -> Message | None:
-    """Return the model's answer as the metadata of a V0 call keep it, None where they keep none."""
+    """Return the model's answer from the metadata of a V0 call, None if there is none."""
     choices = fields_of(metadata.get("model_response")).get("choices")
     first = fields_of(choices[0]) if isinstance(choices, list) and choices else {}
     given = fields_of(first.get("message"))
@@ -219,7 +219,7 @@ def given_answer(metadata: Fields) -> Message | None:
 
 
 def made_answer(event: ProgramEvent, metadata: Fields) -> Message:
-    """Return a V0 action as an answer with one call, made of what the event says."""
+    """Return a V0 action as an answer with one call, built from the fields of the event."""
     args = fields_of(event.get("args"))
     action = event["action"]
     function = {
@@ -238,13 +238,13 @@ def _arguments_in(args: Fields) -> str:
 
 
 def thought_of(args: Fields) -> str | None:
-    """Return what an agent said with an action; newer events keep it as an object."""
+    """Return the text of an agent with an action; newer events keep it as an object."""
     thought = args.get("thought")
     return text_of(thought) or text_of(fields_of(thought).get("text"))
 
 
 def event_call_id(number: object) -> str:
-    """Return the id of a call that has none: by its event, which observations name as cause."""
+    """Return an id for a call without one: from its event, which observations name as cause."""
     return f"event-{number!s:.80}"
 
 
@@ -253,11 +253,11 @@ def _images(said: Fields) -> list[Any]:
     return _parts({"type": "image", "image_urls": urls}) if isinstance(urls, list) else []
 
 
-# Events of both.
+# Events of both versions.
 
 
 def _framed(parts: list[Any], said: Fields) -> list[Any]:
-    """Return a command's output with the lines around it that the model was shown."""
+    """Return a command's output with the surrounding lines that were shown to the model."""
     metadata = fields_of(said.get("metadata"))
     endings = []
     for key, line in _ENDINGS.items():
@@ -270,7 +270,7 @@ def _framed(parts: list[Any], said: Fields) -> list[Any]:
 
 
 def _exit_code(metadata: Fields, said: Fields) -> int | None:
-    """Return the exit code of a command, None where it is not known or the command still runs."""
+    """Return the exit code of a command, None if it is unknown or the command still runs."""
     code = metadata.get("exit_code")
     if type(code) is not int:
         code = said.get("exit_code")

@@ -1,7 +1,7 @@
 """Conversations of OpenHands: lists of events, of V1 (the SDK) or V0, or results of evaluations.
 
-Events that the model was sent become messages (`conversation`). What an event says beyond
-its message is kept under one extra key, ``openhands``.
+Events sent to the model become messages (`conversation`). The other fields of an event are kept
+under one extra key, ``openhands``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ HISTORIES = ("history", "trajectory", "events", "items")
 NAMES = ("instance_id", "conversation_id", "id")
 """Keys of an object that name it."""
 
-_LOOKED_AT = 20  # events of a list that are looked at to know it
+_LOOKED_AT = 20  # the number of events that are inspected to recognize a list
 
 
 def looks(value: Any) -> bool:
@@ -34,7 +34,7 @@ def looks(value: Any) -> bool:
 def parse(source: Source) -> Iterator[Event]:
     """Return the sessions of a file, and notes.
 
-    Each list of events is a session; so are all events that are rows of their own, together.
+    Each list of events is a session; all events that are rows of their own form one session.
     """
     names = SessionNames(source.stem)
     loose = Conversation()

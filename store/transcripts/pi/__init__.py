@@ -1,6 +1,6 @@
 """Sessions of pi.
 
-`messages` translates an entry; `reading` makes a tree of them.
+`messages` translates an entry; `reading` builds a tree from them.
 """
 
 from .reading import looks, parse

@@ -1,6 +1,6 @@
-"""Entries of pi's sessions as messages of the chat.
+"""Translate entries of pi's sessions to messages of the chat.
 
-What an entry says beyond its message is kept under one extra key, ``pi``.
+The fields of an entry outside its message are kept under one extra key, ``pi``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ...text import Fields
 from ..events import fields_of, list_of, simplest_content, telling, text_of, text_part, without
 
 ROLES = {"user": "user", "custom": "user", "assistant": "assistant", "toolResult": "tool"}
-"""Role of a message → role in the chat; commands of the user's own and summaries are texts."""
+"""Role of a message → role in the chat; the user's own commands and summaries are texts."""
 
 TEXTS = {"branchSummary": "summary", "compactionSummary": "summary", "bashExecution": "output"}
 """Role of a message that is a text → the key of the text."""
@@ -22,7 +22,7 @@ _SAID = ("role", "content", "timestamp", "toolCallId", "toolName", "isError")
 
 
 def told_by(entry: Fields) -> Fields:
-    """Return the message that an entry holds or amounts to, {} for one that no model was sent."""
+    """Return the message of an entry, {} for an entry that was not sent to a model."""
     if entry.get("type") == "message":
         return fields_of(entry.get("message"))
     if entry.get("type") == "branch_summary":
@@ -40,12 +40,12 @@ def is_told(entry: Fields) -> bool:
 
 
 def _is_private(told: Fields) -> bool:
-    """Tell a command that the user ran and kept from the model."""
+    """Tell whether an entry is a command that the user ran and kept from the model."""
     return told.get("excludeFromContext") is True
 
 
 def message_of(entry: Fields) -> Message:
-    """Return what an entry says, without its id and time."""
+    """Return the fields of an entry without its id and time."""
     told = told_by(entry)
     if told["role"] in TEXTS:
         return _text(told)
@@ -59,12 +59,12 @@ def message_of(entry: Fields) -> Message:
 
 
 def _signatures(blocks: list[Fields]) -> Fields:
-    """Return the signatures of thoughts, some of which are encrypted thoughts themselves."""
+    """Return the signatures of thoughts; some are encrypted thoughts themselves."""
     return telling({"signatures": list(filter(None, map(_signature_of, blocks)))})
 
 
 def _text(told: Fields) -> Message:
-    """Return a summary, or a command that the user ran, as what the model was told of it."""
+    """Return the text sent to the model about a summary, or about a command that the user ran."""
     key = TEXTS[told["role"]]
     text = text_of(told.get(key)) or ""
     command = text_of(told.get("command"))
@@ -86,7 +86,7 @@ def _beside(told: Fields, blocks: list[Fields]) -> Fields:
 
 
 def _reasoning(told: Fields, thoughts: list[Fields]) -> Fields:
-    """Return thoughts: as Anthropic's blocks where these are signed, else as text."""
+    """Return thoughts: as Anthropic's blocks if they are signed, else as text."""
     if told.get("api") == "anthropic-messages" and all(map(_signature_of, thoughts)):
         return {"thinking_blocks": list(map(_block, thoughts))}
     texts = (text_of(block.get("thinking")) for block in thoughts)

@@ -1,6 +1,6 @@
-"""Sessions of pi: a head, and entries that tell which one they follow.
+"""Sessions of pi: a head, and entries that each name the entry before them.
 
-The path to the last entry is the session; what was left by a step back in the tree is a branch.
+The path to the last entry is the session; a path abandoned by a step back in the tree is a branch.
 Files of the first version are one path, whose entries have no ids.
 """
 
@@ -37,7 +37,7 @@ from .messages import is_told, message_of, told_by
 
 HEAD, COMPACTION, NAMED = "session", "compaction", "session_info"
 USED = (HEAD, COMPACTION, NAMED)
-"""Types of entries that are no messages and yet are read."""
+"""Types of entries that are read although they are not messages."""
 
 
 def looks(value: Any) -> bool:
@@ -64,7 +64,7 @@ def parse(source: Source) -> Iterator[Event]:
 
 
 class _Chat:
-    """A session: its head, its entries under their ids, and which one each follows."""
+    """A session: its head, its entries by id, and the entry before each of them."""
 
     def __init__(self, head: Fields, shelf: Shelf) -> None:
         self._head = head
@@ -73,7 +73,7 @@ class _Chat:
         self._last: str | None = None
 
     def take(self, entry: Fields) -> None:
-        """Take the next entry; one that does not tell follows the one before it."""
+        """Take the next entry; an entry that names no other follows the one before it."""
         name = text_of(entry.get("id")) or f"entry-{len(self._entries) + 1}"
         told = entry.get("parentId", self._last)
         parent = text_of(told)
@@ -119,7 +119,7 @@ class _Chat:
         return map(self._entries.__getitem__, reversed(path))
 
     def _compactions(self, path: list[str]) -> Iterator[tuple[int, Compacted]]:
-        """Yield the compactions of a path, each with how many messages came before it."""
+        """Yield the compactions of a path, each with the number of messages before it."""
         before: dict[str, int] = {}
         count = 0
         for name in path:
@@ -133,7 +133,7 @@ class _Chat:
 
 
 def _moment_of(entry: Fields) -> Fields:
-    """Return when something was said, in ms; nothing where it does not tell."""
+    """Return the time of a message in ms; empty if it has none."""
     told = told_by(entry).get("timestamp")
     moment = told if type(told) is int else iso_milliseconds(entry.get("timestamp"))
     return {} if moment is None else {"timestamp": moment}
