@@ -1,7 +1,7 @@
-"""Raw history: sessions, branches and the lines through them, messages, what is derived at append.
+"""Raw history: sessions, branches and the lines through them, messages, and data derived at append.
 
-Operations here are functions of a connection and change only the narrow end of a line: they append,
-move heads, fork and erase. Rooms that build views or compact read lines through this one.
+Operations here are functions of a connection and change only the end of a line: they append, move
+heads, fork and erase. Rooms that build views or compact read lines through this one.
 """
 
 from __future__ import annotations
