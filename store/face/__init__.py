@@ -1,9 +1,9 @@
-"""What a host calls: a store, the same awaited, and several steps as one.
+"""The interface for hosts: a store, an awaited store, and several steps in one transaction.
 
 An operation is a plain function whose first argument is a connection. A face opens the transaction,
-reads the clock once, calls, commits. The operations are listed once (`Operations`); what carries
-them out is said by each face. All rooms above may call it; it answers for transactions, not for
-what is done in them.
+reads the clock once, calls the function and commits. The operations are listed once (`Operations`);
+each face says how they are carried out. All rooms above may call it. It is responsible for the
+transactions, not for the work done in them.
 """
 
 from __future__ import annotations

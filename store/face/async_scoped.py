@@ -16,14 +16,14 @@ R = TypeVar("R")
 
 
 class AsyncScoped(AsyncWorkflows, AsyncScopedOperations):
-    """A `Scoped` whose operations are awaited, as `AsyncStore.scoped` gives it."""
+    """A `Scoped` whose operations are awaited, as `AsyncStore.scoped` returns it."""
 
     def __init__(self, store: AsyncWorkflows, scoped: Callable[[], Scoped], owner: str) -> None:
         self._store, self._scoped, self._owner = store, scoped, checked_owner(owner)
 
     @property
     def owner(self) -> str:
-        """Whose sessions they are."""
+        """The owner of the sessions."""
         return self._owner
 
     async def _run(self, work: Work[R], *, waits: bool = False) -> R:

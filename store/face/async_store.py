@@ -1,6 +1,6 @@
 """`AsyncStore`: the operations of `Store`, awaited.
 
-Under asyncio and under trio: what the two do differently is anyio's business.
+It works under asyncio and under trio; anyio covers their differences.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ R = TypeVar("R")
 AGAIN = 0.25
 """Seconds until work whose task was cancelled is told so again.
 
-A server forgets it where it comes between two statements.
+A server ignores a cancellation that arrives between two statements.
 """
 
 LATE = 1.0
@@ -52,9 +52,9 @@ FAILED = "the operation had begun, so it was brought to its end, and failed: {!r
 class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
     """A `Store` whose operations are awaited.
 
-    ``target`` is what a `Store` is opened with, or an open one, which stays open when this is
-    closed. Each operation runs whole in a thread of the store's own: ``threads`` for those that
-    only read, and as many for those that may wait for other writers.
+    ``target`` is the target of a `Store`, or an open store, which stays open when this one is
+    closed. Each operation runs as a whole in one of the store's own threads: ``threads`` for
+    operations that only read, and as many for those that may wait for other writers.
     """
 
     def __init__(
@@ -81,15 +81,15 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
         self._opened = self._threads.submit(opening)
 
     def scoped(self, owner: str) -> AsyncScoped:
-        """Return a face that sees and touches the sessions of an owner only, at once.
+        """Return a face that sees and touches the sessions of an owner only, without waiting.
 
-        It has no connections of its own: closing the store ends it. Raises InvalidValue for what is
-        no owner.
+        It has no connections of its own: closing the store ends it. Raises InvalidValue for an
+        invalid owner.
         """
         return AsyncScoped(self, partial(self._call, Store.scoped, owner), owner)
 
     async def _run(self, work: Work[R], *, waits: bool = False) -> R:
-        """Run work in a thread of the store's pool; return what it returns."""
+        """Run work in a thread of the store's pool and return its result."""
         caller = Caller(partial(_finish, current_token()))
         submitted = self._submit(_called_by(caller, work), waits)
         ended = _end_of(submitted)
@@ -105,7 +105,7 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
         return submitted.result()
 
     def _submit(self, work: Work[R], waits: bool) -> Future[R]:
-        """Give work to the threads for what waits for others, or to those for what only reads."""
+        """Give work to the threads for writers if it ``waits``, else to those for readers."""
         threads = self._waiting if waits else self._threads
         try:
             return threads.submit(work)
@@ -118,13 +118,13 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
         *args: P.args,
         **options: P.kwargs,
     ) -> R:
-        """Call a method of the store; opening it is the first thing that its threads did."""
+        """Call a method of the store, which its threads opened before anything else."""
         return method(self._opened.result(), *args, **options)
 
     async def close(self) -> None:
         """Wait for running operations and give back all connections.
 
-        Cancelled, it ends by itself.
+        A cancelled close still runs to its end.
         """
         with CancelScope(shield=True):
             await to_thread.run_sync(self._end, limiter=CapacityLimiter(1))
@@ -153,7 +153,7 @@ _DEFAULTS = {
 
 
 def _open(target: Target | Store, **settings: Any) -> Store:
-    """Open a store, unless it is open. Raises StoreError."""
+    """Open a store, or return the one that is open already. Raises StoreError."""
     if not isinstance(target, Store):
         return Store(target, **settings)
     if settings != _DEFAULTS:
@@ -162,7 +162,7 @@ def _open(target: Target | Store, **settings: Any) -> Store:
 
 
 def _finish(loop: EventLoopToken, work: Awaitable[R], seconds: float | None) -> R:
-    """Return what work comes to in a loop, from a thread that it has nothing to do with."""
+    """Run work in an event loop from a thread outside of it, and return its result."""
     return from_thread.run(_within, work, seconds, token=loop)
 
 
@@ -172,14 +172,14 @@ async def _within(work: Awaitable[R], seconds: float | None) -> R:
 
 
 def _called_by(caller: Caller, work: Work[R]) -> Work[R]:
-    """Let work know, in a context of its own, who waits for it."""
+    """Bind work to a context of its own, in which it finds its caller."""
     context = copy_context()
     context.run(CURRENT_CALLER.set, caller)
     return partial(context.run, work)
 
 
 def _end_of(submitted: Future[Any]) -> Event:
-    """Return what a task of this loop can wait for: the end of work in a thread."""
+    """Return an event that a task of this loop can await: the end of work in a thread."""
     ended = Event()
     loop: Any = current_token().native_token
     tell = getattr(loop, "call_soon_threadsafe", None) or loop.run_sync_soon  # asyncio's, trio's
@@ -193,9 +193,9 @@ def _end_of(submitted: Future[Any]) -> Event:
 
 
 async def _left(caller: Caller, ended: Event) -> None:
-    """Tell work that its task was cancelled, until it has ended.
+    """Tell work that its task was cancelled, again and again until it has ended.
 
-    In a thread, because a server may take its time to be told.
+    This is done in a thread, because a server may be slow to answer.
     """
     with CancelScope(shield=True):
         while not ended.is_set():
@@ -205,7 +205,7 @@ async def _left(caller: Caller, ended: Event) -> None:
 
 
 def _note(stopped: BaseException, submitted: Future[Any]) -> None:
-    """Add to a cancellation how work ended that was not given up."""
+    """Add a note to a cancellation: how the work ended, if it was not given up."""
     failure = submitted.exception()
     if not isinstance(failure, Cancelled):
         stopped.add_note(FAILED.format(failure) if failure else FINISHED)

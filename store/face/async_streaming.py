@@ -1,4 +1,4 @@
-"""An answer while it comes, awaited."""
+"""Streaming an answer, awaited."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .threads import Threads, Work
 
 
 class AsyncStreaming(Told):
-    """A `Streaming` whose methods are awaited, as `AsyncStore.streaming` gives it.
+    """A `Streaming` whose methods are awaited, as `AsyncStore.streaming` returns it.
 
-    Not to be shared by tasks. A thread is asked only where something is kept.
+    Tasks must not share it. A thread is used only to save text.
     """
 
     def __init__(self, threads: Threads, opened: Work[Streaming]) -> None:
@@ -23,17 +23,17 @@ class AsyncStreaming(Told):
         self._threads, self._opened = threads, opened
 
     async def write(self, text: str, key: str = "content") -> None:
-        """Add a text to what the message says, or to what another key of it does."""
+        """Add a text to the message's content, or to the value of another key."""
         self._answer.add(text, key)
         await self._keep_if_due()
 
     async def update(self, message: Message) -> None:
-        """Replace other keys of the message, such as ``tool_calls``, by those that are given."""
+        """Replace other keys of the message, such as ``tool_calls``, by the given ones."""
         self._answer.replace(message)
         await self._keep_if_due()
 
     async def keep(self) -> None:
-        """Keep at once what came."""
+        """Save the received text at once."""
         await self._run(self._answer.keep)
 
     async def __aenter__(self) -> Self:
@@ -66,7 +66,7 @@ class AsyncStreaming(Told):
         self._answer.begin()
 
     async def _keep_last(self) -> None:
-        """Keep what came last, also for a task that is cancelled; not where its loop has ended."""
+        """Save the last text, also in a cancelled task, but not after the loop has ended."""
         with suppress(RuntimeError), CancelScope(shield=True):
             await self._run(self._answer.keep_last)
 

@@ -1,10 +1,10 @@
-"""What an awaited face has beside the operations: functions that take a store, waits, streams.
+"""Awaited workflows of a face, beside its operations: calls with the store, waits and streams.
 
-The operation of a cancelled task has not happened if it was still waiting, for its turn or for
-another's lock; the task ends at once. What had begun is brought to its end first, and the
-cancellation has a note that says so. Only a summary that is being written is not waited for: its
-compaction ends as failed. What may wait for other writers, or for a summary, has threads of its
-own, so that however many wait, those who only read find a thread.
+If the operation of a cancelled task was still waiting, for its turn or for a lock, it has not
+happened, and the task ends at once. An operation that had begun is finished first, and the
+cancellation gets a note that says so. A summary that is being written is the exception: nothing
+waits for it, and its compaction ends as failed. Operations that may wait for other writers, or for
+a summary, have threads of their own, so that readers find a thread however many of them wait.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ R = TypeVar("R")
 
 
 class AsyncWorkflows(AsyncOperations):
-    """What can be asked of sessions, awaited."""
+    """The workflows on sessions, awaited."""
 
     async def call(
         self,
@@ -37,9 +37,10 @@ class AsyncWorkflows(AsyncOperations):
         *args: P.args,
         **options: P.kwargs,
     ) -> R:
-        """Do what takes a store, such as `export_session` or `import_file`, with this one.
+        """Call a function that takes a store, such as `export_session` or `import_file`.
 
-        It runs in a thread and is given the store first. Returns and raises what it does.
+        It runs in a thread, with this store as its first argument. Returns its result, and raises
+        its exceptions.
         """
         return await self._run(partial(self._call, work, *args, **options), waits=True)
 
@@ -49,10 +50,10 @@ class AsyncWorkflows(AsyncOperations):
         revision: str | None,
         timeout: float = 30.0,  # noqa: ASYNC109 - nothing is raised at its end
     ) -> Session | None:
-        """Wait until a session has another revision; return it as it is then, else None.
+        """Wait until a session has another revision and return it; None after ``timeout`` seconds.
 
-        At most ``timeout`` seconds. Looks some times a second, at a file only where anybody has
-        written to it. Raises SessionNotFound, also when it is deleted meanwhile, and InvalidValue.
+        Looks several times a second, and reads from a file only after somebody has written to it.
+        Raises SessionNotFound, also if the session is deleted meanwhile, and InvalidValue.
         """
         asked = partial(self._call, Workflows._watch, session_id, revision, timeout)
         watch = await self._run(asked)
@@ -73,13 +74,14 @@ class AsyncWorkflows(AsyncOperations):
     ) -> AsyncStreaming:
         """Stream an answer: ``with store.streaming(id, message) as answer: answer.write(text)``.
 
-        ``message`` is how it begins: its role, maybe more; ``format`` names that of the whole, as
-        in `append`. What comes is kept beside the line, as a draft, whenever ``every_bytes`` of it
-        have come (UTF-8), and at the latest with the first text that comes ``every_ms`` after the
-        last time: so a killed process loses less than that.
-        On leaving it is appended, and the draft deleted, as one change. Left by an exception, the
-        draft stays with all that came. So it does where the head is not any more where it was at
-        the beginning, or ``expected``, a revision, is not the session's: then Conflict is raised.
+        ``message`` is the beginning of the answer: its role, maybe more; ``format`` names the
+        format of the whole, as in `append`. The text is saved beside the line, as a draft, after
+        every ``every_bytes`` bytes of it (UTF-8), and at the latest with the first text that comes
+        ``every_ms`` ms after the last save: a killed process loses less than that.
+
+        Leaving the ``with`` appends the message and deletes the draft, in one change. After an
+        exception the draft stays, with all of the text. It also stays, and Conflict is raised, if
+        the head has moved since the beginning, or the revision ``expected`` is not the session's.
         Entering raises SessionNotFound, Conflict, InvalidMessage, InvalidValue; leaving
         DraftNotFound, too.
         """

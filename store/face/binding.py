@@ -19,14 +19,14 @@ from ..errors import in_steps, lacks_files, unopened
 P = ParamSpec("P")
 R = TypeVar("R")
 Work: TypeAlias = Callable[[Connection], R]
-"""An operation with all that it was given but the connection."""
+"""An operation with all of its arguments except the connection."""
 
 
 @dataclass(slots=True)
 class Call(Generic[R]):
-    """An operation or a workflow with all that it was given but its first argument.
+    """An operation or a workflow with all of its arguments except the first.
 
-    ``sessions`` are those that a step holds which reads them, where they are known (None).
+    ``sessions`` are the ids that a step locks before it reads them (None: not known).
     """
 
     operation: Callable[..., R]
@@ -45,10 +45,10 @@ class Call(Generic[R]):
 
 
 class Face(Protocol):
-    """What carries out operations: each in a transaction of its own, or all of them in one."""
+    """A face carries out operations, each in a transaction of its own or all of them in one."""
 
     def _moment(self, now: Now) -> int:
-        """Return a moment in ms: the one that was given, or the one it is."""
+        """Return a moment in ms: the given one, or the present."""
 
     def _read(self, work: Call[R]) -> R:
         """Do work that sees one state of the store."""
@@ -61,13 +61,13 @@ class Opening(Face, Protocol):
     """A face that opens transactions."""
 
     def _opened(self, call: Call[Any], /) -> Transactions:
-        """Return what opens the transactions of a workflow."""
+        """Return the functions that open the transactions of a workflow."""
 
     def _run_workflow(self, call: Call[R]) -> R:
-        """Do what opens several transactions."""
+        """Do a workflow, which opens several transactions."""
         with in_steps():
             return call(self._opened(call))
 
 
 Method: TypeAlias = Callable[Concatenate[Any, P], R]
-"""What a face is asked for."""
+"""A method of a face, without its face."""

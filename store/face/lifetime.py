@@ -1,8 +1,8 @@
-"""How long a handle may be used, and by which thread.
+"""The lifetime of a handle, and the thread that may use it.
 
-A handle that is kept, or given to another thread, would go on working after its transaction has
-ended: on a connection that is someone else's by now, with nobody to commit what it writes. So each
-method asks first.
+A handle that is kept, or given to another thread, would go on working after the end of its
+transaction, on a connection that is someone else's by now, and nobody would commit its writes. So
+each method checks first.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ R = TypeVar("R")
 
 
 class AsyncPages(AsyncIterator[R]):
-    """What a method of a face yields, each awaited; closed, it raises StoreError."""
+    """The pages that a method of a face yields, each awaited; raises StoreError once closed."""
 
     def __init__(self, threads: Threads, opened: Callable[[], Iterator[R]]) -> None:
         self._threads, self._opened = threads, opened
@@ -31,5 +31,5 @@ class AsyncPages(AsyncIterator[R]):
         return item
 
     async def aclose(self) -> None:
-        """Give nothing any more."""
+        """Close the iterator: it yields no more pages."""
         self._is_closed = True

@@ -1,10 +1,10 @@
 """The sessions of one owner, as if there were no others.
 
-Whatever is asked names the sessions that it is about. In the transaction that does it, each of them
-has to be the owner's: before, so that no error tells of another's session, and once more after,
-when what was changed is locked, since on a server the session of an id may be erased and another
-one made meanwhile. `naming` says which sessions are meant; a new operation is closed until that is
-known of it.
+Each operation names its sessions, and its transaction checks that all of them are the owner's:
+before the operation, so that no error reveals another owner's session, and once more after it, when
+the changed rows are locked, since on a server the session of an id may be erased and another one
+made meanwhile. `session_parameters` says which parameters name sessions; an operation that it does
+not list is taken to name one session first.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Open = Callable[[], AbstractContextManager[Connection]]
 
 
 def changes_tree(operation: object) -> bool:
-    """Tell what changes all sessions of a tree, which then have to be the owner's."""
+    """Tell whether an operation changes all sessions of a tree, so that all must be the owner's."""
     return operation in (history.redaction.redact, history.project_root.set_project_root)
 
 
@@ -64,7 +64,7 @@ def _redactions(connection: Connection, session_id: str) -> list[Redaction]:
 class Owned(Operations):
     """The operations on an owner's sessions; the steps of a scoped `atomically`.
 
-    A session of anybody else, or of nobody, raises SessionNotFound. What is created is the owner's.
+    A session of anybody else, or of nobody, raises SessionNotFound. New sessions are the owner's.
     """
 
     def __init__(self, face: Face, owner: str) -> None:
@@ -72,7 +72,7 @@ class Owned(Operations):
 
     @property
     def owner(self) -> str:
-        """Whose sessions they are."""
+        """The owner of the sessions."""
         return self._owner
 
     def redactions(self, session_id: str) -> list[Redaction]:
@@ -101,12 +101,12 @@ class Owned(Operations):
 
 
 class Scoped(Owned, Workflows):
-    """The sessions of one owner, as `Store.scoped` gives them: they are all that it knows.
+    """The sessions of one owner, as `Store.scoped` returns them; it knows no others.
 
-    A session of anybody else, or of nobody, raises SessionNotFound. What is created is the owner's.
-    Parameters are those of `Store`; an ``owner`` among them is this one. What changes all sessions
-    of a tree (`redact`, `set_project_root`) raises StoreError where some of them are others'. Ids
-    are those of the whole store: one that is taken raises SessionExists, whoever took it.
+    A session of anybody else, or of nobody, raises SessionNotFound. New sessions are the owner's.
+    The parameters are those of `Store`; an ``owner`` among them is this one. Operations that change
+    all sessions of a tree (`redact`, `set_project_root`) raise StoreError if the tree has sessions
+    of others. Ids are unique in the whole store: a used one raises SessionExists, whoever owns it.
     """
 
     def __init__(self, store: Workflows, owner: str) -> None:
@@ -115,9 +115,9 @@ class Scoped(Owned, Workflows):
         self._database, self._requests = store._database, store._requests
 
     def index(self, *, owner: str | None = None) -> Index:
-        """Take all that is not searched yet into the index; return what there is of the owner.
+        """Add everything that is not indexed yet to the index; return the owner's part of it.
 
-        Other writers have their turn between its steps. Raises StoreError, InvalidValue.
+        Other writers take turns between its steps. Raises StoreError, InvalidValue.
         """
         return self._run_workflow(Call(searching.backlog.index, (), {"owner": owner}))
 
@@ -134,10 +134,10 @@ class Scoped(Owned, Workflows):
         )
 
     def atomically(self, work: Callable[[Owned], R], *, now: Now = None) -> R:
-        """Do several steps as one, on the owner's sessions; return what work returns.
+        """Do several steps on the owner's sessions as one; return the result of work.
 
-        ``work`` is given the operations as methods, as `Store.atomically` does it. Raises what its
-        steps raise, StoreError where ``work`` writes by other means, InvalidValue.
+        ``work`` gets an object with the operations as methods, as in `Store.atomically`. Raises the
+        exceptions of its steps, StoreError if ``work`` writes by other means, InvalidValue.
         """
         check_work(work)
         owner = self._owner
@@ -159,7 +159,7 @@ class Scoped(Owned, Workflows):
 
 
 def checked_owner(owner: str) -> str:
-    """Return an owner. Raises InvalidValue for what is none."""
+    """Return an owner after checking it. Raises InvalidValue for an invalid one."""
     text = history.sessions.validate_text("owner", owner)
     if text is None:
         raise InvalidValue("an owner is a text; sessions without one are those of the whole store")
@@ -167,7 +167,7 @@ def checked_owner(owner: str) -> str:
 
 
 def _keep_to(owner: str, call: Call[Any], given: Arguments) -> None:
-    """Give an owner to what takes one. Raises InvalidValue for another one."""
+    """Set the ``owner`` of an operation that takes one. Raises InvalidValue for another owner."""
     if "owner" not in signature(call.operation).parameters:
         return
     if given.get("owner") not in (None, owner):
@@ -178,7 +178,7 @@ def _keep_to(owner: str, call: Call[Any], given: Arguments) -> None:
 
 
 def _prepare(given: Arguments) -> None:
-    """Take messages apart before a transaction holds up others."""
+    """Prepare messages before the transaction begins, so that other writers do not wait."""
     if "messages" in given:
         wire_format = given.get("format")
         given["messages"] = history.append.prepare_batch(
@@ -187,7 +187,7 @@ def _prepare(given: Arguments) -> None:
 
 
 def _within(connection: Connection, owner: str, call: Call[R], asked: inspect.BoundArguments) -> R:
-    """Do an operation within an owner's sessions."""
+    """Do an operation on an owner's sessions only."""
     given = asked.arguments
     if given.get("create"):
         _create(connection, owner, given["session_id"], given["now"])
@@ -201,7 +201,7 @@ def _within(connection: Connection, owner: str, call: Call[R], asked: inspect.Bo
 
 
 def _create(connection: Connection, owner: str, session_id: str, now: int) -> None:
-    """Make the session that an append may make; it is the owner's. Raises SessionExists."""
+    """Create the session of an append, if it is missing, for the owner. Raises SessionExists."""
     with suppress(SessionNotFound):
         history.sessions.check_owner(connection, session_id, owner)
         return
@@ -214,7 +214,7 @@ def _create(connection: Connection, owner: str, session_id: str, now: int) -> No
 
 @contextmanager
 def _kept(connection: Connection, owner: str, session_ids: Iterable[Any]) -> Iterator[None]:
-    """Let sessions be the owner's before and after something is done. Raises SessionNotFound."""
+    """Check before and after a block that sessions are the owner's. Raises SessionNotFound."""
     for session_id in session_ids:
         history.sessions.check_owner(connection, session_id, owner)
     yield
@@ -224,13 +224,13 @@ def _kept(connection: Connection, owner: str, session_ids: Iterable[Any]) -> Ite
 
 @contextmanager
 def _opened_within(owner: str, session_ids: Iterable[Any], opened: Open) -> Iterator[Connection]:
-    """Give a connection in a transaction that is about an owner's sessions."""
+    """Open a transaction on an owner's sessions and yield its connection."""
     with opened() as connection, _kept(connection, owner, session_ids):
         yield connection
 
 
 def _check_tree(connection: Connection, owner: str, session_id: str) -> None:
-    """Refuse to change what sessions of others have, too; what was done is taken back."""
+    """Raise StoreError if a tree has sessions of others, so that the change is rolled back."""
     tree_id = history.lines.load_pointer(connection, session_id).tree_id
     if OTHERS.row(connection, tree_id=tree_id, owner=owner):
         raise StoreError(

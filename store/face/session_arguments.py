@@ -1,7 +1,7 @@
-"""The sessions that an operation is about, by the parameters that name them.
+"""The parameters that name the sessions of an operation.
 
-Unless the table here says otherwise it is the first argument that names a session: so a new
-operation is taken to be about one until it is known what it names.
+The first argument names a session, unless the table here says otherwise. So a new operation counts
+as one on a single session until it is added to the table.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Arguments = dict[str, Any]
 def session_parameters() -> dict[Any, tuple[str, ...]]:
     """Return the operations whose first argument names no session, and the parameters that may.
 
-    A draft is looked for among those of the owner's sessions.
+    A draft is looked up among the drafts of the owner's sessions.
     """
     return {
         history.sessions.create_session: (),
@@ -50,7 +50,7 @@ def bind_arguments(call: Call[Any]) -> inspect.BoundArguments:
 
 
 def list_named_sessions(call: Call[Any], given: Arguments) -> list[Any]:
-    """Return the sessions that are named; None for one that has to be named and is not."""
+    """Return the sessions that a call names; None for a required one that is missing."""
     names = session_parameters().get(call.operation)
     if names is None:
         parameters = [*signature(call.operation).parameters]
@@ -59,7 +59,7 @@ def list_named_sessions(call: Call[Any], given: Arguments) -> list[Any]:
 
 
 def list_sessions_to_lock(call: Call[Any], given: Arguments) -> list[str]:
-    """Return the sessions that a step which reads them holds, in order; a list holds none."""
+    """Return the sessions that a reading step locks, in order; a list of sessions locks none."""
     if call.operation in (history.listing.list_sessions, history.listing.count_sessions):
         return []
     return sorted({each for each in list_named_sessions(call, given) if isinstance(each, str)})

@@ -12,7 +12,7 @@ S = TypeVar("S")
 
 
 class Shares(Generic[S]):
-    """What a process has open to share, by what it was opened with."""
+    """The open objects that a process shares, by the keys of their settings."""
 
     def __init__(self) -> None:
         self._open: dict[object, S] = {}
@@ -25,7 +25,7 @@ class Shares(Generic[S]):
             )
 
     def take(self, key: object, opened: Callable[[], S]) -> S:
-        """Return what is open under a key, opened now if nothing is; with one user more."""
+        """Return the object of a key, opened now if needed, and count one more user."""
         with self._lock:
             shared = self._open.get(key)
             if shared is None:
@@ -34,7 +34,7 @@ class Shares(Generic[S]):
             return shared
 
     def give_back(self, shared: S) -> bool:
-        """Count one user less; tell whether nobody uses it any more, as with what is not shared."""
+        """Count one user less; return whether none is left, which is true of unshared objects."""
         with self._lock:
             self._users[id(shared)] -= 1
             if self._users[id(shared)] > 0:

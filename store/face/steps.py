@@ -1,16 +1,16 @@
 """Several steps, one commit.
 
-What a host does in `Store.atomically` is one write transaction; each step in it is a transaction
-within that one (a savepoint), so a step that fails leaves nothing of its own behind, and the host
-may go on. An exception of the host's takes back all steps.
+The work of a host in `Store.atomically` is one write transaction; each step in it is a savepoint. A
+step that fails leaves no changes, and the host may go on. An exception of the host rolls back all
+steps.
 
-What a step has read holds until the commit. On a file nobody else writes meanwhile. On a server the
-first step that reads a session locks its row, and reads only then: so whoever reads a number and
-writes the next one loses none. Lists of sessions lock none of them.
+The rows read by a step stay the same until the commit. On a file nobody else writes meanwhile. On a
+server the first step that reads a session locks its row before reading it: hosts that read a number
+and write the next one lose none. Lists of sessions lock no sessions.
 
-Where two hosts lock the same trees in another order, a server ends one of them and asks for it to
-be done again. Then it is done from the beginning, and first of all locks what it had come to the
-last time, in the order of the trees: whoever does the same waits for it and cannot be in its way.
+If two hosts lock the same trees in different orders, a server aborts one of them and asks it to
+retry. The retry starts from the beginning, and first locks the sessions that the last attempt had
+locked, in the order of their trees: another retry waits for it and cannot be in its way.
 """
 
 from __future__ import annotations
@@ -37,13 +37,14 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 ATTEMPTS = 8
-"""How often steps are done from the beginning where a server asks for it."""
+"""How often the steps are tried in all, if a server asks for retries."""
 
 
 class Steps(StoreOperations):
     """The operations of a store as steps of one transaction.
 
-    They see what the steps before them did. Where no moment is given it is that of the beginning.
+    Each step sees the changes of those before it. The moment of a step without one is the beginning
+    of the transaction.
     """
 
     def __init__(self, connection: Connection, moment: int, lifetime: Lifetime) -> None:
@@ -71,7 +72,7 @@ class Steps(StoreOperations):
             return work(self._connection)
 
     def _hold(self, work: Call[Any]) -> None:
-        """Lock the sessions that a step reads first, in order; others write them at the end."""
+        """Lock the sessions of a step in order before it reads them, against other writers."""
         sessions = work.sessions
         if sessions is None:
             sessions = list_sessions_to_lock(work, bind_arguments(work).arguments)
@@ -83,7 +84,7 @@ class Steps(StoreOperations):
 
 
 def atomically(database: Database, work: Callable[[Steps], R], moment: int) -> R:
-    """Do work as one transaction, anew as often as a server asks for it."""
+    """Do work as one transaction; retry it if a server asks for that."""
     check_work(work)
     locked: list[str] = []
     for left in reversed(range(ATTEMPTS)):
@@ -100,7 +101,7 @@ def atomically(database: Database, work: Callable[[Steps], R], moment: int) -> R
 
 
 def check_work(work: Any) -> None:
-    """Raise InvalidValue for what is no plain function."""
+    """Raise InvalidValue unless work is a plain function."""
     if not callable(work):
         raise InvalidValue(f"work is a function of the steps, not {quoted(work)}")
     if inspect.iscoroutinefunction(work):

@@ -1,4 +1,4 @@
-"""`Store`: a transaction for each operation, opened here, and what takes several of them."""
+"""`Store`: opens a transaction for each operation, and several for a workflow."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ Target = str | os.PathLike[str] | URL
 
 
 SOON = 0.05
-"""Seconds that others are waited for by what can be done later."""
+"""Seconds that work which can be done later waits for other writers."""
 MOST_SECONDS = 10**9
-"""What a purge may take, unless it may take for ever."""
+"""The largest finite limit of a purge, in seconds."""
 
 
 def _upgraded(database: Database) -> Upgrade:
-    """Bring a database to the newest schema, or give it back."""
+    """Bring a database to the newest schema; close it on failure."""
     from ..tools import TOOL_KINDS
 
     try:
@@ -71,25 +71,24 @@ def _upgraded(database: Database) -> Upgrade:
 
 
 def _go_on(database: Database) -> None:
-    """Erase a part of what others left to do; nothing more is imported where nothing is left."""
+    """Continue the unfinished erasures of others for a while; import nothing if there are none."""
     with suppress(StoreError):
         if database.read(list_open_trees):
             history.erasure_batches.continue_at_opening(database, milliseconds(None))
 
 
 class Store(StoreOperations, Workflows):
-    """A store in a file or on a server; made or brought to the newest schema on opening.
+    """A store in a file or on a server; created, or brought to the newest schema, on opening.
 
-    Safe to share by threads.
+    Threads may share it.
 
     ``target`` is a path, ``":memory:"`` (a private temporary file) or an SQLAlchemy URL.
     ``durability="full"`` keeps every acknowledged write through a power cut; ``"normal"`` keeps it
     through a killed process, but a power cut may lose the last ones. Waits at most ``timeout``
-    seconds for other writers. Keeps what it made of the last views, and the newest messages that
-    were read again, in at most ``cache_bytes`` of memory, so that who asks for a line that has
-    grown pays for what is new; 0 keeps nothing. ``check_reads`` compares what is read with the
-    digests and seals of what was stored; what differs raises Damaged. Raises StoreError and its
-    children.
+    seconds for other writers. Caches the work on the last views, and the newest messages that were
+    read again, in at most ``cache_bytes`` of memory, so that the next view of a line costs only its
+    new messages; 0 caches nothing. ``check_reads`` compares the rows read with the digests and
+    seals of the rows stored; a difference raises Damaged. Raises StoreError and its children.
     """
 
     def __init__(
@@ -126,7 +125,7 @@ class Store(StoreOperations, Workflows):
         cache_bytes: int = DEFAULT_CACHE_BYTES,
         check_reads: bool = False,
     ) -> Store:
-        """Return the one store that all parts of a process share, opened by whoever is first.
+        """Return the one store that all parts of a process share, opened by the first of them.
 
         Each of them closes it (or leaves its ``with``) once; it stays open until the last one has.
         ``":memory:"`` is one store for all, too. Raises StoreError and its children.
@@ -174,26 +173,25 @@ class Store(StoreOperations, Workflows):
     def scoped(self, owner: str) -> Scoped:
         """Return a face that sees and touches the sessions of an owner only.
 
-        There is nothing else for it: any other session is a SessionNotFound, what it creates is the
-        owner's, and it has nothing that is about the whole store. Raises InvalidValue for what is
-        no owner.
+        Any other session is a SessionNotFound, sessions that it creates are the owner's, and it has
+        no operations on the whole store. Raises InvalidValue for an invalid owner.
         """
         from .scoped import Scoped
 
         return Scoped(self, owner)
 
     def atomically(self, work: Callable[[Steps], R], *, now: Now = None) -> R:
-        """Do several steps as one: all of them are stored, or none; return what work returns.
+        """Do several steps as one: all of them are stored, or none; return the result of work.
 
-        ``work`` is given the operations as methods, of as many sessions as it likes, and sees what
-        its earlier steps did. A step that fails leaves nothing of its own behind; an exception that
-        leaves ``work`` takes back all of them. No other writer of a file goes on meanwhile, so
-        nothing else should be waited for in it; on a server the first step that reads a session
-        locks it, so what was read holds. A server may ask for it to be done again, from the
-        beginning: ``work`` changes nothing but what its steps do. On a database that is spread over
-        machines by tree (Citus) all sessions have to be of one tree. The steps end with ``work``,
-        and are of its thread: used later, or in another one, they raise StoreError. Raises what its
-        steps raise, StoreBusy, StoreError where ``work`` writes to the store by other means,
+        ``work`` gets an object with the operations as methods, on as many sessions as it likes, and
+        sees the changes of its earlier steps. A step that fails leaves no changes; an exception
+        that leaves ``work`` rolls back all of them. No other writer of a file goes on meanwhile, so
+        ``work`` should not wait for anything else; on a server the first step that reads a session
+        locks it, so the rows read stay the same. A server may ask for a retry from the beginning:
+        ``work`` must change nothing except by its steps. On a database that is spread over machines
+        by tree (Citus) all sessions must be in one tree. The steps end with ``work`` and belong to
+        its thread: used later, or in another thread, they raise StoreError. Raises the exceptions
+        of its steps, StoreBusy, StoreError if ``work`` writes to the store by other means,
         InvalidValue.
         """
         return atomically(self.database, work, milliseconds(now))
@@ -206,13 +204,13 @@ class Store(StoreOperations, Workflows):
         longest: float = LONGEST_PURGE,
         now: Now = None,
     ) -> Purge:
-        """Leave no byte in the file of what was erased: write it anew, once for all erasures.
+        """Remove the last bytes of erased rows from the file: write it anew, once for all erasures.
 
-        Writers wait meanwhile, a second per 100 MB or so: what would take more than ``longest``
-        seconds is given up. With ``idle`` it is only done where nobody else reads or writes just
-        now. What keeps it from being done is told, not raised; the file is whole either way.
-        ``backups`` removes the copies that may still hold what was erased. On a server only what is
-        left of erasures is done: it writes nothing anew. Raises InvalidValue.
+        Writers wait meanwhile, a second per 100 MB or so; a purge that would take more than
+        ``longest`` seconds is given up. With ``idle`` it is only done if nobody else reads or
+        writes just now. A problem is returned, not raised; the file is whole either way.
+        ``backups`` removes the copies that may still hold erased rows. On a server it only finishes
+        open erasures and writes nothing anew. Raises InvalidValue.
         """
         _check_longest(longest)
         problem, removal = None, Removal((), ())
@@ -233,7 +231,7 @@ class Store(StoreOperations, Workflows):
         longest: float = LONGEST_PURGE,
         patience: float | None = None,
     ) -> None:
-        """Do what is left of erasures, then write the file anew, and note it."""
+        """Finish open erasures, then write the file anew, and record the purge."""
         note = partial(_note_purged, now=moment)
         with in_steps():
             history.erasure_batches.continue_erasures(self.database, moment, patience=patience)
@@ -243,11 +241,11 @@ class Store(StoreOperations, Workflows):
             searching.index.refill_index(self._transactions)
 
     def index(self, *, on: bool | None = None, anew: bool = False) -> Index:
-        """Take all that is not searched yet into the index; return what there is of it.
+        """Add everything that is not indexed yet to the index; return the state of the index.
 
-        Other writers have their turn between its steps. ``on=False`` switches searching off, for
-        everybody who has the store, and drops the index; ``on=True`` switches it on again. ``anew``
-        makes the index anew from what was said. Raises StoreError.
+        Other writers take turns between its steps. ``on=False`` switches searching off, for all
+        users of the store, and drops the index; ``on=True`` switches it on again. ``anew`` rebuilds
+        the index from the messages. Raises StoreError.
         """
         with in_steps():
             return searching.index.update_index(self._transactions, on=on, anew=anew)
@@ -262,20 +260,20 @@ class Store(StoreOperations, Workflows):
         """Copy the store to a new file, while others read and write; check the copy and list it.
 
         The copy is one state of the store, with everything that was acknowledged before the call.
-        It is readable by its owner alone, and whole as soon as it has its name. ``replace`` allows
-        to put it in the place of an earlier copy, never of a file that is in use. Raises StoreError
-        where it cannot be made or does not pass its check, StoreFull without room, StoreBusy where
-        the file to replace is in use; then nothing is left of it.
+        It is readable by its owner alone, and complete as soon as it has its name. ``replace``
+        allows it to replace an earlier copy, never a file that is in use. Raises StoreError if it
+        cannot be made or does not pass its check, StoreFull without room, StoreBusy if the file to
+        replace is in use; then nothing is left of the copy.
         """
         return inspection.backup(self.database, path, replace=replace, now=now)
 
     def cache_info(self) -> CacheInfo:
-        """Return what is kept in memory of what was made and read, and how often it was of use."""
+        """Return the size of the cache of views and messages, and how often it was used."""
         kept = self.database.cache
         return CacheInfo(*kept.figures(), kept.limit)
 
     def close(self) -> None:
-        """Give back all connections; those of a shared store when its last user closes it."""
+        """Close all connections; a shared store closes them with its last user."""
         if _SHARES.give_back(self):
             self.database.close()
 
@@ -290,7 +288,7 @@ _SHARES: Shares[Store] = Shares()
 
 
 def _named(target: Target) -> str:
-    """Return what a store is known by, however it is named."""
+    """Return the one name of a store, however its target is spelled."""
     if is_private(target):
         return ":memory:"
     url = parse_url(target)
@@ -300,7 +298,7 @@ def _named(target: Target) -> str:
 
 
 def _note_purged(connection: Connection, *, now: int) -> None:
-    """Note that nothing is left in the file of what was erased, or taken out of messages."""
+    """Record that no erased or redacted text is left in the file."""
     history.erasure.mark_erasures_purged(connection, now=now)
     history.redaction.mark_redactions_purged(connection, now=now)
 

@@ -1,8 +1,8 @@
-"""An answer while it comes: what came is kept every so often, and is a message in the end.
+"""Streaming an answer: its text is saved at intervals, and becomes a message in the end.
 
-What is written is gathered in memory. It is kept when it has become much, or when the last time is
-some while ago: so a crash loses less than ``every_bytes``, all of which came within ``every_ms`` of
-each other. To keep it takes a transaction of a few rows; in between no other writer waits.
+Text is gathered in memory. It is saved after ``every_bytes`` bytes, or if the last save was more
+than ``every_ms`` ms ago: a crash loses less than ``every_bytes``, all received within ``every_ms``.
+A save is a transaction of a few rows; between two saves no other writer waits.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from ..messages import GivenMessage
 
 EVERY_BYTES = 4096
-"""Bytes of text, in UTF-8, that are kept at once."""
+"""Bytes of text, in UTF-8, after which it is saved at once."""
 EVERY_MS = 250
-"""Ms after which the next text is kept, however little has come."""
+"""Ms after which the next text is saved, however short it is."""
 OUTSIDE = "an answer grows inside of the `with` of its stream only"
 ONCE = "a stream is entered once; `streaming` gives another one"
 LARGEST = 2**62
-"""More bytes or ms than this are none."""
+"""The largest valid number of bytes or ms."""
 
 
 class Asked(NamedTuple):
-    """What a stream is asked to be."""
+    """The settings of a stream."""
 
     face: Face
     session_id: str
@@ -48,7 +48,7 @@ class Asked(NamedTuple):
 
 
 class Answer:
-    """What came of a message, and what of it is kept already."""
+    """The received part of a message, and the extent to which it is saved."""
 
     def __init__(self, asked: Asked) -> None:
         _check_pace(asked.every_bytes, asked.every_ms)
@@ -63,12 +63,12 @@ class Answer:
 
     @property
     def message(self) -> Message:
-        """The message as it is by now."""
+        """The message so far."""
         return history.drafts.extend_message(self._given, self._texts)
 
     @property
     def is_due(self) -> bool:
-        """Whether it is time to keep what came."""
+        """Whether it is time to save the received text."""
         if self._unkept_bytes >= self._asked.every_bytes:
             return True
         return (time.monotonic() - self._kept_at) * 1000 >= self._asked.every_ms
@@ -86,7 +86,7 @@ class Answer:
         self._settle()
 
     def add(self, text: str, key: str) -> None:
-        """Add a text to what a key says. Raises InvalidValue where one of them is no text."""
+        """Add a text to the value of a key. Raises InvalidValue if one of them is no text."""
         self._check_open()
         if not isinstance(text, str) or not is_text(key):
             raise InvalidValue(f"a message grows by texts, not by {quoted(text)} for {quoted(key)}")
@@ -97,7 +97,7 @@ class Answer:
         self._unkept_bytes += utf8_size(text)
 
     def replace(self, changes: Message) -> None:
-        """Replace keys. Raises InvalidValue for one that was written to, InvalidMessage."""
+        """Replace the values of keys. Raises InvalidMessage, InvalidValue for a key written to."""
         self._check_open()
         given = history.drafts.update_message(self._given, changes)
         if grown := self._written & {*changes}:
@@ -106,7 +106,7 @@ class Answer:
         self._is_changed = True
 
     def keep(self) -> None:
-        """Keep what came since the last time."""
+        """Save the text received since the last save."""
         self._check_open()
         reached = len(self._texts)
         if reached == self._kept and not self._is_changed:
@@ -129,7 +129,7 @@ class Answer:
         self._kept_at = time.monotonic()
 
     def end(self) -> None:
-        """Let it be a message; where it cannot be, keep all that came."""
+        """Store the answer as a message; if that fails, save all of the received text."""
         self._check_open()
         face, session_id, _, expected, *_, named = self._asked
         whole = self.message
@@ -143,12 +143,12 @@ class Answer:
             raise
 
     def keep_last(self) -> None:
-        """Keep what came last, where it can be kept."""
+        """Save the last text, if possible."""
         with suppress(StoreError):
             self.keep()
 
     def close(self) -> None:
-        """Let nothing come any more: nobody would keep it."""
+        """Accept no more text, since it would not be saved."""
         self._is_open, self._is_over = False, True
 
 
@@ -159,7 +159,7 @@ def _check_pace(every_bytes: int, every_ms: int) -> None:
 
 
 def _runs(texts: list[drafts.TextPiece]) -> list[drafts.TextPiece]:
-    """Return texts with those joined that came one after the other for the same key."""
+    """Return texts with successive texts of the same key joined."""
     return [
         history.drafts.TextPiece(key, "".join(each.text for each in run))
         for key, run in groupby(texts, attrgetter("key"))
@@ -167,38 +167,38 @@ def _runs(texts: list[drafts.TextPiece]) -> list[drafts.TextPiece]:
 
 
 class Told:
-    """What a stream tells of itself."""
+    """The properties of a stream."""
 
     def __init__(self, answer: Answer | None = None) -> None:
         self._begun = answer
 
     @property
     def _answer(self) -> Answer:
-        """What came; an awaited stream has it from its beginning on. Raises InvalidValue."""
+        """The received answer; an awaited stream has one once begun. Raises InvalidValue."""
         if self._begun is None:
             raise InvalidValue(OUTSIDE)
         return self._begun
 
     @property
     def draft(self) -> str:
-        """The id of the draft in which it is kept."""
+        """The id of the draft in which the answer is saved."""
         return self._answer.id
 
     @property
     def message(self) -> Message:
-        """The message as it is by now."""
+        """The message so far."""
         return self._answer.message
 
     @property
     def stored(self) -> StoredMessage | None:
-        """The message as it was stored in the end."""
+        """The message as stored at the end; None until then."""
         return self._answer.stored
 
 
 class Streaming(Told):
-    """An answer that is being streamed, as ``with store.streaming(…) as answer`` gives it.
+    """An answer that is being streamed, as in ``with store.streaming(…) as answer``.
 
-    Its methods raise StoreError outside of the ``with``, and in another thread than the one that
+    Its methods raise StoreError outside of the ``with``, and in any thread except the one that
     entered it.
     """
 
@@ -207,11 +207,11 @@ class Streaming(Told):
         self._lifetime = Lifetime("the methods of a stream")
 
     def write(self, text: str, key: str = "content") -> None:
-        """Add a text to what the message says, or to what another key of it does.
+        """Add a text to the message's content, or to the value of another key.
 
-        Keeps what came where it is time to. Raises InvalidValue for what is no text, and for a key
-        that holds none; where it is kept, StoreError and its children: DraftNotFound if somebody
-        discarded it meanwhile.
+        Saves the received text when it is time. Raises InvalidValue for a value that is no text,
+        and for a key that holds none; on saving, StoreError and its children: DraftNotFound if
+        somebody discarded the draft meanwhile.
         """
         self._lifetime.check()
         self._answer.add(text, key)
@@ -219,9 +219,9 @@ class Streaming(Told):
             self._answer.keep()
 
     def update(self, message: Message) -> None:
-        """Replace other keys of the message, such as ``tool_calls``, by those that are given.
+        """Replace other keys of the message, such as ``tool_calls``, by the given ones.
 
-        Raises what `write` does, and InvalidMessage.
+        Raises the exceptions of `write`, and InvalidMessage.
         """
         self._lifetime.check()
         self._answer.replace(message)
@@ -229,7 +229,7 @@ class Streaming(Told):
             self._answer.keep()
 
     def keep(self) -> None:
-        """Keep at once what came. Raises StoreError and its children."""
+        """Save the received text at once. Raises StoreError and its children."""
         self._lifetime.check()
         self._answer.keep()
 

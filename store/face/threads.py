@@ -1,4 +1,4 @@
-"""What a face needs to be awaited: threads that do what is asked of it."""
+"""The threads that do the work of an awaited face."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from .binding import Method
 P = ParamSpec("P")
 R = TypeVar("R")
 Work: TypeAlias = Callable[[], R]
-"""What a thread is given to do."""
+"""A piece of work for a thread."""
 
 
 class Threads(Protocol):
-    """What has threads, and a face that they ask."""
+    """An object with threads, and a face whose methods they call."""
 
     async def _run(self, work: Work[R], *, waits: bool = False) -> R:
-        """Run work in a thread; return what it returns."""
+        """Run work in a thread and return its result."""
 
     def _call(self, method: Method[P, R], *args: P.args, **options: P.kwargs) -> R:
         """Call a method of the face."""

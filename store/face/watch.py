@@ -1,4 +1,4 @@
-"""Waiting for a session to change, by looking: a pooled connection hears of nothing by itself."""
+"""Waiting for a session to change, by polling: a pooled connection is told of no changes."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from ..errors import InvalidValue, quoted
 from ..records import Session
 
 PAUSE_AT_FILE = 0.02
-"""Seconds between two looks at a file, each of which takes some microseconds."""
+"""Seconds between two looks at a file; a look takes some microseconds."""
 PAUSE_AT_SERVER = 0.2
-"""Seconds between two looks at a server, each of which is asked over a network."""
+"""Seconds between two looks at a server; a look goes over a network."""
 LONGEST = 10**9
-"""Seconds that one may wait."""
+"""The longest wait, in seconds."""
 
 
 class Watch:
-    """Looks at a session until its revision is another one, or the time is over."""
+    """Looks at a session until its revision has changed, or the time is over."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class Watch:
         self._seen: tuple[object, ...] | None = None
 
     def look(self) -> Session | None:
-        """Return the session if it has changed."""
+        """Return the session if it has changed, else None."""
         seen = self._database.seen()
         if seen is not None and seen == self._seen:
             return None
@@ -50,7 +50,7 @@ class Watch:
 
     @property
     def pause(self) -> float:
-        """Seconds until the next look, the last of which is at the deadline."""
+        """Seconds until the next look; the last look is at the deadline."""
         return max(0.0, min(self._pause, self._deadline - time.monotonic()))
 
 

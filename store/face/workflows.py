@@ -1,4 +1,4 @@
-"""What is asked of sessions and takes several transactions, or none for the most part."""
+"""Workflows on sessions: they take several transactions, or do most of their work in none."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 
 class Workflows(LongOperations):
-    """What can be asked of sessions."""
+    """The workflows on sessions."""
 
     _database: Database
     _requests: contexts.Requests
 
     def wait(self, session_id: str, revision: str | None, timeout: float = 30.0) -> Session | None:
-        """Wait until a session has another revision; return it as it is then, else None.
+        """Wait until a session has another revision and return it; None after ``timeout`` seconds.
 
-        At most ``timeout`` seconds. Looks some times a second, at a file only where anybody has
-        written to it. Raises SessionNotFound, also when it is deleted meanwhile, and InvalidValue.
+        Looks several times a second, and reads from a file only after somebody has written to it.
+        Raises SessionNotFound, also if the session is deleted meanwhile, and InvalidValue.
         """
         watch = self._watch(session_id, revision, timeout)
         while (changed := watch.look()) is None and watch.has_time():
@@ -54,13 +54,14 @@ class Workflows(LongOperations):
     ) -> Streaming:
         """Stream an answer: ``with store.streaming(id, message) as answer: answer.write(text)``.
 
-        ``message`` is how it begins: its role, maybe more; ``format`` names that of the whole, as
-        in `append`. What comes is kept beside the line, as a draft, whenever ``every_bytes`` of it
-        have come (UTF-8), and at the latest with the first text that comes ``every_ms`` after the
-        last time: so a killed process loses less than that.
-        On leaving it is appended, and the draft deleted, as one change. Left by an exception, the
-        draft stays with all that came. So it does where the head is not any more where it was at
-        the beginning, or ``expected``, a revision, is not the session's: then Conflict is raised.
+        ``message`` is the beginning of the answer: its role, maybe more; ``format`` names the
+        format of the whole, as in `append`. The text is saved beside the line, as a draft, after
+        every ``every_bytes`` bytes of it (UTF-8), and at the latest with the first text that comes
+        ``every_ms`` ms after the last save: a killed process loses less than that.
+
+        Leaving the ``with`` appends the message and deletes the draft, in one change. After an
+        exception the draft stays, with all of the text. It also stays, and Conflict is raised, if
+        the head has moved since the beginning, or the revision ``expected`` is not the session's.
         Entering raises SessionNotFound, Conflict, InvalidMessage, InvalidValue; leaving
         DraftNotFound, too.
         """
@@ -91,13 +92,13 @@ class Workflows(LongOperations):
         """Erase a session for good: its messages and all that was derived from them.
 
         It is gone for every reader at once; its rows are erased between other writers, in slices of
-        some milliseconds. Messages that other sessions' lines run through stay; the erasure itself
-        is recorded. What may be found in the file until a purge, and how `purge` does it at once,
-        is told by the `Erasure`; who has one owner's sessions only cannot purge. Several ids, each
-        in a transaction of its own, give a list of erasures. ``expected`` is the revision that a
-        single one is to have (None: any). Raises SessionNotFound where an id is unknown, Conflict,
-        and then nothing was erased; nor where anything else is raised. If one of several fails
-        later, those that are erased are returned.
+        some milliseconds. Messages on the lines of other sessions stay; the erasure itself is
+        recorded. The `Erasure` says what the file may still hold until a purge; ``purge`` purges at
+        once, which a face of one owner's sessions cannot. With several ids, each is erased in a
+        transaction of its own, and a list of erasures is returned. ``expected`` is the revision
+        that a single session must have (None: any). Raises SessionNotFound for an unknown id,
+        Conflict. If anything is raised, nothing was erased. If one of several fails later, the
+        erasures done so far are returned.
         """
         _check_single(session_ids, expected)
         erased = self._erase(session_ids, expected, self._moment(now), purge=purge)
@@ -111,7 +112,7 @@ class Workflows(LongOperations):
         *,
         purge: bool,
     ) -> list[Erasure]:
-        """Erase sessions, and purge the file if asked to."""
+        """Erase sessions, and purge the file if ``purge`` is true."""
         raise NotImplementedError
 
     def context(
@@ -129,19 +130,17 @@ class Workflows(LongOperations):
         at: int | None = None,
         cache_markers: bool = False,
     ) -> Context:
-        """Return a whole request.
+        """Return a whole request: prompts, the project's rules, the view, the input and open todos.
 
-        Prompts, the project's rules, the view, the input and what is left to do.
-
-        ``tools`` are a text, or definitions that are sent beside the messages; ``user_input`` what
-        is not stored yet (None: the last user message is the current input); ``todo_recap`` what is
-        left to do (None: what the last todo list says, "": nothing); ``root`` the project's folder
-        (None: the session's), whose ``CODE_LAW.md`` is read anew; ``policy`` that of the view, for
-        a coding agent ``Policy.named("agent")`` (None: ``Policy.named("turns")``); ``format`` one
-        of a view's, or ``react`` for the whole as one text. With ``cache_markers`` the ends of
-        layers are marked for the prompt cache of a provider that asks for it, which is Anthropic:
-        at most four blocks, or three if the turn is short. Raises SessionNotFound,
-        PositionOutOfRange, InvalidValue, InvalidPolicy.
+        ``tools`` is a text, or definitions that are sent beside the messages; ``user_input`` the
+        input that is not stored yet (None: the last user message is the current input);
+        ``todo_recap`` the open todos (None: those of the last todo list, "": none); ``root`` the
+        project's folder (None: the session's), whose ``CODE_LAW.md`` is read anew; ``policy`` that
+        of the view, for a coding agent ``Policy.named("agent")`` (None: ``Policy.named("turns")``);
+        ``format`` a format of a view, or ``react`` for the whole as one text. With
+        ``cache_markers`` the ends of layers are marked for the prompt cache of a provider that asks
+        for it, which is Anthropic: at most four blocks, or three if the turn is short. Raises
+        SessionNotFound, PositionOutOfRange, InvalidValue, InvalidPolicy.
         """
         asked = contexts.request.check_inputs(system, tools, user_input, todo_recap, policy)
         options = {"recap": todo_recap is None, "root": root, "at": at, "format": format}

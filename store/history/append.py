@@ -42,7 +42,7 @@ INSERT_MESSAGES = Insertion(
 INSERT_CALLS = Insertion(tool_calls, *PLACE, "position", *StoredCall._fields)
 MOVE_HEAD = Statement(lines.update_session(head=bindparam("to"), updated_at=bindparam("now")))
 Dedupe = Literal["refuse", "ignore", "off"]
-"""How a message is treated whose id is already on the line.
+"""The treatment of a message whose id is already on the line.
 
 ``refuse`` returns the stored message, and refuses a different message with the same id; ``ignore``
 returns the stored message whatever is given; with ``off`` ids are not compared, and every message
@@ -106,15 +106,15 @@ def append(
 ) -> list[StoredMessage]:
     """Append a message, or a batch as one, to a session's line, and return them as stored.
 
-    They come back in the order given. A message may be a pydantic object, such as a provider's
-    client returns: it is stored as its JSON, of the fields that are set. It may be of any of the
-    formats in which a view is written: ``format`` names it, or each message's shape tells it
-    (None). One that holds several results takes a position for each, and comes back with the last.
+    They are returned in the given order. A message may be a pydantic object, such as a provider's
+    client returns: it is stored as the JSON of the fields that are set. It may have any of the
+    formats of a view: ``format`` names it, or each message's shape decides (None). A message that
+    holds several results takes a position for each, and is returned with the last.
 
     A message whose ``id`` is on the line already is not stored again but returned, so a call whose
     outcome is unknown can be repeated; another message under that id is refused. With
     ``dedupe="ignore"`` it is left out whatever it holds, with ``"off"`` ids are no keys and every
-    message is stored. ``create`` makes a session where there is none of that id. ``metadata`` are
+    message is stored. ``create`` creates the session if there is none of that id. ``metadata`` are
     merged into the session's as `set_metadata` does, as part of the same change.
 
     With ``expected_head`` the batch is stored only if the head is there, with ``expected`` only if
@@ -159,7 +159,7 @@ def prepare_batch(
     moment: int,
     format: str | None = None,  # noqa: A002 - the public name
 ) -> Batch:
-    """Return messages as they are to be stored.
+    """Return messages prepared for storing, as a batch.
 
     Raises InvalidMessage, naming index and key, and InvalidValue for an unknown format.
     """

@@ -1,4 +1,4 @@
-"""What an append says in the log of messages that are stored, but not understood whole."""
+"""Warnings in the log about appended messages that are stored, but not wholly understood."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ FOREIGN_PARTS = {
     *("function_call", "function_call_output"),
     *("input_text", "output_text", "input_image", "input_file"),
 }
-"""Types of content parts that other providers' requests are made of."""
+"""Types of content parts in the requests of other providers."""
 
 _NOTED: set[str] = set()
-"""What this process has said already: a host that does it once does it with every message."""
+"""The warnings that this process has given: a host that causes one causes it with every message."""
 
 
 def note(session_id: str, batch: Iterable[PreparedMessage]) -> None:
-    """Say once, at WARNING, what the rules cannot go by in messages that were stored."""
+    """Warn once about the parts of stored messages that the rules cannot use."""
     for prepared in batch:
         for problem in _problems(prepared):
             if problem not in _NOTED:
@@ -41,13 +41,13 @@ def _problems(prepared: PreparedMessage) -> Iterator[str]:
 
 
 def _is_object(arguments: str | None) -> bool:
-    """Tell arguments that are an object as JSON; none at all are one without fields."""
+    """Return whether arguments are a JSON object; missing ones are an object without fields."""
     text = (arguments or "{}").strip()
     return text == "{}" or bool(as_object(text))
 
 
 def _no_files(call: StoredCall) -> Iterator[str]:
-    """Yield that a call to a tool that reads files does not tell which."""
+    """Yield a warning for a call to a file-reading tool that does not name its files."""
     if TOOL_KINDS.get(call.name or "") == "file_read" and not _is_object(call.arguments):
         yield (
             f"the arguments of a call to {call.name!r} are no JSON object: which files it reads "

@@ -1,4 +1,4 @@
-"""Whether what is stored of a tree was changed: all that is kept of it elsewhere goes by this."""
+"""Counts of the changes to a tree's stored messages, by which caches of them are checked."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ..database import Statement, erasures, redactions
 
 
 class ChangeCounts(NamedTuple):
-    """How many messages of a tree were redacted, and how often one of its sessions was erased.
+    """The number of redacted messages of a tree, and the number of erasures of its sessions.
 
-    Nothing else changes what is stored of a message. The first number gets smaller only where the
-    second grows: an erasure takes the redactions of its messages out as it begins. So the two never
-    come again together.
+    Nothing else changes a stored message. The first number gets smaller only when the second grows,
+    because an erasure begins by deleting the redactions of its messages. So no pair of numbers
+    occurs twice.
     """
 
     redactions: int
@@ -33,5 +33,5 @@ CHANGES = Statement(
 
 
 def count_changes(connection: Connection, tree_id: int) -> ChangeCounts:
-    """Return how often anything of a tree was redacted or erased."""
+    """Return the numbers of redactions and erasures in a tree."""
     return CHANGES.one(connection, tree_id=tree_id)

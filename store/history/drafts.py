@@ -1,14 +1,16 @@
 """Answers that are being streamed, kept beside the line until they are messages.
 
-A model takes a minute for an answer, and much can happen in a minute. Raw rows cannot be added to,
-so what has come of an answer is kept apart, as a *draft*: the message as it began, and pieces of
-text behind it. To keep one more piece is to insert one row, however long the answer is by now.
-Nobody who reads a line looks for drafts, so they cost readers nothing.
+A model may take a minute for an answer. Raw rows cannot be extended, so the received part of an
+answer is kept apart, as a *draft*: the beginning of the message, and the pieces of text that follow
+it. Saving a piece inserts one row, however long the answer is by now. Reads of a line do not look
+for drafts, so drafts cost readers nothing.
 
-When the answer has ended, it is appended as any other message, and its draft goes, in the same
-transaction. Whatever happens before, the draft stays: it is listed, and finished or discarded.
+A finished answer is appended like any other message, and its draft is deleted in the same
+transaction. Until then the draft stays, whatever happens: it is listed, and can be finished or
+discarded.
 
-A draft's id is its tree and a random number in it, so it is found without a look-up of its own.
+A draft's id consists of its tree and a random number in it, so it is found without a look-up of its
+own.
 """
 
 from __future__ import annotations
@@ -59,11 +61,11 @@ from .sessions import check_owner
 from .visibility import visible_drafts
 
 ID = re.compile("([0-7][0-9a-f]{15})([0-7][0-9a-f]{15})")
-"""What a draft's id looks like: a tree and a number of 63 bits."""
+"""The form of a draft's id: a tree and a number of 63 bits."""
 
 
 class TextPiece(NamedTuple):
-    """A run of text that came for one key of a message."""
+    """A run of text received for one key of a message."""
 
     key: str
     text: str
@@ -83,12 +85,12 @@ class DraftRow(NamedTuple):
 
     @property
     def place(self) -> dict[str, int]:
-        """The names under which statements are given the draft."""
+        """The parameters of the draft in statements."""
         return {"tree_id": self.tree_id, "draft": self.draft}
 
     @property
     def id(self) -> str:
-        """The id that it is known by."""
+        """The id of the draft for callers."""
         return f"{self.tree_id:016x}{self.draft:016x}"
 
 
@@ -139,7 +141,7 @@ def begin_draft(
     now: Now = None,
     format: str | None = None,  # noqa: A002 - the public name
 ) -> Draft:
-    """Begin a draft behind a session's head, with the message as it begins.
+    """Begin a draft after a session's head, with the beginning of the message.
 
     Raises InvalidMessage, SessionNotFound, Conflict.
     """
@@ -155,9 +157,9 @@ def decode_beginning(
     message: GivenMessage,
     format: str | None,  # noqa: A002 - the public name
 ) -> Message:
-    """Return a message that has begun as an object.
+    """Return the beginning of a message as an object.
 
-    Whether it is of a format that is named is seen in the end. Raises InvalidMessage, InvalidValue.
+    Whether it fits a named format is checked at the end. Raises InvalidMessage, InvalidValue.
     """
     begun = to_object(message, 0)
     prepare(begun if format is None else {"role": format_named(format).name, **begun})
@@ -174,11 +176,10 @@ def save_pieces(
     *,
     now: Now = None,
 ) -> None:
-    """Keep what came of an answer since: texts, and the message without them if it has changed.
+    """Save the text of an answer received since, and the message without it if that has changed.
 
-    The texts are its pieces from the number ``first`` on, in place of any that there are: so what
-    was kept in a step whose outcome is unknown can be kept again. Raises SessionNotFound,
-    DraftNotFound.
+    The texts become the pieces from the number ``first`` on, and replace any that exist: a save
+    whose outcome is unknown can be repeated. Raises SessionNotFound, DraftNotFound.
     """
     moment = require_moment(now)
     text = None if message is None else encode(message)
@@ -213,10 +214,10 @@ def append_draft(
     now: Now = None,
     format: str | None = None,  # noqa: A002 - the public name
 ) -> StoredMessage:
-    """Append an answer that has come as a whole, and delete its draft.
+    """Append a complete answer, and delete its draft.
 
-    Raises SessionNotFound, DraftNotFound, InvalidMessage, and Conflict where the head is not where
-    the draft began, or the session's revision is not the one that is expected.
+    Raises SessionNotFound, DraftNotFound, InvalidMessage, and Conflict if the head is not where the
+    draft began, or the session's revision is not the expected one.
     """
     batch = append.prepare_batch(messages, require_moment(now), format)
     pointer = lines.lock_session(connection, session_id, expected)
@@ -226,7 +227,7 @@ def append_draft(
 
 
 def _check_head(pointer: Pointer, kept: DraftRow) -> None:
-    """Refuse to append behind another message than the one that was answered."""
+    """Raise Conflict if the head is no longer the message that the draft answers."""
     began, found = (kept.branch, kept.head), (pointer.branch, pointer.head)
     if began != found:
         raise Conflict(pointer.session_id, began, found, "head (branch, position)")
@@ -253,7 +254,8 @@ def list_drafts(
     """Return the drafts of a session, of an owner's sessions or of all, the oldest first.
 
     They are answers that broke off, and those that are being streamed just now. ``before`` is a
-    moment: only drafts to which nothing was added since. Raises SessionNotFound, InvalidValue.
+    moment: only drafts to which nothing was added since are returned. Raises SessionNotFound,
+    InvalidValue.
     """
     found = [load_draft(connection, each) for each in _listed(connection, session_id, owner)]
     if before is not None:
@@ -281,13 +283,13 @@ def finish_draft(
     now: Now = None,
     format: str | None = None,  # noqa: A002 - the public name
 ) -> StoredMessage:
-    """Append what was kept of a draft as a message at its session's head, and delete the draft.
+    """Append the saved message of a draft at its session's head, and delete the draft.
 
-    ``draft`` is its id, or what `drafts` gave. ``update`` are keys that the message is given, such
-    as one that says that it is not whole; without them it is stored as it came. ``expected`` is the
-    revision that the session is to have (None: any), ``owner`` whose it is to be, ``format`` names
-    that of the message as in `append` (None: the one in which it began). Raises DraftNotFound,
-    Conflict, InvalidMessage, InvalidValue.
+    ``draft`` is its id, or a draft that `drafts` returned. ``update`` are values for keys of the
+    message, such as one that marks it as incomplete; without them it is stored as received.
+    ``expected`` is the revision that the session must have (None: any), ``owner`` its owner (None:
+    any), ``format`` names that of the message as in `append` (None: the one in which it began).
+    Raises DraftNotFound, Conflict, InvalidMessage, InvalidValue.
     """
     moment = require_moment(now)
     pointer, kept = _found(connection, draft, owner)
@@ -304,10 +306,10 @@ def discard_draft(
     *,
     owner: str | None = None,
 ) -> Draft:
-    """Delete a draft, and return what was kept of it. Nothing of it is stored anywhere else.
+    """Delete a draft and return its saved message, which is stored nowhere else.
 
-    ``draft`` is its id, or what `drafts` gave; ``owner`` is whose its session is to be (None:
-    anybody's). Raises DraftNotFound.
+    ``draft`` is its id, or a draft that `drafts` returned; ``owner`` is the owner of its session
+    (None: any). Raises DraftNotFound.
     """
     _, kept = _found(connection, draft, owner)
     discarded = load_draft(connection, kept)
@@ -316,7 +318,7 @@ def discard_draft(
 
 
 def load_draft(connection: Connection, kept: DraftRow) -> Draft:
-    """Return a draft with all that was kept of it."""
+    """Return a draft with all of its saved text."""
     at, texts = kept.at, []
     for moment, key, text in PIECES.rows(connection, **kept.place):
         at = max(at, moment)
@@ -330,7 +332,7 @@ def load_draft(connection: Connection, kept: DraftRow) -> Draft:
 
 
 def extend_message(message: Message, texts: Iterable[TextPiece]) -> Message:
-    """Return a message with the texts that came for its keys behind what they say already."""
+    """Return a message with the received texts added to the values of their keys."""
     came: dict[str, list[str]] = {}
     for each in texts:
         came.setdefault(each.key, [message.get(each.key) or ""]).append(each.text)
@@ -338,7 +340,7 @@ def extend_message(message: Message, texts: Iterable[TextPiece]) -> Message:
 
 
 def draft_text(draft: Draft) -> str:
-    """Return the text of a draft; one that is none of its format yet has a chat's, if any."""
+    """Return the text of a draft, or that of a chat message if it does not fit its format yet."""
     try:
         rows = taken(draft.message, draft.format, 0).rows
     except InvalidMessage:
@@ -347,14 +349,14 @@ def draft_text(draft: Draft) -> str:
 
 
 def update_message(message: Message, changes: Message | None) -> Message:
-    """Return a message with other values for some keys. Raises InvalidValue for what has none."""
+    """Return a message with other values for some keys. Raises InvalidValue for no mapping."""
     if changes is not None and not isinstance(changes, Mapping):
         raise InvalidValue(f"what a message is given are keys and values, not {quoted(changes)}")
     return {**message, **(changes or {})}
 
 
 def has_answered_message(line: Line, draft: Draft) -> bool:
-    """Tell whether the message of a line at a draft's position is the one that it answers."""
+    """Tell whether a line still has the message that a draft answers, at the draft's position."""
     line_then = line.pointer._replace(branch=draft.branch, parent_position=draft.head)
     then = Line(line.connection, line_then).place(draft.head)
     return then == line.place(draft.head)
@@ -363,7 +365,7 @@ def has_answered_message(line: Line, draft: Draft) -> bool:
 def _found(
     connection: Connection, draft: str | Draft, owner: str | None
 ) -> tuple[Pointer, DraftRow]:
-    """Lock the session of a draft; return where it stands, and the draft. Raises DraftNotFound."""
+    """Lock the session of a draft; return its pointer and the draft. Raises DraftNotFound."""
     named = draft.draft if isinstance(draft, Draft) else draft
     kept = _stored(connection, named)
     try:

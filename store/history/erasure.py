@@ -1,11 +1,11 @@
-"""The one way out: the recorded erasure of a whole session.
+"""The only deletion of messages: the recorded erasure of a whole session.
 
-An erasure begins in one short transaction. It records for each branch what stays of it, deletes the
-session with all that was recorded about it, and takes its branches from it; from then on nobody can
-reach its messages. These are erased behind it, slice by slice (`slices`). The lines of the record
-that are still open say what is left to do, and let the database itself allow it.
+An erasure begins in one short transaction. It records how much of each branch stays, deletes the
+session and everything recorded about it, and disowns its branches; from then on nobody can reach
+its messages. These are erased afterwards, slice by slice (`erasure_batches`). The open lines of the
+record say how much is left to do, and make the database allow it.
 
-What other sessions' lines run through stays.
+Messages on the lines of other sessions stay.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ NEXT_ERASURE = Statement(
     select(func.coalesce(func.max(erasure_log.c.erasure), 0) + literal_column("1")).where(_of_tree)
 )
 NEWEST_COPY = Statement(select(func.coalesce(func.max(copies.c.copy), 0)))
-"""The number of the last copy that was begun: up to it, copies may hold what is erased now."""
+"""The number of the last copy begun: copies up to it may hold rows that are erased now."""
 _last = select(func.max(messages.c.seq)).where(
     messages.c.tree_id == _tree,
     messages.c.branch == bindparam("branch"),
@@ -73,7 +73,7 @@ _cut = select(func.min(erasure_log.c.kept)).where(
     _open,
 )
 END = Statement(select(_last.scalar_subquery(), _cut.scalar_subquery()))
-"""The last position of a branch, and up to where an erasure that has not ended leaves it."""
+"""The last position of a branch, and the position up to which open erasures leave it."""
 _known_copies = select(*(copies.c[name] for name in CopyRow._fields))
 _may_hold = or_(
     *(
@@ -85,7 +85,7 @@ STALE_COPIES = Statement(
     _known_copies.where(_may_hold).order_by(copies.c.copy),
     CopyRow,
 )
-"""The copies that were begun before some erasure or redaction had ended, and may hold what went."""
+"""The copies begun before the end of some erasure or redaction, which may hold removed text."""
 OPEN_ERASURE = Insertion(
     erasure_log,
     "tree_id",
@@ -134,7 +134,7 @@ DELETE_REDACTIONS = Statement(
         redactions.c.seq > bindparam("kept"),
     )
 )
-"""With the number of the erasure, and not later with their messages: see `ChangeCounts`."""
+"""Deleted when the erasure is numbered, not later with their messages: see `ChangeCounts`."""
 _branches_of_tree = update(branches).where(branches.c.tree_id == bindparam("tree"))
 DISOWN_BRANCHES = Statement(
     _branches_of_tree.where(branches.c.session_id == bindparam("owner")).values(session_id=None)
@@ -143,12 +143,12 @@ _newest = bindparam("newest", type_=BIG)
 LOWER_SEEN = Statement(
     _branches_of_tree.where(branches.c.records_seen > _newest).values(records_seen=_newest)
 )
-"""No branch knows a record that there is not: the next ones get those numbers again."""
+"""Branches refer to no missing records, since the next records get those numbers again."""
 _moves_of_tree = update(head_moves).where(head_moves.c.tree_id == bindparam("tree"))
 LOWER_SOURCE = Statement(
     _moves_of_tree.where(head_moves.c.source_record > _newest).values(source_record=_newest)
 )
-"""Nor does what a fork may see of its source."""
+"""The same for the records of its source that a fork may see."""
 _to_purge = update(erasure_log).where(
     erasure_log.c.purged_at.is_(null()),
     erasure_log.c.finished_at.is_not(null()),
@@ -190,9 +190,9 @@ ERASURE = Statement(
 
 
 class Opened(NamedTuple):
-    """An erasure that is recorded as begun, and what it does to each branch.
+    """An erasure that is recorded as begun, with its effect on each branch.
 
-    ``removed`` says how many messages of each branch go.
+    ``removed`` has the number of erased messages of each branch.
     """
 
     tree_id: int
@@ -203,7 +203,7 @@ class Opened(NamedTuple):
 
     @property
     def unfinished(self) -> Erasure:
-        """What is told of it where nobody knows how far it has come."""
+        """The erasure as reported when its progress is not known."""
         kept = sum(fate.kept_messages for fate in self.fates)
         return Erasure(self.session_id, sum(self.removed), kept, purged=False, finished=False)
 
@@ -216,10 +216,10 @@ def begin_erasure(
     owner: str | None = None,
     now: Now = None,
 ) -> Opened:
-    """Delete a session, and record what of its messages is to be erased.
+    """Delete a session, and record which of its messages will be erased.
 
-    Returns the erasure as begun. Raises SessionNotFound, and Conflict where its revision is not the
-    one that is expected. With an ``owner`` a session of any other is not there.
+    Returns the erasure as begun. Raises SessionNotFound, and Conflict if the session's revision is
+    not the expected one. With an ``owner``, the sessions of others are not found.
     """
     if owner is not None:
         lines.lock_tree(connection, session_id)
@@ -233,7 +233,7 @@ def begin_erasure(
 
 
 def _planned(connection: Connection, session_id: str, expected: str | None) -> Opened:
-    """Return what an erasure of a session is about to do."""
+    """Return the plan for the erasure of a session."""
     tree_id = lines.lock_tree(connection, session_id, expected).tree_id
     found = fates(connection, tree_id, session_id)
     removed = [_removed(connection, tree_id, fate) for fate in found]
@@ -242,14 +242,14 @@ def _planned(connection: Connection, session_id: str, expected: str | None) -> O
 
 
 def _removed(connection: Connection, tree_id: int, fate: Fate) -> int:
-    """Return how many messages of a branch go, but for those that an earlier erasure counts."""
+    """Return how many messages of a branch are erased, without those that earlier erasures count."""
     last, cut = END.one(connection, tree_id=tree_id, branch=fate.branch)
     ends = [each for each in (last, cut) if each is not None]
     return max(0, min(ends) - fate.kept) if last else 0
 
 
 def _record(connection: Connection, opened: Opened, moment: int) -> None:
-    """Write down that an erasure has begun, a row for each branch."""
+    """Record that an erasure has begun, with a row for each branch."""
     newest = NEWEST_COPY.value(connection)
     OPEN_ERASURE.insert_many(connection, list(_rows(opened, moment, newest)))
 
@@ -262,7 +262,7 @@ def _rows(opened: Opened, moment: int, newest: int) -> Iterator[Row]:
 
 
 def _delete_session(connection: Connection, opened: Opened) -> None:
-    """Delete all that names the session."""
+    """Delete all rows that name the session."""
     tree_id, session_id = opened.tree_id, opened.session_id
     for statement in (*DELETE_SESSION, DELETE_LEFT):
         statement.run(connection, tree_id=tree_id, session_id=session_id)
@@ -270,7 +270,7 @@ def _delete_session(connection: Connection, opened: Opened) -> None:
 
 
 def _delete_records(connection: Connection, opened: Opened) -> None:
-    """Delete what was recorded beyond what stays of the session's branches."""
+    """Delete the records that lie beyond the remaining part of the session's branches."""
     tree_id = opened.tree_id
     for fate in opened.fates:
         of = {"tree_id": tree_id, "branch": fate.branch}
@@ -294,7 +294,7 @@ def told(connection: Connection, opened: Opened) -> Erasure:
 
 
 def _erasure(row: Recorded, known: list[CopyRow]) -> Erasure:
-    """Return a recorded erasure, with the copies that were begun before it had ended."""
+    """Return a recorded erasure, with the copies that were begun before its end."""
     copies = tuple(copy.path for copy in known if copy.copy <= row.newest_copy)
     finished = row.unfinished == 0
     purged = row.unpurged == 0
@@ -302,5 +302,5 @@ def _erasure(row: Recorded, known: list[CopyRow]) -> Erasure:
 
 
 def mark_erasures_purged(connection: Connection, *, now: Now = None) -> None:
-    """Note that the files hold no byte any more of what was erased until now."""
+    """Record that the files hold no bytes any more of the rows erased until now."""
     NOTE_PURGED.run(connection, now=require_moment(now))

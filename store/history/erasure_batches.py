@@ -1,10 +1,10 @@
-"""What is left to do of erasures, done in slices between other writers.
+"""The remaining work of erasures, done in slices between other writers.
 
-A slice takes some milliseconds, then the next writer in line has its turn. It begins at the end of
-the newest branch that is concerned, and goes backwards: so whatever is there still follows on each
-other, and no branch goes before those that hang on it. When a branch is done, its line of the
-record is closed in the same transaction. So wherever a process is killed, the record says what is
-left; the next opening, deletion or purge goes on with it.
+A slice takes some milliseconds; then the next waiting writer takes its turn. Erasing begins at the
+end of the newest branch of the erasure and goes backwards: the remaining rows are always
+contiguous, and no branch is deleted before its child branches. The end of a branch and of its line
+in the record are one transaction. So the record is correct even if a process is killed; the next
+opening, deletion or purge continues the work.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ from .open_erasures import OPEN, list_open_trees
 from .sessions import check_owner
 
 SLICE = 0.005
-"""How many seconds of erasing go into a slice; its commit takes about as long."""
+"""Seconds of erasing in a slice; its commit takes about as long."""
 STEP = 8
 """Positions that are erased between two looks at the clock."""
 OPENING = 0.25
-"""How many seconds an opening spends on what others left to do."""
+"""Seconds that an opening spends on the unfinished erasures of others."""
 
 NO_ROOM = (
     "the disk is full, and even erasing needs a little room for the write-ahead log; nothing was"
@@ -74,14 +74,14 @@ NO_ROOM = (
 )
 
 Begin: TypeAlias = Callable[[Connection, str], Opened]
-"""How the erasure of a session begins."""
+"""The function that begins the erasure of a session."""
 _tree = bindparam("tree_id", type_=BIG)
 
 
 class Part(NamedTuple):
-    """A line of the record that is still open: up to where the branch stays, and what it has.
+    """An open line of the record: the position up to which the branch stays, and its last position.
 
-    ``last`` is None where it has no message of its own.
+    ``last`` is None if the branch has no message of its own.
     """
 
     erasure: int
@@ -159,7 +159,7 @@ _untold = (
 DELETE_SUMMARIES = Statement(
     delete(summaries).where(summaries.c.tree_id == _tree, summaries.c.summary.in_(_untold))
 )
-"""A few summaries of a branch that no record tells of any more, newest first.
+"""A few summaries of a branch to which no record refers any more, newest first.
 
 A summary refers to the older ones that it replaced.
 """
@@ -172,7 +172,7 @@ FORGET_SUMMARIES = Statement(
         search_rows.c.summary.not_in(_told_still),
     )
 )
-"""Summaries that went are found by no search."""
+"""Removes erased summaries from the search index."""
 DELETE_BRANCH = Statement(delete(branches).where(_of_branch(branches)))
 _newest = bindparam("newest", type_=BIG)
 _is_newer = erasure_log.c.newest_copy > _newest
@@ -189,7 +189,7 @@ CLOSE_PARTS = Statement(
         newest_copy=case((_is_newer, erasure_log.c.newest_copy), else_=_newest),
     )
 )
-"""Ends the lines of a branch up to an erasure: several may be open, each asking for more of it."""
+"""Closes the lines of a branch up to an erasure; several lines of one branch may be open."""
 
 
 def delete_sessions(
@@ -202,9 +202,9 @@ def delete_sessions(
 ) -> list[Erasure]:
     """Erase sessions: each is gone in a transaction of its own, then all their rows go in slices.
 
-    ``expected`` is the revision of the only one, ``owner`` whose all of them are
-    (None: any). Raises SessionNotFound, and what the first transaction does; nothing where one was
-    erased.
+    ``expected`` is the revision of a single session, ``owner`` the owner of all of them (None:
+    any). Raises SessionNotFound, and the exceptions of the first transaction; none once a session
+    is erased.
     """
     names = list(session_ids)
     database.read(partial(_find, names=names, owner=owner))
@@ -224,7 +224,7 @@ def _find(connection: Connection, names: list[str], owner: str | None) -> None:
 
 
 def _begun(database: Database, names: Iterable[str], begin: Begin) -> list[Opened]:
-    """Begin erasures until one fails behind another; who was erased by others is passed over."""
+    """Begin erasures until one fails after another has begun; skip sessions erased by others."""
     begun: list[Opened] = []
     for name in names:
         try:
@@ -249,7 +249,7 @@ def _begin(database: Database, name: str, begin: Begin) -> Opened:
 
 
 def _with_room(database: Database, transaction: Callable[[], Opened]) -> Opened:
-    """Do a transaction on a full disk, where the log's room can be used again. Raises StoreFull."""
+    """Do a transaction on a full disk, reusing the room of the log. Raises StoreFull."""
     try:
         database.empty_log()
         return transaction()
@@ -258,7 +258,7 @@ def _with_room(database: Database, transaction: Callable[[], Opened]) -> Opened:
 
 
 def _told(database: Database, begun: list[Opened]) -> list[Erasure]:
-    """Return erasures as they are recorded; where that cannot be read, as they were begun."""
+    """Return erasures as they are recorded, or as they were begun if the record cannot be read."""
     try:
         return database.read(partial(_read, begun=begun))
     except StoreError:
@@ -276,9 +276,9 @@ def continue_erasures(
     seconds: float = math.inf,
     patience: float | None = None,
 ) -> None:
-    """Erase what is left to do of all erasures, in so many seconds.
+    """Continue all open erasures for at most ``seconds``.
 
-    Others are waited for as long as the store does, or for ``patience`` seconds a slice.
+    Waits for other writers as long as the store does, or for ``patience`` seconds a slice.
     """
     ends = time.monotonic() + seconds
     for tree_id in database.read(list_open_trees):
@@ -286,7 +286,7 @@ def continue_erasures(
 
 
 def continue_at_opening(database: Database, moment: int) -> None:
-    """Erase a part of what others left to do, where nobody is in the way."""
+    """Continue the open erasures of others for a moment, without waiting for other writers."""
     continue_erasures(database, moment, seconds=OPENING, patience=0)
 
 
@@ -297,7 +297,7 @@ def _erase_tree(
     ends: float = math.inf,
     patience: float | None = None,
 ) -> None:
-    """Erase what is left to do in a tree, slice by slice."""
+    """Continue the erasures of a tree, slice by slice."""
     is_left = True
     while is_left and time.monotonic() < ends:
         slice_ = partial(_erase_slice, tree_id=tree_id, moment=moment)
@@ -305,7 +305,7 @@ def _erase_tree(
 
 
 def _with_less(database: Database, slice_: Callable[..., bool], patience: float | None) -> bool:
-    """Erase a slice; on a full disk the least there is, in what room the log has."""
+    """Erase a slice; on a full disk only one step, in the room of the log."""
     try:
         with database.writing(patience) as connection:
             return slice_(connection, seconds=SLICE)
@@ -316,7 +316,7 @@ def _with_less(database: Database, slice_: Callable[..., bool], patience: float 
 
 
 def _erase_slice(connection: Connection, tree_id: int, moment: int, seconds: float) -> bool:
-    """Erase a slice, one step at least; tell whether anything is left."""
+    """Erase a slice, of at least one step; return whether any work is left."""
     ends = time.monotonic() + seconds
     _lock(connection, tree_id)
     while part := OPEN_PART.row(connection, tree_id=tree_id):
@@ -327,13 +327,13 @@ def _erase_slice(connection: Connection, tree_id: int, moment: int, seconds: flo
 
 
 def _lock(connection: Connection, tree_id: int) -> None:
-    """Keep others from the tree; a file has one writer anyway."""
+    """Lock the tree against other writers; a file has only one writer anyway."""
     if connection.dialect.name != "sqlite":
         lines.TREE_LOCK.row(connection, tree_id=tree_id)
 
 
 def _erase_step(connection: Connection, tree_id: int, part: Part, moment: int) -> None:
-    """Erase a few positions of a branch, or a few summaries, or what is left of it then."""
+    """Erase a few positions of a branch, else a few of its summaries, else close it."""
     of = {"tree_id": tree_id, "branch": part.branch}
     if part.has_more:
         _erase_beyond(connection, of, part.next_end)
@@ -347,7 +347,7 @@ def _erase_beyond(connection: Connection, of: dict[str, int], kept: int) -> None
 
 
 def _erase_summaries(connection: Connection, of: dict[str, int]) -> bool:
-    """Erase a few summaries of a branch, and what searches find them by; tell whether any went."""
+    """Erase a few summaries of a branch and their search entries; return whether there were any."""
     went = DELETE_SUMMARIES.run(connection, **of) > 0
     if went:
         FORGET_SUMMARIES.run(connection, tree_id=of["tree_id"])
@@ -355,10 +355,10 @@ def _erase_summaries(connection: Connection, of: dict[str, int]) -> bool:
 
 
 def _close(connection: Connection, of: dict[str, int], part: Part, moment: int) -> None:
-    """End the work on a branch: it goes, with what was recorded where it began, unless needed.
+    """Close the erasure of a branch; delete it and its records, unless other branches need it.
 
-    When it has gone, all that was to be done with it is. Copies that were begun up to now may hold
-    what was erased, though their erasure had begun.
+    Deleting the branch closes all of its erasures. Copies begun up to now may hold the erased rows,
+    since the erasure of these was not finished.
     """
     through = part.erasure
     if not part.is_needed:

@@ -1,7 +1,8 @@
-"""What follows from messages, written at append.
+"""Data derived from messages, written at append.
 
-Turns, tokens, the call each result answers, what views judge by. Derived, so it can be rebuilt:
-everything here is a function of the raw rows of a line and the session's project root.
+Turns, tokens, the call that each result answers, and the facts by which views judge results. All of
+it can be rebuilt: everything here is a function of the raw rows of a line and the session's project
+root.
 """
 
 from __future__ import annotations
@@ -42,14 +43,14 @@ INSERT_PATHS = Insertion(tool_result_paths, *PLACE, *ToolPath._fields)
 
 
 class LineTotals(NamedTuple):
-    """How far a line has come: its turns, and its tokens by the estimate."""
+    """The totals of a line up to a position: its turns, and its estimated tokens."""
 
     turn: int
     tokens: int
 
 
 class MessageTokens(NamedTuple):
-    """What a message counts for in the measure of its line."""
+    """The share of a message in the measure of its line."""
 
     role: str
     tokens: int
@@ -86,22 +87,22 @@ TOKENS_OF = Statement(select(cast(_tokens, BIG)).where(lines.at_place(_facts)))
 
 
 def load_kinds_json(connection: Connection) -> str:
-    """Return of what kind a store says that tools are, as a JSON object of their names.
+    """Return the kinds of tools in a store, as a JSON object with the names of the tools as keys.
 
-    There are hundreds, and hardly anybody changes any: one text is compared with a glance, and as
-    often as it is kept it is the same one.
+    There are hundreds, and they hardly ever change: interning makes equal texts the same object, so
+    a comparison takes no time.
     """
     return intern(KINDS.value(connection))
 
 
 def load_tool_kinds(connection: Connection) -> dict[str, str]:
-    """Return of what kind a store says that tools are, by their names."""
+    """Return the kinds of tools in a store, by the names of the tools."""
     kinds: dict[str, str] = decode_as(dict, load_kinds_json(connection))
     return kinds
 
 
 def load_totals(line: Line, position: int) -> LineTotals:
-    """Return how far a line has come at a position."""
+    """Return the totals of a line up to a position."""
     known = _known(line.pointer) if position == line.pointer.head else None
     if known is not None:
         return known
@@ -111,7 +112,7 @@ def load_totals(line: Line, position: int) -> LineTotals:
 
 
 def _known(pointer: Pointer) -> LineTotals | None:
-    """Return how far a line has come at its head, where the pointer says it."""
+    """Return the totals of a line up to its head, or None if the pointer lacks them."""
     turn, tokens = pointer.head_turn, pointer.head_tokens
     if turn is None or tokens is None:
         return None
@@ -119,17 +120,17 @@ def _known(pointer: Pointer) -> LineTotals | None:
 
 
 def find_turn_start(line: Line, last: int) -> int:
-    """Return where the turn that a position is in begins (1 where no user has spoken)."""
+    """Return the position at which the turn of a position begins (1 if no user has spoken)."""
     return _newest(LAST_USER, line, last) or 1
 
 
 def find_last_answer(line: Line, last: int) -> int | None:
-    """Return where the assistant spoke last up to a position; None where it never did."""
+    """Return the last position up to ``last`` at which the assistant spoke; None if there is none."""
     return _newest(LAST_ANSWER, line, last)
 
 
 def _newest(wanted: Statement[Row], line: Line, last: int) -> int | None:
-    """Return what a statement finds in the newest run of a line in which it finds anything."""
+    """Return the position that a statement finds in the newest run with one; None if there is none."""
     for run in reversed(line.ranges(1, last)):
         position: int | None = wanted.value(line.connection, **run)
         if position is not None:
@@ -138,16 +139,16 @@ def _newest(wanted: Statement[Row], line: Line, last: int) -> int | None:
 
 
 def load_message_time(line: Line, position: int) -> int | None:
-    """Return when the message at a position was said, in ms.
+    """Return the time of the message at a position, in ms.
 
-    That is the message's own time, else when it came.
+    That is the message's own time, else the time at which it was stored.
     """
     moment: int | None = MOMENT.value(line.connection, **line.place(position))
     return moment
 
 
 def sum_tokens(line: Line, positions: Iterable[int]) -> int:
-    """Return the estimated tokens of single positions of a line."""
+    """Return the sum of the estimated tokens at single positions of a line."""
     places = map(line.place, positions)
     return sum(TOKENS_OF.value(line.connection, **place) for place in places)
 
@@ -158,7 +159,7 @@ def write(
     batch: Sequence[PreparedMessage],
     tokens: Iterable[int],
 ) -> None:
-    """Write what follows from messages that stand from position ``start`` on, the line's new end.
+    """Write the data derived from messages at the new end of a line, from position ``start`` on.
 
     ``tokens`` are their estimates.
     """
@@ -171,7 +172,7 @@ def write(
 
 
 def write_results(connection: Connection, rows: ResultRows) -> None:
-    """Write what follows from tool results."""
+    """Write the rows derived from tool results."""
     INSERT_RESULTS.insert_many(connection, rows.results)
     INSERT_PATHS.insert_many(connection, rows.paths)
 
@@ -190,7 +191,7 @@ def make_fact_rows(
 
 
 def derive_results(line: Line, start: int, batch: Iterable[PreparedMessage]) -> ResultRows:
-    """Return what follows from the tool results among messages from position ``start`` on."""
+    """Return the rows derived from the tool results among messages from position ``start`` on."""
     links = Links(line, start - 1)
     rows = ResultRows([], [])
     for seq, prepared in enumerate(batch, start):
@@ -226,6 +227,6 @@ def _tool_name(result: PreparedMessage, call: Call) -> str | None:
 
 
 def _judged_by(result: PreparedMessage) -> Facts:
-    """Return what a result says itself of how it ended, when and of what length."""
+    """Return the facts that a result states itself: its outcome, time and length."""
     at = result.columns.created_at
     return result_facts(result.message, result.text_size, at=at)

@@ -1,4 +1,4 @@
-"""What becomes of branches when a session is erased: which of their positions others still need."""
+"""The effect of an erasure on branches: the positions of each that other sessions still need."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ BRANCHES = Statement(
     .order_by(branches.c.branch.desc())
 )
 NOTHING = -1
-"""A position before all, that of an empty line included."""
+"""A position before all others, including that of an empty line."""
 
 
 class Fate(NamedTuple):
-    """What becomes of a branch that no session owns any more.
+    """The effect of an erasure on a branch that no session owns any more.
 
-    Its positions up to ``kept`` stay for other lines. It ``stays`` itself where another branch
-    hangs on it, be it without any position.
+    Its positions up to ``kept`` stay for other lines. The branch itself ``stays`` if another branch
+    is attached to it, even without any position.
     """
 
     branch: int
@@ -36,21 +36,21 @@ class Fate(NamedTuple):
 
     @property
     def kept_messages(self) -> int:
-        """How many of its messages stay."""
+        """The number of its messages that stay."""
         return self.kept - self.first + 1
 
     @property
     def told_to(self) -> int:
-        """The last position at which something that was recorded stays."""
+        """The last position whose records stay."""
         return self.kept if self.stays else NOTHING
 
 
 def fates(connection: Connection, tree_id: int, session_id: str) -> list[Fate]:
-    """Return what becomes of the session's branches and of those that earlier erasures left.
+    """Return the fates of the session's branches and of those left by earlier erasures.
 
     The newest branch comes first. A position stays if a branch of another session continues from it
-    or from beyond it; children have higher numbers than their parents, so one pass from the newest
-    sees every need before the branch that has to meet it.
+    or from a later one; children have higher numbers than their parents, so a single pass from the
+    newest branch knows all needs of a branch before it reaches it.
     """
     needed: dict[int, int] = {}
     found = []

@@ -194,10 +194,10 @@ def fork(
     """Create a session that continues another one from position ``at`` (its head).
 
     Copies no message. ``branch`` is one that the source can go back to (None: the present one).
-    ``title`` and ``metadata`` are the fork's own (None: those of its source). Another ``owner``
-    than the source's (None: the same) gets the line alone: sees no other branch, and has the title,
-    metadata and ``project_root`` that are given here, else none. ``expected`` is the revision that
-    the source is to have (None: any). Raises SessionNotFound, SessionExists, Conflict,
+    ``title`` and ``metadata`` are the fork's own (None: those of its source). A fork with another
+    ``owner`` than its source (None: the same) gets the line alone: it sees no other branch, and has
+    only the title, metadata and ``project_root`` given here. ``expected`` is the revision that the
+    source must have (None: any). Raises SessionNotFound, SessionExists, Conflict,
     PositionOutOfRange, InvalidValue for a branch, and for a project root of a fork that stays with
     its owner: it has its source's.
     """
@@ -269,7 +269,7 @@ def rewind(
 ) -> Session:
     """Move a session's head back to position ``to`` (0: before the first message).
 
-    Deletes nothing, and can be undone. ``expected`` is the revision that the session is to have
+    Deletes nothing, and can be undone. ``expected`` is the revision that the session must have
     (None: any). Raises SessionNotFound, Conflict, PositionOutOfRange.
     """
     moment = require_moment(now)
@@ -290,10 +290,10 @@ def switch(
 ) -> Session:
     """Move a session's head to another branch: to its end, or back from there to position ``to``.
 
-    `branches` lists those that there are. ``of`` names another session of the tree, whose branch it
-    is (None: the present one); both go on from there, each for itself. It is undone like a rewind.
-    ``expected`` is the revision that the session is to have (None: any). Raises SessionNotFound,
-    Conflict, InvalidValue for a branch, PositionOutOfRange.
+    `branches` lists the existing branches. ``of`` names another session of the tree, whose branch
+    it is (None: the present one); both sessions continue from there independently. It is undone
+    like a rewind. ``expected`` is the revision that the session must have (None: any). Raises
+    SessionNotFound, Conflict, InvalidValue for a branch, PositionOutOfRange.
     """
     moment = require_moment(now)
     pointer = lines.lock_tree(connection, session_id, expected)
@@ -309,11 +309,11 @@ def undo_rewind(
     expected: str | None = None,
     now: Now = None,
 ) -> Session:
-    """Move a session's head back to where its last rewind or switch took it from.
+    """Move a session's head back to its place before its last rewind or switch.
 
-    Undoing again goes one further. What was appended since stays stored, on the branch that
-    the head leaves. ``expected`` is the revision that the session is to have (None: any). Raises
-    SessionNotFound, Conflict, NothingToUndo.
+    A second undo goes one move further back. Messages appended since stay stored, on the branch
+    that the head leaves. ``expected`` is the revision that the session must have (None: any).
+    Raises SessionNotFound, Conflict, NothingToUndo.
     """
     moment = require_moment(now)
     pointer = lines.lock_tree(connection, session_id, expected)
@@ -336,12 +336,12 @@ def replace(
     now: Now = None,
     format: str | None = None,  # noqa: A002 - the public name
 ) -> Session:
-    """Let other messages, or none, follow the position ``after``: rewind there and append, as one.
+    """Replace the messages after position ``after`` by others, or none: rewind and append, as one.
 
-    Positions 1 to ``after`` stay. Whatever followed is kept on the branch that the head leaves;
-    `undo_rewind` brings it back. ``expected`` is the revision that the session is to have (None:
-    any), ``format`` names that of the messages as in `append`. Raises SessionNotFound, Conflict,
-    PositionOutOfRange, InvalidMessage.
+    Positions 1 to ``after`` stay. The replaced messages are kept on the branch that the head
+    leaves; `undo_rewind` brings them back. ``expected`` is the revision that the session must have
+    (None: any), ``format`` names that of the messages as in `append`. Raises SessionNotFound,
+    Conflict, PositionOutOfRange, InvalidMessage.
     """
     batch = prepare_batch(messages, require_moment(now), format)
     rewind(connection, session_id, after, expected=expected, now=batch.moment)
@@ -356,11 +356,11 @@ def pop(
     expected: str | None = None,
     now: Now = None,
 ) -> StoredMessage | None:
-    """Take the last message off a line, and return it; None where the line is empty.
+    """Remove the last message from a line and return it; None if the line is empty.
 
-    It is a rewind to before it: the message stays stored, and `undo_rewind` brings it back. Nobody
-    else gets the same message. ``expected`` is the revision that the session is to have (None:
-    any). Raises SessionNotFound, Conflict.
+    It is a rewind to the position before it: the message stays stored, and `undo_rewind` brings it
+    back. No other caller gets the same message. ``expected`` is the revision that the session must
+    have (None: any). Raises SessionNotFound, Conflict.
     """
     moment = require_moment(now)
     pointer = lines.lock_tree(connection, session_id, expected)
@@ -374,7 +374,7 @@ def pop(
 def moves_of(connection: Connection, session_id: str) -> list[HeadMove]:
     """Return a session's head-move log, oldest first.
 
-    The fork that made it, rewinds, switches and undoings. Raises SessionNotFound.
+    It holds the fork that created the session, rewinds, switches and undos. Raises SessionNotFound.
     """
     pointer = lines.load_pointer(connection, session_id)
     return MOVES.rows(connection, **pointer.session)

@@ -1,6 +1,6 @@
 """The keys of a session's metadata, each with its value as a text, so that an index finds them.
 
-They follow from the metadata, and are written anew whenever these are.
+They are derived from the metadata, and are written anew whenever it changes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..database import BIG, Insertion, Statement, session_keys
 from ..messages import encode
 
 VALUE_LIMIT = 200
-"""Characters up to which the text of a value is kept; of a longer one its SHA-256 stands there."""
+"""Characters up to which the text of a value is kept; a longer one is replaced by its SHA-256."""
 INSERT_KEYS = Insertion(session_keys)
 DELETE_KEYS = Statement(
     delete(session_keys).where(
@@ -27,7 +27,7 @@ DELETE_KEYS = Statement(
 def write_keys(
     connection: Connection, tree_id: int, session_id: str, metadata: dict[str, Any]
 ) -> None:
-    """Write the keys of a session's metadata in place of those that were there."""
+    """Write the keys of a session's metadata in place of the present ones."""
     DELETE_KEYS.run(connection, tree_id=tree_id, session_id=session_id)
     rows = [(tree_id, session_id, *each) for each in metadata_keys(metadata)]
     INSERT_KEYS.insert_many(connection, rows)
@@ -39,7 +39,7 @@ def metadata_keys(metadata: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _short(value: object) -> str:
-    """Return a value as text, or where that is long what stands for it."""
+    """Return a value as text, or the hash of its text if that is long."""
     text = encode(_in_order(value))
     if len(text) <= VALUE_LIMIT:
         return text
@@ -47,7 +47,7 @@ def _short(value: object) -> str:
 
 
 def _in_order(value: object) -> object:
-    """Return a JSON value with the keys of its objects in order: it says nothing in JSON."""
+    """Return a JSON value with sorted keys in its objects, since their order has no meaning."""
     if isinstance(value, dict):
         return {key: _in_order(value[key]) for key in sorted(value)}
     if isinstance(value, list):
