@@ -315,15 +315,15 @@ class AsyncOperations(Threads):
     ) -> list[StoredMessage]:
         """Append a message, or a batch as one, to a session's line, and return them as stored.
 
-        They come back in the order given. A message may be a pydantic object, such as a provider's
-        client returns: it is stored as its JSON, of the fields that are set. It may be of any of the
-        formats in which a view is written: ``format`` names it, or each message's shape tells it
-        (None). One that holds several results takes a position for each, and comes back with the last.
+        They are returned in the given order. A message may be a pydantic object, such as a provider's
+        client returns: it is stored as the JSON of the fields that are set. It may have any of the
+        formats of a view: ``format`` names it, or each message's shape decides (None). A message that
+        holds several results takes a position for each, and is returned with the last.
 
         A message whose ``id`` is on the line already is not stored again but returned, so a call whose
         outcome is unknown can be repeated; another message under that id is refused. With
         ``dedupe="ignore"`` it is left out whatever it holds, with ``"off"`` ids are no keys and every
-        message is stored. ``create`` makes a session where there is none of that id. ``metadata`` are
+        message is stored. ``create`` creates the session if there is none of that id. ``metadata`` are
         merged into the session's as `set_metadata` does, as part of the same change.
 
         With ``expected_head`` the batch is stored only if the head is there, with ``expected`` only if
@@ -452,10 +452,10 @@ class AsyncOperations(Threads):
         """Create a session that continues another one from position ``at`` (its head).
 
         Copies no message. ``branch`` is one that the source can go back to (None: the present one).
-        ``title`` and ``metadata`` are the fork's own (None: those of its source). Another ``owner``
-        than the source's (None: the same) gets the line alone: sees no other branch, and has the title,
-        metadata and ``project_root`` that are given here, else none. ``expected`` is the revision that
-        the source is to have (None: any). Raises SessionNotFound, SessionExists, Conflict,
+        ``title`` and ``metadata`` are the fork's own (None: those of its source). A fork with another
+        ``owner`` than its source (None: the same) gets the line alone: it sees no other branch, and has
+        only the title, metadata and ``project_root`` given here. ``expected`` is the revision that the
+        source must have (None: any). Raises SessionNotFound, SessionExists, Conflict,
         PositionOutOfRange, InvalidValue for a branch, and for a project root of a fork that stays with
         its owner: it has its source's.
         """
@@ -485,7 +485,7 @@ class AsyncOperations(Threads):
     ) -> Session:
         """Move a session's head back to position ``to`` (0: before the first message).
 
-        Deletes nothing, and can be undone. ``expected`` is the revision that the session is to have
+        Deletes nothing, and can be undone. ``expected`` is the revision that the session must have
         (None: any). Raises SessionNotFound, Conflict, PositionOutOfRange.
         """
         work = partial(
@@ -510,10 +510,10 @@ class AsyncOperations(Threads):
     ) -> Session:
         """Move a session's head to another branch: to its end, or back from there to position ``to``.
 
-        `branches` lists those that there are. ``of`` names another session of the tree, whose branch it
-        is (None: the present one); both go on from there, each for itself. It is undone like a rewind.
-        ``expected`` is the revision that the session is to have (None: any). Raises SessionNotFound,
-        Conflict, InvalidValue for a branch, PositionOutOfRange.
+        `branches` lists the existing branches. ``of`` names another session of the tree, whose branch
+        it is (None: the present one); both sessions continue from there independently. It is undone
+        like a rewind. ``expected`` is the revision that the session must have (None: any). Raises
+        SessionNotFound, Conflict, InvalidValue for a branch, PositionOutOfRange.
         """
         work = partial(
             self._call,
@@ -574,12 +574,12 @@ class AsyncOperations(Threads):
         now: Now = None,
         format: str | None = None,  # noqa: A002 - the public name
     ) -> Session:
-        """Let other messages, or none, follow the position ``after``: rewind there and append, as one.
+        """Replace the messages after position ``after`` by others, or none: rewind and append, as one.
 
-        Positions 1 to ``after`` stay. Whatever followed is kept on the branch that the head leaves;
-        `undo_rewind` brings it back. ``expected`` is the revision that the session is to have (None:
-        any), ``format`` names that of the messages as in `append`. Raises SessionNotFound, Conflict,
-        PositionOutOfRange, InvalidMessage.
+        Positions 1 to ``after`` stay. The replaced messages are kept on the branch that the head
+        leaves; `undo_rewind` brings them back. ``expected`` is the revision that the session must have
+        (None: any), ``format`` names that of the messages as in `append`. Raises SessionNotFound,
+        Conflict, PositionOutOfRange, InvalidMessage.
         """
         work = partial(
             self._call,
@@ -600,11 +600,11 @@ class AsyncOperations(Threads):
         expected: str | None = None,
         now: Now = None,
     ) -> StoredMessage | None:
-        """Take the last message off a line, and return it; None where the line is empty.
+        """Remove the last message from a line and return it; None if the line is empty.
 
-        It is a rewind to before it: the message stays stored, and `undo_rewind` brings it back. Nobody
-        else gets the same message. ``expected`` is the revision that the session is to have (None:
-        any). Raises SessionNotFound, Conflict.
+        It is a rewind to the position before it: the message stays stored, and `undo_rewind` brings it
+        back. No other caller gets the same message. ``expected`` is the revision that the session must
+        have (None: any). Raises SessionNotFound, Conflict.
         """
         work = partial(
             self._call,
@@ -625,7 +625,8 @@ class AsyncOperations(Threads):
         """Return the drafts of a session, of an owner's sessions or of all, the oldest first.
 
         They are answers that broke off, and those that are being streamed just now. ``before`` is a
-        moment: only drafts to which nothing was added since. Raises SessionNotFound, InvalidValue.
+        moment: only drafts to which nothing was added since are returned. Raises SessionNotFound,
+        InvalidValue.
         """
         work = partial(
             self._call,
@@ -646,13 +647,13 @@ class AsyncOperations(Threads):
         now: Now = None,
         format: str | None = None,  # noqa: A002 - the public name
     ) -> StoredMessage:
-        """Append what was kept of a draft as a message at its session's head, and delete the draft.
+        """Append the saved message of a draft at its session's head, and delete the draft.
 
-        ``draft`` is its id, or what `drafts` gave. ``update`` are keys that the message is given, such
-        as one that says that it is not whole; without them it is stored as it came. ``expected`` is the
-        revision that the session is to have (None: any), ``owner`` whose it is to be, ``format`` names
-        that of the message as in `append` (None: the one in which it began). Raises DraftNotFound,
-        Conflict, InvalidMessage, InvalidValue.
+        ``draft`` is its id, or a draft that `drafts` returned. ``update`` are values for keys of the
+        message, such as one that marks it as incomplete; without them it is stored as received.
+        ``expected`` is the revision that the session must have (None: any), ``owner`` its owner (None:
+        any), ``format`` names that of the message as in `append` (None: the one in which it began).
+        Raises DraftNotFound, Conflict, InvalidMessage, InvalidValue.
         """
         work = partial(
             self._call,
@@ -672,10 +673,10 @@ class AsyncOperations(Threads):
         *,
         owner: str | None = None,
     ) -> Draft:
-        """Delete a draft, and return what was kept of it. Nothing of it is stored anywhere else.
+        """Delete a draft and return its saved message, which is stored nowhere else.
 
-        ``draft`` is its id, or what `drafts` gave; ``owner`` is whose its session is to be (None:
-        anybody's). Raises DraftNotFound.
+        ``draft`` is its id, or a draft that `drafts` returned; ``owner`` is the owner of its session
+        (None: any). Raises DraftNotFound.
         """
         work = partial(
             self._call,
@@ -692,11 +693,11 @@ class AsyncOperations(Threads):
         expected: str | None = None,
         now: Now = None,
     ) -> Session:
-        """Move a session's head back to where its last rewind or switch took it from.
+        """Move a session's head back to its place before its last rewind or switch.
 
-        Undoing again goes one further. What was appended since stays stored, on the branch that
-        the head leaves. ``expected`` is the revision that the session is to have (None: any). Raises
-        SessionNotFound, Conflict, NothingToUndo.
+        A second undo goes one move further back. Messages appended since stay stored, on the branch
+        that the head leaves. ``expected`` is the revision that the session must have (None: any).
+        Raises SessionNotFound, Conflict, NothingToUndo.
         """
         work = partial(
             self._call,
@@ -713,7 +714,7 @@ class AsyncOperations(Threads):
     ) -> list[HeadMove]:
         """Return a session's head-move log, oldest first.
 
-        The fork that made it, rewinds, switches and undoings. Raises SessionNotFound.
+        It holds the fork that created the session, rewinds, switches and undos. Raises SessionNotFound.
         """
         work = partial(
             self._call,
@@ -1362,13 +1363,13 @@ class AsyncOperations(Threads):
         """Erase a session for good: its messages and all that was derived from them.
 
         It is gone for every reader at once; its rows are erased between other writers, in slices of
-        some milliseconds. Messages that other sessions' lines run through stay; the erasure itself
-        is recorded. What may be found in the file until a purge, and how `purge` does it at once,
-        is told by the `Erasure`; who has one owner's sessions only cannot purge. Several ids, each
-        in a transaction of its own, give a list of erasures. ``expected`` is the revision that a
-        single one is to have (None: any). Raises SessionNotFound where an id is unknown, Conflict,
-        and then nothing was erased; nor where anything else is raised. If one of several fails
-        later, those that are erased are returned.
+        some milliseconds. Messages on the lines of other sessions stay; the erasure itself is
+        recorded. The `Erasure` says what the file may still hold until a purge; ``purge`` purges at
+        once, which a face of one owner's sessions cannot. With several ids, each is erased in a
+        transaction of its own, and a list of erasures is returned. ``expected`` is the revision
+        that a single session must have (None: any). Raises SessionNotFound for an unknown id,
+        Conflict. If anything is raised, nothing was erased. If one of several fails later, the
+        erasures done so far are returned.
         """
         work = partial(
             self._call,
@@ -1395,19 +1396,17 @@ class AsyncOperations(Threads):
         at: int | None = None,
         cache_markers: bool = False,
     ) -> Context:
-        """Return a whole request.
+        """Return a whole request: prompts, the project's rules, the view, the input and open todos.
 
-        Prompts, the project's rules, the view, the input and what is left to do.
-
-        ``tools`` are a text, or definitions that are sent beside the messages; ``user_input`` what
-        is not stored yet (None: the last user message is the current input); ``todo_recap`` what is
-        left to do (None: what the last todo list says, "": nothing); ``root`` the project's folder
-        (None: the session's), whose ``CODE_LAW.md`` is read anew; ``policy`` that of the view, for
-        a coding agent ``Policy.named("agent")`` (None: ``Policy.named("turns")``); ``format`` one
-        of a view's, or ``react`` for the whole as one text. With ``cache_markers`` the ends of
-        layers are marked for the prompt cache of a provider that asks for it, which is Anthropic:
-        at most four blocks, or three if the turn is short. Raises SessionNotFound,
-        PositionOutOfRange, InvalidValue, InvalidPolicy.
+        ``tools`` is a text, or definitions that are sent beside the messages; ``user_input`` the
+        input that is not stored yet (None: the last user message is the current input);
+        ``todo_recap`` the open todos (None: those of the last todo list, "": none); ``root`` the
+        project's folder (None: the session's), whose ``CODE_LAW.md`` is read anew; ``policy`` that
+        of the view, for a coding agent ``Policy.named("agent")`` (None: ``Policy.named("turns")``);
+        ``format`` a format of a view, or ``react`` for the whole as one text. With
+        ``cache_markers`` the ends of layers are marked for the prompt cache of a provider that asks
+        for it, which is Anthropic: at most four blocks, or three if the turn is short. Raises
+        SessionNotFound, PositionOutOfRange, InvalidValue, InvalidPolicy.
         """
         work = partial(
             self._call,
@@ -1487,13 +1486,13 @@ class AsyncStoreOperations(AsyncOperations):
         longest: float = 15.0,
         now: Now = None,
     ) -> Purge:
-        """Leave no byte in the file of what was erased: write it anew, once for all erasures.
+        """Remove the last bytes of erased rows from the file: write it anew, once for all erasures.
 
-        Writers wait meanwhile, a second per 100 MB or so: what would take more than ``longest``
-        seconds is given up. With ``idle`` it is only done where nobody else reads or writes just
-        now. What keeps it from being done is told, not raised; the file is whole either way.
-        ``backups`` removes the copies that may still hold what was erased. On a server only what is
-        left of erasures is done: it writes nothing anew. Raises InvalidValue.
+        Writers wait meanwhile, a second per 100 MB or so; a purge that would take more than
+        ``longest`` seconds is given up. With ``idle`` it is only done if nobody else reads or
+        writes just now. A problem is returned, not raised; the file is whole either way.
+        ``backups`` removes the copies that may still hold erased rows. On a server it only finishes
+        open erasures and writes nothing anew. Raises InvalidValue.
         """
         work = partial(
             self._call,
@@ -1511,11 +1510,11 @@ class AsyncStoreOperations(AsyncOperations):
         on: bool | None = None,
         anew: bool = False,
     ) -> Index:
-        """Take all that is not searched yet into the index; return what there is of it.
+        """Add everything that is not indexed yet to the index; return the state of the index.
 
-        Other writers have their turn between its steps. ``on=False`` switches searching off, for
-        everybody who has the store, and drops the index; ``on=True`` switches it on again. ``anew``
-        makes the index anew from what was said. Raises StoreError.
+        Other writers take turns between its steps. ``on=False`` switches searching off, for all
+        users of the store, and drops the index; ``on=True`` switches it on again. ``anew`` rebuilds
+        the index from the messages. Raises StoreError.
         """
         work = partial(
             self._call,
@@ -1535,10 +1534,10 @@ class AsyncStoreOperations(AsyncOperations):
         """Copy the store to a new file, while others read and write; check the copy and list it.
 
         The copy is one state of the store, with everything that was acknowledged before the call.
-        It is readable by its owner alone, and whole as soon as it has its name. ``replace`` allows
-        to put it in the place of an earlier copy, never of a file that is in use. Raises StoreError
-        where it cannot be made or does not pass its check, StoreFull without room, StoreBusy where
-        the file to replace is in use; then nothing is left of it.
+        It is readable by its owner alone, and complete as soon as it has its name. ``replace``
+        allows it to replace an earlier copy, never a file that is in use. Raises StoreError if it
+        cannot be made or does not pass its check, StoreFull without room, StoreBusy if the file to
+        replace is in use; then nothing is left of the copy.
         """
         work = partial(
             self._call,
@@ -1552,7 +1551,7 @@ class AsyncStoreOperations(AsyncOperations):
     async def cache_info(
         self,
     ) -> CacheInfo:
-        """Return what is kept in memory of what was made and read, and how often it was of use."""
+        """Return the size of the cache of views and messages, and how often it was used."""
         work = partial(
             self._call,
             Store.cache_info,
@@ -1565,17 +1564,17 @@ class AsyncStoreOperations(AsyncOperations):
         *,
         now: Now = None,
     ) -> R:
-        """Do several steps as one: all of them are stored, or none; return what work returns.
+        """Do several steps as one: all of them are stored, or none; return the result of work.
 
-        ``work`` is given the operations as methods, of as many sessions as it likes, and sees what
-        its earlier steps did. A step that fails leaves nothing of its own behind; an exception that
-        leaves ``work`` takes back all of them. No other writer of a file goes on meanwhile, so
-        nothing else should be waited for in it; on a server the first step that reads a session
-        locks it, so what was read holds. A server may ask for it to be done again, from the
-        beginning: ``work`` changes nothing but what its steps do. On a database that is spread over
-        machines by tree (Citus) all sessions have to be of one tree. The steps end with ``work``,
-        and are of its thread: used later, or in another one, they raise StoreError. Raises what its
-        steps raise, StoreBusy, StoreError where ``work`` writes to the store by other means,
+        ``work`` gets an object with the operations as methods, on as many sessions as it likes, and
+        sees the changes of its earlier steps. A step that fails leaves no changes; an exception
+        that leaves ``work`` rolls back all of them. No other writer of a file goes on meanwhile, so
+        ``work`` should not wait for anything else; on a server the first step that reads a session
+        locks it, so the rows read stay the same. A server may ask for a retry from the beginning:
+        ``work`` must change nothing except by its steps. On a database that is spread over machines
+        by tree (Citus) all sessions must be in one tree. The steps end with ``work`` and belong to
+        its thread: used later, or in another thread, they raise StoreError. Raises the exceptions
+        of its steps, StoreBusy, StoreError if ``work`` writes to the store by other means,
         InvalidValue.
         """
         work = partial(
@@ -1610,9 +1609,9 @@ class AsyncScopedOperations(AsyncOperations):
         *,
         owner: str | None = None,
     ) -> Index:
-        """Take all that is not searched yet into the index; return what there is of the owner.
+        """Add everything that is not indexed yet to the index; return the owner's part of it.
 
-        Other writers have their turn between its steps. Raises StoreError, InvalidValue.
+        Other writers take turns between its steps. Raises StoreError, InvalidValue.
         """
         work = partial(
             self._call,
@@ -1627,10 +1626,10 @@ class AsyncScopedOperations(AsyncOperations):
         *,
         now: Now = None,
     ) -> R:
-        """Do several steps as one, on the owner's sessions; return what work returns.
+        """Do several steps on the owner's sessions as one; return the result of work.
 
-        ``work`` is given the operations as methods, as `Store.atomically` does it. Raises what its
-        steps raise, StoreError where ``work`` writes by other means, InvalidValue.
+        ``work`` gets an object with the operations as methods, as in `Store.atomically`. Raises the
+        exceptions of its steps, StoreError if ``work`` writes by other means, InvalidValue.
         """
         work = partial(
             self._call,

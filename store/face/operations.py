@@ -310,15 +310,15 @@ class Operations(Face):
     ) -> list[StoredMessage]:
         """Append a message, or a batch as one, to a session's line, and return them as stored.
 
-        They come back in the order given. A message may be a pydantic object, such as a provider's
-        client returns: it is stored as its JSON, of the fields that are set. It may be of any of the
-        formats in which a view is written: ``format`` names it, or each message's shape tells it
-        (None). One that holds several results takes a position for each, and comes back with the last.
+        They are returned in the given order. A message may be a pydantic object, such as a provider's
+        client returns: it is stored as the JSON of the fields that are set. It may have any of the
+        formats of a view: ``format`` names it, or each message's shape decides (None). A message that
+        holds several results takes a position for each, and is returned with the last.
 
         A message whose ``id`` is on the line already is not stored again but returned, so a call whose
         outcome is unknown can be repeated; another message under that id is refused. With
         ``dedupe="ignore"`` it is left out whatever it holds, with ``"off"`` ids are no keys and every
-        message is stored. ``create`` makes a session where there is none of that id. ``metadata`` are
+        message is stored. ``create`` creates the session if there is none of that id. ``metadata`` are
         merged into the session's as `set_metadata` does, as part of the same change.
 
         With ``expected_head`` the batch is stored only if the head is there, with ``expected`` only if
@@ -444,10 +444,10 @@ class Operations(Face):
         """Create a session that continues another one from position ``at`` (its head).
 
         Copies no message. ``branch`` is one that the source can go back to (None: the present one).
-        ``title`` and ``metadata`` are the fork's own (None: those of its source). Another ``owner``
-        than the source's (None: the same) gets the line alone: sees no other branch, and has the title,
-        metadata and ``project_root`` that are given here, else none. ``expected`` is the revision that
-        the source is to have (None: any). Raises SessionNotFound, SessionExists, Conflict,
+        ``title`` and ``metadata`` are the fork's own (None: those of its source). A fork with another
+        ``owner`` than its source (None: the same) gets the line alone: it sees no other branch, and has
+        only the title, metadata and ``project_root`` given here. ``expected`` is the revision that the
+        source must have (None: any). Raises SessionNotFound, SessionExists, Conflict,
         PositionOutOfRange, InvalidValue for a branch, and for a project root of a fork that stays with
         its owner: it has its source's.
         """
@@ -476,7 +476,7 @@ class Operations(Face):
     ) -> Session:
         """Move a session's head back to position ``to`` (0: before the first message).
 
-        Deletes nothing, and can be undone. ``expected`` is the revision that the session is to have
+        Deletes nothing, and can be undone. ``expected`` is the revision that the session must have
         (None: any). Raises SessionNotFound, Conflict, PositionOutOfRange.
         """
         call = Call(
@@ -501,10 +501,10 @@ class Operations(Face):
     ) -> Session:
         """Move a session's head to another branch: to its end, or back from there to position ``to``.
 
-        `branches` lists those that there are. ``of`` names another session of the tree, whose branch it
-        is (None: the present one); both go on from there, each for itself. It is undone like a rewind.
-        ``expected`` is the revision that the session is to have (None: any). Raises SessionNotFound,
-        Conflict, InvalidValue for a branch, PositionOutOfRange.
+        `branches` lists the existing branches. ``of`` names another session of the tree, whose branch
+        it is (None: the present one); both sessions continue from there independently. It is undone
+        like a rewind. ``expected`` is the revision that the session must have (None: any). Raises
+        SessionNotFound, Conflict, InvalidValue for a branch, PositionOutOfRange.
         """
         call = Call(
             history.heads.switch,
@@ -563,12 +563,12 @@ class Operations(Face):
         now: Now = None,
         format: str | None = None,  # noqa: A002 - the public name
     ) -> Session:
-        """Let other messages, or none, follow the position ``after``: rewind there and append, as one.
+        """Replace the messages after position ``after`` by others, or none: rewind and append, as one.
 
-        Positions 1 to ``after`` stay. Whatever followed is kept on the branch that the head leaves;
-        `undo_rewind` brings it back. ``expected`` is the revision that the session is to have (None:
-        any), ``format`` names that of the messages as in `append`. Raises SessionNotFound, Conflict,
-        PositionOutOfRange, InvalidMessage.
+        Positions 1 to ``after`` stay. The replaced messages are kept on the branch that the head
+        leaves; `undo_rewind` brings them back. ``expected`` is the revision that the session must have
+        (None: any), ``format`` names that of the messages as in `append`. Raises SessionNotFound,
+        Conflict, PositionOutOfRange, InvalidMessage.
         """
         call = Call(
             history.heads.replace,
@@ -588,11 +588,11 @@ class Operations(Face):
         expected: str | None = None,
         now: Now = None,
     ) -> StoredMessage | None:
-        """Take the last message off a line, and return it; None where the line is empty.
+        """Remove the last message from a line and return it; None if the line is empty.
 
-        It is a rewind to before it: the message stays stored, and `undo_rewind` brings it back. Nobody
-        else gets the same message. ``expected`` is the revision that the session is to have (None:
-        any). Raises SessionNotFound, Conflict.
+        It is a rewind to the position before it: the message stays stored, and `undo_rewind` brings it
+        back. No other caller gets the same message. ``expected`` is the revision that the session must
+        have (None: any). Raises SessionNotFound, Conflict.
         """
         call = Call(
             history.heads.pop,
@@ -614,7 +614,8 @@ class Operations(Face):
         """Return the drafts of a session, of an owner's sessions or of all, the oldest first.
 
         They are answers that broke off, and those that are being streamed just now. ``before`` is a
-        moment: only drafts to which nothing was added since. Raises SessionNotFound, InvalidValue.
+        moment: only drafts to which nothing was added since are returned. Raises SessionNotFound,
+        InvalidValue.
         """
         call = Call(
             history.drafts.list_drafts,
@@ -636,13 +637,13 @@ class Operations(Face):
         now: Now = None,
         format: str | None = None,  # noqa: A002 - the public name
     ) -> StoredMessage:
-        """Append what was kept of a draft as a message at its session's head, and delete the draft.
+        """Append the saved message of a draft at its session's head, and delete the draft.
 
-        ``draft`` is its id, or what `drafts` gave. ``update`` are keys that the message is given, such
-        as one that says that it is not whole; without them it is stored as it came. ``expected`` is the
-        revision that the session is to have (None: any), ``owner`` whose it is to be, ``format`` names
-        that of the message as in `append` (None: the one in which it began). Raises DraftNotFound,
-        Conflict, InvalidMessage, InvalidValue.
+        ``draft`` is its id, or a draft that `drafts` returned. ``update`` are values for keys of the
+        message, such as one that marks it as incomplete; without them it is stored as received.
+        ``expected`` is the revision that the session must have (None: any), ``owner`` its owner (None:
+        any), ``format`` names that of the message as in `append` (None: the one in which it began).
+        Raises DraftNotFound, Conflict, InvalidMessage, InvalidValue.
         """
         call = Call(
             history.drafts.finish_draft,
@@ -663,10 +664,10 @@ class Operations(Face):
         *,
         owner: str | None = None,
     ) -> Draft:
-        """Delete a draft, and return what was kept of it. Nothing of it is stored anywhere else.
+        """Delete a draft and return its saved message, which is stored nowhere else.
 
-        ``draft`` is its id, or what `drafts` gave; ``owner`` is whose its session is to be (None:
-        anybody's). Raises DraftNotFound.
+        ``draft`` is its id, or a draft that `drafts` returned; ``owner`` is the owner of its session
+        (None: any). Raises DraftNotFound.
         """
         call = Call(
             history.drafts.discard_draft,
@@ -684,11 +685,11 @@ class Operations(Face):
         expected: str | None = None,
         now: Now = None,
     ) -> Session:
-        """Move a session's head back to where its last rewind or switch took it from.
+        """Move a session's head back to its place before its last rewind or switch.
 
-        Undoing again goes one further. What was appended since stays stored, on the branch that
-        the head leaves. ``expected`` is the revision that the session is to have (None: any). Raises
-        SessionNotFound, Conflict, NothingToUndo.
+        A second undo goes one move further back. Messages appended since stay stored, on the branch
+        that the head leaves. ``expected`` is the revision that the session must have (None: any).
+        Raises SessionNotFound, Conflict, NothingToUndo.
         """
         call = Call(
             history.heads.undo_rewind,
@@ -706,7 +707,7 @@ class Operations(Face):
     ) -> list[HeadMove]:
         """Return a session's head-move log, oldest first.
 
-        The fork that made it, rewinds, switches and undoings. Raises SessionNotFound.
+        It holds the fork that created the session, rewinds, switches and undos. Raises SessionNotFound.
         """
         call = Call(
             history.heads.moves_of,

@@ -242,7 +242,7 @@ def _planned(connection: Connection, session_id: str, expected: str | None) -> O
 
 
 def _removed(connection: Connection, tree_id: int, fate: Fate) -> int:
-    """Return how many messages of a branch are erased, without those that earlier erasures count."""
+    """Return the number of erased messages of a branch, without those of earlier erasures."""
     last, cut = END.one(connection, tree_id=tree_id, branch=fate.branch)
     ends = [each for each in (last, cut) if each is not None]
     return max(0, min(ends) - fate.kept) if last else 0

@@ -125,12 +125,12 @@ def find_turn_start(line: Line, last: int) -> int:
 
 
 def find_last_answer(line: Line, last: int) -> int | None:
-    """Return the last position up to ``last`` at which the assistant spoke; None if there is none."""
+    """Return the last position up to ``last`` at which the assistant spoke, or None."""
     return _newest(LAST_ANSWER, line, last)
 
 
 def _newest(wanted: Statement[Row], line: Line, last: int) -> int | None:
-    """Return the position that a statement finds in the newest run with one; None if there is none."""
+    """Return the position that a statement finds in the newest run with one, or None."""
     for run in reversed(line.ranges(1, last)):
         position: int | None = wanted.value(line.connection, **run)
         if position is not None:

@@ -119,7 +119,7 @@ def _opened(name: str, info: Fields, said: Said) -> tuple[Opened, list[Noted]]:
 
 
 def _compactions(told: Told, said: Said) -> Iterator[tuple[int, Compacted]]:
-    """Yield the compactions: an answer sums up the chat before its question, which asks for that."""
+    """Yield the compactions: each answer sums up the chat before its question."""
     before: dict[str, int] = {}
     count = 0
     for name, message in told.items():

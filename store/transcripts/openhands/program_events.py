@@ -1,4 +1,4 @@
-"""Translate events of OpenHands to messages of the OpenAI chat shape, one by one, as pure functions.
+"""Translate events of OpenHands to messages of the OpenAI chat shape, one by one, purely.
 
 V1 events have a ``kind``; those of V0 are an ``action`` or an ``observation``. The content sent to
 the model is the message; the other fields of an event are its extra.
