@@ -11,6 +11,7 @@ files of their own, `FILES`, drawn from what the code does.
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -53,6 +54,9 @@ def main(arguments: list[str]) -> str | None:
         return f"stale: {names}; run python docs/generate.py" if changed else None
     for path, text in changed.items():
         path.write_text(text, "utf-8")
+    if any(path.is_relative_to(ROOT / "store") for path in changed):
+        # Pages follow from the package, which this process has imported as it was.
+        subprocess.run([sys.executable, __file__], check=True)
     return None
 
 

@@ -260,7 +260,7 @@ class Conversation:
         self._called.update(filter(None, call_ids))
 
     def _add(self, message: Message, extra: Fields, kept: Fields | None = None) -> None:
-        """Add a message with the extra of its event, or the note that replaces it.
+        """Add a message with the extra of its event, or with ``kept`` instead.
 
         Results leave the answer open, because its calls may be carried out one by one.
         """

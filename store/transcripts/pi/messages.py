@@ -45,7 +45,7 @@ def _is_private(told: Fields) -> bool:
 
 
 def message_of(entry: Fields) -> Message:
-    """Return the fields of an entry without its id and time."""
+    """Return the message of an entry, without its id and time."""
     told = told_by(entry)
     if told["role"] in TEXTS:
         return _text(told)
