@@ -57,7 +57,7 @@ from ..records import Draft, StoredMessage
 from . import append, lines
 from .append import Batch
 from .lines import Line, Pointer
-from .sessions import check_owner
+from .sessions import check_owner, validate_text
 from .visibility import visible_drafts
 
 ID = re.compile("([0-7][0-9a-f]{15})([0-7][0-9a-f]{15})")
@@ -269,7 +269,7 @@ def _listed(connection: Connection, session_id: str | None, owner: str | None) -
             check_owner(connection, session_id, owner)
         return OF_SESSION.rows(connection, **lines.load_pointer(connection, session_id).session)
     if owner is not None:
-        return OF_OWNER.rows(connection, owner=owner)
+        return OF_OWNER.rows(connection, owner=validate_text("owner", owner))
     return ALL.rows(connection)
 
 

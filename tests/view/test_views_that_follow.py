@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import random
+import re
 import shutil
 import sys
 import threading
@@ -91,10 +92,21 @@ def test_however_a_line_came_to_be_its_view_is_one(
     for number in range(part, SESSIONS, PARTS):
         file = tmp_path / f"{number}.db"
         shutil.copy(made_file, file)
-        in_file = lived(f"sqlite:///{file}", number)
+        in_file = mask_chance(lived(f"sqlite:///{file}", number))
         if not made.startswith("sqlite"):
             with database(tmp_path, made) as url:
-                assert lived(url, number) == in_file
+                assert mask_chance(lived(url, number)) == in_file
+
+
+def mask_chance(value: Any) -> Any:
+    """Return a value without ids of drafts, which are random, and times, which are the present."""
+    if isinstance(value, str):
+        return re.sub(r"draft [0-9a-f]{32}|\d{4}-\d\d-\d\d \d\d:\d\d", "", value)
+    if isinstance(value, dict):
+        return {key: mask_chance(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [mask_chance(each) for each in value]
+    return value
 
 
 class Watched(World):
