@@ -33,25 +33,25 @@ def attach_modules(room: str, modules: str = "", /, **holding: str) -> ModuleHoo
     for module, names in holding.items():
         places |= dict.fromkeys(names.split(), module)
 
-    def found(name: str) -> Any:
+    def find_name(name: str) -> Any:
         if name in places:
-            value = getattr(_entered(f"{room}.{places[name]}"), name)
+            value = getattr(_import(f"{room}.{places[name]}"), name)
             setattr(sys.modules[room], name, value)  # so that this runs only once
             return value
         try:
-            return _entered(f"{room}.{name}")
+            return _import(f"{room}.{name}")
         except ModuleNotFoundError as error:
             if error.name != f"{room}.{name}":  # it exists, and one of its own imports is missing
                 raise
         raise AttributeError(f"module {room!r} has no attribute {name!r}", name=name)
 
-    def listed() -> list[str]:
+    def list_names() -> list[str]:
         return sorted({*vars(sys.modules[room]), *places, *modules.split()})
 
-    return found, listed
+    return find_name, list_names
 
 
-def _entered(module: str) -> ModuleType:
+def _import(module: str) -> ModuleType:
     """Import a module of a room. Raises StoreError if the process has no file descriptor left."""
     entry = object()
     importing_threads[entry] = threading.get_ident()

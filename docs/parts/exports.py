@@ -12,9 +12,10 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from .imports import render_import, sort_names
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 START, END = "if TYPE_CHECKING:\n", "if not TYPE_CHECKING:"
-LONGEST_LINE = 100
 
 
 def list_rooms() -> list[Path]:
@@ -35,27 +36,14 @@ def read_table(source: str) -> dict[str, list[str]]:
     return {module or "": ast.literal_eval(names).split() for module, names in listed}
 
 
-def sort_key(name: str) -> tuple[bool, bool, str]:
-    """Order names as the import sorter does: constants, classes, the rest."""
-    return (not name.isupper(), not name[:1].isupper(), name)
-
-
-def render_import(module: str, names: list[str]) -> str:
-    """Return an import of names, a name a line where one line is too long."""
-    names = sorted(names, key=sort_key)
-    line = f"    from .{module} import {', '.join(names)}"
-    if len(line) <= LONGEST_LINE:
-        return line
-    lines = [f"    from .{module} import (", *(f"        {name}," for name in names), "    )"]
-    return "\n".join(lines)
-
-
 def render_exports(path: Path) -> str:
     """Return an `__init__` with its imports and its `__all__` as the table says."""
     source = path.read_text(encoding="utf-8")
     table = read_table(source)
-    imports = [render_import(module, table[module]) for module in sorted(table) if table[module]]
-    names = sorted((name for names in table.values() for name in names), key=sort_key)
+    imports = [
+        render_import(f".{module}", table[module]) for module in sorted(table) if table[module]
+    ]
+    names = sort_names([name for names in table.values() for name in names])
     listed = ["__all__ = [", *(f'    "{name}",' for name in names), "]"]
     before, after = source[: source.index(START)], source[source.index(END) :]
     return f"{before}{START}" + "\n".join([*imports, "", *listed, "", after])

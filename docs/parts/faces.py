@@ -22,7 +22,8 @@ from store.face.scoped import Scoped
 from store.face.store import Store
 from store.face.workflows import Workflows
 
-LONGEST_IMPORT = 96
+from .imports import render_import
+
 READ, WRITE, WORKFLOW = "_read", "_write", "_run_workflow"
 """The method of a face that carries a call out."""
 
@@ -267,31 +268,19 @@ def room_of(module: str) -> str:
     return module if is_near else ".".join(module.split(".")[:2])
 
 
-def render_import(module: str, names: set[str]) -> str:
-    """Return an import, relative to the room of the faces where it is of the package."""
-    listed = sorted(names, key=lambda name: (not name.isupper(), not name[0].isupper(), name))
-    if not module:
-        return "\n".join(f"import {name}" for name in listed)
-    if module.startswith("store.face."):
-        module = f".{module.removeprefix('store.face.')}"
-    elif module.startswith("store."):
-        module = f"..{module.removeprefix('store.')}"
-    line = f"from {module} import {', '.join(listed)}"
-    if len(line) <= LONGEST_IMPORT:
-        return line
-    return render_list(f"from {module} import (", listed, ")")
-
-
 def render_imports(needs: Needs) -> str:
     """Return the imports that only type checkers need, in the order of the import sorter."""
-    ours = {module for module in needs.imports if module.startswith("store")}
-    theirs = needs.imports.keys() - ours
-    near = {module for module in ours if module.startswith("store.face.")}
-    groups = [sorted(theirs), [*sorted(ours - near), *sorted(near)]]
-    texts = [
-        "\n".join(render_import(each, needs.imports[each]) for each in group) for group in groups
-    ]
-    return textwrap.indent("\n\n".join(filter(None, texts)), "    ")
+    others, rooms, near = [], [], []
+    for module, names in sorted(needs.imports.items()):
+        if not module:
+            others += [f"    import {name}" for name in sorted(names)]
+        elif module.startswith("store.face."):
+            near.append(render_import(module.removeprefix("store.face"), names))
+        elif module.startswith("store."):
+            rooms.append(render_import(module.replace("store.", "..", 1), names))
+        else:
+            others.append(render_import(module, names))
+    return "\n".join([*others, "", *rooms, *near])
 
 
 def render_class(name: str, subject: str, methods: list[str]) -> str:
@@ -315,7 +304,11 @@ def operations() -> str:
         rooms |= {name_operation(each).partition(".")[0] for each in functions}
     classes = (
         ("Operations(Face)", "sessions, each of one transaction", SESSIONS),
-        ("LongOperations(Operations, Opening)", "sessions, some of several transactions", SEVERAL),
+        (
+            "LongOperations(Operations, WorkflowFace)",
+            "sessions, some of several transactions",
+            SEVERAL,
+        ),
         ("StoreOperations(Operations)", "a whole store, each of one transaction", WHOLE),
     )
     texts = [
@@ -332,7 +325,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import {", ".join(sorted(rooms))}
-from .binding import Call, Face, Opening
+from .calls import Call, Face, WorkflowFace
 
 if TYPE_CHECKING:
 {render_imports(needs)}

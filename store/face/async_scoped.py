@@ -7,8 +7,8 @@ from typing import ParamSpec, TypeVar
 
 from .async_operations import AsyncScopedOperations
 from .async_workflows import AsyncWorkflows
-from .binding import Method
-from .scoped import Scoped, checked_owner
+from .calls import Method
+from .scoped import Scoped, validate_owner
 from .threads import Work
 
 P = ParamSpec("P")
@@ -19,7 +19,7 @@ class AsyncScoped(AsyncWorkflows, AsyncScopedOperations):
     """A `Scoped` whose operations are awaited, as `AsyncStore.scoped` returns it."""
 
     def __init__(self, store: AsyncWorkflows, scoped: Callable[[], Scoped], owner: str) -> None:
-        self._store, self._scoped, self._owner = store, scoped, checked_owner(owner)
+        self._store, self._scoped, self._owner = store, scoped, validate_owner(owner)
 
     @property
     def owner(self) -> str:

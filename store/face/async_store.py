@@ -30,7 +30,7 @@ from ..errors import InvalidValue, StoreClosed
 from .async_operations import AsyncStoreOperations
 from .async_scoped import AsyncScoped
 from .async_workflows import AsyncWorkflows
-from .binding import Method
+from .calls import Method
 from .store import Store, Target
 from .threads import Work
 
@@ -91,16 +91,16 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
     async def _run(self, work: Work[R], *, waits: bool = False) -> R:
         """Run work in a thread of the store's pool and return its result."""
         caller = Caller(partial(_finish, current_token()))
-        submitted = self._submit(_called_by(caller, work), waits)
-        ended = _end_of(submitted)
+        submitted = self._submit(_bind_caller(caller, work), waits)
+        ended = _watch_end(submitted)
         try:
             await ended.wait()
         except GeneratorExit:  # there is no loop any more to wait in
             raise
         except BaseException as stopped:
             if not submitted.cancel():
-                await _left(caller, ended)
-                _note(stopped, submitted)
+                await _cancel_until_ended(caller, ended)
+                _note_outcome(stopped, submitted)
             raise
         return submitted.result()
 
@@ -136,7 +136,7 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
             self._opened.result().close()
 
     async def __aenter__(self) -> Self:
-        await _end_of(self._opened).wait()
+        await _watch_end(self._opened).wait()
         self._opened.result()
         return self
 
@@ -163,36 +163,36 @@ def _open(target: Target | Store, **settings: Any) -> Store:
 
 def _finish(loop: EventLoopToken, work: Awaitable[R], seconds: float | None) -> R:
     """Run work in an event loop from a thread outside of it, and return its result."""
-    return from_thread.run(_within, work, seconds, token=loop)
+    return from_thread.run(_await_within, work, seconds, token=loop)
 
 
-async def _within(work: Awaitable[R], seconds: float | None) -> R:
+async def _await_within(work: Awaitable[R], seconds: float | None) -> R:
     with fail_after(None if seconds is None else seconds + LATE):
         return await work
 
 
-def _called_by(caller: Caller, work: Work[R]) -> Work[R]:
+def _bind_caller(caller: Caller, work: Work[R]) -> Work[R]:
     """Bind work to a context of its own, in which it finds its caller."""
     context = copy_context()
     context.run(CURRENT_CALLER.set, caller)
     return partial(context.run, work)
 
 
-def _end_of(submitted: Future[Any]) -> Event:
+def _watch_end(submitted: Future[Any]) -> Event:
     """Return an event that a task of this loop can await: the end of work in a thread."""
     ended = Event()
     loop: Any = current_token().native_token
     tell = getattr(loop, "call_soon_threadsafe", None) or loop.run_sync_soon  # asyncio's, trio's
 
-    def told(_: Future[Any]) -> None:
+    def notify(_: Future[Any]) -> None:
         with suppress(RuntimeError):  # the loop has ended before
             tell(ended.set)
 
-    submitted.add_done_callback(told)
+    submitted.add_done_callback(notify)
     return ended
 
 
-async def _left(caller: Caller, ended: Event) -> None:
+async def _cancel_until_ended(caller: Caller, ended: Event) -> None:
     """Tell work that its task was cancelled, again and again until it has ended.
 
     This is done in a thread, because a server may be slow to answer.
@@ -204,7 +204,7 @@ async def _left(caller: Caller, ended: Event) -> None:
                 await ended.wait()
 
 
-def _note(stopped: BaseException, submitted: Future[Any]) -> None:
+def _note_outcome(stopped: BaseException, submitted: Future[Any]) -> None:
     """Add a note to a cancellation: how the work ended, if it was not given up."""
     failure = submitted.exception()
     if not isinstance(failure, Cancelled):

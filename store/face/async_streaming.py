@@ -8,11 +8,11 @@ from typing import Self
 from anyio import CancelScope
 
 from ..messages import Message
-from .streaming import Streaming, Told
+from .streaming import Streaming, StreamState
 from .threads import Threads, Work
 
 
-class AsyncStreaming(Told):
+class AsyncStreaming(StreamState):
     """A `Streaming` whose methods are awaited, as `AsyncStore.streaming` returns it.
 
     Tasks must not share it. A thread is used only to save text.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import compaction, history, inspection, search, view
-from .binding import Call, Face, Opening
+from .calls import Call, Face, WorkflowFace
 
 if TYPE_CHECKING:
     import os
@@ -1164,7 +1164,7 @@ class Operations(Face):
         return self._write(call)
 
 
-class LongOperations(Operations, Opening):
+class LongOperations(Operations, WorkflowFace):
     """Operations on sessions, some of several transactions."""
 
     def pages(

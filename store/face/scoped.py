@@ -23,7 +23,7 @@ from ..clock import Now
 from ..database import Statement, Transactions, sessions
 from ..errors import InvalidValue, SessionExists, SessionNotFound, StoreError, quoted
 from ..records import Erasure, Index, Redaction, Session
-from .binding import Call, Face
+from .calls import Call, Face
 from .operations import Operations
 from .session_arguments import (
     Arguments,
@@ -39,7 +39,7 @@ R = TypeVar("R")
 Open = Callable[[], AbstractContextManager[Connection]]
 
 
-def changes_tree(operation: object) -> bool:
+def is_tree_change(operation: object) -> bool:
     """Tell whether an operation changes all sessions of a tree, so that all must be the owner's."""
     return operation in (history.redaction.redact, history.project_root.set_project_root)
 
@@ -68,7 +68,7 @@ class Owned(Operations):
     """
 
     def __init__(self, face: Face, owner: str) -> None:
-        self._face, self._owner = face, checked_owner(owner)
+        self._face, self._owner = face, validate_owner(owner)
 
     @property
     def owner(self) -> str:
@@ -86,18 +86,18 @@ class Owned(Operations):
         return self._face._moment(now)
 
     def _read(self, work: Call[R]) -> R:
-        return self._face._read(self._limited(work))
+        return self._face._read(self._limit_call(work))
 
     def _write(self, work: Call[R]) -> R:
-        return self._face._write(self._limited(work))
+        return self._face._write(self._limit_call(work))
 
-    def _limited(self, call: Call[R]) -> Call[R]:
+    def _limit_call(self, call: Call[R]) -> Call[R]:
         """Return an operation that is done within the owner's sessions."""
         asked = bind_arguments(call)
-        _keep_to(self._owner, call, asked.arguments)
-        _prepare(asked.arguments)
+        _bind_owner(self._owner, call, asked.arguments)
+        _prepare_messages(asked.arguments)
         sessions = list_sessions_to_lock(call, asked.arguments)
-        return Call(_within, (self._owner, call, asked), {}, sessions)
+        return Call(_run_within_owner, (self._owner, call, asked), {}, sessions)
 
 
 class Scoped(Owned, Workflows):
@@ -121,12 +121,12 @@ class Scoped(Owned, Workflows):
         """
         return self._run_workflow(Call(searching.backlog.index, (), {"owner": owner}))
 
-    def _opened(self, call: Call[Any], /) -> Transactions:
-        whole, given = self._store._opened(call), bind_arguments(call).arguments
-        _keep_to(self._owner, call, given)
+    def _transactions_for(self, call: Call[Any], /) -> Transactions:
+        whole, given = self._store._transactions_for(call), bind_arguments(call).arguments
+        _bind_owner(self._owner, call, given)
         if "owner" in given:
             call.options["owner"] = self._owner
-        within = partial(_opened_within, self._owner, list_named_sessions(call, given))
+        within = partial(_open_within_owner, self._owner, list_named_sessions(call, given))
         return whole._replace(
             reading=partial(within, whole.reading),
             writing=partial(within, whole.writing),
@@ -158,7 +158,7 @@ class Scoped(Owned, Workflows):
         )
 
 
-def checked_owner(owner: str) -> str:
+def validate_owner(owner: str) -> str:
     """Return an owner after checking it. Raises InvalidValue for an invalid one."""
     text = history.sessions.validate_text("owner", owner)
     if text is None:
@@ -166,7 +166,7 @@ def checked_owner(owner: str) -> str:
     return text
 
 
-def _keep_to(owner: str, call: Call[Any], given: Arguments) -> None:
+def _bind_owner(owner: str, call: Call[Any], given: Arguments) -> None:
     """Set the ``owner`` of an operation that takes one. Raises InvalidValue for another owner."""
     if "owner" not in signature(call.operation).parameters:
         return
@@ -177,7 +177,7 @@ def _keep_to(owner: str, call: Call[Any], given: Arguments) -> None:
     given["owner"] = owner
 
 
-def _prepare(given: Arguments) -> None:
+def _prepare_messages(given: Arguments) -> None:
     """Prepare messages before the transaction begins, so that other writers do not wait."""
     if "messages" in given:
         wire_format = given.get("format")
@@ -186,14 +186,16 @@ def _prepare(given: Arguments) -> None:
         )
 
 
-def _within(connection: Connection, owner: str, call: Call[R], asked: inspect.BoundArguments) -> R:
+def _run_within_owner(
+    connection: Connection, owner: str, call: Call[R], asked: inspect.BoundArguments
+) -> R:
     """Do an operation on an owner's sessions only."""
     given = asked.arguments
     if given.get("create"):
         _create(connection, owner, given["session_id"], given["now"])
-    with _kept(connection, owner, list_named_sessions(call, given)):
+    with _check_ownership(connection, owner, list_named_sessions(call, given)):
         result = call.operation(connection, *asked.args[1:], **asked.kwargs)
-        if changes_tree(call.operation):
+        if is_tree_change(call.operation):
             _check_tree(connection, owner, given["session_id"])
     if isinstance(result, Session) and result.owner != owner:
         raise SessionExists(result.id)
@@ -213,7 +215,9 @@ def _create(connection: Connection, owner: str, session_id: str, now: int) -> No
 
 
 @contextmanager
-def _kept(connection: Connection, owner: str, session_ids: Iterable[Any]) -> Iterator[None]:
+def _check_ownership(
+    connection: Connection, owner: str, session_ids: Iterable[Any]
+) -> Iterator[None]:
     """Check before and after a block that sessions are the owner's. Raises SessionNotFound."""
     for session_id in session_ids:
         history.sessions.check_owner(connection, session_id, owner)
@@ -223,9 +227,11 @@ def _kept(connection: Connection, owner: str, session_ids: Iterable[Any]) -> Ite
 
 
 @contextmanager
-def _opened_within(owner: str, session_ids: Iterable[Any], opened: Open) -> Iterator[Connection]:
+def _open_within_owner(
+    owner: str, session_ids: Iterable[Any], opened: Open
+) -> Iterator[Connection]:
     """Open a transaction on an owner's sessions and yield its connection."""
-    with opened() as connection, _kept(connection, owner, session_ids):
+    with opened() as connection, _check_ownership(connection, owner, session_ids):
         yield connection
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from .. import history
 from .. import search as searching
-from .binding import Call
+from .calls import Call
 
 Arguments = dict[str, Any]
 """The arguments of an operation by the names of its parameters."""

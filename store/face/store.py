@@ -37,7 +37,7 @@ from ..errors import (
 )
 from ..history import list_open_trees
 from ..records import CacheInfo, Purge, Removal
-from .binding import Call, Work
+from .calls import Call, Work
 from .operations import StoreOperations
 from .shares import Shares
 from .steps import Steps, atomically
@@ -57,7 +57,7 @@ MOST_SECONDS = 10**9
 """The largest finite limit of a purge, in seconds."""
 
 
-def _upgraded(database: Database) -> Upgrade:
+def _upgrade_or_close(database: Database) -> Upgrade:
     """Bring a database to the newest schema; close it on failure."""
     from ..tools import TOOL_KINDS
 
@@ -70,7 +70,7 @@ def _upgraded(database: Database) -> Upgrade:
         raise
 
 
-def _go_on(database: Database) -> None:
+def _resume_erasures(database: Database) -> None:
     """Continue the unfinished erasures of others for a while; import nothing if there are none."""
     with suppress(StoreError):
         if database.read(list_open_trees):
@@ -112,8 +112,8 @@ class Store(StoreOperations, Workflows):
         soon = partial(writing, SOON)
         self._transactions = Transactions(reading, writing, soon, milliseconds)
         self._requests = Requests()
-        self.upgraded = _upgraded(self.database)
-        _go_on(self.database)
+        self.upgraded = _upgrade_or_close(self.database)
+        _resume_erasures(self.database)
 
     @classmethod
     def shared(
@@ -139,12 +139,12 @@ class Store(StoreOperations, Workflows):
             check_reads=check_reads,
         )
         settings = repr((durability, timeout, cache_bytes, check_reads))  # a wrong one is no key
-        return _SHARES.take((_named(target), settings), opened)
+        return _SHARES.take((_identify_target(target), settings), opened)
 
     def _moment(self, now: Now) -> int:
         return milliseconds(now)
 
-    def _opened(self, _: Call[Any], /) -> Transactions:
+    def _transactions_for(self, _: Call[Any], /) -> Transactions:
         return self._transactions
 
     def _read(self, work: Work[R]) -> R:
@@ -287,7 +287,7 @@ class Store(StoreOperations, Workflows):
 _SHARES: Shares[Store] = Shares()
 
 
-def _named(target: Target) -> str:
+def _identify_target(target: Target) -> str:
     """Return the one name of a store, however its target is spelled."""
     if is_private(target):
         return ":memory:"

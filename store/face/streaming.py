@@ -18,7 +18,7 @@ from ..errors import InvalidValue, StoreError, quoted
 from ..messages import Message, utf8_size
 from ..records import StoredMessage
 from ..text import is_text
-from .binding import Call, Face
+from .calls import Call, Face
 from .lifetime import Lifetime
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ LARGEST = 2**62
 """The largest valid number of bytes or ms."""
 
 
-class Asked(NamedTuple):
+class StreamRequest(NamedTuple):
     """The settings of a stream."""
 
     face: Face
@@ -50,7 +50,7 @@ class Asked(NamedTuple):
 class Answer:
     """The received part of a message, and the extent to which it is saved."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: StreamRequest) -> None:
         _check_pace(asked.every_bytes, asked.every_ms)
         self._asked = asked
         self._given: Message = {}
@@ -111,7 +111,7 @@ class Answer:
         reached = len(self._texts)
         if reached == self._kept and not self._is_changed:
             return
-        pieces = _runs(self._texts[self._kept :])
+        pieces = _join_runs(self._texts[self._kept :])
         changed = self._given if self._is_changed else None
         session_id = self._asked.session_id
         face = self._asked.face
@@ -158,7 +158,7 @@ def _check_pace(every_bytes: int, every_ms: int) -> None:
             raise InvalidValue(f"{name} is a whole number from 0, not {quoted(given)}")
 
 
-def _runs(texts: list[drafts.TextPiece]) -> list[drafts.TextPiece]:
+def _join_runs(texts: list[drafts.TextPiece]) -> list[drafts.TextPiece]:
     """Return texts with successive texts of the same key joined."""
     return [
         history.drafts.TextPiece(key, "".join(each.text for each in run))
@@ -166,7 +166,7 @@ def _runs(texts: list[drafts.TextPiece]) -> list[drafts.TextPiece]:
     ]
 
 
-class Told:
+class StreamState:
     """The properties of a stream."""
 
     def __init__(self, answer: Answer | None = None) -> None:
@@ -195,14 +195,14 @@ class Told:
         return self._answer.stored
 
 
-class Streaming(Told):
+class Streaming(StreamState):
     """An answer that is being streamed, as in ``with store.streaming(…) as answer``.
 
     Its methods raise StoreError outside of the ``with``, and in any thread except the one that
     entered it.
     """
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: StreamRequest) -> None:
         super().__init__(Answer(asked))
         self._lifetime = Lifetime("the methods of a stream")
 

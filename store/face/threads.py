@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ParamSpec, Protocol, TypeAlias, TypeVar
 
-from .binding import Method
+from .calls import Method
 
 P = ParamSpec("P")
 R = TypeVar("R")

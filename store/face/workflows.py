@@ -10,9 +10,9 @@ from .. import context as contexts
 from ..clock import Now
 from ..database import Database, pause_gc
 from ..errors import InvalidValue
-from .binding import Call
+from .calls import Call
 from .operations import LongOperations
-from .streaming import EVERY_BYTES, EVERY_MS, Asked, Streaming
+from .streaming import EVERY_BYTES, EVERY_MS, Streaming, StreamRequest
 from .watch import Watch
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Workflows(LongOperations):
         Entering raises SessionNotFound, Conflict, InvalidMessage, InvalidValue; leaving
         DraftNotFound, too.
         """
-        asked = Asked(self, session_id, message, expected, every_bytes, every_ms, format)
+        asked = StreamRequest(self, session_id, message, expected, every_bytes, every_ms, format)
         return Streaming(asked)
 
     @overload

@@ -54,7 +54,7 @@ INSIDE = {
         "engine file_copies json_sql queries script migrate"
     ),
     "exporting": "files shapes sessions whole",
-    "face": "binding session_arguments operations lifetime steps shares watch streaming workflows scoped store threads pages async_streaming async_operations async_workflows async_scoped async_store",
+    "face": "calls session_arguments operations lifetime steps shares watch streaming workflows scoped store threads pages async_streaming async_operations async_workflows async_scoped async_store",
     "formats": "placed naming kept rows openai said_elsewhere parts reasoning turns server_tools cache_markers item_keys responses anthropic gemini react",
     "history": (
         "lines visibility session_branches links facts keys sessions listing model_prices usages usage_reports message_notes append_warnings changed newest raw_messages siblings append drafts fates erasure redaction open_erasures erasure_batches heads "

@@ -123,6 +123,22 @@ def test_what_is_no_policy_is_refused(store: Store, script: Script, policy: Any)
         store.view(session_id, policy, now=NOW)
 
 
+def test_without_a_policy_it_is_the_ready_one(store: Store, script: Script) -> None:
+    """The default for views; for what is called back, that of agents."""
+    script.reads("src/a.ts", 8)
+    session_id = begun(store, script)
+    policies = (None, Policy(), Policy.named("raw"))
+    for method in (store.view, store.view_sql, store.replaced):
+        given = [method(session_id, each, now=NOW) for each in policies]
+        assert given[0] == given[1] != given[2]
+    words = ["src/a.ts"]
+    called_back = [
+        store.recall(session_id, words, policy=each, now=NOW)
+        for each in (None, Policy.named("agent"), Policy())
+    ]
+    assert called_back[0] == called_back[1] != called_back[2]
+
+
 def test_unknown_sessions_and_positions_are_refused(store: Store, script: Script) -> None:
     """As everywhere."""
     script.user()

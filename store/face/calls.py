@@ -57,16 +57,16 @@ class Face(Protocol):
         """Do work as a whole or not at all."""
 
 
-class Opening(Face, Protocol):
+class WorkflowFace(Face, Protocol):
     """A face that opens transactions."""
 
-    def _opened(self, call: Call[Any], /) -> Transactions:
+    def _transactions_for(self, call: Call[Any], /) -> Transactions:
         """Return the functions that open the transactions of a workflow."""
 
     def _run_workflow(self, call: Call[R]) -> R:
         """Do a workflow, which opens several transactions."""
         with in_steps():
-            return call(self._opened(call))
+            return call(self._transactions_for(call))
 
 
 Method: TypeAlias = Callable[Concatenate[Any, P], R]
