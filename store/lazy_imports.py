@@ -35,11 +35,11 @@ def attach_modules(room: str, modules: str = "", /, **holding: str) -> ModuleHoo
 
     def find_name(name: str) -> Any:
         if name in places:
-            value = getattr(_import(f"{room}.{places[name]}"), name)
+            value = getattr(_import_module(f"{room}.{places[name]}"), name)
             setattr(sys.modules[room], name, value)  # so that this runs only once
             return value
         try:
-            return _import(f"{room}.{name}")
+            return _import_module(f"{room}.{name}")
         except ModuleNotFoundError as error:
             if error.name != f"{room}.{name}":  # it exists, and one of its own imports is missing
                 raise
@@ -51,7 +51,7 @@ def attach_modules(room: str, modules: str = "", /, **holding: str) -> ModuleHoo
     return find_name, list_names
 
 
-def _import(module: str) -> ModuleType:
+def _import_module(module: str) -> ModuleType:
     """Import a module of a room. Raises StoreError if the process has no file descriptor left."""
     entry = object()
     importing_threads[entry] = threading.get_ident()

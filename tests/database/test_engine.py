@@ -884,7 +884,7 @@ def test_a_fork_waits_for_what_another_thread_imports(
         return import_module("slow_to_enter").__name__
 
     with ThreadPoolExecutor(1) as threads:
-        threads.submit(lazy_imports._entered, "slow_to_enter")
+        threads.submit(lazy_imports._import_module, "slow_to_enter")
         while "slow_to_enter" not in sys.modules:
             time.sleep(0.001)
         assert fork(enter).result(20) == "slow_to_enter"
