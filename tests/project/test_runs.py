@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import tomllib
 
@@ -50,3 +51,13 @@ def test_the_readme_names_the_versions_that_were_tested() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     least = project["requires-python"].removeprefix(">=")
     assert tuple(map(int, named["Python"].split("."))) >= tuple(map(int, least.split(".")))
+
+
+def test_the_names_that_the_script_of_all_checks_imports_are_there() -> None:
+    """It runs short programs on the installed wheel, which no test of a checkout reaches."""
+    script = (ROOT / ".ci" / "run").read_text("utf-8")
+    imported = re.findall(r"from (store[\w.]*) import ([\w, ]+)", script)
+    assert imported
+    for module, names in imported:
+        for name in names.split(","):
+            assert hasattr(importlib.import_module(module), name.strip()), (module, name)
