@@ -14,7 +14,6 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from inspect import isawaitable
 from typing import Any
 
 
@@ -72,17 +71,6 @@ class Caller:
 _NOBODY = nullcontext()
 CURRENT_CALLER: ContextVar[Caller | None] = ContextVar("convostore_caller", default=None)
 """The caller of the work in a context; None: a caller that never leaves."""
-
-
-def await_for_caller(value: Any, seconds: float | None) -> Any:
-    """Return the result of an awaitable value, awaited in the loop of the waiting task.
-
-    If no task waits, or the value is not awaitable, it is returned as it is.
-    """
-    caller = CURRENT_CALLER.get()
-    if caller and caller.finish and isawaitable(value):
-        return caller.finish(value, seconds)
-    return value
 
 
 def bind_caller() -> None:

@@ -56,7 +56,7 @@ def parse_moment(value: object) -> int | None:
     if isinstance(value, str):
         value = _of_iso(value)
     if isinstance(value, datetime):
-        return None if value.tzinfo is None else _of_datetime(value)
+        return None if value.tzinfo is None else round(_zoned(value).timestamp() * 1000)
     if not _is_finite(value):
         return None
     return round(value * 1000) if abs(value) < SECONDS_BELOW else _of_number(value)
@@ -82,10 +82,6 @@ def _of_iso(text: str) -> datetime | None:
         return datetime.fromisoformat(text)
     except ValueError:
         return None
-
-
-def _of_datetime(now: datetime) -> int:
-    return round(_zoned(now).timestamp() * 1000)
 
 
 def _zoned(now: datetime) -> datetime:

@@ -351,7 +351,17 @@ class Policy(BaseModel):
 
         Raises InvalidPolicy for an unknown name or field.
         """
-        ready = _ready_fields(name, fields.get("language"))
+        language = fields.get("language")
+        if not isinstance(name, str) or name not in POLICIES:
+            raise InvalidPolicy(
+                f"no policy is named {quoted(name)}; there are {', '.join(POLICIES)}"
+            )
+        spoken = SPOKEN.get(name, {})
+        ready = {
+            "name": name,
+            **POLICIES[name],
+            **next((texts for each, texts in spoken.items() if each == language), {}),
+        }
         return cls(**{**ready, **fields})
 
 
@@ -405,19 +415,6 @@ def _fields_in(path: str | os.PathLike[str]) -> Fields:
         raise InvalidPolicy(f"a policy is read from a file, not from {quoted(path)}") from error
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidPolicy(f"no policy can be read from {path}: {in_words(error)}") from error
-
-
-def _ready_fields(name: str, language: object) -> Fields:
-    """Return the fields of a ready policy, with its texts in a language."""
-    if not isinstance(name, str) or name not in POLICIES:
-        raise InvalidPolicy(f"no policy is named {quoted(name)}; there are {', '.join(POLICIES)}")
-    return {"name": name, **POLICIES[name], **_spoken(name, language)}
-
-
-def _spoken(name: str, language: object) -> dict[str, str]:
-    """Return the texts of a ready policy in a language; none if it has none in it."""
-    spoken = SPOKEN.get(name, {})
-    return next((texts for each, texts in spoken.items() if each == language), {})
 
 
 DEFAULT = Policy()

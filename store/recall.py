@@ -76,21 +76,16 @@ def answer(
     answered, never raised. ``policy`` is that of the views. Raises SessionNotFound, and any other
     error of the store that the arguments did not cause.
     """
-    wanted = _requested_texts(arguments)
-    if not wanted:
-        return ASK
-    passages = store.recall(session_id, wanted, policy=policy, budget=budget)
-    return "\n\n".join(each.text for each in passages) or NOTHING
-
-
-def _requested_texts(arguments: str | dict[str, Any]) -> list[str]:
-    """Return the request of a call: its names, its text as one, and the words of it."""
     given = _read(arguments)
     names, text = given.get("names"), given.get("text")
     listed = names if isinstance(names, list) else [names]
     words = text.split() if isinstance(text, str) else []
     named = [*listed, text, *words]
-    return [each for each in named if isinstance(each, str) and each.strip()]
+    wanted = [each for each in named if isinstance(each, str) and each.strip()]
+    if not wanted:
+        return ASK
+    passages = store.recall(session_id, wanted, policy=policy, budget=budget)
+    return "\n\n".join(each.text for each in passages) or NOTHING
 
 
 def _read(arguments: str | dict[str, Any]) -> dict[str, Any]:

@@ -87,14 +87,9 @@ def truncate(
         return text
     room = max(limit - len(ellipsis), 0)
     if at_line_end:
-        room = _end_of_line(text, room)
+        line_end = text.rfind("\n", 0, room + 1)
+        room = line_end + 1 if room // 2 <= line_end < room else room
     return (text[:room] + ellipsis)[:limit]
-
-
-def _end_of_line(text: str, room: int) -> int:
-    """Return where the last line ends that fills at least half of the room; else the room."""
-    line_end = text.rfind("\n", 0, room + 1)
-    return line_end + 1 if room // 2 <= line_end < room else room
 
 
 def truncate_to_line(text: str, limit: int, *, ellipsis: str = ELLIPSIS) -> str:

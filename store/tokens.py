@@ -381,15 +381,12 @@ def _mappings(value: object) -> list[dict[str, Any]]:
 def _parts(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield a chat message as parts; the answer of a tool is its output, and has none."""
     if message.get("role") != "tool":
-        yield from _content_parts(message.get("content"))
+        content = message.get("content")
+        yield from (
+            [{"type": "text", "text": content}] if isinstance(content, str) else _mappings(content)
+        )
     for function in _functions(message):
         yield {"type": "tool", "state": {"input": _decoded(_arguments(function))}}
-
-
-def _content_parts(content: object) -> list[dict[str, Any]]:
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    return _mappings(content)
 
 
 def _decoded(arguments: object) -> object:

@@ -68,34 +68,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Return its exit status: 0, 1 for findings, 2 for an error, 130 for Ctrl-C, 141 if nobody reads
     the output any more.
     """
-    _open_what_is_closed()
-    _escape_what_is_lacking()
+    sys.stdin = sys.stdin or _nothing("r")
+    sys.stdout = sys.stdout or _nothing("w")
+    sys.stderr = sys.stderr or _nothing("w")
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
     try:
         with escape_output():
             status = _run(list(sys.argv[1:] if arguments is None else arguments))
             sys.stdout.flush()
     except BrokenPipeError:
-        _silence()
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
         return BROKEN_PIPE
     return status
 
 
-def _open_what_is_closed() -> None:
-    """Replace standard streams that the caller has closed by empty ones."""
-    sys.stdin = sys.stdin or _nothing("r")
-    sys.stdout = sys.stdout or _nothing("w")
-    sys.stderr = sys.stderr or _nothing("w")
-
-
 def _nothing(mode: str) -> TextIO:
     return cast(TextIO, open(os.devnull, mode, encoding="utf-8"))
-
-
-def _escape_what_is_lacking() -> None:
-    """Write characters that the terminal's encoding lacks as escapes, instead of an error."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
 
 
 def _run(arguments: list[str]) -> int:
@@ -112,16 +103,11 @@ def _run(arguments: list[str]) -> int:
     except typer.TyperException as error:
         render.complain(f"{_misused(error)} (`{_command_of(error)} --help` tells more)")
     except StoreError as error:
-        render.complain(_problem(error))
+        where = "".join(f" ({note})" for note in getattr(error, "__notes__", ()) if note)
+        render.complain(f"{error}{where}")
     except OSError as error:
         render.complain(_refused(error))
     return FAILED
-
-
-def _problem(error: StoreError) -> str:
-    """Return the problem, and the store if the command line did not name it."""
-    where = "".join(f" ({note})" for note in getattr(error, "__notes__", ()) if note)
-    return f"{error}{where}"
 
 
 def _misused(error: typer.TyperException) -> str:
@@ -182,12 +168,6 @@ def _db_first(arguments: list[str]) -> list[str]:
         else:
             others.append(argument)
     return [*first, *others]
-
-
-def _silence() -> None:
-    """Write nothing more to a pipe that nobody reads."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
 
 
 def _version() -> str:

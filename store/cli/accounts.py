@@ -79,7 +79,10 @@ def print_results(results: list[Result], *, every_note: bool) -> None:
     reports, failures = _reports(results), _failures(results)
     skipped = [each for each in failures if each.skipped]
     if reports:
-        render.table(COLUMNS, _rows(reports))
+        rows = list(map(_row, reports))
+        if len(reports) > 1:
+            rows.append((f"{len(reports)} files", "", *_sum(reports)))
+        render.table(COLUMNS, rows)
     for report in reports:
         _print_notes(report, every=every_note)
     _print_skipped(skipped, every=every_note)
@@ -93,14 +96,11 @@ def print_results(results: list[Result], *, every_note: bool) -> None:
 def _print_failed(failures: list[Failure]) -> None:
     for failure in failures:
         if not failure.skipped:
-            render.complain(_complaint(failure))
-
-
-def _complaint(failure: Failure) -> str:
-    """Return the problem of a file, after its path if the problem does not name it."""
-    if str(failure.path) in failure.problem:
-        return failure.problem
-    return f"{failure.path}: {failure.problem}"
+            render.complain(
+                failure.problem
+                if str(failure.path) in failure.problem
+                else f"{failure.path}: {failure.problem}"
+            )
 
 
 def _print_skipped(skipped: list[Failure], *, every: bool) -> None:
@@ -149,14 +149,6 @@ def _sum_of_lines(reports: list[ImportReport], *, every: bool) -> str:
 
 def _row(report: ImportReport) -> Row:
     return (report.path.name, report.kind, *_counts(report))
-
-
-def _rows(reports: list[ImportReport]) -> list[Row]:
-    """Return a row for each file, and a row of sums for several files."""
-    rows = list(map(_row, reports))
-    if len(reports) > 1:
-        rows.append((f"{len(reports)} files", "", *_sum(reports)))
-    return rows
 
 
 def _sum(reports: list[ImportReport]) -> list[int]:

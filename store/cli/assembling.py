@@ -208,15 +208,11 @@ def rows(built: Context) -> list[Row]:
 
     Each has the number of messages, their tokens, what the rules saved in them, and their share.
     """
-    saved = _saved(built)
-    rows = [_row(built, layer, saved) for layer in built.layers]
-    return [*rows, _together(built, saved)]
-
-
-def _saved(built: Context) -> dict[int, int]:
-    """Return what the rules saved in each stored message, by position."""
     entries = built.view.entries
-    return {entry.seq: entry.tokens_saved for entry in entries if entry.seq is not None}
+    saved = {entry.seq: entry.tokens_saved for entry in entries if entry.seq is not None}
+    rows = [_row(built, layer, saved) for layer in built.layers]
+    less = sum(saved.values())
+    return [*rows, ("together", len(built.pieces), built.tokens, less or None, "")]
 
 
 def _row(built: Context, layer: str, saved: dict[int, int]) -> Row:
@@ -225,8 +221,3 @@ def _row(built: Context, layer: str, saved: dict[int, int]) -> Row:
     tokens = built.layers[layer]
     share = tokens / (built.tokens or 1)
     return layer, len(places), tokens, less or None, f"{share:.0%}"
-
-
-def _together(built: Context, saved: dict[int, int]) -> Row:
-    less = sum(saved.values())
-    return "together", len(built.pieces), built.tokens, less or None, ""

@@ -21,13 +21,20 @@ def rows(lines: Lines) -> Iterator[tuple[str, str]]:
     """Yield each policy with its requests as blocks; the highest is the largest of all."""
     most = _largest(lines)
     for name, sent in lines.items():
-        yield name, "".join(_block(tokens / most) for tokens in _thinned(sent))
+        yield (
+            name,
+            "".join(
+                BLOCKS[min(len(BLOCKS) - 1, int((tokens / most) * len(BLOCKS)))]
+                for tokens in _thinned(sent)
+            ),
+        )
 
 
 def picture(lines: Lines, title: str) -> str:
     """Return a picture of the tokens of each request, a line for each policy."""
     most = _largest(lines)
-    colours = list(_colours(len(lines)))
+    count = len(lines)
+    colours = [COLOURS[place % len(COLOURS)] for place in range(count)]
     sent = zip(lines.values(), colours, strict=True)
     drawn = [drawing.stroke(_points(tokens, most), colour) for tokens, colour in sent]
     names = map(_legend, range(1, len(lines) + 1), lines, colours)
@@ -46,14 +53,6 @@ def _thinned(sent: Sequence[int]) -> Iterator[int]:
     count = min(WIDEST, len(sent))
     for place in range(count):
         yield max(sent[place * len(sent) // count : (place + 1) * len(sent) // count])
-
-
-def _block(share: float) -> str:
-    return BLOCKS[min(len(BLOCKS) - 1, int(share * len(BLOCKS)))]
-
-
-def _colours(count: int) -> list[str]:
-    return [COLOURS[place % len(COLOURS)] for place in range(count)]
 
 
 def _points(sent: Sequence[int], most: int) -> Iterator[drawing.Point]:

@@ -286,9 +286,11 @@ def _rehearse(task: Task, *, json: bool) -> None:
 
 def _clearing(task: Task) -> Clearing | None:
     """Return what would be cleared before the check, if there is one."""
-    if task.checks is None:
-        return None
-    return task.store.plan_clearing(task.session_id, task.policy, now=task.now)
+    return (
+        None
+        if task.checks is None
+        else task.store.plan_clearing(task.session_id, task.policy, now=task.now)
+    )
 
 
 def _cleared(clearing: Clearing) -> str:
@@ -306,15 +308,11 @@ def _checked_and_planned(task: Task) -> tuple[Check | None, Plan]:
     if checks is None:
         return None, store.plan_compaction(session_id, policy, now=now)
     said = store.check(session_id, policy, now=now, **checks)
-    windowed = _with_window(policy, checks["max_tokens"])
+    max_tokens = checks["max_tokens"]
+    windowed = (
+        policy if max_tokens is None else policy.model_copy(update={"context_window": max_tokens})
+    )
     return said, store.plan_compaction(session_id, windowed, now=now)
-
-
-def _with_window(policy: Policy, max_tokens: int | None) -> Policy:
-    """Return a policy with the window of a check, or with its own if the check has none."""
-    if max_tokens is None:
-        return policy
-    return policy.model_copy(update={"context_window": max_tokens})
 
 
 def _planned(plan: Plan, head: int, saving: int) -> list[str]:

@@ -9,9 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..face import Store
-from ..inspection import FileUse, Statistics, ToolUse, statistics
-from ..policy import Policy
+from ..inspection import Statistics, statistics
 from ..records import TokenTotal, View
 from ..text import format_count
 from ..tokens import DEFAULT_ENCODING, ENCODINGS, ESTIMATE, fetch
@@ -81,21 +79,22 @@ def stats(
     with existing(ctx) as store:
         if session is not None:
             built = store.view(find(store, session).id, rules, now=moment)
-        counts = _counts(store, built, files, rules)
+        if built is None:
+            counts = store.database.read(partial(statistics, files=files, policy=rules))
+        else:
+            encoding = built.stats.counted_by
+            count = partial(
+                statistics,
+                session_id=built.session_id,
+                encoding=encoding,
+                files=files,
+                policy=rules,
+            )
+            counts = store.database.read(count)
     if json:
         render.print_json(_as_json(counts, built))
     else:
         _print(counts, built)
-
-
-def _counts(store: Store, built: View | None, files: int, rules: Policy) -> Statistics:
-    if built is None:
-        return store.database.read(partial(statistics, files=files, policy=rules))
-    encoding = built.stats.counted_by
-    count = partial(
-        statistics, session_id=built.session_id, encoding=encoding, files=files, policy=rules
-    )
-    return store.database.read(count)
 
 
 def tokens(
@@ -149,30 +148,37 @@ def _print(counts: Statistics, built: View | None) -> None:
         render.say(f"{format_count(counts.sessions, 'session')}, {spoken}")
     else:
         render.say(f"{built.session_id}: {spoken}")
-        _print_view(built)
+        stats = built.stats
+        raw = ("raw", stats.raw_tokens, "")
+        sent = ("sent", stats.tokens, how_counted(built))
+        by_rule = stats.saved_by_rule.items()
+        saved = [
+            (rule, tokens, format_count(built.stats.replaced.get(rule, 0), "message"))
+            for rule, tokens in by_rule
+        ]
+        _section("tokens, raw and sent", [raw, sent])
+        _section("visible tokens by role, before the rules", _roles(built))
+        _section("saved by rule", saved)
     _section("tokens of results by tool", _by_tool(counts))
     _section("tokens of results by file", _by_file(counts))
 
 
 def _by_tool(counts: Statistics) -> Iterator[Bar]:
     for each in counts.tools:
-        yield each.name or "?", each.tokens, _use(each)
+        failed = f", {each.failed} failed" if each.failed else ""
+        yield (
+            each.name or "?",
+            each.tokens,
+            (f"{format_count(each.results, 'result')}{failed} ({each.kind})"),
+        )
 
 
 def _by_file(counts: Statistics) -> Iterator[Bar]:
     for each in counts.files:
-        yield each.path, each.tokens, _uses(each)
-
-
-def _print_view(built: View) -> None:
-    stats = built.stats
-    raw = ("raw", stats.raw_tokens, "")
-    sent = ("sent", stats.tokens, how_counted(built))
-    by_rule = stats.saved_by_rule.items()
-    saved = [(rule, tokens, _times(built, rule)) for rule, tokens in by_rule]
-    _section("tokens, raw and sent", [raw, sent])
-    _section("visible tokens by role, before the rules", _roles(built))
-    _section("saved by rule", saved)
+        others = each.results - each.reads - each.edits
+        uses = {"read": each.reads, "edit": each.edits, "other": others}
+        told = (format_count(number, noun) for noun, number in uses.items() if number)
+        yield each.path, each.tokens, ", ".join(told)
 
 
 def _section(title: str, amounts: Iterable[Bar]) -> None:
@@ -195,19 +201,3 @@ def _roles(built: View) -> list[Bar]:
         (role, count, format_count(messages[role], "message"))
         for role, count in tokens.most_common()
     ]
-
-
-def _times(built: View, rule: str) -> str:
-    return format_count(built.stats.replaced.get(rule, 0), "message")
-
-
-def _use(tool: ToolUse) -> str:
-    failed = f", {tool.failed} failed" if tool.failed else ""
-    return f"{format_count(tool.results, 'result')}{failed} ({tool.kind})"
-
-
-def _uses(file: FileUse) -> str:
-    others = file.results - file.reads - file.edits
-    uses = {"read": file.reads, "edit": file.edits, "other": others}
-    told = (format_count(number, noun) for noun, number in uses.items() if number)
-    return ", ".join(told)

@@ -83,7 +83,9 @@ def demo(keep: Keep = None) -> None:
 
 def bring_in(store: Store, folder: Path) -> None:
     """Import the session from a file, like any transcript."""
-    file = _transcript(folder)
+    file = folder / "session.jsonl"
+    lines = [render.json_text(message) + "\n" for message in demo_session.conversation()]
+    file.write_text("".join(lines), "utf-8")
     store.create_session(SESSION, title="Parcel prices", project_root=demo_session.PROJECT_ROOT)
     imported = import_file(store, file, session_id=SESSION).sessions[0]
     again = import_file(store, file, session_id=SESSION).sessions[0]
@@ -95,14 +97,6 @@ def bring_in(store: Store, folder: Path) -> None:
     )
 
 
-def _transcript(folder: Path) -> Path:
-    """Write the session to a file, a message a line."""
-    file = folder / "session.jsonl"
-    lines = [render.json_text(message) + "\n" for message in demo_session.conversation()]
-    file.write_text("".join(lines), "utf-8")
-    return file
-
-
 def compare(store: Store, _: Path) -> None:
     """Compare the costs of the raw messages and of the view."""
     built = _view(store)
@@ -111,22 +105,19 @@ def compare(store: Store, _: Path) -> None:
     for rule, saved in built.stats.saved_by_rule.items():
         rows.append((rule, saved, f"saved in {replaced[rule]} messages"))
     render.bars(rows, width=_width())
-    equal = "yes" if _reads_back(store) else "NO"
+    stored = [each.message for each in store.messages(SESSION)]
+    equal = "yes" if (stored == demo_session.conversation()) else "NO"
     untouched = f"Nothing stored is touched: all {built.at} messages read back equal: {equal}."
     render.say("", untouched)
 
 
-def _reads_back(store: Store) -> bool:
-    """Tell whether the store returns the imported messages unchanged."""
-    stored = [each.message for each in store.messages(SESSION)]
-    return stored == demo_session.conversation()
-
-
 def explain(store: Store, _: Path) -> None:
     """List the changes of the view with their reasons, and the old results that it kept."""
-    calls = _calls(store)
+    messages = (stored.message for stored in store.messages(SESSION))
+    calls = (call for message in messages for call in message.get("tool_calls", ()))
+    arguments = {call["id"]: _first_argument(call) for call in calls}
     told = [entry for entry in _view(store).entries if entry.rule or entry.reason == KEPT]
-    rows = [_entry_row(entry, calls[entry.message["tool_call_id"]]) for entry in told]
+    rows = [_entry_row(entry, arguments[entry.message["tool_call_id"]]) for entry in told]
     render.table(ENTRY_COLUMNS, rows, width=_width())
 
 
@@ -160,18 +151,17 @@ def summarise(store: Store, _: Path) -> None:
     _line(store, "compact", SESSION)
     first, *effects = compacting.said_of(done)
     render.say("", first, *(f"  {line}" for line in effects), "")
-    render.say(*(f"  | {line}" for line in _summary(store)), "  | …", "")
-    assert done.id is not None
-    store.undo_compaction(SESSION, done.id, now=demo_session.NOW)
-    _line(store, f"undo compaction {done.id}", SESSION)
-
-
-def _summary(store: Store) -> list[str]:
-    """Return the first lines of the summary in the view."""
     entries = _view(store).entries
     found = next(entry for entry in entries if entry.rule == "summary")
     lines = str(found.message["content"]).splitlines()[:SUMMARY_LINES]
-    return [render.one_line(line, _width() - 8) for line in lines]
+    render.say(
+        *(f"  | {line}" for line in [render.one_line(line, _width() - 8) for line in lines]),
+        "  | …",
+        "",
+    )
+    assert done.id is not None
+    store.undo_compaction(SESSION, done.id, now=demo_session.NOW)
+    _line(store, f"undo compaction {done.id}", SESSION)
 
 
 def request(store: Store, folder: Path) -> None:
@@ -219,13 +209,6 @@ PARTS: dict[str, Callable[[Store, Path], None]] = {
 
 def _view(store: Store) -> View:
     return store.view(SESSION, now=demo_session.NOW)
-
-
-def _calls(store: Store) -> dict[str, str]:
-    """Return the command or the file of each tool call of the session, by the call's id."""
-    messages = (stored.message for stored in store.messages(SESSION))
-    calls = (call for message in messages for call in message.get("tool_calls", ()))
-    return {call["id"]: _first_argument(call) for call in calls}
 
 
 def _first_argument(call: dict[str, Any]) -> str:

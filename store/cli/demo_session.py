@@ -295,7 +295,7 @@ def _messages(number: int, step: Step) -> Iterator[Message]:
     """Yield a step's message and the results of its calls, a second apart."""
     at = BEGIN + round(step.minute * 60_000)
     message: Message = {"role": step.role, "content": step.text, "timestamp": at}
-    calls = _calls(number, step)
+    calls = {f"call_{number:02}_{place}": call for place, call in enumerate(step.calls)}
     if calls:
         message["tool_calls"] = [_call(call_id, call) for call_id, call in calls.items()]
     yield message
@@ -303,11 +303,6 @@ def _messages(number: int, step: Step) -> Iterator[Message]:
         at += 1000
         if call.result is not None:
             yield _result(call_id, call.result, at)
-
-
-def _calls(number: int, step: Step) -> dict[str, Call]:
-    """Return the calls of a step by the ids that they are sent with."""
-    return {f"call_{number:02}_{place}": call for place, call in enumerate(step.calls)}
 
 
 def _result(call_id: str, text: str, at: int) -> Message:

@@ -72,11 +72,19 @@ def drafts(
             before=milliseconds(None) - idle * MINUTE if idle else None,
         )
         if finish is not None:
-            _finish(store, _one(found, finish), json=json)
+            draft = _one(found, finish)
+            seq = store.finish_draft(draft).seq
+            said = f"{draft.session_id}: the draft is its message {seq}"
+            render.answer({"session": draft.session_id, "position": seq}, said, json=json)
         elif discard is not None:
             _discard(store, _one(found, discard), json=json)
         else:
-            _list(found, json=json)
+            if json:
+                render.print_json_list(each._asdict() for each in found)
+            elif not found:
+                render.say("no drafts")
+            else:
+                render.table(DRAFT_COLUMNS, map(_row, found))
 
 
 def _one(found: list[Draft], given: str) -> Draft:
@@ -89,25 +97,10 @@ def _one(found: list[Draft], given: str) -> Draft:
     return named[0]
 
 
-def _finish(store: Store, draft: Draft, *, json: bool) -> None:
-    seq = store.finish_draft(draft).seq
-    said = f"{draft.session_id}: the draft is its message {seq}"
-    render.answer({"session": draft.session_id, "position": seq}, said, json=json)
-
-
 def _discard(store: Store, draft: Draft, *, json: bool) -> None:
     done = store.discard_draft(draft)
     said = f"{done.session_id}: the draft is gone"
     render.answer(done._asdict(), said, json=json)
-
-
-def _list(found: list[Draft], *, json: bool) -> None:
-    if json:
-        render.print_json_list(each._asdict() for each in found)
-    elif not found:
-        render.say("no drafts")
-    else:
-        render.table(DRAFT_COLUMNS, map(_row, found))
 
 
 def _row(draft: Draft) -> Row:

@@ -48,7 +48,13 @@ class Drawn(NamedTuple):
         """Return it with its ids cut."""
         if not self.column.id:
             return self
-        return self._replace(texts=_cut(self.texts))
+        length = _telling_length({each.plain for each in self.texts})
+        return self._replace(
+            texts=[
+                (each if len(each.plain) <= length + 1 else Text(each.plain[:length] + CUT))
+                for each in self.texts
+            ]
+        )
 
     def clipped(self, over: int) -> Drawn:
         """Return it narrower by so many columns, if it can be clipped."""
@@ -77,12 +83,6 @@ CLIPS = {"start": without_start, "end": _without_end}
 """What clips a text, by the end that gives way."""
 
 
-def _cut(ids: Texts) -> Texts:
-    """Return ids cut to one length at which no two of them begin alike."""
-    length = _telling_length({each.plain for each in ids})
-    return [_beginning(each, length) for each in ids]
-
-
 def _telling_length(ids: set[str]) -> int:
     length = SHORTEST_ID
     while len({each[:length] for each in ids}) < len(ids):
@@ -90,18 +90,13 @@ def _telling_length(ids: set[str]) -> int:
     return length
 
 
-def _beginning(text: Text, length: int) -> Text:
-    if len(text.plain) <= length + 1:
-        return text
-    return Text(text.plain[:length] + CUT)
-
-
 def fitted(columns: list[Drawn], width: int) -> list[Drawn]:
     """Return a table's columns, cut and dropped as far as a width makes it necessary."""
     if _width(columns, folded=False) <= width:
         return columns
     left = [each.cut() for each in columns]
-    to_spare = _to_spare(left)
+    spare = [each for each in left if each.column.spare]
+    to_spare = sorted(spare, key=_ease)
     while to_spare and not fits(left, width):
         left.remove(to_spare.pop())
     over = _width(left, folded=False) - width
@@ -111,12 +106,6 @@ def fitted(columns: list[Drawn], width: int) -> list[Drawn]:
 def fits(columns: list[Drawn], width: int) -> bool:
     """Tell whether a line has room for a whole row, wide columns folded."""
     return _width(columns, folded=True) <= width
-
-
-def _to_spare(columns: list[Drawn]) -> list[Drawn]:
-    """Return the columns that can be dropped, the one that goes first as the last."""
-    spare = [each for each in columns if each.column.spare]
-    return sorted(spare, key=_ease)
 
 
 def _ease(each: Drawn) -> tuple[bool, int]:

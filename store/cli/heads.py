@@ -270,7 +270,10 @@ def delete(
     with existing(ctx) as store:
         found = _not_guessed(store, session)
         if not yes:
-            _confirm(found)
+            if not sys.stdin.isatty():
+                raise StoreError("nobody can be asked whether to erase for good; --yes says so")
+            if not typer.confirm(f"Erase {_whole(found)}? This cannot be undone", err=True):
+                raise StoreError("nothing was erased")
         erased = store.delete_session(found.id, purge=purge)
     render.answer(erased._asdict(), _told(erased), json=json)
     if purge and not erased.purged:
@@ -293,14 +296,6 @@ def _told(erased: Erasure) -> str:
     if erased.kept:
         said += f"; {erased.kept} more stay, other sessions' lines run through them"
     return said
-
-
-def _confirm(session: Session) -> None:
-    """Ask the user on the terminal; raise StoreError for a no, or without a terminal."""
-    if not sys.stdin.isatty():
-        raise StoreError("nobody can be asked whether to erase for good; --yes says so")
-    if not typer.confirm(f"Erase {_whole(session)}? This cannot be undone", err=True):
-        raise StoreError("nothing was erased")
 
 
 def _whole(session: Session) -> str:

@@ -167,17 +167,13 @@ def opened(ctx: typer.Context) -> Iterator[Store]:
     place(ctx).make_room()
     try:
         with Store(place(ctx).target) as store:
-            _tell_of_upgrade(store)
+            if store.upgraded.told:
+                complain(store.upgraded.told)
             yield store
     except StoreError as error:
         error.add_note(place(ctx).guessed)
         raise
     tell(ctx)
-
-
-def _tell_of_upgrade(store: Store) -> None:
-    if store.upgraded.told:
-        complain(store.upgraded.told)
 
 
 @contextmanager
@@ -245,27 +241,13 @@ def every_session(store: Store, prefix: str | None = None) -> Iterator[Session]:
 def listed(store: Store, limit: int | None = None, **chosen: Any) -> Iterator[Session]:
     """Yield sessions as `Store.sessions` chooses them, page by page."""
     last = None
-    while page := store.sessions(limit=_page_size(limit), after=last, **chosen):
+    while page := store.sessions(
+        limit=(PAGE if limit is None else min(limit, PAGE)), after=last, **chosen
+    ):
         yield from page
         last = page[-1]
         if limit is not None:
             limit -= len(page)
-
-
-def _page_size(left: int | None) -> int:
-    return PAGE if left is None else min(left, PAGE)
-
-
-def require_folder(file: Path) -> None:
-    """Raise StoreError if the folder of a file to write is missing."""
-    if not file.parent.is_dir():
-        raise StoreError(f"there is no folder {str(file.parent)!r} to write {file.name} to")
-
-
-def require_file(file: Path) -> None:
-    """Raise StoreError if a file to read is missing."""
-    if not file.exists():
-        raise StoreError(f"there is no file {str(file)!r}")
 
 
 def require_new(file: Path | None, *, replace: bool) -> None:
@@ -312,7 +294,7 @@ def policy_of(name: str, changes: list[str] | None = None) -> Policy:
     from ..policy import Policy
 
     fields = dict(map(_field, changes or ()))
-    if name in POLICIES or not _names_a_file(name):
+    if name in POLICIES or not (name.endswith(".toml") or "/" in name or Path(name).is_file()):
         return Policy.named(name, **fields)
     return Policy(**{**dict(loaded(name)), **fields})
 
@@ -326,10 +308,6 @@ def loaded(file: str) -> Policy:
             f"there is no file {file!r}; `convostore policy list` lists ready policies"
         )
     return load(file)
-
-
-def _names_a_file(name: str) -> bool:
-    return name.endswith(".toml") or "/" in name or Path(name).is_file()
 
 
 def _field(change: str) -> tuple[str, Any]:

@@ -72,13 +72,9 @@ def place_of(db: str | None) -> Place:
     """Return the store of a command from the value of ``--db``."""
     if db is not None:
         return Place(db)
-    return Place(os.environ.get(VARIABLE) or _found(), named=False)
-
-
-def _found() -> str:
-    if Path(FILE).exists():
-        return FILE
-    return str(own())
+    return Place(
+        os.environ.get(VARIABLE) or (FILE if Path(FILE).exists() else str(own())), named=False
+    )
 
 
 def own() -> Path:

@@ -112,7 +112,8 @@ def show(
     if json:
         render.print_json(shown.model_dump())
     elif toml:
-        render.say(*_toml(shown))
+        lines = ['base = "default"', f"name = {_toml_value(shown.name)}"]
+        render.say(*(lines + [_toml_line(name, value) for name, value in shown if name != "name"]))
     else:
         render.table(FIELD_COLUMNS, [_field(name, value) for name, value in shown])
 
@@ -125,7 +126,9 @@ def check(file: File, json: Json = False) -> None:
     checked = loaded(file)
     load(checked.prompt)
     notes = [*_notes(checked)]
-    changes = _changes(checked)
+    changes = {
+        name: value for name, value in checked if name != "name" and value != getattr(DEFAULT, name)
+    }
     said = f"{checked.name}: a policy that changes {_changed(changes) or 'nothing'}"
     answer = {"policy": checked.name, "changes": changes, "notes": notes}
     render.answer(answer, said, *notes, json=json)
@@ -133,7 +136,17 @@ def check(file: File, json: Json = False) -> None:
 
 def _row(each: Policy) -> Row:
     triggers = ", ".join(_triggers(each)) or "never by itself"
-    return each.name, triggers, _kept(each), each.prompt, _failure(each)
+    return (
+        each.name,
+        triggers,
+        _kept(each),
+        each.prompt,
+        (
+            each.on_failure
+            if each.hard_limit is None
+            else f"{each.on_failure}, at most {each.hard_limit} messages"
+        ),
+    )
 
 
 def _kept(policy: Policy) -> str:
@@ -141,12 +154,6 @@ def _kept(policy: Policy) -> str:
     if policy.keep_messages:
         return f"{policy.keep_messages} messages, {turns}"
     return turns
-
-
-def _failure(policy: Policy) -> str:
-    if policy.hard_limit is None:
-        return policy.on_failure
-    return f"{policy.on_failure}, at most {policy.hard_limit} messages"
 
 
 def _triggers(policy: Policy) -> Iterator[str]:
@@ -159,13 +166,6 @@ def _triggers(policy: Policy) -> Iterator[str]:
 def _field(name: str, value: Any) -> Row:
     default = getattr(DEFAULT, name)
     return name, _value(value), "" if value == default else _value(default)
-
-
-def _changes(policy: Policy) -> dict[str, Any]:
-    """Return the fields of a policy that differ from the defaults, without its name."""
-    return {
-        name: value for name, value in policy if name != "name" and value != getattr(DEFAULT, name)
-    }
 
 
 def _changed(changes: dict[str, Any]) -> str:
@@ -194,12 +194,6 @@ def _value(value: Any) -> str:
     return "" if value is None else json_format.dumps(value, ensure_ascii=False)
 
 
-def _toml(policy: Policy) -> list[str]:
-    """Return a policy as lines of a TOML file that loads back equal; the defaults are comments."""
-    lines = ['base = "default"', f"name = {_toml_value(policy.name)}"]
-    return lines + [_toml_line(name, value) for name, value in policy if name != "name"]
-
-
 def _toml_line(name: str, value: Any) -> str:
     if value is None:
         return f"# {name} is not set"
@@ -207,13 +201,9 @@ def _toml_line(name: str, value: Any) -> str:
     return f"# {line}" if value == getattr(DEFAULT, name) else line
 
 
-def _toml_table(values: dict[str, Any]) -> str:
-    pairs = (f"{_toml_value(key)} = {_toml_value(each)}" for key, each in values.items())
-    return f"{{ {', '.join(pairs)} }}"
-
-
 def _toml_value(value: Any) -> str:
     """Return a value as TOML, written as in JSON except for the equal signs of a table."""
     if isinstance(value, dict):
-        return _toml_table(value)
+        pairs = (f"{_toml_value(key)} = {_toml_value(each)}" for key, each in value.items())
+        return f"{{ {', '.join(pairs)} }}"
     return json_format.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

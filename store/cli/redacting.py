@@ -37,7 +37,10 @@ def redact(
     with existing(ctx) as store:
         found = find(store, session)
         if not yes:
-            _confirm(found.id, position)
+            if not sys.stdin.isatty():
+                raise StoreError("nobody can be asked whether to redact for good; --yes says so")
+            if not typer.confirm(f"Redact message {position} of {found.id}? This cannot be undone"):
+                raise StoreError("nothing was redacted")
         done = store.redact(found.id, position, reason, by=by)
     said = f"{found.id}: message {position} says {_told(done)}"
     render.answer(done._asdict(), said, *_left(done), json=json)
@@ -55,11 +58,3 @@ def _left(done: Redaction) -> list[str]:
     if not done.purged:
         left.append("freed bytes of the file may hold it until `convostore purge`")
     return left
-
-
-def _confirm(session_id: str, position: int) -> None:
-    """Ask the user on the terminal; raise StoreError for a no, or without a terminal."""
-    if not sys.stdin.isatty():
-        raise StoreError("nobody can be asked whether to redact for good; --yes says so")
-    if not typer.confirm(f"Redact message {position} of {session_id}? This cannot be undone"):
-        raise StoreError("nothing was redacted")

@@ -43,7 +43,9 @@ def say(*texts: str | Line) -> None:
         if isinstance(text, str):
             sys.stdout.write(safe(text) + "\n")
         else:
-            _print_line(text)
+            from .tables import print_line
+
+            print_line(text)
 
 
 def room() -> int:
@@ -58,12 +60,6 @@ def indented(text: Line) -> None:
     from .tables import print_indented
 
     print_indented(text)
-
-
-def _print_line(line: Line) -> None:
-    from .tables import print_line
-
-    print_line(line)
 
 
 def table(

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ..errors import StoreError
-from ..records import Hit, Hits, Index, Passage
+from ..records import Hit, Hits
 from ..text import format_count
 from . import render
 from .options import (
@@ -96,10 +96,6 @@ def search(
             limit=limit,
             left=left,
         )
-    _show(hits, json=json)
-
-
-def _show(hits: Hits, *, json: bool) -> None:
     if json:
         found = [hit._asdict() for hit in hits]
         render.print_json({"hits": found, "behind": hits.behind})
@@ -109,21 +105,16 @@ def _show(hits: Hits, *, json: bool) -> None:
 
 def _show_all(hits: Hits) -> None:
     for hit in hits:
-        _show_hit(hit)
+        where = f" {hit.seq}" if hit.seq else ""
+        gone = "" if hit.on_line else f" (left, branch {hit.branch})"
+        place = Styled(f"{hit.session_id}{where} ", "dim")
+        moment = Styled(f" {render.moment(hit.at)}{gone}", "dim")
+        render.say([place, styled(hit.role), moment])
+        render.indented(_marked(hit))
     if not hits:
         render.remark("nothing has these words")
     if hits.behind:
         render.remark(BEHIND.format(format_count(hits.behind, "message")))
-
-
-def _show_hit(hit: Hit) -> None:
-    """Print the place of a hit, and its text below."""
-    where = f" {hit.seq}" if hit.seq else ""
-    gone = "" if hit.on_line else f" (left, branch {hit.branch})"
-    place = Styled(f"{hit.session_id}{where} ", "dim")
-    moment = Styled(f" {render.moment(hit.at)}{gone}", "dim")
-    render.say([place, styled(hit.role), moment])
-    render.indented(_marked(hit))
 
 
 def _marked(hit: Hit) -> Line:
@@ -158,14 +149,12 @@ def recall(
     if json:
         render.print_json_list(each._asdict() for each in found)
     else:
-        _show_passages(found)
-
-
-def _show_passages(found: list[Passage]) -> None:
-    for each in found:
-        render.say(f"{each.first} to {each.last}, {each.why}, {each.tokens} tokens", each.text, "")
-    if not found:
-        render.remark("nothing that is out of sight has these words")
+        for each in found:
+            render.say(
+                f"{each.first} to {each.last}, {each.why}, {each.tokens} tokens", each.text, ""
+            )
+        if not found:
+            render.remark("nothing that is out of sight has these words")
 
 
 def index(
@@ -180,10 +169,12 @@ def index(
     """
     with existing(ctx) as store:
         done = store.index(on=on, anew=anew)
-    render.answer(done._asdict(), _told(done), json=json)
-
-
-def _told(done: Index) -> str:
-    if not done.on:
-        return "searching is switched off, and there is no index"
-    return f"{format_count(done.messages, 'row')} in the index, {done.size:,} bytes"
+    render.answer(
+        done._asdict(),
+        (
+            "searching is switched off, and there is no index"
+            if not done.on
+            else f"{format_count(done.messages, 'row')} in the index, {done.size:,} bytes"
+        ),
+        json=json,
+    )

@@ -32,7 +32,7 @@ from .options import (
     tag_of,
     titled,
 )
-from .shown import Column, Line, Row, Styled, styled
+from .shown import Column, Row, Styled, styled
 
 SESSION_COLUMNS = (
     Column("session", wide=True, id=True),
@@ -280,16 +280,15 @@ def _stored_fields(stored: StoredMessage, hidden: Hidden | None) -> dict[str, An
 
 def _print_stored(stored: StoredMessage, hidden: Hidden | None, limit: int) -> None:
     """Print a raw message: its heading, then its first lines."""
-    lines = _first(_lines(stored.message), limit)
-    render.say(_heading(stored, hidden), *lines, "")
+    from ..formats import taken
 
-
-def _heading(stored: StoredMessage, hidden: Hidden | None) -> Line:
-    """Return the line above a raw message: its position, its kind, and whether views hide it."""
+    lines = _first(
+        [line for row in taken(stored.message, None, 0).rows for line in _row_lines(row)], limit
+    )
     said = stored.message
     role = styled(str(said.get("role") or said.get("type")))
     facts = (Styled(f"  {fact}", "dim") for fact in _facts(stored, hidden))
-    return [Styled(f"#{stored.seq} ", "bold"), role, *facts]
+    render.say([Styled(f"#{stored.seq} ", "bold"), role, *facts], *lines, "")
 
 
 def _facts(stored: StoredMessage, hidden: Hidden | None) -> Iterable[str]:
@@ -300,13 +299,6 @@ def _facts(stored: StoredMessage, hidden: Hidden | None) -> Iterable[str]:
     if hidden:
         since = render.moment(hidden.compacted_at)
         yield f"hidden by compaction {hidden.compaction} since {since}"
-
-
-def _lines(message: Message) -> list[str]:
-    """Return the lines of a raw message's texts and calls, in any format."""
-    from ..formats import taken
-
-    return [line for row in taken(message, None, 0).rows for line in _row_lines(row)]
 
 
 def _row_lines(message: Message) -> list[str]:
@@ -325,15 +317,10 @@ def _call_text(call: object) -> str:
     function = call.get("function") if isinstance(call, dict) else None
     if not isinstance(function, dict):
         return "?"
-    arguments = _arguments_text(function)
-    return f"{function.get('name')}({arguments})"
-
-
-def _arguments_text(function: dict[str, Any]) -> str:
     arguments = function.get("arguments")
-    if isinstance(arguments, str):
-        return arguments
-    return json_format.dumps(arguments)
+    if not isinstance(arguments, str):
+        arguments = json_format.dumps(arguments)
+    return f"{function.get('name')}({arguments})"
 
 
 def _said(content: Any) -> str:
@@ -351,19 +338,27 @@ def _first(lines: list[str], limit: int) -> list[str]:
 
 def _print_view(built: View, *, explain: bool) -> None:
     """Print a view as a table, and its totals."""
-    columns = (*ENTRY_COLUMNS, *_text_columns(explain=explain))
+    columns = (
+        *ENTRY_COLUMNS,
+        *(
+            REASON,
+            CONTENT._replace(spare=SPARED_FIRST)
+            if explain
+            else REASON._replace(spare=SPARED_FIRST),
+            CONTENT,
+        ),
+    )
     rows = [_entry_row(entry, explain=explain) for entry in built.entries]
     render.table(columns, rows)
-    render.say(_total(built))
+    stats = built.stats
+    raw, sent = stats.raw_tokens, stats.tokens
+    less = f" ({1 - sent / raw:.0%} less)" if sent < raw else ""
+    messages = format_count(stats.messages, "message")
+    if stats.hidden_messages:
+        messages += f" and {stats.hidden_messages:,} hidden"
+    render.say(f"{messages}: {raw:,} tokens raw, {sent:,} sent{less}; {how_counted(built)}")
     if explain:
         render.say(*_totals_by_rule(built), *_cached(built))
-
-
-def _text_columns(*, explain: bool) -> tuple[Column, Column]:
-    """Return the columns of texts; if they do not fit, the unrequested one is dropped first."""
-    if explain:
-        return REASON, CONTENT._replace(spare=SPARED_FIRST)
-    return REASON._replace(spare=SPARED_FIRST), CONTENT
 
 
 def _entry_row(entry: Entry, *, explain: bool) -> Row:
@@ -380,25 +375,11 @@ def _entry_row(entry: Entry, *, explain: bool) -> Row:
 
 def _preview(message: Message) -> str:
     """Return a message in one line: the first line of its text, otherwise its calls."""
-    said = _first_line(content_text(message.get("content")))
+    text = content_text(message.get("content"))
+    said = next((line for line in text.splitlines() if line.strip()), "")
     called = ", ".join(_calls_of(message))
     whole = f"{said} → {called}" if called else said
     return render.one_line(whole.strip())
-
-
-def _first_line(text: str) -> str:
-    """Return the first line that is not blank, "" if all are."""
-    return next((line for line in text.splitlines() if line.strip()), "")
-
-
-def _total(view: View) -> str:
-    stats = view.stats
-    raw, sent = stats.raw_tokens, stats.tokens
-    less = f" ({1 - sent / raw:.0%} less)" if sent < raw else ""
-    messages = format_count(stats.messages, "message")
-    if stats.hidden_messages:
-        messages += f" and {stats.hidden_messages:,} hidden"
-    return f"{messages}: {raw:,} tokens raw, {sent:,} sent{less}; {how_counted(view)}"
 
 
 def _totals_by_rule(view: View) -> Iterable[str]:

@@ -12,22 +12,13 @@ from typing import Annotated, Any
 import typer
 from rich.progress import MofNCompleteColumn, Progress, TaskID
 
-from ..errors import InvalidValue
+from ..errors import InvalidValue, StoreError
 from ..face import Store
 from ..policy import Policy
 from ..ready import POLICIES
 from ..simulation import PROVIDERS, Prices, Simulated, compare
 from . import chart, render, tables
-from .options import (
-    Json,
-    MaxTokens,
-    SessionId,
-    complete_policy,
-    existing,
-    find,
-    policy_of,
-    require_folder,
-)
+from .options import Json, MaxTokens, SessionId, complete_policy, existing, find, policy_of
 from .shown import Bar, Column, Row
 
 PRICES = PROVIDERS["anthropic"]
@@ -95,8 +86,8 @@ def simulate(
     """
     rules = {text: _variant(text) for text in policy or USUAL}
     providers = {GIVEN: _prices(prices)} if prices else PROVIDERS
-    if svg:
-        require_folder(svg)
+    if svg and not svg.parent.is_dir():
+        raise StoreError(f"there is no folder {str(svg.parent)!r} to write {svg.name} to")
     with existing(ctx) as store:
         found = find(store, session).id
         done = _simulate_all(store, found, rules, providers, max_tokens)
@@ -131,7 +122,10 @@ def _print(session_id: str, done: Compared) -> None:
     render.bars([*_bills(usual)])
     if len(_first_of(done)) > 1:
         render.say("", "bill by provider, to that of the first policy")
-        _print_providers(done)
+        first = _first_of(done)
+        columns = [Column("policy"), *(Column(name, number=True) for name in first)]
+        rows = [(text, *map(_ratio, told.values(), first.values())) for text, told in done.items()]
+        render.table(columns, rows)
     render.say("", "tokens of each request")
     render.table(
         (Column("policy"), Column("from first to last", wide=True)), chart.rows(_sent(done))
@@ -140,17 +134,6 @@ def _print(session_id: str, done: Compared) -> None:
 
 def _first_of(done: Compared) -> Told:
     return next(iter(done.values()))
-
-
-def _print_providers(done: Compared) -> None:
-    first = _first_of(done)
-    columns = [Column("policy"), *(Column(name, number=True) for name in first)]
-    rows = [_ratios(text, told, first) for text, told in done.items()]
-    render.table(columns, rows)
-
-
-def _ratios(text: str, told: Told, first: Told) -> Row:
-    return text, *map(_ratio, told.values(), first.values())
 
 
 def _bills(done: dict[str, Simulated]) -> Iterator[Bar]:

@@ -76,16 +76,11 @@ def sql(
     else:
         table(found.columns, found.rows)
     tell(ctx)
-    _warn_of_role(ctx)
-    if found.truncated:
-        render.complain(f"only the first {len(found.rows)} rows; --limit gives more")
-
-
-def _warn_of_role(ctx: typer.Context) -> None:
-    """Warn if the role of the console may change the store."""
     role = writing_role(place(ctx).target)
     if role:
         render.complain(WRITES.format(role))
+    if found.truncated:
+        render.complain(f"only the first {len(found.rows)} rows; --limit gives more")
 
 
 def _list_views(ctx: typer.Context, *, json: bool) -> None:

@@ -56,13 +56,9 @@ def console(*, error: bool = False, width: int | None = None) -> Console:
     """
     file = original_stream(sys.stderr if error else sys.stdout)
     if width is None and not file.isatty():
-        width = _piped_width()
+        asked = os.environ.get("COLUMNS", "")
+        width = int(asked) if asked.isdecimal() and int(asked) else PLAIN_WIDTH
     return Screen(file=file, width=width, highlight=False, markup=False, emoji=False)
-
-
-def _piped_width() -> int:
-    asked = os.environ.get("COLUMNS", "")
-    return int(asked) if asked.isdecimal() and int(asked) else PLAIN_WIDTH
 
 
 def print_line(line: Line) -> None:
@@ -105,18 +101,14 @@ def print_rows(
     if fits(list(_filled(columns, texts)), screen.width):
         print_table(columns, rows, width=width)
     else:
-        screen.print(_blocks(columns, texts))
-
-
-def _blocks(columns: Sequence[Column], rows: list[Texts]) -> Table:
-    drawn = Table.grid(padding=(0, GAP, 0, 0))
-    drawn.add_column(overflow="fold")
-    drawn.add_column(overflow="fold")
-    for number, row in enumerate(rows, 1):
-        drawn.add_row(Text(f"row {number}", "bold"))
-        for column, text in zip(columns, row, strict=True):
-            drawn.add_row(Text(f"  {safe(column.name)}"), text)
-    return drawn
+        drawn = Table.grid(padding=(0, GAP, 0, 0))
+        drawn.add_column(overflow="fold")
+        drawn.add_column(overflow="fold")
+        for number, row in enumerate(texts, 1):
+            drawn.add_row(Text(f"row {number}", "bold"))
+            for column, text in zip(columns, row, strict=True):
+                drawn.add_row(Text(f"  {safe(column.name)}"), text)
+        screen.print(drawn)
 
 
 def _filled(columns: Sequence[Column], texts: list[Texts]) -> Iterator[Drawn]:

@@ -13,7 +13,7 @@ from ..database import LONGEST_PURGE, SCHEMA_HEAD, Database, Upgrade, upgrade
 from ..errors import StoreError
 from ..tools import TOOL_KINDS
 from . import render
-from .options import Json, existing, place, require_file, require_new, tell
+from .options import Json, existing, place, require_new, tell
 from .shown import Column
 
 STATES = {"fine": 0, "advice": 1, "unusable": 2}
@@ -69,7 +69,8 @@ def restore(
     json: Json = False,
 ) -> None:
     """Put a copy, once checked, in the place of the store."""
-    require_file(copy)
+    if not copy.exists():
+        raise StoreError(f"there is no file {str(copy)!r}")
     require_new(place(ctx).file, replace=force)
     place(ctx).make_room()
     done = inspection.restore(copy, place(ctx).target, replace=force)

@@ -232,27 +232,6 @@ def find_spanning_call(context: ViewContext, begin: int, start: int, last: int) 
     return SPANNING_CALL.one(context.connection, **stretch)
 
 
-def find_first_kept(context: ViewContext, keep_turns: int) -> int:
-    """Return the first position that a policy keeps: by its messages, and by so many turns.
-
-    To keep no turn is to keep the newest groups of the running one. Before the first turn nothing
-    is kept apart.
-    """
-    start = context.visible.first_kept
-    by_messages = context.pointer.head - context.policy.keep_messages + 1
-    for item in reversed(find_continuations(context, start, context.last)):
-        if item >= by_messages:
-            by_messages -= 1
-    if not keep_turns:
-        return min(by_messages, find_group_start(context))
-    by_turns: int | None = None
-    turn = count_turns(context) - keep_turns + 1
-    if turn >= 1:
-        stretch = {**context.line, "start": start, "last": context.last}
-        by_turns = TURN_START.value(context.connection, **stretch, turn=turn)
-    return min(by_messages, by_turns or start)
-
-
 def find_running_turn(context: ViewContext) -> int:
     """Return the position where the running turn begins; 0 if there is no user message."""
     return find_turn_start(context.raw, context.last) if count_turns(context) else 0

@@ -22,10 +22,12 @@ from ..view import (
     build_summary_message,
     estimate_shown_tokens,
     estimate_summary_tokens,
+    find_continuations,
 )
 from .cuts import (
+    TURN_START,
     Cuts,
-    find_first_kept,
+    count_turns,
     find_group_start,
     find_running_turn,
     find_spared,
@@ -150,7 +152,23 @@ def choose_plan(cost: ViewCost) -> tuple[Plan, PlanOptions]:
 
 def build_plan(cost: ViewCost, options: PlanOptions) -> Plan:
     """Return the plan by some options: of the cuts that hide enough, else of any, the nearest."""
-    kept = find_first_kept(cost.context, options.keep_turns)
+    # To keep no turn is to keep the newest groups of the running one. Before the first turn nothing
+    # is kept apart.
+    context = cost.context
+    start = context.visible.first_kept
+    by_messages = context.pointer.head - context.policy.keep_messages + 1
+    for item in reversed(find_continuations(context, start, context.last)):
+        if item >= by_messages:
+            by_messages -= 1
+    if not options.keep_turns:
+        kept = min(by_messages, find_group_start(context))
+    else:
+        by_turns: int | None = None
+        turn = count_turns(context) - options.keep_turns + 1
+        if turn >= 1:
+            stretch = {**context.line, "start": start, "last": context.last}
+            by_turns = TURN_START.value(context.connection, **stretch, turn=turn)
+        kept = min(by_messages, by_turns or start)
     cuts = load_cuts(cost.context, kept, turns_only=options.boundary == "turn")
     if cuts.empty:
         return _plan_nothing(cost, "there is nothing before what the policy keeps")

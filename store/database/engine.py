@@ -16,8 +16,10 @@ process refers to a database, so an unused one is collected, and closes its conn
 from __future__ import annotations
 
 import os
+import sqlite3
 import tempfile
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -30,6 +32,7 @@ from ..clock import Now
 from ..errors import (
     ConnectionLost,
     InvalidValue,
+    StoreBusy,
     StoreClosed,
     StoreError,
     StoreForked,
@@ -48,9 +51,10 @@ from .statements import driver_errors
 from .write_ahead import (
     LONGEST_PURGE,
     PURGE_PATIENCE,
+    STEPS_BETWEEN,
+    TOO_LONG,
     WriteAheadLog,
     empty_log,
-    rewrite_file,
     switch_to_log,
 )
 
@@ -112,7 +116,12 @@ class Database:
         else:
             self._engine = self._writer = server_engine(self.url, self._synchronous, self._timeout)
             self._reader = self._engine.execution_options(**SNAPSHOT)
-        event.listen(self._engine, "do_connect", _only_to(self._file))
+
+        def connecting(*_: object) -> None:
+            if self._file:
+                self._file.check()
+
+        event.listen(self._engine, "do_connect", connecting)
         event.listen(self._engine, "begin", _begin)
         self._idle: dict[Engine, list[Lease]] = {self._reader: [], self._writer: []}
         self._forgotten = weakref.finalize(self, _close_idle, self._idle, self._engine)
@@ -308,7 +317,22 @@ class Database:
             waits = PURGE_PATIENCE if patience is None else int(patience * 1000)
             before(lease.connection)
             lease.commit()
-            rewrite_file(lease.driver, longest, waits)
+            # Readers of an older state are waited for ``patience`` ms. It goes in three parts that
+            # take about as long: the rows are copied, the copy is logged, the log is folded in.
+            # Only the first one can be cut off, so after a third of ``longest`` seconds it is.
+            driver = lease.driver
+            empty_log(driver, waits)
+            ends = time.monotonic() + longest / 3
+            driver.set_progress_handler(lambda: time.monotonic() > ends, STEPS_BETWEEN)
+            try:
+                driver.execute("VACUUM")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorname == "SQLITE_INTERRUPT":
+                    raise StoreBusy(TOO_LONG.format(longest)) from error
+                raise
+            finally:
+                driver.set_progress_handler(None, 0)
+            empty_log(driver, waits)
             note(lease.connection)
             lease.commit()
 
@@ -377,16 +401,6 @@ def _check_settings(durability: str, timeout: float) -> None:
 def _begin(connection: Connection) -> None:
     """Begin the transaction when SQLAlchemy itself begins one."""
     lease_of(connection).begin()
-
-
-def _only_to(file: KnownFile | None) -> Callable[..., None]:
-    """Allow connections to the file that was opened, and to no other."""
-
-    def connecting(*_: object) -> None:
-        if file:
-            file.check()
-
-    return connecting
 
 
 def _close_idle(leases: dict[Engine, list[Lease]], engine: Engine) -> None:

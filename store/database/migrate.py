@@ -211,20 +211,16 @@ def _place_of_copy(database: Database, found: str, copy_to: Path | None) -> Path
     """Return the path for the copy of an older file, None if no copy is needed."""
     if database.path is None or copy_to is not None:
         return copy_to and copy_to.absolute()
-    if not _rewrites_rows(found):
+    from alembic.script import ScriptDirectory
+
+    scripts = ScriptDirectory.from_config(_config())
+    if not any(
+        script.module.rewrites_rows for script in scripts.iterate_revisions(SCHEMA_HEAD, found)
+    ):
         return None
     names = chain([found], (f"{found}.{number}" for number in count(2)))
     places = (add_suffix(Path(database.path), f".{name}") for name in names)
     return next(place for place in places if not place.exists())
-
-
-def _rewrites_rows(found: str) -> bool:
-    from alembic.script import ScriptDirectory
-
-    scripts = ScriptDirectory.from_config(_config())
-    return any(
-        script.module.rewrites_rows for script in scripts.iterate_revisions(SCHEMA_HEAD, found)
-    )
 
 
 def _run_behind_copy(database: Database, connection: Connection, place: Path) -> None:

@@ -68,7 +68,16 @@ class Queries:
         """Return the query of a name with its values written into it, for people and shells."""
 
         def literal(bound: re.Match[str]) -> str:
-            return _literal(values[bound[1]], dialect)
+            # Characters that act on a terminal, or end a line, are written by their numbers.
+            value = values[bound[1]]
+            if isinstance(value, int):
+                return str(int(value))
+            function = "chr" if dialect == "postgresql" else "char"
+            pieces = (
+                f"{function}({ord(piece)})" if _CONTROL.match(piece) else _quoted(piece, dialect)
+                for piece in _CONTROL.split(value)
+            )
+            return " || ".join(pieces)
 
         return _BOUND.sub(literal, self._filled(name, "", dialect)) + ";"
 
@@ -100,21 +109,6 @@ def _sections_of(written: str) -> Iterator[tuple[str, str, str]]:
     _, *pieces = _HEADING.split(written)
     uses, names, texts = pieces[::3], pieces[1::3], pieces[2::3]
     return zip(uses, names, texts, strict=True)
-
-
-def _literal(value: int | str, dialect: str) -> str:
-    """Return a value as it is written in a statement, whatever the settings of a server.
-
-    Characters that act on a terminal, or end a line, are written by their numbers.
-    """
-    if isinstance(value, int):
-        return str(int(value))
-    function = "chr" if dialect == "postgresql" else "char"
-    pieces = (
-        f"{function}({ord(piece)})" if _CONTROL.match(piece) else _quoted(piece, dialect)
-        for piece in _CONTROL.split(value)
-    )
-    return " || ".join(pieces)
 
 
 def _quoted(text: str, dialect: str) -> str:

@@ -195,7 +195,8 @@ class QueuePlace:
     def _take(self, file: FileIO, seconds: float) -> None:
         if time.monotonic() < self._ends and _takes_lock(file):
             return
-        if not _takes_both(file):
+        _let_move_up(file)
+        if not (_line(file, _STAND_FIRST) and _takes_lock(file)):
             self._wait(file, seconds)
         self._ends = time.monotonic() + TURN
 
@@ -313,12 +314,6 @@ def _let_move_up(file: FileIO) -> None:
         if time.monotonic() >= over:
             return
         time.sleep(LOOK)
-
-
-def _takes_both(file: FileIO) -> bool:
-    """Take the lock if nobody has it or waits for it; tell whether it was taken."""
-    _let_move_up(file)
-    return _line(file, _STAND_FIRST) and _takes_lock(file)
 
 
 def _takes_lock(file: FileIO) -> bool:

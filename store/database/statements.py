@@ -20,7 +20,6 @@ from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 from sqlalchemy import (
-    Column,
     ColumnElement,
     Connection,
     Dialect,
@@ -233,15 +232,10 @@ class _Seals(NamedTuple):
 
 def _check_columns(table: Table, names: tuple[str, ...]) -> None:
     """Refuse names that are not columns or occur twice, and the lack of a required one."""
-    needed = {each.name for each in table.c if _is_needed(each)}
+    needed = {each.name for each in table.c if (not each.nullable and each.server_default is None)}
     wrong = sorted({*names} - {*table.c.keys()} | needed - {*names})
     if wrong or len({*names}) < len(names):
         raise TypeError(f"an insert into {table.name} has other columns: {', '.join(wrong)}")
-
-
-def _is_needed(column: Column[Any]) -> bool:
-    """Tell whether a row must have a value for a column."""
-    return not column.nullable and column.server_default is None
 
 
 _GONE = "the database lacks a row that others need; `convostore verify` says what is damaged"

@@ -115,27 +115,6 @@ def switch_to_log(driver: sqlite3.Connection, seconds: float) -> None:
         time.sleep(SWITCH_PAUSE)
 
 
-def rewrite_file(driver: sqlite3.Connection, longest: float, patience: int) -> None:
-    """Write a file anew, so that no page keeps old bytes; nor does its log, which is emptied.
-
-    Readers of an older state are waited for ``patience`` ms. It goes in three parts that take about
-    as long: the rows are copied, the copy is logged, the log is folded in. Only the first one can
-    be cut off, so after a third of ``longest`` seconds it is. Raises StoreBusy.
-    """
-    empty_log(driver, patience)
-    ends = time.monotonic() + longest / 3
-    driver.set_progress_handler(lambda: time.monotonic() > ends, STEPS_BETWEEN)
-    try:
-        driver.execute("VACUUM")
-    except sqlite3.OperationalError as error:
-        if error.sqlite_errorname == "SQLITE_INTERRUPT":
-            raise StoreBusy(TOO_LONG.format(longest)) from error
-        raise
-    finally:
-        driver.set_progress_handler(None, 0)
-    empty_log(driver, patience)
-
-
 def empty_log(driver: sqlite3.Connection, patience: int = PURGE_PATIENCE) -> None:
     """Fold the write-ahead log in and empty it. Raises StoreBusy if a reader prevents it."""
     if not checkpoint(driver, patience):

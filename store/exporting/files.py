@@ -46,23 +46,21 @@ def write_private(
     if "\0" in str(file):
         raise InvalidValue(f"{str(file)!r} is the path of no file")
     try:
-        _check(file, store, replace=replace)
+        if is_store_file(store, file):
+            raise StoreError(f"{str(file)!r} is the store itself; export to another file")
+        if file.is_symlink() or (file.exists() and not file.is_file()):
+            raise StoreError(
+                f"{str(file)!r} is a link, a folder or a device, and stays; name a file"
+            )
+        if file.exists() and not replace:
+            raise StoreError(f"{str(file)!r} exists already; replace=True replaces it")
+        if not file.parent.is_dir():
+            raise StoreError(f"there is no folder {str(file.parent)!r} to write {file.name} to")
         with _beside(file) as opened:
             opened.writelines(lines)
     except OSError as problem:
         raise StoreError(f"cannot write {str(file)!r}: {problem.strerror or problem}") from problem
     return file
-
-
-def _check(file: Path, store: FilePath | None, *, replace: bool) -> None:
-    if is_store_file(store, file):
-        raise StoreError(f"{str(file)!r} is the store itself; export to another file")
-    if file.is_symlink() or (file.exists() and not file.is_file()):
-        raise StoreError(f"{str(file)!r} is a link, a folder or a device, and stays; name a file")
-    if file.exists() and not replace:
-        raise StoreError(f"{str(file)!r} exists already; replace=True replaces it")
-    if not file.parent.is_dir():
-        raise StoreError(f"there is no folder {str(file.parent)!r} to write {file.name} to")
 
 
 @contextmanager

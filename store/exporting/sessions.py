@@ -14,7 +14,7 @@ from ..policy import Policy
 from ..records import Session, View
 from ..transcripts import OWNER, PROJECT_ROOT
 from .files import Exported, FilePath, json_lines, write_private
-from .shapes import PROGRAMS, Compacted, Face, Look, Shape, Written, compacted, raw_line, shaped
+from .shapes import PROGRAMS, Face, Shape, Written, compacted, raw_line, shaped
 
 
 def export_session(
@@ -65,7 +65,8 @@ def session_lines(
         seen = partial(_view, store, session, policy, at, now)
         return shaped(wanted or Shape.openai, session, seen, ascii_only=ascii_only)
     if wanted is not None:
-        look = _whole(store, session, at, wanted)
+        parts = compacted(store, session, at) if wanted in PROGRAMS else None
+        look = parts or raw_line(store, session, at)
         return shaped(wanted, session, look, ascii_only=ascii_only)
     rows = chain(_before(session), _raw(store, session, at))
     count = session.head if at is None else at
@@ -89,12 +90,6 @@ def _view(
     format: str,  # noqa: A002 - the public name
 ) -> View:
     return store.view(session.id, policy, at=at, now=now, format=format)
-
-
-def _whole(store: Face, session: Session, at: int | None, shape: Shape) -> Look | Compacted:
-    """Return a whole line; for a program with its compaction, if it has one."""
-    parts = compacted(store, session, at) if shape in PROGRAMS else None
-    return parts or raw_line(store, session, at)
 
 
 def _before(session: Session) -> list[Message]:

@@ -159,7 +159,14 @@ def shaped(
 ) -> Written:
     """Return a session in a shape; only a program takes the parts of a compaction."""
     if shape in PROGRAMS:
-        return _for_program(PROGRAMS[shape], session, look, ascii_only=ascii_only)
+        program = PROGRAMS[shape]
+        about = _about(session, program)
+        told = _told(program.format, look, about.began)
+        advice = (
+            f"put it at {program.place(about)}, then, in {about.cwd}: {program.resume} {about.id}"
+        )
+        rows = json_lines(program.rows(about, told), ascii_only=ascii_only)
+        return Written(rows, told.size, advice)
     assert not isinstance(look, Compacted)
     if shape == Shape.markdown:
         view = look("openai")
@@ -168,20 +175,6 @@ def shaped(
         return Written((f"{paragraph}\n" for paragraph in page), len(said))
     view = look(shape.value)
     return Written(json_lines(sent(view), ascii_only=ascii_only), len(view.messages))
-
-
-def _for_program(
-    program: Program,
-    session: Session,
-    look: Look | Compacted,
-    *,
-    ascii_only: bool,
-) -> Written:
-    about = _about(session, program)
-    told = _told(program.format, look, about.began)
-    advice = f"put it at {program.place(about)}, then, in {about.cwd}: {program.resume} {about.id}"
-    rows = json_lines(program.rows(about, told), ascii_only=ascii_only)
-    return Written(rows, told.size, advice)
 
 
 def _told(format: str, look: Look | Compacted, began: int) -> writing.Told:  # noqa: A002 - as above

@@ -91,7 +91,9 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
     async def _run(self, work: Work[R], *, waits: bool = False) -> R:
         """Run work in a thread of the store's pool and return its result."""
         caller = Caller(partial(_finish, current_token()))
-        submitted = self._submit(_bind_caller(caller, work), waits)
+        context = copy_context()
+        context.run(CURRENT_CALLER.set, caller)
+        submitted = self._submit(partial(context.run, work), waits)
         ended = _watch_end(submitted)
         try:
             await ended.wait()
@@ -100,7 +102,9 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
         except BaseException as stopped:
             if not submitted.cancel():
                 await _cancel_until_ended(caller, ended)
-                _note_outcome(stopped, submitted)
+                failure = submitted.exception()
+                if not isinstance(failure, Cancelled):
+                    stopped.add_note(FAILED.format(failure) if failure else FINISHED)
             raise
         return submitted.result()
 
@@ -171,13 +175,6 @@ async def _await_within(work: Awaitable[R], seconds: float | None) -> R:
         return await work
 
 
-def _bind_caller(caller: Caller, work: Work[R]) -> Work[R]:
-    """Bind work to a context of its own, in which it finds its caller."""
-    context = copy_context()
-    context.run(CURRENT_CALLER.set, caller)
-    return partial(context.run, work)
-
-
 def _watch_end(submitted: Future[Any]) -> Event:
     """Return an event that a task of this loop can await: the end of work in a thread."""
     ended = Event()
@@ -202,10 +199,3 @@ async def _cancel_until_ended(caller: Caller, ended: Event) -> None:
             Thread(target=caller.leave, daemon=True).start()
             with move_on_after(AGAIN):
                 await ended.wait()
-
-
-def _note_outcome(stopped: BaseException, submitted: Future[Any]) -> None:
-    """Add a note to a cancellation: how the work ended, if it was not given up."""
-    failure = submitted.exception()
-    if not isinstance(failure, Cancelled):
-        stopped.add_note(FAILED.format(failure) if failure else FINISHED)

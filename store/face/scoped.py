@@ -39,11 +39,6 @@ R = TypeVar("R")
 Open = Callable[[], AbstractContextManager[Connection]]
 
 
-def is_tree_change(operation: object) -> bool:
-    """Tell whether an operation changes all sessions of a tree, so that all must be the owner's."""
-    return operation in (history.redaction.redact, history.project_root.set_project_root)
-
-
 _others = or_(sessions.c.owner.is_(None), sessions.c.owner != bindparam("owner"))
 OTHERS = Statement(
     select(sessions.c.id)
@@ -95,7 +90,12 @@ class Owned(Operations):
         """Return an operation that is done within the owner's sessions."""
         asked = bind_arguments(call)
         _bind_owner(self._owner, call, asked.arguments)
-        _prepare_messages(asked.arguments)
+        given = asked.arguments
+        if "messages" in given:
+            wire_format = given.get("format")
+            given["messages"] = history.append.prepare_batch(
+                given["messages"], given["now"], wire_format
+            )
         sessions = list_sessions_to_lock(call, asked.arguments)
         return Call(_run_within_owner, (self._owner, call, asked), {}, sessions)
 
@@ -177,15 +177,6 @@ def _bind_owner(owner: str, call: Call[Any], given: Arguments) -> None:
     given["owner"] = owner
 
 
-def _prepare_messages(given: Arguments) -> None:
-    """Prepare messages before the transaction begins, so that other writers do not wait."""
-    if "messages" in given:
-        wire_format = given.get("format")
-        given["messages"] = history.append.prepare_batch(
-            given["messages"], given["now"], wire_format
-        )
-
-
 def _run_within_owner(
     connection: Connection, owner: str, call: Call[R], asked: inspect.BoundArguments
 ) -> R:
@@ -195,8 +186,14 @@ def _run_within_owner(
         _create(connection, owner, given["session_id"], given["now"])
     with _check_ownership(connection, owner, list_named_sessions(call, given)):
         result = call.operation(connection, *asked.args[1:], **asked.kwargs)
-        if is_tree_change(call.operation):
-            _check_tree(connection, owner, given["session_id"])
+        if call.operation in (history.redaction.redact, history.project_root.set_project_root):
+            session_id = given["session_id"]
+            tree_id = history.lines.load_pointer(connection, session_id).tree_id
+            if OTHERS.row(connection, tree_id=tree_id, owner=owner):
+                raise StoreError(
+                    f"session {session_id!r} shares its tree with sessions of others, "
+                    "which this would change; nothing was written; do it on the whole store"
+                )
     if isinstance(result, Session) and result.owner != owner:
         raise SessionExists(result.id)
     return result
@@ -233,13 +230,3 @@ def _open_within_owner(
     """Open a transaction on an owner's sessions and yield its connection."""
     with opened() as connection, _check_ownership(connection, owner, session_ids):
         yield connection
-
-
-def _check_tree(connection: Connection, owner: str, session_id: str) -> None:
-    """Raise StoreError if a tree has sessions of others, so that the change is rolled back."""
-    tree_id = history.lines.load_pointer(connection, session_id).tree_id
-    if OTHERS.row(connection, tree_id=tree_id, owner=owner):
-        raise StoreError(
-            f"session {session_id!r} shares its tree with sessions of others, which this would "
-            "change; nothing was written; do it on the whole store"
-        )

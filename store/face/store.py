@@ -70,13 +70,6 @@ def _upgrade_or_close(database: Database) -> Upgrade:
         raise
 
 
-def _resume_erasures(database: Database) -> None:
-    """Continue the unfinished erasures of others for a while; import nothing if there are none."""
-    with suppress(StoreError):
-        if database.read(list_open_trees):
-            history.erasure_batches.continue_at_opening(database, milliseconds(None))
-
-
 class Store(StoreOperations, Workflows):
     """A store in a file or on a server; created, or brought to the newest schema, on opening.
 
@@ -113,7 +106,9 @@ class Store(StoreOperations, Workflows):
         self._transactions = Transactions(reading, writing, soon, milliseconds)
         self._requests = Requests()
         self.upgraded = _upgrade_or_close(self.database)
-        _resume_erasures(self.database)
+        with suppress(StoreError):
+            if self.database.read(list_open_trees):
+                history.erasure_batches.continue_at_opening(self.database, milliseconds(None))
 
     @classmethod
     def shared(
@@ -212,7 +207,8 @@ class Store(StoreOperations, Workflows):
         ``backups`` removes the copies that may still hold erased rows. On a server it only finishes
         open erasures and writes nothing anew. Raises InvalidValue.
         """
-        _check_longest(longest)
+        if not isinstance(longest, int | float) or not (longest <= MOST_SECONDS or longest == inf):
+            raise InvalidValue(f"longest is in seconds, not {quoted(longest)}")
         problem, removal = None, Removal((), ())
         try:
             self._purge(milliseconds(now), longest, patience=0 if idle else None)
@@ -301,8 +297,3 @@ def _note_purged(connection: Connection, *, now: int) -> None:
     """Record that no erased or redacted text is left in the file."""
     history.erasure.mark_erasures_purged(connection, now=now)
     history.redaction.mark_redactions_purged(connection, now=now)
-
-
-def _check_longest(longest: float) -> None:
-    if not isinstance(longest, int | float) or not (longest <= MOST_SECONDS or longest == inf):
-        raise InvalidValue(f"longest is in seconds, not {quoted(longest)}")

@@ -51,7 +51,9 @@ class Answer:
     """The received part of a message, and the extent to which it is saved."""
 
     def __init__(self, asked: StreamRequest) -> None:
-        _check_pace(asked.every_bytes, asked.every_ms)
+        for name, given in (("every_bytes", asked.every_bytes), ("every_ms", asked.every_ms)):
+            if type(given) is not int or not 0 <= given <= LARGEST:
+                raise InvalidValue(f"{name} is a whole number from 0, not {quoted(given)}")
         self._asked = asked
         self._given: Message = {}
         self._texts: list[drafts.TextPiece] = []
@@ -150,12 +152,6 @@ class Answer:
     def close(self) -> None:
         """Accept no more text, since it would not be saved."""
         self._is_open, self._is_over = False, True
-
-
-def _check_pace(every_bytes: int, every_ms: int) -> None:
-    for name, given in (("every_bytes", every_bytes), ("every_ms", every_ms)):
-        if type(given) is not int or not 0 <= given <= LARGEST:
-            raise InvalidValue(f"{name} is a whole number from 0, not {quoted(given)}")
 
 
 def _join_runs(texts: list[drafts.TextPiece]) -> list[drafts.TextPiece]:

@@ -28,7 +28,12 @@ class Watch:
         revision: str | None,
         timeout: float,
     ) -> None:
-        _check(revision, timeout)
+        if revision is not None and not isinstance(revision, str):
+            raise InvalidValue(f"revision is a session's, not {quoted(revision)}")
+        if not isinstance(timeout, int | float) or not 0 <= timeout <= LONGEST:
+            raise InvalidValue(
+                f"timeout is in seconds, from 0 to {LONGEST:,}, not {quoted(timeout)}"
+            )
         self._database, self._session = database, session
         self._session_id, self._revision = session_id, revision
         self._deadline = time.monotonic() + timeout
@@ -52,10 +57,3 @@ class Watch:
     def pause(self) -> float:
         """Seconds until the next look; the last look is at the deadline."""
         return max(0.0, min(self._pause, self._deadline - time.monotonic()))
-
-
-def _check(revision: str | None, timeout: float) -> None:
-    if revision is not None and not isinstance(revision, str):
-        raise InvalidValue(f"revision is a session's, not {quoted(revision)}")
-    if not isinstance(timeout, int | float) or not 0 <= timeout <= LONGEST:
-        raise InvalidValue(f"timeout is in seconds, from 0 to {LONGEST:,}, not {quoted(timeout)}")

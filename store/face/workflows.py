@@ -100,7 +100,10 @@ class Workflows(LongOperations):
         Conflict. If anything is raised, nothing was erased. If one of several fails later, the
         erasures done so far are returned.
         """
-        _check_single(session_ids, expected)
+        if expected is not None and len(session_ids) != 1:
+            raise InvalidValue(
+                "a revision is that of one session; delete sessions one by one with it"
+            )
         erased = self._erase(session_ids, expected, self._moment(now), purge=purge)
         return erased[0] if len(session_ids) == 1 else erased
 
@@ -153,9 +156,3 @@ class Workflows(LongOperations):
                 asked, gathered, law, format=format, marked=cache_markers
             )
             return self._requests.remember(session_id, request, gathered.since)
-
-
-def _check_single(session_ids: tuple[str, ...], expected: str | None) -> None:
-    """Refuse one revision for several sessions."""
-    if expected is not None and len(session_ids) != 1:
-        raise InvalidValue("a revision is that of one session; delete sessions one by one with it")

@@ -70,7 +70,9 @@ def write(placed: Sequence[Placed], beginning: str = BEGINNING) -> list[Message]
     _name_callers_there(turns)
     if any(each.cached for each in placed):
         mark_between([block for turn in turns for block in turn.said])
-    return [_message(turn) for turn in turns]
+    return [
+        {"role": "user" if turn.is_users else "assistant", "content": turn.said} for turn in turns
+    ]
 
 
 def system(placed: Sequence[Placed]) -> list[Message] | None:
@@ -111,30 +113,23 @@ def _name_callers_there(turns: Sequence[Turn]) -> None:
             block[CALLER] = named
 
 
-def _message(turn: Turn) -> Message:
-    return {"role": "user" if turn.is_users else "assistant", "content": turn.said}
-
-
 def _spoken(placed: Placed) -> Turn:
     """Return the turn of one message, with its end marked for the cache on request."""
-    is_users, blocks = _blocks(placed)
-    if placed.cached:
-        mark(blocks)
-    return Turn(is_users, blocks)
-
-
-def _blocks(placed: Placed) -> tuple[bool, list[Message]]:
     message = placed.message
     role = message["role"]
     if role == "assistant":
-        return False, _answer(placed)
-    if role == "tool":
-        return True, [_result(placed)]
-    if role in SYSTEM_ROLES:
+        is_users, blocks = False, _answer(placed)
+    elif role == "tool":
+        is_users, blocks = True, [_result(placed)]
+    elif role in SYSTEM_ROLES:
         said = marked_system(placed)
-        return True, [_text(said)] if said else []
-    speech = _speech(placed, kept(message, NAME), of_user=True)
-    return True, told(message.get("content"), speech)
+        is_users, blocks = True, [_text(said)] if said else []
+    else:
+        speech = _speech(placed, kept(message, NAME), of_user=True)
+        is_users, blocks = True, told(message.get("content"), speech)
+    if placed.cached:
+        mark(blocks)
+    return Turn(is_users, blocks)
 
 
 def _text(text: str) -> Message:
@@ -150,17 +145,13 @@ def _as_text(block: Message) -> Message:
 def _media(media: Media) -> Message | None:
     """Return a picture or a document as its block if its type is accepted."""
     if media.data is None:
-        return _linked(media)
+        if media.type == "image" and media.url.startswith(("https://", "http://")):
+            return {"type": "image", "source": {"type": "url", "url": media.url}}
+        return None
     source = {"type": "base64", "media_type": media.type, "data": media.data}
     if media.type in PICTURES:
         return {"type": "image", "source": source}
     return {"type": "document", "source": source} if media.type == PDF else None
-
-
-def _linked(media: Media) -> Message | None:
-    if media.type == "image" and media.url.startswith(("https://", "http://")):
-        return {"type": "image", "source": {"type": "url", "url": media.url}}
-    return None
 
 
 def _own_of_user(part: Message) -> Message | None:
@@ -274,7 +265,12 @@ def _call(call: ApiCall, own: Message, without: Sequence[str]) -> Message:
 def _result(placed: Placed) -> Message:
     message = placed.message
     block: Message = {"type": "tool_result", "tool_use_id": placed.call_id}
-    said = _said_by_tool(placed)
+    content = message.get("content")
+    said: str | list[Message]
+    if isinstance(content, str):
+        said = "" if content.isspace() else sendable(content)
+    else:
+        said = told(content, _speech(placed, kept(message, NAME), of_user=True))
     failed = message.get("messageStatus") == "error"
     if said or failed:
         block["content"] = said or "Error"
@@ -283,14 +279,6 @@ def _result(placed: Placed) -> Message:
     held = kept(message, NAME) if placed.marked else None
     marker = held.get("block", {}).get(CACHE) if held else None
     return {**block, CACHE: mended(marker)} if marker else block
-
-
-def _said_by_tool(placed: Placed) -> str | list[Message]:
-    """Return the content of a result; a blank text is left out."""
-    content = placed.message.get("content")
-    if isinstance(content, str):
-        return "" if content.isspace() else sendable(content)
-    return told(content, _speech(placed, kept(placed.message, NAME), of_user=True))
 
 
 # --- messages to rows and back --------------------------------------------------------------------
@@ -348,7 +336,9 @@ def _unfit(block: Any, role: str) -> str | None:
         return "a block is an object with a type"
     if block["type"] == "tool_use" and not _is_call(block, role):
         return "a tool_use is the assistant's, and has an id, a name and an input"
-    if block["type"] == RESULT and not _is_result(block, role):
+    if block["type"] == RESULT and not (
+        role == "user" and isinstance(block.get("tool_use_id"), str)
+    ):
         return "a tool_result is the user's, and has a tool_use_id"
     return None
 
@@ -357,10 +347,6 @@ def _is_call(block: Message, role: str) -> bool:
     texts = (block.get("id"), block.get("name"))
     is_whole = all(isinstance(text, str) for text in texts)
     return role == "assistant" and is_whole and isinstance(block.get("input"), dict)
-
-
-def _is_result(block: Message, role: str) -> bool:
-    return role == "user" and isinstance(block.get("tool_use_id"), str)
 
 
 def rows(message: Message) -> list[Message]:

@@ -61,15 +61,10 @@ def system(placed: Sequence[Placed]) -> str | None:
 def _content(turn: Turn) -> Message:
     if turn.is_users:
         return {"role": "user", "parts": turn.said}
-    return {"role": "model", "parts": _signed(turn.said)}
-
-
-def _signed(parts: list[Message]) -> list[Message]:
-    """Return parts in which the first call has a signature."""
-    first = next((part for part in parts if "functionCall" in part), None)
+    first = next((part for part in turn.said if "functionCall" in part), None)
     if first is not None and not any(map(first.get, SIGNATURES)):
         first[SIGNATURES[0]] = UNSIGNED
-    return parts
+    return {"role": "model", "parts": turn.said}
 
 
 class _Writing:
@@ -91,7 +86,9 @@ class _Writing:
         if role in SYSTEM_ROLES:
             said = marked_system(placed)
             return Turn(True, [_text(said)] if said else [])
-        return Turn(True, told(message.get("content"), _speech(message)))
+        return Turn(
+            True, told(message.get("content"), (SPEECH if kept(message, NAME) is None else OWN))
+        )
 
     def _response(self, placed: Placed) -> list[Message]:
         """Return a result as its part, followed by its pictures."""
@@ -101,7 +98,10 @@ class _Writing:
         response = _said_by_tool(message)
         part = {"functionResponse": {"id": call_id, "name": name, "response": response}}
         if isinstance(message.get("content"), list):
-            return [part, *_pictures(message)]
+            return [
+                part,
+                *[part for part in told(message["content"], SPEECH) if "text" not in part],
+            ]
         return [part]
 
 
@@ -123,10 +123,6 @@ def _as_text(content: Any) -> str:
     if isinstance(content, list):
         return "\n\n".join(part["text"] for part in told(content, TEXTS_ALONE))
     return "" if content is None else as_json(content)
-
-
-def _pictures(message: Message) -> list[Message]:
-    return [part for part in told(message["content"], SPEECH) if "text" not in part]
 
 
 def _text(text: str) -> Message:
@@ -153,10 +149,6 @@ def _own(part: Message) -> Message | None:
 SPEECH = Speech(_text, _media)
 TEXTS_ALONE = Speech(_text, lambda _: None)
 OWN = Speech(_text, _media, _own)
-
-
-def _speech(message: Message) -> Speech:
-    return SPEECH if kept(message, NAME) is None else OWN
 
 
 def _answer(placed: Placed) -> list[Message]:
@@ -313,7 +305,11 @@ def _user_row(run: list[Message]) -> Message:
         return row(NAME, "user", {"content": [*map(_typed, run)]}, {})
     (part,) = run
     held = _within(part, RESPONSES)
-    key, said = _said_in(held["response"])
+    response = held["response"]
+    key = first_key(response, SAID) if len(response) == 1 else None
+    said = response[key] if key else None
+    if not isinstance(said, str):
+        key, said = None, response
     content = _with_media(said, held["parts"]) if _has_media(held) else said
     named = {"tool_call_id": held.get("id") or held["name"], "name": held["name"]}
     shown = {**named, "content": content}
@@ -336,14 +332,6 @@ def _with_media(said: Any, parts: list[Message]) -> list[Message]:
     is_text = isinstance(said, str)
     first = {"type": "text", "text": said} if is_text else {"type": WHOLE, WHOLE: said}
     return [first, *map(_typed, parts)]
-
-
-def _said_in(response: Message) -> tuple[str | None, Any]:
-    """Return the key and text of a response with only one text; the whole response otherwise."""
-    key = first_key(response, SAID) if len(response) == 1 else None
-    if key and isinstance(response[key], str):
-        return key, response[key]
-    return None, response
 
 
 def given(rows: Sequence[Message]) -> Message:

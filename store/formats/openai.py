@@ -89,14 +89,19 @@ def write(placed: Sequence[Placed]) -> list[Message]:
         if each.message["role"] == "tool":
             messages.append(sent)
             if not isinstance(each.message.get("content"), str):
-                shown += _pictures(each)
+                parts = map(_shown, find_media(each.message.get("content")))
+                shown += [part for part in parts if part is not None]
             continue
         if shown:
             messages.append({"role": "user", "content": shown})
             shown = []
         if sent["role"] == "assistant" and _may_be_extended(each):
             sent = _extended(sent, each)
-        if messages and WIRE in each.message and _goes_on(messages[-1], each.message):
+        if (
+            messages
+            and WIRE in each.message
+            and (messages[-1]["role"] == "assistant" and continues(each.message))
+        ):
             messages[-1] = _as_one(messages[-1], sent)
         else:
             messages.append(sent)
@@ -208,27 +213,21 @@ def continues(message: Message) -> bool:
     return WIRE in message and message["role"] == "assistant" and kept(message, ITEMS) is not None
 
 
-def _goes_on(before: Message, message: Message) -> bool:
-    return before["role"] == "assistant" and continues(message)
-
-
 def _as_one(message: Message, item: Message) -> Message:
     """Return an answer with the text and calls of one more of its items."""
     said = [each["content"] for each in (message, item) if each["content"]]
     calls = [*message.get("tool_calls", ()), *item.get("tool_calls", ())]
-    content = said[0] if len(said) == 1 else [part for each in said for part in _listed(each)]
+    content = (
+        said[0]
+        if len(said) == 1
+        else [
+            part
+            for each in said
+            for part in ([_text_part(each)] if isinstance(each, str) else each)
+        ]
+    )
     one = {**message, "content": content or (None if calls else "")}
     return {**one, "tool_calls": calls} if calls else one
-
-
-def _listed(content: Any) -> list[Message]:
-    return [_text_part(content)] if isinstance(content, str) else content
-
-
-def _pictures(result: Placed) -> list[Message]:
-    """Return the pictures, sounds and files of a tool result as parts of a user's message."""
-    parts = map(_shown, find_media(result.message.get("content")))
-    return [part for part in parts if part is not None]
 
 
 def _shown(media: Media) -> Message | None:
@@ -288,13 +287,8 @@ def _content(content: Any, role: str) -> Any:
     if content is None:
         return ""
     if not isinstance(content, list):
-        return _whole(content)
+        return _json_text(replace_media(content, Media.named))
     return [_part(part, PARTS[role]) for part in content] or ""
-
-
-def _whole(content: Any) -> str:
-    """Return a content that is neither a text nor a list as one text."""
-    return _json_text(replace_media(content, Media.named))
 
 
 def _part(part: Any, known: dict[str, type]) -> Message:
@@ -307,11 +301,6 @@ def _part(part: Any, known: dict[str, type]) -> Message:
         held = part.get(kind)
         if isinstance(held, known[kind]) and held != {} and not is_unreadable(part):
             return {"type": kind, kind: _sendable_value(held)}
-    return _foreign(part, known)
-
-
-def _foreign(part: Any, known: dict[str, type]) -> Message:
-    """Return a part that the role does not have as one that it has."""
     media = parse_media(part)
     if media is None:
         return _text_part(_json_text(replace_media(part, Media.named)))

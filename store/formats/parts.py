@@ -54,33 +54,23 @@ def part_told(part: Any, speech: Speech) -> Iterator[Message]:
     if own is not None and not is_unreadable(part):
         yield own
     elif part.get("type") not in REASONING:
-        yield from _foreign_told(part, speech)
+        kind = part.get("type")
+        text = part.get("refusal") if kind == "refusal" else part.get("text")
+        if kind not in (*TEXTS, "refusal") or not isinstance(text, str):
+            text = None
+        media = parse_media(part) if text is None else None
+        made = speech.media(media) if media is not None and media.is_readable else None
+        if made is not None:
+            yield made
+        elif media is not None:
+            yield from _text_told(media.named()["text"], speech)
+        else:
+            yield from _text_told(as_json(opened(part)) if text is None else text, speech)
 
 
 def _text_told(text: str, speech: Speech) -> Iterator[Message]:
     if text and not text.isspace():
         yield speech.text(sendable(text))
-
-
-def _foreign_told(part: Message, speech: Speech) -> Iterator[Message]:
-    text = text_of_part(part)
-    media = parse_media(part) if text is None else None
-    made = speech.media(media) if media is not None and media.is_readable else None
-    if made is not None:
-        yield made
-    elif media is not None:
-        yield from _text_told(media.named()["text"], speech)
-    else:
-        yield from _text_told(as_json(opened(part)) if text is None else text, speech)
-
-
-def text_of_part(part: Message) -> str | None:
-    """Return the text of a part that is a text or a refusal; None for any other."""
-    kind = part.get("type")
-    text = part.get("refusal") if kind == "refusal" else part.get("text")
-    if kind in (*TEXTS, "refusal") and isinstance(text, str):
-        return text
-    return None
 
 
 def opened(part: Any) -> Any:

@@ -41,41 +41,30 @@ def asks_for_tool(said: str) -> bool:
 def _labelled(messages: Sequence[Message]) -> Iterator[str]:
     for message, following in zip_longest(messages, messages[1:]):
         role = message["role"]
-        said = _said(message.get("content"))
+        content = message.get("content")
+        if not isinstance(content, list):
+            said = content_text(content)
+        else:
+            said = "\n".join(content_text([part]) or f"({_kind(part)})" for part in content)
         if role == "assistant":
-            said = _step(said, message.get("tool_calls") or (), _ends_turn(following))
+            calls = message.get("tool_calls") or ()
+            ends = following is None or following["role"] not in ("assistant", "tool")
+            if calls:
+                thought = (
+                    [(said if said.lstrip().startswith("Thought:") else f"Thought: {said}")]
+                    if said
+                    else []
+                )
+                said = "\n".join([*thought, *map(_action, calls)])
+            elif ends and ACTION not in said:
+                said = f"{ACTION}{FINISH}[{said}]"
         unforged = _FORGED.sub(r"\1(", said)
         yield f"[{role}] {unforged}"
-
-
-def _ends_turn(following: Message | None) -> bool:
-    return following is None or following["role"] not in ("assistant", "tool")
-
-
-def _step(said: str, calls: Sequence[Message], ends: bool) -> str:
-    """Return the thought and actions of one step, or the answer that finishes its turn."""
-    if calls:
-        thought = [_thought(said)] if said else []
-        return "\n".join([*thought, *map(_action, calls)])
-    if ACTION in said or not ends:
-        return said
-    return f"{ACTION}{FINISH}[{said}]"
-
-
-def _thought(said: str) -> str:
-    return said if said.lstrip().startswith("Thought:") else f"Thought: {said}"
 
 
 def _action(call: Message) -> str:
     name, asked = call[call["type"]].values()
     return f"{ACTION}{name}[{asked}]"
-
-
-def _said(content: Any) -> str:
-    """Return a content as text; parts that are no text are named."""
-    if not isinstance(content, list):
-        return content_text(content)
-    return "\n".join(content_text([part]) or f"({_kind(part)})" for part in content)
 
 
 def _kind(part: Any) -> str:

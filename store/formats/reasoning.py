@@ -26,27 +26,24 @@ def with_reasoning(
     A chat sends its own, unless it is without ``extensions``.
     """
     for each in placed:
-        is_sent = extensions and _is_sent(each.message, name)
+        is_sent = extensions and (
+            name == NAME and is_extended(each.message) and any(map(each.message.get, EXTENSIONS))
+        )
         is_answer = each.message["role"] == "assistant" and not is_sent
         text = reasoning_of(each.message, name) if is_answer else ""
         yield _thinking(each, text) if text else each
-
-
-def _is_sent(message: Message, name: str) -> bool:
-    """Tell whether an answer of a chat has reasoning that a chat sends unchanged."""
-    return name == NAME and is_extended(message) and any(map(message.get, EXTENSIONS))
 
 
 def _thinking(placed: Placed, text: str) -> Placed:
     message = placed.message
     part = {"type": "text", "text": f"<thinking>\n{sendable(text)}\n</thinking>"}
     said = [part, *parts_of(message.get("content"))]
-    return placed._replace(message={**_readable(message), "content": said})
-
-
-def _readable(message: Message) -> Message:
-    """Return a message as one of a chat, without its original format."""
-    return {key: held for key, held in message.items() if key not in (WIRE, *LISTED)}
+    return placed._replace(
+        message={
+            **{key: held for key, held in message.items() if key not in (WIRE, *LISTED)},
+            "content": said,
+        }
+    )
 
 
 def reasoning_of(message: Message, name: str) -> str:

@@ -7,7 +7,7 @@ its next item is not sent or comes from another provider.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..messages import WIRE, Media, Message, is_unreadable
@@ -242,19 +242,17 @@ def _said(message: Message, held: Message | None, *, alone: bool) -> list[Messag
     role = message["role"]
     if held is not None and "outer" in held:
         return [_sent(filled(held["outer"], content=_own_content(message)))]
-    said = _content(message, role)
+    content = message.get("content")
+    said: str | list[Message]
+    if role in ("system", "developer", "assistant"):
+        said = _text_of(content)
+    elif isinstance(content, str):
+        said = sendable(content)
+    else:
+        said = told(content, SPEECH) or ""
     if not said and not alone:
         return []
     return [{"type": "message", "role": role if role in PARTS else "user", "content": said}]
-
-
-def _content(message: Message, role: str) -> str | list[Message]:
-    content = message.get("content")
-    if role in ("system", "developer", "assistant"):
-        return _text_of(content)
-    if isinstance(content, str):
-        return sendable(content)
-    return told(content, SPEECH) or ""
 
 
 def _text_of(content: Any) -> str:
@@ -270,15 +268,16 @@ def _own_content(message: Message) -> Any:
     if not isinstance(content, list):
         return content
     if is_unreadable(content):
-        return [each for part in content for each in _readable(part)]
+        return [
+            each
+            for part in content
+            for each in (
+                part_told(part, SPEECH)
+                if is_unreadable(part)
+                else [as_sent(part) if isinstance(part, dict) else part]
+            )
+        ]
     return [as_sent(part) if isinstance(part, dict) else part for part in content]
-
-
-def _readable(part: Any) -> Iterable[Any]:
-    """Return a part unchanged; a part that cannot be read is written as a text."""
-    if is_unreadable(part):
-        return part_told(part, SPEECH)
-    return [as_sent(part) if isinstance(part, dict) else part]
 
 
 def _output(message: Message) -> str | list[Message]:
@@ -327,15 +326,12 @@ def is_told(message: Message) -> bool:
     if not isinstance(kind, str) or kind not in ITEM_KEYS:
         return False
     if kind == MESSAGE:
-        return _has_own_parts(message.get("content"))
+        content = message.get("content")
+        if not isinstance(content, list) or not content:
+            return False
+        kinds = (part.get("type") for part in content if isinstance(part, dict))
+        return all(isinstance(kind, str) and kind in OWN_PARTS for kind in kinds)
     return "role" not in message or "role" in ITEM_KEYS[kind]
-
-
-def _has_own_parts(content: Any) -> bool:
-    if not isinstance(content, list) or not content:
-        return False
-    kinds = (part.get("type") for part in content if isinstance(part, dict))
-    return all(isinstance(kind, str) and kind in OWN_PARTS for kind in kinds)
 
 
 def problem(message: Message) -> Problem | None:
@@ -343,7 +339,14 @@ def problem(message: Message) -> Problem | None:
     if WIRE in message:
         return WIRE, "is no key of an item"
     if _is_speech(message):
-        return _problem_of_speech(message)
+        role = message.get("role")
+        if not isinstance(role, str) or role not in PARTS or role == "tool":
+            return "role", "Responses has system, developer, user, assistant"
+        if "tool_calls" in message:
+            return "tool_calls", "a call is an item of its own"
+        if not isinstance(message.get("content"), str | list):
+            return "content", "is a text or a list of parts"
+        return None
     kind = message.get("type")
     if not isinstance(kind, str):
         return "type", "an item has a type, or a role and a content"
@@ -356,29 +359,17 @@ def _is_speech(message: Message) -> bool:
     return bool(message.get("type", MESSAGE) == MESSAGE)
 
 
-def _problem_of_speech(message: Message) -> Problem | None:
-    role = message.get("role")
-    if not isinstance(role, str) or role not in PARTS or role == "tool":
-        return "role", "Responses has system, developer, user, assistant"
-    if "tool_calls" in message:
-        return "tool_calls", "a call is an item of its own"
-    if not isinstance(message.get("content"), str | list):
-        return "content", "is a text or a list of parts"
-    return None
-
-
 def rows(message: Message) -> list[Message]:
     """Return an item as its row."""
     if _is_speech(message):
         shown = {"content": message["content"]}
         found = row(NAME, message["role"], shown, {})
         return together([found], message, {"outer": {**message, "content": None}})
-    return together([_row_of_item(message)], _identified(message), {})
-
-
-def _identified(item: Message) -> Message:
-    """Return an item; nothing for one whose id belongs to another item."""
-    return {} if item["type"] in ("item_reference", SHELL) else item
+    return together(
+        [_row_of_item(message)],
+        ({} if message["type"] in ("item_reference", SHELL) else message),
+        {},
+    )
 
 
 def _row_of_item(item: Message) -> Message:
@@ -389,20 +380,15 @@ def _row_of_item(item: Message) -> Message:
     if kind in RESULTS:
         return _row_of_call(item)
     if kind in RESULTS.values():
-        return _row_of_result(item, paired)
+        answered = str(first_key(item, ANSWERED))
+        shown = {"tool_call_id": item[paired], "content": item.get(answered)}
+        return row(NAME, "tool", shown, {"block": emptied(item, paired, answered)})
     return row(NAME, "assistant", {}, {"block": item})
 
 
 def _paired_by(item: Message) -> str:
     """Return the key whose value pairs a call with its result."""
     return "id" if item["type"] == SHELL and "call_id" not in item else "call_id"
-
-
-def _row_of_result(item: Message, paired: str) -> Message:
-    """Return a result as its row; a result with only a status has no content."""
-    answered = str(first_key(item, ANSWERED))
-    shown = {"tool_call_id": item[paired], "content": item.get(answered)}
-    return row(NAME, "tool", shown, {"block": emptied(item, paired, answered)})
 
 
 def _row_of_call(item: Message) -> Message:

@@ -83,11 +83,12 @@ def _as_function(call: Any) -> Any:
 
 def _customs_left(calls: list[Any]) -> list[Message | None]:
     """Return the calls of free text in order, with null for the values that the row holds."""
-    return [_custom_left(call) if _is_custom(call) else None for call in calls]
-
-
-def _custom_left(call: Message) -> Message:
-    return {**emptied(call, "id"), CUSTOM: emptied(call[CUSTOM], *CUSTOM_KEYS)}
+    return [
+        {**emptied(call, "id"), CUSTOM: emptied(call[CUSTOM], *CUSTOM_KEYS)}
+        if _is_custom(call)
+        else None
+        for call in calls
+    ]
 
 
 def _customs_given(row: Message, left: list[Message | None]) -> list[Any]:

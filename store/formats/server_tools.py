@@ -40,7 +40,10 @@ def left_alone(turns: Sequence[Turn]) -> list[Spot]:
                 answered.add(name)
             else:
                 alone.append(spot)
-    going_on = _going_on(turns)
+    last = len(turns) - 1
+    if last > 0 and turns[last].is_users and _are_results(turns[last].said):
+        last -= 1
+    going_on = None if last < 0 or turns[last].is_users else turns[last].said
     unanswered = (spot for name, spot in calls.items() if name not in answered)
     return alone + [spot for spot in unanswered if spot.blocks is not going_on]
 
@@ -53,14 +56,6 @@ def _of_server(turn: Turn) -> Iterator[tuple[str, str, Spot]]:
             yield kind, str(block.get("id")), Spot(turn.said, number)
         elif kind.endswith(RESULT):
             yield kind, str(block.get("tool_use_id")), Spot(turn.said, number)
-
-
-def _going_on(turns: Sequence[Turn]) -> list[Message] | None:
-    """Return the blocks of the last answer, if only results of the client's tools follow it."""
-    last = len(turns) - 1
-    if last > 0 and turns[last].is_users and _are_results(turns[last].said):
-        last -= 1
-    return None if last < 0 or turns[last].is_users else turns[last].said
 
 
 def _are_results(blocks: Sequence[Message]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ..database import get_logger
-from ..messages import TIME_KEYS, PreparedMessage, StoredCall, has_no_time
+from ..messages import TIME_KEYS, PreparedMessage, has_no_time
 from ..text import as_object
 from ..tools import TOOL_KINDS
 
@@ -33,46 +33,34 @@ def note(session_id: str, batch: Iterable[PreparedMessage]) -> None:
 
 def _problems(prepared: PreparedMessage) -> Iterator[str]:
     if prepared.columns.created_at is None and not has_no_time(prepared.message):
-        yield from _no_moments(prepared)
+        for key in TIME_KEYS:
+            given = prepared.message.get(key)
+            if given is not None:
+                yield (
+                    f"the {key} of a message tells no moment (a {type(given).__name__}): rules "
+                    "that go by time leave it alone; give ms, seconds, ISO 8601 with a zone, or "
+                    "a datetime with one"
+                )
     if prepared.wire_format is None and prepared.columns.content_form == "json":
-        yield from _foreign_parts(prepared.message["content"])
+        content = prepared.message["content"]
+        for part in content if isinstance(content, list) else [content]:
+            kind = part.get("type") if isinstance(part, dict) else None
+            if isinstance(kind, str) and kind in FOREIGN_PARTS:
+                yield (
+                    f"a message has a content part {kind!r}, which is not of the chat shape: it "
+                    "is kept, but no rule knows it, and a view that sends it as its JSON text says "
+                    "so; give texts as text parts, calls as tool_calls, results as messages with "
+                    "the role tool"
+                )
     for call in prepared.calls:
-        yield from _no_files(call)
+        if TOOL_KINDS.get(call.name or "") == "file_read" and not _is_object(call.arguments):
+            yield (
+                f"the arguments of a call to {call.name!r} are no JSON object: which files it "
+                "reads is not known, so the rule of old reads leaves its results alone"
+            )
 
 
 def _is_object(arguments: str | None) -> bool:
     """Return whether arguments are a JSON object; missing ones are an object without fields."""
     text = (arguments or "{}").strip()
     return text == "{}" or bool(as_object(text))
-
-
-def _no_files(call: StoredCall) -> Iterator[str]:
-    """Yield a warning for a call to a file-reading tool that does not name its files."""
-    if TOOL_KINDS.get(call.name or "") == "file_read" and not _is_object(call.arguments):
-        yield (
-            f"the arguments of a call to {call.name!r} are no JSON object: which files it reads "
-            "is not known, so the rule of old reads leaves its results alone"
-        )
-
-
-def _foreign_parts(content: object) -> Iterator[str]:
-    for part in content if isinstance(content, list) else [content]:
-        kind = part.get("type") if isinstance(part, dict) else None
-        if isinstance(kind, str) and kind in FOREIGN_PARTS:
-            yield (
-                f"a message has a content part {kind!r}, which is not of the chat shape: it is "
-                "kept, but no rule knows it, and a view that sends it as its JSON text says so; "
-                "give texts as text parts, calls as tool_calls, results as messages with the "
-                "role tool"
-            )
-
-
-def _no_moments(prepared: PreparedMessage) -> Iterator[str]:
-    for key in TIME_KEYS:
-        given = prepared.message.get(key)
-        if given is not None:
-            yield (
-                f"the {key} of a message tells no moment (a {type(given).__name__}): rules that go "
-                "by time leave it alone; give ms, seconds, ISO 8601 with a zone, or a datetime "
-                "with one"
-            )

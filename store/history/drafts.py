@@ -32,7 +32,7 @@ from sqlalchemy import (
 )
 
 from ..clock import Now, require_moment
-from ..database import BIG, Insertion, Row, Statement, draft_pieces, drafts, sessions
+from ..database import BIG, Insertion, Statement, draft_pieces, drafts, sessions
 from ..errors import (
     VERIFY,
     Conflict,
@@ -184,24 +184,17 @@ def save_pieces(
     moment = require_moment(now)
     text = None if message is None else encode(message)
     written = [(each.key, encode(each.text)) for each in texts]
-    kept = _locked(connection, session_id, draft)
+    kept = _of(connection, lines.lock_session(connection, session_id), draft)
     DELETE_FROM.run(connection, **kept.place, first=first)
-    INSERT_PIECES.insert_many(connection, _rows(kept, first, moment, written))
+    INSERT_PIECES.insert_many(
+        connection,
+        [
+            (kept.tree_id, kept.draft, number, moment, *each)
+            for number, each in enumerate(written, first)
+        ],
+    )
     if text is not None:
         SET_MESSAGE.run(connection, tree=kept.tree_id, of=kept.draft, given=text, now=moment)
-
-
-def _rows(
-    kept: DraftRow,
-    first: int,
-    moment: int,
-    written: Iterable[tuple[str, str]],
-) -> list[Row]:
-    """Return the rows of pieces from a number on."""
-    return [
-        (kept.tree_id, kept.draft, number, moment, *each)
-        for number, each in enumerate(written, first)
-    ]
 
 
 def append_draft(
@@ -222,15 +215,10 @@ def append_draft(
     batch = append.prepare_batch(messages, require_moment(now), format)
     pointer = lines.lock_session(connection, session_id, expected)
     kept = _of(connection, pointer, draft)
-    _check_head(pointer, kept)
-    return _appended(Line(connection, pointer), kept, batch)
-
-
-def _check_head(pointer: Pointer, kept: DraftRow) -> None:
-    """Raise Conflict if the head is no longer the message that the draft answers."""
     began, found = (kept.branch, kept.head), (pointer.branch, pointer.head)
     if began != found:
         raise Conflict(pointer.session_id, began, found, "head (branch, position)")
+    return _appended(Line(connection, pointer), kept, batch)
 
 
 def _appended(line: Line, kept: DraftRow, batch: Batch) -> StoredMessage:
@@ -375,11 +363,6 @@ def _found(
     except SessionNotFound as error:
         raise DraftNotFound(named) from error
     return pointer, _of(connection, pointer, named)
-
-
-def _locked(connection: Connection, session_id: str, draft: str) -> DraftRow:
-    """Lock the session of a draft, and return the draft."""
-    return _of(connection, lines.lock_session(connection, session_id), draft)
 
 
 def _of(connection: Connection, pointer: Pointer, draft: str) -> DraftRow:

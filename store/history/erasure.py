@@ -224,21 +224,16 @@ def begin_erasure(
     if owner is not None:
         lines.lock_tree(connection, session_id)
         check_owner(connection, session_id, owner)
-    opened = _planned(connection, session_id, expected)
+    tree_id = lines.lock_tree(connection, session_id, expected).tree_id
+    found = fates(connection, tree_id, session_id)
+    removed = [_removed(connection, tree_id, fate) for fate in found]
+    number = NEXT_ERASURE.value(connection, tree_id=tree_id)
+    opened = Opened(tree_id, number, session_id, found, removed)
     _record(connection, opened, require_moment(now))
     _delete_session(connection, opened)
     _delete_records(connection, opened)
     invalidate_at_end(connection, opened.tree_id)
     return opened
-
-
-def _planned(connection: Connection, session_id: str, expected: str | None) -> Opened:
-    """Return the plan for the erasure of a session."""
-    tree_id = lines.lock_tree(connection, session_id, expected).tree_id
-    found = fates(connection, tree_id, session_id)
-    removed = [_removed(connection, tree_id, fate) for fate in found]
-    number = NEXT_ERASURE.value(connection, tree_id=tree_id)
-    return Opened(tree_id, number, session_id, found, removed)
 
 
 def _removed(connection: Connection, tree_id: int, fate: Fate) -> int:

@@ -213,7 +213,10 @@ def delete_sessions(
     with suppress(StoreError):  # the next one goes on with it
         for tree_id in dict.fromkeys(each.tree_id for each in begun):
             _erase_tree(database, tree_id, moment)
-    return _told(database, begun)
+    try:
+        return database.read(partial(_read, begun=begun))
+    except StoreError:
+        return [each.unfinished for each in begun]
 
 
 def _find(connection: Connection, names: list[str], owner: str | None) -> None:
@@ -245,24 +248,11 @@ def _begin(database: Database, name: str, begin: Begin) -> Opened:
     try:
         return transaction()
     except StoreFull:
-        return _with_room(database, transaction)
-
-
-def _with_room(database: Database, transaction: Callable[[], Opened]) -> Opened:
-    """Do a transaction on a full disk, reusing the room of the log. Raises StoreFull."""
-    try:
-        database.empty_log()
-        return transaction()
-    except (StoreBusy, StoreFull) as error:
-        raise StoreFull(NO_ROOM) from error
-
-
-def _told(database: Database, begun: list[Opened]) -> list[Erasure]:
-    """Return erasures as they are recorded, or as they were begun if the record cannot be read."""
-    try:
-        return database.read(partial(_read, begun=begun))
-    except StoreError:
-        return [each.unfinished for each in begun]
+        try:
+            database.empty_log()
+            return transaction()
+        except (StoreBusy, StoreFull) as error:
+            raise StoreFull(NO_ROOM) from error
 
 
 def _read(connection: Connection, begun: list[Opened]) -> list[Erasure]:
@@ -338,7 +328,21 @@ def _erase_step(connection: Connection, tree_id: int, part: Part, moment: int) -
     if part.has_more:
         _erase_beyond(connection, of, part.next_end)
     elif not _erase_summaries(connection, of):
-        _close(connection, of, part, moment)
+        # Deleting the branch closes all of its erasures. Copies begun up to now may hold the erased
+        # rows, since the erasure of these was not finished.
+        through = part.erasure
+        if not part.is_needed:
+            _erase_beyond(connection, of, NOTHING)
+            DELETE_BRANCH.run(connection, **of)
+            through = NO_LIMIT
+        CLOSE_PARTS.run(
+            connection,
+            tree=of["tree_id"],
+            of=part.branch,
+            through=through,
+            now=moment,
+            newest=NEWEST_COPY.value(connection),
+        )
 
 
 def _erase_beyond(connection: Connection, of: dict[str, int], kept: int) -> None:
@@ -352,24 +356,3 @@ def _erase_summaries(connection: Connection, of: dict[str, int]) -> bool:
     if went:
         FORGET_SUMMARIES.run(connection, tree_id=of["tree_id"])
     return went
-
-
-def _close(connection: Connection, of: dict[str, int], part: Part, moment: int) -> None:
-    """Close the erasure of a branch; delete it and its records, unless other branches need it.
-
-    Deleting the branch closes all of its erasures. Copies begun up to now may hold the erased rows,
-    since the erasure of these was not finished.
-    """
-    through = part.erasure
-    if not part.is_needed:
-        _erase_beyond(connection, of, NOTHING)
-        DELETE_BRANCH.run(connection, **of)
-        through = NO_LIMIT
-    CLOSE_PARTS.run(
-        connection,
-        tree=of["tree_id"],
-        of=part.branch,
-        through=through,
-        now=moment,
-        newest=NEWEST_COPY.value(connection),
-    )

@@ -215,18 +215,8 @@ def _add(
     root, fold_case = pointer.project_root, bool(pointer.fold_case)
     paths, complete = call_paths(call.arguments, root, fold_case=fold_case)
     place = (pointer.tree_id, pointer.branch, seq)
-    called = (*call.place, _tool_name(result, call))
-    facts = _judged_by(result)
+    called = (*call.place, kind_name(call.name or result.columns.name, call.arguments))
+    at = result.columns.created_at
+    facts = result_facts(result.message, result.text_size, at=at)
     rows.results.append((*place, *called, *facts, int(complete)))
     rows.paths.extend((*place, *path) for path in paths)
-
-
-def _tool_name(result: PreparedMessage, call: Call) -> str | None:
-    """Return the name by which a result's tool is judged: the call's, else the result's own."""
-    return kind_name(call.name or result.columns.name, call.arguments)
-
-
-def _judged_by(result: PreparedMessage) -> Facts:
-    """Return the facts that a result states itself: its outcome, time and length."""
-    at = result.columns.created_at
-    return result_facts(result.message, result.text_size, at=at)

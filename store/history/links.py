@@ -144,7 +144,9 @@ class Links:
         """
         for position in range(len(calls) - 1, -1, -1):
             call = calls[position]
-            if _is_object(call):  # nothing can be sent for an entry that is none
+            if (
+                call.extra is None or call.extra[:2] in OBJECT_SIGNS
+            ):  # nothing can be sent for an entry that is none
                 offered = self._offered.setdefault(_paired_by(call.call_id), [])
                 offered.append(_offered(seq, position, call))
 
@@ -240,10 +242,6 @@ def _is_sent_as(sent: str, call: Call | OpenCall) -> bool:
 def _offered(seq: int, position: int, call: StoredCall) -> Call:
     arguments = as_given(call.arguments_form, call.arguments)
     return Call(seq, position, call.name, arguments, call.call_id)
-
-
-def _is_object(call: StoredCall) -> bool:
-    return call.extra is None or call.extra[:2] in OBJECT_SIGNS
 
 
 def as_given(form: str | None, arguments: str | None) -> object:

@@ -177,7 +177,9 @@ def list_sessions(
     though it was active again since, or was deleted. Its id alone tells where it stands now. Raises
     InvalidValue, and SessionNotFound for an id.
     """
-    _check_list(limit, order)
+    if type(limit) is not int or limit < 0:
+        raise InvalidValue(f"limit is a whole number from 0, not {quoted(limit)}")
+    one_of(ORDERS, "order", order)
     values = _values(connection, owner, prefix, tree, archived) | _keys(where)
     asked = Asked(values, order, _last_seen(connection, after))
     statement = select_sessions(asked.names, order, asked.after is not None)
@@ -202,12 +204,6 @@ def count_sessions(
     return count
 
 
-def _check_list(limit: int, order: str) -> None:
-    if type(limit) is not int or limit < 0:
-        raise InvalidValue(f"limit is a whole number from 0, not {quoted(limit)}")
-    one_of(ORDERS, "order", order)
-
-
 def _last_seen(connection: Connection, after: Session | str | None) -> Session | None:
     if isinstance(after, str):
         return session(connection, after)
@@ -230,7 +226,9 @@ def _values(
     if tree is not None:
         values["tree"] = lines.load_pointer(connection, tree).tree_id
     if prefix:
-        values |= _range_of(prefix)
+        if not is_text(prefix):
+            raise InvalidValue(f"prefix is the beginning of a session's id, not {quoted(prefix)}")
+        values |= {"prefix": prefix, "end": prefix + _LAST}
     return values
 
 
@@ -243,10 +241,3 @@ def _keys(where: dict[str, Any] | None) -> dict[str, str]:
     for number, (key, value) in enumerate(metadata_keys(where or {}), start=1):
         values |= {f"key{number}": key, f"value_of_key{number}": value}
     return values
-
-
-def _range_of(prefix: str) -> dict[str, str]:
-    """Return between which ids those stand that begin with a text."""
-    if not is_text(prefix):
-        raise InvalidValue(f"prefix is the beginning of a session's id, not {quoted(prefix)}")
-    return {"prefix": prefix, "end": prefix + _LAST}

@@ -143,21 +143,17 @@ def list_notes(
     """
     asked: dict[str, Any] = {} if key is None else {"key": _checked_key(key)}
     if session_id is not None:
-        found = _on_line(connection, session_id, asked, owner)
+        pointer = lines.load_pointer(connection, session_id)
+        if owner not in (None, pointer.owner):
+            found = []
+        else:
+            found = on_line(_names(asked)).rows(
+                connection, **pointer.whole, owner=pointer.owner, **asked
+            )
     else:
         values = asked | _of(owner) | _behind(after)
         found = listed(_names(values)).rows(connection, **values, limit=validate_limit(limit))
     return [*map(_told, found)]
-
-
-def _on_line(
-    connection: Connection, session_id: str, asked: dict[str, Any], owner: str | None
-) -> list[Note]:
-    """Return the notes of a session's owner on its line; none if another owner is asked for."""
-    pointer = lines.load_pointer(connection, session_id)
-    if owner not in (None, pointer.owner):
-        return []
-    return on_line(_names(asked)).rows(connection, **pointer.whole, owner=pointer.owner, **asked)
 
 
 def _of(owner: str | None) -> dict[str, Any]:

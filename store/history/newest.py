@@ -44,15 +44,13 @@ class Stored(NamedTuple):
 
     def part(self, first: int, last: int) -> Stored:
         """Return the rows of the positions ``first`` to ``last``."""
-        return Stored(*(_part(rows, first, last) for rows in self))
+        return Stored(
+            *(rows[bisect_left(rows, (first,)) : bisect_left(rows, (last + 1,))] for rows in self)
+        )
 
     def followed_by(self, new: Stored) -> Stored:
         """Return these rows followed by new ones."""
         return Stored(self.messages + new.messages, self.calls + new.calls)
-
-
-def _part(rows: list[Row], first: int, last: int) -> list[Row]:
-    return rows[bisect_left(rows, (first,)) : bisect_left(rows, (last + 1,))]
 
 
 NONE = Stored([], [])

@@ -274,13 +274,6 @@ def check_digests(run: dict[str, int], stored: Stored) -> None:
             raise Damaged(f"{where}: the message is not what was stored; {VERIFY}")
 
 
-def load_run(connection: Connection, run: dict[str, int]) -> Rows:
-    """Return the rows of a run, by the names that `Segment.within` gives."""
-    found = decode_stored(load_stored(connection, run))
-    require_complete(found, run["tree_id"], run["first"], run["last"])
-    return found
-
-
 def load_stored(connection: Connection, run: dict[str, int]) -> Stored:
     """Return the stored rows of a run."""
     calls = CALLS_IN_RUN.rows(connection, **run)

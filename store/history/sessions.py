@@ -262,16 +262,14 @@ def _locked(connection: Connection, session_id: str, expected: str | None) -> di
 def new_session_id(session_id: str | None, moment: int) -> str:
     """Return a new session's id: the caller's, or one made of the moment. Raises InvalidValue."""
     if session_id is None:
-        return uuid7(moment)
-    _check_id(session_id)
-    return as_plain_str(session_id)
-
-
-def _check_id(session_id: str) -> None:
+        begin = (moment & _MOMENT) << 80
+        chance = secrets.randbits(12) << 64 | secrets.randbits(62)
+        return str(UUID(int=begin | _VERSION | chance))
     if not is_text(session_id) or not 0 < len(session_id) <= ID_LIMIT:
         raise InvalidValue(
             f"a session id is a text of 1 to {ID_LIMIT} characters, not {quoted(session_id)}"
         )
+    return as_plain_str(session_id)
 
 
 def claim_id(connection: Connection, session_id: str, tree_id: int) -> str:
@@ -331,13 +329,6 @@ _MOMENT = 2**48 - 1
 """The part of a moment in ms that a UUID has room for."""
 _VERSION = 0x7 << 76 | 0b10 << 62
 """The bits of a UUID that mark its version (it begins with a moment) and its layout."""
-
-
-def uuid7(moment: int) -> str:
-    """Return a new UUID that begins with its moment in ms (RFC 9562); an id, never an order."""
-    begin = (moment & _MOMENT) << 80
-    chance = secrets.randbits(12) << 64 | secrets.randbits(62)
-    return str(UUID(int=begin | _VERSION | chance))
 
 
 def validate_folder(folder: str | os.PathLike[str] | None) -> str | None:

@@ -9,8 +9,16 @@ from sqlalchemy import Connection
 from ..errors import PositionOutOfRange
 from ..records import Sibling
 from . import lines
-from .lines import NO_LIMIT, Line, Pointer, Segment
-from .raw_messages import join_parts, load_message_at, load_run, parse_part, reporting_damage
+from .lines import NO_LIMIT, Line, Segment
+from .raw_messages import (
+    decode_stored,
+    join_parts,
+    load_message_at,
+    load_stored,
+    parse_part,
+    reporting_damage,
+    require_complete,
+)
 from .session_branches import QUERIES, find
 
 
@@ -38,16 +46,12 @@ def siblings(connection: Connection, session_id: str, seq: int) -> list[Sibling]
     PositionOutOfRange.
     """
     pointer = lines.load_pointer(connection, session_id)
-    _check_position(pointer, seq)
+    if type(seq) is not int or not 0 < seq <= pointer.head + 1:
+        raise PositionOutOfRange(pointer.session_id, seq, pointer.head)
     present, *left = BRANCH_LINES.rows(connection, **pointer.session, seq=seq, never=NO_LIMIT)
     alike = [present, *(each for each in left if each.shared == present.shared)]
     line = Line(connection, pointer)
     return [_sibling(line, seq, holder, each) for holder, each in _newest(alike)]
-
-
-def _check_position(pointer: Pointer, seq: int) -> None:
-    if type(seq) is not int or not 0 < seq <= pointer.head + 1:
-        raise PositionOutOfRange(pointer.session_id, seq, pointer.head)
 
 
 def _newest(alike: list[BranchLine]) -> list[tuple[int, BranchLine]]:
@@ -63,7 +67,9 @@ def _sibling(line: Line, seq: int, holder: int, through: BranchLine) -> Sibling:
     """Return the message at a position of a branch, and the line by which it is reached."""
     connection, pointer = line
     run = Segment(holder, seq, seq).within(pointer.tree_id)
-    (row,), (wire_format,) = load_run(connection, run)
+    found = decode_stored(load_stored(connection, run))
+    require_complete(found, run["tree_id"], run["first"], run["last"])
+    (row,), (wire_format,) = found
     is_current = through.branch == pointer.branch
     if parse_part(row, wire_format).of == 1:
         with reporting_damage(connection, lambda: [run]):

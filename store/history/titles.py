@@ -34,10 +34,7 @@ def title(connection: Connection, session_id: str) -> str | None:
     given = session(connection, session_id).title
     if given is not None:
         return given
-    return _derived(Line(connection, lines.load_pointer(connection, session_id)))
-
-
-def _derived(line: Line) -> str | None:
+    line = Line(connection, lines.load_pointer(connection, session_id))
     first = _first_turn(line)
     if first is None:
         return None

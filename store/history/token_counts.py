@@ -93,7 +93,13 @@ def count_tokens(
             return estimated(connection, session_id)
     counted = _count(transactions, session_id, tokenizer)
     with transactions.reading() as connection:
-        return _total(connection, session_id, tokenizer)._replace(counted=counted)
+        pointer = lines.load_pointer(connection, session_id)
+        asked = {**pointer.whole, "owner": pointer.owner}
+        messages, tokens = TOTAL.one(connection, **asked, encoding=tokenizer.name)
+        for first, last in SAID_BY_OTHERS.rows(connection, **asked):
+            messages += last - first + 1
+            tokens += _tokens_between(connection, session_id, first, last, tokenizer.count)
+        return TokenTotal(tokenizer.name, messages, 0, tokens)._replace(counted=counted)
 
 
 def _count(transactions: Transactions, session_id: str, tokenizer: Counter) -> int:
@@ -102,65 +108,38 @@ def _count(transactions: Transactions, session_id: str, tokenizer: Counter) -> i
     while batch := _next_batch(transactions, session_id, tokenizer.name):
         counts = [message_tokens(each.message, tokenizer.count) for each in batch]
         with transactions.writing() as connection:
-            keep_counts(connection, session_id, tokenizer.name, batch, counts)
+            # Raises SessionNotFound.
+            lines.lock_tree(
+                connection, session_id
+            )  # other sessions of it may count the same messages
+            rows = [
+                (*each.place.values(), tokenizer.name, tokens)
+                for each, tokens in zip(batch, counts, strict=True)
+                if _is_uncounted(connection, each, tokenizer.name)
+            ]
+            KEEP_COUNTS.insert_many(connection, rows)
         counted += len(batch)
     return counted
 
 
 def _next_batch(transactions: Transactions, session_id: str, encoding: str) -> list[Uncounted]:
     with transactions.reading() as connection:
-        return uncounted(connection, session_id, encoding)
-
-
-def uncounted(connection: Connection, session_id: str, encoding: str) -> list[Uncounted]:
-    """Return the first messages of a line that have no count by an encoding, a batch at most."""
-    pointer = lines.load_pointer(connection, session_id)
-    asked = {**pointer.whole, "owner": pointer.owner, "encoding": encoding}
-    places = UNCOUNTED.rows(connection, **asked, limit=BATCH)
-    if not places:
-        return []
-    (_, first), (_, last) = places[0], places[-1]
-    stored = _by_position(read_chat_messages(connection, session_id, first, last))
-    return [Uncounted(pointer.tree_id, branch, seq, stored[seq]) for branch, seq in places]
+        pointer = lines.load_pointer(connection, session_id)
+        asked = {**pointer.whole, "owner": pointer.owner, "encoding": encoding}
+        places = UNCOUNTED.rows(connection, **asked, limit=BATCH)
+        if not places:
+            return []
+        (_, first), (_, last) = places[0], places[-1]
+        stored = _by_position(read_chat_messages(connection, session_id, first, last))
+        return [Uncounted(pointer.tree_id, branch, seq, stored[seq]) for branch, seq in places]
 
 
 def _by_position(stored: list[StoredMessage]) -> dict[int, Message]:
     return {each.seq: each.message for each in stored}
 
 
-def keep_counts(
-    connection: Connection,
-    session_id: str,
-    encoding: str,
-    batch: list[Uncounted],
-    counts: list[int],
-) -> None:
-    """Store the counts of a batch, except for messages erased or counted meanwhile.
-
-    Raises SessionNotFound.
-    """
-    lines.lock_tree(connection, session_id)  # other sessions of it may count the same messages
-    rows = [
-        (*each.place.values(), encoding, tokens)
-        for each, tokens in zip(batch, counts, strict=True)
-        if _is_uncounted(connection, each, encoding)
-    ]
-    KEEP_COUNTS.insert_many(connection, rows)
-
-
 def _is_uncounted(connection: Connection, message: Uncounted, encoding: str) -> bool:
     return STILL_UNCOUNTED.row(connection, **message.place, encoding=encoding) is not None
-
-
-def _total(connection: Connection, session_id: str, tokenizer: Counter) -> TokenTotal:
-    """Return the tokens of a line: stored counts, and other owners' messages counted anew."""
-    pointer = lines.load_pointer(connection, session_id)
-    asked = {**pointer.whole, "owner": pointer.owner}
-    messages, tokens = TOTAL.one(connection, **asked, encoding=tokenizer.name)
-    for first, last in SAID_BY_OTHERS.rows(connection, **asked):
-        messages += last - first + 1
-        tokens += _tokens_between(connection, session_id, first, last, tokenizer.count)
-    return TokenTotal(tokenizer.name, messages, 0, tokens)
 
 
 def estimated(connection: Connection, session_id: str) -> TokenTotal:

@@ -28,20 +28,17 @@ def find_request_turn(line: Line, last: int, user_input: str | None) -> RequestT
 
     An input that the open turn begins with is stored already, so that turn goes on.
     """
-    begins = _open_turn(line, last)
+    begins = None if load_totals(line, last).turn == 0 else find_turn_start(line, last)
     answered = begins is not None and _answers(load_chat_message(line, last))
     if user_input is None:
         return RequestTurn(begins, answered, over=False)
-    if begins is None or answered or not _says(load_chat_message(line, begins), user_input):
+    if (
+        begins is None
+        or answered
+        or content_text(load_chat_message(line, begins).get("content")) != user_input
+    ):
         begins = None
     return RequestTurn(begins, answered, over=begins is None)
-
-
-def _open_turn(line: Line, last: int) -> int | None:
-    """Return the first position of the turn of a position; None if no user has spoken."""
-    if load_totals(line, last).turn == 0:
-        return None
-    return find_turn_start(line, last)
 
 
 def load_chat_message(line: Line, position: int) -> Message:
@@ -58,8 +55,3 @@ def _answers(message: Message) -> bool:
     if message["role"] != "assistant" or message.get("tool_calls"):
         return False
     return not asks_for_tool(content_text(message.get("content")))
-
-
-def _says(message: Message, text: str) -> bool:
-    """Tell whether a text is all of a message: an open turn's input must not be sent twice."""
-    return content_text(message.get("content")) == text

@@ -180,7 +180,10 @@ def usage_totals(
     rows = summed(by, _names(values)).rows(connection, **values)
     totals = [_total(key, [*sums], costs) for key, sums in groupby(rows, attrgetter("key"))]
     if by == "day":
-        return [each._replace(name=_day(each.name)) for each in totals]
+        return [
+            each._replace(name=(EPOCH + timedelta(days=int(each.name or 0))).date().isoformat())
+            for each in totals
+        ]
     return sorted(totals, key=_thrift)
 
 
@@ -212,7 +215,10 @@ def _names(values: dict[str, Any]) -> tuple[str, ...]:
 
 def _total(key: Any, sums: list[Sum], prices: PriceList) -> UsageTotal:
     """Return the total of usages."""
-    costs = [_cost(each, prices) for each in sums]
+    costs = [
+        (each.paid if each.paid is not None else prices.cost(each.model, each._asdict()))
+        for each in sums
+    ]
     known = [cost for cost in costs if cost is not None]
     pairs = zip(sums, costs, strict=True)
     return UsageTotal(
@@ -223,17 +229,6 @@ def _total(key: Any, sums: list[Sum], prices: PriceList) -> UsageTotal:
     )
 
 
-def _cost(each: Sum, prices: PriceList) -> float | None:
-    if each.paid is not None:
-        return each.paid
-    return prices.cost(each.model, each._asdict())
-
-
 def _thrift(total: UsageTotal) -> tuple[float, int, str]:
     """Return a sort key that puts the cheaper of two totals after the other."""
     return -(total.cost or 0.0), -(total.input + total.output), total.name or ""
-
-
-def _day(number: Any) -> str:
-    """Return a day, counted from the epoch, as ISO text."""
-    return (EPOCH + timedelta(days=number)).date().isoformat()

@@ -127,7 +127,16 @@ def _recorded(
 
 def _checked(request: UsageInput) -> dict[str, Any]:
     """Return the column values of a request. Raises InvalidValue."""
-    _check_tokens(request)
+    for name in ("input", "output", "cached", "written"):
+        tokens = getattr(request, name)
+        if type(tokens) is not int or not 0 <= tokens < TOKENS_LIMIT:
+            raise InvalidValue(f"{name} is a number of tokens from 0, not {quoted(tokens)}")
+    parts = request.cached + request.written
+    if parts > request.input:
+        raise InvalidValue(
+            f"input is all that was sent, what is cached and written included, so "
+            f"{request.input:,} tokens cannot hold {parts:,}; add them to it"
+        )
     values = request._asdict()
     del values["seq"], values["now"]
     return values | {
@@ -162,19 +171,6 @@ def told(row: Usage, cost: float | None) -> Usage:
     text: Any = row.details
     details = decode_as(dict, text) if text else {}
     return row._replace(details=details, cost=cost if row.cost is None else row.cost)
-
-
-def _check_tokens(request: UsageInput) -> None:
-    for name in ("input", "output", "cached", "written"):
-        tokens = getattr(request, name)
-        if type(tokens) is not int or not 0 <= tokens < TOKENS_LIMIT:
-            raise InvalidValue(f"{name} is a number of tokens from 0, not {quoted(tokens)}")
-    parts = request.cached + request.written
-    if parts > request.input:
-        raise InvalidValue(
-            f"input is all that was sent, what is cached and written included, so "
-            f"{request.input:,} tokens cannot hold {parts:,}; add them to it"
-        )
 
 
 def _checked_cost(cost: float | None) -> float | None:

@@ -5,7 +5,7 @@ A growing file may add to all three. Values that a user set in the store stay.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
@@ -101,13 +101,12 @@ def _title(session: Session, opened: Opened) -> str | None:
     title = _storable(opened.title)
     if title in (None, session.title):
         return None
-    given = {None, *map(_storable, opened.titles), *_texts(session.metadata)}
+    given = {
+        None,
+        *map(_storable, opened.titles),
+        *(held for held in session.metadata.values() if isinstance(held, str)),
+    }
     return title if session.title in given else None
-
-
-def _texts(metadata: Fields) -> Iterator[str]:
-    """Yield the texts among metadata: some kinds of files also keep their title there."""
-    return (held for held in metadata.values() if isinstance(held, str))
 
 
 def _metadata(session: Session, opened: Opened) -> Fields | None:

@@ -44,24 +44,15 @@ def begins(stored: Message, message: Message) -> bool:
     if not stored.get("role") == message.get("role") == "assistant":
         return False
     if any(key in stored for key in EXTRA_KEYS):
-        return _text_begins(stored, message) and _lists_begin(stored, message)
+        whole = content_text(message.get("content"))
+        return whole.startswith(content_text(stored.get("content"))) and all(
+            _continues(message.get(key), value)
+            for key, value in stored.items()
+            if isinstance(value, list) and key != "content"
+        )
     blocks = list_of(stored.get("content"))
     is_one = stored.get("id") == message.get("id") is not None
     return is_one and _continues(message.get("content"), blocks)
-
-
-def _text_begins(stored: Message, message: Message) -> bool:
-    whole = content_text(message.get("content"))
-    return whole.startswith(content_text(stored.get("content")))
-
-
-def _lists_begin(stored: Message, message: Message) -> bool:
-    """Tell whether each list of a stored answer, such as its calls, is continued."""
-    return all(
-        _continues(message.get(key), value)
-        for key, value in stored.items()
-        if isinstance(value, list) and key != "content"
-    )
 
 
 def _continues(longer: Any, stored: list[Any]) -> bool:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from .. import transcripts
 from ..database import is_store_file
 from ..errors import InvalidValue, SessionExists, StoreError, UnknownTranscript, in_steps
-from ..face import Scoped, Store
+from ..face import Scoped
 from ..messages import Message
 from ..transcripts import (
     Beside,
@@ -72,7 +72,11 @@ def import_file(
     the file says; a session whose id belongs to another owner gets a new id, the same each time.
     Raises UnknownTranscript, also if there is no message; LimitExceeded, InvalidValue, StoreError.
     """
-    _refuse_own_file(store, path)
+    if is_store_file(store._database.path, path):
+        raise StoreError(
+            f"{os.fspath(path)!r} is the store itself; "
+            "export its sessions, then import what was exported"
+        )
     limits = Limits(max_bytes, max_seconds)
     lost: set[str] = set()
     while True:
@@ -136,7 +140,15 @@ def import_begun(
     report = ImportReport(begun.path, begun.kind, [], [])
     with in_steps():
         if begun.kind == transcripts.HEAD:
-            import_whole(_whole(store, session_id, project_root), begun.events, report)
+            if isinstance(store, Scoped):
+                raise InvalidValue(
+                    "a whole store has sessions of several owners; import it without scope"
+                )
+            if session_id is not None or project_root is not None:
+                raise InvalidValue(
+                    "a whole store is taken as it is: with its own ids and project roots"
+                )
+            import_whole(store, begun.events, report)
         else:
             events = _counted(_rooted(begun.events, project_root), begun.limits)
             events = map(WantedNames(session_id).rename, events)
@@ -147,15 +159,6 @@ def import_begun(
         with suppress(StoreError):  # the messages are stored, and a later search indexes them
             store.index()
     return report._replace(lines=begun.lines[-1])
-
-
-def _whole(store: Face, session_id: str | None, project_root: str | None) -> Store:
-    """Return the store that takes a whole one. Raises InvalidValue for options that change it."""
-    if isinstance(store, Scoped):
-        raise InvalidValue("a whole store has sessions of several owners; import it without scope")
-    if session_id is not None or project_root is not None:
-        raise InvalidValue("a whole store is taken as it is: with its own ids and project roots")
-    return store
 
 
 def _counted(events: Iterator[Event], limits: Limits) -> Iterator[Event]:
@@ -336,11 +339,3 @@ class _Import:
         if session.is_as_long:
             self._places[opened.session_id] = session.places
             brought_up_to_date(self._store, opened, self._report.notes)
-
-
-def _refuse_own_file(store: Face, path: FilePath) -> None:
-    if is_store_file(store._database.path, path):
-        raise StoreError(
-            f"{os.fspath(path)!r} is the store itself; "
-            "export its sessions, then import what was exported"
-        )

@@ -174,7 +174,8 @@ class SessionOfFile:
     def _prepared(self, said: Said) -> list[PreparedMessage]:
         """Return the rows that store a message; none if it is refused."""
         try:
-            return _rows(said)
+            came_as, rows = parse_message(said)
+            return [prepare(row)._replace(wire_format=came_as) for row in rows]
         except InvalidMessage as refused:
             key = f" (key {refused.key!r})" if refused.key else ""
             self._note(f"is left out, it cannot be stored: {refused.problem}{key}")
@@ -321,12 +322,6 @@ class SessionOfFile:
     def _note(self, text: str) -> None:
         told = f"message {self._count} of {self._id!r} {text}"
         self._notes.append(Noted(None, told, broken=True))
-
-
-def _rows(said: Said) -> list[PreparedMessage]:
-    """Return the rows that store a message. Raises InvalidMessage."""
-    came_as, rows = parse_message(said)
-    return [prepare(row)._replace(wire_format=came_as) for row in rows]
 
 
 def _size(row: PreparedMessage) -> int:

@@ -130,12 +130,9 @@ def _silent(speaking: list[Read], name: str) -> Iterator[bool]:
     whole = "\n".join(sent)
     for each in speaking:
         yield not all(
-            text in sent or text in whole or _as_json(text) in whole for text in each.words
+            text in sent or text in whole or json.dumps(text, ensure_ascii=False)[1:-1] in whole
+            for text in each.words
         )
-
-
-def _as_json(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
 def _calls(row: Message) -> tuple[ApiCall, ...]:

@@ -61,8 +61,12 @@ def backup(
     made or does not pass its check, StoreFull without room, StoreBusy if the file to replace is in
     use; then nothing is left of it.
     """
-    own = _own_file(database)
-    place = _listable(path)
+    if database.path is None:
+        raise InvalidValue("only a file is copied here; of a server make a dump, with pg_dump")
+    own = Path(database.path)
+    place = _file(path)
+    if not is_text(str(place)):
+        raise InvalidValue(f"{quoted(str(place))} is no UTF-8, so no list can hold it: rename it")
     _allow(place, replace=replace, apart_from=own)
     moment = milliseconds(now)
     number = _announced(database, place, moment)
@@ -77,7 +81,9 @@ def backup(
 
 def listed(connection: Connection) -> list[Copy]:
     """Return the listed copies of a store, oldest first."""
-    return [_copy(row) for row in COPIES.rows(connection)]
+    return [
+        Copy(row.copy, row.path, row.kind, row.made_at, row.size) for row in COPIES.rows(connection)
+    ]
 
 
 def remove_copies(database: Database) -> Removal:
@@ -90,8 +96,10 @@ def remove_copies(database: Database) -> Removal:
         holding = STALE_COPIES.rows(connection)
     removed = [row for row in holding if _removed(row)]
     left = [row for row in holding if row not in removed]
-    with suppress(StoreFull):  # the next call drops missing copies from the list
-        _forget_all(database, removed)
+    # On a full disk, the next call drops missing copies from the list.
+    with suppress(StoreFull), database.writing() as connection:
+        for row in removed:
+            FORGET_COPY.run(connection, number=row.copy)
     return Removal(_paths(removed), _paths(left))
 
 
@@ -120,20 +128,6 @@ def restore(
     finally:
         discard_copy(part)
     return Restored(str(place), schema, *back)
-
-
-def _own_file(database: Database) -> Path:
-    if database.path is None:
-        raise InvalidValue("only a file is copied here; of a server make a dump, with pg_dump")
-    return Path(database.path)
-
-
-def _listable(name: str | os.PathLike[str]) -> Path:
-    """Return the file of a copy. Raises InvalidValue for a name that the list cannot hold."""
-    place = _file(name)
-    if not is_text(str(place)):
-        raise InvalidValue(f"{quoted(str(place))} is no UTF-8, so no list can hold it: rename it")
-    return place
 
 
 def _file(name: str | os.PathLike[str]) -> Path:
@@ -167,16 +161,11 @@ def _write(database: Database, place: Path, *, replace: bool) -> None:
 def _written_beside(place: Path, source: Path) -> tuple[str, Path]:
     """Write a copy of a copy beside its final place; return its schema and its name."""
     with closing(Database(source)) as database:
-        schema = _schema(database)
+        with database.reading() as connection:
+            schema = read_version(connection)
+        if schema is None:
+            raise NotAStore(f"{database.path} is empty; name a copy of a store")
         return schema, write_copy(database, place)
-
-
-def _schema(database: Database) -> str:
-    with database.reading() as connection:
-        schema = read_version(connection)
-    if schema is None:
-        raise NotAStore(f"{database.path} is empty; name a copy of a store")
-    return schema
 
 
 def _move_in(part: Path, place: Path, *, replace: bool) -> None:
@@ -223,16 +212,6 @@ def _forget(database: Database, number: int | None) -> None:
         FORGET_COPY.run(connection, number=number)
 
 
-def _forget_all(database: Database, rows: list[CopyRow]) -> None:
-    with database.writing() as connection:
-        for row in rows:
-            FORGET_COPY.run(connection, number=row.copy)
-
-
-def _copy(row: CopyRow) -> Copy:
-    return Copy(row.copy, row.path, row.kind, row.made_at, row.size)
-
-
 def _paths(rows: Iterable[CopyRow]) -> tuple[str, ...]:
     return tuple(row.path for row in rows)
 
@@ -254,17 +233,13 @@ def _removed(row: CopyRow) -> bool:
         return False
     add_suffix(path, PART_SUFFIX).unlink(missing_ok=True)
     try:
-        unchanged = _is_unchanged(path, row)
+        status = path.stat()
+        unchanged = (status.st_size, status.st_mtime_ns) == (row.size, row.modified)
     except FileNotFoundError:
         return True
     if unchanged:
         path.unlink()
     return unchanged
-
-
-def _is_unchanged(path: Path, row: CopyRow) -> bool:
-    status = path.stat()
-    return (status.st_size, status.st_mtime_ns) == (row.size, row.modified)
 
 
 class _Known(NamedTuple):
@@ -279,15 +254,11 @@ def _known(path: Path) -> _Known:
     """Return the facts of a file; none for a damaged or foreign one."""
     if path.exists():
         with suppress(StoreError), reading(path) as connection:
-            return _told_by(connection)
+            if read_version(connection) != SCHEMA_HEAD:
+                return _Known()
+            copies = tuple(COPIES.rows(connection))
+            return _Known(copies, _erased(connection), redaction.load_redacted_places(connection))
     return _Known()
-
-
-def _told_by(connection: Connection) -> _Known:
-    if read_version(connection) != SCHEMA_HEAD:
-        return _Known()
-    copies = tuple(COPIES.rows(connection))
-    return _Known(copies, _erased(connection), redaction.load_redacted_places(connection))
 
 
 def _erased(connection: Connection) -> frozenset[str]:
@@ -308,25 +279,22 @@ def _carry_over(source: Path, part: Path, place: Path) -> _Back:
         with database.reading() as connection:
             if read_version(connection) != SCHEMA_HEAD:
                 return _Back()
-            erased = _come_back(connection, before.erased)
-            back = _Back(erased, _said_again(connection, before))
+            gone = before.erased - _erased(connection)
+            erased = tuple(sorted(each for each in gone if _is_there(connection, each)))
+            known = redaction.load_redacted_places(connection)
+            new = {place: named for place, named in before.redacted.items() if place not in known}
+            back = _Back(
+                erased,
+                tuple(
+                    named
+                    for place, named in new.items()
+                    if redaction.has_message(connection, place)
+                ),
+            )
         with database.writing() as connection:
             _list_anew(connection, [source, *map(Path, _paths(before.copies))])
         database.empty_log()  # the log does not move when the file gets its name
     return back
-
-
-def _come_back(connection: Connection, erased: frozenset[str]) -> tuple[str, ...]:
-    """Return the sessions of the copy that were erased after it was made."""
-    gone = erased - _erased(connection)
-    return tuple(sorted(each for each in gone if _is_there(connection, each)))
-
-
-def _said_again(connection: Connection, before: _Known) -> tuple[redaction.SessionPosition, ...]:
-    """Return the whole messages of the copy that were redacted after it was made."""
-    known = redaction.load_redacted_places(connection)
-    new = {place: named for place, named in before.redacted.items() if place not in known}
-    return tuple(named for place, named in new.items() if redaction.has_message(connection, place))
 
 
 def _list_anew(connection: Connection, paths: list[Path]) -> None:
@@ -339,18 +307,14 @@ def _list_anew(connection: Connection, paths: list[Path]) -> None:
     known = {Path(row.path) for row in COPIES.rows(connection)}
     for path in dict.fromkeys(paths):
         if path not in known and path.exists():
-            _list_finished(connection, path)
+            number = list_copy(connection, path, "backup", milliseconds(None))
+            finish_copy(connection, number, path)
 
 
 def _forget_unfinished(connection: Connection) -> None:
     for row in COPIES.rows(connection):
         if row.size is None:
             FORGET_COPY.run(connection, number=row.copy)
-
-
-def _list_finished(connection: Connection, path: Path) -> None:
-    number = list_copy(connection, path, "backup", milliseconds(None))
-    finish_copy(connection, number, path)
 
 
 def _is_there(connection: Connection, session_id: str) -> bool:

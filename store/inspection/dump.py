@@ -84,26 +84,19 @@ def dump_store(database: Database, now: Now = None) -> Iterator[StoredRow]:
     for tree_id in trees:
         yield TREE, {"tree_id": str(tree_id)}
         with database.reading() as connection:
-            compare_tree(connection, tree_id)
-            yield from _counted(_rows_of(connection, tree_id))
-
-
-def compare_tree(connection: Connection, tree_id: int) -> None:
-    """Compare all rows of a tree with their digests and seals. Raises Damaged."""
-    sealed = (check_table_seals(connection, table, tree_id) for table in SEALED_TABLES)
-    rules = rules_of_tree(connection.dialect.name)
-    broken = (rule.breaches(found.rows(connection, tree_id=tree_id)) for rule, found in rules)
-    keys, of_lines = check_keys(connection, tree_id), check_tree(connection, tree_id)
-    require_sound(chain(chain.from_iterable((*sealed, *broken)), keys, of_lines))
-
-
-def _counted(rows: Iterator[StoredRow]) -> Iterator[StoredRow]:
-    """Yield rows, then a row with their number."""
-    count = 0
-    for row in rows:
-        yield row
-        count += 1
-    yield END, {"rows": count}
+            sealed = (check_table_seals(connection, table, tree_id) for table in SEALED_TABLES)
+            rules = rules_of_tree(connection.dialect.name)
+            broken = (
+                rule.breaches(found.rows(connection, tree_id=tree_id)) for rule, found in rules
+            )
+            keys, of_lines = check_keys(connection, tree_id), check_tree(connection, tree_id)
+            require_sound(chain(chain.from_iterable((*sealed, *broken)), keys, of_lines))
+            rows = _rows_of(connection, tree_id)
+            count = 0
+            for row in rows:
+                yield row
+                count += 1
+            yield END, {"rows": count}
 
 
 def _rows_of(connection: Connection, tree_id: int) -> Iterator[StoredRow]:
@@ -112,12 +105,14 @@ def _rows_of(connection: Connection, tree_id: int) -> Iterator[StoredRow]:
         of_tree = select(*columns).where(table.c.tree_id == tree_id).order_by(*table.primary_key)
         with closing(connection.execute(of_tree, execution_options=STREAMING)) as rows:
             for row in rows.mappings():
-                yield table.name, _told(row)
-
-
-def _told(row: Any) -> Fields:
-    given = ((name, value) for name, value in row.items() if value is not None)
-    return {name: value.hex() if isinstance(value, bytes) else value for name, value in given}
+                given = ((name, value) for name, value in row.items() if value is not None)
+                yield (
+                    table.name,
+                    {
+                        name: value.hex() if isinstance(value, bytes) else value
+                        for name, value in given
+                    },
+                )
 
 
 def require_schema(head: Fields) -> None:
@@ -145,19 +140,16 @@ def load_tree(connection: Connection, tree_id: int, rows: Iterable[StoredRow]) -
     or if a session with one of its ids exists; nothing may be committed then.
     """
     if IS_THERE.row(connection, tree_id=tree_id):
-        _refuse_other(zip_longest(_rows_of(connection, tree_id), rows))
+        pairs = zip_longest(_rows_of(connection, tree_id), rows)
+        for stored, given in pairs:
+            if stored != given:
+                raise InvalidValue("this conversation and its forks are there already, and differ")
         return False
     for name, of_table in groupby(rows, itemgetter(0)):
         _write(connection, tree_id, name, map(itemgetter(1), of_table))
     _refuse_unsound(check_tree(connection, tree_id))
     _refuse_unsound(check_keys(connection, tree_id))
     return True
-
-
-def _refuse_other(pairs: Iterable[tuple[StoredRow, StoredRow]]) -> None:
-    for stored, given in pairs:
-        if stored != given:
-            raise InvalidValue("this conversation and its forks are there already, and differ")
 
 
 def _refuse_unsound(findings: Iterable[Finding]) -> None:
@@ -174,15 +166,12 @@ def _write(connection: Connection, tree_id: int, name: str, rows: Iterator[Field
     as_row = _reader(insertion, tree_id)
     while run := list(islice(rows, RUN)):
         if name == "sessions":
-            _claim_ids(connection, tree_id, [fields.get("id") for fields in run])
+            ids = [fields.get("id") for fields in run]
+            for session_id in ids:
+                if TREE_OF_SESSION.row(connection, session_id=session_id):
+                    raise InvalidValue(f"there is another session {session_id!r:.80} already")
+            INSERT_ID.insert_many(connection, [(session_id, tree_id) for session_id in ids])
         insertion.insert_many(connection, [as_row(fields) for fields in run])
-
-
-def _claim_ids(connection: Connection, tree_id: int, ids: list[Any]) -> None:
-    for session_id in ids:
-        if TREE_OF_SESSION.row(connection, session_id=session_id):
-            raise InvalidValue(f"there is another session {session_id!r:.80} already")
-    INSERT_ID.insert_many(connection, [(session_id, tree_id) for session_id in ids])
 
 
 def _reader(insertion: Insertion, tree_id: int) -> Callable[[Fields], tuple[Any, ...]]:

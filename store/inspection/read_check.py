@@ -135,7 +135,13 @@ class ReadCheck:
         for part in _missing(run, known):
             last = _facts_checked(connection, tree_id, part)
             if last is not None:
-                known = _joined(known, part.first, last)
+                first = part.first
+                if known is None:
+                    known = first, last
+                elif first <= known[1] + 1 and last >= known[0] - 1:
+                    known = min(first, known[0]), max(last, known[1])
+                else:
+                    known = max(known, (first, last), key=lambda span: span[1] - span[0])
         if known:
             _remember(self._spans, key, known)
 
@@ -177,19 +183,6 @@ def _missing(run: Segment, known: tuple[int, int] | None) -> Iterator[Segment]:
         yield run._replace(last=known[0] - 1)
     if run.last > known[1]:
         yield run._replace(first=known[1] + 1)
-
-
-def _joined(
-    known: tuple[int, int] | None,
-    first: int,
-    last: int,
-) -> tuple[int, int]:
-    """Return the union of a span and a part that touches it; if they are apart, the longer one."""
-    if known is None:
-        return first, last
-    if first <= known[1] + 1 and last >= known[0] - 1:
-        return min(first, known[0]), max(last, known[1])
-    return max(known, (first, last), key=lambda span: span[1] - span[0])
 
 
 def _facts_checked(connection: Connection, tree_id: int, run: Segment) -> int | None:

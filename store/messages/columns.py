@@ -11,7 +11,7 @@ a list of two: all keys in their order, and that object.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -111,19 +111,15 @@ def _with_rest(held: Message, text: str) -> Message:
     if isinstance(rest, dict):
         return {**held, **rest}
     keys, others = rest
-    message = _ordered({**held, **others}, keys)
+    # Keys missing from the order were read from other keys and are not returned. A key that a
+    # damaged row lacks, which its digest shows, is None.
+    whole = {**held, **others}
+    message = {key: whole.get(key) for key in keys}
     if not others:
-        _remember(text, keys)
+        if len(_orders) >= MOST_ORDERS:
+            _orders.clear()  # in one step: other threads go on reading and adding
+        _orders[text] = dict.fromkeys(keys)
     return message
-
-
-def _ordered(whole: Message, keys: Iterable[str]) -> Message:
-    """Return a message with its keys in their order.
-
-    Keys missing from the order were read from other keys and are not returned. A key that a damaged
-    row lacks, which its digest shows, is None.
-    """
-    return {key: whole.get(key) for key in keys}
 
 
 MOST_ORDERS = 256
@@ -135,12 +131,6 @@ _orders: dict[str | None, Message] = {}
 The keys are the texts of rests that hold nothing else. There are few of them, in many messages:
 half of a coding session are results, whose keys came in one order.
 """
-
-
-def _remember(text: str, keys: list[str]) -> None:
-    if len(_orders) >= MOST_ORDERS:
-        _orders.clear()  # in one step: other threads go on reading and adding
-    _orders[text] = dict.fromkeys(keys)
 
 
 def join_call(
@@ -179,7 +169,10 @@ def _value(form: str, text: str | None) -> Any:
 
 def digest_content(columns: Columns, calls: tuple[StoredCall, ...]) -> bytes:
     """Return the SHA-256 over all given values of a message; a digest of version 1."""
-    return sha256(b"".join(bytes_of(columns, calls))).digest()
+    content = columns.content
+    return sha256(
+        b"".join((narrow_bytes(columns, calls), b"" if content is None else str(content).encode()))
+    ).digest()
 
 
 def digest_row(content: bytes, stored_at: int, wire_format: str | None = None) -> bytes:
@@ -205,12 +198,6 @@ def find_digest_version(
     if digest_row(content, stored_at, wire_format) == digest:
         return 2
     return 1 if content == digest and wire_format is None else None
-
-
-def bytes_of(columns: Columns, calls: tuple[StoredCall, ...]) -> tuple[bytes, bytes]:
-    """Return a message's rows in UTF-8: all but the content as JSON, then the content."""
-    content = columns.content
-    return narrow_bytes(columns, calls), b"" if content is None else str(content).encode()
 
 
 def narrow_bytes(columns: Columns, calls: tuple[StoredCall, ...]) -> bytes:

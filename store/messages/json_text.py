@@ -37,17 +37,13 @@ def encode(value: object) -> str:
     escaped = _escaped(value)
     if json.loads(escaped) == value:
         return escaped
-    return _wrapped(text)
+    as_bytes = text.encode("utf-8", "surrogatepass")
+    return _WRAPPED + base64.b64encode(as_bytes).decode("ascii")
 
 
 _COMPACT = (",", ":")
 _plainly = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=_COMPACT).encode
 _escaped = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=_COMPACT).encode
-
-
-def _wrapped(text: str) -> str:
-    as_bytes = text.encode("utf-8", "surrogatepass")
-    return _WRAPPED + base64.b64encode(as_bytes).decode("ascii")
 
 
 def decode(text: str) -> Any:
@@ -108,7 +104,15 @@ class _Walk:
         if isinstance(value, str):
             return len(value) + 2
         if not isinstance(value, dict | list):
-            return _least_of_plain(value)
+            if isinstance(value, int):
+                if value.bit_length() > _BITS_LIMIT:
+                    raise _UnfitError("a whole number of more than 13,000 bits")
+            elif isinstance(value, float):
+                if not math.isfinite(value):
+                    raise _UnfitError(f"{value} is no JSON number")
+            elif value is not None:
+                raise _UnfitError(f"JSON has no {type(value).__name__}")
+            return 1
         left, size = self._known.get(id(value), (DEPTH_LIMIT + 1, 0))
         if left > levels:
             size = self._within(value, levels)
@@ -121,28 +125,12 @@ class _Walk:
         below = value.values() if isinstance(value, dict) else value
         size = 2 + sum(self.least(each, levels - 1) for each in below)
         if isinstance(value, dict):
-            size += _least_of_keys(value)
+            if not all(isinstance(key, str) for key in value):
+                raise _UnfitError("keys are text")
+            size += sum(len(key) + 3 for key in value)
         if size > _ENDLESS:
             raise _UnfitError(f"as text it takes more than {SIZE_LIMIT:,} bytes")
         return size
 
 
 _ENDLESS = 2 * SIZE_LIMIT  # what is stored is a little shorter than the text of the whole
-
-
-def _least_of_keys(value: dict[Any, Any]) -> int:
-    if not all(isinstance(key, str) for key in value):
-        raise _UnfitError("keys are text")
-    return sum(len(key) + 3 for key in value)
-
-
-def _least_of_plain(value: object) -> int:
-    if isinstance(value, int):
-        if value.bit_length() > _BITS_LIMIT:
-            raise _UnfitError("a whole number of more than 13,000 bits")
-    elif isinstance(value, float):
-        if not math.isfinite(value):
-            raise _UnfitError(f"{value} is no JSON number")
-    elif value is not None:
-        raise _UnfitError(f"JSON has no {type(value).__name__}")
-    return 1

@@ -48,7 +48,11 @@ class Media(NamedTuple):
         """The size in bytes, in readable form; the address if the part only links to the media."""
         if self.data is None:
             return self.url[:_LONGEST_LINK]
-        return _size(len(self.data.rstrip("=")) * 3 // 4)
+        count = len(self.data.rstrip("=")) * 3 // 4
+        for unit, name in ((1_000_000, "MB"), (1_000, "kB")):
+            if count >= unit:
+                return f"{count / unit:.3g} {name}"
+        return f"{count} B"
 
     @property
     def is_readable(self) -> bool:
@@ -190,11 +194,3 @@ def _plain(data: str) -> str:
 def _family(kind: str) -> str:
     """Return the media type, as far as the type of the part alone tells it."""
     return kind.removeprefix("input_").removesuffix("_url")
-
-
-def _size(count: int) -> str:
-    """Return a number of bytes in the largest unit that fits."""
-    for unit, name in ((1_000_000, "MB"), (1_000, "kB")):
-        if count >= unit:
-            return f"{count / unit:.3g} {name}"
-    return f"{count} B"

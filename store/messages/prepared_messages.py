@@ -126,7 +126,12 @@ def _split(rest: Message, index: int) -> tuple[Columns, tuple[StoredCall, ...], 
     if not role:
         raise InvalidMessage(index, "role", f"a role is a non-empty text{_instead(rest)}")
     usual_calls = _split_usual_calls(rest)
-    name, status, tool_call_id = _split_texts(rest)
+    if _has_no_text(rest):
+        name, status, tool_call_id = [None] * len(_TEXT_KEYS)
+    else:
+        name, status, tool_call_id = [
+            _split_text(rest, key) if key in rest else None for key in _TEXT_KEYS
+        ]
     moment = _split_time(rest)
     _check(rest, index)
     message_id = _split_id(rest)
@@ -170,13 +175,6 @@ def _order_text(order: tuple[str, ...]) -> str | None:
 
 _TEXT_KEYS = ("name", "messageStatus", "tool_call_id")
 _has_no_text = frozenset(_TEXT_KEYS).isdisjoint
-
-
-def _split_texts(rest: Message) -> list[str | None]:
-    """Move the texts that few messages have out of the rest."""
-    if _has_no_text(rest):
-        return [None] * len(_TEXT_KEYS)
-    return [_split_text(rest, key) if key in rest else None for key in _TEXT_KEYS]
 
 
 def _split_text(rest: Message, key: str) -> str | None:
@@ -286,31 +284,18 @@ def _split_calls(rest: Message) -> tuple[StoredCall, ...]:
 def _split_call(call: object) -> StoredCall:
     if not isinstance(call, dict):
         return StoredCall(None, None, None, None, encode(call))
-    rest = _copied(call)
+    rest = dict(call)
+    if isinstance(rest.get("function"), dict):
+        rest["function"] = dict(rest["function"])
     function = function_of(rest)
     call_id = _split_text(rest, "id")
     name = _split_text(function, "name")
     form, arguments = _split_value(function, "arguments")
-    return StoredCall(call_id, name, form, arguments, encode(_with_places(call, rest)))
-
-
-def _with_places(given: Message, rest: Message) -> Message:
-    """Return the rest of a call with null for each value that was moved out of it.
-
-    So a value that is put back gets its old place.
-    """
-    places = {key: rest.get(key) for key in given}
+    # So a value that is put back gets its old place.
+    places = {key: rest.get(key) for key in call}
     if isinstance(rest.get("function"), dict):
-        places["function"] = {key: rest["function"].get(key) for key in given["function"]}
-    return places
-
-
-def _copied(call: Message) -> Message:
-    """Return copies of a call and its function, from which values can be removed."""
-    rest = dict(call)
-    if isinstance(rest.get("function"), dict):
-        rest["function"] = dict(rest["function"])
-    return rest
+        places["function"] = {key: rest["function"].get(key) for key in call["function"]}
+    return StoredCall(call_id, name, form, arguments, encode(places))
 
 
 def _check(message: Message, index: int) -> None:
@@ -327,15 +312,9 @@ def _check(message: Message, index: int) -> None:
 
 def _check_size(message: Message, index: int, columns: tuple[object, ...]) -> None:
     """Refuse a message whose columns hold too much, naming the key with the most bytes."""
-    size = _size_of(columns)
+    size = sum(len(column.encode()) for column in columns if isinstance(column, str))
     if size > SIZE_LIMIT:
         problem = f"the message takes {size:,} bytes, the limit is {SIZE_LIMIT:,}"
-        raise InvalidMessage(index, _largest_key(message), problem)
-
-
-def _size_of(columns: tuple[object, ...]) -> int:
-    return sum(len(column.encode()) for column in columns if isinstance(column, str))
-
-
-def _largest_key(message: Message) -> str:
-    return max(message, key=lambda key: len(encode(message[key])))
+        raise InvalidMessage(
+            index, max(message, key=lambda key: len(encode(message[key]))), problem
+        )

@@ -15,9 +15,10 @@ import sys
 import threading
 from collections.abc import Callable
 from functools import partial
+from inspect import isawaitable
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from ..cancellation import Cancelled, await_for_caller, wake_on_leave
+from ..cancellation import CURRENT_CALLER, Cancelled, wake_on_leave
 from ..errors import (
     InvalidValue,
     StoreError,
@@ -80,7 +81,13 @@ def _make_summary(
 ) -> Summary:
     if summarizer is extractive:
         return extractive(request)
-    result = await_for_caller(summarizer(request), timeout)
+    # If no task waits, or the value is not awaitable, it is returned as it is.
+    value = summarizer(request)
+    caller = CURRENT_CALLER.get()
+    if caller and caller.finish and isawaitable(value):
+        result = caller.finish(value, timeout)
+    else:
+        result = value
     try:
         summary = normalize_summary(result, request)
     except ValueError as problem:

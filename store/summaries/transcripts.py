@@ -385,14 +385,6 @@ def fit_whole_transcript(
     ``kinds`` are the kinds of tools, for the short forms of results.
     """
     language: Language = "zh" if labels is CHINESE_LABELS else "en"
-    style = Style(
-        _build_ladder(max_chars), partial(_show_text, kinds, language), _rank_last_messages
-    )
-    return fit_pieces(_split_wholly(messages, labels), style, max_chars)
-
-
-def _build_ladder(max_chars: int) -> Ladder:
-    """Return the rungs of `SHORTENING_ORDER`: one for each code point that a rank is shortened."""
     levels = [max_chars] * (USER + 1)
     steps: list[tuple[int, int]] = []
     for rank, level in SHORTENING_ORDER:
@@ -412,7 +404,12 @@ def _build_ladder(max_chars: int) -> Ladder:
         return caps
 
     highest = WHOLE_FLOOR + sum(height for _, height in steps)
-    return Ladder(caps_of_rung, _WHOLE_LOWEST, WHOLE_FLOOR, highest)
+    style = Style(
+        Ladder(caps_of_rung, _WHOLE_LOWEST, WHOLE_FLOOR, highest),
+        partial(_show_text, kinds, language),
+        _rank_last_messages,
+    )
+    return fit_pieces(_split_wholly(messages, labels), style, max_chars)
 
 
 def _rank_last_messages(shown: list[Pieces]) -> list[Pieces]:

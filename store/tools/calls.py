@@ -97,43 +97,25 @@ def _named(fields: Fields, lines: Lines, levels: int) -> Named:
 
     Folders count if no file is named, patches if no folder is named.
     """
-    given = _given(fields)
-    if lines is not UNASKED:
-        lines = lines_asked(given, lines)
-    values = _values_under(FILE_WORDS, given) or _values_under(FOLDER_WORDS, given)
-    for value in values:
-        yield from _elements(value, lines, levels)
-    if not values:
-        yield from _in_patches(given)
-
-
-def _given(fields: Fields) -> Given:
-    """Return the keys and values of an object; null and the empty text are left out."""
-    return [
+    given = [
         (bare_word(key), value)
         for key, value in fields.items()
         if value is not None and value != ""
     ]
+    if lines is not UNASKED:
+        lines = lines_asked(given, lines)
+    values = _values_under(FILE_WORDS, given) or _values_under(FOLDER_WORDS, given)
+    for value in values:
+        for element in value if isinstance(value, list) else (value,):
+            if isinstance(element, dict) and levels:
+                yield from (list(_named(element, lines, (levels - 1))) or [(None, lines)])
+            else:
+                yield element if isinstance(element, str) else None, lines
+    if not values:
+        for _, value in given:
+            for heading in patches.headings(value):
+                yield heading.path, UNKNOWN
 
 
 def _values_under(words: frozenset[str], given: Given) -> list[Any]:
     return [value for word, value in given if word in words]
-
-
-def _in_patches(given: Given) -> Named:
-    for _, value in given:
-        for heading in patches.headings(value):
-            yield heading.path, UNKNOWN
-
-
-def _elements(value: object, lines: Lines, levels: int) -> Named:
-    for element in value if isinstance(value, list) else (value,):
-        if isinstance(element, dict) and levels:
-            yield from _inside(element, lines, levels - 1)
-        else:
-            yield element if isinstance(element, str) else None, lines
-
-
-def _inside(fields: Fields, lines: Lines, levels: int) -> list[Mention]:
-    """Return the paths that an object in a list names; an object without any was not recognised."""
-    return list(_named(fields, lines, levels)) or [(None, lines)]

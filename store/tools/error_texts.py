@@ -97,13 +97,9 @@ def _said_in_field(fields: Fields) -> Said | None:
 def _coded(field: Any) -> str:
     """Return the text of a field; for an object its code and its message."""
     if isinstance(field, dict):
-        return _code_and_message(field)
+        said = [_coded(field.get(key)) for key in ("code", "message")]
+        return ": ".join(filter(None, said))
     return str(field).strip() if type(field) in (str, int) else ""
-
-
-def _code_and_message(error: Fields) -> str:
-    said = [_coded(error.get(key)) for key in ("code", "message")]
-    return ": ".join(filter(None, said))
 
 
 def _telling(text: str) -> str:
@@ -111,7 +107,8 @@ def _telling(text: str) -> str:
 
     Returns "" if there is none.
     """
-    first, *others = _error_lines(text) or [""]
+    distinct = dict.fromkeys(line.strip() for _, line in error_lines(_ends(text)))
+    first, *others = [line for line in distinct if not _HEADING.fullmatch(line)] or [""]
     if not others:
         return first[:POINTS]
     return _with_newest(first[: POINTS // 2], others)
@@ -124,12 +121,6 @@ def _with_newest(first: str, others: list[str]) -> str:
             break
         told.insert(1, line)
     return "\n".join(told)
-
-
-def _error_lines(text: str) -> list[str]:
-    """Return the lines that report an error, each once, without the heading of a traceback."""
-    distinct = dict.fromkeys(line.strip() for _, line in error_lines(_ends(text)))
-    return [line for line in distinct if not _HEADING.fullmatch(line)]
 
 
 def _ends(text: str) -> str:

@@ -111,18 +111,12 @@ def _end_of(lines: int, text: str) -> int:
 
 def lines_at_end(text: str, lines: int, width: int) -> Excerpt:
     """Return the last lines, none wider than ``width``, and the text before them."""
-    end = _before_last(lines, text)
-    return Excerpt(narrowed(text[end + 1 :], width), text[: max(end, 0)])
-
-
-def _before_last(lines: int, text: str) -> int:
-    """Return where the line before the last ones ends; -1 if there is none."""
     end = len(text) - text.endswith("\n")
     for _ in range(lines):
         end = text.rfind("\n", 0, end)
         if end < 0:
             break
-    return end
+    return Excerpt(narrowed(text[end + 1 :], width), text[: max(end, 0)])
 
 
 def beginning(text: str, *, lines: int, width: int) -> str:
@@ -135,9 +129,7 @@ def beginning(text: str, *, lines: int, width: int) -> str:
 
 def _marker_for(rest: str) -> str:
     """Return the marker of the omitted lines; a single line that is a marker is returned itself."""
-    if is_marker(rest):
-        return rest
-    return format_marker(count_lines(rest), "lines")
+    return rest if is_marker(rest) else format_marker(count_lines(rest), "lines")
 
 
 def is_cut(text: str) -> bool:

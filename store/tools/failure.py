@@ -189,10 +189,6 @@ def _sign_sql(sign: Sign, table: str) -> str:
     return " AND ".join(conditions)
 
 
-def _literal(value: int | str) -> str:
-    return f"'{value}'" if isinstance(value, str) else str(value)
-
-
 def _test_sql(test: Test, table: str) -> str:
-    value = _literal(test.value)
+    value = f"'{test.value}'" if isinstance(test.value, str) else str(test.value)
     return _IN_SQL[test.comparison].format(fact=f"{table}.{test.fact}", value=value)

@@ -310,17 +310,15 @@ def rows() -> Iterator[tuple[str, Kind]]:
         yield from _each_name(kinds)
     for server, kinds in _SERVERS.items():
         for tool, kind in _each_name(kinds):
-            yield from ((name, kind) for name in _names_of(server, tool))
+            yield from (
+                (name, kind)
+                for name in [name.format(server=server, tool=tool) for name in _SERVER_NAMES]
+            )
 
 
 def _each_name(kinds: Mapping[Kind, str]) -> Iterator[tuple[str, Kind]]:
     for kind, names in kinds.items():
         yield from ((name, kind) for name in names.split())
-
-
-def _names_of(server: str, tool: str) -> list[str]:
-    """Return the names under which programs offer a server's tool."""
-    return [name.format(server=server, tool=tool) for name in _SERVER_NAMES]
 
 
 TOOL_KINDS: Mapping[str, Kind] = MappingProxyType(dict(rows()))

@@ -116,20 +116,12 @@ def _pair(value: object) -> Lines:
 
 def _ends(value: object) -> Ends:
     if isinstance(value, str):
-        return _ends_in_text(value)
+        found = _PAIR_TEXT.fullmatch(value)
+        return found.groups() if found else ()
     if isinstance(value, dict):
-        return _ends_in_object(value)
+        named = {LINE_WORDS.get(bare_word(key)): each for key, each in value.items()}
+        return named.get("start"), named.get("end")
     return value if isinstance(value, list) else ()
-
-
-def _ends_in_text(text: str) -> Ends:
-    found = _PAIR_TEXT.fullmatch(text)
-    return found.groups() if found else ()
-
-
-def _ends_in_object(fields: Fields) -> Ends:
-    named = {LINE_WORDS.get(bare_word(key)): each for key, each in fields.items()}
-    return named.get("start"), named.get("end")
 
 
 def _span(start: object = None, end: object = None, count: object = None) -> Lines:

@@ -94,24 +94,17 @@ def _of_piece(piece: str) -> tuple[Name, ...]:
 def _is_path(piece: str) -> bool:
     """Tell whether a piece names a file or a folder: ``and/or`` does not."""
     steps = _STEPS.split(piece)
-    is_file = _has_ending(steps[-1])
+    word = steps[-1]
+    _, _, ending = word.rpartition(".")
+    is_file = bool(_ENDINGS.fullmatch(ending) and _FILE.fullmatch(word))
     if len(steps) == 1:
         return is_file
     return any(map(str.isalpha, piece)) and (is_file or len(steps) > 2)
 
 
-def _has_ending(word: str) -> bool:
-    _, _, ending = word.rpartition(".")
-    return bool(_ENDINGS.fullmatch(ending) and _FILE.fullmatch(word))
-
-
 def _of_parts(piece: str) -> Iterator[Name]:
     for part in _PART.findall(piece):
-        kind = _kind_of(part)
+        kinds = (kind for kind, pattern in _KINDS if pattern.fullmatch(part))
+        kind = next(kinds, None)
         if kind:
             yield Name(kind, part)
-
-
-def _kind_of(part: str) -> str | None:
-    kinds = (kind for kind, pattern in _KINDS if pattern.fullmatch(part))
-    return next(kinds, None)

@@ -69,36 +69,26 @@ def _split(path: str, fold_case: bool) -> Split:
     parts: list[str] = []
     for part in rest.split("/"):
         if part == "..":
-            _go_up(anchor, parts)
+            fixed = 2 if anchor == "//" else 0
+            if len(parts) > fixed and parts[-1] != "..":
+                parts.pop()
+            elif not anchor:
+                parts.append("..")
         elif part not in ("", "."):
             parts.append(part)
     return ("/" if anchor == "//" and not parts else anchor), parts
 
 
-def _go_up(anchor: str, parts: list[str]) -> None:
-    """Remove the last part; a share's server and name have no parent."""
-    fixed = 2 if anchor == "//" else 0
-    if len(parts) > fixed and parts[-1] != "..":
-        parts.pop()
-    elif not anchor:
-        parts.append("..")
-
-
 def _plain(path: str, fold_case: bool) -> str:
     """Return a path as storable text with one kind of separator, without its ``file:``."""
     if ":" in path:
-        path = _without_scheme(path)
+        uri = _FILE_URI.fullmatch(path)
+        if uri is not None:
+            path = _of_uri(uri[1] or "", unquote(uri[2]).replace("\\", "/"))
     path = path.replace("\\", "/")
     if not path.isascii() or "\0" in path:
         path = UNSTORABLE.sub("\ufffd", path)
     return path.casefold() if fold_case else path
-
-
-def _without_scheme(path: str) -> str:
-    uri = _FILE_URI.fullmatch(path)
-    if uri is None:
-        return path
-    return _of_uri(uri[1] or "", unquote(uri[2]).replace("\\", "/"))
 
 
 def _of_uri(host: str, path: str) -> str:

@@ -119,9 +119,7 @@ def answered_call_id(message: Message) -> str | None:
 
 
 def _only_item(value: object) -> Any:
-    if isinstance(value, list) and len(value) == 1:
-        return value[0]
-    return None
+    return value[0] if isinstance(value, list) and len(value) == 1 else None
 
 
 def kind_name(tool_name: str | None, arguments: object) -> str | None:
@@ -134,10 +132,6 @@ def kind_name(tool_name: str | None, arguments: object) -> str | None:
         return None
     if tool_name not in DECIDED_BY:
         return tool_name
-    return _decided_name(tool_name, arguments)
-
-
-def _decided_name(tool_name: str, arguments: object) -> str:
     said = as_object(arguments).get(DECIDED_BY[tool_name])
     decided = f"{tool_name}:{said}"
     if isinstance(said, str) and decided in TOOL_KINDS:
@@ -157,7 +151,10 @@ def exit_code_field(fields: Fields) -> int | None:
 
 def exit_said(bare: str) -> ExitSaid:
     """Return the exit code in a text, in the words of known programs, and its place."""
-    match = _said_first(bare) or _said_last(bare)
+    head = bare[:NEAR]
+    match = (
+        EXIT_SAID_FIRST.search(head) if "xit" in head or head[:1] == "<" else None
+    ) or _said_last(bare)
     if match is None:
         return _NOTHING_SAID
     group = match.lastindex or 0
@@ -166,11 +163,6 @@ def exit_said(bare: str) -> ExitSaid:
 
 # All wordings except one contain "exit", in some spelling: most results contain none and are
 # finished here, before any expression is tried.
-
-
-def _said_first(bare: str) -> re.Match[str] | None:
-    head = bare[:NEAR]
-    return EXIT_SAID_FIRST.search(head) if "xit" in head or head[:1] == "<" else None
 
 
 def _said_last(bare: str) -> re.Match[str] | None:
@@ -203,20 +195,17 @@ def _sources(fields: Fields) -> list[Fields]:
 def _text(content: object) -> str:
     if isinstance(content, str):
         return content
-    if content is None or (isinstance(content, list) and _are_parts(content)):
+    if content is None or (
+        isinstance(content, list)
+        and (
+            not content
+            or any(
+                isinstance(part, dict) and ("type" in part or "text" in part) for part in content
+            )
+        )
+    ):
         return content_text(content)
-    return _as_json(content)
-
-
-def _as_json(content: object) -> str:
     try:
         return json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError):
         return ""
-
-
-def _are_parts(content: list[Any]) -> bool:
-    """Tell a part list, which may be all pictures, from a list that is itself the result."""
-    return not content or any(
-        isinstance(part, dict) and ("type" in part or "text" in part) for part in content
-    )

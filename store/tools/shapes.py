@@ -117,14 +117,9 @@ def changed(data: Fields, facts: Fields, *, lines: int) -> Fields:
     if rest or data.get(f"{what}_truncated"):
         short[f"{what}_truncated"] = True
     if rest and what == "diff":
-        short["changed_ranges"] = _ranges(text)
+        ranges = [_range(hunk) for hunk in _HUNK.finditer(text)]
+        short["changed_ranges"] = trimmed(ranges, Limits(WIDTH, 20))
     return short
-
-
-def _ranges(diff: str) -> Any:
-    """Return the lines that a unified difference changes, as they are counted after it."""
-    ranges = [_range(hunk) for hunk in _HUNK.finditer(diff)]
-    return trimmed(ranges, Limits(WIDTH, 20))
 
 
 def _range(hunk: re.Match[str]) -> str:
@@ -133,9 +128,7 @@ def _range(hunk: re.Match[str]) -> str:
 
 
 def _last_line(start: str, count: str) -> int | str:
-    if len(start) + len(count) >= 40:
-        return "?"
-    return int(start) + int(count) - 1
+    return "?" if len(start) + len(count) >= 40 else int(start) + int(count) - 1
 
 
 def ran(data: Fields, facts: Fields, *, failed: bool = False) -> Fields:
@@ -208,30 +201,16 @@ def output_text(text: str, *, failed: bool = False) -> str:
     For a command that failed, and for a text that begins as an error, more of the end is kept, and
     the lines that report an error.
     """
-    if _is_short(text):
+    if len(text) <= OUTPUT_POINTS or (len(text) <= OUTPUT_MOST and is_cut(text)):
         return text
     bare = text.strip()
     failed = failed or bool(ERROR.match(bare))
     lines = STDERR_LINES if failed else LAST_LINES
-    return both_ends(text, STDOUT_POINTS, lines, WIDTH, _telling(text, bare, failed=failed))
-
-
-def _is_short(text: str) -> bool:
-    """Tell an output that stays as it is: it is short, or was cut before."""
-    return len(text) <= OUTPUT_POINTS or (len(text) <= OUTPUT_MOST and is_cut(text))
-
-
-def _telling(text: str, bare: str, *, failed: bool) -> list[PlacedLine]:
-    """Return the lines that report an error, if it failed, and the line with the exit code."""
     telling = dict(_exit_line(text, bare))
     if failed:
-        telling.update(_error_lines(text))
-    return sorted(telling.items())
-
-
-def _error_lines(text: str) -> Iterator[PlacedLine]:
-    start = end_of_start(text, STDOUT_POINTS)
-    return lines_with(ERROR_WORDS, text, start, TELLING_LINES)
+        start = end_of_start(text, STDOUT_POINTS)
+        telling.update(lines_with(ERROR_WORDS, text, start, TELLING_LINES))
+    return both_ends(text, STDOUT_POINTS, lines, WIDTH, sorted(telling.items()))
 
 
 def _exit_line(text: str, bare: str) -> Iterator[PlacedLine]:

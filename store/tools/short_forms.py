@@ -45,7 +45,15 @@ def compress(
     the default policy decides, by the content alone. ``language`` is the language of the markers
     (None: English, with ``…``).
     """
-    rule = rule_of(tool_name, kind, lambda: _failed(content) if failed is None else failed)
+    rule = rule_of(
+        tool_name,
+        kind,
+        lambda: (
+            failure.failed(result_facts({"content": content}), DEFAULT, command=True)
+            if failed is None
+            else failed
+        ),
+    )
     short = content
     while len(shorter := _shorter(rule, short, language or "en")) < len(short):
         short = shorter
@@ -55,49 +63,33 @@ def compress(
     return told if len(told) < len(content) else content
 
 
-def _failed(content: str) -> bool:
-    return failure.failed(result_facts({"content": content}), DEFAULT, command=True)
-
-
 def _shorter(rule: ShortRule, content: str, language: Language) -> str:
-    bare = _likely_json(content)
+    bare = content.strip() if content[:1] in _BEFORE_JSON else ""
+    bare = bare if bare[:1] + bare[-1:] in ("{}", "[]") else ""
     if bare:
         with suppress(ValueError, RecursionError):
-            return _of_json(rule, content, decode_json(bare), language)
+            value = decode_json(bare)
+            if isinstance(value, dict) and is_protocol(value):
+                return encode_json(_enveloped(rule, value, language))
+            if rule.plain(content, value):
+                return _of_text(rule, content)
+            said = (
+                recap({"todos": value} if isinstance(value, list) else value, language=language)
+                if rule.shape is recapped
+                else None
+            )
+            if said:
+                return encode_json({"recap": said})
+            if len(content) <= rule.points:
+                return content
+            return encode_json(squeezed(_with_texts_cut(rule.text, value, TEXT_LEVELS), rule.most))
     return _of_text(rule, content)
-
-
-def _likely_json(content: str) -> str:
-    """Return a text that looks like a JSON object or list, without outer blanks; otherwise ""."""
-    bare = content.strip() if content[:1] in _BEFORE_JSON else ""
-    return bare if bare[:1] + bare[-1:] in ("{}", "[]") else ""
 
 
 def _of_text(rule: ShortRule, text: str) -> str:
     if ERROR.match(text) and not rule.keeps_errors:
         return cut_error(text)
     return rule.text(text)
-
-
-def _of_json(rule: ShortRule, content: str, value: Any, language: Language) -> str:
-    if isinstance(value, dict) and is_protocol(value):
-        return encode_json(_enveloped(rule, value, language))
-    if rule.plain(content, value):
-        return _of_text(rule, content)
-    said = _recap_of(value, language) if rule.shape is recapped else None
-    if said:
-        return encode_json({"recap": said})
-    return _of_other_json(rule, content, value)
-
-
-def _of_other_json(rule: ShortRule, content: str, value: Any) -> str:
-    if len(content) <= rule.points:
-        return content
-    return encode_json(squeezed(_with_texts_cut(rule.text, value, TEXT_LEVELS), rule.most))
-
-
-def _recap_of(value: Any, language: Language) -> str | None:
-    return recap({"todos": value} if isinstance(value, list) else value, language=language)
 
 
 def _with_texts_cut(cut: Cut, value: Any, levels: int) -> Any:
@@ -118,38 +110,22 @@ def _enveloped(rule: ShortRule, result: Fields, language: Language) -> Fields:
     short = {"status": result["status"], "data": _data(rule, data, result, language)}
     if result.get("error") is not None:
         short["error"] = result["error"]
-    return short | _others(result)
-
-
-def _others(result: Fields) -> Fields:
-    """Return the fields that a program added to the protocol."""
     others = {key: value for key, value in result.items() if key not in ENVELOPE}
-    return {**trimmed(others, Limits(WIDTH, 10))}
+    return short | {**trimmed(others, Limits(WIDTH, 10))}
 
 
 def _data(rule: ShortRule, data: Any, result: Fields, language: Language) -> Any:
     if not isinstance(data, dict):
         return squeezed(data, POINTS)
-    if data and not _is_read(data, rule):
+    if data and rule.reads and not any(name in data for name in rule.reads):
         return digested(data, {})
-    facts = _facts(rule, data, result)
-    is_todo = rule.shape is recapped
-    short = recapped(data, facts, language) if is_todo else rule.shape(data, facts)
-    return {**short, **_marks(rule, data, short)}
-
-
-def _is_read(data: Fields, rule: ShortRule) -> bool:
-    """Tell data that the shape of a rule can read."""
-    return not rule.reads or any(name in data for name in rule.reads)
-
-
-def _facts(rule: ShortRule, data: Fields, result: Fields) -> Fields:
-    """Return the facts to keep, with the subject of a successful result even if it is unknown."""
     found = {name: _found(result, places) for name, places in rule.facts.items()}
     facts = {name: value for name, value in found.items() if value is not None}
     if rule.subject and data and result["status"] != "error":
-        return {rule.subject: "", **facts}
-    return facts
+        facts = {rule.subject: "", **facts}
+    is_todo = rule.shape is recapped
+    short = recapped(data, facts, language) if is_todo else rule.shape(data, facts)
+    return {**short, **_marks(rule, data, short)}
 
 
 def _found(result: Fields, places: Places) -> Any:

@@ -89,13 +89,9 @@ def rule_of(
 
     ``failed`` is called if commands that failed have a rule of their own.
     """
-    rule = SHORT_RULES[_rule_name(tool_name, kind)]
-    return FAILED_OUTPUT if rule is _OUTPUT and failed() else rule
-
-
-def _rule_name(tool_name: str, kind: Kind | None) -> str:
     named = RULE_OF_TOOL.get(tool_name)
-    return named or RULE_OF_KIND[kind or TOOL_KINDS.get(tool_name, "other")]
+    rule = SHORT_RULES[(named or RULE_OF_KIND[kind or TOOL_KINDS.get(tool_name, "other")])]
+    return FAILED_OUTPUT if rule is _OUTPUT and failed() else rule
 
 
 _STREAMS = frozenset(("stdout", "stderr", "output", "content"))

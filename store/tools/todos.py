@@ -47,17 +47,13 @@ def recap(arguments: object, result: object = None, *, language: Language = "en"
     data = as_object(as_object(result).get("data"))
     lists = (as_object(arguments), data)
     made = (_of_list(fields, language) for fields in lists)
-    return _said(data) or next(filter(None, made), None)
+    said = data.get("recap")
+    return (said.strip() if isinstance(said, str) else "") or next(filter(None, made), None)
 
 
 def is_all_done(recap: str) -> bool:
     """Tell whether a recap says, in any language, that nothing is left to do."""
     return recap.endswith(tuple(PHRASES["todo_all_done"].values()))
-
-
-def _said(data: Fields) -> str:
-    said = data.get("recap")
-    return said.strip() if isinstance(said, str) else ""
 
 
 def _of_list(fields: Fields, language: Language) -> str | None:
@@ -87,15 +83,12 @@ def _open_items(todos: list[Todo], state: str, language: Language) -> str:
 def _todos(fields: Fields) -> list[Todo]:
     """Return the items of the first list in the fields that has any, without dropped ones."""
     for key in LISTS:
-        found = _items(fields.get(key))
+        given = fields.get(key)
+        items = given if isinstance(given, list) else ()
+        found = list(filter(None, map(_todo, items)))
         if found:
             return [todo for todo in found if todo.status not in DROPPED]
     return []
-
-
-def _items(given: object) -> list[Todo]:
-    items = given if isinstance(given, list) else ()
-    return list(filter(None, map(_todo, items)))
 
 
 def _todo(item: object) -> Todo | None:

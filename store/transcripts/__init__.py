@@ -20,7 +20,7 @@ from .aider import History, is_history
 from .apis.openai import OWNER, PROJECT_ROOT, spoken, stands_before
 from .archive import Archive, is_export
 from .costs import Spent, Tokens
-from .database import Database, Layout, is_database
+from .database import Database, is_database
 from .events import (
     EXTRA_KEYS,
     READ,
@@ -44,7 +44,7 @@ from .kinds import KINDS, TranscriptKind
 from .limits import Limits
 from .opencode import Stored, is_stored
 from .shelf import Numbers
-from .source import FilePath, Progress, Source, Value, packed_as
+from .source import PACKED, FilePath, Progress, Source, Value
 from .spent import spent_on
 
 __all__ = [
@@ -156,18 +156,14 @@ def read(
     Raises StoreError if the file cannot be read, UnknownTranscript if it is not a transcript,
     LimitExceeded.
     """
-    _refuse_unknown(kind)
+    if kind is not None and kind not in KINDS:
+        kinds = ", ".join(KINDS)
+        raise StoreError(f"there is no kind of transcript {kind!r}; the kinds are {kinds}")
     source = _open(path, limits)
     found = KINDS[kind or source.kind or _sniff(source)]
     source.keeps_beside = beside
     source.report_to(progress)
     return _events(source, found, lines or (lambda _: None))
-
-
-def _refuse_unknown(kind: str | None) -> None:
-    if kind is not None and kind not in KINDS:
-        kinds = ", ".join(KINDS)
-        raise StoreError(f"there is no kind of transcript {kind!r}; the kinds are {kinds}")
 
 
 def size(path: str | PathLike[str]) -> int:
@@ -183,34 +179,30 @@ def _open(path: FilePath, limits: Limits | None = None) -> Source:
     try:
         check_ends(path)
         limits.check_size(size(path))
-        source = _opened(path)
+        source: Source
+        if is_export(path):
+            source = Archive(path)
+        elif is_database(path):
+            source = Database(
+                path, {name: kind.layout for name, kind in KINDS.items() if kind.layout}
+            )
+        elif is_history(path):
+            source = History(path)
+        elif is_stored(path):
+            source = Stored(path)
+        else:
+            with Path(path).open("rb") as file:
+                first = file.read(16)
+            packed = next(
+                (packed for begin, packed in PACKED.items() if first.startswith(begin)), None
+            )
+            if packed:
+                raise UnknownTranscript(f"{os.fspath(path)} is no text in UTF-8, but {packed}")
+            source = Source(path)
     except OSError as problem:
         raise _unreadable(path, problem) from problem
     source.limits = limits
     return source
-
-
-def _opened(path: FilePath) -> Source:
-    if is_export(path):
-        return Archive(path)
-    if is_database(path):
-        return Database(path, _layouts())
-    if is_history(path):
-        return History(path)
-    if is_stored(path):
-        return Stored(path)
-    _refuse_packed(path)
-    return Source(path)
-
-
-def _layouts() -> dict[str, Layout]:
-    return {name: kind.layout for name, kind in KINDS.items() if kind.layout}
-
-
-def _refuse_packed(path: FilePath) -> None:
-    packed = packed_as(path)
-    if packed:
-        raise UnknownTranscript(f"{os.fspath(path)} is no text in UTF-8, but {packed}")
 
 
 def _events(source: Source, kind: TranscriptKind, lines: Progress) -> Iterator[Event]:
@@ -225,26 +217,21 @@ def _events(source: Source, kind: TranscriptKind, lines: Progress) -> Iterator[E
 
 def _sniff(source: Source) -> str:
     try:
-        return _told_kind(source)
+        first: Value | Noted | None = None
+        kind: str | None = None
+        for item in _first_values(source):
+            first = first or item
+            if isinstance(item, Value):
+                source.limits.check_time()
+                kind = _kind_with(kind, item.value)
+                _refuse_foreign(source, kind, item.value)
+        if kind is None:
+            program = _program_of(source)
+            found = _written_by(program) if program else _described(source, first)
+            raise _unknown(source, found, program)
+        return kind
     except OSError as problem:
         raise _unreadable(source.path, problem) from problem
-
-
-def _told_kind(source: Source) -> str:
-    """Return the kind of a file's first value that tells one, unless a value is foreign to it."""
-    first: Value | Noted | None = None
-    kind: str | None = None
-    for item in _first_values(source):
-        first = first or item
-        if isinstance(item, Value):
-            source.limits.check_time()
-            kind = _kind_with(kind, item.value)
-            _refuse_foreign(source, kind, item.value)
-    if kind is None:
-        program = _program_of(source)
-        found = _written_by(program) if program else _described(source, first)
-        raise _unknown(source, found, program)
-    return kind
 
 
 def _first_values(source: Source) -> Iterator[Value | Noted]:

@@ -50,7 +50,12 @@ class Archive(Source):
                 sizes = (archive.getinfo(name).file_size for name in names)
                 self.limits.check_size(sum(sizes), "unpacked, the file has")
                 for name in names:
-                    _check_size(archive.getinfo(name))
+                    file = archive.getinfo(name)
+                    if file.file_size > max(LARGE, TIGHT * file.compress_size):
+                        packed, whole = file.compress_size, file.file_size
+                        raise zipfile.BadZipFile(
+                            f"{file.filename}: {packed:,} bytes would become {whole:,}"
+                        )
                     yield from self._values_in(zipfile.Path(archive, name))
         except NotImplementedError as problem:
             how = "pip install 'convostore[zstd]' brings what unpacks zstd"
@@ -66,13 +71,6 @@ class Archive(Source):
         self.problem = self.problem or source.problem
         yield from source.values()
         self.rows += source.rows
-
-
-def _check_size(file: zipfile.ZipInfo) -> None:
-    """Refuse a file that is no conversation by its size. Raises BadZipFile."""
-    if file.file_size > max(LARGE, TIGHT * file.compress_size):
-        packed, whole = file.compress_size, file.file_size
-        raise zipfile.BadZipFile(f"{file.filename}: {packed:,} bytes would become {whole:,}")
 
 
 def is_export(path: FilePath) -> bool:

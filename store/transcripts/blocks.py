@@ -35,7 +35,7 @@ def blocks_of(content: object) -> list[Block] | None:
     """Return a message's content as blocks, strings as text blocks; None where it is no content."""
     if content is None:
         return []
-    blocks = [_block(each) for each in as_list(content)]
+    blocks = [(text_part(each) if isinstance(each, str) else each) for each in as_list(content)]
     return blocks if all(isinstance(block, dict) for block in blocks) else None
 
 
@@ -91,19 +91,11 @@ def key_of(block: Block) -> str:
 def part_of(block: Any) -> Any:
     """Return a block as a content part: an image as ``image_url``, anything else as it is."""
     if isinstance(block, dict) and block.get("type") == "image":
-        return _image_part(block)
+        url = _image_url(block.get("source"))
+        if url is None:
+            return block
+        return {"type": "image_url", "image_url": {"url": url}, **without(block, "type", "source")}
     return block
-
-
-def _image_part(block: Block) -> Block:
-    url = _image_url(block.get("source"))
-    if url is None:
-        return block
-    return {"type": "image_url", "image_url": {"url": url}, **without(block, "type", "source")}
-
-
-def _block(value: Any) -> Any:
-    return text_part(value) if isinstance(value, str) else value
 
 
 def _image_url(source: object) -> str | None:

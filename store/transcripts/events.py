@@ -238,33 +238,21 @@ def split_metadata(fields: Fields) -> tuple[Fields, list[Noted]]:
         if size <= METADATA_LIMIT:
             kept[key] = held
         else:
-            notes.append(_too_big(key, size))
+            reason = f"{size:,} characters are too many for a session's metadata"
+            notes.append(Noted(None, f"left out {key!r}: {reason}"))
     return kept, notes
-
-
-def _too_big(key: str, size: int) -> Noted:
-    reason = f"{size:,} characters are too many for a session's metadata"
-    return Noted(None, f"left out {key!r}: {reason}")
 
 
 def sketch(value: object) -> str:
     """Return what a JSON value looks like from outside, for an error text."""
     if isinstance(value, dict):
-        return _sketch_of_object(value)
+        keys = ", ".join(map(repr, list(value)[:6]))
+        return f"an object with {keys}" if keys else "an empty object"
     if isinstance(value, list):
-        return _sketch_of_list(value)
+        if not value or isinstance(value[0], list):
+            return f"a list of {len(value)}"
+        return f"a list of {len(value)}, the first {sketch(value[0])}"
     return f"{value!r:.60}"
-
-
-def _sketch_of_object(fields: Fields) -> str:
-    keys = ", ".join(map(repr, list(fields)[:6]))
-    return f"an object with {keys}" if keys else "an empty object"
-
-
-def _sketch_of_list(items: list[Any]) -> str:
-    if not items or isinstance(items[0], list):
-        return f"a list of {len(items)}"
-    return f"a list of {len(items)}, the first {sketch(items[0])}"
 
 
 def unread(row: int | None, value: object, what: str, place: str | None = None) -> Noted:
@@ -324,15 +312,12 @@ def iso_milliseconds(timestamp: object) -> int | None:
     if not isinstance(timestamp, str):
         return None
     try:
-        return _since_epoch(datetime.fromisoformat(timestamp))
+        moment = datetime.fromisoformat(timestamp)
+        if not moment.tzinfo:
+            moment = moment.replace(tzinfo=UTC)
+        return (moment - _EPOCH) // timedelta(milliseconds=1)
     except (ValueError, OverflowError):
         return None
-
-
-def _since_epoch(moment: datetime) -> int:
-    if not moment.tzinfo:
-        moment = moment.replace(tzinfo=UTC)
-    return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
 def text_of(value: object) -> str | None:

@@ -166,11 +166,14 @@ def program_of(value: object, *, always: bool = False) -> str | None:
     """
     first = next(iter(as_list(value)), None)
     marks = (mark for mark in MARKS if mark.always or not always)
-    return next((mark.program for mark in marks if _bears(first, mark)), None)
-
-
-def _bears(value: object, mark: Mark) -> bool:
-    return all(_has(value, place, pattern) for place, pattern in mark.places.items())
+    return next(
+        (
+            mark.program
+            for mark in marks
+            if all(_has(first, place, pattern) for place, pattern in mark.places.items())
+        ),
+        None,
+    )
 
 
 def _has(value: object, place: tuple[str, ...], pattern: str | None) -> bool:

@@ -58,13 +58,6 @@ class Value(NamedTuple):
     value: Any
 
 
-def packed_as(path: FilePath) -> str | None:
-    """Return what a file is that is no text in UTF-8, by its first bytes; None for any other."""
-    with Path(path).open("rb") as file:
-        first = file.read(16)
-    return next((packed for begin, packed in PACKED.items() if first.startswith(begin)), None)
-
-
 class Source:
     """A transcript file, or one that an archive at its place holds (``held``).
 
@@ -129,7 +122,14 @@ class Source:
                 at_top = at_top and _is_skipped(row)
                 if row and not at_top:
                     self.rows += 1
-                    yield from _values_of(number, row, is_ended=raw.endswith(b"\n"))
+                    # Writers that crash or race leave two side by side (8 rows of 606 real files).
+                    is_ended = raw.endswith(b"\n")
+                    try:
+                        for value in _values_in(row):
+                            yield Value(number, value)
+                    except (ValueError, RecursionError) as problem:
+                        text = f"line {number} is left out, it is {_explain(problem)}"
+                        yield Noted(number, text, broken=True, unfinished=not is_ended)
                 if consumed - reported >= PROGRESS_STEP:
                     reported = consumed
                     self._progress(consumed)
@@ -174,19 +174,6 @@ def _content(number: int, raw: bytes) -> bytes:
 def _is_skipped(row: bytes) -> bool:
     """Tell a row that may stand above the first value: an empty one, or a comment."""
     return not row or row.startswith(b"//")
-
-
-def _values_of(number: int, row: bytes, *, is_ended: bool) -> Iterator[Value | Noted]:
-    """Return every value of a row.
-
-    Writers that crash or race leave two side by side (8 rows of 606 real files).
-    """
-    try:
-        for value in _values_in(row):
-            yield Value(number, value)
-    except (ValueError, RecursionError) as problem:
-        text = f"line {number} is left out, it is {_explain(problem)}"
-        yield Noted(number, text, broken=True, unfinished=not is_ended)
 
 
 def _values_in(row: bytes) -> Iterable[Any]:

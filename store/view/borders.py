@@ -79,7 +79,20 @@ def _clearing(context: ViewContext, values: Values, since: int) -> Values:
 def _borders(context: ViewContext) -> dict[str, int]:
     """Return the positions that limit the conditions, and the moment before which results age."""
     policy = context.policy
-    running_from, now = _moments(context)
+    if not (
+        context.policy.protect_current_turn
+        or context.policy.tool_output
+        or _is_frozen(context.policy)
+    ):
+        running_from, now = _Moments(NO_LIMIT, context.now)
+    elif context.turn_over:
+        running_from, now = _Moments(context.last + 1, context.now)
+    else:
+        running_from = find_turn_start(context.raw, context.last)
+        if _is_frozen(context.policy):
+            running_from, now = _Moments(running_from, _frozen_now(context, running_from))
+        else:
+            running_from, now = _Moments(running_from, context.now)
     protected = policy.protect_current_turn or _is_frozen(policy)
     return {
         "start": context.visible.first_kept,
@@ -91,23 +104,8 @@ def _borders(context: ViewContext) -> dict[str, int]:
     }
 
 
-def _moments(context: ViewContext) -> _Moments:
-    if not _asks_for_the_turn(context.policy):
-        return _Moments(NO_LIMIT, context.now)
-    if context.turn_over:
-        return _Moments(context.last + 1, context.now)
-    running_from = find_turn_start(context.raw, context.last)
-    if _is_frozen(context.policy):
-        return _Moments(running_from, _frozen_now(context, running_from))
-    return _Moments(running_from, context.now)
-
-
 def _is_frozen(policy: Policy) -> bool:
     return policy.judge_at == "turn"
-
-
-def _asks_for_the_turn(policy: Policy) -> bool:
-    return policy.protect_current_turn or policy.tool_output or _is_frozen(policy)
 
 
 def _frozen_now(context: ViewContext, running_from: int) -> int:

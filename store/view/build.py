@@ -112,34 +112,30 @@ class ComposedView(NamedTuple):
 def compose_view(context: ViewContext, format: str = CHAT.name) -> ComposedView:  # noqa: A002 - the public name
     """Return the view of a look, before it is written in a format."""
     with pause_gc(context.last - context.visible.first_kept):
-        return _composed(context, format)
-
-
-def _composed(context: ViewContext, format: str) -> ComposedView:  # noqa: A002 - the public name
-    followed = follow(context, format)
-    pointer, made = context.pointer, followed.rendered
-    placed, sent = _in_place(context, followed)
-    inputs = ExplanationInputs(
-        sight_of(context),
-        format_named(format).names,
-        placed,
-        made.judged,
-        followed.tokens,
-        followed.files,
-        made.pictured,
-        load_totals(context.raw, context.last).tokens,
-        last_request(context, placed),
-        made.left_out,
-        format,
-    )
-    explained = Explanation(inputs)
-    log_reads(pointer.session_id, made.judged, followed.files)
-    if log.isEnabledFor(logging.INFO):
-        _log(pointer.session_id, explained.stats)
-    placed, sent = _as_asked(context.policy, placed, sent, format)
-    language = context.policy.language
-    line = (pointer.session_id, pointer.branch, context.last)
-    return ComposedView(placed, explained, sent, *line, language)
+        followed = follow(context, format)
+        pointer, made = context.pointer, followed.rendered
+        placed, sent = _in_place(context, followed)
+        inputs = ExplanationInputs(
+            sight_of(context),
+            format_named(format).names,
+            placed,
+            made.judged,
+            followed.tokens,
+            followed.files,
+            made.pictured,
+            load_totals(context.raw, context.last).tokens,
+            last_request(context, placed),
+            made.left_out,
+            format,
+        )
+        explained = Explanation(inputs)
+        log_reads(pointer.session_id, made.judged, followed.files)
+        if log.isEnabledFor(logging.INFO):
+            _log(pointer.session_id, explained.stats)
+        placed, sent = _as_asked(context.policy, placed, sent, format)
+        language = context.policy.language
+        line = (pointer.session_id, pointer.branch, context.last)
+        return ComposedView(placed, explained, sent, *line, language)
 
 
 Laid = tuple[list[Placed], list[Message] | None]

@@ -16,7 +16,7 @@ def estimate_view_tokens(context: ViewContext) -> int:
     """Return the estimated tokens of a line's view without building it; repairs are not counted."""
     summaries = estimate_summary_tokens(context.policy, context.visible.active_summaries)
     kept = estimate_shown_tokens(context, context.visible.first_kept, context.last)
-    return kept + _pinned_tokens(context) + summaries - _saved(context)
+    return kept + sum_tokens(context.raw, context.visible.pinned) + summaries - _saved(context)
 
 
 def _saved(context: ViewContext) -> int:
@@ -35,10 +35,6 @@ def estimate_shown_tokens(context: ViewContext, first: int, last: int) -> int:
 
 def _span_tokens(context: ViewContext, first: int, last: int) -> int:
     return load_totals(context.raw, last).tokens - load_totals(context.raw, first - 1).tokens
-
-
-def _pinned_tokens(context: ViewContext) -> int:
-    return sum_tokens(context.raw, context.visible.pinned)
 
 
 def estimate_summary_tokens(policy: Policy, summaries: tuple[ActiveSummary, ...]) -> int:

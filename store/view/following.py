@@ -26,7 +26,6 @@ from .context import ViewContext
 from .counts import TokenCounts, extend_token_counts, load_token_counts
 from .judging import Verdicts
 from .pairing import Stretch
-from .placeholders import is_media_sent
 from .read_files import Files, files_of
 from .rejudging import FRAME, Judged, Truth, judge, policy_text, truth_of, weight_of
 from .rendering import RenderedSegment, UnsentItem, render_segment
@@ -85,7 +84,9 @@ def _anew(
     """Return a whole line, rendered; it is written and measured only if it is cached."""
     runs = context.visible_runs()
     made = render_segment(context, judged.final, runs, format, turn_over=context.turn_over)
-    sends_pictures = made.has_pictures and is_media_sent(context.policy)
+    sends_pictures = made.has_pictures and (
+        context.policy.picture_keep != 0 or context.policy.picture_current_turn
+    )
     is_written = is_kept and format == CHAT.name and not sends_pictures
     written, times = _written(made, {}) if is_written else (None, {})
     return Followed(

@@ -21,7 +21,17 @@ def with_drafts(context: ViewContext, placed: list[Placed]) -> list[Placed]:
     """Return the messages of a view with the answers that broke off in their places."""
     shown = placed
     for draft in _on_line(context):
-        shown = _shown(shown, draft, context.policy.draft_notice)
+        text = history.drafts.draft_text(draft)
+        behind = (
+            index
+            for index, each in enumerate(shown)
+            if each.seq is not None and each.seq > draft.head and each.call_id is None
+        )
+        place = next(behind, len(shown))
+        if text and not _is_open(shown[:place]) and not _is_answer(shown[place:]):
+            message = {"role": "assistant", "content": f"{text}\n\n{context.policy.draft_notice}"}
+            made = Placed(None, message, WHY.format(draft.draft), rule=RULE)
+            shown = [*shown[:place], made, *shown[place:]]
     return shown
 
 
@@ -38,27 +48,6 @@ def _is_in_sight(context: ViewContext, draft: Draft) -> bool:
     if not max(1, visible.first_kept - 1) <= draft.head <= context.last:
         return False
     return visible.shows(draft.head) and visible.shows(draft.head + 1)
-
-
-def _shown(placed: list[Placed], draft: Draft, notice: str) -> list[Placed]:
-    """Return messages with a draft in its place, if it has text and no answer replaced it."""
-    text = history.drafts.draft_text(draft)
-    place = _place(placed, draft.head)
-    if not text or _is_open(placed[:place]) or _is_answer(placed[place:]):
-        return placed
-    message = {"role": "assistant", "content": f"{text}\n\n{notice}"}
-    made = Placed(None, message, WHY.format(draft.draft), rule=RULE)
-    return [*placed[:place], made, *placed[place:]]
-
-
-def _place(placed: list[Placed], head: int) -> int:
-    """Return the place of the first message after a position; results stay after their calls."""
-    behind = (
-        index
-        for index, each in enumerate(placed)
-        if each.seq is not None and each.seq > head and each.call_id is None
-    )
-    return next(behind, len(placed))
 
 
 def _is_open(before: list[Placed]) -> bool:

@@ -114,7 +114,10 @@ def settled(context: ViewContext, found: Verdicts) -> Verdicts:
     found = recorded(context, found)
     if context.policy.clearing == "always" and not context.policy.any_tool:
         return found
-    return found | _short_already(context, found)
+    answers = _to_be_named(context, found)
+    lines = load_shorter_lines(context, answers)
+    places = (each.result.seq for each in answers if each.result.seq not in lines)
+    return found | {seq: found[seq]._replace(rule=None, why="small") for seq in places}
 
 
 def recorded(context: ViewContext, found: Verdicts) -> Verdicts:
@@ -136,7 +139,14 @@ def judged(context: ViewContext, values: Values) -> Ranked:
     if context.policy.range_aware:
         found |= _uncovered(found, COVERED.rows(context.connection, **values, runs=runs_text(runs)))
     if context.policy.cut_arguments:
-        found |= _old_calls(context, values)
+        saved = estimate_cut_savings(context, min(values["clear_before"], values["protected_from"]))
+        branch = context.pointer.branch
+        found |= {
+            seq: Verdict(
+                seq, None, "arguments", "arguments", 0, 0, None, None, branch, failed=False
+            )
+            for seq in saved
+        }
     return ranked
 
 
@@ -151,32 +161,10 @@ def ranked_in(context: ViewContext, values: Values, runs: Iterable[Sequence[int]
     )
 
 
-def _old_calls(context: ViewContext, values: Values) -> Verdicts:
-    """Return the verdicts on messages whose calls will be cut."""
-    saved = estimate_cut_savings(context, min(values["clear_before"], values["protected_from"]))
-    branch = context.pointer.branch
-    return {
-        seq: Verdict(seq, None, "arguments", "arguments", 0, 0, None, None, branch, failed=False)
-        for seq in saved
-    }
-
-
-def _short_already(context: ViewContext, found: Verdicts) -> Verdicts:
-    """Return the results that stay because a line with their names would save too little."""
-    answers = _to_be_named(context, found)
-    lines = load_shorter_lines(context, answers)
-    places = (each.result.seq for each in answers if each.result.seq not in lines)
-    return {seq: found[seq]._replace(rule=None, why="small") for seq in places}
-
-
 def _to_be_named(context: ViewContext, found: Verdicts) -> list[AnsweredCall]:
     """Return the results that are replaced by a line with names from their contents."""
     tree_id = context.pointer.tree_id
     return [each.answer(tree_id) for each in found.values() if each.rule in NAMING]
-
-
-def _unknown_kind(tool_name: str | None, kind: object) -> Damaged:
-    return Damaged(f"the tool {tool_name!r:.80} is said to be of the kind {kind!r:.40}; {VERIFY}")
 
 
 def estimate_savings(context: ViewContext, found: Verdicts) -> dict[int, int]:
@@ -190,24 +178,17 @@ def estimate_savings(context: ViewContext, found: Verdicts) -> dict[int, int]:
     short = estimate_short_savings(context, results)
     lines = load_shorter_lines(context, _to_be_named(context, found))
     named_savings = {seq: line.saved for seq, line in lines.items()}
-    return (
-        _whole_savings(context.policy, found) | short | named_savings | _cut_savings(context, found)
-    )
-
-
-def _cut_savings(context: ViewContext, found: Verdicts) -> dict[int, int]:
-    """Return about how many tokens the cutting of arguments saves, by position."""
-    places = [each.seq for each in found.values() if each.rule == "arguments"]
-    saved = estimate_cut_savings(context, max(places, default=0) + 1)
-    return {seq: saved[seq] for seq in places}
-
-
-def _whole_savings(policy: Policy, found: Verdicts) -> dict[int, int]:
-    """Return about how many tokens the replacement of whole results saves, by position."""
-    texts = placeholders(policy)
+    texts = placeholders(context.policy)
     costs = {rule: estimate(text) for rule, text in texts.items()}
     replaced = (each for each in found.values() if each.rule in costs)
-    return {each.seq: each.tokens - costs[each.rule] for each in replaced}
+    places = [each.seq for each in found.values() if each.rule == "arguments"]
+    saved = estimate_cut_savings(context, max(places, default=0) + 1)
+    return (
+        {each.seq: each.tokens - costs[each.rule] for each in replaced}
+        | short
+        | named_savings
+        | {seq: saved[seq] for seq in places}
+    )
 
 
 def _as_recorded(context: ViewContext, verdict: Verdict) -> Verdict:
@@ -241,7 +222,9 @@ def verdict_of(row: Row) -> Verdict:
     call = None if call_seq is None else (call_seq, call_position)
     rule = why if why in RULES else None
     if kind not in KINDS:
-        raise _unknown_kind(tool_name, kind)
+        raise Damaged(
+            f"the tool {tool_name!r:.80} is said to be of the kind {kind!r:.40}; {VERIFY}"
+        )
     return _verdict((seq, call, rule, why, length, size, tool_name, kind, branch, failed == 1))
 
 

@@ -363,11 +363,6 @@ class SentMedia(NamedTuple):
     has_any: bool = False
 
 
-def is_media_sent(policy: Policy) -> bool:
-    """Tell whether a policy sends any media of results."""
-    return policy.picture_keep != 0 or policy.picture_current_turn
-
-
 def select_media(items: list[LineMessage], policy: Policy, *, turn_over: bool) -> SentMedia:
     """Return messages of a line, in order, with a description of media that are not sent.
 

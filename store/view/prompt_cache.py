@@ -49,7 +49,15 @@ def last_request(context: ViewContext, placed: list[Placed]) -> Request | None:
     usage = find_last_usage(context.raw, context.last)
     if usage is None:
         return None
-    then = _look_of(context, usage)
+    known = _known_then(context, usage)
+    visible = build_visible_set(context.connection, context.pointer, select_active(known))
+    then = context._replace(
+        records=known,
+        visible=visible,
+        last=usage.seq,
+        now=usage.at,
+        turn_over=False,
+    )
     if _has_results(context, then, placed):
         return Request(sight_of(then), load_earlier_verdicts(then))
     return Request(sight_of(then), {})
@@ -65,7 +73,15 @@ def _has_results(context: ViewContext, then: ViewContext, placed: list[Placed]) 
 
 def _had(now: Sight, then: Sight, placed: list[Placed]) -> Iterator[Placed]:
     """Return the messages of the common beginning of a view and a request."""
-    begun = _beginning(now, then)
+    begun = _Begun(set(), set())
+    sent, sent_then = _order(now, then.last), _order(then, then.last)
+    for each, before in zip(sent, sent_then, strict=False):
+        if each != before:
+            break
+        if isinstance(each, ActiveSummary):
+            begun.compactions.add(each.compaction)
+        else:
+            begun.positions.add(each)
     return takewhile(begun.has, placed)
 
 
@@ -84,15 +100,8 @@ def unchanged_tokens(
     had = _had(sight, request.sight, placed)
     there = [entry for entry, _ in zip(entries, had, strict=False)]
     rules = {seq: verdict.rule for seq, verdict in request.judged.items()}
-    return _same_tokens(there, {**rules, **_pictures_then(sight, there)})
-
-
-def _pictures_then(sight: Sight, there: list[Entry]) -> Rules:
-    """Return the results whose pictures were replaced in the earlier request too.
-
-    All of them if no picture is ever sent; all before the current turn if its pictures are sent.
-    Unreadable pictures were always replaced.
-    """
+    # All of them if no picture is ever sent; all before the current turn if its pictures are sent.
+    # Unreadable pictures were always replaced.
     named = [entry for entry in there if entry.rule == MEDIA_RULE]
     if sight.policy.picture_keep:
         named = [entry for entry in named if entry.reason == REASONS[UNREADABLE_MEDIA]]
@@ -100,7 +109,7 @@ def _pictures_then(sight: Sight, there: list[Entry]) -> Rules:
         spoken = (each.seq for each in there if each.seq and each.message["role"] == "user")
         began = max(spoken, default=0)
         named = [entry for entry in named if entry.seq and entry.seq < began]
-    return {entry.seq: MEDIA_RULE for entry in named if entry.seq}
+    return _same_tokens(there, {**rules, **{entry.seq: MEDIA_RULE for entry in named if entry.seq}})
 
 
 def _same_tokens(there: list[Entry], rules: Rules) -> int:
@@ -122,37 +131,10 @@ class _Begun(NamedTuple):
         return placed.rule is None or placed.compaction in self.compactions
 
 
-def _look_of(context: ViewContext, usage: LastRequest) -> ViewContext:
-    """Return the look of a recorded request."""
-    known = _known_then(context, usage)
-    visible = build_visible_set(context.connection, context.pointer, select_active(known))
-    return context._replace(
-        records=known,
-        visible=visible,
-        last=usage.seq,
-        now=usage.at,
-        turn_over=False,
-    )
-
-
 def _known_then(context: ViewContext, usage: LastRequest) -> list[Compaction]:
     """Return the records that counted where and when a request was made."""
     then = (usage.seq, usage.at)
     return [each for each in context.records if (each.head, each.created_at) <= then]
-
-
-def _beginning(now: Sight, then: Sight) -> _Begun:
-    """Return the common beginning of a view and a request."""
-    begun = _Begun(set(), set())
-    sent, sent_then = _order(now, then.last), _order(then, then.last)
-    for each, before in zip(sent, sent_then, strict=False):
-        if each != before:
-            break
-        if isinstance(each, ActiveSummary):
-            begun.compactions.add(each.compaction)
-        else:
-            begun.positions.add(each)
-    return begun
 
 
 def _order(sight: Sight, last: int) -> Iterator[ActiveSummary | int]:
@@ -165,11 +147,7 @@ def _order(sight: Sight, last: int) -> Iterator[ActiveSummary | int]:
         yield from chain(visible.active_summaries, visible.pinned)
     else:
         yield from chain(visible.pinned, visible.summaries)
-    yield from _kept(visible, last, merged=sight.policy.summary_role == "merge")
-
-
-def _kept(visible: VisibleSet, last: int, *, merged: bool) -> Iterator[ActiveSummary | int]:
-    """Yield the kept positions up to one, with the summaries of ranges unless they are merged."""
+    merged = sight.policy.summary_role == "merge"
     next_one = visible.first_kept
     for hole in visible.holes:
         yield from range(next_one, hole.first)

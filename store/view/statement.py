@@ -17,7 +17,6 @@ from sqlalchemy import Connection
 from ..clock import Now, require_moment
 from ..history import lines, session_branches
 from ..policy import DEFAULT, Policy, checked
-from ..records import Entry
 from .borders import runs_text, values_of
 from .build import ComposedView, compose_view
 from .context import load_view_context
@@ -87,7 +86,7 @@ def _decided(made: ComposedView, said: Verdicts, judged: Verdicts) -> Iterator[D
         verdict = judged.get(entry.seq)
         if verdict is None or entry.rule != verdict.rule:
             if entry.rule is not None:
-                yield Decided(entry.seq, entry.rule, _reason(entry))
+                yield Decided(entry.seq, entry.rule, entry.reason.partition(":")[0])
         elif _why(said.get(entry.seq)) != verdict.why:
             yield Decided(entry.seq, entry.rule, verdict.why)
     for seq in made.explained.stats.left_out:
@@ -96,11 +95,6 @@ def _decided(made: ComposedView, said: Verdicts, judged: Verdicts) -> Iterator[D
 
 def _why(verdict: Verdict | None) -> str | None:
     return None if verdict is None else verdict.why
-
-
-def _reason(entry: Entry) -> str:
-    """Return the reason for a changed message, without the kinds of parts that it names."""
-    return entry.reason.partition(":")[0]
 
 
 def _written(made: ComposedView) -> Iterator[int]:

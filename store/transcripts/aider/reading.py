@@ -59,7 +59,11 @@ def _session(folder: Path, item: Value, names: SessionNames) -> Iterator[Event]:
     chat = fields_of(item.value)
     started = str(chat["aider_chat"])
     name = names.name(f"aider-{folder.name}-{started.replace(' ', 'T')}")
-    marked = _marked(chat["lines"])
+    lines = chat["lines"]
+    are_ended = any(_mark(line) and line.endswith(BREAK) for line in lines)
+    marked = [
+        ("" if are_ended and not line.endswith(BREAK) else _mark(line), line) for line in lines
+    ]
     messages = list(_messages(marked))
     if messages:
         began = iso_milliseconds(started)
@@ -74,12 +78,6 @@ def _session(folder: Path, item: Value, names: SessionNames) -> Iterator[Event]:
 def _model(lines: list[str]) -> str | None:
     found = filter(None, map(MODEL.match, lines))
     return next((match[1].rstrip(",") for match in found), None)
-
-
-def _marked(lines: list[str]) -> list[Marked]:
-    """Return lines with how each begins; a line that aider did not end is an answer's."""
-    are_ended = any(_mark(line) and line.endswith(BREAK) for line in lines)
-    return [("" if are_ended and not line.endswith(BREAK) else _mark(line), line) for line in lines]
 
 
 def _messages(marked: list[Marked]) -> Iterator[Message]:

@@ -202,7 +202,10 @@ def _exchange(value: Any) -> Exchange | None:
     if api is None:
         return None
     answer = got if isinstance(got, dict) else api.whole(events_of(got))
-    return Exchange(api, _asked(sent[api.asked]), sent, answer)
+    held = sent[api.asked]
+    return Exchange(
+        api, ([{"role": "user", "content": held}] if isinstance(held, str) else held), sent, answer
+    )
 
 
 def _is_of(api: Api, address: str, sent: Fields, got: Fields | str) -> bool:
@@ -212,11 +215,6 @@ def _is_of(api: Api, address: str, sent: Fields, got: Fields | str) -> bool:
         if not all(map(fields_of, messages)):
             return False
     return api.address in address or api.answered in fields_of(got)
-
-
-def _asked(held: list[Any] | str) -> list[Any]:
-    """Return the messages of a request, where a text is what the user says."""
-    return [{"role": "user", "content": held}] if isinstance(held, str) else held
 
 
 def _answered(exchange: Exchange) -> list[Any]:

@@ -114,7 +114,11 @@ def told(source: Source) -> Iterator[Event]:
         elif "role" in fields_of(spoken(item.value)) and not _is_conversation(item.value):
             yield from _streamed(names.name(source.stem), chain([item], items), before)
         else:
-            yield from _conversations(item, source.stem, names)
+            conversations = [item.value]
+            if isinstance(item.value, list) and _messages(item.value) is None:
+                conversations = item.value
+            for conversation in conversations:
+                yield from _conversation(Value(item.row, conversation), source.stem, names)
 
 
 def stands_before(value: object) -> bool:
@@ -146,15 +150,6 @@ def _messages(value: Any) -> list[Any] | None:
     if not isinstance(value, list) or (value and all(map(_is_conversation, value))):
         return None
     return value
-
-
-def _conversations(item: Value, stem: str, names: SessionNames) -> Iterator[Event]:
-    """Return the sessions of one value: a conversation, or a list of them."""
-    conversations = [item.value]
-    if isinstance(item.value, list) and _messages(item.value) is None:
-        conversations = item.value
-    for conversation in conversations:
-        yield from _conversation(Value(item.row, conversation), stem, names)
 
 
 def _conversation(item: Value, stem: str, names: SessionNames) -> Iterator[Event]:

@@ -61,17 +61,14 @@ def parse(source: Source) -> Iterator[Event]:
         elif _items(item.value) is None and _is_item(item.value):
             yield from _streamed(names.name(source.stem), chain([item], values))
         else:
-            yield from _conversations(item, names, source.stem)
-
-
-def _conversations(item: Value, names: SessionNames, stem: str) -> Iterator[Event]:
-    """Return the sessions of one value: a conversation, or a list of them."""
-    for conversation in _listed(item.value):
-        items = _items(conversation)
-        if items is None:
-            yield unread(item.row, conversation, "no item, and holds none")
-        else:
-            yield from _conversation(fields_of(conversation), items, names, stem, item.row)
+            for conversation in _listed(item.value):
+                items = _items(conversation)
+                if items is None:
+                    yield unread(item.row, conversation, "no item, and holds none")
+                else:
+                    yield from _conversation(
+                        fields_of(conversation), items, names, source.stem, item.row
+                    )
 
 
 def _listed(value: Any) -> list[Any]:

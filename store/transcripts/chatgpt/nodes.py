@@ -52,7 +52,14 @@ def message_of(name: str, node: object, above: Iterable[Named]) -> Message | Non
     if _is_call(node):
         message |= {"content": None, "tool_calls": [_call_of(name, node, message["content"])]}
     if role == "tool":
-        message |= _link(node, above)
+        tool = text_of(_author_of(node).get("name"))
+        failed = _content_of(node).get("content_type") == "system_error"
+        call = _open_call(tool, above)
+        message |= {
+            **({"name": tool} if tool else {}),
+            **({"tool_call_id": call} if call else {}),
+            **({"messageStatus": "error"} if failed else {}),
+        }
     elif role != "assistant":
         message["content"] = message["content"] or ""
     return message | _moment_of(node) | {"chatgpt": _extra_of(node)}
@@ -120,18 +127,6 @@ def _is_object(text: str) -> bool:
         return isinstance(json.loads(text), dict)
     except (ValueError, RecursionError):
         return False
-
-
-def _link(node: object, above: Iterable[Named]) -> Fields:
-    """Return a tool's name, and the call that it answers: the nearest open one above it."""
-    tool = text_of(_author_of(node).get("name"))
-    failed = _content_of(node).get("content_type") == "system_error"
-    call = _open_call(tool, above)
-    return {
-        **({"name": tool} if tool else {}),
-        **({"tool_call_id": call} if call else {}),
-        **({"messageStatus": "error"} if failed else {}),
-    }
 
 
 def _open_call(tool: str | None, above: Iterable[Named]) -> str | None:

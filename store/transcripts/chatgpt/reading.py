@@ -15,7 +15,6 @@ from ...messages import Message
 from ...text import Fields, as_list
 from ..events import (
     Event,
-    Noted,
     Opened,
     SessionNames,
     fields_of,
@@ -53,18 +52,15 @@ def _session(item: Value, names: SessionNames) -> Iterator[Event]:
     nodes = _nodes(fields)
     parents, current = parents_of(nodes, "parent"), text_of(fields.get("current_node"))
     tree = Tree(parents, current, partial(_said, nodes, parents))
-    opened, notes = _opened(fields, names.name(first_text(map(fields.get, IDS))))
-    yield from tree_events(tree, opened)
-    yield from notes
-
-
-def _opened(fields: Fields, name: str) -> tuple[Opened, list[Noted]]:
+    name = names.name(first_text(map(fields.get, IDS)))
     known = telling(without(fields, *KNOWN))
     kept, notes = split_metadata(known)
     model = text_of(fields.get("default_model_slug"))
     metadata = {"model": model, "chatgpt": kept} if model else {"chatgpt": kept}
     title = title_in([fields.get("title")])
-    return Opened(name, title, None, metadata), notes
+    opened = Opened(name, title, None, metadata)
+    yield from tree_events(tree, opened)
+    yield from notes
 
 
 def _said(nodes: Fields, parents: Parents, name: str) -> list[Message]:

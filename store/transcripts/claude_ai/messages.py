@@ -46,25 +46,21 @@ def is_message(value: object) -> bool:
 
 def messages_of(name: str, fields: Fields) -> list[Message]:
     """Return the messages that one of claude.ai makes; the first has its id."""
-    blocks = _blocks(fields)
+    blocks = [each for each in list_of(fields.get("content")) if isinstance(each, dict)]
+    text = text_of(fields.get("text"))
+    blocks = [text_part(text)] if text and not blocks else blocks
     known = _linked(name, [_known(block) for block in blocks])
     if fields["sender"] == "human":
         messages = [_question(known, fields)]
     else:
         messages = answer_messages(known) or [{"role": "assistant", "content": None}]
-    moment = _moment_of(fields)
+    created = iso_milliseconds(fields.get("created_at"))
+    moment = {} if created is None else {"timestamp": created}
     for number, message in enumerate(messages, 1):
         message["id"] = name if number == 1 else f"{name}-{number}"
         message.update(moment)
     messages[0]["claude_ai"] = _extra_of(fields, blocks)
     return messages
-
-
-def _blocks(fields: Fields) -> list[Block]:
-    """Return a message's blocks; its text where it has none."""
-    blocks = [each for each in list_of(fields.get("content")) if isinstance(each, dict)]
-    text = text_of(fields.get("text"))
-    return [text_part(text)] if text and not blocks else blocks
 
 
 def _known(block: Block) -> Block:
@@ -97,11 +93,6 @@ def _question(blocks: list[Block], fields: Fields) -> Message:
     read = [each.get("extracted_content") for each in _attachments(fields)]
     parts = [*blocks, *map(text_part, filter(None, map(text_of, read)))]
     return {"role": "user", "content": simplest_content(parts) or ""}
-
-
-def _moment_of(fields: Fields) -> Fields:
-    moment = iso_milliseconds(fields.get("created_at"))
-    return {} if moment is None else {"timestamp": moment}
 
 
 def _extra_of(fields: Fields, blocks: list[Block]) -> Fields:

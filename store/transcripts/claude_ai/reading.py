@@ -55,7 +55,13 @@ def _is_one(value: Any) -> bool:
 
 def _session(item: Value, names: SessionNames) -> Iterator[Event]:
     fields = fields_of(item.value)
-    opened, notes = _opened(fields, names.name(text_of(fields.get("uuid"))))
+    name = names.name(text_of(fields.get("uuid")))
+    known = telling(without(fields, *KNOWN))
+    kept, notes = split_metadata(known)
+    model = text_of(fields.get("model"))
+    metadata = {"model": model, "claude_ai": kept} if model else {"claude_ai": kept}
+    title = title_in([fields.get("name")])
+    opened = Opened(name, title, None, metadata)
     yield from _unread(fields, opened.session_id)
     yield from tree_events(_tree(fields), opened)
     yield from notes
@@ -69,18 +75,11 @@ def _unread(fields: Fields, name: str) -> Iterator[Noted]:
             yield Noted(None, text, broken=True)
 
 
-def _opened(fields: Fields, name: str) -> tuple[Opened, list[Noted]]:
-    known = telling(without(fields, *KNOWN))
-    kept, notes = split_metadata(known)
-    model = text_of(fields.get("model"))
-    metadata = {"model": model, "claude_ai": kept} if model else {"claude_ai": kept}
-    title = title_in([fields.get("name")])
-    return Opened(name, title, None, metadata), notes
-
-
 def _tree(fields: Fields) -> Tree:
     """Return a conversation's messages as a tree: a single line if no message names its parent."""
-    messages = _named(fields)
+    readable = filter(is_message, _listed(fields))
+    numbered = enumerate(readable, 1)
+    messages = {text_of(each.get("uuid")) or f"message-{number}": each for number, each in numbered}
 
     def said(name: str) -> list[Message]:
         return messages_of(name, messages[name])
@@ -93,12 +92,6 @@ def _parents(messages: Named) -> Parents:
         return parents_of(messages, PARENT)
     first = dict.fromkeys(list(messages)[:1])
     return first | {after: before for before, after in pairwise(messages)}
-
-
-def _named(fields: Fields) -> Named:
-    readable = filter(is_message, _listed(fields))
-    numbered = enumerate(readable, 1)
-    return {text_of(each.get("uuid")) or f"message-{number}": each for number, each in numbered}
 
 
 def _listed(value: object) -> list[Any]:

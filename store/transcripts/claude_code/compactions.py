@@ -22,7 +22,11 @@ def said(messages: Iterable[Message], *, compacts: bool) -> Iterator[Event]:
         if facts.get("isCompactSummary") is True:
             through = _first_preserved(fields_of(facts.get("compactMetadata")), places, place)
             yield from [Compacted(through)] if through else []
-        for uuid in _uuids_of(facts) if compacts else ():
+        for uuid in (
+            [each for key in ("uuids", "copies") for each in facts.get(key, ()) if each]
+            if compacts
+            else ()
+        ):
             places.setdefault(uuid, place)
 
 
@@ -46,7 +50,3 @@ def _first_preserved(told: Fields, places: Numbers, count: int) -> int:
     kept += list_of(fields_of(told.get("preservedMessages")).get("uuids"))
     found = (places.get(each) for each in kept if isinstance(each, str))
     return min((place for place in found if place is not None), default=count)
-
-
-def _uuids_of(facts: Fields) -> list[str]:
-    return [each for key in ("uuids", "copies") for each in facts.get(key, ()) if each]

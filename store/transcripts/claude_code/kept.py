@@ -9,9 +9,9 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..blocks import blocks_of
+from ..blocks import blocks_of, count_of_messages
 from ..shelf import Numbers, Shelf
-from .rows import Outline, Row, calls_of, outline_of
+from .rows import LINKS, Outline, Row, is_prompt
 
 NO_ANSWER = -1
 
@@ -54,10 +54,22 @@ class Rows:
 
     def append(self, row: Row) -> None:
         """Keep the next row."""
-        outline = outline_of(row)
+        prompt = is_prompt(row)
+        outline = Outline(
+            role=row.role,
+            sidechain=row.sidechain,
+            agent=row.agent,
+            is_prompt=prompt,
+            begins_turn=prompt and row.envelope.get("isMeta") is not True,
+            is_summary=row.is_summary,
+            has_request=row.request_id is not None,
+            width=1 if row.role == "assistant" else count_of_messages(row.blocks),
+        )
         self._places.append(self._shelf.put(row[:-1]))
         self.answers.append(self._answer_of(row))
-        for call in calls_of(row):
+        kind, key = LINKS[row.role]
+        named = (block.get(key) for block in row.blocks if block.get("type") == kind)
+        for call in [each for each in named if isinstance(each, str)]:
             self._links.append(self._calls.setdefault(call, len(self)))
         self._ends.append(len(self._links))
         self.outlines.append(self._shared.setdefault(outline, outline))

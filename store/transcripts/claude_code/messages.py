@@ -31,7 +31,11 @@ def messages_of(
     taken = Numbers()
     for draft in drafts:
         own = [*rows.of(draft)]
-        messages = _spoken(own)
+        first = own[0]
+        if first.role == "user":
+            messages = user_messages(first.content, first.blocks)
+        else:
+            messages = [_answer([block for row in own for block in row.blocks])]
         extra = _extra(own, constant)
         copies = [uuid for index in draft for uuid in rows.copies.get(index, ())]
         if copies:
@@ -46,13 +50,6 @@ def messages_of(
         yield draft, messages
 
 
-def _spoken(rows: Sequence[Row]) -> list[Message]:
-    first = rows[0]
-    if first.role == "user":
-        return user_messages(first.content, first.blocks)
-    return [_answer([block for row in rows for block in row.blocks])]
-
-
 def _answer(blocks: list[Block]) -> Message:
     message, order = assistant_message(blocks)
     if order:
@@ -62,36 +59,27 @@ def _answer(blocks: list[Block]) -> Message:
 
 def _identify(message: Message, row: Row, taken: Numbers) -> None:
     """Give a message its id and its time."""
-    message_id = _free(_wanted_id(row), row.uuid, taken)
+    if row.role != "assistant" or row.api.get("model") == SYNTHETIC:
+        wanted = row.uuid
+    else:
+        wanted = row.message_id or row.uuid
+    if wanted is None:
+        message_id = None
+    else:
+        if wanted in taken:
+            base = row.uuid or wanted
+            name = base
+            while name in taken:
+                used = taken.get(base) or 0
+                name, taken[base] = f"{base}#{used}", used + 1
+            wanted = name
+        taken[wanted] = 1
+        message_id = wanted
     if message_id:
         message["id"] = message_id
     at = iso_milliseconds(row.envelope.get("timestamp"))
     if at is not None:
         message["timestamp"] = at
-
-
-def _wanted_id(row: Row) -> str | None:
-    if row.role != "assistant" or row.api.get("model") == SYNTHETIC:
-        return row.uuid
-    return row.message_id or row.uuid
-
-
-def _free(wanted: str | None, uuid: str | None, taken: Numbers) -> str | None:
-    """Return an id no message of the session has: the wanted one, the row's, that with a number."""
-    if wanted is None:
-        return None
-    if wanted in taken:
-        wanted = _numbered(uuid or wanted, taken)
-    taken[wanted] = 1
-    return wanted
-
-
-def _numbered(base: str, taken: Numbers) -> str:
-    name = base
-    while name in taken:
-        used = taken.get(base) or 0
-        name, taken[base] = f"{base}#{used}", used + 1
-    return name
 
 
 def _extra(rows: Sequence[Row], constant: Fields) -> Fields:

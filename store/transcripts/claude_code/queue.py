@@ -58,7 +58,10 @@ class Queue:
         entry = self._find(text.strip()) if text else self._first()
         if entry is None or not _is_absorbed(value):
             return None
-        return _line_of(entry, value)
+        queued = without(value, "type", "content", "sessionId", "timestamp")
+        queued["enqueued"] = entry.get("timestamp")
+        envelope = without(value, "operation", "content", "reason")
+        return envelope | _spoken(entry["content"], queued)
 
     def _first(self) -> Fields | None:
         return self._waiting.pop(0) if self._waiting else None
@@ -87,13 +90,6 @@ def words_of(content: object) -> str:
 def _is_absorbed(value: Fields) -> bool:
     reason = value.get("reason", ABSORBED)
     return (value["operation"], reason) == ("remove", ABSORBED)
-
-
-def _line_of(entry: Fields, removed: Fields) -> Fields:
-    queued = without(removed, "type", "content", "sessionId", "timestamp")
-    queued["enqueued"] = entry.get("timestamp")
-    envelope = without(removed, "operation", "content", "reason")
-    return envelope | _spoken(entry["content"], queued)
 
 
 def _spoken(content: Any, queued: Fields) -> Fields:

@@ -60,16 +60,12 @@ def parse(source: Source) -> Iterator[Event]:
         sessions = Sessions(shelf, keeps_beside=source.keeps_beside)
         yield from sessions.read(source)
         for reading in sessions.readings:
-            yield from _events(reading, source.stem)
+            session = _Session(source.stem, reading)
+            yield from chain.from_iterable(map(session.events, session.runs()))
+            if not reading.rows:
+                yield Noted(None, "no message in this file")
     for reading in sessions.readings:
         yield from reading.notes()
-
-
-def _events(reading: Reading, stem: str) -> Iterator[Event]:
-    session = _Session(stem, reading)
-    yield from chain.from_iterable(map(session.events, session.runs()))
-    if not reading.rows:
-        yield Noted(None, "no message in this file")
 
 
 class _Session:

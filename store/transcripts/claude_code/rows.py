@@ -10,7 +10,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from ...text import Fields
-from ..blocks import Block, blocks_of, count_of_messages
+from ..blocks import Block, blocks_of
 from ..events import text_of, without
 from .agents import cost_of
 
@@ -91,33 +91,11 @@ class Outline(NamedTuple):
     width: int
 
 
-def outline_of(row: Row) -> Outline:
-    """Return what sorting needs of a row."""
-    prompt = is_prompt(row)
-    return Outline(
-        role=row.role,
-        sidechain=row.sidechain,
-        agent=row.agent,
-        is_prompt=prompt,
-        begins_turn=prompt and row.envelope.get("isMeta") is not True,
-        is_summary=row.is_summary,
-        has_request=row.request_id is not None,
-        width=1 if row.role == "assistant" else count_of_messages(row.blocks),
-    )
-
-
 def is_prompt(row: Row) -> bool:
     """Tell whether a user said a row on the main line: no tool's result and no summary."""
     if row.role != "user" or row.sidechain or row.is_summary:
         return False
     return not row.holds("tool_result")
-
-
-def calls_of(row: Row) -> list[str]:
-    """Return the ids of the calls that a row makes or, where it is a user's, answers."""
-    kind, key = LINKS[row.role]
-    named = (block.get(key) for block in row.blocks if block.get("type") == kind)
-    return [each for each in named if isinstance(each, str)]
 
 
 LINKS = {"assistant": ("tool_use", "id"), "user": ("tool_result", "tool_use_id")}

@@ -119,7 +119,8 @@ class _Stream:
             known["content"] = [*_blocks(known), *_blocks(message)]
             known[EXTRA]["uuids"].append(row.get("uuid"))
             known |= {
-                key: known.get(key) if held is None else held for key, held in _apart(message)
+                key: known.get(key) if held is None else held
+                for key, held in [(key, held) for key, held in message.items() if key != "content"]
             }
         if name:
             self._answers[name] = self._open = known
@@ -186,8 +187,3 @@ class _Stream:
 
 def _blocks(message: Fields) -> list[Any]:
     return [*as_list(message.get("content"))] if message.get("content") else []
-
-
-def _apart(message: Fields) -> list[tuple[str, Any]]:
-    """Return what a row says of its message beside the content."""
-    return [(key, held) for key, held in message.items() if key != "content"]

@@ -22,16 +22,12 @@ def prompt_titles(messages: Iterable[Message]) -> list[str]:
     texts = (text for message in users for text in _said_texts(message))
     first = next(texts, "")
     typed = next(filter(_is_typed, chain([first], texts)), "")
-    lines = map(title_line, (typed, _without_tags(first)))
+    lines = map(title_line, (typed, _TAG.sub(" ", first[:1000])))
     return [line for line in lines if line]
 
 
 def _is_typed(text: str) -> bool:
     return not text.lstrip().startswith(INJECTED)
-
-
-def _without_tags(command: str) -> str:
-    return _TAG.sub(" ", command[:1000])
 
 
 def _said_texts(message: Message) -> list[str]:

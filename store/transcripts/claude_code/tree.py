@@ -66,7 +66,15 @@ def runs_of(rows: Outlines, parents: Indices) -> list[Run]:
         if index in left and not rows[index].sidechain:
             runs[index] = Run("branch", str(index))
         else:
-            runs[index] = _run(index, rows[index], inherited)
+            row = rows[index]
+            if not row.sidechain:
+                runs[index] = inherited if inherited.kind == "branch" else MAIN
+            elif row.agent:
+                runs[index] = Run("agent", row.agent)
+            else:
+                runs[index] = (
+                    inherited if inherited.kind == "sidechain" else Run("sidechain", str(index))
+                )
     return runs
 
 
@@ -139,12 +147,3 @@ def _extent(rows: Outlines, above: Indices) -> Extent:
             last[parent] = max(last[parent], last[index])
             answered[parent] = answered[parent] or answered[index]
     return Extent(last, answered)
-
-
-def _run(index: int, row: Outline, inherited: Run) -> Run:
-    """Return the run of a row that abandons nothing, given the run of its parent."""
-    if not row.sidechain:
-        return inherited if inherited.kind == "branch" else MAIN
-    if row.agent:
-        return Run("agent", row.agent)
-    return inherited if inherited.kind == "sidechain" else Run("sidechain", str(index))

@@ -73,12 +73,11 @@ def call_of(item: ApiItem) -> Fields:
     """Return a call item as a tool call; free text becomes the argument ``input``."""
     call_id = _call_id(item)
     call = {} if call_id is None else {"id": call_id}
-    function = {"name": _name_of(item), "arguments": _arguments(item)}
+    function = {
+        "name": (text_of(item.get("name")) or str(item["type"]).removesuffix("_call")),
+        "arguments": _arguments(item),
+    }
     return call | {"type": "function", "function": function}
-
-
-def _name_of(item: ApiItem) -> str:
-    return text_of(item.get("name")) or str(item["type"]).removesuffix("_call")
 
 
 def own_result(item: ApiItem) -> Message | None:
@@ -103,13 +102,6 @@ def output_message(item: ApiItem) -> Message:
     if fields_of(item.get(key)).get("success") is False:
         message["messageStatus"] = "error"
     return message
-
-
-def spoken_message(item: ApiItem) -> Message:
-    """Return the message of an item that someone other than the model said."""
-    role = text_of(item.get("role")) if item.get("type") == "message" else None
-    content = simplest_content(parts_of(item.get("content"))) or ""
-    return {"role": role or "user", "content": content}
 
 
 def extra_of(item: ApiItem) -> Fields:
@@ -205,18 +197,14 @@ def finished(messages: Iterable[Message]) -> Iterator[Message]:
     for message in messages:
         if message["role"] == "assistant":
             message["content"] = simplest_content(message["content"])
-        wanted = _wanted_id(message.get("codex", {}))
+        extra = message.get("codex", {})
+        items = extra.get("items", [extra])
+        texts = [item for item in items if item.get("type") == "message"]
+        wanted = first_text(item.get("id") for item in [*texts, *items])
         if wanted and wanted not in taken:
             taken[wanted] = 1
             message["id"] = wanted
         yield message
-
-
-def _wanted_id(extra: Fields) -> str | None:
-    """Return the API's id of a message; of an answer, its text's before any other item's."""
-    items = extra.get("items", [extra])
-    texts = [item for item in items if item.get("type") == "message"]
-    return first_text(item.get("id") for item in [*texts, *items])
 
 
 def timed(message: Message, at: object) -> Message:
@@ -225,18 +213,6 @@ def timed(message: Message, at: object) -> Message:
     if moment is not None:
         message["timestamp"] = moment
     return message
-
-
-def add_usage(extra: Fields, info: Fields) -> None:
-    """Add what a request cost: that of the answer first, then those that no answer stands for.
-
-    Where a file counts no totals, nothing tells the latter from the same told again.
-    """
-    usage = info["last_token_usage"]
-    if "usage" not in extra:
-        extra["usage"] = usage
-    elif "total_token_usage" in info:
-        extra.setdefault("other_usages", []).append(usage)
 
 
 def parent_session_of(meta: ApiItem) -> str | None:

@@ -25,6 +25,7 @@ from ..events import (
     first_text,
     iso_milliseconds,
     omissions,
+    simplest_content,
     split_metadata,
     text_of,
     title_line,
@@ -37,7 +38,6 @@ from .compactions import readable, said, told_of
 from .items import (
     SPEECH,
     ApiItem,
-    add_usage,
     call_of,
     extra_of,
     finished,
@@ -47,7 +47,6 @@ from .items import (
     own_result,
     parent_session_of,
     parts_of,
-    spoken_message,
     timed,
     unusual,
 )
@@ -71,7 +70,7 @@ def looks(value: Any) -> bool:
     if not isinstance(value, dict):
         return False
     if "type" not in value:
-        return _is_untyped(value)
+        return _is_header(value) or value.get("record_type") == "state" or _is_whole(value)
     if "payload" not in value:
         return value["type"] in BARE and "call_id" in value
     return value["type"] in ROWS and isinstance(value["payload"], dict)
@@ -219,7 +218,9 @@ class _Rollout:
         if is_answer(item):
             self._take_answer(item, at)
         elif kind in SPEECH:
-            self._add(spoken_message(item), item, at)
+            role = text_of(item.get("role")) if item.get("type") == "message" else None
+            content = simplest_content(parts_of(item.get("content"))) or ""
+            self._add({"role": role or "user", "content": content}, item, at)
         elif is_output(kind):
             self._add(output_message(item), item, at)
         elif kind in COMPACTIONS:
@@ -292,7 +293,13 @@ class _Rollout:
             return
         total = info.get("total_token_usage")
         if total is None or total != self._total:
-            add_usage(answer["codex"], info)
+            # Where a file counts no totals, nothing tells the latter from the same told again.
+            extra = answer["codex"]
+            usage = info["last_token_usage"]
+            if "usage" not in extra:
+                extra["usage"] = usage
+            elif "total_token_usage" in info:
+                extra.setdefault("other_usages", []).append(usage)
         self._total = total
         if answer is self._answer and (answer["content"] or "tool_calls" in answer):
             self._answer = None
@@ -376,11 +383,6 @@ EVENTS: dict[str, Callable[[_Rollout, ApiItem], None]] = {
 
 def _no_row(value: Value) -> Noted:
     return unread(value.row, value.value, "no line of a rollout")
-
-
-def _is_untyped(value: Fields) -> bool:
-    """Tell whether a value is one without a type: a header, a state, or a whole rollout."""
-    return _is_header(value) or value.get("record_type") == "state" or _is_whole(value)
 
 
 def _is_header(value: Fields) -> bool:

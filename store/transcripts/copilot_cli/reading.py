@@ -130,7 +130,8 @@ class _Chat:
         if kind == REWIND and first in self._parents:
             self._last = self._parents[first]
         if kind == AGENT:
-            self._started.update((each, data) for each in _names_of(event))
+            told = (event["data"].get("toolCallId"), event.get("agentId"))
+            self._started.update((each, data) for each in list(filter(None, map(text_of, told))))
         if kind not in USED:
             self._unsaid[str(kind), ""] += 1
 
@@ -182,9 +183,3 @@ class _Chat:
         title = text_of(told.get("agentDisplayName")) or title_of(messages)
         name = f"{home.session_id}/agent-{agent}"
         return Opened(name, title, home.project_root, link | telling({"copilot_cli": told}))
-
-
-def _names_of(event: Fields) -> list[str]:
-    """Return under which names the events of a subagent may tell that they are its."""
-    told = (event["data"].get("toolCallId"), event.get("agentId"))
-    return list(filter(None, map(text_of, told)))

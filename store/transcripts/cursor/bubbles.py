@@ -48,12 +48,6 @@ def is_bubble(value: object) -> bool:
     return isinstance(kind, int | str) and kind in ROLES
 
 
-def thought_in(bubble: Fields) -> str | None:
-    """Return the reasoning in a bubble."""
-    thinking = bubble.get("thinking")
-    return text_of(thinking) or text_of(within(thinking, "text"))
-
-
 def messages_of(bubble: Fields) -> list[Message]:
     """Return the messages of a bubble; none where it says nothing."""
     call = fields_of(bubble.get(TOOL))

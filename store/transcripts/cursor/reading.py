@@ -33,7 +33,7 @@ from ..events import (
 )
 from ..source import Source
 from ..trees import with_compactions
-from .bubbles import is_bubble, messages_of, moment_of, name_of, thought_in
+from .bubbles import is_bubble, messages_of, moment_of, name_of
 from .transcripts import is_line, is_state, messages_in, typed
 
 KNOWN = (
@@ -86,13 +86,9 @@ def _transcript(source: Source, lines: list[Message]) -> Opened:
     folder = source.path.parent
     parent = folder.parent.name if folder.name == "subagents" else None
     link = {"parent_session": f"{parent}/transcript"} if parent else {}
-    title = typed(_first_words(lines))
-    return Opened(f"{source.stem}/transcript", first_text(title_lines([title])), None, link)
-
-
-def _first_words(lines: list[Message]) -> str:
     words = (text_of(each["content"]) for each in lines if each["role"] == "user")
-    return next(filter(None, words), title_of(lines) or "")
+    title = typed(next(filter(None, words), title_of(lines) or ""))
+    return Opened(f"{source.stem}/transcript", first_text(title_lines([title])), None, link)
 
 
 def _folder_beside(source: Source) -> str | None:
@@ -127,7 +123,12 @@ def _chat(chat: Fields, names: SessionNames, folder: str | None) -> Iterator[Eve
 
 def _in_order(known: Fields, held: list[Any]) -> tuple[Bubbles, int, int]:
     """Return the bubbles as the chat has them, how many are missing, and how many it left."""
-    found = {name_of(bubble) or f"bubble-{place}": bubble for place, bubble in _numbered(held)}
+    found = {
+        name_of(bubble) or f"bubble-{place}": bubble
+        for place, bubble in (
+            (place, each) for place, each in enumerate(held, 1) if is_bubble(each)
+        )
+    }
     order = list(map(name_of, objects_of(known.get("fullConversationHeadersOnly"))))
     if not order:
         return found, 0, 0
@@ -135,16 +136,13 @@ def _in_order(known: Fields, held: list[Any]) -> tuple[Bubbles, int, int]:
     return kept, len(order) - len(kept), len(found) - len(kept)
 
 
-def _numbered(held: list[Any]) -> Iterator[tuple[int, Fields]]:
-    return ((place, each) for place, each in enumerate(held, 1) if is_bubble(each))
-
-
 def _said(bubbles: Bubbles) -> SaidBy:
     """Return the messages of each bubble; reasoning is added to the answer after it."""
     said: SaidBy = {}
     thoughts: list[str] = []
     for name, bubble in bubbles.items():
-        thoughts += filter(None, [thought_in(bubble)])
+        thinking = bubble.get("thinking")
+        thoughts += filter(None, [(text_of(thinking) or text_of(within(thinking, "text")))])
         said[name] = messages_of(bubble)
         if thoughts and said[name] and said[name][0]["role"] == "assistant":
             said[name][0]["reasoning_content"] = "\n\n".join(thoughts)

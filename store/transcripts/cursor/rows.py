@@ -37,20 +37,19 @@ def _chats(rows: Rows) -> Iterator[Any]:
     """Yield each chat: its metadata and its bubbles."""
     tables = tables_in(rows)
     if "cursorDiskKV" in tables:
-        yield from _present(rows, has_heads="composerHeaders" in tables)
-    yield from _oldest(rows)
-
-
-def _present(rows: Rows, *, has_heads: bool) -> Iterator[Any]:
-    """Yield the chats that have rows of their own."""
-    for key, value in rows.execute(CHATS):
-        chat, name = fields_of(json_in(value)), key.partition(":")[2]
-        if value is not None and not chat:
-            yield Noted(None, f"the chat {name!r} is left out, it is no JSON", broken=True)
-        elif chat:
-            head = fields_of(_head(rows, name)) if has_heads else {}
-            known = {"composerId": name, **head, **chat}
-            yield {"composerData": known, "bubbles": _bubbles(rows, name, chat)}
+        has_heads = "composerHeaders" in tables
+        for key, value in rows.execute(CHATS):
+            chat, name = fields_of(json_in(value)), key.partition(":")[2]
+            if value is not None and not chat:
+                yield Noted(None, f"the chat {name!r} is left out, it is no JSON", broken=True)
+            elif chat:
+                head = fields_of(_head(rows, name)) if has_heads else {}
+                known = {"composerId": name, **head, **chat}
+                yield {"composerData": known, "bubbles": _bubbles(rows, name, chat)}
+    for (value,) in rows.execute(OLDEST):
+        for tab in map(fields_of, list_of(fields_of(json_in(value)).get("tabs"))):
+            known = {"composerId": text_of(tab.get("tabId")), "name": tab.get("chatTitle")}
+            yield {"composerData": known, "bubbles": list_of(tab.get("bubbles"))}
 
 
 def _head(rows: Rows, name: str) -> Any:
@@ -70,14 +69,6 @@ def _bubbles(rows: Rows, name: str, chat: Fields) -> list[Any]:
         for key, value in found
         if value is not None
     ]
-
-
-def _oldest(rows: Rows) -> Iterator[Any]:
-    """Yield the chats of the first versions."""
-    for (value,) in rows.execute(OLDEST):
-        for tab in map(fields_of, list_of(fields_of(json_in(value)).get("tabs"))):
-            known = {"composerId": text_of(tab.get("tabId")), "name": tab.get("chatTitle")}
-            yield {"composerData": known, "bubbles": list_of(tab.get("bubbles"))}
 
 
 LAYOUT = Layout(frozenset({"ItemTable.value"}), _chats)

@@ -40,7 +40,7 @@ def messages_in(lines: Iterable[tuple[int, Fields]]) -> Iterator[Message]:
         told = line["message"]
         blocks = [
             _linked(_named(block, f"{number}-{place}"), waiting)
-            for place, block in _numbered(told["content"])
+            for place, block in enumerate(blocks_of(told["content"]) or [], 1)
         ]
         made = _asked(blocks) if line["role"] == "user" else answer_messages(blocks)
         extra = {**without(line, "role", "message"), **without(told, "role", "content")}
@@ -66,10 +66,6 @@ def _linked(block: Fields, waiting: deque[str]) -> Fields:
     if answered and answered in waiting:
         waiting.remove(answered)
     return {**block, "tool_use_id": answered}
-
-
-def _numbered(content: object) -> enumerate[Fields]:
-    return enumerate(blocks_of(content) or [], 1)
 
 
 def _named(block: Fields, number: str) -> Fields:

@@ -175,12 +175,11 @@ def _part(part: Fields) -> Fields:
         case {"type": "text", "text": str(text)}:
             return text_part(text)
         case {"type": "image", "image": str(url)}:
-            return {"type": "image_url", "image_url": {"url": url} | _detail(part)}
+            return {
+                "type": "image_url",
+                "image_url": {"url": url} | telling({"detail": text_of(part.get("detail"))}),
+            }
     return part
-
-
-def _detail(part: Fields) -> Fields:
-    return telling({"detail": text_of(part.get("detail"))})
 
 
 def _call(told: Fields) -> Fields:

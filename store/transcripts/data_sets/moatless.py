@@ -81,21 +81,17 @@ def _messages(name: str, node: Fields) -> list[Message]:
     if text_of(node.get("message")):
         made.append({"role": "user", "content": node["message"], "id": name})
     if node.get("action"):
-        made += _acted(name, node)
+        built = fields_of(within(node, "completions", BUILT))
+        answer = _answer(built) or _action(name, fields_of(node["action"]))
+        facts = telling({"usage": built.get("usage"), "model": built.get("model")})
+        rest = facts | telling(without(node, *_SAID))
+        calls = answer.get("tool_calls", [{"id": f"call-{name}"}])
+        seen = text_of(within(node, "observation", "message"))
+        results = [
+            {"role": "tool", "tool_call_id": call["id"], "content": seen or ""} for call in calls
+        ]
+        made += [answer | {"id": f"{name}-action", KEY: rest}, *(results if seen else ())]
     return made
-
-
-def _acted(name: str, node: Fields) -> list[Message]:
-    built = fields_of(within(node, "completions", BUILT))
-    answer = _answer(built) or _action(name, fields_of(node["action"]))
-    facts = telling({"usage": built.get("usage"), "model": built.get("model")})
-    rest = facts | telling(without(node, *_SAID))
-    calls = answer.get("tool_calls", [{"id": f"call-{name}"}])
-    seen = text_of(within(node, "observation", "message"))
-    results = [
-        {"role": "tool", "tool_call_id": call["id"], "content": seen or ""} for call in calls
-    ]
-    return [answer | {"id": f"{name}-action", KEY: rest}, *(results if seen else ())]
 
 
 def _answer(built: Fields) -> Message | None:

@@ -10,7 +10,6 @@ from ...messages import Message
 from ...text import Fields, as_list
 from ..events import (
     Event,
-    Noted,
     Opened,
     Said,
     SessionNames,
@@ -73,12 +72,10 @@ def _session(item: Value, names: SessionNames) -> Iterator[Event]:
     title = first_text((item.value.get("title"), title_of(messages)))
     yield Opened(name, title, None, metadata)
     yield from map(Said, messages)
-    yield from (_no_turn(item, turn) for turn in turns if not _is_turn(turn))
+    yield from (
+        unread(item.row, turn, "no turn of a conversation") for turn in turns if not _is_turn(turn)
+    )
     yield from notes
-
-
-def _no_turn(item: Value, turn: Any) -> Noted:
-    return unread(item.row, turn, "no turn of a conversation")
 
 
 def _messages(system: Any, turns: list[Fields]) -> list[Message]:

@@ -55,7 +55,13 @@ def _session(item: Value, names: SessionNames) -> Iterator[Event]:
     steps, messages = _list(fields, "trajectory"), _messages_of(fields) or []
     session_id = names.name()
     metadata, notes = split_metadata(without(fields, "history", "trajectory"))
-    yield Opened(session_id, _title(messages), None, metadata)
+    objects = filter(fields_of, messages)
+    yield Opened(
+        session_id,
+        title_of(message for message in objects if not message.get("is_demo")),
+        None,
+        metadata,
+    )
     yield from as_messages(messages, session_id=session_id)
     if steps:
         text = f"left out the trajectory of {len(steps)} steps: the messages tell the same"
@@ -73,27 +79,17 @@ def _list(fields: Fields, key: str) -> list[Any] | None:
     return held if isinstance(held, list) else None
 
 
-def _title(messages: list[Any]) -> str | None:
-    """Return the first text of a user that is no example given to the agent."""
-    objects = filter(fields_of, messages)
-    return title_of(message for message in objects if not message.get("is_demo"))
-
-
 def _last_prompt(steps: list[Any]) -> list[Any] | None:
     """Return the messages of the last step that kept its prompt; None where no step did.
 
     This is for files without a history.
     """
     for step in map(fields_of, reversed(steps)):
-        prompt = _prompt_of(step)
+        prompts = (_list(step, key) for key in PROMPTS)
+        prompt = next((each for each in prompts if each is not None), None)
         if prompt is not None:
             return prompt + _answer_of(step)
     return None
-
-
-def _prompt_of(step: Fields) -> list[Any] | None:
-    prompts = (_list(step, key) for key in PROMPTS)
-    return next((each for each in prompts if each is not None), None)
 
 
 def _answer_of(step: Fields) -> list[Any]:

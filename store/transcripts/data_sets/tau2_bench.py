@@ -90,7 +90,11 @@ def _messages(told: list[Fields]) -> list[Message]:
     made: list[Message] = []
     aside: list[Fields] = []
     for each in told:
-        if _is_aside(each):
+        if (
+            bool(each.get("tool_calls"))
+            if each["role"] == "user"
+            else each.get("requestor") == "user"
+        ):
             aside.append(without(each, "raw_data"))
             continue
         made.append(_message(each))
@@ -105,13 +109,6 @@ def _messages(told: list[Fields]) -> list[Message]:
 def _with(message: Message, aside: list[Fields]) -> Message:
     """Return a message with what the user called before it."""
     return message | {KEY: {**message.get(KEY, {}), "user_tools": aside}}
-
-
-def _is_aside(told: Fields) -> bool:
-    """Tell a call of the user's, or a result that the user got."""
-    if told["role"] == "user":
-        return bool(told.get("tool_calls"))
-    return told.get("requestor") == "user"
 
 
 def _message(told: Fields) -> Message:

@@ -35,7 +35,10 @@ def messages_of(name: str, entry: Fields) -> list[Message]:
     extra = {**without(entry, *_SAID), **without(said, "role", "content")}
     known = {**made[0].get("droid", {}), **telling(extra)}
     made[0] |= telling({"droid": known})
-    return [message | _moment(entry) for message in made]
+    return [
+        message | telling({"timestamp": iso_milliseconds(entry.get("timestamp"))})
+        for message in made
+    ]
 
 
 def _asked(said: Fields, blocks: list[Fields]) -> list[Message]:
@@ -49,15 +52,11 @@ def _asked(said: Fields, blocks: list[Fields]) -> list[Message]:
 
 def _answer(blocks: list[Fields]) -> Message:
     """Return an answer; thoughts that are not signed are text, as no API takes them back."""
-    thoughts = [block for block in blocks if _is_unsigned(block)]
+    thoughts = [
+        block
+        for block in blocks
+        if (block.get("type") == "thinking" and not block.get("signature"))
+    ]
     message, _ = assistant_message([block for block in blocks if block not in thoughts])
     texts = joined(block.get("thinking") for block in thoughts)
     return message | telling({"reasoning_content": texts})
-
-
-def _is_unsigned(block: Fields) -> bool:
-    return block.get("type") == "thinking" and not block.get("signature")
-
-
-def _moment(entry: Fields) -> Fields:
-    return telling({"timestamp": iso_milliseconds(entry.get("timestamp"))})

@@ -30,7 +30,9 @@ def is_row(value: object) -> bool:
         return False
     match fields.get("type"):
         case "system":
-            return fields.get("subtype") == "init" and _is_init(fields)
+            return fields.get("subtype") == "init" and (
+                {"tools", "model"} <= fields.keys() and not OTHERS_KEYS & fields.keys()
+            )
         case "message":
             return fields.get("role") in ("user", "assistant", "system") and "text" in fields
         case "tool_call":
@@ -38,10 +40,6 @@ def is_row(value: object) -> bool:
         case "tool_result":
             return not {"value", "error"}.isdisjoint(fields)
     return False
-
-
-def _is_init(fields: Fields) -> bool:
-    return {"tools", "model"} <= fields.keys() and not OTHERS_KEYS & fields.keys()
 
 
 def messages_of(rows: Iterable[Fields]) -> list[Message]:
@@ -52,25 +50,18 @@ def messages_of(rows: Iterable[Fields]) -> list[Message]:
         if row["type"] == CALLED:
             name = row.get("messageId")
             if name not in answers:
-                answers[name] = _answer(row)
+                answers[name] = {"role": "assistant", "content": None} | _known(
+                    row, row.get("messageId"), row
+                )
                 made.append(answers[name])
             answers[name].setdefault("tool_calls", []).append(_call(row))
         elif row["type"] == RETURNED:
             made.append(_result(row))
         elif row["type"] == SAID:
-            made.append(_said(row))
+            said: Message = {"role": row["role"], "content": text_of(row["text"]) or ""}
+            made.append(said | _known(row, row.get("id"), _SAID))
             answers[row.get("id")] = made[-1]
     return made
-
-
-def _said(row: Fields) -> Message:
-    said: Message = {"role": row["role"], "content": text_of(row["text"]) or ""}
-    return said | _known(row, row.get("id"), _SAID)
-
-
-def _answer(row: Fields) -> Message:
-    """Return an answer that has no row of its own."""
-    return {"role": "assistant", "content": None} | _known(row, row.get("messageId"), row)
 
 
 def _call(row: Fields) -> Fields:

@@ -58,7 +58,11 @@ def parse(source: Source) -> Iterator[Event]:
 
 def _session(item: Value, names: SessionNames) -> Iterator[Event]:
     fields = fields_of(item.value)
-    messages = [message for each in _events(fields) for message in _messages(each)]
+    messages = [
+        message
+        for each in [each for each in list_of(fields.get("events")) if isinstance(each, dict)]
+        for message in _messages(each)
+    ]
     told = telling(without(fields, "id", "events", "user_id", "create_time"))
     metadata, notes = split_metadata(told)
     created = _moment(fields.get("create_time"))
@@ -68,10 +72,6 @@ def _session(item: Value, names: SessionNames) -> Iterator[Event]:
     yield Opened(name, title, None, {"adk": metadata}, owner=owner, created_at=created)
     yield from map(Said, messages)
     yield from notes
-
-
-def _events(fields: Fields) -> list[Fields]:
-    return [each for each in list_of(fields.get("events")) if isinstance(each, dict)]
 
 
 def _messages(event: Fields) -> Iterator[Message]:

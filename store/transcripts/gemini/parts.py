@@ -26,7 +26,13 @@ def parts_in(content: object) -> list[Any]:
 
 def content_of(parts: list[Any]) -> object:
     """Return what parts say beside thoughts, calls and responses, in its simplest form."""
-    return simplest_content([_part(part) for part in parts if _is_content(part)])
+    return simplest_content(
+        [
+            _part(part)
+            for part in parts
+            if (not (_is_thought(part) or _is_response(part) or "functionCall" in fields_of(part)))
+        ]
+    )
 
 
 def thoughts_in(parts: list[Any]) -> str:
@@ -77,10 +83,6 @@ def _is_thought(part: Any) -> bool:
 
 def _is_response(part: Any) -> bool:
     return bool(fields_of(fields_of(part).get("functionResponse")))
-
-
-def _is_content(part: Any) -> bool:
-    return not (_is_thought(part) or _is_response(part) or "functionCall" in fields_of(part))
 
 
 def _part(part: Any) -> Any:

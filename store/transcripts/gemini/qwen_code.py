@@ -30,7 +30,7 @@ from ..events import (
     without,
 )
 from ..shelf import Shelf, Shelved
-from ..source import Source, Value
+from ..source import Source
 from ..trees import Parents, Tree, tree_events
 from .parts import calls_in, content_of, responses_in, result_of, thoughts_in
 
@@ -60,7 +60,7 @@ def parse(source: Source) -> Iterator[Event]:
             elif isinstance(item.value, dict) and "type" in item.value:
                 rows[text_of(item.value.get("uuid")) or f"row-{len(rows) + 1}"] = item.value
             else:
-                yield _no_row(item)
+                yield unread(item.row, item.value, "no line of a session")
         if rows:
             yield from _session(rows, Shelved(shelf), source.stem)
 
@@ -74,16 +74,12 @@ def _session(rows: Shelved, said: Shelved, stem: str) -> Iterator[Event]:
         if messages:
             said[name] = messages
         else:
-            left[_type_of(row)] += 1
+            left[(str(row["type"]), str(row.get("subtype") or ""))] += 1
     newest = next(reversed(said), None)
     tree = Tree(_parents(rows), newest, lambda name: said.get(name, []))
     first = (messages[0] for messages in said.values())
     yield from tree_events(tree, _opened(rows, stem, first))
     yield from omissions(left, "line")
-
-
-def _type_of(row: Fields) -> tuple[str, str]:
-    return str(row["type"]), str(row.get("subtype") or "")
 
 
 def _opened(rows: Shelved, stem: str, messages: Iterable[Message]) -> Opened:
@@ -120,12 +116,14 @@ def _messages_of(name: str, row: Fields) -> list[Message]:
         return []
     parts = list_of(fields_of(row.get("message")).get("parts"))
     if row["type"] == "assistant":
-        messages = [_answer(name, parts)]
+        more = {"tool_calls": calls_in(parts, name), "reasoning_content": thoughts_in(parts)}
+        messages = [({"role": "assistant", "content": content_of(parts)} | telling(more))]
     else:
         messages = [*_results(row, parts), *_asked(parts)]
     for number, message in enumerate(messages, 1):
         message["id"] = name if number == 1 else f"{name}-{number}"
-        message.update(_moment_of(row))
+        moment = iso_milliseconds(row.get("timestamp"))
+        message.update({} if moment is None else {"timestamp": moment})
     for message in messages[:1]:
         message["qwen_code"] = telling(without(row, *_SAID))
     return messages
@@ -133,11 +131,6 @@ def _messages_of(name: str, row: Fields) -> list[Message]:
 
 def _is_told(row: Fields) -> bool:
     return "parts" in fields_of(row.get("message")) or "toolCallResult" in row
-
-
-def _answer(name: str, parts: list[Any]) -> Message:
-    more = {"tool_calls": calls_in(parts, name), "reasoning_content": thoughts_in(parts)}
-    return {"role": "assistant", "content": content_of(parts)} | telling(more)
 
 
 def _asked(parts: list[Any]) -> list[Message]:
@@ -151,16 +144,14 @@ def _results(row: Fields, parts: list[Any]) -> list[Message]:
     results = list(map(result_of, responses_in(parts)))
     told = fields_of(row.get("toolCallResult"))
     if told and not parts:
-        results = [_copied(told)]
+        said = first_text(told.get(key) for key in ("result", "resultDisplay"))
+        call, tool = map(text_of, map(told.get, ("callId", "name")))
+        results = [
+            ({"role": "tool", "content": said} | telling({"tool_call_id": call, "name": tool}))
+        ]
     if told.get("status") in ("error", "cancelled"):
         results = [result | {"messageStatus": "error"} for result in results]
     return results
-
-
-def _copied(told: Fields) -> Message:
-    said = first_text(told.get(key) for key in ("result", "resultDisplay"))
-    call, tool = map(text_of, map(told.get, ("callId", "name")))
-    return {"role": "tool", "content": said} | telling({"tool_call_id": call, "name": tool})
 
 
 def _link(messages: list[Message], waiting: list[Fields]) -> None:
@@ -178,12 +169,3 @@ def _answers(result: Message, call: Fields) -> bool:
     if "tool_call_id" in result:
         return bool(result["tool_call_id"] == call["id"])
     return bool(result.get("name") == call["function"]["name"])
-
-
-def _moment_of(row: Fields) -> Fields:
-    moment = iso_milliseconds(row.get("timestamp"))
-    return {} if moment is None else {"timestamp": moment}
-
-
-def _no_row(item: Value) -> Noted:
-    return unread(item.row, item.value, "no line of a session")

@@ -42,24 +42,20 @@ def messages_of(name: str, record: Fields) -> Iterator[Message]:
     parts = parts_in(record["content"])
     calls = list(map(fields_of, list_of(record.get("toolCalls"))))
     if record["type"] == "gemini":
-        yield _finished(_answer(name, record, parts, calls), name, record)
+        made = [call_of(call, f"{name}-call-{number}") for number, call in enumerate(calls, 1)]
+        message: Message = {"role": "assistant", "content": content_of(parts)}
+        made = made or calls_in(parts, name)
+        thoughts = map(_thought, list_of(record.get("thoughts")))
+        reasoning = joined((*thoughts, thoughts_in(parts)), "\n")
+        if made:
+            message["tool_calls"] = made
+        if reasoning:
+            message["reasoning_content"] = reasoning
+        yield _finished(message, name, record)
     elif content_of(parts) or not responses_in(parts):
         yield _finished({"role": "user", "content": content_of(parts) or ""}, name, record)
     for number, call in enumerate(calls, 1):
         yield from _results(call, f"{name}-call-{number}")
-
-
-def _answer(name: str, record: Fields, parts: list[object], calls: list[Fields]) -> Message:
-    made = [call_of(call, f"{name}-call-{number}") for number, call in enumerate(calls, 1)]
-    message: Message = {"role": "assistant", "content": content_of(parts)}
-    made = made or calls_in(parts, name)
-    thoughts = map(_thought, list_of(record.get("thoughts")))
-    reasoning = joined((*thoughts, thoughts_in(parts)), "\n")
-    if made:
-        message["tool_calls"] = made
-    if reasoning:
-        message["reasoning_content"] = reasoning
-    return message
 
 
 def _thought(value: object) -> str:

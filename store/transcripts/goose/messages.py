@@ -46,11 +46,6 @@ def is_own(value: object) -> bool:
     return is_message(value) and (bool(kinds & known) or isinstance(fields["created"], int))
 
 
-def is_seen(message: Fields) -> bool:
-    """Tell whether the model still sees a message; others were compacted."""
-    return within(message, "metadata", "agentVisible") is not False
-
-
 def messages_of(name: str, told: Fields) -> list[Message]:
     """Return what a message amounts to; the first has its id."""
     parts = objects_of(told["content"])
@@ -62,7 +57,9 @@ def messages_of(name: str, told: Fields) -> list[Message]:
     extra = telling({**without(told, *_SAID), **_answered(told)})
     if made and extra:
         made[0]["goose"] = extra | made[0].get("goose", {})
-    return [message | _moment(told) for message in made]
+    return [
+        message | telling({"timestamp": milliseconds_of(told.get("created"))}) for message in made
+    ]
 
 
 def _answered(told: Fields) -> Fields:
@@ -130,8 +127,3 @@ def _result(part: Fields) -> Message:
     said = simplest_content(list(map(_part, content))) or told.get("error")
     message: Message = {"role": "tool", "content": said or "", "tool_call_id": part.get("id")}
     return message | telling({"messageStatus": "error" if failed else ""})
-
-
-def _moment(told: Fields) -> Fields:
-    """Return when a message was made, in ms."""
-    return telling({"timestamp": milliseconds_of(told.get("created"))})

@@ -33,7 +33,7 @@ from ..events import (
 )
 from ..source import Source
 from ..trees import with_compactions
-from .messages import is_message, is_own, is_seen, messages_of
+from .messages import is_message, is_own, messages_of
 
 Made = list[list[Message]]
 """What each message of goose's amounts to."""
@@ -100,7 +100,7 @@ def _compactions(known: list[Fields], made: Made) -> dict[int, Compacted]:
     """Return where the first messages went out of sight, if they did and others followed."""
     hidden = 0
     for told, said in zip(known, made, strict=True):
-        if is_seen(told):
+        if within(told, "metadata", "agentVisible") is not False:
             return {hidden: Compacted(hidden)} if hidden else {}
         hidden += len(said)
     return {}

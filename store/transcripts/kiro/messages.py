@@ -53,12 +53,21 @@ def messages_of(line: Fields) -> list[Message]:
         ending = "" if number == 1 else f"-{number}"
         message.update({"id": name + ending} if name else {})
     extra = telling(without(told, *_SAID))
-    return [each | _moment(told) | telling({"kiro": extra}) for each in made]
+    return [
+        each
+        | telling({"timestamp": milliseconds_of(within(told, "meta", "timestamp"))})
+        | telling({"kiro": extra})
+        for each in made
+    ]
 
 
 def _said(role: str, parts: list[Fields]) -> Message:
     content = joined(map(_text, _of(parts, "text")), "\n")
-    others = [_other(part) for part in parts if part.get("kind") not in READ]
+    others = [
+        {"type": str(part.get("kind")), "data": part.get("data")}
+        for part in parts
+        if part.get("kind") not in READ
+    ]
     more = {
         "reasoning_content": joined(map(_text, _of(parts, "thinking"))),
         "tool_calls": list(map(_call, _of(parts, "toolUse"))),
@@ -67,10 +76,6 @@ def _said(role: str, parts: list[Fields]) -> Message:
     if role == "assistant" and not said:
         said = None
     return {"role": role, "content": said} | telling(more)
-
-
-def _other(part: Fields) -> Fields:
-    return {"type": str(part.get("kind")), "data": part.get("data")}
 
 
 def _of(parts: list[Fields], kind: str) -> list[Any]:
@@ -96,8 +101,3 @@ def _result(told: Fields) -> Message:
 def _returned(part: Fields) -> str:
     data = part.get("data")
     return data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
-
-
-def _moment(told: Fields) -> Fields:
-    """Return the time at which a line was written, in ms."""
-    return telling({"timestamp": milliseconds_of(within(told, "meta", "timestamp"))})

@@ -86,7 +86,11 @@ def messages_in(records: Iterable[Fields]) -> Iterator[Message]:
         kind = type_of(record)
         if kind in ("user", "tool_result"):
             yield from filter(None, [answer])
-            yield _asked(record) if kind == "user" else _returned(record)
+            yield (
+                {"role": "user", "content": text_in(record), **_told(record)}
+                if kind == "user"
+                else _returned(record)
+            )
             answer = None
         elif kind == "assistant":
             if answer and "tool_calls" in answer:
@@ -125,10 +129,6 @@ def _is_new(record: Fields, called: set[str]) -> bool:
 
 def _call(told: Fields) -> Fields:
     return call_of(told.get("toolCallId"), told.get("toolName"), told.get("args"))
-
-
-def _asked(record: Fields) -> Message:
-    return {"role": "user", "content": text_in(record), **_told(record)}
 
 
 def _returned(record: Fields) -> Message:

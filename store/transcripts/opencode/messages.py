@@ -52,11 +52,7 @@ def messages_of(name: str, told: Fields) -> list[Message]:
     extra = telling(without(info, "id", "sessionID", "role", "tokens", "cost"))
     made[0]["opencode"] = extra | made[0].get("opencode", {})
     _add_cost(made, info)
-    return [_moment_of(info) | message for message in made]
-
-
-def _moment_of(info: Fields) -> Fields:
-    return _at(fields_of(info.get("time")).get("created"))
+    return [_at(fields_of(info.get("time")).get("created")) | message for message in made]
 
 
 def _at(moment: Any) -> Fields:
@@ -73,13 +69,9 @@ def _question(parts: list[Fields]) -> Message:
 def _is_sent(part: Fields) -> bool:
     """Tell whether a part goes to the model; of files only pictures do, others go as text."""
     if part.get("type") == "file":
-        return _is_picture(part)
+        kind = text_of(part.get("mime")) or ""
+        return kind.startswith("image/") and "url" in part
     return part.get("type") in ("text", "compaction") and part.get("ignored") is not True
-
-
-def _is_picture(part: Fields) -> bool:
-    kind = text_of(part.get("mime")) or ""
-    return kind.startswith("image/") and "url" in part
 
 
 def _part(part: Fields) -> Fields:

@@ -31,7 +31,7 @@ from ..events import (
 )
 from ..several import conversations
 from ..source import Source, Value
-from ..trees import Parents, Tree, tree_events, with_compactions
+from ..trees import Tree, tree_events, with_compactions
 from .messages import USED, is_message, messages_of, parts_of
 
 UNTITLED = ("New session - ", "Child session - ")
@@ -69,7 +69,12 @@ def _session(item: Value, names: SessionNames) -> Iterator[Event]:
     said = {name: messages_of(name, message) for name, message in told.items()}
     name = names.name(text_of(info.get("id")))
     opened, notes = _opened(name, info, said)
-    tree = Tree(_parents(told), _present(info, list(told)), said.__getitem__)
+    first: dict[str, str | None] = dict.fromkeys(list(told)[:1])
+    tree = Tree(
+        (first | {after: before for before, after in pairwise(told)}),
+        _present(info, list(told)),
+        said.__getitem__,
+    )
     events = tree_events(tree, opened) if told else iter([opened])
     yield from with_compactions(events, dict(_compactions(told, said)))
     yield from omissions(_unused(told), "part")
@@ -87,11 +92,6 @@ def _told(item: Value) -> tuple[Told, list[Noted]]:
         else:
             broken.append(unread(item.row, message, "no message"))
     return told, broken
-
-
-def _parents(told: Told) -> Parents:
-    first: dict[str, str | None] = dict.fromkeys(list(told)[:1])
-    return first | {after: before for before, after in pairwise(told)}
 
 
 def _present(info: Fields, names: list[str]) -> str | None:

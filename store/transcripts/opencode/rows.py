@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from typing import Any
 
@@ -38,7 +37,15 @@ def _sessions(rows: Rows) -> Iterator[Any]:
             {"info": _told(name, data), "parts": parts.pop(name, [])}
             for name, data in rows.execute(MESSAGES, of)
         ]
-        yield {"info": _info(session), "messages": messages}
+        info: Fields = {}
+        times: Fields = {}
+        for key, cell in zip(session.keys(), session, strict=True):
+            if key.startswith(TIMES):
+                times[key.removeprefix(TIMES)] = cell
+            else:
+                is_object = isinstance(cell, str) and cell.startswith(("{", "["))
+                info[KEYS.get(key, key)] = (json_in(cell) or cell) if is_object else cell
+        yield {"info": telling({**info, "time": telling(times)}), "messages": messages}
 
 
 def _parts(rows: Rows, of: Fields) -> dict[str, list[Fields]]:
@@ -51,24 +58,6 @@ def _parts(rows: Rows, of: Fields) -> dict[str, list[Fields]]:
 
 def _told(name: str, data: object) -> Fields:
     return fields_of(json_in(data)) | {"id": name}
-
-
-def _info(session: sqlite3.Row) -> Fields:
-    """Return the metadata of a session in the shape of its export."""
-    info: Fields = {}
-    times: Fields = {}
-    for key, cell in zip(session.keys(), session, strict=True):
-        if key.startswith(TIMES):
-            times[key.removeprefix(TIMES)] = cell
-        else:
-            info[KEYS.get(key, key)] = _plain(cell)
-    return telling({**info, "time": telling(times)})
-
-
-def _plain(cell: object) -> Any:
-    """Return a cell; decode it if it holds an object as JSON."""
-    is_object = isinstance(cell, str) and cell.startswith(("{", "["))
-    return (json_in(cell) or cell) if is_object else cell
 
 
 LAYOUT = Layout(

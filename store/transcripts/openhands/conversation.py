@@ -181,9 +181,20 @@ class Conversation:
             content = program_events.message_content(fields_of(event.get("args")))
             self._add({"role": "system", "content": content}, _beside_args(event, "content"))
         elif action == "message":
-            self._add(_message_of(event), _beside_args(event, "content", "image_urls"))
+            role = "assistant" if event.get("source") == "agent" else "user"
+            self._add(
+                {
+                    "role": role,
+                    "content": program_events.message_content(fields_of(event.get("args"))),
+                },
+                _beside_args(event, "content", "image_urls"),
+            )
         elif event.get("source") != "agent":
-            self._add(_command_of(event, action), _beside_args(event))
+            command = fields_of(event.get("args")).get("command") or action
+            self._add(
+                {"role": "user", "content": f"User executed the command:\n{command}"},
+                _beside_args(event),
+            )
         elif action == "finish" and not event.get("tool_call_metadata"):
             self._add(_farewell_of(event), _beside_args(event))
         else:
@@ -327,18 +338,6 @@ def _beside_args(event: ProgramEvent, *used: str) -> Fields:
     if isinstance(event.get("args"), dict):
         extra["args"] = rest_of(event["args"], *used)
     return extra
-
-
-def _message_of(event: ProgramEvent) -> Message:
-    """Return a message of V0."""
-    role = "assistant" if event.get("source") == "agent" else "user"
-    return {"role": role, "content": program_events.message_content(fields_of(event.get("args")))}
-
-
-def _command_of(event: ProgramEvent, action: str) -> Message:
-    """Return an action of the user in V0 as a message of the user."""
-    command = fields_of(event.get("args")).get("command") or action
-    return {"role": "user", "content": f"User executed the command:\n{command}"}
 
 
 def _farewell_of(event: ProgramEvent) -> Message:

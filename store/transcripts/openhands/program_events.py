@@ -97,17 +97,19 @@ def parts_of(content: object) -> list[Any]:
 
 def known_from(event: ProgramEvent) -> Known:
     """Return the facts in an event about its conversation: the model, the folder, the id."""
-    return Known(_first_at(_MODELS, event), _first_at(_ROOTS, event), _name_in(event))
+    return Known(
+        _first_at(_MODELS, event),
+        _first_at(_ROOTS, event),
+        (
+            None
+            if event.get("key") != "full_state"
+            else text_of(fields_of(event.get("value")).get("id"))
+        ),
+    )
 
 
 def _first_at(places: Places, event: ProgramEvent) -> str | None:
     return first_text(get_at_path(place, event) for place in places)
-
-
-def _name_in(event: ProgramEvent) -> str | None:
-    if event.get("key") != "full_state":
-        return None
-    return text_of(fields_of(event.get("value")).get("id"))
 
 
 # Events of V1.

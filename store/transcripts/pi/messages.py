@@ -36,40 +36,31 @@ def is_told(entry: Fields) -> bool:
     """Tell whether an entry is a message that can be read."""
     told = told_by(entry)
     role = text_of(told.get("role"))
-    return (role in ROLES and "content" in told) or (role in TEXTS and not _is_private(told))
-
-
-def _is_private(told: Fields) -> bool:
-    """Tell whether an entry is a command that the user ran and kept from the model."""
-    return told.get("excludeFromContext") is True
+    return (role in ROLES and "content" in told) or (
+        role in TEXTS and told.get("excludeFromContext") is not True
+    )
 
 
 def message_of(entry: Fields) -> Message:
     """Return the message of an entry, without its id and time."""
     told = told_by(entry)
     if told["role"] in TEXTS:
-        return _text(told)
+        key = TEXTS[told["role"]]
+        text = text_of(told.get(key)) or ""
+        command = text_of(told.get("command"))
+        said = f"Ran `{command}`\n{text}" if command else text
+        return {"role": "user", "content": said, "pi": telling(without(told, key, "timestamp"))}
     blocks = _blocks(told.get("content"))
-    content = simplest_content([_part(block) for block in blocks if _is_part(block)])
+    content = simplest_content(
+        [_part(block) for block in blocks if (block.get("type") not in ("thinking", "toolCall"))]
+    )
     message = {"role": ROLES[told["role"]], "content": content} | _beside(told, blocks)
     if message["role"] != "assistant":
         message["content"] = content or ""
-    extra = telling(without(told, *_SAID)) | _signatures(blocks)
+    extra = telling(without(told, *_SAID)) | telling(
+        {"signatures": list(filter(None, map(_signature_of, blocks)))}
+    )
     return message | telling({"pi": extra})
-
-
-def _signatures(blocks: list[Fields]) -> Fields:
-    """Return the signatures of thoughts; some are encrypted thoughts themselves."""
-    return telling({"signatures": list(filter(None, map(_signature_of, blocks)))})
-
-
-def _text(told: Fields) -> Message:
-    """Return the text sent to the model about a summary, or about a command that the user ran."""
-    key = TEXTS[told["role"]]
-    text = text_of(told.get(key)) or ""
-    command = text_of(told.get("command"))
-    said = f"Ran `{command}`\n{text}" if command else text
-    return {"role": "user", "content": said, "pi": telling(without(told, key, "timestamp"))}
 
 
 def _beside(told: Fields, blocks: list[Fields]) -> Fields:
@@ -113,10 +104,6 @@ def _blocks(content: Any) -> list[Fields]:
     if isinstance(content, str):
         return [text_part(content)] if content else []
     return list(filter(None, map(fields_of, list_of(content))))
-
-
-def _is_part(block: Fields) -> bool:
-    return block.get("type") not in ("thinking", "toolCall")
 
 
 def _part(block: Fields) -> Fields:

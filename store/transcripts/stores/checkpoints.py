@@ -101,7 +101,10 @@ class Thread:
         if before and _tells_deltas(held):
             said = _replayed(line[len(line) - end.size :], self._written(before))
         else:
-            said = [*map(_held, _messages_in(held))]
+            channels = fields_of(held.get("channel_values"))
+            listed = map(list_of, (channels.get(MESSAGES), *channels.values()))
+            told = (each for each in listed if each and all(map(_is_message, each)))
+            said = [*map(_held, next(told, []))]
         shared = _shared(line, said)
         node = end.node if shared else None
         for each in said[shared:]:
@@ -162,14 +165,6 @@ def _replayed(held: list[Held], written: Iterable[Any]) -> list[Held]:
             elif _is_message(message):
                 kept[each.id or next(numbers)] = each
     return [*kept.values()]
-
-
-def _messages_in(held: Fields) -> list[Any]:
-    """Return a checkpoint's messages: those of the usual channel, else of the first with any."""
-    channels = fields_of(held.get("channel_values"))
-    listed = map(list_of, (channels.get(MESSAGES), *channels.values()))
-    told = (each for each in listed if each and all(map(_is_message, each)))
-    return next(told, [])
 
 
 def _is_message(value: object) -> bool:

@@ -102,17 +102,19 @@ def _message(name: str, node: Fields) -> Message:
     known = ROLES.get(str(told.get("type")))
     role = first_text((known, told.get("role"))) or "user"
     moment = {"timestamp": iso_milliseconds(node.get("at"))}
-    message: Message = {"role": role, "content": _content(told), "id": name}
+    blocks = [_block(each) for each in as_list(told.get("content"))]
+    beside = (*CALLS, *THOUGHTS, "reasoning")
+    message: Message = {
+        "role": role,
+        "content": (
+            simplest_content([each for each in blocks if within(each, "type") not in beside]) or ""
+        ),
+        "id": name,
+    }
     message |= telling({**moment, "name": told.get("name")})
     more = _calls_of(told) if role == "assistant" else _result_of(told) if role == "tool" else {}
     extra = telling(without(told, *_SAID, *(_RESULT if role == "tool" else ())))
     return message | more | telling({KEY: extra})
-
-
-def _content(told: Fields) -> object:
-    blocks = [_block(each) for each in as_list(told.get("content"))]
-    beside = (*CALLS, *THOUGHTS, "reasoning")
-    return simplest_content([each for each in blocks if within(each, "type") not in beside]) or ""
 
 
 def _block(block: Any) -> Any:

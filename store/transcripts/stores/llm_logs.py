@@ -115,7 +115,16 @@ def _whole(rows: Rows, tables: set[str], response: Fields) -> Fields:
     """Return a response with its calls and results, and its prompts as they were sent."""
     name = response["id"]
     prompts = {key: _text(rows, tables, f"{key}_fragments", response) for key in PROMPTS}
-    return response | prompts | _tools(rows, tables, name)
+    return (
+        response
+        | prompts
+        | {
+            table: list(map(dict, rows.execute(OF_RESPONSE.format(table), (name,))))
+            if table in tables
+            else []
+            for table in TOOLS
+        }
+    )
 
 
 def _text(rows: Rows, tables: set[str], table: str, response: Fields) -> str:
@@ -125,16 +134,6 @@ def _text(rows: Rows, tables: set[str], table: str, response: Fields) -> str:
         used = rows.execute(FRAGMENTS.format(table), (response["id"],))
         said[:0] = [text for (text,) in used]
     return joined(said, BETWEEN[table])
-
-
-def _tools(rows: Rows, tables: set[str], response: str) -> Fields:
-    """Return the calls of a response, and the results that its prompt gave."""
-    return {
-        table: list(map(dict, rows.execute(OF_RESPONSE.format(table), (response,))))
-        if table in tables
-        else []
-        for table in TOOLS
-    }
 
 
 LAYOUT = Layout(

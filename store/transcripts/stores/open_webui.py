@@ -58,11 +58,11 @@ def _history(value: Any) -> Fields:
     """Return the messages of a chat, each under its id."""
     chat = fields_of(fields_of(value).get("chat"))
     nodes = fields_of(fields_of(chat.get("history")).get("messages"))
-    return {name: node for name, node in nodes.items() if _is_message(node)}
-
-
-def _is_message(node: Any) -> bool:
-    return isinstance(fields_of(node).get("role"), str) and "content" in node
+    return {
+        name: node
+        for name, node in nodes.items()
+        if (isinstance(fields_of(node).get("role"), str) and "content" in node)
+    }
 
 
 def _messages(name: str, node: Fields) -> list[Message]:

@@ -30,18 +30,14 @@ def state_after(state: Any, entry: Fields) -> Any:
     holder = state
     for key in way:
         holder = holder[key]
-    _change(holder, last, entry)
-    return state
-
-
-def _change(holder: Any, key: Any, entry: Fields) -> None:
     if entry["kind"] == SET:
-        holder[key] = entry["v"]
+        holder[last] = entry["v"]
     elif entry["kind"] == DELETE:
-        holder.pop(key, None)
+        holder.pop(last, None)
     elif entry["kind"] == PUSH:
-        held = holder.get(key) or []
+        held = holder.get(last) or []
         del held[entry.get("i", len(held)) :]
-        holder[key] = [*held, *entry.get("v", ())]
+        holder[last] = [*held, *entry.get("v", ())]
     else:
         raise ValueError("no kind of an entry")
+    return state

@@ -77,13 +77,11 @@ def _text(part: Fields) -> str:
     if kind_of(part) != "inlineReference":
         return shown(part)
     told = fields_of(part.get("inlineReference"))
-    place = fields_of(told.get("uri")) or _uri_of(told.get("location")) or told
+    place = (
+        fields_of(told.get("uri")) or fields_of(fields_of(told.get("location")).get("uri")) or told
+    )
     path = text_of(place.get("path")) or ""
     return f"`{first_text((part.get('name'), told.get('name'), path.rpartition('/')[2])) or path}`"
-
-
-def _uri_of(place: Any) -> Fields:
-    return fields_of(fields_of(place).get("uri"))
 
 
 def _thought(part: Fields) -> str:

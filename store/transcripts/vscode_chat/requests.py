@@ -36,7 +36,15 @@ def is_pending(request: Fields) -> bool:
 
 def messages_of(name: str, request: Fields) -> list[Message]:
     """Return the messages of a request; while its answer is being written, only the question."""
-    question = _question(request) | {"id": name} | _moment_of(request)
+    result = fields_of(request.get("result"))
+    told = {**result, "metadata": telling(without(_metadata(request), *_ROUNDS))}
+    agent = fields_of(request.get("agent")).get("id")
+    extra = {**without(request, *_SAID), "agent": agent, "result": telling(told)}
+    question = (
+        {"role": "user", "content": _asked(request) or "", "vscode_chat": telling(extra)}
+        | {"id": name}
+        | _moment_of(request)
+    )
     if is_pending(request):
         return [question]
     rounds = list(map(fields_of, list_of(_metadata(request).get("toolCallRounds"))))
@@ -58,14 +66,6 @@ def _asked(request: Fields) -> str | None:
     return text if isinstance(text, str) else None
 
 
-def _question(request: Fields) -> Message:
-    result = fields_of(request.get("result"))
-    told = {**result, "metadata": telling(without(_metadata(request), *_ROUNDS))}
-    agent = fields_of(request.get("agent")).get("id")
-    extra = {**without(request, *_SAID), "agent": agent, "result": telling(told)}
-    return {"role": "user", "content": _asked(request) or "", "vscode_chat": telling(extra)}
-
-
 def _metadata(request: Fields) -> Fields:
     return fields_of(fields_of(request.get("result")).get("metadata"))
 
@@ -80,22 +80,20 @@ def _of_rounds(rounds: list[Fields], request: Fields) -> Iterator[Message]:
     results = fields_of(_metadata(request).get("toolCallResults"))
     for each in rounds:
         calls = list(map(fields_of, list_of(each.get("toolCalls"))))
-        yield _answer(each, calls)
+        thinking = fields_of(each.get("thinking"))
+        thought = thinking.get("text")
+        extra = without(each, *_OF_ROUND) | {"thinking": without(thinking, "text")}
+        more = {
+            "tool_calls": list(map(_call, calls)),
+            "reasoning_content": "\n".join(map(str, thought))
+            if isinstance(thought, list)
+            else thought,
+            "vscode_chat": telling(extra),
+        }
+        said: Message = {"role": "assistant", "content": text_of(each.get("response"))}
+        yield (said | _moment_of(each) | telling(more))
         names = (text_of(call.get("id")) for call in calls)
         yield from (_result(name, results[name]) for name in names if name in results)
-
-
-def _answer(told: Fields, calls: list[Fields]) -> Message:
-    thinking = fields_of(told.get("thinking"))
-    thought = thinking.get("text")
-    extra = without(told, *_OF_ROUND) | {"thinking": without(thinking, "text")}
-    more = {
-        "tool_calls": list(map(_call, calls)),
-        "reasoning_content": "\n".join(map(str, thought)) if isinstance(thought, list) else thought,
-        "vscode_chat": telling(extra),
-    }
-    said: Message = {"role": "assistant", "content": text_of(told.get("response"))}
-    return said | _moment_of(told) | telling(more)
 
 
 def _call(call: Fields) -> Fields:

@@ -87,7 +87,13 @@ class _Writing:
     def _rows(self, number: int, moment: int, message: Message) -> Iterator[Fields]:
         """Yield the rows of a message."""
         is_answer = message["role"] == "assistant"
-        parts = _parts(message)
+        blocks = [*map(_known, message["content"])]
+        if message["role"] == "assistant":
+            parts = [[block] for block in blocks]
+        else:
+            results = [[block] for block in blocks if block["type"] == "tool_result"]
+            words = [block for block in blocks if block["type"] != "tool_result"]
+            parts = [*results, words] if words else results
         for place, blocks in enumerate(parts):
             kind = "assistant" if is_answer else "user"
             row = self._row(kind, moment, self._about.row_id(number, place))
@@ -140,16 +146,6 @@ def _said(blocks: list[Message]) -> Fields:
     is_plain = not others and first.keys() == {"type", "text"}
     content = first["text"] if is_plain else blocks
     return {"message": {"role": "user", "content": content}}
-
-
-def _parts(message: Message) -> list[list[Message]]:
-    """Return the blocks of a message, as they are rows: each alone, but what a user says."""
-    blocks = [*map(_known, message["content"])]
-    if message["role"] == "assistant":
-        return [[block] for block in blocks]
-    results = [[block] for block in blocks if block["type"] == "tool_result"]
-    words = [block for block in blocks if block["type"] != "tool_result"]
-    return [*results, words] if words else results
 
 
 def _known(block: Message) -> Message:

@@ -40,7 +40,11 @@ def _items(said: Iterable[Timed]) -> Iterator[Fields]:
         taken = _taken(item)
         yield _row(moment, "response_item", taken)
         if taken["type"] == "message" and taken["role"] in EVENTS:
-            yield _row(moment, "event_msg", _event(taken))
+            event = {"type": EVENTS[taken["role"]], "message": content_text(taken["content"])}
+            pictures: Fields = {"images": [], "local_images": [], "text_elements": []}
+            yield _row(
+                moment, "event_msg", (event | pictures if taken["role"] == "user" else event)
+            )
 
 
 def rollout_name(about: About) -> str:
@@ -71,12 +75,6 @@ def _compacted(stands: Sequence[Message]) -> Fields:
     items = [*map(_taken, stands)]
     words = [content_text(each["content"]) for each in items if each.get("role") == "user"]
     return {"message": "\n\n".join(filter(None, words)), "replacement_history": items}
-
-
-def _event(item: Fields) -> Fields:
-    event = {"type": EVENTS[item["role"]], "message": content_text(item["content"])}
-    pictures: Fields = {"images": [], "local_images": [], "text_elements": []}
-    return event | pictures if item["role"] == "user" else event
 
 
 def _taken(item: Message) -> Fields:

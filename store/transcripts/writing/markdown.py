@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...messages import Message, content_text, find_message_time
-from ...text import Fields, truncate_to_line
+from ...text import truncate_to_line
 from ..events import fields_of, list_of
 from .about import iso
 
@@ -42,7 +42,13 @@ def _writable(text: str) -> str:
 def _paragraphs(message: Message) -> Iterator[str]:
     """Yield what a message says, under a heading; a result is folded."""
     role = str(message.get("role"))
-    text = _text(message.get("content"))
+    content = message.get("content")
+    if isinstance(content, str):
+        text = content
+    elif not isinstance(content, list):
+        text = "" if content is None else _json(content)
+    else:
+        text = "\n\n".join(map(_part, content))
     if role == "tool":
         yield from _folded(f"Result {truncate_to_line(text, LINE)}", text)
         return
@@ -51,27 +57,14 @@ def _paragraphs(message: Message) -> Iterator[str]:
         yield f"{_quotation(text)}\n"
     for call in map(fields_of, list_of(message.get("tool_calls"))):
         function = fields_of(call.get("function"))
-        asked = _asked(function)
+        arguments = function.get("arguments")
+        asked = arguments if isinstance(arguments, str) else _json(arguments)
         yield from _folded(f"{function.get('name')} {truncate_to_line(asked, LINE)}", asked)
 
 
 def _moment(message: Message) -> str:
     moment = find_message_time(message)
     return "" if moment is None else f" · {iso(moment)[:19].replace('T', ' ')}"
-
-
-def _asked(function: Fields) -> str:
-    arguments = function.get("arguments")
-    return arguments if isinstance(arguments, str) else _json(arguments)
-
-
-def _text(content: Any) -> str:
-    """Return what a content says; of parts that are no text, what they are."""
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        return "" if content is None else _json(content)
-    return "\n\n".join(map(_part, content))
 
 
 def _part(part: Any) -> str:
@@ -122,7 +115,8 @@ def _escape_lines(lines: Iterable[str]) -> Iterator[str]:
     for line in lines:
         if fence and not is_doubtful:
             yield line
-            if _closes(line, fence):
+            said = line.strip()
+            if len(said) >= len(fence) and not said.strip(fence[0]):
                 fence = "" if re.fullmatch(rf" {{0,3}}{fence}+[ \t]*", line) else fence
                 is_doubtful = bool(fence)
             continue
@@ -136,12 +130,6 @@ def _escape_lines(lines: Iterable[str]) -> Iterator[str]:
         spans = None if is_open or is_doubtful else _code_spans(line)
         is_open = spans is None
         yield _escape_line(line, spans or [])
-
-
-def _closes(line: str, fence: str) -> bool:
-    """Tell a line that may close a fence, however far it stands in."""
-    said = line.strip()
-    return len(said) >= len(fence) and not said.strip(fence[0])
 
 
 def _code_spans(line: str) -> list[tuple[int, int]] | None:
