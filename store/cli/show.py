@@ -338,16 +338,13 @@ def _first(lines: list[str], limit: int) -> list[str]:
 
 def _print_view(built: View, *, explain: bool) -> None:
     """Print a view as a table, and its totals."""
-    columns = (
-        *ENTRY_COLUMNS,
-        *(
-            REASON,
-            CONTENT._replace(spare=SPARED_FIRST)
-            if explain
-            else REASON._replace(spare=SPARED_FIRST),
-            CONTENT,
-        ),
+    # If the columns of texts do not fit, the one that was not asked for is dropped first.
+    texts = (
+        (REASON, CONTENT._replace(spare=SPARED_FIRST))
+        if explain
+        else (REASON._replace(spare=SPARED_FIRST), CONTENT)
     )
+    columns = (*ENTRY_COLUMNS, *texts)
     rows = [_entry_row(entry, explain=explain) for entry in built.entries]
     render.table(columns, rows)
     stats = built.stats
