@@ -11,7 +11,17 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from store.cli.drawing import INK, Block, Point, dot, grid, picture, stroke, width, words
+from store.cli.drawing import (
+    INK_COLOUR,
+    Point,
+    Rectangle,
+    draw_dot,
+    draw_grid_line,
+    draw_picture,
+    draw_stroke,
+    draw_words,
+    measure_text,
+)
 
 WIDTH = 860
 COLOURS = (
@@ -91,16 +101,18 @@ def grown(
 ) -> str:
     """Return a plot of lines over sizes; ``below`` says what the sizes count."""
     lines = [line for line in lines if line.points]
-    labels = max((width(line.label) for line in lines), default=0)
-    area = Block(70, 40, WIDTH - 70 - labels - 34, high - 96)
+    labels = max((measure_text(line.label) for line in lines), default=0)
+    area = Rectangle(70, 40, WIDTH - 70 - labels - 34, high - 96)
     across, up = _axes(area, lines, said)
-    foot = words(area.x + area.width / 2, area.bottom + 42, below, size=SMALL, anchor="middle")
-    head = words(0, 14, title, size=TITLE)
+    foot = draw_words(area.x + area.width / 2, area.bottom + 42, below, size=SMALL, anchor="middle")
+    head = draw_words(0, 14, title, size=TITLE)
     drawn = [head, *_grid(area, across, up), *_lines(lines, across, up, area), foot]
-    return picture(WIDTH, high, title, drawn)
+    return draw_picture(WIDTH, high, title, drawn)
 
 
-def _axes(area: Block, lines: Iterable[Line], said: Callable[[float], str]) -> tuple[Axis, Axis]:
+def _axes(
+    area: Rectangle, lines: Iterable[Line], said: Callable[[float], str]
+) -> tuple[Axis, Axis]:
     """Return the scales on which all points have room."""
     points = [point for line in lines for point in line.points]
     xs, ys = [x for x, _ in points], [y for _, y in points]
@@ -114,7 +126,7 @@ def _apart(values: Sequence[float], axis: Axis) -> list[float]:
     marked: list[float] = []
     free = -math.inf
     for value in values:
-        half = width(axis.said(value)) / 2
+        half = measure_text(axis.said(value)) / 2
         if axis.place(value) - half > free:
             marked.append(value)
             free = axis.place(value) + half + _GAP
@@ -128,27 +140,27 @@ def _decades(values: Iterable[float]) -> tuple[float, float]:
     return 10.0**least, 10.0 ** max(math.ceil(max(powers)), least + 1)
 
 
-def _grid(area: Block, across: Axis, up: Axis) -> Iterator[str]:
+def _grid(area: Rectangle, across: Axis, up: Axis) -> Iterator[str]:
     for value in up.ticks():
         y = up.place(value)
-        yield grid(Point(area.x, y), Point(area.right, y))
-        yield words(area.x - 8, y, up.said(value), size=SMALL, anchor="end")
+        yield draw_grid_line(Point(area.x, y), Point(area.right, y))
+        yield draw_words(area.x - 8, y, up.said(value), size=SMALL, anchor="end")
     for value in across.marked:
         x = across.place(value)
-        yield grid(Point(x, area.y), Point(x, area.bottom + 5))
-        yield words(x, area.bottom + 18, across.said(value), size=SMALL, anchor="middle")
+        yield draw_grid_line(Point(x, area.y), Point(x, area.bottom + 5))
+        yield draw_words(x, area.bottom + 18, across.said(value), size=SMALL, anchor="middle")
 
 
-def _lines(lines: Sequence[Line], across: Axis, up: Axis, area: Block) -> Iterator[str]:
+def _lines(lines: Sequence[Line], across: Axis, up: Axis, area: Rectangle) -> Iterator[str]:
     """Yield each line with its dots, and its label beside its end, where there is room for it."""
     placed = [_points(line, across, up) for line in lines]
     heights = spread([points[-1].y for points in placed], LINE, area.y, area.bottom)
     for line, points, y, colour in zip(lines, placed, heights, COLOURS[: len(lines)], strict=True):
-        yield stroke(points, colour)
-        yield from (dot(point, _DOT - 0.5, colour) for point in points)
+        yield draw_stroke(points, colour)
+        yield from (draw_dot(point, _DOT - 0.5, colour) for point in points)
         begin = Point(area.right + 14, y)
-        yield grid(Point(points[-1].x + 6, points[-1].y), begin)
-        yield words(begin.x + 6, y, line.label, colour, size=SMALL)
+        yield draw_grid_line(Point(points[-1].x + 6, points[-1].y), begin)
+        yield draw_words(begin.x + 6, y, line.label, colour, size=SMALL)
 
 
 def _points(line: Line, across: Axis, up: Axis) -> list[Point]:
@@ -205,15 +217,15 @@ def compared(title: str, rows: Mapping[str, Mapping[str, float]], ours: str) -> 
     """
     sides = [*dict.fromkeys(side for row in rows.values() for side in row)]
     colours = dict(zip(sides, COLOURS[: len(sides)], strict=True))
-    labels = max(map(width, rows))
+    labels = max(map(measure_text, rows))
     legend, top = _legend(sides, colours, ours)
-    area = Block(labels + 16, top + 12, WIDTH - labels - 16 - 70, 30 * len(rows))
+    area = Rectangle(labels + 16, top + 12, WIDTH - labels - 16 - 70, 30 * len(rows))
     values = [value for row in rows.values() for value in row.values()]
     across = Axis(min(0.3, *values) * 0.8, max(values) * 1.3, area.x, area.right, times)
-    drawn = [words(0, 14, title, size=TITLE), *legend, *_scale(area, across)]
+    drawn = [draw_words(0, 14, title, size=TITLE), *legend, *_scale(area, across)]
     for place, (name, row) in enumerate(rows.items()):
         drawn += _row(area.y + 30 * place + 15, name, row, ours, across, colours)
-    return picture(WIDTH, area.bottom + 32, title, drawn)
+    return draw_picture(WIDTH, area.bottom + 32, title, drawn)
 
 
 def _legend(sides: Sequence[str], colours: Mapping[str, str], ours: str) -> tuple[list[str], float]:
@@ -221,22 +233,22 @@ def _legend(sides: Sequence[str], colours: Mapping[str, str], ours: str) -> tupl
     drawn: list[str] = []
     x, y = 8.0, 40.0
     for side in sides:
-        wide = 14 + width(side) + 2 * _GAP
+        wide = 14 + measure_text(side) + 2 * _GAP
         if x + wide > WIDTH:
             x, y = 8.0, y + LINE + 3
-        drawn.append(dot(Point(x, y), _OURS if side == ours else _DOT, colours[side]))
-        drawn.append(words(x + 12, y, side, size=SMALL))
+        drawn.append(draw_dot(Point(x, y), _OURS if side == ours else _DOT, colours[side]))
+        drawn.append(draw_words(x + 12, y, side, size=SMALL))
         x += wide
     return drawn, y + LINE
 
 
-def _scale(area: Block, across: Axis) -> Iterator[str]:
+def _scale(area: Rectangle, across: Axis) -> Iterator[str]:
     for value in across.ticks():
         x = across.place(value)
-        yield grid(Point(x, area.y), Point(x, area.bottom))
-        yield words(x, area.bottom + 14, _named(value), size=SMALL, anchor="middle")
+        yield draw_grid_line(Point(x, area.y), Point(x, area.bottom))
+        yield draw_words(x, area.bottom + 14, _named(value), size=SMALL, anchor="middle")
     by_hand = across.place(1)
-    yield stroke((Point(by_hand, area.y), Point(by_hand, area.bottom)), INK)
+    yield draw_stroke((Point(by_hand, area.y), Point(by_hand, area.bottom)), INK_COLOUR)
 
 
 def _named(value: float) -> str:
@@ -252,10 +264,10 @@ def _row(
     colours: Mapping[str, str],
 ) -> Iterator[str]:
     """Yield a row: its name, its dots, the figure of the side that is ours."""
-    yield words(0, y, name, size=SMALL)
-    yield grid(Point(across.begin, y), Point(across.end, y))
+    yield draw_words(0, y, name, size=SMALL)
+    yield draw_grid_line(Point(across.begin, y), Point(across.end, y))
     for side in sorted(row, key=lambda each: each == ours):
         radius = _OURS if side == ours else _DOT
-        yield dot(Point(across.place(row[side]), y), radius, colours[side])
+        yield draw_dot(Point(across.place(row[side]), y), radius, colours[side])
     if ours in row:
-        yield words(WIDTH, y, times(row[ours]), colours[ours], size=SMALL, anchor="end")
+        yield draw_words(WIDTH, y, times(row[ours]), colours[ours], size=SMALL, anchor="end")

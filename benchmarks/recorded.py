@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from store import StoreError
-from store.transcripts import Opened, Said, read, sniff
+from store.transcripts import SessionEvent, SessionMessage, read, sniff
 
 Message = dict[str, Any]
 
@@ -80,8 +80,8 @@ def _sessions(path: Path) -> list[Transcript]:
     kind = sniff(path)
     found: list[Transcript] = []
     for event in read(path, kind=kind):
-        if isinstance(event, Opened):
+        if isinstance(event, SessionEvent):
             found.append(Transcript(event.session_id, event.project_root, [], kind))
-        elif isinstance(event, Said):
+        elif isinstance(event, SessionMessage):
             found[-1].messages.append(event.message)
     return found

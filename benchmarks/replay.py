@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from store import Compaction, Entry, Policy, Store, SummaryRequest, View
 from store.summaries import Summarizer
-from store.tokens import estimate, message_tokens
+from store.tokens import count_message_tokens, estimate
 from tests.refusals import refusals
 
 from .facts import Fact, due, facts, is_told, told
@@ -140,7 +140,7 @@ class Replay:
         """Append what comes at once, an answer after the request that it answers."""
         moments = [each["timestamp"] for each in group if isinstance(each.get("timestamp"), int)]
         self._now = max(self._now, *moments, START)
-        tokens = sum(message_tokens(message, estimate) for message in group)
+        tokens = sum(count_message_tokens(message, estimate) for message in group)
         if group[0]["role"] == "assistant":
             self.request(tokens)
         with self._timed():

@@ -68,7 +68,7 @@ class Caller:
             raise Cancelled
 
 
-_NOBODY = nullcontext()
+_NO_CALLER = nullcontext()
 CURRENT_CALLER: ContextVar[Caller | None] = ContextVar("convostore_caller", default=None)
 """The caller of the work in a context; None: a caller that never leaves."""
 
@@ -90,5 +90,5 @@ def wake_on_leave(
     """
     caller = CURRENT_CALLER.get()
     if caller is None:
-        return _NOBODY
+        return _NO_CALLER
     return caller.waking(wake, always=always)

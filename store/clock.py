@@ -10,7 +10,7 @@ import time
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TypeGuard
 
-from .errors import InvalidValue, quoted
+from .errors import InvalidValue, quote_value
 
 Now = int | float | datetime | None
 """A moment as a caller may give it: ms since the epoch, an aware datetime, None for the present."""
@@ -18,14 +18,14 @@ Now = int | float | datetime | None
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-SECONDS_BELOW = 10**11
+SECONDS_LIMIT = 10**11
 """A number below it counts seconds: as ms it would be before March 1973, as seconds up to 5138."""
 
 LONGEST_TIME = 2**62
 """The limit of moments (ms) in calculations: a farther one is as good, and columns hold this."""
 
 
-def milliseconds(now: Now) -> int:
+def resolve_now(now: Now) -> int:
     """Return a moment in ms since the epoch, rounded up; None is the present.
 
     Raises InvalidValue for a time without a zone, for a value that is not a moment, and for a
@@ -34,12 +34,12 @@ def milliseconds(now: Now) -> int:
     if now is None:
         return time.time_ns() // 1_000_000
     if isinstance(now, datetime):
-        return -((EPOCH - _zoned(now)) // timedelta(milliseconds=1))
+        return -((EPOCH - _require_zone(now)) // timedelta(milliseconds=1))
     if not _is_finite(now) or abs(now) >= 2**63:
         raise InvalidValue(
-            f"a moment is ms since the epoch or an aware datetime, not {quoted(now)}"
+            f"a moment is ms since the epoch or an aware datetime, not {quote_value(now)}"
         )
-    if now < SECONDS_BELOW:
+    if now < SECONDS_LIMIT:
         raise InvalidValue(
             f"a moment is ms since the epoch, {now!r} looks like seconds: give time.time() * 1000, "
             "an aware datetime, or nothing for the present"
@@ -54,17 +54,17 @@ def parse_moment(value: object) -> int | None:
     datetimes have one.
     """
     if isinstance(value, str):
-        value = _of_iso(value)
+        value = _parse_iso(value)
     if isinstance(value, datetime):
-        return None if value.tzinfo is None else round(_zoned(value).timestamp() * 1000)
+        return None if value.tzinfo is None else round(_require_zone(value).timestamp() * 1000)
     if not _is_finite(value):
         return None
-    return round(value * 1000) if abs(value) < SECONDS_BELOW else _of_number(value)
+    return round(value * 1000) if abs(value) < SECONDS_LIMIT else _floor_number(value)
 
 
 def is_moment(value: object) -> TypeGuard[int]:
     """Tell a whole number of ms that is already a moment, as most are."""
-    return type(value) is int and SECONDS_BELOW <= value < 2**63
+    return type(value) is int and SECONDS_LIMIT <= value < 2**63
 
 
 def shift_moment(moment: int, time: int) -> int:
@@ -72,19 +72,19 @@ def shift_moment(moment: int, time: int) -> int:
     return max(-LONGEST_TIME, min(moment + time, LONGEST_TIME))
 
 
-def _of_number(value: float) -> int | None:
+def _floor_number(value: float) -> int | None:
     whole = math.floor(value)
     return whole if -(2**63) <= whole < 2**63 else None
 
 
-def _of_iso(text: str) -> datetime | None:
+def _parse_iso(text: str) -> datetime | None:
     try:
         return datetime.fromisoformat(text)
     except ValueError:
         return None
 
 
-def _zoned(now: datetime) -> datetime:
+def _require_zone(now: datetime) -> datetime:
     if now.tzinfo is None:
         raise InvalidValue(f"{now!r} has no time zone; give one, or give ms since the epoch")
     return now
@@ -100,7 +100,7 @@ def require_moment(now: Now) -> int:
     """Return the moment that a face passed down, in ms."""
     if now is None:
         raise InvalidValue("an operation below the faces is given its moment; pass now=")
-    return now if type(now) is int else milliseconds(now)
+    return now if type(now) is int else resolve_now(now)
 
 
 def check_zone_name(name: str) -> str:

@@ -15,7 +15,7 @@ from stat import S_ISDIR, S_ISREG
 from traceback import walk_tb
 from typing import ClassVar, TypeVar
 
-Choice = TypeVar("Choice", bound=str)
+ChoiceT = TypeVar("ChoiceT", bound=str)
 
 TOO_MANY_FILES = (
     "the process has as many files open as it may; close stores that are no longer used, "
@@ -23,7 +23,7 @@ TOO_MANY_FILES = (
 )
 
 
-def quoted(value: object) -> str:
+def quote_value(value: object) -> str:
     """Return a value as an error quotes it: its repr, cut off; its type if it has none.
 
     Whole numbers of thousands of digits have none, nor have lists nested too deeply.
@@ -34,18 +34,18 @@ def quoted(value: object) -> str:
         return f"a value of the type {type(value).__name__}"
 
 
-def check_ends(path: str | os.PathLike[str]) -> None:
+def check_readable_to_end(path: str | os.PathLike[str]) -> None:
     """Refuse to read a pipe or a device, which may never end. Raises OSError."""
     mode = Path(path).stat().st_mode
     if not (S_ISREG(mode) or S_ISDIR(mode)):
         raise OSError("it is a pipe or a device, which may never end")
 
 
-VERIFY = "the store is damaged; run `convostore verify`"
+VERIFY_HINT = "the store is damaged; run `convostore verify`"
 """The end of messages about a damaged row."""
 
 
-def origin_of(error: BaseException) -> str:
+def describe_origin(error: BaseException) -> str:
     """Return the type of an exception and the place that raised it, without its message."""
     frames = list(walk_tb(error.__traceback__))
     kind = type(error).__name__
@@ -67,10 +67,10 @@ class StoreError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the error by its text and attributes, not by its constructor's arguments."""
-        return _remade, (type(self), self.args, self.__dict__)
+        return _rebuild_error, (type(self), self.args, self.__dict__)
 
 
-def _remade(
+def _rebuild_error(
     kind: type[StoreError], args: tuple[object, ...], attributes: dict[str, object]
 ) -> StoreError:
     error = kind.__new__(kind)
@@ -80,7 +80,7 @@ def _remade(
 
 
 @contextmanager
-def in_steps() -> Iterator[None]:
+def correct_step_errors() -> Iterator[None]:
     """Keep the errors of an operation of several transactions true.
 
     Data written by its earlier transactions stays, so nothing *more* was written.
@@ -88,47 +88,47 @@ def in_steps() -> Iterator[None]:
     try:
         yield
     except StoreError as error:
-        error.args = tuple(map(_nothing_more, error.args))
+        error.args = tuple(map(_say_nothing_more, error.args))
         raise
 
 
-def _nothing_more(told: object) -> object:
+def _say_nothing_more(told: object) -> object:
     if not isinstance(told, str):
         return told
     return told.replace("nothing was written", "nothing more was written")
 
 
-def why_not(error: OSError) -> str:
+def explain_open_failure(error: OSError) -> str:
     """Return why a file cannot be opened, and what to do."""
-    if lacks_files(error):
+    if is_file_limit_reached(error):
         return TOO_MANY_FILES
     if error.errno == errno.ELOOP:
         return "it is a link, which is not followed; remove it"
     return f"{error.strerror or error}; check its and its folder's permissions"
 
 
-def in_words(error: Exception) -> str:
+def describe_read_error(error: Exception) -> str:
     """Return the text of an error of reading a file, without the file, numbers and codecs."""
     if isinstance(error, UnicodeError):
         return "it is no UTF-8"
     return (isinstance(error, OSError) and error.strerror) or str(error)
 
 
-def lacks_files(error: OSError) -> bool:
+def is_file_limit_reached(error: OSError) -> bool:
     """Tell whether the process, or the machine, has reached its limit of open files."""
     return error.errno in (errno.EMFILE, errno.ENFILE)
 
 
-def unopened(error: OSError) -> StoreError:
+def build_open_error(error: OSError) -> StoreError:
     """Return the error for a file that the library needs and cannot open."""
     named = f" {error.filename}" if error.filename else ""
-    return StoreError(f"cannot open the file{named}: {why_not(error)}")
+    return StoreError(f"cannot open the file{named}: {explain_open_failure(error)}")
 
 
-def unwritable(told: str, error: OSError) -> StoreError:
+def build_write_error(told: str, error: OSError) -> StoreError:
     """Return the error for a file that cannot be made or written; ``told`` names it."""
     is_refused = error.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
-    return (ReadOnly if is_refused else StoreError)(f"{told}: {why_not(error)}")
+    return (ReadOnly if is_refused else StoreError)(f"{told}: {explain_open_failure(error)}")
 
 
 class SessionNotFound(StoreError, LookupError):
@@ -137,7 +137,7 @@ class SessionNotFound(StoreError, LookupError):
     status = 404
 
     def __init__(self, session_id: object) -> None:
-        told = f"there is no session {quoted(session_id)} in this store"
+        told = f"there is no session {quote_value(session_id)} in this store"
         super().__init__(told if isinstance(session_id, str) else f"{told}; give its id, a text")
         self.session_id = session_id
 
@@ -161,7 +161,9 @@ class DraftNotFound(StoreError, LookupError):
     status = 404
 
     def __init__(self, draft: object) -> None:
-        super().__init__(f"there is no draft {quoted(draft)} in this store; `drafts` lists them")
+        super().__init__(
+            f"there is no draft {quote_value(draft)} in this store; `drafts` lists them"
+        )
         self.draft = draft
 
 
@@ -194,7 +196,7 @@ class Conflict(StoreError):
         what: str = "revision",
     ) -> None:
         super().__init__(
-            f"session {session_id!r}: the {what} was expected at {quoted(expected)}, it is at "
+            f"session {session_id!r}: the {what} was expected at {quote_value(expected)}, it is at "
             f"{found!r}; read on and try again"
         )
         self.session_id, self.expected, self.found = session_id, expected, found
@@ -216,7 +218,7 @@ class PositionOutOfRange(StoreError, ValueError):
     def __init__(self, session_id: str, position: object, head: int) -> None:
         super().__init__(
             f"session {session_id!r} has positions 0 to {head}; "
-            f"{quoted(position)} is not one of them"
+            f"{quote_value(position)} is not one of them"
         )
         self.session_id, self.position, self.head = session_id, position, head
 
@@ -241,11 +243,11 @@ class InvalidValue(StoreError, ValueError):
     status = 400
 
 
-def one_of(choices: Iterable[Choice], name: str, given: object) -> Choice:
+def check_choice(choices: Iterable[ChoiceT], name: str, given: object) -> ChoiceT:
     """Return the given one of some texts. Raises InvalidValue for any other value."""
     known = {str(each): each for each in choices}
     if not isinstance(given, str) or given not in known:
-        raise InvalidValue(f"{name} is one of {', '.join(known)}, not {quoted(given)}")
+        raise InvalidValue(f"{name} is one of {', '.join(known)}, not {quote_value(given)}")
     return known[given]
 
 

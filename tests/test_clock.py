@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from store import Policy, Store
-from store.clock import LONGEST_TIME, milliseconds, parse_moment, shift_moment
+from store.clock import LONGEST_TIME, parse_moment, resolve_now, shift_moment
 from store.errors import InvalidValue
 from store.messages import find_message_time
 from store.ready import POLICIES
@@ -100,14 +100,14 @@ def test_seconds_are_no_moment_of_an_operation(store: Store, now: float) -> None
 def test_a_part_of_a_millisecond_counts_whole() -> None:
     """So the same moment means the same as a number and as a datetime."""
     for micros, moment in ((0, MOMENT), (1, MOMENT + 1), (400, MOMENT + 1), (1000, MOMENT + 1)):
-        assert milliseconds(DATETIME + timedelta(microseconds=micros)) == moment
-        assert milliseconds(MOMENT + micros / 1000) == moment
+        assert resolve_now(DATETIME + timedelta(microseconds=micros)) == moment
+        assert resolve_now(MOMENT + micros / 1000) == moment
 
 
 def test_an_early_datetime_is_a_moment(store: Store) -> None:
     """It cannot be taken for anything else."""
     early = datetime(1970, 1, 2, tzinfo=UTC)
-    assert milliseconds(early) == 86_400_000
+    assert resolve_now(early) == 86_400_000
     assert store.create_session(now=early).created_at == 86_400_000
 
 
@@ -139,7 +139,7 @@ def test_what_tells_no_moment_is_noted_once(
     store: Store, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At WARNING, with what is wanted; the message is stored as it is, and dated by nothing."""
-    monkeypatch.setattr("store.history.append_warnings._NOTED", set())
+    monkeypatch.setattr("store.history.append_warnings._GIVEN_WARNINGS", set())
     session = store.create_session().id
     for text in ("yesterday", "today"):
         store.append(session, {"role": "user", "content": text, "timestamp": text})

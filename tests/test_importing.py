@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from store import Store, StoreError
 from store.errors import UnknownTranscript
-from store.importing import BATCH, ImportReport, import_file
+from store.importing import BATCH_MESSAGES, ImportReport, import_file
 from store.messages import Message
-from store.transcripts import Opened, Said, read
+from store.transcripts import SessionEvent, SessionMessage, read
 
 ROLES = {"system", "developer", "user", "assistant", "tool"}
 FOLDERS = (
@@ -308,7 +308,7 @@ def test_the_first_session_gets_the_name_that_is_asked_for(store: Store, tmp_pat
 
 def test_more_than_a_batch_is_stored_in_order(store: Store, tmp_path: Path) -> None:
     """A long file is appended in several transactions, and compared over several pages."""
-    count = 2 * BATCH + 7
+    count = 2 * BATCH_MESSAGES + 7
     path = write(tmp_path / "long.jsonl", *(user(str(number)) for number in range(count)))
     assert import_file(store, path).sessions[0].appended == count
     assert texts(store, "long") == [str(number) for number in range(count)]
@@ -423,9 +423,9 @@ def test_a_real_transcript_is_stored_whole_and_gives_valid_views(shelf: Store, p
     report = import_file(shelf, path)
     said: dict[str, list[Message]] = {}
     for event in read(path):
-        if isinstance(event, Opened):
+        if isinstance(event, SessionEvent):
             line = said.setdefault(event.session_id, [])
-        elif isinstance(event, Said):
+        elif isinstance(event, SessionMessage):
             line.append(event.message)
     for session in report.sessions:
         assert session.differs_at is None

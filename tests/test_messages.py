@@ -18,15 +18,15 @@ from store.messages import (
     DEPTH_LIMIT,
     Columns,
     Message,
-    assemble,
+    assemble_message,
     columns,
-    content_text,
     decode,
     digest_content,
     encode,
+    extract_content_text,
     is_integer,
     join_call,
-    prepare,
+    prepare_message,
     prepared_messages,
 )
 from store.text import is_text
@@ -34,14 +34,14 @@ from store.text import is_text
 
 def there_and_back(message: Message) -> Message:
     """Take a message apart and put it together."""
-    p = prepare(message)
-    return assemble(p.columns, [join_call(*call) for call in p.calls] or None)
+    p = prepare_message(message)
+    return assemble_message(p.columns, [join_call(*call) for call in p.calls] or None)
 
 
 def refused(message: Any, index: int = 0) -> InvalidMessage:
     """Return how a message is refused."""
     with pytest.raises(InvalidMessage) as caught:
-        prepare(message, index)
+        prepare_message(message, index)
     return caught.value
 
 
@@ -233,7 +233,7 @@ def test_what_an_integer_column_holds(value: object, expected: bool) -> None:
 )
 def test_the_text_of_a_content(content: object, expected: str) -> None:
     """Strings as they are, the texts of text parts joined, nothing of anything else (A0.12)."""
-    assert content_text(content) == expected
+    assert extract_content_text(content) == expected
 
 
 def test_an_order_of_keys_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,16 +293,18 @@ def test_any_message_comes_out_as_the_same_json_text(message: Message) -> None:
 
 def test_an_order_without_a_list_is_that_of_the_columns() -> None:
     """So what was stored before orders were kept reads as it did."""
-    columns = prepare({"role": "user", "content": "x"}).columns._replace(extra='{"a":1,"b":2}')
-    assert assemble(columns, None) == {"role": "user", "content": "x", "a": 1, "b": 2}
+    columns = prepare_message({"role": "user", "content": "x"}).columns._replace(
+        extra='{"a":1,"b":2}'
+    )
+    assert assemble_message(columns, None) == {"role": "user", "content": "x", "a": 1, "b": 2}
 
 
 def test_a_damaged_row_reads_the_same_however_often() -> None:
     """A key of its order that no column has any more is None; one that is not of it is left out."""
-    columns = prepare({"content": "x", "role": "user", "name": "ann"}).columns
+    columns = prepare_message({"content": "x", "role": "user", "name": "ann"}).columns
     damaged = columns._replace(name=None, message_id="m", created_at=5)
     for _ in range(2):
-        assert assemble(damaged, None) == {"content": "x", "role": "user", "name": None}
+        assert assemble_message(damaged, None) == {"content": "x", "role": "user", "name": None}
 
 
 class Answer(BaseModel):
@@ -318,8 +320,8 @@ def test_a_pydantic_object_is_taken_as_what_is_set_in_it() -> None:
     """As JSON, in its own order."""
     given = Answer(content="Yes.", role="assistant", at=datetime(2026, 1, 1, tzinfo=UTC))
     expected = {"content": "Yes.", "role": "assistant", "at": "2026-01-01T00:00:00Z"}
-    assert prepare(given).message == expected
-    assert list(prepare(given).message) == list(expected)
+    assert prepare_message(given).message == expected
+    assert list(prepare_message(given).message) == list(expected)
 
 
 def test_a_whole_answer_is_no_message() -> None:
@@ -343,7 +345,7 @@ def test_a_pydantic_object_without_json_is_refused() -> None:
 
 def test_the_usual_message_leaves_nothing_over() -> None:
     """What every message has is in columns, ready for SQL; nothing is said twice."""
-    prepared = prepare(
+    prepared = prepare_message(
         {
             "role": "assistant",
             "content": "hi",
@@ -369,9 +371,9 @@ def test_the_usual_message_leaves_nothing_over() -> None:
 
 def test_an_id_that_is_a_number_counts_by_its_digits() -> None:
     """The message can be found by it, and still comes out with the number."""
-    assert prepare({"role": "user", "id": 17}).columns.message_id == "17"
-    assert prepare({"role": "user", "id": True}).columns.message_id is None
-    assert prepare({"role": "user", "id": ""}).columns.message_id is None
+    assert prepare_message({"role": "user", "id": 17}).columns.message_id == "17"
+    assert prepare_message({"role": "user", "id": True}).columns.message_id is None
+    assert prepare_message({"role": "user", "id": ""}).columns.message_id is None
 
 
 def test_a_changed_byte_anywhere_changes_the_digest() -> None:
@@ -402,9 +404,9 @@ def test_a_changed_byte_anywhere_changes_the_digest() -> None:
         {"role": "a", "tool_calls": [{**CALL, "function": {"name": "Read", "arguments": "{ }"}}]},
         {"role": "a", "tool_calls": [CALL, CALL]},
     ]
-    assert len({prepare(message).digest for message in variants}) == len(variants)
-    assert len(prepare(whole).digest) == 32
-    prepared = prepare(whole)
+    assert len({prepare_message(message).digest for message in variants}) == len(variants)
+    assert len(prepare_message(whole).digest) == 32
+    prepared = prepare_message(whole)
     assert digest_content(prepared.columns, prepared.calls) == prepared.digest
 
 
@@ -511,8 +513,8 @@ def sized(key: str, text: str) -> Message:
 def test_size_has_a_limit(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
     """Bytes as stored, not characters; whatever part of the message they are in is named."""
     monkeypatch.setattr(prepared_messages, "SIZE_LIMIT", 300)
-    prepare(sized(key, "x" * 200))
-    prepare(sized(key, "文" * 60))
+    prepare_message(sized(key, "x" * 200))
+    prepare_message(sized(key, "文" * 60))
     assert refused(sized(key, "x" * 301), 2).index == 2
     error = refused(sized(key, "文" * 101))
     assert error.key == key

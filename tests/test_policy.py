@@ -13,7 +13,7 @@ import pytest
 
 from store import Policy, Store, StoreError
 from store.errors import InvalidPolicy
-from store.policy import POLICIES, SPOKEN, TEXTS, load
+from store.policy import LANGUAGE_TEXTS, POLICIES, READY_POLICY_TEXTS, load
 
 DEFAULTS = {
     "name": "default",
@@ -186,15 +186,15 @@ def test_a_policy_speaks_english_if_it_is_told_so() -> None:
     """All that it puts into a request; the default is Chinese."""
     policy = Policy(language="en")
     assert {name: getattr(policy, name) for name in ENGLISH} == ENGLISH
-    assert TEXTS["en"] == ENGLISH
+    assert LANGUAGE_TEXTS["en"] == ENGLISH
     assert Policy(language="zh") == Policy()
 
 
 def test_every_language_has_every_text() -> None:
     """A text that only one language has would be sent in another."""
-    assert {frozenset(texts) for texts in TEXTS.values()} == {frozenset(ENGLISH)}
-    assert TEXTS["zh"] == {name: Policy.model_fields[name].default for name in ENGLISH}
-    for name, spoken in SPOKEN.items():
+    assert {frozenset(texts) for texts in LANGUAGE_TEXTS.values()} == {frozenset(ENGLISH)}
+    assert LANGUAGE_TEXTS["zh"] == {name: Policy.model_fields[name].default for name in ENGLISH}
+    for name, spoken in READY_POLICY_TEXTS.items():
         for texts in spoken.values():
             assert texts.keys() <= POLICIES[name].keys()
 

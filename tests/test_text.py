@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.text import (
-    as_object,
     format_count,
     parse_json,
+    parse_object,
     truncate,
     truncate_middle,
     truncate_to_line,
@@ -93,7 +93,7 @@ def test_both_ends_of_a_text_keep_their_limit(text: str, limit: int, gap: str | 
 )
 def test_a_json_object_or_nothing(value: Any, expected: dict[str, Any]) -> None:
     """Whatever comes in, nothing is raised."""
-    assert as_object(value) == expected
+    assert parse_object(value) == expected
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"a": 1} x', "[1] [2]", "nothing"])

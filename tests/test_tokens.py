@@ -194,10 +194,10 @@ class TestCount:
             seen.append(chunk)
             return len(chunk)
 
-        text = unit * (2 * tokens.CHUNK // len(unit) + 7)
+        text = unit * (2 * tokens.CHUNK_LENGTH // len(unit) + 7)
         assert tokens.Counter("spy", look).count(text) == len(text)
         assert "".join(seen) == text
-        assert max(map(len, seen)) <= tokens.CHUNK
+        assert max(map(len, seen)) <= tokens.CHUNK_LENGTH
 
     def test_chunks_change_no_count(
         self, monkeypatch: pytest.MonkeyPatch, vocabulary: bytes
@@ -205,7 +205,7 @@ class TestCount:
         """Prose that is cut between words has as many tokens as uncut."""
         text = ENGLISH.replace(".", ",") + " " + ENGLISH * 40
         whole = tokens.counter().count(text)
-        monkeypatch.setattr(tokens, "CHUNK", 100)
+        monkeypatch.setattr(tokens, "CHUNK_LENGTH", 100)
         assert tokens.counter().count(text) == whole
 
     @pytest.mark.parametrize(
@@ -347,7 +347,7 @@ class TestMessages:
     def test_framing(self) -> None:
         """An empty message costs its framing."""
         assert (
-            tokens.message_tokens({"role": "user", "content": ""}, tokens.estimate)
+            tokens.count_message_tokens({"role": "user", "content": ""}, tokens.estimate)
             == tokens.FRAMING_TOKENS
         )
 
@@ -362,7 +362,7 @@ class TestMessages:
             "content": [image, {"type": "tool_result", "content": [image]}, {"text": "abcd"}],
         }
         assert (
-            tokens.message_tokens(message, tokens.estimate)
+            tokens.count_message_tokens(message, tokens.estimate)
             == tokens.FRAMING_TOKENS + 2 * tokens.IMAGE_TOKENS + 1
         )
 
@@ -386,8 +386,8 @@ class TestFormulas:
             {"type": "reasoning", "text": "hm"},
             {"type": "tool"},
         ]
-        assert [tokens.part_tokens(part) for part in parts] == [2, 2, 0, 0]
-        assert tokens.said_tokens({"role": "assistant", "parts": parts}) == 4
+        assert [tokens.count_part_tokens(part) for part in parts] == [2, 2, 0, 0]
+        assert tokens.count_said_tokens({"role": "assistant", "parts": parts}) == 4
 
     @pytest.mark.parametrize(
         ("message", "expected"),
@@ -404,7 +404,7 @@ class TestFormulas:
     )
     def test_chat_messages_by_their_length(self, message: dict[str, Any], expected: int) -> None:
         """A chat message counts as the parts it would be."""
-        assert tokens.said_tokens(message) == expected
+        assert tokens.count_said_tokens(message) == expected
 
     def test_lists_of_messages_and_the_room_they_leave(self) -> None:
         """Messages count one by one (S3.24).
@@ -412,8 +412,8 @@ class TestFormulas:
         A response has what they leave of the window, never less than nothing (A3.1).
         """
         messages = [{"role": "user", "content": "abcde"}, {"role": "assistant", "content": "abcd"}]
-        assert tokens.sum_of_said(messages) == 3
-        assert [tokens.room_for_answer(prompt, 100) for prompt in (0, 99, 100, 101)] == [
+        assert tokens.sum_said_tokens(messages) == 3
+        assert [tokens.count_answer_room(prompt, 100) for prompt in (0, 99, 100, 101)] == [
             100,
             1,
             0,

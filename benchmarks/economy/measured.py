@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from store import Policy
-from store.tokens import estimate, message_tokens
+from store.tokens import count_message_tokens, estimate
 
 from ..recorded import Transcript, largest
 from . import summaries
@@ -153,4 +153,4 @@ def _summed_up(told: Replayed, bills: dict[str, float]) -> Outcome:
 
 
 def _tokens(transcript: Transcript) -> int:
-    return sum(message_tokens(message, estimate) for message in transcript.messages)
+    return sum(count_message_tokens(message, estimate) for message in transcript.messages)

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from store.tokens import estimate, message_tokens
+from store.tokens import count_message_tokens, estimate
 
 from ..recorded import START, Message, Transcript, groups
 from .strings import String, lines, repeated, strings, texts
@@ -92,7 +92,7 @@ def recorded(transcript: Transcript, common: frozenset[str]) -> Recording:
     told = _told(transcript, common)
     return Recording(
         transcript=transcript,
-        tokens=[message_tokens(message, estimate) for message in transcript.messages],
+        tokens=[count_message_tokens(message, estimate) for message in transcript.messages],
         moments=[*_moments(transcript.messages)],
         told=told,
         reused=[*_reused(transcript, told)],

@@ -7,10 +7,10 @@ from itertools import pairwise
 from typing import NamedTuple, get_args
 
 from store import Policy
-from store.cli.drawing import Block, Paint, Point, arrow, block, picture
+from store.cli.drawing import Paint, Point, Rectangle, draw_arrow, draw_block, draw_picture
 from store.formats import FORMATS
-from store.policy import DEFAULT
-from store.view.rules import RULES, explanations
+from store.policy import STANDARD_POLICY
+from store.view.rules import RULES, render_explanations
 
 from .markdown import as_table
 
@@ -26,27 +26,27 @@ _STAGE_WIDTH = 110
 def pipeline() -> str:
     """Return the stages between what is stored and what is sent, and what each of them does."""
     parts: list[str] = []
-    heads: list[Block] = []
+    heads: list[Rectangle] = []
     y = 0.0
     for name, steps in _stages().items():
         high = len(steps) * (_ROW + _GAP) - _GAP
-        heads.append(Block(0, y, _STAGE_WIDTH, high))
-        parts.append(block(heads[-1], STAGE, name))
+        heads.append(Rectangle(0, y, _STAGE_WIDTH, high))
+        parts.append(draw_block(heads[-1], STAGE, name))
         for number, step in enumerate(steps):
             x = _STAGE_WIDTH + 16
-            place = Block(x, y + number * (_ROW + _GAP), WIDTH - x, _ROW)
-            parts.append(block(place, STEP, step))
+            place = Rectangle(x, y + number * (_ROW + _GAP), WIDTH - x, _ROW)
+            parts.append(draw_block(place, STEP, step))
         y += high + 22
     middle = _STAGE_WIDTH / 2
     parts += [
-        arrow(Point(middle, upper.bottom + 3), Point(middle, lower.y - 3))
+        draw_arrow(Point(middle, upper.bottom + 3), Point(middle, lower.y - 3))
         for upper, lower in pairwise(heads)
     ]
-    return picture(WIDTH, y - 20, "line, visible, rules, repair, format", parts)
+    return draw_picture(WIDTH, y - 20, "line, visible, rules, repair, format", parts)
 
 
 def _stages() -> dict[str, list[str]]:
-    reasons = explanations(DEFAULT)
+    reasons = render_explanations(STANDARD_POLICY)
     return {
         "line": ["the stored messages from 1 to the head, through every branch, as they were said"],
         "visible": [
@@ -66,7 +66,7 @@ def _stages() -> dict[str, list[str]]:
 def _choices(field: str) -> str:
     """Return what a field of a policy may be, its default first."""
     choices = get_args(Policy.model_fields[field].annotation)
-    default = getattr(DEFAULT, field)
+    default = getattr(STANDARD_POLICY, field)
     others = [each for each in choices if each != default]
     return f"{default} (or {', '.join(others)})"
 
@@ -107,16 +107,18 @@ _STATE_WIDTH, _STATE_HEIGHT = 110, 28
 
 def states() -> str:
     """Return a compaction's states, and the ways from one to the next."""
-    blocks = {name: Block(x, y, _STATE_WIDTH, _STATE_HEIGHT) for name, (x, y, _) in _PLACES.items()}
-    shown = [block(blocks[name], paint, name) for name, (_, _, paint) in _PLACES.items()]
-    return picture(WIDTH, 170, "a compaction's states", [*shown, *_ways(blocks)])
+    blocks = {
+        name: Rectangle(x, y, _STATE_WIDTH, _STATE_HEIGHT) for name, (x, y, _) in _PLACES.items()
+    }
+    shown = [draw_block(blocks[name], paint, name) for name, (_, _, paint) in _PLACES.items()]
+    return draw_picture(WIDTH, 170, "a compaction's states", [*shown, *_ways(blocks)])
 
 
-def _ways(blocks: dict[str, Block]) -> Iterator[str]:
+def _ways(blocks: dict[str, Rectangle]) -> Iterator[str]:
     for change in CHANGES:
         before, after = blocks[change.before], blocks[change.after]
         begin = Point(before.right + 4, before.y + _STATE_HEIGHT / 2)
-        yield arrow(begin, Point(after.x - 4, after.y + _STATE_HEIGHT / 2))
+        yield draw_arrow(begin, Point(after.x - 4, after.y + _STATE_HEIGHT / 2))
 
 
 def changes() -> str:

@@ -108,7 +108,7 @@ def signature(method: Callable[..., Any], first: int = 1) -> str:
     """
     whole = inspect.signature(method)
     text = str(whole.replace(parameters=list(whole.parameters.values())[first:]))
-    text = text.replace(repr(policy.DEFAULT), "Policy()")
+    text = text.replace(repr(policy.STANDARD_POLICY), "Policy()")
     for name in policy.POLICIES:
         text = text.replace(repr(policy.Policy.named(name)), f'Policy.named("{name}")')
     return re.sub(r"(: |-> )'([^']*)'", r"\1\2", text)

@@ -20,14 +20,14 @@ def log_lines() -> str:
 
 
 def _lines() -> Iterator[tuple[SafeLogger, LogMessage]]:
-    for name, texts in rules.LOGGED.items():
+    for name, texts in rules.RULE_LOG_TEXTS.items():
         when = f"a view replaces results by the rule `{name}`: how many"
-        yield build.log, LogMessage(logging.INFO, when, texts)
-    for line in read_files.LINES:
-        yield read_files.log, line
-    yield log_messages.log, log_messages.RULE_FAILED
+        yield build.view_logger, LogMessage(logging.INFO, when, texts)
+    for line in read_files.READ_LOG_MESSAGES:
+        yield read_files.read_logger, line
+    yield log_messages.rule_logger, log_messages.RULE_FAILED
     for line in compaction_log.LOG_MESSAGES:
-        yield compaction_log.log, line
+        yield compaction_log.compaction_logger, line
 
 
 def _row(log: SafeLogger, line: LogMessage) -> tuple[str, ...]:

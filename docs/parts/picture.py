@@ -9,9 +9,18 @@ from typing import Any, NamedTuple
 
 from store import Store
 from store.cli import demo_session
-from store.cli.drawing import INK, Block, Paint, band, block, picture, width, words
+from store.cli.drawing import (
+    INK_COLOUR,
+    Paint,
+    Rectangle,
+    draw_band,
+    draw_block,
+    draw_picture,
+    draw_words,
+    measure_text,
+)
 from store.records import Entry, View
-from store.view.rules import REASONS
+from store.view.rules import RULE_REASONS
 
 WIDTH = 860
 STORED = (0, 240)
@@ -55,7 +64,7 @@ def session_picture() -> str:
     left = _column(STORED, [(each.stored_tokens, each.label) for each in shown])
     right = _column(SENT, [(each.tokens, each.reason or each.label) for each in shown])
     high = max(left[-1].bottom, right[-1].bottom) + 34
-    return picture(
+    return draw_picture(
         WIDTH,
         high,
         f"{view.stats.raw_tokens:,} tokens stored, {view.stats.tokens:,} sent, and why",
@@ -70,9 +79,9 @@ def session_picture() -> str:
 
 def _run() -> View:
     with Store(":memory:") as store:
-        store.create_session("demo", project_root=demo_session.PROJECT_ROOT)
-        store.append("demo", demo_session.conversation())
-        return store.view("demo", now=demo_session.NOW)
+        store.create_session("demo", project_root=demo_session.DEMO_ROOT)
+        store.append("demo", demo_session.build_conversation())
+        return store.view("demo", now=demo_session.DEMO_NOW)
 
 
 def _shown(view: View) -> Iterator[Shown]:
@@ -110,7 +119,7 @@ def _told(entry: Entry, asked: dict[str, str]) -> tuple[str, str, Paint, Paint]:
         return asking, f"made by the store: {entry.reason}", MADE, MADE
     if entry.rule:
         return asking, entry.reason, KEPT, REPLACED
-    if entry.reason == REASONS["error"]:
+    if entry.reason == RULE_REASONS["error"]:
         return asking, entry.reason, ERROR, ERROR
     if message["role"] == "user":
         return f"{place}  {message['content']}", "", USER, USER
@@ -125,12 +134,12 @@ def _together(entries: list[Entry]) -> Iterator[Shown]:
         yield Shown(tokens, tokens, named, "", KEPT, KEPT)
 
 
-def _column(place: tuple[int, int], sizes: list[tuple[int, str]]) -> list[Block]:
+def _column(place: tuple[int, int], sizes: list[tuple[int, str]]) -> list[Rectangle]:
     """Return the blocks of a column, one below the other, as high as their tokens."""
     x, wide = place
     heights = [_height(tokens, said) for tokens, said in sizes]
     ends = accumulate((high + GAP if high else 0 for high in heights), initial=TOP)
-    return [Block(x, round(y, 1), wide, high) for y, high in zip(ends, heights, strict=False)]
+    return [Rectangle(x, round(y, 1), wide, high) for y, high in zip(ends, heights, strict=False)]
 
 
 def _height(tokens: int, said: str) -> float:
@@ -139,12 +148,14 @@ def _height(tokens: int, said: str) -> float:
     return round(max(LEAST, LABELLED if said else 0, tokens * PIXELS_PER_TOKEN), 1)
 
 
-def _blocks(shown: list[Shown], left: list[Block], right: list[Block]) -> Iterator[str]:
+def _blocks(shown: list[Shown], left: list[Rectangle], right: list[Rectangle]) -> Iterator[str]:
     for each, stored, sent in zip(shown, left, right, strict=True):
         if each.stored_tokens:
-            yield band(stored, sent, each.paint.ground)
-            yield block(stored, each.stored_paint, each.label, _number(each.stored_tokens, each))
-        yield block(sent, each.paint, each.reason or each.label, _number(each.tokens, each))
+            yield draw_band(stored, sent, each.paint.ground)
+            yield draw_block(
+                stored, each.stored_paint, each.label, _number(each.stored_tokens, each)
+            )
+        yield draw_block(sent, each.paint, each.reason or each.label, _number(each.tokens, each))
 
 
 def _number(tokens: int, each: Shown) -> str:
@@ -155,12 +166,12 @@ def _heads(view: View) -> Iterator[str]:
     stored = f"stored: {view.stats.raw_tokens:,} tokens"
     sent = f"sent: {view.stats.tokens:,} tokens, each change with its reason"
     for (x, _), said in ((STORED, stored), (SENT, sent)):
-        yield words(x, 14, said, INK, size=14)
+        yield draw_words(x, 14, said, INK_COLOUR, size=14)
 
 
 def _sum(view: View, bottom: float) -> Iterator[str]:
     less = 1 - view.stats.tokens / view.stats.raw_tokens
-    yield words(
+    yield draw_words(
         SENT[0],
         bottom + 28,
         f"{less:.0%} less is sent; nothing that is stored was changed.",
@@ -171,6 +182,6 @@ def _sum(view: View, bottom: float) -> Iterator[str]:
 def _legend(middle: float) -> Iterator[str]:
     x = 0.0
     for said, paint in LEGEND:
-        yield block(Block(x, middle - 6, 12, 12), paint)
-        yield words(x + 18, middle, said)
-        x += 40 + width(said)
+        yield draw_block(Rectangle(x, middle - 6, 12, 12), paint)
+        yield draw_words(x + 18, middle, said)
+        x += 40 + measure_text(said)

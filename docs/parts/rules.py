@@ -13,7 +13,7 @@ from store.view import rules as view_rules
 
 from .markdown import as_table, plain
 
-POLICY_RULES: tuple[tool_kinds.Kind, ...] = ("terminal", "file_read")
+POLICY_RULES: tuple[tool_kinds.ToolResultKind, ...] = ("terminal", "file_read")
 """The rules of a policy, by the kind of tool that each is about."""
 
 
@@ -28,7 +28,7 @@ DONE = {
 
 def reasons() -> str:
     """Return each reason an entry of a view may give."""
-    table = (*view_rules.TABLE, *view_rules.LATER)
+    table = (*view_rules.RULE_TABLE, *view_rules.LATER_RULES)
     rows = ((f"`{rule.name}`", DONE[rule.does], rule.reason) for rule in table)
     return as_table(["why", "the result", "reason of the entry"], rows)
 
@@ -39,7 +39,7 @@ WINDOW = re.compile(r"(\w+)\(\w*\) OVER \(\s*((?:PARTITION BY \w+ )?ORDER BY \w+
 
 def steps() -> str:
     """Return each step of the judging, as the query file tells them, with its window."""
-    written, _, _ = view_rules.FILE.read_text("utf-8").partition("-- query: ")
+    written, _, _ = view_rules.RULES_FILE.read_text("utf-8").partition("-- query: ")
     names = [(found[1], found[2], found.end()) for found in STEP.finditer(written)]
     ends = [*(found.start() for found in STEP.finditer(written)), len(written)][1:]
     rows = []
@@ -53,8 +53,8 @@ def steps() -> str:
 def kinds() -> str:
     """Return which tools of which program the two rules are about."""
     programs = {
-        **tool_kinds._PROGRAMS,
-        **{f"MCP server {name}": kinds for name, kinds in tool_kinds._SERVERS.items()},
+        **tool_kinds._PROGRAM_TOOLS,
+        **{f"MCP server {name}": kinds for name, kinds in tool_kinds._SERVER_TOOLS.items()},
     }
     rows = (
         (program, *(_names(kinds.get(kind, "")) for kind in POLICY_RULES))
@@ -69,7 +69,7 @@ def _names(text: str) -> str:
 
 def tool_rules() -> str:
     """Return each rule of tool output: the tools that it is about, what it keeps."""
-    by_kind = {rule: kind for kind, rule in short_rules.RULE_OF_KIND.items()}
+    by_kind = {rule: kind for kind, rule in short_rules.KIND_RULES.items()}
     rows = (
         (
             f"`{name}`",
@@ -83,7 +83,7 @@ def tool_rules() -> str:
 
 
 def _named(rule: str) -> Iterator[str]:
-    return (name for name, named in short_rules.RULE_OF_TOOL.items() if named == rule)
+    return (name for name, named in short_rules.TOOL_RULES.items() if named == rule)
 
 
 def layers() -> str:
@@ -114,7 +114,7 @@ def transcript_kinds() -> str:
         ["kind", "what it looks like", "written from", "written back", "linked", "left out"],
         (
             (f"`{name}`", kind.expected, "real files" if kind.seen else UNSEEN, *_told(name, kind))
-            for name, kind in transcripts.KINDS.items()
+            for name, kind in transcripts.TRANSCRIPT_KINDS.items()
         ),
     )
 
@@ -130,7 +130,7 @@ def homes() -> str:
         ["kind", "folder of your home", "names of files", "elsewhere"],
         (
             (f"`{name}`", f"`{home.folder}`", quoted(home.names), variable(home))
-            for name, kind in transcripts.KINDS.items()
+            for name, kind in transcripts.TRANSCRIPT_KINDS.items()
             for home in kind.homes
         ),
     )

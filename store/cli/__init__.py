@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO, cast
 
 import typer
 
-from ..errors import StoreError, in_words
-from ..ready import PROBLEMS
+from ..errors import StoreError, describe_read_error
+from ..ready import FIELD_PROBLEMS
 from . import render
-from .commands import Commands
-from .place import VARIABLE, place_of
+from .commands import LazyCommands
+from .place import STORE_VARIABLE, choose_place
 from .terminal import allow_styles, escape_output
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ __all__ = ["main"]
 OK, FAILED, INTERRUPTED, BROKEN_PIPE = 0, 2, 130, 141
 
 app = typer.Typer(
-    cls=Commands,
+    cls=LazyCommands,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -41,7 +41,7 @@ Db = Annotated[
         "--db",
         metavar="PATH_OR_URL",
         help="The store: a file, or an SQLAlchemy URL.",
-        show_default=f"${VARIABLE}; ./convostore.db if it is there; one of your own",
+        show_default=f"${STORE_VARIABLE}; ./convostore.db if it is there; one of your own",
     ),
 ]
 Version = Annotated[bool, typer.Option("--version", help="Print the version and exit.")]
@@ -54,9 +54,9 @@ def convostore(
     show_version: Version = False,
 ) -> None:
     """Keep every message of a conversation unchanged, and compute what is sent to the model."""
-    ctx.obj = place_of(db)
+    ctx.obj = choose_place(db)
     if show_version:
-        render.say(f"convostore {_version()}")
+        render.print_lines(f"convostore {_version()}")
     elif ctx.invoked_subcommand is None:
         with allow_styles():
             sys.stdout.write(ctx.get_help())  # prints by itself if rich draws it
@@ -101,12 +101,12 @@ def _run(arguments: list[str]) -> int:
     except BrokenPipeError:
         raise
     except typer.TyperException as error:
-        render.complain(f"{_misused(error)} (`{_command_of(error)} --help` tells more)")
+        render.print_problem(f"{_misused(error)} (`{_command_of(error)} --help` tells more)")
     except StoreError as error:
         where = "".join(f" ({note})" for note in getattr(error, "__notes__", ()) if note)
-        render.complain(f"{error}{where}")
+        render.print_problem(f"{error}{where}")
     except OSError as error:
-        render.complain(_refused(error))
+        render.print_problem(_refused(error))
     return FAILED
 
 
@@ -132,7 +132,7 @@ def _right(problem: ValidationError) -> str:
     found = problem.errors()[0]
     if found["type"] == "value_error":
         return f"does not fit: {found['ctx']['error']}".rstrip(".")
-    right = PROBLEMS.get(found["type"], "is something else")
+    right = FIELD_PROBLEMS.get(found["type"], "is something else")
     limits = found.get("ctx", {})
     return f"{right.format(**limits)}, not {found['input']!r:.80}"
 
@@ -146,7 +146,7 @@ def _command_of(error: typer.TyperException) -> str:
 def _refused(error: OSError) -> str:
     """Return the refusal of the system, and its file."""
     if error.filename is None or error.strerror is None:
-        return in_words(error)
+        return describe_read_error(error)
     return f"{os.fspath(error.filename)!r}: {error.strerror}"
 
 

@@ -11,28 +11,28 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from ..errors import InvalidValue, in_words
+from ..errors import InvalidValue, describe_read_error
 from . import render
 from .options import (
-    At,
-    Fields,
+    FieldChanges,
     Json,
-    Now,
+    LinePosition,
+    MomentText,
     PolicyName,
-    Provider,
+    ProviderFormat,
     SessionId,
-    existing,
-    find,
-    moment_of,
-    policy_of,
+    find_session,
+    open_existing_store,
+    parse_moment_option,
+    resolve_policy,
 )
-from .shown import Column, Row
+from .shown import Column, TableRow
 
 if TYPE_CHECKING:
     from ..context import Context, Tools
     from ..records import View
 
-COLUMNS = (
+LAYER_COLUMNS = (
     Column("layer"),
     Column("messages", number=True),
     Column("tokens", number=True),
@@ -40,10 +40,10 @@ COLUMNS = (
     Column("share", number=True),
 )
 
-FIELDS = ("messages", "tools", "layers", "tokens", "fixed_tokens", "open_turn", "notices")
+REQUEST_FIELDS = ("messages", "tools", "layers", "tokens", "fixed_tokens", "open_turn", "notices")
 """The fields of a request that are printed as JSON, besides those of its view."""
 
-User = Annotated[
+NewInput = Annotated[
     str | None,
     typer.Option(
         "--user",
@@ -52,7 +52,7 @@ User = Annotated[
         show_default="the last user message is current",
     ),
 ]
-Root = Annotated[
+LawFolder = Annotated[
     Path | None,
     typer.Option(
         "--root",
@@ -63,7 +63,7 @@ Root = Annotated[
         show_default="the session's project root",
     ),
 ]
-System = Annotated[
+SystemFile = Annotated[
     Path | None, typer.Option("--system", metavar="FILE", help="A file with the system prompt.")
 ]
 ToolsFile = Annotated[
@@ -74,7 +74,7 @@ ToolsFile = Annotated[
         help="A file with the tools: a JSON list of definitions, or text.",
     ),
 ]
-Todo = Annotated[
+TodoRecap = Annotated[
     str | None,
     typer.Option(
         "--todo",
@@ -85,7 +85,7 @@ Todo = Annotated[
 ]
 
 
-class Format(StrEnum):
+class PrintedFormat(StrEnum):
     """What a request is printed as."""
 
     openai = "openai"
@@ -96,8 +96,8 @@ class Format(StrEnum):
     json = "json"
 
 
-FormatName = Annotated[
-    Format,
+PrintedFormatOption = Annotated[
+    PrintedFormat,
     typer.Option(
         "--format", help="An API's messages, ReAct text, or all that is known of the request."
     ),
@@ -107,61 +107,63 @@ FormatName = Annotated[
 def context(
     ctx: typer.Context,
     session: SessionId,
-    user: User = None,
-    root: Root = None,
-    system: System = None,
+    user: NewInput = None,
+    root: LawFolder = None,
+    system: SystemFile = None,
     tools: ToolsFile = None,
-    todo: Todo = None,
+    todo: TodoRecap = None,
     policy: PolicyName = "turns",
-    fields: Fields = None,
-    at: At = None,
-    now: Now = None,
-    format: FormatName = Format.openai,  # noqa: A002 - the option's name
+    fields: FieldChanges = None,
+    at: LinePosition = None,
+    now: MomentText = None,
+    format: PrintedFormatOption = PrintedFormat.openai,  # noqa: A002 - the option's name
     json: Json = False,
 ) -> None:
     """Print a whole request: prompts, rules, history, input, turn.
 
     Its layers go to standard error.
     """
-    with existing(ctx) as store:
+    with open_existing_store(ctx) as store:
         built = store.context(
-            find(store, session).id,
-            system=_text(system),
-            tools=_tools(_text(tools)),
+            find_session(store, session).id,
+            system=_read_text_file(system),
+            tools=_parse_tools(_read_text_file(tools)),
             user_input=user,
             todo_recap=todo,
             root=root,
-            policy=policy_of(policy, fields),
-            now=moment_of(now),
+            policy=resolve_policy(policy, fields),
+            now=parse_moment_option(now),
             at=at,
-            format="openai" if format is Format.json else format.value,
+            format="openai" if format is PrintedFormat.json else format.value,
         )
-    if json or format is Format.json:
-        render.print_json(_fields(built))
+    if json or format is PrintedFormat.json:
+        render.print_json(_build_context_fields(built))
         return
     _print_request(built, format)
     sys.stdout.flush()
-    render.table(COLUMNS, rows(built), error=True)
+    render.show_table(LAYER_COLUMNS, build_layer_rows(built), error=True)
     for notice in built.notices:
-        render.remark(notice)
+        render.print_remark(notice)
 
 
-def _print_request(built: Context, format: Format) -> None:  # noqa: A002 - as above
-    if format is Format.react:
-        render.say(built.text)
+def _print_request(built: Context, format: PrintedFormat) -> None:  # noqa: A002 - as above
+    if format is PrintedFormat.react:
+        render.print_lines(built.text)
     else:
         render.print_request(built.messages, built.system)
 
 
-def _text(path: Path | None) -> str | None:
+def _read_text_file(path: Path | None) -> str | None:
     """Return the text of a file to send. Raises InvalidValue for a file that is no text."""
     try:
         return None if path is None else path.read_text("utf-8")
     except UnicodeError as error:
-        raise InvalidValue(f"{path} is no text that can be sent: {in_words(error)}") from error
+        raise InvalidValue(
+            f"{path} is no text that can be sent: {describe_read_error(error)}"
+        ) from error
 
 
-def _tools(text: str | None) -> Tools | None:
+def _parse_tools(text: str | None) -> Tools | None:
     """Return the definitions of tools from a JSON list; any other text unchanged."""
     try:
         found = json_format.loads(text or "")
@@ -170,21 +172,21 @@ def _tools(text: str | None) -> Tools | None:
     return found if isinstance(found, list) else text
 
 
-def _fields(built: Context) -> dict[str, Any]:
+def _build_context_fields(built: Context) -> dict[str, Any]:
     view = built.view
     return {
         "session": view.session_id,
         "at": view.at,
-        **{name: getattr(built, name) for name in FIELDS},
+        **{name: getattr(built, name) for name in REQUEST_FIELDS},
         "saved_by_rule": view.stats.saved_by_rule,
         "replaced": view.stats.replaced,
     }
 
 
-def explained(
+def build_view_fields(
     built: View,
     hidden: Iterable[NamedTuple],
-    format: Provider,  # noqa: A002 - what it is
+    format: ProviderFormat,  # noqa: A002 - what it is
 ) -> dict[str, Any]:
     """Return a view as JSON: its numbers, and each entry with the message that is sent.
 
@@ -197,25 +199,25 @@ def explained(
         "hidden": [each._asdict() for each in hidden],
     }
     entries = [entry._asdict() for entry in built.entries]
-    if format is not Provider.openai or len(entries) != len(built.messages):
+    if format is not ProviderFormat.openai or len(entries) != len(built.messages):
         return {**told, "entries": entries, "system": built.system, "messages": built.messages}
     pairs = zip(entries, built.messages, strict=True)
     return {**told, "entries": [{**entry, "sent": sent} for entry, sent in pairs]}
 
 
-def rows(built: Context) -> list[Row]:
+def build_layer_rows(built: Context) -> list[TableRow]:
     """Return a row for each layer, and one for the whole.
 
     Each has the number of messages, their tokens, what the rules saved in them, and their share.
     """
     entries = built.view.entries
     saved = {entry.seq: entry.tokens_saved for entry in entries if entry.seq is not None}
-    rows = [_row(built, layer, saved) for layer in built.layers]
+    rows = [_build_layer_row(built, layer, saved) for layer in built.layers]
     less = sum(saved.values())
     return [*rows, ("together", len(built.pieces), built.tokens, less or None, "")]
 
 
-def _row(built: Context, layer: str, saved: dict[int, int]) -> Row:
+def _build_layer_row(built: Context, layer: str, saved: dict[int, int]) -> TableRow:
     places = [piece.seq for piece in built.pieces if piece.layer == layer]
     less = sum(saved.get(seq, 0) for seq in places if seq is not None)
     tokens = built.layers[layer]

@@ -17,24 +17,26 @@ from ..summaries import NAMED_SUMMARIZERS, Summarizer, named
 from ..text import format_count
 from . import render
 from .options import (
-    Fields,
+    FieldChanges,
     Json,
     MaxTokens,
-    Now,
+    MomentText,
     PolicyName,
     SessionId,
-    existing,
-    find,
-    moment_of,
-    policy_of,
-    undoing,
+    find_session,
+    open_existing_store,
+    parse_moment_option,
+    render_undo_hint,
+    resolve_policy,
 )
-from .shown import Column, Row, safe
+from .shown import Column, TableRow, escape_controls
 
-EXTRACTIVE = "extractive"
-SUMMARIZERS = " or ".join(f"{each.spelled} ({each.needs})" for each in NAMED_SUMMARIZERS.values())
+EXTRACTIVE_SUMMARIZER = "extractive"
+SUMMARIZER_HELP = " or ".join(
+    f"{each.spelled} ({each.needs})" for each in NAMED_SUMMARIZERS.values()
+)
 
-COLUMNS = (
+COMPACTION_COLUMNS = (
     Column("#", number=True),
     Column("when", wide=True, spare=1),
     Column("kind", spare=2),
@@ -69,9 +71,9 @@ FixedTokens = Annotated[
 UserInput = Annotated[
     str, typer.Option("--user-input", metavar="TEXT", help="What the user is about to add.")
 ]
-Writer = Annotated[
+SummarizerName = Annotated[
     str,
-    typer.Option("--summarizer", metavar="NAME", help=f"{SUMMARIZERS}."),
+    typer.Option("--summarizer", metavar="NAME", help=f"{SUMMARIZER_HELP}."),
 ]
 BaseUrl = Annotated[
     str | None,
@@ -89,7 +91,7 @@ ReasonName = Annotated[
         autocompletion=lambda: list(REASONS),
     ),
 ]
-IfNeeded = Annotated[
+IfNeededOption = Annotated[
     bool, typer.Option("--if-needed", help="Only if a trigger of the policy fires.")
 ]
 DryRun = Annotated[
@@ -97,7 +99,7 @@ DryRun = Annotated[
 ]
 
 
-class Task(NamedTuple):
+class CompactionTask(NamedTuple):
     """A requested compaction: its session, policy, moment and reason.
 
     ``checks`` are the arguments of the check before it, None without a check.
@@ -115,84 +117,86 @@ def compact(
     ctx: typer.Context,
     session: SessionId,
     policy: PolicyName = "default",
-    fields: Fields = None,
-    summarizer: Writer = EXTRACTIVE,
+    fields: FieldChanges = None,
+    summarizer: SummarizerName = EXTRACTIVE_SUMMARIZER,
     base_url: BaseUrl = None,
     reason: ReasonName = None,
-    if_needed: IfNeeded = False,
+    if_needed: IfNeededOption = False,
     max_tokens: MaxTokens = None,
     last_usage: LastUsage = None,
     user_input: UserInput = "",
     fixed_tokens: FixedTokens = 0,
     dry_run: DryRun = False,
-    now: Now = None,
+    now: MomentText = None,
     json: Json = False,
 ) -> None:
     """Hide what a policy does not keep behind a summary.
 
     It deletes nothing; `undo --compaction` takes it back.
     """
-    rules, moment = policy_of(policy, fields), moment_of(now)
-    checks = _checks(if_needed, Told(max_tokens, last_usage, user_input, fixed_tokens))
+    rules, moment = resolve_policy(policy, fields), parse_moment_option(now)
+    checks = _build_check_arguments(
+        if_needed, CheckArguments(max_tokens, last_usage, user_input, fixed_tokens)
+    )
     why = None if reason is None else parse_reason(reason)
     writer = named(summarizer, base_url=base_url, timeout=rules.summary_timeout)
-    with existing(ctx) as store:
-        task = Task(store, find(store, session).id, rules, moment, checks, why)
+    with open_existing_store(ctx) as store:
+        task = CompactionTask(store, find_session(store, session).id, rules, moment, checks, why)
         if dry_run:
-            _rehearse(task, json=json)
+            _print_dry_run(task, json=json)
             return
-        with _waiting(f"{summarizer} summarises {task.session_id}"):
-            done = _compact(task, writer)
+        with _show_spinner(f"{summarizer} summarises {task.session_id}"):
+            done = _perform_compaction(task, writer)
         answer = done._asdict() if done else None
-        render.answer(answer, *_told(task, done), json=json)
-    raise typer.Exit(int(_came_to_nothing(done)))
+        render.print_answer(answer, *_describe_compaction_outcome(task, done), json=json)
+    raise typer.Exit(int(_has_hidden_nothing(done)))
 
 
-def _came_to_nothing(done: Compaction | None) -> bool:
+def _has_hidden_nothing(done: Compaction | None) -> bool:
     """Tell whether a compaction was tried and hides nothing; one that was not needed is fine."""
     return done is not None and done.outcome in ("failed", "rejected")
 
 
 def compactions(ctx: typer.Context, session: SessionId, json: Json = False) -> None:
     """List the compactions of a session's line, oldest first."""
-    with existing(ctx) as store:
-        found = store.compactions(find(store, session).id)
+    with open_existing_store(ctx) as store:
+        found = store.compactions(find_session(store, session).id)
     if json:
         render.print_json_list(each._asdict() for each in found)
     elif not found:
-        render.say("no compactions")
+        render.print_lines("no compactions")
     else:
-        render.table(COLUMNS, map(_row, found))
+        render.show_table(COMPACTION_COLUMNS, map(_build_compaction_row, found))
 
 
 def check(
     ctx: typer.Context,
     session: SessionId,
     policy: PolicyName = "default",
-    fields: Fields = None,
+    fields: FieldChanges = None,
     max_tokens: MaxTokens = None,
     last_usage: LastUsage = None,
     user_input: UserInput = "",
     fixed_tokens: FixedTokens = 0,
-    now: Now = None,
+    now: MomentText = None,
     json: Json = False,
 ) -> None:
     """Say whether to compact before the next request, and why."""
-    rules, moment = policy_of(policy, fields), moment_of(now)
-    with existing(ctx) as store:
-        found = find(store, session).id
-        given = Told(max_tokens, last_usage, user_input, fixed_tokens)
+    rules, moment = resolve_policy(policy, fields), parse_moment_option(now)
+    with open_existing_store(ctx) as store:
+        found = find_session(store, session).id
+        given = CheckArguments(max_tokens, last_usage, user_input, fixed_tokens)
         said = store.check(found, rules, **given._asdict(), now=moment)
     answer = {"session": found, **said._asdict()}
-    render.answer(answer, f"{found}: {_checked(said)}", json=json)
+    render.print_answer(answer, f"{found}: {_describe_check(said)}", json=json)
 
 
-def said_of(done: Compaction) -> list[str]:
+def describe_compaction(done: Compaction) -> list[str]:
     """Return a compaction in words: its outcome, its hidden range, its savings."""
     number = f"compaction {done.id} " if done.id is not None else ""
     lines = [f"{number}{done.outcome} ({done.reason}, policy {done.policy})"]
     if done.outcome in ("applied", "undone"):
-        lines += [f"{name}: {text}" for name, text in _effects(done).items() if text]
+        lines += [f"{name}: {text}" for name, text in _describe_effects(done).items() if text]
     if done.still_over:
         lines.append("the view that is left is still at the policy's trigger, or over the window")
     if done.error:
@@ -200,24 +204,24 @@ def said_of(done: Compaction) -> list[str]:
     return lines
 
 
-def _effects(done: Compaction) -> dict[str, str]:
+def _describe_effects(done: Compaction) -> dict[str, str]:
     """Return the effects of a compaction by name; a missing effect is empty."""
     return {
-        "hidden": _positions(done.hidden) if done.hidden else "",
+        "hidden": _format_positions(done.hidden) if done.hidden else "",
         "cleared": format_count(len(done.cleared), "tool result") if done.cleared else "",
-        "messages in the view": _change(done.messages_before, done.messages_after),
-        "tokens in the view": _saving(done.tokens_before, done.tokens_after),
-        "summary": done.title or render.one_line(done.summary or ""),
+        "messages in the view": _format_change(done.messages_before, done.messages_after),
+        "tokens in the view": _format_saving(done.tokens_before, done.tokens_after),
+        "summary": done.title or render.shorten_to_line(done.summary or ""),
     }
 
 
-def _saving(before: int | None, after: int | None) -> str:
+def _format_saving(before: int | None, after: int | None) -> str:
     if not before or after is None:
         return ""
-    return f"{_change(before, after)} ({1 - after / before:.0%} less)"
+    return f"{_format_change(before, after)} ({1 - after / before:.0%} less)"
 
 
-class Told(NamedTuple):
+class CheckArguments(NamedTuple):
     """The arguments of a check."""
 
     max_tokens: int | None = None
@@ -226,14 +230,14 @@ class Told(NamedTuple):
     fixed_tokens: int = 0
 
 
-def _checks(if_needed: bool, given: Told) -> dict[str, Any] | None:
+def _build_check_arguments(if_needed: bool, given: CheckArguments) -> dict[str, Any] | None:
     """Return the arguments of a check, None for a compaction without one.
 
     Raises InvalidValue.
     """
     if if_needed:
         return given._asdict()
-    if given != Told():
+    if given != CheckArguments():
         raise InvalidValue(
             "--max-tokens, --last-usage, --user-input and --fixed-tokens are for the check that "
             "--if-needed makes"
@@ -241,7 +245,7 @@ def _checks(if_needed: bool, given: Told) -> dict[str, Any] | None:
     return None
 
 
-def _compact(task: Task, writer: Summarizer) -> Compaction | None:
+def _perform_compaction(task: CompactionTask, writer: Summarizer) -> Compaction | None:
     store, session_id, policy, now, checks, reason = task
     if checks is None:
         return store.compact(session_id, policy, writer, reason=reason or "manual", now=now)
@@ -249,22 +253,22 @@ def _compact(task: Task, writer: Summarizer) -> Compaction | None:
     return store.compact_if_needed(session_id, policy, writer, **options)
 
 
-def _told(task: Task, done: Compaction | None) -> list[str]:
+def _describe_compaction_outcome(task: CompactionTask, done: Compaction | None) -> list[str]:
     """Return the outcome of a compaction in words; if nothing was done, that of the check."""
     if done is None:
         asked = task.checks or {}
         found = task.store.check(task.session_id, task.policy, now=task.now, **asked)
         return [f"{task.session_id}: nothing is done: {found.reason}"]
-    first, *rest = said_of(done)
+    first, *rest = describe_compaction(done)
     if done.outcome == "applied":
-        rest.append(undoing(task.session_id, done.id))
+        rest.append(render_undo_hint(task.session_id, done.id))
     return [f"{task.session_id}: {first}", *(f"  {line}" for line in rest)]
 
 
-def _rehearse(task: Task, *, json: bool) -> None:
+def _print_dry_run(task: CompactionTask, *, json: bool) -> None:
     """Print what a compaction would do."""
-    clearing = _clearing(task)
-    said, plan = _checked_and_planned(task)
+    clearing = _plan_first_clearing(task)
+    said, plan = _check_and_plan(task)
     saving = 0 if plan.nothing else estimate_plan_savings(task.policy, plan)
     head = task.store.session(task.session_id).head
     if json:
@@ -277,14 +281,16 @@ def _rehearse(task: Task, *, json: bool) -> None:
         render.print_json({"session": task.session_id, **found})
         return
     if clearing is not None:
-        render.say(f"{task.session_id}: {_cleared(clearing)}")
+        render.print_lines(f"{task.session_id}: {_describe_clearing(clearing)}")
     if said is not None:
-        render.say(f"{task.session_id}: {_checked(said)}")
+        render.print_lines(f"{task.session_id}: {_describe_check(said)}")
     if said is None or said.should_compact:
-        render.say(*(f"{task.session_id}: {line}" for line in _planned(plan, head, saving)))
+        render.print_lines(
+            *(f"{task.session_id}: {line}" for line in _describe_plan(plan, head, saving))
+        )
 
 
-def _clearing(task: Task) -> Clearing | None:
+def _plan_first_clearing(task: CompactionTask) -> Clearing | None:
     """Return what would be cleared before the check, if there is one."""
     return (
         None
@@ -293,7 +299,7 @@ def _clearing(task: Task) -> Clearing | None:
     )
 
 
-def _cleared(clearing: Clearing) -> str:
+def _describe_clearing(clearing: Clearing) -> str:
     """Return in words what would be cleared."""
     results = format_count(len(clearing.cleared), "tool result")
     places = ", ".join(str(seq) for seq, _ in clearing.cleared)
@@ -302,7 +308,7 @@ def _cleared(clearing: Clearing) -> str:
     return f"would clear {results} first ({places}), which frees {freed}"
 
 
-def _checked_and_planned(task: Task) -> tuple[Check | None, Plan]:
+def _check_and_plan(task: CompactionTask) -> tuple[Check | None, Plan]:
     """Return what the check says, if there is one, and the plan for the window it was given."""
     store, session_id, policy, now, checks, _ = task
     if checks is None:
@@ -315,14 +321,14 @@ def _checked_and_planned(task: Task) -> tuple[Check | None, Plan]:
     return said, store.plan_compaction(session_id, windowed, now=now)
 
 
-def _planned(plan: Plan, head: int, saving: int) -> list[str]:
+def _describe_plan(plan: Plan, head: int, saving: int) -> list[str]:
     if plan.nothing:
         return [f"nothing would be hidden: {plan.nothing}"]
     messages = format_count(plan.messages, "message")
     whole = f"{messages}, about {plan.tokens_hidden:,} tokens"
     lines = [
-        f"would hide {_positions((plan.first, plan.last))}: {whole}",
-        f"would keep {_positions((plan.last + 1, head))}",
+        f"would hide {_format_positions((plan.first, plan.last))}: {whole}",
+        f"would keep {_format_positions((plan.last + 1, head))}",
     ]
     if plan.pinned:
         lines.append(f"would keep too, as system messages: {', '.join(map(str, plan.pinned))}")
@@ -331,7 +337,7 @@ def _planned(plan: Plan, head: int, saving: int) -> list[str]:
     return [*lines, f"would save about {saving:,} of {plan.tokens_before:,} tokens"]
 
 
-VERDICTS = {
+CHECK_VERDICTS = {
     (False, False): "stays",
     (False, True): "should be compacted",
     (True, True): "must be compacted",
@@ -340,54 +346,54 @@ VERDICTS = {
 """What a check says, by whether the view overflows and whether it should be compacted."""
 
 
-def _checked(said: Check) -> str:
+def _describe_check(said: Check) -> str:
     tokens = f"{said.tokens:,} tokens"
     if said.should_compact:
         tokens += f", about {said.estimated_savings:,} could be saved"
-    return f"{VERDICTS[said.overflow, said.should_compact]}: {said.reason} ({tokens})"
+    return f"{CHECK_VERDICTS[said.overflow, said.should_compact]}: {said.reason} ({tokens})"
 
 
-def _row(done: Compaction) -> Row:
+def _build_compaction_row(done: Compaction) -> TableRow:
     return (
         done.id,
-        render.moment(done.created_at),
+        render.format_moment(done.created_at),
         done.kind,
         done.outcome,
         done.reason,
         done.policy,
-        _gone(done),
-        _change(done.messages_before, done.messages_after),
-        _change(done.tokens_before, done.tokens_after),
-        render.one_line(done.error or done.title or done.summary or ""),
+        _format_hidden_range(done),
+        _format_change(done.messages_before, done.messages_after),
+        _format_change(done.tokens_before, done.tokens_after),
+        render.shorten_to_line(done.error or done.title or done.summary or ""),
     )
 
 
-def _gone(done: Compaction) -> str:
+def _format_hidden_range(done: Compaction) -> str:
     if done.hidden:
         first, last = done.hidden
         return f"{first}–{last}"
     return f"{format_count(len(done.cleared), 'result')} cleared" if done.cleared else ""
 
 
-def _positions(bounds: tuple[int, int]) -> str:
+def _format_positions(bounds: tuple[int, int]) -> str:
     first, last = bounds
     return f"position {first}" if first == last else f"positions {first} to {last}"
 
 
-def _change(before: int | None, after: int | None) -> str:
+def _format_change(before: int | None, after: int | None) -> str:
     if before is None:
         return ""
     return f"{before:,}" if after is None else f"{before:,} → {after:,}"
 
 
 @contextmanager
-def _waiting(text: str) -> Iterator[None]:
+def _show_spinner(text: str) -> Iterator[None]:
     """Turn a wheel on a terminal's standard error while something takes its time."""
-    from .tables import console
+    from .tables import build_console
 
-    error = console(error=True)
+    error = build_console(error=True)
     if not error.is_terminal:
         yield
         return
-    with error.status(safe(text)):
+    with error.status(escape_controls(text)):
         yield

@@ -12,21 +12,21 @@ import typer
 from ..inspection import Statistics, statistics
 from ..records import TokenTotal, View
 from ..text import format_count
-from ..tokens import DEFAULT_ENCODING, ENCODINGS, ESTIMATE, fetch
+from ..tokens import DEFAULT_ENCODING, ENCODINGS, ESTIMATE_NAME, fetch
 from . import render
 from .options import (
-    Fields,
+    FieldChanges,
     Json,
-    Now,
+    MomentText,
     PolicyName,
     SessionId,
     complete_session,
-    existing,
-    find,
-    moment_of,
-    policy_of,
+    find_session,
+    open_existing_store,
+    parse_moment_option,
+    resolve_policy,
 )
-from .show import how_counted
+from .show import describe_counting
 from .shown import Bar
 
 
@@ -35,7 +35,7 @@ def complete_encoding(incomplete: str) -> list[str]:
     return [name for name in ENCODINGS if name.startswith(incomplete)]
 
 
-SomeSession = Annotated[
+SessionOrStore = Annotated[
     str | None,
     typer.Argument(
         metavar="SESSION",
@@ -44,11 +44,11 @@ SomeSession = Annotated[
         autocompletion=complete_session,
     ),
 ]
-Files = Annotated[
+FileCount = Annotated[
     int,
     typer.Option("--files", metavar="N", min=0, help="How many files to list."),
 ]
-Encoding = Annotated[
+EncodingName = Annotated[
     str | None,
     typer.Option(
         "--encoding",
@@ -58,7 +58,7 @@ Encoding = Annotated[
         autocompletion=complete_encoding,
     ),
 ]
-Fetch = Annotated[
+FetchOption = Annotated[
     bool,
     typer.Option("--fetch", help="Fetch the encoding's vocabulary from the network first."),
 ]
@@ -66,19 +66,19 @@ Fetch = Annotated[
 
 def stats(
     ctx: typer.Context,
-    session: SomeSession = None,
-    files: Files = 15,
-    now: Now = None,
+    session: SessionOrStore = None,
+    files: FileCount = 15,
+    now: MomentText = None,
     policy: PolicyName = "default",
-    fields: Fields = None,
+    fields: FieldChanges = None,
     json: Json = False,
 ) -> None:
     """Show where the tokens go: by role, rule, tool and file."""
-    rules, moment = policy_of(policy, fields), moment_of(now)
+    rules, moment = resolve_policy(policy, fields), parse_moment_option(now)
     built = None
-    with existing(ctx) as store:
+    with open_existing_store(ctx) as store:
         if session is not None:
-            built = store.view(find(store, session).id, rules, now=moment)
+            built = store.view(find_session(store, session).id, rules, now=moment)
         if built is None:
             counts = store.database.read(partial(statistics, files=files, policy=rules))
         else:
@@ -92,48 +92,48 @@ def stats(
             )
             counts = store.database.read(count)
     if json:
-        render.print_json(_as_json(counts, built))
+        render.print_json(_build_stats_answer(counts, built))
     else:
-        _print(counts, built)
+        _print_statistics(counts, built)
 
 
 def tokens(
     ctx: typer.Context,
     session: SessionId,
-    encoding: Encoding = None,
-    fetched: Fetch = False,
+    encoding: EncodingName = None,
+    fetched: FetchOption = False,
     json: Json = False,
 ) -> None:
     """Count a session's tokens, and keep the counts.
 
     They are exact where a vocabulary is at hand.
     """
-    with existing(ctx) as store:
-        found = find(store, session).id
+    with open_existing_store(ctx) as store:
+        found = find_session(store, session).id
         if fetched:
             fetch(encoding)
         total = store.count_tokens(found, encoding)
     answer = {"session": found, **total._asdict()}
-    render.answer(answer, f"{found}: {_counted(total)}", json=json)
+    render.print_answer(answer, f"{found}: {_describe_token_total(total)}", json=json)
 
 
-def _counted(total: TokenTotal) -> str:
+def _describe_token_total(total: TokenTotal) -> str:
     how = total.encoding
-    if how == ESTIMATE:
+    if how == ESTIMATE_NAME:
         how = "estimated: no vocabulary is at hand, --fetch gets one"
     newly = f", {total.counted} newly counted" if total.counted else ""
     messages = format_count(total.messages, "message")
     return f"{total.tokens:,} tokens in {messages}{newly} ({how})"
 
 
-def _as_json(counts: Statistics, built: View | None) -> dict[str, Any]:
-    answer = _fields(counts)
+def _build_stats_answer(counts: Statistics, built: View | None) -> dict[str, Any]:
+    answer = _build_statistics_fields(counts)
     if built is None:
         return answer
     return {"session": built.session_id, **answer, "view": built.stats._asdict()}
 
 
-def _fields(counts: Statistics) -> dict[str, Any]:
+def _build_statistics_fields(counts: Statistics) -> dict[str, Any]:
     return {
         **counts._asdict(),
         "tools": [each._asdict() for each in counts.tools],
@@ -141,29 +141,29 @@ def _fields(counts: Statistics) -> dict[str, Any]:
     }
 
 
-def _print(counts: Statistics, built: View | None) -> None:
+def _print_statistics(counts: Statistics, built: View | None) -> None:
     messages = format_count(counts.messages, "message")
     spoken = f"{messages}, {format_count(counts.tool_calls, 'tool call')}"
     if built is None:
-        render.say(f"{format_count(counts.sessions, 'session')}, {spoken}")
+        render.print_lines(f"{format_count(counts.sessions, 'session')}, {spoken}")
     else:
-        render.say(f"{built.session_id}: {spoken}")
+        render.print_lines(f"{built.session_id}: {spoken}")
         stats = built.stats
         raw = ("raw", stats.raw_tokens, "")
-        sent = ("sent", stats.tokens, how_counted(built))
+        sent = ("sent", stats.tokens, describe_counting(built))
         by_rule = stats.saved_by_rule.items()
         saved = [
             (rule, tokens, format_count(built.stats.replaced.get(rule, 0), "message"))
             for rule, tokens in by_rule
         ]
-        _section("tokens, raw and sent", [raw, sent])
-        _section("visible tokens by role, before the rules", _roles(built))
-        _section("saved by rule", saved)
-    _section("tokens of results by tool", _by_tool(counts))
-    _section("tokens of results by file", _by_file(counts))
+        _print_section("tokens, raw and sent", [raw, sent])
+        _print_section("visible tokens by role, before the rules", _build_role_bars(built))
+        _print_section("saved by rule", saved)
+    _print_section("tokens of results by tool", _build_tool_bars(counts))
+    _print_section("tokens of results by file", _build_file_bars(counts))
 
 
-def _by_tool(counts: Statistics) -> Iterator[Bar]:
+def _build_tool_bars(counts: Statistics) -> Iterator[Bar]:
     for each in counts.tools:
         failed = f", {each.failed} failed" if each.failed else ""
         yield (
@@ -173,7 +173,7 @@ def _by_tool(counts: Statistics) -> Iterator[Bar]:
         )
 
 
-def _by_file(counts: Statistics) -> Iterator[Bar]:
+def _build_file_bars(counts: Statistics) -> Iterator[Bar]:
     for each in counts.files:
         others = each.results - each.reads - each.edits
         uses = {"read": each.reads, "edit": each.edits, "other": others}
@@ -181,14 +181,14 @@ def _by_file(counts: Statistics) -> Iterator[Bar]:
         yield each.path, each.tokens, ", ".join(told)
 
 
-def _section(title: str, amounts: Iterable[Bar]) -> None:
+def _print_section(title: str, amounts: Iterable[Bar]) -> None:
     """Print amounts below a title; nothing where there are none."""
     if bars := [*amounts]:
-        render.say("", title)
-        render.bars(bars)
+        render.print_lines("", title)
+        render.show_bars(bars)
 
 
-def _roles(built: View) -> list[Bar]:
+def _build_role_bars(built: View) -> list[Bar]:
     tokens: Counter[str] = Counter()
     messages: Counter[str] = Counter()
     for entry in built.entries:

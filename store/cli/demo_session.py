@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 from ..messages import Message
 
-BEGIN = 1_741_942_800_000
+DEMO_START = 1_741_942_800_000
 """2025-03-14 09:00 UTC, in ms."""
-NOW = BEGIN + 62 * 60_000
+DEMO_NOW = DEMO_START + 62 * 60_000
 """The moment the demo builds its views for."""
-PROJECT_ROOT = "/home/ada/parcel"
+DEMO_ROOT = "/home/ada/parcel"
 
-_RATES = '''"""What a parcel costs: by weight, distance and how fast it goes."""
+_RATES_SOURCE = '''"""What a parcel costs: by weight, distance and how fast it goes."""
 
 from dataclasses import dataclass
 
@@ -75,14 +75,14 @@ def bill(parcels: list[Parcel]) -> float:
         total *= 0.9
     return cents(total)
 '''
-_MENDED = _RATES.replace("weight < limit", "weight <= limit")
-_CHINESE = _MENDED.replace(
+_MENDED_RATES = _RATES_SOURCE.replace("weight < limit", "weight <= limit")
+_CHINESE_RATES = _MENDED_RATES.replace(
     "a parcel weighs more than {weight} kg", "包裹重量必须大于 0,收到 {weight} kg"
 ).replace(
     "{weight} kg is over the limit of {TIERS[-1][0]} kg", "{weight} kg 超过上限 {TIERS[-1][0]} kg"
 )
 
-_TESTS = """import pytest
+_RATES_TESTS = """import pytest
 
 from parcel.rates import Parcel, TooHeavy, bill, quote, tier
 
@@ -101,7 +101,7 @@ def test_too_heavy() -> None:
 def test_ten_parcels_cost_less() -> None:
     assert bill([Parcel(1.5, 2)] * 10) == 61.2
 """
-_MONEY = '''"""Amounts of money."""
+_MONEY_SOURCE = '''"""Amounts of money."""
 
 
 def cents(amount: float) -> float:
@@ -116,8 +116,8 @@ _CHANGELOG = """# Changelog
 - Express parcels are quoted with insurance.
 """
 
-_WHEEL = "Successfully built parcel-1.4.1-py3-none-any.whl"
-_BUILD = "\n".join(
+_WHEEL_OUTPUT = "Successfully built parcel-1.4.1-py3-none-any.whl"
+_BUILD_OUTPUT = "\n".join(
     [
         "python -m build --wheel",
         "* Creating isolated environment: venv+pip...",
@@ -129,10 +129,10 @@ _BUILD = "\n".join(
             f"copying src/parcel/zones/zone_{n:03}.json -> build/lib/parcel/zones"
             for n in range(1, 121)
         ),
-        _WHEEL,
+        _WHEEL_OUTPUT,
     ]
 )
-_FAILURE = """..F...F. [100%]
+_FAILURE_OUTPUT = """..F...F. [100%]
 =================================== FAILURES ===================================
 ______________________ test_a_tier_takes_its_limit[5-5] ________________________
 E   assert 10 == 5
@@ -141,7 +141,7 @@ E   parcel.rates.TooHeavy: 31.5 kg is over the limit of 31.5 kg
 2 failed, 6 passed in 0.21s"""
 
 
-class Call(NamedTuple):
+class DemoCall(NamedTuple):
     """A tool call of the agent and its result; None: no result yet."""
 
     tool: str
@@ -149,7 +149,7 @@ class Call(NamedTuple):
     result: str | None
 
 
-class Step(NamedTuple):
+class DemoStep(NamedTuple):
     """A message of one role at a minute of the session.
 
     An agent's step includes the results of its calls.
@@ -158,157 +158,193 @@ class Step(NamedTuple):
     minute: float
     role: str
     text: str | None
-    calls: tuple[Call, ...] = ()
+    calls: tuple[DemoCall, ...] = ()
 
 
-def _run(command: str, stdout: str = "", exit_code: int = 0) -> Call:
+def _build_terminal_call(command: str, stdout: str = "", exit_code: int = 0) -> DemoCall:
     output = {"stdout": stdout, "stderr": "", "exitCode": exit_code, "command": command}
-    return Call("terminal-execute", {"command": command}, _json(output))
+    return DemoCall("terminal-execute", {"command": command}, _dump_json(output))
 
 
-def _json(value: object) -> str:
+def _dump_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _read(path: str, text: str, **lines: int) -> Call:
+def _build_read_call(path: str, text: str, **lines: int) -> DemoCall:
     numbered = enumerate(text.splitlines(), 1)
     kept = [
         f"{n}->{line}"
         for n, line in numbered
         if lines.get("startLine", 1) <= n <= lines.get("endLine", n)
     ]
-    return Call("filesystem-read", {"filePath": path, **lines}, "\n".join(kept))
+    return DemoCall("filesystem-read", {"filePath": path, **lines}, "\n".join(kept))
 
 
-def _edit(path: str, old: str, new: str) -> Call:
+def _build_edit_call(path: str, old: str, new: str) -> DemoCall:
     arguments = {"filePath": path, "searchContent": old, "replaceContent": new}
-    return Call(
+    return DemoCall(
         "filesystem-edit_search", arguments, f"✅ File edited successfully: {path} (1 replacement)"
     )
 
 
-def _agent(minute: float, text: str | None, *calls: Call) -> Step:
-    return Step(minute, "assistant", text, calls)
+def _build_agent_step(minute: float, text: str | None, *calls: DemoCall) -> DemoStep:
+    return DemoStep(minute, "assistant", text, calls)
 
 
 RATES, MONEY, LOG = "src/parcel/rates.py", "src/parcel/money.py", "CHANGELOG.md"
-STEPS = (
-    Step(
+DEMO_STEPS = (
+    DemoStep(
         0,
         "system",
         "You are a careful engineer. Read before you write, and run the tests after every change.",
     ),
-    Step(
+    DemoStep(
         0,
         "user",
         "Customers say that a parcel of exactly 5 kg is charged as one of 10 kg. Please fix it.",
     ),
-    _agent(
+    _build_agent_step(
         0.5,
         "I look around first.",
-        _run("git status --short && ls", "CHANGELOG.md\nMakefile\nsrc\ntests"),
+        _build_terminal_call("git status --short && ls", "CHANGELOG.md\nMakefile\nsrc\ntests"),
     ),
-    _agent(1, None, Call("ace-text_search", {"pattern": "def (tier|quote)"}, f"{RATES}:33,43")),
-    _agent(2, "The tiers are in one file.", _read(RATES, _RATES)),
-    _agent(
+    _build_agent_step(
+        1, None, DemoCall("ace-text_search", {"pattern": "def (tier|quote)"}, f"{RATES}:33,43")
+    ),
+    _build_agent_step(2, "The tiers are in one file.", _build_read_call(RATES, _RATES_SOURCE)),
+    _build_agent_step(
         3,
         "Its test, and that part once more.",
-        _read("tests/test_rates.py", _TESTS),
-        _read(f"./{RATES}", _RATES, startLine=33, endLine=52),
+        _build_read_call("tests/test_rates.py", _RATES_TESTS),
+        _build_read_call(f"./{RATES}", _RATES_SOURCE, startLine=33, endLine=52),
     ),
-    _agent(4, "Does it build at all?", _run("make build", _BUILD)),
-    _agent(7, "Now the tests.", _run("pytest -q", _FAILURE, exit_code=1)),
-    _agent(8, "Both failures are at a limit: `<` should be `<=`.", _read(RATES, _RATES)),
-    _agent(9, None, _edit(RATES, "if weight < limit:", "if weight <= limit:")),
-    _agent(10, None, _run("pytest -q", "........ [100%]\n8 passed in 0.19s")),
-    _agent(
+    _build_agent_step(
+        4, "Does it build at all?", _build_terminal_call("make build", _BUILD_OUTPUT)
+    ),
+    _build_agent_step(
+        7, "Now the tests.", _build_terminal_call("pytest -q", _FAILURE_OUTPUT, exit_code=1)
+    ),
+    _build_agent_step(
+        8,
+        "Both failures are at a limit: `<` should be `<=`.",
+        _build_read_call(RATES, _RATES_SOURCE),
+    ),
+    _build_agent_step(
+        9, None, _build_edit_call(RATES, "if weight < limit:", "if weight <= limit:")
+    ),
+    _build_agent_step(
+        10, None, _build_terminal_call("pytest -q", "........ [100%]\n8 passed in 0.19s")
+    ),
+    _build_agent_step(
         11, "Fixed: a tier now takes the parcels that weigh exactly its limit. All 8 tests pass."
     ),
-    Step(
+    DemoStep(
         14,
         "user",
         "Good. And three parcels for 19.99 cost 59.96 instead of 59.97 on the invoice. Same cause?",
     ),
-    _agent(
-        15, "No, that is rounding.", _read(f"{PROJECT_ROOT}/{RATES}", _MENDED), _read(MONEY, _MONEY)
+    _build_agent_step(
+        15,
+        "No, that is rounding.",
+        _build_read_call(f"{DEMO_ROOT}/{RATES}", _MENDED_RATES),
+        _build_read_call(MONEY, _MONEY_SOURCE),
     ),
-    _agent(
+    _build_agent_step(
         16,
         "`int` cuts where it should round.",
-        _edit(MONEY, "int(amount * 100) / 100", "round(amount, 2)"),
+        _build_edit_call(MONEY, "int(amount * 100) / 100", "round(amount, 2)"),
     ),
-    _agent(
+    _build_agent_step(
         17,
         None,
-        _run("pytest -q && python -m parcel --weight 20 --count 3", "8 passed in 0.18s\n59.97 EUR"),
+        _build_terminal_call(
+            "pytest -q && python -m parcel --weight 20 --count 3", "8 passed in 0.18s\n59.97 EUR"
+        ),
     ),
-    _agent(18, "It was: `cents` cut instead of rounding. 3 × 19.99 is 59.97 now."),
-    Step(24, "user", "顺便把错误信息改成中文,客服要直接转给客户看。"),
-    _agent(25, "好的,先看一下现在的错误信息。", _read(RATES, _MENDED)),
-    _agent(
+    _build_agent_step(18, "It was: `cents` cut instead of rounding. 3 × 19.99 is 59.97 now."),
+    DemoStep(24, "user", "顺便把错误信息改成中文,客服要直接转给客户看。"),
+    _build_agent_step(25, "好的,先看一下现在的错误信息。", _build_read_call(RATES, _MENDED_RATES)),
+    _build_agent_step(
         26,
         None,
-        _edit(RATES, "is over the limit of", "超过上限"),
-        _edit(RATES, "a parcel weighs more than", "包裹重量必须大于 0,收到"),
+        _build_edit_call(RATES, "is over the limit of", "超过上限"),
+        _build_edit_call(RATES, "a parcel weighs more than", "包裹重量必须大于 0,收到"),
     ),
-    _agent(
+    _build_agent_step(
         27,
         None,
-        _run("python -m parcel --weight 40", "40 kg 超过上限 31.5 kg"),
-        _run("pytest -q", "........ [100%]\n8 passed in 0.20s"),
+        _build_terminal_call("python -m parcel --weight 40", "40 kg 超过上限 31.5 kg"),
+        _build_terminal_call("pytest -q", "........ [100%]\n8 passed in 0.20s"),
     ),
-    _agent(28, "改好了:两条错误信息都是中文,测试全部通过。"),
-    Step(
+    _build_agent_step(28, "改好了:两条错误信息都是中文,测试全部通过。"),
+    DemoStep(
         40,
         "user",
         "Before we release: read it all once more, and put both fixes into the changelog.",
     ),
-    _agent(41, "Reading both.", _read(RATES, _CHINESE), _read(LOG, _CHANGELOG)),
-    _agent(
+    _build_agent_step(
+        41,
+        "Reading both.",
+        _build_read_call(RATES, _CHINESE_RATES),
+        _build_read_call(LOG, _CHANGELOG),
+    ),
+    _build_agent_step(
         43,
         None,
-        _edit(
+        _build_edit_call(
             LOG, "## Unreleased", "## Unreleased\n- A tier takes its limit.\n- Cents are rounded."
         ),
     ),
-    _agent(45, None, _run("make build | tail -1", _WHEEL)),
-    _agent(48, "One last look at the file as it will go out.", _read(RATES, _CHINESE)),
-    _agent(
-        49, None, _run("git diff --stat", f" {LOG} | 2 ++\n {MONEY} | 2 +-\n {RATES} | 6 +++---")
+    _build_agent_step(45, None, _build_terminal_call("make build | tail -1", _WHEEL_OUTPUT)),
+    _build_agent_step(
+        48, "One last look at the file as it will go out.", _build_read_call(RATES, _CHINESE_RATES)
     ),
-    _agent(50, "Everything is in place. Shall I tag it?"),
-    Step(60, "user", "Yes, tag 1.4.2 and push."),
-    _agent(
+    _build_agent_step(
+        49,
+        None,
+        _build_terminal_call(
+            "git diff --stat", f" {LOG} | 2 ++\n {MONEY} | 2 +-\n {RATES} | 6 +++---"
+        ),
+    ),
+    _build_agent_step(50, "Everything is in place. Shall I tag it?"),
+    DemoStep(60, "user", "Yes, tag 1.4.2 and push."),
+    _build_agent_step(
         61,
         "Tagging and pushing.",
-        Call("terminal-execute", {"command": "git tag 1.4.2 && git push --tags"}, None),
+        DemoCall("terminal-execute", {"command": "git tag 1.4.2 && git push --tags"}, None),
     ),
 )
 
 
-def conversation() -> list[Message]:
+def build_conversation() -> list[Message]:
     """Return the session as messages of the OpenAI shape."""
-    return [message for number, step in enumerate(STEPS) for message in _messages(number, step)]
+    return [
+        message
+        for number, step in enumerate(DEMO_STEPS)
+        for message in _build_step_messages(number, step)
+    ]
 
 
-def _messages(number: int, step: Step) -> Iterator[Message]:
+def _build_step_messages(number: int, step: DemoStep) -> Iterator[Message]:
     """Yield a step's message and the results of its calls, a second apart."""
-    at = BEGIN + round(step.minute * 60_000)
+    at = DEMO_START + round(step.minute * 60_000)
     message: Message = {"role": step.role, "content": step.text, "timestamp": at}
     calls = {f"call_{number:02}_{place}": call for place, call in enumerate(step.calls)}
     if calls:
-        message["tool_calls"] = [_call(call_id, call) for call_id, call in calls.items()]
+        message["tool_calls"] = [
+            _build_openai_call(call_id, call) for call_id, call in calls.items()
+        ]
     yield message
     for call_id, call in calls.items():
         at += 1000
         if call.result is not None:
-            yield _result(call_id, call.result, at)
+            yield _build_result_message(call_id, call.result, at)
 
 
-def _result(call_id: str, text: str, at: int) -> Message:
+def _build_result_message(call_id: str, text: str, at: int) -> Message:
     return {"role": "tool", "tool_call_id": call_id, "content": text, "timestamp": at}
 
 
-def _call(call_id: str, call: Call) -> Message:
-    function = {"name": call.tool, "arguments": _json(call.arguments)}
+def _build_openai_call(call_id: str, call: DemoCall) -> Message:
+    function = {"name": call.tool, "arguments": _dump_json(call.arguments)}
     return {"id": call_id, "type": "function", "function": function}

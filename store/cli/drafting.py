@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from ..clock import milliseconds
+from ..clock import resolve_now
 from ..errors import DraftNotFound, InvalidValue
 from ..face import Store
 from ..history import drafts as unfinished
 from ..records import Draft
 from . import render
-from .options import Json, complete_session, existing, find
-from .shown import Column, Row
+from .options import Json, complete_session, find_session, open_existing_store
+from .shown import Column, TableRow
 
 DRAFT_COLUMNS = (
     Column("draft"),
@@ -24,7 +24,7 @@ DRAFT_COLUMNS = (
 )
 MINUTE = 60_000
 
-AnySession = Annotated[
+DraftSession = Annotated[
     str | None,
     typer.Argument(
         metavar="SESSION",
@@ -33,7 +33,7 @@ AnySession = Annotated[
         autocompletion=complete_session,
     ),
 ]
-Finish = Annotated[
+FinishOption = Annotated[
     str | None,
     typer.Option(
         "--finish",
@@ -42,11 +42,11 @@ Finish = Annotated[
         show_default=False,
     ),
 ]
-Discard = Annotated[
+DiscardOption = Annotated[
     str | None,
     typer.Option("--discard", metavar="DRAFT", help="Delete this one.", show_default=False),
 ]
-Idle = Annotated[
+IdleMinutes = Annotated[
     int,
     typer.Option("--idle", metavar="MINUTES", min=0, help="Only those that got nothing since."),
 ]
@@ -54,10 +54,10 @@ Idle = Annotated[
 
 def drafts(
     ctx: typer.Context,
-    session: AnySession = None,
-    finish: Finish = None,
-    discard: Discard = None,
-    idle: Idle = 0,
+    session: DraftSession = None,
+    finish: FinishOption = None,
+    discard: DiscardOption = None,
+    idle: IdleMinutes = 0,
     json: Json = False,
 ) -> None:
     """List answers that broke off, or are being streamed.
@@ -66,28 +66,28 @@ def drafts(
     """
     if finish is not None and discard is not None:
         raise InvalidValue("a draft is finished or discarded, not both")
-    with existing(ctx) as store:
+    with open_existing_store(ctx) as store:
         found = store.drafts(
-            None if session is None else find(store, session).id,
-            before=milliseconds(None) - idle * MINUTE if idle else None,
+            None if session is None else find_session(store, session).id,
+            before=resolve_now(None) - idle * MINUTE if idle else None,
         )
         if finish is not None:
-            draft = _one(found, finish)
+            draft = _find_draft(found, finish)
             seq = store.finish_draft(draft).seq
             said = f"{draft.session_id}: the draft is its message {seq}"
-            render.answer({"session": draft.session_id, "position": seq}, said, json=json)
+            render.print_answer({"session": draft.session_id, "position": seq}, said, json=json)
         elif discard is not None:
-            _discard(store, _one(found, discard), json=json)
+            _discard_draft(store, _find_draft(found, discard), json=json)
         else:
             if json:
                 render.print_json_list(each._asdict() for each in found)
             elif not found:
-                render.say("no drafts")
+                render.print_lines("no drafts")
             else:
-                render.table(DRAFT_COLUMNS, map(_row, found))
+                render.show_table(DRAFT_COLUMNS, map(_build_draft_row, found))
 
 
-def _one(found: list[Draft], given: str) -> Draft:
+def _find_draft(found: list[Draft], given: str) -> Draft:
     """Return the draft whose id begins so. Raises DraftNotFound, InvalidValue."""
     named = [each for each in found if given and each.draft.startswith(given)]
     if not named:
@@ -97,12 +97,12 @@ def _one(found: list[Draft], given: str) -> Draft:
     return named[0]
 
 
-def _discard(store: Store, draft: Draft, *, json: bool) -> None:
+def _discard_draft(store: Store, draft: Draft, *, json: bool) -> None:
     done = store.discard_draft(draft)
     said = f"{done.session_id}: the draft is gone"
-    render.answer(done._asdict(), said, json=json)
+    render.print_answer(done._asdict(), said, json=json)
 
 
-def _row(draft: Draft) -> Row:
-    says = render.one_line(unfinished.draft_text(draft))
-    return draft.draft[:20], draft.session_id, draft.head, render.moment(draft.at), says
+def _build_draft_row(draft: Draft) -> TableRow:
+    says = render.shorten_to_line(unfinished.render_draft_text(draft))
+    return draft.draft[:20], draft.session_id, draft.head, render.format_moment(draft.at), says

@@ -14,16 +14,16 @@ from typing import Literal, NamedTuple
 from unicodedata import east_asian_width
 from xml.sax.saxutils import escape, quoteattr
 
-INK = "#7a828e"
+INK_COLOUR = "#7a828e"
 """The colour of words that stand on the page itself, light or dark."""
-FONT = "-apple-system, 'Segoe UI', 'Noto Sans', 'DejaVu Sans', Helvetica, Arial, sans-serif"
-SIZE = 12
+FONT_FAMILY = "-apple-system, 'Segoe UI', 'Noto Sans', 'DejaVu Sans', Helvetica, Arial, sans-serif"
+TEXT_SIZE = 12
 """The size of words in a block."""
 
 _NARROW, _WIDE = 0.56, 1.0
-_MARGIN = 8
+_BLOCK_MARGIN = 8
 _BASELINE = 0.36
-_HEAD = "M0,0 L-8,-4 L-8,4 Z"
+_ARROW_HEAD = "M0,0 L-8,-4 L-8,4 Z"
 """The head of an arrow that points to the right, its point at 0."""
 
 
@@ -41,7 +41,7 @@ class Point(NamedTuple):
     y: float
 
 
-class Block(NamedTuple):
+class Rectangle(NamedTuple):
     """A rectangle by its upper left corner and its size."""
 
     x: float
@@ -80,8 +80,8 @@ class Block(NamedTuple):
         return Point(self.right, self.bottom)
 
 
-def block(
-    at: Block,
+def draw_block(
+    at: Rectangle,
     paint: Paint,
     said: str = "",
     number: str = "",
@@ -90,25 +90,25 @@ def block(
 
     Words that do not fit are cut off and end in an ellipsis.
     """
-    left, right = at.x + _MARGIN, at.right - _MARGIN
+    left, right = at.x + _BLOCK_MARGIN, at.right - _BLOCK_MARGIN
     middle = at.y + at.height / 2
     room = right - left
     if number:
-        room -= width(number) + _MARGIN
-    shape = _element("rect", **at._asdict(), rx=3, fill=paint.ground)
-    begun = words(left, middle, fitted(said, room), paint.words)
-    ended = words(right, middle, number, paint.words, anchor="end")
+        room -= measure_text(number) + _BLOCK_MARGIN
+    shape = _build_element("rect", **at._asdict(), rx=3, fill=paint.ground)
+    begun = draw_words(left, middle, fit_text(said, room), paint.words)
+    ended = draw_words(right, middle, number, paint.words, anchor="end")
     return "\n".join(filter(None, (shape, begun, ended)))
 
 
-def words(
+def draw_words(
     x: float,
     middle: float,
     text: str,
-    colour: str = INK,
+    colour: str = INK_COLOUR,
     *,
     anchor: Literal["start", "middle", "end"] = "start",
-    size: int = SIZE,
+    size: int = TEXT_SIZE,
 ) -> str:
     """Return a line of words around a height; nothing where there are none.
 
@@ -118,100 +118,105 @@ def words(
         return ""
     baseline = middle + _BASELINE * size
     place = {"x": x, "y": baseline, "fill": colour, "font_size": size, "text_anchor": anchor}
-    return _element("text", text, **place)
+    return _build_element("text", text, **place)
 
 
-def band(left: Block, right: Block, colour: str) -> str:
+def draw_band(left: Rectangle, right: Rectangle, colour: str) -> str:
     """Return a see-through band from the right edge of one block to the left edge of another."""
-    upper = _curve(left.upper_right, right.upper_left)
-    lower = _curve(right.lower_left, left.lower_right)
-    return _element("path", d=f"M{upper} L{lower} Z", fill=colour, fill_opacity=0.25)
+    upper = _build_curve(left.upper_right, right.upper_left)
+    lower = _build_curve(right.lower_left, left.lower_right)
+    return _build_element("path", d=f"M{upper} L{lower} Z", fill=colour, fill_opacity=0.25)
 
 
-def _curve(begin: Point, end: Point) -> str:
+def _build_curve(begin: Point, end: Point) -> str:
     """Return a line between two points that leaves and arrives level."""
     half = (begin.x + end.x) / 2
     leaving, arriving = Point(half, begin.y), Point(half, end.y)
-    bends = " ".join(map(_place, (leaving, arriving, end)))
-    return f"{_place(begin)} C{bends}"
+    bends = " ".join(map(_format_point, (leaving, arriving, end)))
+    return f"{_format_point(begin)} C{bends}"
 
 
-def _place(point: Point) -> str:
-    return f"{_written(point.x)},{_written(point.y)}"
+def _format_point(point: Point) -> str:
+    return f"{_format_attribute(point.x)},{_format_attribute(point.y)}"
 
 
-def arrow(begin: Point, end: Point, colour: str = INK) -> str:
+def draw_arrow(begin: Point, end: Point, colour: str = INK_COLOUR) -> str:
     """Return a straight line from one point to another, with a head at its end."""
-    line = f"M{_place(begin)} L{_place(end)}"
-    shaft = _element("path", d=line, stroke=colour, stroke_width=1.5)
-    turned = f"translate({_place(end)}) rotate({_written(_direction(begin, end))})"
-    return f"{shaft}\n{_element('path', d=_HEAD, transform=turned, fill=colour)}"
+    line = f"M{_format_point(begin)} L{_format_point(end)}"
+    shaft = _build_element("path", d=line, stroke=colour, stroke_width=1.5)
+    direction = _format_attribute(_compute_direction(begin, end))
+    turned = f"translate({_format_point(end)}) rotate({direction})"
+    return f"{shaft}\n{_build_element('path', d=_ARROW_HEAD, transform=turned, fill=colour)}"
 
 
-def _direction(begin: Point, end: Point) -> float:
+def _compute_direction(begin: Point, end: Point) -> float:
     """Return in which direction one point is seen from another, in degrees."""
     return math.degrees(math.atan2(end.y - begin.y, end.x - begin.x))
 
 
-def stroke(points: Iterable[Point], colour: str) -> str:
+def draw_stroke(points: Iterable[Point], colour: str) -> str:
     """Return a line from point to point; nothing where there is none."""
-    path = " L".join(map(_place, points))
+    path = " L".join(map(_format_point, points))
     return (
-        _element("path", d=f"M{path}", stroke=colour, stroke_width=1.5, fill="none") if path else ""
+        _build_element("path", d=f"M{path}", stroke=colour, stroke_width=1.5, fill="none")
+        if path
+        else ""
     )
 
 
-def grid(begin: Point, end: Point) -> str:
+def draw_grid_line(begin: Point, end: Point) -> str:
     """Return a faint line from one point to another, in the background."""
-    line = f"M{_place(begin)} L{_place(end)}"
-    return _element("path", d=line, stroke=INK, stroke_opacity=0.3)
+    line = f"M{_format_point(begin)} L{_format_point(end)}"
+    return _build_element("path", d=line, stroke=INK_COLOUR, stroke_opacity=0.3)
 
 
-def dot(middle: Point, radius: float, colour: str) -> str:
+def draw_dot(middle: Point, radius: float, colour: str) -> str:
     """Return a filled circle."""
-    return _element("circle", cx=middle.x, cy=middle.y, r=radius, fill=colour)
+    return _build_element("circle", cx=middle.x, cy=middle.y, r=radius, fill=colour)
 
 
-def picture(
+def draw_picture(
     wide: float,
     high: float,
     title: str,
     parts: Iterable[str],
 ) -> str:
     """Return a whole picture; ``title`` describes it to those who cannot see it."""
-    inside = [_element("title", title), *filter(None, parts)]
-    space = f'xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_written(wide)} {_written(high)}"'
-    size = f'width="{_written(wide)}" height="{_written(high)}"'
-    head = f'<svg {space} {size} role="img" font-family={quoteattr(FONT)}>'
+    inside = [_build_element("title", title), *filter(None, parts)]
+    box = f"0 0 {_format_attribute(wide)} {_format_attribute(high)}"
+    space = f'xmlns="http://www.w3.org/2000/svg" viewBox="{box}"'
+    size = f'width="{_format_attribute(wide)}" height="{_format_attribute(high)}"'
+    head = f'<svg {space} {size} role="img" font-family={quoteattr(FONT_FAMILY)}>'
     return "\n".join([head, *inside, "</svg>\n"])
 
 
-def _element(name: str, said: str = "", /, **attributes: object) -> str:
+def _build_element(name: str, said: str = "", /, **attributes: object) -> str:
     """Return an element of the picture; an underscore in a name stands for a hyphen."""
     given = [
-        f"{key.replace('_', '-')}={quoteattr(_written(value))}" for key, value in attributes.items()
+        f"{key.replace('_', '-')}={quoteattr(_format_attribute(value))}"
+        for key, value in attributes.items()
     ]
     begun = " ".join([name, *given])
     return f"<{begun}>{escape(said)}</{name}>" if said else f"<{begun}/>"
 
 
-def _written(value: object) -> str:
+def _format_attribute(value: object) -> str:
     """Return a value as an attribute says it, numbers to two decimals."""
     return f"{round(value, 2):g}" if isinstance(value, float) else str(value)
 
 
-def width(text: str, size: int = SIZE) -> float:
+def measure_text(text: str, size: int = TEXT_SIZE) -> float:
     """Return about how many pixels a text takes."""
     wide = sum(east_asian_width(each) in "FW" for each in text)
     narrow = len(text) - wide
     return size * (wide * _WIDE + narrow * _NARROW)
 
 
-def fitted(text: str, room: float) -> str:
+def fit_text(text: str, room: float) -> str:
     """Return a text, or as much of its beginning as there is room for, and an ellipsis."""
-    if width(text) <= room:
+    if measure_text(text) <= room:
         return text
     kept = text
-    while kept and width(kept + "…") > room:
+    while kept and measure_text(kept + "…") > room:
         kept = kept[:-1]
     return kept.rstrip() + "…" if kept else ""

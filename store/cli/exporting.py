@@ -20,20 +20,20 @@ from ..exporting import (
 from ..text import format_count
 from . import render
 from .options import (
-    At,
-    Fields,
+    FieldChanges,
     Json,
-    MaybeSession,
-    Now,
+    LinePosition,
+    MomentText,
+    OptionalSession,
     PolicyName,
-    existing,
-    find,
-    moment_of,
-    policy_of,
+    find_session,
+    open_existing_store,
+    parse_moment_option,
     require_new,
+    resolve_policy,
 )
 
-Output = Annotated[
+OutputFile = Annotated[
     Path | None,
     typer.Option(
         "--output",
@@ -43,11 +43,11 @@ Output = Annotated[
         show_default="stdout",
     ),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")]
-AsView = Annotated[
+ReplaceOutput = Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")]
+ViewExport = Annotated[
     bool, typer.Option("--view", help="Export what would be sent to the model instead.")
 ]
-As = Annotated[
+ExportShape = Annotated[
     Shape | None,
     typer.Option(
         "--as",
@@ -57,30 +57,30 @@ As = Annotated[
 ]
 
 
-Every = Annotated[
+WholeStore = Annotated[
     bool,
     typer.Option("--all", help="Write the whole store, so that `import` makes it again."),
 ]
 
 
-ALONE = {"session": "SESSION", "view": "--view", "at": "--at", "shape": "--as"}
+SESSION_PARAMETERS = {"session": "SESSION", "view": "--view", "at": "--at", "shape": "--as"}
 """The parameters for a single session only, and their names on the command line."""
-OF_VIEWS = {"policy": "--policy", "fields": "--set"}
+VIEW_PARAMETERS = {"policy": "--policy", "fields": "--set"}
 """The parameters for views only, and their options."""
 
 
 def export(
     ctx: typer.Context,
-    session: MaybeSession = None,
-    every: Every = False,
-    output: Output = None,
-    force: Force = False,
-    view: AsView = False,
-    at: At = None,
-    now: Now = None,
+    session: OptionalSession = None,
+    every: WholeStore = False,
+    output: OutputFile = None,
+    force: ReplaceOutput = False,
+    view: ViewExport = False,
+    at: LinePosition = None,
+    now: MomentText = None,
     policy: PolicyName = "default",
-    fields: Fields = None,
-    shape: As = None,
+    fields: FieldChanges = None,
+    shape: ExportShape = None,
     json: Json = False,
 ) -> None:
     """Write a session's raw messages, one JSON object a line.
@@ -89,34 +89,34 @@ def export(
     it is what another program goes on with, or a page for people.
     """
     if not view:
-        _refuse_what_is_of_views(ctx)
+        _refuse_view_options(ctx)
     if every:
-        _export_all(ctx, output, force=force, json=json)
+        _export_whole_store(ctx, output, force=force, json=json)
         return
     if session is None:
         raise InvalidValue("name a session, or --all of them")
-    rules, moment = policy_of(policy, fields), moment_of(now)
-    with existing(ctx) as store:
-        name = find(store, session).id
+    rules, moment = resolve_policy(policy, fields), parse_moment_option(now)
+    with open_existing_store(ctx) as store:
+        name = find_session(store, session).id
         asked: Any = {"shape": shape, "at": at, "policy": rules if view else None, "now": moment}
         if output is None:
-            render.write(
-                session_lines(store, name, ascii_only=not render.speaks_unicode(), **asked).lines
+            render.write_lines(
+                session_lines(store, name, ascii_only=not render.is_unicode_output(), **asked).lines
             )
             return
         require_new(output, replace=force)
         done = export_session(store, name, output, replace=force, **asked)
-    _say_written(done, json=json, messages=done.messages)
+    _print_export(done, json=json, messages=done.messages)
 
 
-def _refuse_what_is_of_views(ctx: typer.Context) -> None:
-    for name, option in OF_VIEWS.items():
+def _refuse_view_options(ctx: typer.Context) -> None:
+    for name, option in VIEW_PARAMETERS.items():
         source = ctx.get_parameter_source(name)
         if source and source.name == "COMMANDLINE":
             raise InvalidValue(f"{option} is about what is sent to the model; add --view")
 
 
-def _say_written(done: Exported, *, json: bool, **counts: int) -> None:
+def _print_export(done: Exported, *, json: bool, **counts: int) -> None:
     """Report the written file, its counts and its use."""
     told = " with ".join(format_count(count, things[:-1]) for things, count in counts.items())
     fields: dict[str, Any] = {"file": str(done.path), **counts}
@@ -124,16 +124,20 @@ def _say_written(done: Exported, *, json: bool, **counts: int) -> None:
     if done.advice:
         fields["next"] = done.advice
         texts.append(done.advice)
-    render.answer(fields, *texts, json=json)
+    render.print_answer(fields, *texts, json=json)
 
 
-def _export_all(ctx: typer.Context, output: Path | None, *, force: bool, json: bool) -> None:
-    if any(ctx.params[name] for name in ALONE):
-        raise InvalidValue(f"--all goes without {', '.join(ALONE.values())}")
-    with existing(ctx) as store:
+def _export_whole_store(
+    ctx: typer.Context, output: Path | None, *, force: bool, json: bool
+) -> None:
+    if any(ctx.params[name] for name in SESSION_PARAMETERS):
+        raise InvalidValue(f"--all goes without {', '.join(SESSION_PARAMETERS.values())}")
+    with open_existing_store(ctx) as store:
         if output is None:
-            render.write(store_lines(store, Counter(), ascii_only=not render.speaks_unicode()))
+            render.write_lines(
+                store_lines(store, Counter(), ascii_only=not render.is_unicode_output())
+            )
             return
         require_new(output, replace=force)
         done = export_store(store, output, replace=force)
-    _say_written(done, json=json, sessions=done.sessions, messages=done.messages)
+    _print_export(done, json=json, sessions=done.sessions, messages=done.messages)

@@ -12,21 +12,21 @@ import typer
 
 from ..errors import InvalidValue, SessionNotFound, StoreError
 from ..face import Store
-from ..messages import content_text
+from ..messages import extract_content_text
 from ..records import Branch, Compaction, Erasure, HeadMove, Session, Sibling
 from ..text import format_count
 from . import render
 from .options import (
-    At,
     Json,
+    LinePosition,
     SessionId,
-    beginning_with,
     complete_session,
-    existing,
-    find,
-    undoing,
+    find_session,
+    list_sessions_by_prefix,
+    open_existing_store,
+    render_undo_hint,
 )
-from .shown import Column, Row, safe
+from .shown import Column, TableRow, escape_controls
 
 MOVE_COLUMNS = (
     Column("#", number=True),
@@ -63,7 +63,7 @@ NewTitle = Annotated[
 NewHead = Annotated[
     int, typer.Option("--to", metavar="N", help="The new head; 0: before the first message.")
 ]
-FromBranch = Annotated[
+SourceBranch = Annotated[
     int | None,
     typer.Option(
         "--branch",
@@ -72,14 +72,14 @@ FromBranch = Annotated[
         show_default="the present one",
     ),
 ]
-ToBranch = Annotated[
+TargetBranch = Annotated[
     int, typer.Argument(metavar="BRANCH", help="Its number; `branches` lists them.")
 ]
-BackTo = Annotated[
+BranchPosition = Annotated[
     int | None,
     typer.Option("--to", metavar="N", help="The new head.", show_default="the end of the branch"),
 ]
-AtPosition = Annotated[
+SiblingPosition = Annotated[
     int | None,
     typer.Option(
         "--at",
@@ -97,7 +97,7 @@ CompactionId = Annotated[
         show_default=False,
     ),
 ]
-Folder = Annotated[
+ProjectFolder = Annotated[
     str,
     typer.Argument(metavar="FOLDER", help="The project's folder; an empty text: none."),
 ]
@@ -107,17 +107,17 @@ WholeId = Annotated[
         metavar="SESSION", help="A session's whole id.", autocompletion=complete_session
     ),
 ]
-WithPurge = Annotated[
+PurgeOption = Annotated[
     bool, typer.Option("--purge", help="Write the file anew at once; writers wait meanwhile.")
 ]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+DeletionConsent = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 def fork(
     ctx: typer.Context,
     session: SessionId,
-    at: At = None,
-    branch: FromBranch = None,
+    at: LinePosition = None,
+    branch: SourceBranch = None,
     id: NewId = None,  # noqa: A002 - the option's name
     title: NewTitle = None,
     json: Json = False,
@@ -126,11 +126,11 @@ def fork(
 
     It copies no message.
     """
-    with existing(ctx) as store:
-        source = find(store, session)
+    with open_existing_store(ctx) as store:
+        source = find_session(store, session)
         made = store.fork(source.id, at=at, branch=branch, session_id=id, title=title)
     said = f"{made.id} continues {made.forked_from} from position {made.forked_at}"
-    render.answer(made._asdict(), said, json=json)
+    render.print_answer(made._asdict(), said, json=json)
 
 
 def rewind(
@@ -143,29 +143,29 @@ def rewind(
 
     It deletes nothing; `undo` takes it back.
     """
-    with existing(ctx) as store:
-        before = find(store, session)
+    with open_existing_store(ctx) as store:
+        before = find_session(store, session)
         after = store.rewind(before.id, to=to)
-    said = f"{after.id}: head {before.head} → {after.head}; {undoing(after.id)}"
-    render.answer(after._asdict(), said, json=json)
+    said = f"{after.id}: head {before.head} → {after.head}; {render_undo_hint(after.id)}"
+    render.print_answer(after._asdict(), said, json=json)
 
 
 def switch(
     ctx: typer.Context,
     session: SessionId,
-    branch: ToBranch,
-    to: BackTo = None,
+    branch: TargetBranch,
+    to: BranchPosition = None,
     json: Json = False,
 ) -> None:
     """Move a session's head to a branch that it has left.
 
     `undo` takes it back.
     """
-    with existing(ctx) as store:
-        before = find(store, session)
+    with open_existing_store(ctx) as store:
+        before = find_session(store, session)
         after = store.switch(before.id, branch, to)
     ways = f"branch {before.branch} → {after.branch}, head {before.head} → {after.head}"
-    render.answer(after._asdict(), f"{after.id}: {ways}", json=json)
+    render.print_answer(after._asdict(), f"{after.id}: {ways}", json=json)
 
 
 def undo(
@@ -178,64 +178,64 @@ def undo(
 
     Once more, and it takes back the one before that.
     """
-    with existing(ctx) as store:
-        before = find(store, session)
+    with open_existing_store(ctx) as store:
+        before = find_session(store, session)
         done: Session | Compaction
         if compaction is None:
             done = store.undo_rewind(before.id)
             said = f"{done.id}: head {before.head} → {done.head}"
         else:
             done = store.undo_compaction(before.id, compaction)
-            said = f"{before.id}: compaction {done.id} undone, {_brought_back(done)}"
-    render.answer(done._asdict(), said, json=json)
+            said = f"{before.id}: compaction {done.id} undone, {_describe_restored_positions(done)}"
+    render.print_answer(done._asdict(), said, json=json)
 
 
 def project(
     ctx: typer.Context,
     session: SessionId,
-    folder: Folder,
+    folder: ProjectFolder,
     json: Json = False,
 ) -> None:
     """Set the folder of a session's project.
 
     Which files its results are about is told anew, for all sessions that share its tree.
     """
-    with existing(ctx) as store:
-        after = store.set_project_root(find(store, session).id, folder or None)
+    with open_existing_store(ctx) as store:
+        after = store.set_project_root(find_session(store, session).id, folder or None)
     said = f"{after.id}: the project is in {after.project_root or 'no folder'}"
-    render.answer(after._asdict(), said, json=json)
+    render.print_answer(after._asdict(), said, json=json)
 
 
 def branches(
     ctx: typer.Context,
     session: SessionId,
-    at: AtPosition = None,
+    at: SiblingPosition = None,
     json: Json = False,
 ) -> None:
     """List the branches of a session, or what they say at a position.
 
     `switch` goes to one of them.
     """
-    with existing(ctx) as store:
-        found = find(store, session).id
+    with open_existing_store(ctx) as store:
+        found = find_session(store, session).id
         listed: list[Branch] | list[Sibling]
         listed = store.branches(found) if at is None else store.siblings(found, at)
     columns = BRANCH_COLUMNS if at is None else SIBLING_COLUMNS
     if json:
         render.print_json_list(each._asdict() for each in listed)
     elif not listed:
-        render.say(f"no branch has a message at position {at}")
+        render.print_lines(f"no branch has a message at position {at}")
     else:
-        render.table(columns, map(_branch_row, listed))
+        render.show_table(columns, map(_build_branch_row, listed))
 
 
-def _branch_row(branch: Branch | Sibling) -> Row:
+def _build_branch_row(branch: Branch | Sibling) -> TableRow:
     """Return a branch as a row, or what one says; the present one is marked."""
     mark = "*" if branch.current else ""
     if isinstance(branch, Sibling):
-        role, says = branch.message.get("role"), content_text(branch.message.get("content"))
-        return mark, branch.branch, role, render.one_line(says)
-    left = render.moment(branch.left_at)
+        role, says = branch.message.get("role"), extract_content_text(branch.message.get("content"))
+        return mark, branch.branch, role, render.shorten_to_line(says)
+    left = render.format_moment(branch.left_at)
     return mark, branch.branch, branch.parent, branch.forked_at, branch.head, left
 
 
@@ -244,67 +244,69 @@ def moves(ctx: typer.Context, session: SessionId, json: Json = False) -> None:
 
     They are forks, rewinds, switches and undoings.
     """
-    with existing(ctx) as store:
-        found = store.head_moves(find(store, session).id)
+    with open_existing_store(ctx) as store:
+        found = store.head_moves(find_session(store, session).id)
     if json:
         render.print_json_list(each._asdict() for each in found)
     elif not found:
-        render.say("no moves")
+        render.print_lines("no moves")
     else:
-        render.table(MOVE_COLUMNS, map(_move_row, found))
+        render.show_table(MOVE_COLUMNS, map(_build_move_row, found))
 
 
-def _move_row(move: HeadMove) -> Row:
-    when = render.moment(move.moved_at)
+def _build_move_row(move: HeadMove) -> TableRow:
+    when = render.format_moment(move.moved_at)
     return move.move, move.kind, move.from_position, move.to_position, when
 
 
 def delete(
     ctx: typer.Context,
     session: WholeId,
-    purge: WithPurge = False,
-    yes: Yes = False,
+    purge: PurgeOption = False,
+    yes: DeletionConsent = False,
     json: Json = False,
 ) -> None:
     """Erase a session for good, with all made from it; asks first."""
-    with existing(ctx) as store:
-        found = _not_guessed(store, session)
+    with open_existing_store(ctx) as store:
+        found = _find_exact_session(store, session)
         if not yes:
             if not sys.stdin.isatty():
                 raise StoreError("nobody can be asked whether to erase for good; --yes says so")
-            if not typer.confirm(f"Erase {_whole(found)}? This cannot be undone", err=True):
+            if not typer.confirm(
+                f"Erase {_describe_erased_session(found)}? This cannot be undone", err=True
+            ):
                 raise StoreError("nothing was erased")
         erased = store.delete_session(found.id, purge=purge)
-    render.answer(erased._asdict(), _told(erased), json=json)
+    render.print_answer(erased._asdict(), _describe_erasure(erased), json=json)
     if purge and not erased.purged:
-        render.complain("the file could not be purged now; `convostore purge` says why")
+        render.print_problem("the file could not be purged now; `convostore purge` says why")
 
 
-def _not_guessed(store: Store, given: str) -> Session:
+def _find_exact_session(store: Store, given: str) -> Session:
     """Return the session of exactly this id; a session to erase is never guessed."""
     try:
         return store.session(given)
     except SessionNotFound:
-        like = next(beginning_with(store, given), None)
+        like = next(list_sessions_by_prefix(store, given), None)
         if like is None:
             raise
         raise InvalidValue(f"only its whole id erases a session: {like.id}") from None
 
 
-def _told(erased: Erasure) -> str:
+def _describe_erasure(erased: Erasure) -> str:
     said = f"{erased.session_id}: {format_count(erased.messages, 'message')} erased"
     if erased.kept:
         said += f"; {erased.kept} more stay, other sessions' lines run through them"
     return said
 
 
-def _whole(session: Session) -> str:
-    title = f" ({render.one_line(session.title)})" if session.title else ""
+def _describe_erased_session(session: Session) -> str:
+    title = f" ({render.shorten_to_line(session.title)})" if session.title else ""
     messages = format_count(session.head, "message")
-    return f"session {safe(session.id)}{title} with {messages}"
+    return f"session {escape_controls(session.id)}{title} with {messages}"
 
 
-def _brought_back(undone: Compaction) -> str:
+def _describe_restored_positions(undone: Compaction) -> str:
     if undone.hidden is None:
         return f"what {format_count(len(undone.cleared), 'tool result')} said is back"
     first, last = undone.hidden

@@ -9,12 +9,12 @@ import typer
 
 from ..records import Note
 from . import render
-from .counting import SomeSession
-from .options import Json, SessionId, existing, find
-from .show import OfOwner
-from .shown import Column, Row
+from .counting import SessionOrStore
+from .options import Json, SessionId, find_session, open_existing_store
+from .show import OwnerFilter
+from .shown import Column, TableRow
 
-COLUMNS = (
+NOTE_COLUMNS = (
     Column("session", wide=True, id=True),
     Column("#", number=True),
     Column("key"),
@@ -22,13 +22,13 @@ COLUMNS = (
     Column("when", spare=1),
 )
 
-Position = Annotated[int, typer.Argument(metavar="N", help="A message's position.")]
-Key = Annotated[str, typer.Argument(metavar="KEY", help="What is noted, such as rating.")]
-Value = Annotated[
+NotePosition = Annotated[int, typer.Argument(metavar="N", help="A message's position.")]
+NoteKey = Annotated[str, typer.Argument(metavar="KEY", help="What is noted, such as rating.")]
+NoteValue = Annotated[
     str,
     typer.Argument(metavar="VALUE", help="JSON, else a text; null takes the note away."),
 ]
-OfKey = Annotated[
+KeyFilter = Annotated[
     str | None,
     typer.Option("--key", metavar="KEY", help="Those of this key.", show_default="all"),
 ]
@@ -37,48 +37,48 @@ OfKey = Annotated[
 def annotate(
     ctx: typer.Context,
     session: SessionId,
-    position: Position,
-    key: Key,
-    value: Value,
+    position: NotePosition,
+    key: NoteKey,
+    value: NoteValue,
     json: Json = False,
 ) -> None:
     """Note something beside a message, such as a rating.
 
     The message stays as it is.
     """
-    with existing(ctx) as store:
-        found = find(store, session).id
-        note = store.annotate(found, position, key, _value(value))
+    with open_existing_store(ctx) as store:
+        found = find_session(store, session).id
+        note = store.annotate(found, position, key, _parse_note_value(value))
     if note is None:
-        render.answer(None, f"{found} {position}: no {key}", json=json)
+        render.print_answer(None, f"{found} {position}: no {key}", json=json)
     else:
-        said = f"{found} {position}: {key} = {render.json_text(note.value)}"
-        render.answer(note._asdict(), said, json=json)
+        said = f"{found} {position}: {key} = {render.format_json(note.value)}"
+        render.print_answer(note._asdict(), said, json=json)
 
 
 def annotations_(
     ctx: typer.Context,
-    session: SomeSession = None,
-    key: OfKey = None,
-    owner: OfOwner = None,
+    session: SessionOrStore = None,
+    key: KeyFilter = None,
+    owner: OwnerFilter = None,
     json: Json = False,
 ) -> None:
     """List what is noted beside messages.
 
     On a session's line, or in the whole store.
     """
-    with existing(ctx) as store:
-        found = session and find(store, session).id
+    with open_existing_store(ctx) as store:
+        found = session and find_session(store, session).id
         notes = store.annotations(found, key=key, owner=owner)
     if json:
         render.print_json_list(each._asdict() for each in notes)
     elif not notes:
-        render.say("nothing is noted; `convostore annotate` notes something")
+        render.print_lines("nothing is noted; `convostore annotate` notes something")
     else:
-        render.table(COLUMNS, map(_row, notes))
+        render.show_table(NOTE_COLUMNS, map(_build_note_row, notes))
 
 
-def _value(text: str) -> Any:
+def _parse_note_value(text: str) -> Any:
     """Return the JSON value of a text, or the text itself if it is no JSON."""
     try:
         return json_format.loads(text)
@@ -86,6 +86,6 @@ def _value(text: str) -> Any:
         return text
 
 
-def _row(note: Note) -> Row:
-    value = render.one_line(render.json_text(note.value))
-    return note.session_id, note.seq, note.key, value, render.moment(note.at)
+def _build_note_row(note: Note) -> TableRow:
+    value = render.shorten_to_line(render.format_json(note.value))
+    return note.session_id, note.seq, note.key, value, render.format_moment(note.at)

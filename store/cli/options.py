@@ -15,22 +15,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..clock import milliseconds
+from ..clock import resolve_now
 from ..errors import InvalidValue, SessionNotFound, StoreError
 from ..ready import POLICIES
-from .place import Place, place_of
-from .render import complain
-from .shown import CUT
+from .place import StorePlace, choose_place
+from .render import print_problem
+from .shown import CUT_MARK
 
 if TYPE_CHECKING:  # sessions are listed without a policy, and a policy is shown without a store
     from ..face import Store
     from ..policy import Policy
     from ..records import Session
 
-PAGE = 500
+SESSIONS_PER_PAGE = 500
 """Sessions read at once."""
 
-IDS = "SELECT id FROM session_ids WHERE substr(id, 1, length(?)) = ? ORDER BY id"
+IDS_BY_PREFIX = "SELECT id FROM session_ids WHERE substr(id, 1, length(?)) = ? ORDER BY id"
 """Ids that begin so, for the console: pressing a key brings no store to a newer schema."""
 
 PYTHON_WORDS = {"True": True, "False": False, "None": None}
@@ -41,11 +41,11 @@ def complete_session(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the sessions whose ids begin so, for a shell; none if there is no store."""
     from ..inspection import query
 
-    place = place_of(ctx.find_root().params.get("db"))
+    place = choose_place(ctx.find_root().params.get("db"))
     if place.file is None or not place.exists:
         return []
     try:
-        found = query(place.target, IDS, parameters=(incomplete, incomplete))
+        found = query(place.target, IDS_BY_PREFIX, parameters=(incomplete, incomplete))
     except StoreError:
         return []
     return [session_id for session_id, *_ in found.rows]
@@ -71,7 +71,7 @@ SessionId = Annotated[
         autocompletion=complete_session,
     ),
 ]
-MaybeSession = Annotated[
+OptionalSession = Annotated[
     str | None,
     typer.Argument(
         metavar="SESSION",
@@ -81,13 +81,13 @@ MaybeSession = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-At = Annotated[
+LinePosition = Annotated[
     int | None,
     typer.Option(
         "--at", metavar="N", help="As of position N of the line.", show_default="the head"
     ),
 ]
-Now = Annotated[
+MomentText = Annotated[
     str | None,
     typer.Option(
         "--now",
@@ -106,7 +106,7 @@ PolicyName = Annotated[
         autocompletion=complete_policy,
     ),
 ]
-Fields = Annotated[
+FieldChanges = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
@@ -117,7 +117,7 @@ Fields = Annotated[
 ]
 
 
-class Provider(StrEnum):
+class ProviderFormat(StrEnum):
     """The formats that providers take, and give."""
 
     openai = "openai"
@@ -126,14 +126,14 @@ class Provider(StrEnum):
     gemini = "gemini"
 
 
-GivenFormat = Annotated[
-    Provider | None,
+InputFormat = Annotated[
+    ProviderFormat | None,
     typer.Option(
         "--format", help="The format of the messages.", show_default="told by their shape"
     ),
 ]
 ViewFormat = Annotated[
-    Provider, typer.Option("--format", help="The API that the messages are written for.")
+    ProviderFormat, typer.Option("--format", help="The API that the messages are written for.")
 ]
 MaxTokens = Annotated[
     int | None,
@@ -147,52 +147,52 @@ MaxTokens = Annotated[
 ]
 
 
-def place(ctx: typer.Context) -> Place:
+def get_place(ctx: typer.Context) -> StorePlace:
     """Return the place of the command's store."""
-    assert isinstance(ctx.obj, Place)
+    assert isinstance(ctx.obj, StorePlace)
     return ctx.obj
 
 
-def tell(ctx: typer.Context) -> None:
+def announce_store(ctx: typer.Context) -> None:
     """Name the store, unless the answer is for a program."""
     if not ctx.params.get("json") and ctx.params.get("format") != "json":
-        place(ctx).tell()
+        get_place(ctx).tell()
 
 
 @contextmanager
-def opened(ctx: typer.Context) -> Iterator[Store]:
+def open_store(ctx: typer.Context) -> Iterator[Store]:
     """Open the store, create it if missing, and name it, even after an error."""
     from ..face import Store
 
-    place(ctx).make_room()
+    get_place(ctx).make_room()
     try:
-        with Store(place(ctx).target) as store:
+        with Store(get_place(ctx).target) as store:
             if store.upgraded.told:
-                complain(store.upgraded.told)
+                print_problem(store.upgraded.told)
             yield store
     except StoreError as error:
-        error.add_note(place(ctx).guessed)
+        error.add_note(get_place(ctx).guessed)
         raise
-    tell(ctx)
+    announce_store(ctx)
 
 
 @contextmanager
-def existing(ctx: typer.Context) -> Iterator[Store]:
+def open_existing_store(ctx: typer.Context) -> Iterator[Store]:
     """Open an existing store, and name it.
 
     Raises StoreError if its file is missing; no file is created.
     """
-    place(ctx).require()
-    with opened(ctx) as store:
+    get_place(ctx).require()
+    with open_store(ctx) as store:
         yield store
 
 
-def titled(store: Store, found: Iterable[Session]) -> list[Session]:
+def fill_titles(store: Store, found: Iterable[Session]) -> list[Session]:
     """Return sessions with their displayed titles."""
-    return [each._replace(title=_title(store, each)) for each in found]
+    return [each._replace(title=_load_title(store, each)) for each in found]
 
 
-def _title(store: Store, session: Session) -> str | None:
+def _load_title(store: Store, session: Session) -> str | None:
     if session.title is not None:
         return session.title
     with suppress(SessionNotFound):  # erased meanwhile
@@ -200,7 +200,7 @@ def _title(store: Store, session: Session) -> str | None:
     return None
 
 
-def find(store: Store, given: str) -> Session:
+def find_session(store: Store, given: str) -> Session:
     """Return the session with an id, or the only one whose id begins so.
 
     Raises SessionNotFound, InvalidValue.
@@ -208,41 +208,44 @@ def find(store: Store, given: str) -> Session:
     try:
         return store.session(given)
     except SessionNotFound:
-        beginning = given.removesuffix(CUT)
-        found = list(beginning_with(store, beginning)) if beginning else []
+        beginning = given.removesuffix(CUT_MARK)
+        found = list(list_sessions_by_prefix(store, beginning)) if beginning else []
         if not found:
             raise
     if len(found) > 1:
         raise InvalidValue(
-            f"{len(found)} sessions begin with {beginning!r}: {_named(found)}; write more of it"
+            f"{len(found)} sessions begin with {beginning!r}: {_join_first_ids(found)}; "
+            "write more of it"
         )
     return found[0]
 
 
-def _named(sessions: list[Session]) -> str:
+def _join_first_ids(sessions: list[Session]) -> str:
     """Return the first two ids of several sessions, and a mark if there are more."""
     names = [session.id for session in sessions[:2]]
     if len(sessions) > 2:
-        names.append(CUT)
+        names.append(CUT_MARK)
     return ", ".join(names)
 
 
-def beginning_with(store: Store, beginning: str) -> Iterator[Session]:
+def list_sessions_by_prefix(store: Store, beginning: str) -> Iterator[Session]:
     """Yield the sessions whose ids begin so."""
-    return every_session(store, prefix=beginning)
+    return list_every_session(store, prefix=beginning)
 
 
-def every_session(store: Store, prefix: str | None = None) -> Iterator[Session]:
+def list_every_session(store: Store, prefix: str | None = None) -> Iterator[Session]:
     """Yield sessions, the last active first, and after them the archived ones."""
     for archived in (False, True):
-        yield from listed(store, prefix=prefix, archived=archived)
+        yield from page_sessions(store, prefix=prefix, archived=archived)
 
 
-def listed(store: Store, limit: int | None = None, **chosen: Any) -> Iterator[Session]:
+def page_sessions(store: Store, limit: int | None = None, **chosen: Any) -> Iterator[Session]:
     """Yield sessions as `Store.sessions` chooses them, page by page."""
     last = None
     while page := store.sessions(
-        limit=(PAGE if limit is None else min(limit, PAGE)), after=last, **chosen
+        limit=(SESSIONS_PER_PAGE if limit is None else min(limit, SESSIONS_PER_PAGE)),
+        after=last,
+        **chosen,
     ):
         yield from page
         last = page[-1]
@@ -256,22 +259,22 @@ def require_new(file: Path | None, *, replace: bool) -> None:
         raise StoreError(f"{str(file)!r} exists already; --force replaces it")
 
 
-def moment_of(text: str | None, option: str = "--now") -> int | None:
+def parse_moment_option(text: str | None, option: str = "--now") -> int | None:
     """Return a moment in ms from ms or an ISO time with a zone. Raises InvalidValue."""
     if text is None:
         return None
     if text.lstrip("-").isdecimal():
         return int(text)
-    moment = _iso_moment(text)
+    moment = _parse_iso_moment(text)
     if moment is None:
         raise InvalidValue(
             f"{option} is ms since the epoch or an ISO time with a zone (2025-03-14T10:00Z),"
             f" not {text!r}"
         )
-    return milliseconds(moment)
+    return resolve_now(moment)
 
 
-def _iso_moment(text: str) -> datetime | None:
+def _parse_iso_moment(text: str) -> datetime | None:
     """Return the moment of an ISO time with a zone, None for any other text."""
     try:
         moment = datetime.fromisoformat(text)
@@ -280,26 +283,26 @@ def _iso_moment(text: str) -> datetime | None:
     return None if moment.tzinfo is None else moment
 
 
-def undoing(session_id: str, compaction: int | None = None) -> str:
+def render_undo_hint(session_id: str, compaction: int | None = None) -> str:
     """Return the command line that undoes a session's compaction, or its last move (None)."""
     which = "" if compaction is None else f" --compaction {compaction}"
     return f"`convostore undo {session_id}{which}` takes it back"
 
 
-def policy_of(name: str, changes: list[str] | None = None) -> Policy:
+def resolve_policy(name: str, changes: list[str] | None = None) -> Policy:
     """Return a ready policy, or that of a TOML file, with some fields changed.
 
     Raises InvalidPolicy, InvalidValue.
     """
     from ..policy import Policy
 
-    fields = dict(map(_field, changes or ()))
+    fields = dict(map(_parse_field_change, changes or ()))
     if name in POLICIES or not (name.endswith(".toml") or "/" in name or Path(name).is_file()):
         return Policy.named(name, **fields)
-    return Policy(**{**dict(loaded(name)), **fields})
+    return Policy(**{**dict(read_policy_file(name)), **fields})
 
 
-def loaded(file: str) -> Policy:
+def read_policy_file(file: str) -> Policy:
     """Return the policy of a TOML file. Raises StoreError, InvalidPolicy."""
     from ..policy import load
 
@@ -310,7 +313,7 @@ def loaded(file: str) -> Policy:
     return load(file)
 
 
-def _field(change: str) -> tuple[str, Any]:
+def _parse_field_change(change: str) -> tuple[str, Any]:
     """Return the field and the value of FIELD=VALUE. Raises InvalidValue."""
     name, sign, text = change.partition("=")
     if not sign:
@@ -318,10 +321,10 @@ def _field(change: str) -> tuple[str, Any]:
 
         fields = ", ".join(Policy.model_fields)
         raise InvalidValue(f"--set takes FIELD=VALUE, not {change!r}; the fields are {fields}")
-    return name.strip(), _value(text)
+    return name.strip(), _parse_field_value(text)
 
 
-def _value(text: str) -> Any:
+def _parse_field_value(text: str) -> Any:
     """Return the JSON value of a text, or the text itself if it is no JSON."""
     try:
         value = json.loads(text)
@@ -330,7 +333,7 @@ def _value(text: str) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def tag_of(given: str) -> tuple[str, Any]:
+def parse_tag(given: str) -> tuple[str, Any]:
     """Return the key and the value of KEY=VALUE; a value that is no JSON is a text."""
     key, sign, text = given.partition("=")
     if not sign or not key.strip():

@@ -17,13 +17,13 @@ from platformdirs import user_data_path
 from ..errors import StoreError
 from . import render
 
-FILE = "convostore.db"
-VARIABLE = "CONVOSTORE_DB"
+STORE_FILE = "convostore.db"
+STORE_VARIABLE = "CONVOSTORE_DB"
 
-_PASSWORD = re.compile(r"(?<=:)[^:/@]+(?=@)")
+_PASSWORD_PATTERN = re.compile(r"(?<=:)[^:/@]+(?=@)")
 
 
-class Place(NamedTuple):
+class StorePlace(NamedTuple):
     """The path or URL of a store, and whether the command line named it."""
 
     target: str
@@ -40,12 +40,12 @@ class Place(NamedTuple):
     @property
     def guessed(self) -> str:
         """Return the name of a store that the command line did not name, otherwise ""."""
-        return "" if self.named else f"store: {_PASSWORD.sub('***', self.target)}"
+        return "" if self.named else f"store: {_PASSWORD_PATTERN.sub('***', self.target)}"
 
     def tell(self) -> None:
         """Name the store on standard error, unless the command line named it."""
         if self.guessed:
-            render.remark(self.guessed)
+            render.print_remark(self.guessed)
 
     @property
     def exists(self) -> bool:
@@ -56,7 +56,7 @@ class Place(NamedTuple):
         """Raise StoreError if the store is in a file and the file is missing."""
         if self.exists:
             return
-        here = f"{FILE!r} here, nor at " if self.target == str(own()) else ""
+        here = f"{STORE_FILE!r} here, nor at " if self.target == str(locate_own_store()) else ""
         raise StoreError(
             f"there is no store at {here}{str(self.file)!r};"
             " make one with `convostore import` or `create`, or name it with --db"
@@ -64,19 +64,21 @@ class Place(NamedTuple):
 
     def make_room(self) -> None:
         """Create the folder of a user's own store, readable by nobody else."""
-        if self.target == str(own()):
-            own().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self.target == str(locate_own_store()):
+            locate_own_store().parent.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
-def place_of(db: str | None) -> Place:
+def choose_place(db: str | None) -> StorePlace:
     """Return the store of a command from the value of ``--db``."""
     if db is not None:
-        return Place(db)
-    return Place(
-        os.environ.get(VARIABLE) or (FILE if Path(FILE).exists() else str(own())), named=False
+        return StorePlace(db)
+    return StorePlace(
+        os.environ.get(STORE_VARIABLE)
+        or (STORE_FILE if Path(STORE_FILE).exists() else str(locate_own_store())),
+        named=False,
     )
 
 
-def own() -> Path:
+def locate_own_store() -> Path:
     """Return the path of a user's own store."""
-    return user_data_path("convostore", appauthor=False) / FILE
+    return user_data_path("convostore", appauthor=False) / STORE_FILE

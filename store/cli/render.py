@@ -13,56 +13,56 @@ from typing import Any
 from ..errors import CompactionError
 from ..text import format_json_line, truncate
 from ..text import truncate_to_line as in_one_line
-from .shown import Bar, Cell, Column, Line, safe
+from .shown import Bar, Cell, Column, StyledLine, escape_controls
 
-PREVIEW = 60
+PREVIEW_LENGTH = 60
 """Code points of a message shown in one line of a table, at most."""
 
-NO_DATE = (ValueError, OverflowError, OSError)
+DATE_ERRORS = (ValueError, OverflowError, OSError)
 """The errors for a moment outside the calendar."""
 
 
-def one_line(text: str, limit: int = PREVIEW) -> str:
+def shorten_to_line(text: str, limit: int = PREVIEW_LENGTH) -> str:
     """Return a text's beginning as one safe line of at most ``limit`` code points."""
-    return truncate(safe(in_one_line(text, limit)), limit)
+    return truncate(escape_controls(in_one_line(text, limit)), limit)
 
 
-def moment(milliseconds: int | None) -> str:
+def format_moment(milliseconds: int | None) -> str:
     """Return a moment as ISO time in UTC, or as the bare number outside the calendar."""
     if milliseconds is None:
         return ""
     try:
         return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
-    except NO_DATE:
+    except DATE_ERRORS:
         return str(milliseconds)
 
 
-def say(*texts: str | Line) -> None:
+def print_lines(*texts: str | StyledLine) -> None:
     """Print lines, made safe, wrapped by the terminal alone."""
     for text in texts:
         if isinstance(text, str):
-            sys.stdout.write(safe(text) + "\n")
+            sys.stdout.write(escape_controls(text) + "\n")
         else:
             from .tables import print_line
 
             print_line(text)
 
 
-def room() -> int:
+def count_columns() -> int:
     """Return how many columns a line has."""
-    from .tables import console
+    from .tables import build_console
 
-    return console().width
+    return build_console().width
 
 
-def indented(text: Line) -> None:
+def show_indented(text: StyledLine) -> None:
     """Print a text, folded where the terminal ends, a little to the right."""
     from .tables import print_indented
 
     print_indented(text)
 
 
-def table(
+def show_table(
     columns: Sequence[Column],
     rows: Iterable[Sequence[Cell]],
     *,
@@ -75,7 +75,7 @@ def table(
     print_table(columns, rows, width=width, error=error)
 
 
-def rows(
+def show_rows(
     columns: Sequence[Column],
     found: Sequence[Sequence[Cell]],
     *,
@@ -87,24 +87,24 @@ def rows(
     print_rows(columns, found, width=width)
 
 
-def bars(rows: Sequence[Bar], *, width: int | None = None) -> None:
+def show_bars(rows: Sequence[Bar], *, width: int | None = None) -> None:
     """Print named amounts as bars, each with a remark; the longest bar is the greatest amount."""
     from .tables import print_bars
 
     print_bars(rows, width=width)
 
 
-def remark(text: str) -> None:
+def print_remark(text: str) -> None:
     """Print a line beside the answer, on standard error."""
-    sys.stderr.write(f"{safe(text)}\n")
+    sys.stderr.write(f"{escape_controls(text)}\n")
 
 
-def complain(text: str) -> None:
+def print_problem(text: str) -> None:
     """Print a problem as one line on standard error."""
-    sys.stderr.write(f"convostore: {safe(' '.join(text.split()))}\n")
+    sys.stderr.write(f"convostore: {escape_controls(' '.join(text.split()))}\n")
 
 
-def write(lines: Iterable[str]) -> None:
+def write_lines(lines: Iterable[str]) -> None:
     """Write lines of JSON to standard output as they come."""
     for line in lines:
         sys.stdout.write(line)
@@ -112,22 +112,24 @@ def write(lines: Iterable[str]) -> None:
 
 def print_json(value: Any) -> None:
     """Print a value as one line of JSON."""
-    write([json_text(value), "\n"])
+    write_lines([format_json(value), "\n"])
 
 
-def answer(value: Any, *texts: str, json: bool) -> None:
+def print_answer(value: Any, *texts: str, json: bool) -> None:
     """Print the answer of a command: a value as JSON, or lines of text."""
     if json:
         print_json(value)
     else:
-        say(*texts)
+        print_lines(*texts)
 
 
 def print_json_list(values: Iterable[Any]) -> None:
     """Print values as a JSON list, one a line, as they come."""
-    write(["["])
-    write((",\n" if number else "\n") + json_text(value) for number, value in enumerate(values))
-    write(["\n]\n"])
+    write_lines(["["])
+    write_lines(
+        (",\n" if number else "\n") + format_json(value) for number, value in enumerate(values)
+    )
+    write_lines(["\n]\n"])
 
 
 def print_request(messages: list[Any], system: Any) -> None:
@@ -138,22 +140,22 @@ def print_request(messages: list[Any], system: Any) -> None:
         print_json({"system": system, "messages": messages})
 
 
-def _told(value: Any) -> Any:
+def _encode_unknown_value(value: Any) -> Any:
     return value.response() if isinstance(value, CompactionError) else str(value)
 
 
-def json_text(value: Any, *, ascii_only: bool | None = None) -> str:
+def format_json(value: Any, *, ascii_only: bool | None = None) -> str:
     """Return a value as JSON of one line.
 
     Characters that could act on a terminal, or cannot be written, are escaped. ``ascii_only`` None
     follows the encoding of standard output.
     """
     if ascii_only is None:
-        ascii_only = not speaks_unicode()
-    return format_json_line(value, ascii_only=ascii_only, default=_told)
+        ascii_only = not is_unicode_output()
+    return format_json_line(value, ascii_only=ascii_only, default=_encode_unknown_value)
 
 
-def speaks_unicode() -> bool:
+def is_unicode_output() -> bool:
     """Tell whether standard output takes any character."""
     encoding = sys.stdout.encoding or ""
     return encoding.lower().startswith("utf")

@@ -13,85 +13,89 @@ from ..records import Hit, Hits
 from ..text import format_count
 from . import render
 from .options import (
-    Fields,
+    FieldChanges,
     Json,
-    Now,
+    MomentText,
     PolicyName,
     SessionId,
-    existing,
-    find,
-    moment_of,
-    policy_of,
+    find_session,
+    open_existing_store,
+    parse_moment_option,
+    resolve_policy,
 )
-from .shown import Line, Styled, styled
+from .shown import StyledLine, StyledText, style_label
 
-Words = Annotated[
+SearchWords = Annotated[
     list[str], typer.Argument(metavar="WORDS", help='What it has; "several words" in a row.')
 ]
-Within = Annotated[
+SearchSession = Annotated[
     str | None, typer.Option("--session", metavar="SESSION", help="Of one session alone.")
 ]
-Owner = Annotated[str | None, typer.Option("--owner", metavar="OWNER", help="Of one owner alone.")]
-Roles = Annotated[
+SearchOwner = Annotated[
+    str | None, typer.Option("--owner", metavar="OWNER", help="Of one owner alone.")
+]
+SearchRoles = Annotated[
     list[str] | None,
     typer.Option("--role", metavar="ROLE", help="Of a role, title or summary. Can be repeated."),
 ]
-Tools = Annotated[
+SearchTools = Annotated[
     list[str] | None,
     typer.Option("--tool", metavar="TOOL", help="Calls and results of a tool. Can be repeated."),
 ]
-Since = Annotated[
+SearchStart = Annotated[
     str | None,
     typer.Option("--since", metavar="TIME", help="Not before: ms, or ISO with a zone."),
 ]
-Until = Annotated[
+SearchEnd = Annotated[
     str | None, typer.Option("--until", metavar="TIME", help="Not after: ms, or ISO with a zone.")
 ]
-Newest = Annotated[bool, typer.Option("--newest", help="The newest first, not the best.")]
-Left = Annotated[bool, typer.Option("--left", help="On branches that were left, too.")]
-Limit = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="So many at most.")]
-On = Annotated[
+NewestFirst = Annotated[bool, typer.Option("--newest", help="The newest first, not the best.")]
+LeftBranches = Annotated[bool, typer.Option("--left", help="On branches that were left, too.")]
+HitLimit = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="So many at most.")]
+IndexSwitch = Annotated[
     bool | None, typer.Option("--on/--off", help="Switch searching on or off.", show_default=False)
 ]
-Anew = Annotated[bool, typer.Option("--anew", help="Make the index anew from what was said.")]
+IndexRebuild = Annotated[
+    bool, typer.Option("--anew", help="Make the index anew from what was said.")
+]
 
-Budget = Annotated[
+PassageBudget = Annotated[
     int, typer.Option("--budget", metavar="N", min=1, help="Tokens of all passages, at most.")
 ]
 
-BEHIND = "{} not looked at yet; `convostore index` takes in all"
-MARK = "bold yellow"
+UNINDEXED_NOTICE = "{} not looked at yet; `convostore index` takes in all"
+MATCH_STYLE = "bold yellow"
 
 
 def search(
     ctx: typer.Context,
-    words: Words,
-    session: Within = None,
-    owner: Owner = None,
-    role: Roles = None,
-    tool: Tools = None,
-    since: Since = None,
-    until: Until = None,
-    newest: Newest = False,
-    left: Left = False,
-    limit: Limit = 20,
+    words: SearchWords,
+    session: SearchSession = None,
+    owner: SearchOwner = None,
+    role: SearchRoles = None,
+    tool: SearchTools = None,
+    since: SearchStart = None,
+    until: SearchEnd = None,
+    newest: NewestFirst = False,
+    left: LeftBranches = False,
+    limit: HitLimit = 20,
     json: Json = False,
 ) -> None:
     """Find what was said, by its words.
 
     What is new is taken into the index before.
     """
-    with existing(ctx) as store:
+    with open_existing_store(ctx) as store:
         with suppress(StoreError):  # the search itself reports the problem
             store.index()
         hits = store.search(
             " ".join(words),
-            session=find(store, session).id if session else None,
+            session=find_session(store, session).id if session else None,
             owner=owner,
             roles=role,
             tools=tool,
-            since=moment_of(since, "--since"),
-            until=moment_of(until, "--until"),
+            since=parse_moment_option(since, "--since"),
+            until=parse_moment_option(until, "--until"),
             order="newest" if newest else "best",
             limit=limit,
             left=left,
@@ -100,76 +104,76 @@ def search(
         found = [hit._asdict() for hit in hits]
         render.print_json({"hits": found, "behind": hits.behind})
     else:
-        _show_all(hits)
+        _print_hit_list(hits)
 
 
-def _show_all(hits: Hits) -> None:
+def _print_hit_list(hits: Hits) -> None:
     for hit in hits:
         where = f" {hit.seq}" if hit.seq else ""
         gone = "" if hit.on_line else f" (left, branch {hit.branch})"
-        place = Styled(f"{hit.session_id}{where} ", "dim")
-        moment = Styled(f" {render.moment(hit.at)}{gone}", "dim")
-        render.say([place, styled(hit.role), moment])
-        render.indented(_marked(hit))
+        place = StyledText(f"{hit.session_id}{where} ", "dim")
+        moment = StyledText(f" {render.format_moment(hit.at)}{gone}", "dim")
+        render.print_lines([place, style_label(hit.role), moment])
+        render.show_indented(_mark_snippet(hit))
     if not hits:
-        render.remark("nothing has these words")
+        render.print_remark("nothing has these words")
     if hits.behind:
-        render.remark(BEHIND.format(format_count(hits.behind, "message")))
+        render.print_remark(UNINDEXED_NOTICE.format(format_count(hits.behind, "message")))
 
 
-def _marked(hit: Hit) -> Line:
+def _mark_snippet(hit: Hit) -> StyledLine:
     """Return a snippet with its words marked, by a colour or, for a program, by stars."""
     stars = "" if sys.stdout.isatty() else "**"
     shown, last = [], 0
     for first, end in hit.marks:
-        shown.append(Styled(hit.snippet[last:first]))
-        shown.append(Styled(f"{stars}{hit.snippet[first:end]}{stars}", MARK))
+        shown.append(StyledText(hit.snippet[last:first]))
+        shown.append(StyledText(f"{stars}{hit.snippet[first:end]}{stars}", MATCH_STYLE))
         last = end
-    return [*shown, Styled(hit.snippet[last:])]
+    return [*shown, StyledText(hit.snippet[last:])]
 
 
 def recall(
     ctx: typer.Context,
     session: SessionId,
-    words: Words,
+    words: SearchWords,
     policy: PolicyName = "agent",
-    fields: Fields = None,
-    budget: Budget = 6000,
-    now: Now = None,
+    fields: FieldChanges = None,
+    budget: PassageBudget = 6000,
+    now: MomentText = None,
     json: Json = False,
 ) -> None:
     """Print what a view has out of sight and has these words.
 
     It is what compactions hide, and what rules replace.
     """
-    rules, moment = policy_of(policy, fields), moment_of(now)
-    with existing(ctx) as store:
-        wanted, of = " ".join(words), find(store, session).id
+    rules, moment = resolve_policy(policy, fields), parse_moment_option(now)
+    with open_existing_store(ctx) as store:
+        wanted, of = " ".join(words), find_session(store, session).id
         found = store.recall(of, wanted, policy=rules, budget=budget, now=moment)
     if json:
         render.print_json_list(each._asdict() for each in found)
     else:
         for each in found:
-            render.say(
+            render.print_lines(
                 f"{each.first} to {each.last}, {each.why}, {each.tokens} tokens", each.text, ""
             )
         if not found:
-            render.remark("nothing that is out of sight has these words")
+            render.print_remark("nothing that is out of sight has these words")
 
 
 def index(
     ctx: typer.Context,
-    on: On = None,
-    anew: Anew = False,
+    on: IndexSwitch = None,
+    anew: IndexRebuild = False,
     json: Json = False,
 ) -> None:
     """Let searches find all that is new.
 
     The searches of a library do so by themselves, some messages each.
     """
-    with existing(ctx) as store:
+    with open_existing_store(ctx) as store:
         done = store.index(on=on, anew=anew)
-    render.answer(
+    render.print_answer(
         done._asdict(),
         (
             "searching is switched off, and there is no index"

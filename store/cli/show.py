@@ -9,30 +9,30 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from ..errors import InvalidValue
-from ..messages import Message, content_text, opaque_fields
+from ..messages import Message, extract_content_text, select_opaque_fields
 from ..records import Entry, Hidden, Replaced, Session, StoredMessage, View
 from ..text import format_count
-from ..tokens import ESTIMATE
+from ..tokens import ESTIMATE_NAME
 from . import render
-from .assembling import explained
+from .assembling import build_view_fields
 from .options import (
-    At,
-    Fields,
+    FieldChanges,
     Json,
-    Now,
+    LinePosition,
+    MomentText,
     PolicyName,
-    Provider,
+    ProviderFormat,
     SessionId,
     ViewFormat,
-    existing,
-    find,
-    listed,
-    moment_of,
-    policy_of,
-    tag_of,
-    titled,
+    fill_titles,
+    find_session,
+    open_existing_store,
+    page_sessions,
+    parse_moment_option,
+    parse_tag,
+    resolve_policy,
 )
-from .shown import Column, Row, Styled, styled
+from .shown import Column, StyledText, TableRow, style_label
 
 SESSION_COLUMNS = (
     Column("session", wide=True, id=True),
@@ -42,7 +42,7 @@ SESSION_COLUMNS = (
     Column("at", number=True, spare=3),
     Column("title", clip="end"),
 )
-ENTRY_COLUMNS = (
+VIEW_ENTRY_COLUMNS = (
     Column("#", number=True),
     Column("role", spare=2),
     Column("rule"),
@@ -58,44 +58,50 @@ REPLACED_COLUMNS = (
     Column("files", clip="start"),
     Column("reason", wide=True, spare=1),
 )
-SPARED_FIRST = 4
+FIRST_SPARE_RANK = 4
 REASON, CONTENT = Column("reason", wide=True), Column("content", clip="end")
 
-NONE = "no sessions; `convostore import` brings some in"
+NO_SESSIONS_TEXT = "no sessions; `convostore import` brings some in"
 """The text for a store without sessions."""
 
-NAMED = ("name", "tool_call_id", "messageStatus")
+HEADING_KEYS = ("name", "tool_call_id", "messageStatus")
 """The keys of a message that its heading gives."""
 
-Limit = Annotated[int, typer.Option("--limit", "-n", min=0, help="How many at most; 0: all.")]
-OfOwner = Annotated[
+SessionLimit = Annotated[
+    int, typer.Option("--limit", "-n", min=0, help="How many at most; 0: all.")
+]
+OwnerFilter = Annotated[
     str | None,
     typer.Option("--owner", metavar="TEXT", help="Those of this owner.", show_default="all"),
 ]
-WithTags = Annotated[
+TagFilter = Annotated[
     list[str] | None,
     typer.Option("--where", metavar="KEY=VALUE", help="Those so tagged.", show_default="all"),
 ]
-Archived = Annotated[bool, typer.Option("--archived", help="Those that are archived instead.")]
-ByCreation = Annotated[bool, typer.Option("--created", help="The newest first instead.")]
-From = Annotated[int, typer.Option("--from", metavar="N", help="Begin at N; -N: at the Nth last.")]
-To = Annotated[
+ArchivedOption = Annotated[
+    bool, typer.Option("--archived", help="Those that are archived instead.")
+]
+CreationOrder = Annotated[bool, typer.Option("--created", help="The newest first instead.")]
+FirstPosition = Annotated[
+    int, typer.Option("--from", metavar="N", help="Begin at N; -N: at the Nth last.")
+]
+LastPosition = Annotated[
     int | None,
     typer.Option("--to", metavar="N", help="End with position N.", show_default="the head"),
 ]
-Last = Annotated[
+NewestCount = Annotated[
     int | None,
     typer.Option(
         "--last", metavar="N", min=1, help="The newest N messages instead.", show_default="all"
     ),
 ]
-Lines = Annotated[int, typer.Option("--lines", metavar="N", min=0, help="Lines each; 0: all.")]
-Explain = Annotated[
+LineLimit = Annotated[int, typer.Option("--lines", metavar="N", min=0, help="Lines each; 0: all.")]
+ExplainOption = Annotated[
     bool,
     typer.Option("--explain", help="Say of each message why it is as it is, and the totals."),
 ]
 
-AsSql = Annotated[
+SqlOption = Annotated[
     bool,
     typer.Option("--sql", help="Print it as one SQL statement, which the database's shell runs."),
 ]
@@ -103,49 +109,51 @@ AsSql = Annotated[
 
 def sessions(
     ctx: typer.Context,
-    limit: Limit = 50,
-    owner: OfOwner = None,
-    where: WithTags = None,
-    archived: Archived = False,
-    created: ByCreation = False,
+    limit: SessionLimit = 50,
+    owner: OwnerFilter = None,
+    where: TagFilter = None,
+    archived: ArchivedOption = False,
+    created: CreationOrder = False,
     json: Json = False,
 ) -> None:
     """List the sessions, the last active first."""
     order = "created" if created else "active"
     more = limit + 1 if limit and not json else limit or None
-    with existing(ctx) as store:
-        tags = dict(map(tag_of, where or ()))
-        found = listed(store, more, owner=owner, where=tags, archived=archived, order=order)
+    with open_existing_store(ctx) as store:
+        tags = dict(map(parse_tag, where or ()))
+        found = page_sessions(store, more, owner=owner, where=tags, archived=archived, order=order)
         if json:
             render.print_json_list(each._asdict() for each in found)
         else:
-            _print_sessions(titled(store, found), limit, all_asked=owner is None and not archived)
+            _print_sessions(
+                fill_titles(store, found), limit, all_asked=owner is None and not archived
+            )
 
 
 def _print_sessions(found: list[Session], limit: int, *, all_asked: bool) -> None:
     """Print sessions, given one more than the limit if there are more."""
     if not found:
-        render.say(NONE if all_asked else "no such sessions")
+        render.print_lines(NO_SESSIONS_TEXT if all_asked else "no such sessions")
         return
     shown = found[:limit] if limit else found
-    render.table(SESSION_COLUMNS, map(_session_row, shown))
+    render.show_table(SESSION_COLUMNS, map(_build_listed_session_row, shown))
     if len(shown) < len(found):
-        render.say(f"only the last {limit}; --limit lists more")
+        render.print_lines(f"only the last {limit}; --limit lists more")
 
 
 def show(
     ctx: typer.Context,
     session: SessionId,
-    start: From = 1,
-    stop: To = None,
-    last: Last = None,
-    at: At = None,
-    lines: Lines = 0,
+    start: FirstPosition = 1,
+    stop: LastPosition = None,
+    last: NewestCount = None,
+    at: LinePosition = None,
+    lines: LineLimit = 0,
     json: Json = False,
 ) -> None:
     """Print a session's raw messages, as they went in."""
-    with existing(ctx) as store:
-        found = find(store, session).id
+    with open_existing_store(ctx) as store:
+        found = find_session(store, session).id
         hidden = store.hidden(found, at)
         if last is None:
             pages = store.pages(found, start, stop, at)
@@ -153,88 +161,90 @@ def show(
             pages = iter([store.messages(found, start, stop, at, last=last)])
         stored = (each for page in pages for each in page)
         if json:
-            render.print_json_list(_stored_fields(each, hidden.get(each.seq)) for each in stored)
+            render.print_json_list(
+                _build_stored_fields(each, hidden.get(each.seq)) for each in stored
+            )
             return
         is_empty = True
         for each in stored:
             _print_stored(each, hidden.get(each.seq), lines)
             is_empty = False
     if is_empty:
-        render.remark("no message stands there")
+        render.print_remark("no message stands there")
 
 
 def view(
     ctx: typer.Context,
     session: SessionId,
-    at: At = None,
-    now: Now = None,
+    at: LinePosition = None,
+    now: MomentText = None,
     policy: PolicyName = "default",
-    fields: Fields = None,
-    explain: Explain = False,
-    format: ViewFormat = Provider.openai,  # noqa: A002 - the option's name
-    sql: AsSql = False,
+    fields: FieldChanges = None,
+    explain: ExplainOption = False,
+    format: ViewFormat = ProviderFormat.openai,  # noqa: A002 - the option's name
+    sql: SqlOption = False,
     json: Json = False,
 ) -> None:
     """Show what would be sent to the model, and what is replaced.
 
     --json prints just the API's messages, or an object where it takes system text beside them.
     """
-    if sql and (json or explain or format is not Provider.openai):
+    if sql and (json or explain or format is not ProviderFormat.openai):
         raise InvalidValue("--sql goes without --json, --explain and --format")
-    rules, moment = policy_of(policy, fields), moment_of(now)
-    with existing(ctx) as store:
-        found = find(store, session)
+    rules, moment = resolve_policy(policy, fields), parse_moment_option(now)
+    with open_existing_store(ctx) as store:
+        found = find_session(store, session)
         if sql:
-            render.write([store.view_sql(found.id, rules, at=at, now=moment), "\n"])
+            render.write_lines([store.view_sql(found.id, rules, at=at, now=moment), "\n"])
             return
         built = store.view(found.id, rules, at=at, now=moment, format=format.value)
-        hidden = _ranges(store.hidden(built.session_id, built.at)) if explain else []
+        hidden = _merge_hidden_ranges(store.hidden(built.session_id, built.at)) if explain else []
     if json and explain:
-        render.print_json(explained(built, hidden, format))
+        render.print_json(build_view_fields(built, hidden, format))
     elif json:
         render.print_request(built.messages, built.system)
     else:
-        _print_view(built, explain=explain)
-        render.say(*map(_hiding, hidden))
+        _print_view_table(built, explain=explain)
+        render.print_lines(*map(_describe_hidden_range, hidden))
 
 
 def replaced(
     ctx: typer.Context,
     session: SessionId,
-    at: At = None,
-    now: Now = None,
+    at: LinePosition = None,
+    now: MomentText = None,
     policy: PolicyName = "default",
-    fields: Fields = None,
+    fields: FieldChanges = None,
     json: Json = False,
 ) -> None:
     """List what a view replaces or shortens, and why."""
-    rules, moment = policy_of(policy, fields), moment_of(now)
-    with existing(ctx) as store:
-        found = store.replaced(find(store, session).id, rules, at=at, now=moment)
+    rules, moment = resolve_policy(policy, fields), parse_moment_option(now)
+    with open_existing_store(ctx) as store:
+        found = store.replaced(find_session(store, session).id, rules, at=at, now=moment)
     if json:
         render.print_json_list(each._asdict() for each in found)
         return
     saved = sum(each.tokens_saved for each in found)
     if found:
-        render.table(REPLACED_COLUMNS, map(_replaced_row, found))
+        render.show_table(REPLACED_COLUMNS, map(_build_replaced_row, found))
     results = format_count(len(found), "tool result")
-    render.say(f"{results} replaced: {saved:,} tokens saved")
+    render.print_lines(f"{results} replaced: {saved:,} tokens saved")
 
 
-def _replaced_row(each: Replaced) -> Row:
-    files = render.one_line(", ".join(each.paths))
-    tool = render.one_line(each.tool_name or "?")
-    rule = styled(each.rule)
+def _build_replaced_row(each: Replaced) -> TableRow:
+    files = render.shorten_to_line(", ".join(each.paths))
+    tool = render.shorten_to_line(each.tool_name or "?")
+    rule = style_label(each.rule)
     return each.seq, tool, rule, each.tokens, each.tokens_saved, files, each.reason
 
 
-def _session_row(session: Session) -> Row:
-    changed = render.moment(session.updated_at)
-    title = render.one_line(session.title or "")
+def _build_listed_session_row(session: Session) -> TableRow:
+    changed = render.format_moment(session.updated_at)
+    title = render.shorten_to_line(session.title or "")
     return session.id, session.head, changed, session.forked_from, session.forked_at, title
 
 
-class HiddenRange(NamedTuple):
+class HiddenPositions(NamedTuple):
     """Positions of a line that a compaction hides since a moment in ms."""
 
     compaction: int
@@ -247,30 +257,30 @@ class HiddenRange(NamedTuple):
         return (self.compaction, self.last + 1) == (by.compaction, position)
 
 
-def _ranges(hidden: dict[int, Hidden]) -> list[HiddenRange]:
+def _merge_hidden_ranges(hidden: dict[int, Hidden]) -> list[HiddenPositions]:
     """Return hidden positions as ranges without gaps, each with its compaction."""
-    ranges: list[HiddenRange] = []
+    ranges: list[HiddenPositions] = []
     for position, by in sorted(hidden.items()):
         if ranges and ranges[-1].goes_on(position, by):
             ranges[-1] = ranges[-1]._replace(last=position)
         else:
-            ranges.append(HiddenRange(by.compaction, by.compacted_at, position, position))
+            ranges.append(HiddenPositions(by.compaction, by.compacted_at, position, position))
     return ranges
 
 
-def _hiding(hidden: HiddenRange) -> str:
+def _describe_hidden_range(hidden: HiddenPositions) -> str:
     count = format_count(hidden.last - hidden.first + 1, "message")
-    since = render.moment(hidden.since)
-    return f"compaction {hidden.compaction} hides {_where(hidden)}, {count}, since {since}"
+    since = render.format_moment(hidden.since)
+    return f"compaction {hidden.compaction} hides {_format_range(hidden)}, {count}, since {since}"
 
 
-def _where(hidden: HiddenRange) -> str:
+def _format_range(hidden: HiddenPositions) -> str:
     if hidden.first == hidden.last:
         return str(hidden.first)
     return f"{hidden.first} to {hidden.last}"
 
 
-def _stored_fields(stored: StoredMessage, hidden: Hidden | None) -> dict[str, Any]:
+def _build_stored_fields(stored: StoredMessage, hidden: Hidden | None) -> dict[str, Any]:
     fields = {**stored._asdict(), "digest": stored.digest.hex()}
     if hidden:
         fields["compaction"] = hidden.compaction
@@ -282,38 +292,39 @@ def _print_stored(stored: StoredMessage, hidden: Hidden | None, limit: int) -> N
     """Print a raw message: its heading, then its first lines."""
     from ..formats import taken
 
-    lines = _first(
-        [line for row in taken(stored.message, None, 0).rows for line in _row_lines(row)], limit
+    lines = _limit_lines(
+        [line for row in taken(stored.message, None, 0).rows for line in _render_row_lines(row)],
+        limit,
     )
     said = stored.message
-    role = styled(str(said.get("role") or said.get("type")))
-    facts = (Styled(f"  {fact}", "dim") for fact in _facts(stored, hidden))
-    render.say([Styled(f"#{stored.seq} ", "bold"), role, *facts], *lines, "")
+    role = style_label(str(said.get("role") or said.get("type")))
+    facts = (StyledText(f"  {fact}", "dim") for fact in _list_message_facts(stored, hidden))
+    render.print_lines([StyledText(f"#{stored.seq} ", "bold"), role, *facts], *lines, "")
 
 
-def _facts(stored: StoredMessage, hidden: Hidden | None) -> Iterable[str]:
+def _list_message_facts(stored: StoredMessage, hidden: Hidden | None) -> Iterable[str]:
     message = stored.message
     if isinstance(message.get("timestamp"), int):
-        yield render.moment(message["timestamp"])
-    yield from (f"{key} {message[key]}" for key in NAMED if message.get(key))
+        yield render.format_moment(message["timestamp"])
+    yield from (f"{key} {message[key]}" for key in HEADING_KEYS if message.get(key))
     if hidden:
-        since = render.moment(hidden.compacted_at)
+        since = render.format_moment(hidden.compacted_at)
         yield f"hidden by compaction {hidden.compaction} since {since}"
 
 
-def _row_lines(message: Message) -> list[str]:
-    said = _said(message.get("content", opaque_fields(message))).splitlines()
-    called = (f"→ {call}" for call in _calls_of(message))
+def _render_row_lines(message: Message) -> list[str]:
+    said = _render_content_text(message.get("content", select_opaque_fields(message))).splitlines()
+    called = (f"→ {call}" for call in _render_tool_calls(message))
     return [*said, *called]
 
 
-def _calls_of(message: Message) -> list[str]:
+def _render_tool_calls(message: Message) -> list[str]:
     """Return the tool calls of a message as they would be written."""
     calls = message.get("tool_calls")
-    return [_call_text(call) for call in calls] if isinstance(calls, list) else []
+    return [_render_call_text(call) for call in calls] if isinstance(calls, list) else []
 
 
-def _call_text(call: object) -> str:
+def _render_call_text(call: object) -> str:
     function = call.get("function") if isinstance(call, dict) else None
     if not isinstance(function, dict):
         return "?"
@@ -323,70 +334,72 @@ def _call_text(call: object) -> str:
     return f"{function.get('name')}({arguments})"
 
 
-def _said(content: Any) -> str:
-    text = content_text(content)
+def _render_content_text(content: Any) -> str:
+    text = extract_content_text(content)
     if not text and content:
-        return render.json_text(content)
+        return render.format_json(content)
     return text
 
 
-def _first(lines: list[str], limit: int) -> list[str]:
+def _limit_lines(lines: list[str], limit: int) -> list[str]:
     if not limit or len(lines) <= limit:
         return lines
     return [*lines[:limit], f"… {len(lines) - limit} more lines"]
 
 
-def _print_view(built: View, *, explain: bool) -> None:
+def _print_view_table(built: View, *, explain: bool) -> None:
     """Print a view as a table, and its totals."""
     # If the columns of texts do not fit, the one that was not asked for is dropped first.
     texts = (
-        (REASON, CONTENT._replace(spare=SPARED_FIRST))
+        (REASON, CONTENT._replace(spare=FIRST_SPARE_RANK))
         if explain
-        else (REASON._replace(spare=SPARED_FIRST), CONTENT)
+        else (REASON._replace(spare=FIRST_SPARE_RANK), CONTENT)
     )
-    columns = (*ENTRY_COLUMNS, *texts)
-    rows = [_entry_row(entry, explain=explain) for entry in built.entries]
-    render.table(columns, rows)
+    columns = (*VIEW_ENTRY_COLUMNS, *texts)
+    rows = [_build_entry_row(entry, explain=explain) for entry in built.entries]
+    render.show_table(columns, rows)
     stats = built.stats
     raw, sent = stats.raw_tokens, stats.tokens
     less = f" ({1 - sent / raw:.0%} less)" if sent < raw else ""
     messages = format_count(stats.messages, "message")
     if stats.hidden_messages:
         messages += f" and {stats.hidden_messages:,} hidden"
-    render.say(f"{messages}: {raw:,} tokens raw, {sent:,} sent{less}; {how_counted(built)}")
+    render.print_lines(
+        f"{messages}: {raw:,} tokens raw, {sent:,} sent{less}; {describe_counting(built)}"
+    )
     if explain:
-        render.say(*_totals_by_rule(built), *_cached(built))
+        render.print_lines(*_describe_rule_totals(built), *_describe_cached_part(built))
 
 
-def _entry_row(entry: Entry, *, explain: bool) -> Row:
+def _build_entry_row(entry: Entry, *, explain: bool) -> TableRow:
     return (
         entry.seq if entry.seq is not None else "+",
-        styled(str(entry.message["role"])),
-        styled(entry.rule),
+        style_label(str(entry.message["role"])),
+        style_label(entry.rule),
         entry.tokens,
         entry.tokens_saved or None,
         entry.reason if explain or entry.rule else "",
-        _preview(entry.message),
+        _preview_message(entry.message),
     )
 
 
-def _preview(message: Message) -> str:
+def _preview_message(message: Message) -> str:
     """Return a message in one line: the first line of its text, otherwise its calls."""
-    text = content_text(message.get("content"))
+    text = extract_content_text(message.get("content"))
     said = next((line for line in text.splitlines() if line.strip()), "")
-    called = ", ".join(_calls_of(message))
+    called = ", ".join(_render_tool_calls(message))
     whole = f"{said} → {called}" if called else said
-    return render.one_line(whole.strip())
+    return render.shorten_to_line(whole.strip())
 
 
-def _totals_by_rule(view: View) -> Iterable[str]:
+def _describe_rule_totals(view: View) -> Iterable[str]:
     saved, replaced = view.stats.saved_by_rule, view.stats.replaced
     for rule in replaced | saved:
         messages = format_count(replaced.get(rule, 0), "message")
         yield f"{rule}: {messages}, {saved.get(rule, 0):,} tokens saved"
 
 
-def _cached(view: View) -> Iterable[str]:
+def _describe_cached_part(view: View) -> Iterable[str]:
     """Yield the part of the request that a provider's cache may still hold."""
     changed, unchanged = view.stats.first_changed, view.stats.unchanged_tokens
     same = "all messages are" if changed is None else f"the first {changed - 1} messages are"
@@ -395,7 +408,7 @@ def _cached(view: View) -> Iterable[str]:
         yield f"{unchanged:,} tokens are as in the last request that `usage` recorded"
 
 
-def how_counted(view: View) -> str:
+def describe_counting(view: View) -> str:
     """Return how the tokens of a view were counted."""
     encoding = view.stats.counted_by
-    return "estimated" if encoding == ESTIMATE else f"counted by {encoding}"
+    return "estimated" if encoding == ESTIMATE_NAME else f"counted by {encoding}"

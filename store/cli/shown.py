@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ..text import ELLIPSIS
 
-CUT = ELLIPSIS
+CUT_MARK = ELLIPSIS
 """The mark of a cut text."""
 
 STYLES = {
@@ -26,7 +26,7 @@ STYLES = {
 }
 """Colours of rules and roles, on a terminal."""
 
-_UNSAFE = re.compile(
+_UNSAFE_CHARACTERS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 """Characters that move a terminal's cursor, turn text around or cannot be written at all.
@@ -52,31 +52,31 @@ class Column(NamedTuple):
     clip: str = ""
 
 
-class Styled(NamedTuple):
+class StyledText(NamedTuple):
     """A text, and the style that a terminal shows it in."""
 
     text: str
     style: str = ""
 
 
-Line = list[Styled]
+StyledLine = list[StyledText]
 """The pieces of a line."""
-Cell = str | int | Styled | None
-Row = tuple[Cell, ...]
+Cell = str | int | StyledText | None
+TableRow = tuple[Cell, ...]
 Bar = tuple[str, int, str]
 """An amount to be drawn: its name, how much it is, and a remark."""
 
 
-def safe(text: str) -> str:
+def escape_controls(text: str) -> str:
     """Return a text with all control characters escaped except tabs and line ends."""
-    return _UNSAFE.sub(lambda found: _escaped(found[0]), text)
+    return _UNSAFE_CHARACTERS.sub(lambda found: _escape_character(found[0]), text)
 
 
-def _escaped(character: str) -> str:
+def _escape_character(character: str) -> str:
     code = ord(character)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
-def styled(text: str | None) -> Styled:
+def style_label(text: str | None) -> StyledText:
     """Return a rule or a role in its colour."""
-    return Styled(text or "", STYLES.get(text or "", ""))
+    return StyledText(text or "", STYLES.get(text or "", ""))

@@ -18,16 +18,24 @@ from ..policy import Policy
 from ..ready import POLICIES
 from ..simulation import PROVIDERS, Prices, Simulated, compare
 from . import chart, render, tables
-from .options import Json, MaxTokens, SessionId, complete_policy, existing, find, policy_of
-from .shown import Bar, Column, Row
+from .options import (
+    Json,
+    MaxTokens,
+    SessionId,
+    complete_policy,
+    find_session,
+    open_existing_store,
+    resolve_policy,
+)
+from .shown import Bar, Column, TableRow
 
-PRICES = PROVIDERS["anthropic"]
-GIVEN = "at the prices given"
-HIGHEST = 10**12
+DEFAULT_PRICES = PROVIDERS["anthropic"]
+CUSTOM_PROVIDER = "at the prices given"
+MAX_PRICE = 10**12
 """The most that a price or a lifetime may be: a bill stays a number."""
-USUAL = ("raw", *(name for name in POLICIES if name != "raw"))
+DEFAULT_POLICIES = ("raw", *(name for name in POLICIES if name != "raw"))
 """The policies that are compared by default: all ready ones, and sending everything."""
-COLUMNS = (
+SIMULATION_COLUMNS = (
     Column("policy"),
     Column("requests", number=True, spare=4),
     Column("sent", number=True),
@@ -39,12 +47,12 @@ COLUMNS = (
     Column("cleared", number=True),
 )
 
-Told = dict[str, Simulated]
+ProviderResults = dict[str, Simulated]
 """The results of a policy by the name of the provider."""
-Compared = dict[str, Told]
+PolicyResults = dict[str, ProviderResults]
 """The results of each policy, by the text that named it."""
 
-Variants = Annotated[
+PolicyVariants = Annotated[
     list[str] | None,
     typer.Option(
         "--policy",
@@ -54,7 +62,7 @@ Variants = Annotated[
         autocompletion=complete_policy,
     ),
 ]
-PriceList = Annotated[
+TokenPrices = Annotated[
     str,
     typer.Option(
         "--prices",
@@ -65,7 +73,7 @@ PriceList = Annotated[
         show_default=f"those of {', '.join(PROVIDERS)}",
     ),
 ]
-Svg = Annotated[
+SvgFile = Annotated[
     Path | None,
     typer.Option("--svg", metavar="FILE", help="Draw the tokens of each request to a file."),
 ]
@@ -74,134 +82,140 @@ Svg = Annotated[
 def simulate(
     ctx: typer.Context,
     session: SessionId,
-    policy: Variants = None,
-    prices: PriceList = "",
+    policy: PolicyVariants = None,
+    prices: TokenPrices = "",
     max_tokens: MaxTokens = None,
-    svg: Svg = None,
+    svg: SvgFile = None,
     json: Json = False,
 ) -> None:
     """Replay a session by each policy, and compare the bills.
 
     It is replayed as if live; bills are those of several providers.
     """
-    rules = {text: _variant(text) for text in policy or USUAL}
-    providers = {GIVEN: _prices(prices)} if prices else PROVIDERS
+    rules = {text: _parse_variant(text) for text in policy or DEFAULT_POLICIES}
+    providers = {CUSTOM_PROVIDER: _parse_prices(prices)} if prices else PROVIDERS
     if svg and not svg.parent.is_dir():
         raise StoreError(f"there is no folder {str(svg.parent)!r} to write {svg.name} to")
-    with existing(ctx) as store:
-        found = find(store, session).id
-        done = _simulate_all(store, found, rules, providers, max_tokens)
+    with open_existing_store(ctx) as store:
+        found = find_session(store, session).id
+        done = _simulate_policies(store, found, rules, providers, max_tokens)
     if svg:
-        svg.write_text(chart.picture(_sent(done), found), encoding="utf-8")
+        svg.write_text(
+            chart.draw_request_chart(_collect_sent_tokens(done), found), encoding="utf-8"
+        )
     if json:
-        render.print_json_list(starmap(_fields, done.items()))
+        render.print_json_list(starmap(_build_simulation_fields, done.items()))
     else:
-        _print(found, done)
+        _print_simulation(found, done)
 
 
-def _fields(text: str, told: Told) -> dict[str, Any]:
+def _build_simulation_fields(text: str, told: ProviderResults) -> dict[str, Any]:
     """Return the result of a policy with the first provider, and the bills of all."""
     bills = {name: each.bill for name, each in told.items()}
-    return {**_first(told)._asdict(), "policy": text, "bills": bills}
+    return {**_get_first_result(told)._asdict(), "policy": text, "bills": bills}
 
 
-def _first(told: Told) -> Simulated:
+def _get_first_result(told: ProviderResults) -> Simulated:
     return next(iter(told.values()))
 
 
-def _sent(done: Compared) -> chart.Lines:
+def _collect_sent_tokens(done: PolicyResults) -> chart.RequestTokens:
     """Return the tokens of each request, by policy."""
-    return {text: _first(told).sent for text, told in done.items()}
+    return {text: _get_first_result(told).sent for text, told in done.items()}
 
 
-def _print(session_id: str, done: Compared) -> None:
-    usual = {text: _first(told) for text, told in done.items()}
+def _print_simulation(session_id: str, done: PolicyResults) -> None:
+    usual = {text: _get_first_result(told) for text, told in done.items()}
     provider = next(iter(next(iter(done.values()))))
-    render.table(COLUMNS, starmap(_row, usual.items()))
-    render.say("", f"bill in input tokens, {provider}, {session_id}")
-    render.bars([*_bills(usual)])
-    if len(_first_of(done)) > 1:
-        render.say("", "bill by provider, to that of the first policy")
-        first = _first_of(done)
+    render.show_table(SIMULATION_COLUMNS, starmap(_build_simulation_row, usual.items()))
+    render.print_lines("", f"bill in input tokens, {provider}, {session_id}")
+    render.show_bars([*_build_bill_bars(usual)])
+    if len(_get_first_policy(done)) > 1:
+        render.print_lines("", "bill by provider, to that of the first policy")
+        first = _get_first_policy(done)
         columns = [Column("policy"), *(Column(name, number=True) for name in first)]
-        rows = [(text, *map(_ratio, told.values(), first.values())) for text, told in done.items()]
-        render.table(columns, rows)
-    render.say("", "tokens of each request")
-    render.table(
-        (Column("policy"), Column("from first to last", wide=True)), chart.rows(_sent(done))
+        rows = [
+            (text, *map(_format_bill_ratio, told.values(), first.values()))
+            for text, told in done.items()
+        ]
+        render.show_table(columns, rows)
+    render.print_lines("", "tokens of each request")
+    render.show_table(
+        (Column("policy"), Column("from first to last", wide=True)),
+        chart.render_request_blocks(_collect_sent_tokens(done)),
     )
 
 
-def _first_of(done: Compared) -> Told:
+def _get_first_policy(done: PolicyResults) -> ProviderResults:
     return next(iter(done.values()))
 
 
-def _bills(done: dict[str, Simulated]) -> Iterator[Bar]:
+def _build_bill_bars(done: dict[str, Simulated]) -> Iterator[Bar]:
     """Yield the bills as bars, each with its ratio to the first."""
     first, *_ = done.values()
     for text, each in done.items():
-        yield text, round(each.bill), _ratio(each, first)
+        yield text, round(each.bill), _format_bill_ratio(each, first)
 
 
-def _variant(text: str) -> Policy:
+def _parse_variant(text: str) -> Policy:
     """Return the policy of POLICY[,FIELD=VALUE …]."""
     name, *changes = re.split(r",(?=\w+=)", text)
-    return policy_of(name, changes)
+    return resolve_policy(name, changes)
 
 
-def _prices(text: str) -> Prices:
+def _parse_prices(text: str) -> Prices:
     """Return the prices of NAME=X[,NAME=X …]; unnamed prices keep their defaults.
 
     Raises InvalidValue.
     """
     parts = text.split(",") if text else []
-    return PRICES._replace(**dict(map(_price, parts)))
+    return DEFAULT_PRICES._replace(**dict(map(_parse_price, parts)))
 
 
-def _price(part: str) -> tuple[str, Any]:
+def _parse_price(part: str) -> tuple[str, Any]:
     """Return the name and the number of NAME=X. Raises InvalidValue."""
     name, _, text = (each.strip() for each in part.partition("="))
     if name not in Prices._fields:
         raise InvalidValue(f"--prices are of {', '.join(Prices._fields)}, not of {name!r}")
-    price = _number(name, text)
-    if not 0 <= price <= HIGHEST:
-        raise InvalidValue(f"--prices {name} is from 0 to {HIGHEST:,}, not {text}")
+    price = _parse_price_number(name, text)
+    if not 0 <= price <= MAX_PRICE:
+        raise InvalidValue(f"--prices {name} is from 0 to {MAX_PRICE:,}, not {text}")
     return name, price
 
 
-def _number(name: str, text: str) -> Any:
+def _parse_price_number(name: str, text: str) -> Any:
     """Return the number that a text is, of the type that the price of a name has."""
-    number = type(getattr(PRICES, name))
+    number = type(getattr(DEFAULT_PRICES, name))
     try:
         return number(text)
     except ValueError:
         raise InvalidValue(f"--prices {name} is a number, not {text!r}") from None
 
 
-def _simulate_all(
+def _simulate_policies(
     store: Store,
     session_id: str,
     rules: dict[str, Policy],
     providers: Mapping[str, Prices],
     max_tokens: int | None,
-) -> Compared:
+) -> PolicyResults:
     head = store.session(session_id).head
-    done: Compared = {}
-    with tables.progress(MofNCompleteColumn()) as bar:
+    done: PolicyResults = {}
+    with tables.build_progress(MofNCompleteColumn()) as bar:
         for text, policy in rules.items():
-            task = bar.add_task(render.one_line(text, 40), total=head)
-            tell = partial(_tell, bar, task)
+            task = bar.add_task(render.shorten_to_line(text, 40), total=head)
+            tell = partial(_update_simulation_bar, bar, task)
             done[text] = compare(
                 store, session_id, policy, providers, max_tokens=max_tokens, progress=tell
             )
     return done
 
 
-def _tell(bar: Progress, task: TaskID, told: int) -> None:
+def _update_simulation_bar(bar: Progress, task: TaskID, told: int) -> None:
     bar.update(task, completed=told)
 
 
-def _row(text: str, each: Simulated) -> Row:
+def _build_simulation_row(text: str, each: Simulated) -> TableRow:
     return (
         text,
         each.requests,
@@ -215,5 +229,5 @@ def _row(text: str, each: Simulated) -> Row:
     )
 
 
-def _ratio(each: Simulated, first: Simulated) -> str:
+def _format_bill_ratio(each: Simulated, first: Simulated) -> str:
     return f"{each.bill / first.bill:.2f} ×" if first.bill else ""

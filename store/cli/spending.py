@@ -16,18 +16,18 @@ from ..history import load_prices
 from ..records import Usage, UsageTotal
 from ..text import format_count
 from . import render
-from .counting import SomeSession
-from .options import Json, Now, existing, find, moment_of
-from .show import OfOwner
+from .counting import SessionOrStore
+from .options import Json, MomentText, find_session, open_existing_store, parse_moment_option
+from .show import OwnerFilter
 from .shown import Bar
 
-SHOWN = ("requests", "input", "cached", "output")
-UNKNOWN = "?"
+SUMMED_FIELDS = ("requests", "input", "cached", "output")
+UNKNOWN_NAME = "?"
 """The text for a model or an owner that is unknown."""
-NOT_RECORDED = "a usage is recorded of a SESSION, with both --input and --output"
+MISSING_USAGE_TEXT = "a usage is recorded of a SESSION, with both --input and --output"
 
 
-class Key(StrEnum):
+class UsageKey(StrEnum):
     """The keys by which usages are summed up."""
 
     model = "model"
@@ -36,15 +36,15 @@ class Key(StrEnum):
     day = "day"
 
 
-By = Annotated[
-    Key,
+UsageKeyOption = Annotated[
+    UsageKey,
     typer.Option(
         "--by",
         metavar="WHAT",
         help="Add up by model, session, owner or day.",
     ),
 ]
-Since = Annotated[
+UsageStart = Annotated[
     str | None,
     typer.Option(
         "--since",
@@ -53,7 +53,7 @@ Since = Annotated[
         show_default="the first",
     ),
 ]
-Until = Annotated[
+UsageEnd = Annotated[
     str | None,
     typer.Option("--until", metavar="TIME", help="Before this moment.", show_default="the last"),
 ]
@@ -69,7 +69,7 @@ PriceFile = Annotated[
         show_default="none",
     ),
 ]
-Given = Annotated[
+InputTokens = Annotated[
     int | None,
     typer.Option(
         "--input",
@@ -79,29 +79,29 @@ Given = Annotated[
         show_default="nothing is recorded",
     ),
 ]
-Output = Annotated[
+OutputTokens = Annotated[
     int | None,
     typer.Option("--output", metavar="N", min=0, help="Tokens of its answer.", show_default="none"),
 ]
-Cached = Annotated[
+CachedTokens = Annotated[
     int,
     typer.Option(
         "--cached", metavar="N", min=0, help="Of the request's, those read from the cache."
     ),
 ]
-Written = Annotated[
+WrittenTokens = Annotated[
     int,
     typer.Option("--written", metavar="N", min=0, help="Of the request's, those put into it."),
 ]
-Model = Annotated[
+ModelName = Annotated[
     str | None,
     typer.Option("--model", metavar="NAME", help="Which model answered it.", show_default="none"),
 ]
-Provider = Annotated[
+ProviderName = Annotated[
     str | None,
     typer.Option("--provider", metavar="NAME", help="Whose it is.", show_default="none"),
 ]
-Cost = Annotated[
+RequestCost = Annotated[
     float | None,
     typer.Option(
         "--cost", metavar="USD", min=0, help="What it cost.", show_default="by the prices"
@@ -111,20 +111,20 @@ Cost = Annotated[
 
 def usage(
     ctx: typer.Context,
-    session: SomeSession = None,
-    by: By = Key.model,
-    owner: OfOwner = None,
-    since: Since = None,
-    until: Until = None,
+    session: SessionOrStore = None,
+    by: UsageKeyOption = UsageKey.model,
+    owner: OwnerFilter = None,
+    since: UsageStart = None,
+    until: UsageEnd = None,
     prices: PriceFile = None,
-    given: Given = None,
-    output: Output = None,
-    cached: Cached = 0,
-    written: Written = 0,
-    model: Model = None,
-    provider: Provider = None,
-    cost: Cost = None,
-    now: Now = None,
+    given: InputTokens = None,
+    output: OutputTokens = None,
+    cached: CachedTokens = 0,
+    written: WrittenTokens = 0,
+    model: ModelName = None,
+    provider: ProviderName = None,
+    cost: RequestCost = None,
+    now: MomentText = None,
     json: Json = False,
 ) -> None:
     """Show what requests cost, or record it.
@@ -133,62 +133,73 @@ def usage(
     """
     tokens = {"output": output, "cached": cached, "written": written}
     told = {"model": model, "provider": provider, "cost": cost}
-    with existing(ctx) as store:
-        found = session and find(store, session).id
+    with open_existing_store(ctx) as store:
+        found = session and find_session(store, session).id
         if given is not None:
-            kept = _recorded(store, found, input=given, **tokens, **told, now=moment_of(now))
-            render.answer({"session": found, **kept._asdict()}, _kept(kept), json=json)
+            kept = _record_usage(
+                store, found, input=given, **tokens, **told, now=parse_moment_option(now)
+            )
+            render.print_answer(
+                {"session": found, **kept._asdict()}, _describe_usage(kept), json=json
+            )
             return
-        chosen = {"since": moment_of(since, "--since"), "until": moment_of(until, "--until")}
+        chosen = {
+            "since": parse_moment_option(since, "--since"),
+            "until": parse_moment_option(until, "--until"),
+        }
         if any((tokens | told).values()):
-            raise InvalidValue(NOT_RECORDED)
+            raise InvalidValue(MISSING_USAGE_TEXT)
         totals = store.usage_totals(found, by=by, owner=owner, prices=prices, **chosen)
-    _show(totals, found, json=json)
+    _print_usage_totals(totals, found, json=json)
 
 
-def _recorded(store: Store, session_id: str | None, **values: Any) -> Usage:
+def _record_usage(store: Store, session_id: str | None, **values: Any) -> Usage:
     """Record a usage. Raises InvalidValue if a required value is missing."""
     if session_id is None or values["output"] is None:
-        raise InvalidValue(NOT_RECORDED)
+        raise InvalidValue(MISSING_USAGE_TEXT)
     return store.record_usage(session_id, **values)
 
 
-def _kept(kept: Usage) -> str:
+def _describe_usage(kept: Usage) -> str:
     amounts = f"{kept.input:,} in, {kept.output:,} out, {kept.cached:,} cached"
     return f"{kept.session_id}: {amounts} at position {kept.seq}"
 
 
-def _show(totals: list[UsageTotal], session_id: str | None, *, json: bool) -> None:
+def _print_usage_totals(totals: list[UsageTotal], session_id: str | None, *, json: bool) -> None:
     if json:
         render.print_json_list(each._asdict() for each in totals)
     elif not totals:
-        render.say("no usage is recorded; `record_usage` and imports record some")
+        render.print_lines("no usage is recorded; `record_usage` and imports record some")
     else:
-        render.say(f"{session_id}: {_summed(totals)}" if session_id else _summed(totals))
-        render.bars([*_bars(totals)])
-        render.say(f"at the prices of {load_prices().as_of}, where no cost was recorded")
+        render.print_lines(
+            f"{session_id}: {_describe_usage_totals(totals)}"
+            if session_id
+            else _describe_usage_totals(totals)
+        )
+        render.show_bars([*_build_usage_bars(totals)])
+        render.print_lines(f"at the prices of {load_prices().as_of}, where no cost was recorded")
 
 
-def _summed(totals: list[UsageTotal]) -> str:
+def _describe_usage_totals(totals: list[UsageTotal]) -> str:
     """Return totals in one line."""
-    requests, given, cached, output = (sum(map(attrgetter(name), totals)) for name in SHOWN)
+    requests, given, cached, output = (sum(map(attrgetter(name), totals)) for name in SUMMED_FIELDS)
     share = f" ({cached / given:.0%} cached)" if given else ""
     tokens = f"{given:,} tokens in{share}, {output:,} out"
-    return f"{format_count(requests, 'request')}, {tokens}, {_dollars(totals)}"
+    return f"{format_count(requests, 'request')}, {tokens}, {_format_costs(totals)}"
 
 
-def _dollars(totals: list[UsageTotal]) -> str:
+def _format_costs(totals: list[UsageTotal]) -> str:
     """Return the sum of the costs of totals, and the part without a price."""
     known = [each.cost for each in totals if each.cost is not None]
     unpriced = sum(each.unpriced for each in totals)
     open_ = f"{unpriced:,} unpriced" if unpriced else ""
-    return ", ".join(filter(None, (_dollar(sum(known)) if known else "", open_)))
+    return ", ".join(filter(None, (_format_dollars(sum(known)) if known else "", open_)))
 
 
-def _dollar(cost: float) -> str:
+def _format_dollars(cost: float) -> str:
     return f"${cost:,.2f}" if cost >= 1 else f"${cost:.4f}"
 
 
-def _bars(totals: list[UsageTotal]) -> Iterator[Bar]:
+def _build_usage_bars(totals: list[UsageTotal]) -> Iterator[Bar]:
     for each in totals:
-        yield each.name or UNKNOWN, each.input + each.output, _dollars([each])
+        yield each.name or UNKNOWN_NAME, each.input + each.output, _format_costs([each])

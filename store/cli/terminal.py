@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TextIO, cast
 
-from .shown import safe
+from .shown import escape_controls
 
 
 class EscapingStream:
@@ -25,7 +25,7 @@ class EscapingStream:
 
     def write(self, text: str) -> int:
         """Write a text with its control characters escaped."""
-        return self.stream.write(safe(text))
+        return self.stream.write(escape_controls(text))
 
     def writelines(self, lines: Iterable[str]) -> None:
         """Write texts one after the other."""
@@ -40,7 +40,7 @@ class EscapingStream:
 
 def escape_output() -> AbstractContextManager[None]:
     """Escape control characters on each standard stream that is a terminal."""
-    return _replace_streams(_escaping)
+    return _replace_streams(_wrap_terminal)
 
 
 def allow_styles() -> AbstractContextManager[None]:
@@ -53,7 +53,7 @@ def original_stream(stream: TextIO) -> TextIO:
     return stream.stream if isinstance(stream, EscapingStream) else stream
 
 
-def _escaping(stream: TextIO) -> TextIO:
+def _wrap_terminal(stream: TextIO) -> TextIO:
     return cast(TextIO, EscapingStream(stream)) if stream.isatty() else stream
 
 

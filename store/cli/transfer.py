@@ -26,63 +26,63 @@ from ..errors import (
 )
 from ..face import Store
 from ..importing import (
-    Begun,
-    FileFound,
-    Growing,
+    GrowingFiles,
     ImportReport,
-    begin,
-    files_in,
-    homes_beyond,
-    homes_found,
-    import_begun,
+    OpenedTranscript,
+    TranscriptFile,
+    find_session_folders,
+    find_skipped_folders,
+    find_transcript_files,
     import_file,
+    import_opened_transcript,
+    open_transcript,
 )
 from . import render, tables
 from .accounts import (
-    Failure,
-    Result,
-    fields_of,
-    fields_of_home,
-    print_as_it_comes,
-    print_beyond,
+    ImportFailure,
+    ImportResult,
+    build_home_fields,
+    build_result_fields,
+    compute_exit_status,
+    print_followed_result,
     print_homes,
     print_results,
-    status_of,
+    print_skipped_homes,
 )
 from .options import (
     Json,
-    opened,
-    place,
+    get_place,
+    open_store,
 )
 
 STANDARD_INPUT = Path("-")
-NAME_OF_INPUT = "standard input"
-PART = 1024 * 1024
+INPUT_NAME = "standard input"
+INPUT_CHUNK_SIZE = 1024 * 1024
 """Bytes of standard input that are held at once."""
 
-PASSING = (Conflict, ConnectionLost, StoreBusy, StoreFull)
+PASSING_ERRORS = (Conflict, ConnectionLost, StoreBusy, StoreFull)
 """Errors of the store after which a followed file is read again."""
 
-NOT_KEPT = "it lies with a program's sessions, and is not named as they are"
+MISNAMED_FILE_PROBLEM = "it lies with a program's sessions, and is not named as they are"
 
-Paths = Annotated[
+TranscriptPaths = Annotated[
     list[Path] | None,
     typer.Argument(
         metavar="FILES",
         help="Transcripts, and folders to search for them; - reads standard input.",
     ),
 ]
-Kind = Annotated[
+FileKind = Annotated[
     str | None,
     typer.Option(
         "--kind",
         metavar="KIND",
-        help=f"Kind of the files: {', '.join(transcripts.KINDS)}.",
+        help=f"Kind of the files: {', '.join(transcripts.TRANSCRIPT_KINDS)}.",
         show_default="by content",
-        autocompletion=lambda: list(transcripts.KINDS),
+        autocompletion=lambda: list(transcripts.TRANSCRIPT_KINDS),
     ),
 ]
-Id = Annotated[
+ImportedId = Annotated[
     str | None,
     typer.Option(
         "--id",
@@ -91,13 +91,13 @@ Id = Annotated[
         show_default="the file's own",
     ),
 ]
-Replace = Annotated[
+ReplaceSessions = Annotated[
     bool,
     typer.Option(
         "--replace", help="Rewind sessions that differ, and continue them as in the file."
     ),
 ]
-Root = Annotated[
+ImportedRoot = Annotated[
     str | None,
     typer.Option(
         "--project-root",
@@ -106,14 +106,14 @@ Root = Annotated[
         show_default="what the file tells",
     ),
 ]
-Aside = Annotated[
+BesideOption = Annotated[
     bool,
     typer.Option(
         "--beside",
         help="Keep hooks, own commands and added context as notes beside messages.",
     ),
 ]
-Notes = Annotated[
+AllNotes = Annotated[
     bool,
     typer.Option(
         "--notes",
@@ -122,7 +122,7 @@ Notes = Annotated[
 ]
 
 
-FoundOnly = Annotated[
+HomesOption = Annotated[
     bool,
     typer.Option(
         "--found",
@@ -130,15 +130,15 @@ FoundOnly = Annotated[
     ),
 ]
 
-Watch = Annotated[
+WatchOption = Annotated[
     bool,
     typer.Option("--watch", help="Go on, and import what files gain as they grow; Ctrl-C ends it."),
 ]
 
-T = TypeVar("T")
+ResultT = TypeVar("ResultT")
 
 
-class Wanted(NamedTuple):
+class ImportSettings(NamedTuple):
     """The settings of an import, by the parameter names of `import_file`."""
 
     kind: str | None
@@ -150,15 +150,15 @@ class Wanted(NamedTuple):
 
 def import_(
     ctx: typer.Context,
-    paths: Paths = None,
-    kind: Kind = None,
-    id: Id = None,  # noqa: A002 - the option's name
-    replace: Replace = False,
-    root: Root = None,
-    beside: Aside = False,
-    notes: Notes = False,
-    found: FoundOnly = False,
-    watch: Watch = False,
+    paths: TranscriptPaths = None,
+    kind: FileKind = None,
+    id: ImportedId = None,  # noqa: A002 - the option's name
+    replace: ReplaceSessions = False,
+    root: ImportedRoot = None,
+    beside: BesideOption = False,
+    notes: AllNotes = False,
+    found: HomesOption = False,
+    watch: WatchOption = False,
     json: Json = False,
 ) -> None:
     """Import transcripts of other programs, or what is new in them.
@@ -166,43 +166,43 @@ def import_(
     What is stored already is not stored again.
     """
     if found:
-        return _print_found(paths, json=json)
-    wanted = Wanted(kind, id, replace, root, beside)
+        return _print_found_homes(paths, json=json)
+    wanted = ImportSettings(kind, id, replace, root, beside)
     if watch:
-        return _watch(ctx, paths, wanted, json=json)
-    with _given(paths) as given:
-        results = _import(ctx, given, wanted)
+        return _watch_files(ctx, paths, wanted, json=json)
+    with _resolve_paths(paths) as given:
+        results = _import_files(ctx, given, wanted)
     if paths == [STANDARD_INPUT]:
-        results = [_of_standard_input(each) for each in results]
+        results = [_rename_input_failure(each) for each in results]
     if json:
-        render.print_json_list(map(fields_of, results))
+        render.print_json_list(map(build_result_fields, results))
     else:
         print_results(results, every_note=notes)
-        print_beyond(homes_beyond(paths or []))
-    raise typer.Exit(status_of(results, replace=replace))
+        print_skipped_homes(find_skipped_folders(paths or []))
+    raise typer.Exit(compute_exit_status(results, replace=replace))
 
 
-def _print_found(paths: list[Path] | None, *, json: bool) -> None:
+def _print_found_homes(paths: list[Path] | None, *, json: bool) -> None:
     if paths:
         raise InvalidValue("--found lists what there is; name no files with it")
-    found = homes_found()
+    found = find_session_folders()
     if json:
-        render.print_json_list(map(fields_of_home, found))
+        render.print_json_list(map(build_home_fields, found))
     else:
         print_homes(found)
 
 
 @contextmanager
-def _given(paths: list[Path] | None) -> Iterator[list[Path]]:
+def _resolve_paths(paths: list[Path] | None) -> Iterator[list[Path]]:
     """Give the files and folders that are named; standard input as a file."""
     if paths == [STANDARD_INPUT]:
-        with _standard_input() as file:
+        with _save_standard_input() as file:
             yield [file]
     else:
-        yield _checked(paths or [])
+        yield _check_paths(paths or [])
 
 
-def _checked(paths: list[Path]) -> list[Path]:
+def _check_paths(paths: list[Path]) -> list[Path]:
     """Return the paths. Raises StoreError if none is given."""
     if not paths:
         raise InvalidValue("name files or folders to import; --found lists what there is")
@@ -214,98 +214,106 @@ def _checked(paths: list[Path]) -> list[Path]:
 
 
 @contextmanager
-def _standard_input() -> Iterator[Path]:
+def _save_standard_input() -> Iterator[Path]:
     """Yield a private file with the contents of standard input, under its name."""
     digest = sha256()
     with TemporaryDirectory() as folder:
         held = Path(folder, "standard-input")
         with held.open("wb") as file:
-            while part := sys.stdin.buffer.read(PART):
+            while part := sys.stdin.buffer.read(INPUT_CHUNK_SIZE):
                 digest.update(part)
                 file.write(part)
         yield held.rename(f"{held}-{digest.hexdigest()[:12]}")
 
 
-def _of_standard_input(result: Result) -> Result:
+def _rename_input_failure(result: ImportResult) -> ImportResult:
     """Return a failure of standard input under its own name, not under that of its file."""
-    if not isinstance(result, Failure):
+    if not isinstance(result, ImportFailure):
         return result
-    problem = result.problem.replace(str(result.path), NAME_OF_INPUT)
-    return result._replace(path=Path(NAME_OF_INPUT), problem=problem)
+    problem = result.problem.replace(str(result.path), INPUT_NAME)
+    return result._replace(path=Path(INPUT_NAME), problem=problem)
 
 
-def _import(ctx: typer.Context, paths: list[Path], wanted: Wanted) -> list[Result]:
+def _import_files(
+    ctx: typer.Context, paths: list[Path], wanted: ImportSettings
+) -> list[ImportResult]:
     """Import the named files; create no store if there is nothing to import."""
-    files = list(files_in(paths, place(ctx).file))
+    files = list(find_transcript_files(paths, get_place(ctx).file))
     if not files:
         raise StoreError(f"there is nothing to import in {', '.join(map(repr, map(str, paths)))}")
     if wanted.session_id is not None and len(files) != 1:
         raise InvalidValue(f"--id names the session of one file, here are {len(files)}")
-    begun = None if place(ctx).exists else _first_begun(files, wanted)
+    begun = None if get_place(ctx).exists else _begin_first_file(files, wanted)
     if isinstance(begun, list):
         return [*begun]
-    with opened(ctx) as store:
-        return list(_import_all(store, files, wanted, begun))
+    with open_store(ctx) as store:
+        return list(_import_found_files(store, files, wanted, begun))
 
 
-def _watch(
+def _watch_files(
     ctx: typer.Context,
     paths: list[Path] | None,
-    wanted: Wanted,
+    wanted: ImportSettings,
     *,
     json: bool,
 ) -> None:
     """Import the named files, then their new lines, until Ctrl-C."""
     if wanted.session_id is not None:
         raise InvalidValue("--watch follows all sessions of files; --id names one")
-    growing = Growing(_checked(paths or []), place(ctx).file)
-    with opened(ctx) as store, suppress(KeyboardInterrupt):
+    growing = GrowingFiles(_check_paths(paths or []), get_place(ctx).file)
+    with open_store(ctx) as store, suppress(KeyboardInterrupt):
         for files in growing.rounds():
-            for result in _import_all(store, files, wanted):
-                print_as_it_comes(result, json=json)
-                if isinstance(result, Failure) and result.is_passing:
+            for result in _import_found_files(store, files, wanted):
+                print_followed_result(result, json=json)
+                if isinstance(result, ImportFailure) and result.is_passing:
                     growing.forget(result.path)
 
 
-def _first_begun(files: list[FileFound], wanted: Wanted) -> Begun | list[Failure]:
+def _begin_first_file(
+    files: list[TranscriptFile], wanted: ImportSettings
+) -> OpenedTranscript | list[ImportFailure]:
     """Return the first file that can be imported, otherwise all failures."""
-    failures: list[Failure] = []
+    failures: list[ImportFailure] = []
     for file in files:
-        result = _tried(file, partial(begin, kind=wanted.kind, beside=wanted.beside))
-        if not isinstance(result, Failure):
+        result = _try_file(file, partial(open_transcript, kind=wanted.kind, beside=wanted.beside))
+        if not isinstance(result, ImportFailure):
             return result
         failures.append(result)
     return failures
 
 
-def _import_all(
+def _import_found_files(
     store: Store,
-    files: list[FileFound],
-    wanted: Wanted,
-    begun: Begun | None = None,
-) -> Iterator[Result]:
+    files: list[TranscriptFile],
+    wanted: ImportSettings,
+    begun: OpenedTranscript | None = None,
+) -> Iterator[ImportResult]:
     """Import files one after the other, with a progress bar on a terminal.
 
     A file that fails stops no other. One of them may have begun to be read.
     """
-    sizes = [_size(file.path) for file in files]
+    sizes = [_measure_import_file(file.path) for file in files]
     done = 0
-    with tables.progress(DownloadColumn()) as bar:
+    with tables.build_progress(DownloadColumn()) as bar:
         task = bar.add_task("", total=sum(sizes))
         for file, size in zip(files, sizes, strict=True):
-            name = render.one_line(file.path.name, 40)
+            name = render.shorten_to_line(file.path.name, 40)
             bar.update(task, description=name, completed=done)
-            tell = partial(_tell, bar, task, done)
-            yield _tried(file, partial(_import_one, store, wanted, begun, tell))
+            tell = partial(_update_import_bar, bar, task, done)
+            yield _try_file(file, partial(_import_single_file, store, wanted, begun, tell))
             done += size
 
 
-def _import_one(
-    store: Store, wanted: Wanted, begun: Begun | None, progress: transcripts.Progress, path: Path
+def _import_single_file(
+    store: Store,
+    wanted: ImportSettings,
+    begun: OpenedTranscript | None,
+    progress: transcripts.Progress,
+    path: Path,
 ) -> ImportReport:
     if begun is None or begun.path != path:
         return import_file(store, path, progress=progress, **wanted._asdict())
-    return import_begun(
+    return import_opened_transcript(
         store,
         begun,
         session_id=wanted.session_id,
@@ -314,28 +322,28 @@ def _import_one(
     )
 
 
-def _tell(bar: Progress, task: TaskID, start: int, read: int) -> None:
+def _update_import_bar(bar: Progress, task: TaskID, start: int, read: int) -> None:
     bar.update(task, completed=start + read)
 
 
-def _tried(file: FileFound, work: Callable[[Path], T]) -> T | Failure:
+def _try_file(file: TranscriptFile, work: Callable[[Path], ResultT]) -> ResultT | ImportFailure:
     """Return the result of a file, or its failure.
 
     In a folder, a file of no known program does not count as a refused transcript.
     """
     if not file.kept:
-        return Failure(file.path, NOT_KEPT, skipped=True)
+        return ImportFailure(file.path, MISNAMED_FILE_PROBLEM, skipped=True)
     try:
         return work(file.path)
     except UnknownTranscript as problem:
         skipped = not (file.asked or problem.program)
-        return Failure(file.path, str(problem), skipped)
+        return ImportFailure(file.path, str(problem), skipped)
     except (StoreError, OSError) as problem:
-        passing = isinstance(problem, PASSING)
-        return Failure(file.path, str(problem), skipped=False, is_passing=passing)
+        passing = isinstance(problem, PASSING_ERRORS)
+        return ImportFailure(file.path, str(problem), skipped=False, is_passing=passing)
 
 
-def _size(path: Path) -> int:
+def _measure_import_file(path: Path) -> int:
     try:
         return transcripts.size(path)
     except StoreError:

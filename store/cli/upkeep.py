@@ -9,14 +9,14 @@ from typing import Annotated
 import typer
 
 from .. import inspection
-from ..database import LONGEST_PURGE, SCHEMA_HEAD, Database, Upgrade, upgrade
+from ..database import MAX_PURGE_SECONDS, SCHEMA_HEAD, Database, Upgrade, upgrade_schema
 from ..errors import StoreError
 from ..tools import TOOL_KINDS
 from . import render
-from .options import Json, existing, place, require_new, tell
+from .options import Json, announce_store, get_place, open_existing_store, require_new
 from .shown import Column
 
-STATES = {"fine": 0, "advice": 1, "unusable": 2}
+DOCTOR_STATUSES = {"fine": 0, "advice": 1, "unusable": 2}
 """The exit status of `doctor` for each state; the worst one counts."""
 CONDITION_COLUMNS = (
     Column("about"),
@@ -25,21 +25,25 @@ CONDITION_COLUMNS = (
     Column("advice", wide=True),
 )
 
-Target = Annotated[Path, typer.Argument(metavar="PATH", help="The new file.")]
-Source = Annotated[Path, typer.Argument(metavar="COPY", help="A copy that `backup` made.")]
-Again = Annotated[bool, typer.Option("--force", help="Replace an earlier copy of that name.")]
-Over = Annotated[
+BackupTarget = Annotated[Path, typer.Argument(metavar="PATH", help="The new file.")]
+BackupSource = Annotated[Path, typer.Argument(metavar="COPY", help="A copy that `backup` made.")]
+ReplaceBackup = Annotated[
+    bool, typer.Option("--force", help="Replace an earlier copy of that name.")
+]
+ReplaceStore = Annotated[
     bool, typer.Option("--force", help="Replace the store that is there; it is lost then.")
 ]
-Backups = Annotated[
+PurgeBackups = Annotated[
     bool, typer.Option("--backups", help="Remove the copies that may hold what was erased, too.")
 ]
-Idle = Annotated[bool, typer.Option("--idle", help="Only if nobody else reads or writes just now.")]
-Longest = Annotated[
+IdleOnly = Annotated[
+    bool, typer.Option("--idle", help="Only if nobody else reads or writes just now.")
+]
+LongestWait = Annotated[
     float,
     typer.Option("--longest", metavar="SECONDS", min=0, help="How long writers may have to wait."),
 ]
-Before = Annotated[
+MigrationCopy = Annotated[
     Path | None,
     typer.Option("--copy", metavar="PATH", help="Copy the store here before it is changed."),
 ]
@@ -47,34 +51,34 @@ Before = Annotated[
 
 def backup(
     ctx: typer.Context,
-    path: Target,
-    force: Again = False,
+    path: BackupTarget,
+    force: ReplaceBackup = False,
     json: Json = False,
 ) -> None:
     """Copy a store while it is in use, and check the copy."""
-    place(ctx).require()
+    get_place(ctx).require()
     require_new(path, replace=force)
-    with closing(Database(place(ctx).target)) as database:
+    with closing(Database(get_place(ctx).target)) as database:
         made = inspection.backup(database, path, replace=force)
-    tell(ctx)
-    render.answer(made._asdict(), f"{made.path}: {made.size:,} bytes, checked", json=json)
+    announce_store(ctx)
+    render.print_answer(made._asdict(), f"{made.path}: {made.size:,} bytes, checked", json=json)
     if made.number is None:
-        render.complain("the store could not list this copy: remove it yourself after erasing")
+        render.print_problem("the store could not list this copy: remove it yourself after erasing")
 
 
 def restore(
     ctx: typer.Context,
-    copy: Source,
-    force: Over = False,
+    copy: BackupSource,
+    force: ReplaceStore = False,
     json: Json = False,
 ) -> None:
     """Put a copy, once checked, in the place of the store."""
     if not copy.exists():
         raise StoreError(f"there is no file {str(copy)!r}")
-    require_new(place(ctx).file, replace=force)
-    place(ctx).make_room()
-    done = inspection.restore(copy, place(ctx).target, replace=force)
-    tell(ctx)
+    require_new(get_place(ctx).file, replace=force)
+    get_place(ctx).make_room()
+    done = inspection.restore(copy, get_place(ctx).target, replace=force)
+    announce_store(ctx)
     said = f"{done.path} is the store of {copy} now, of schema {done.schema}"
     back = (
         f"session {each} was erased since, and is back: delete it again" for each in done.erased
@@ -83,26 +87,26 @@ def restore(
         f"message {seq} of session {each} was redacted since, and is back: redact it again"
         for each, seq in done.redacted
     )
-    render.answer(done._asdict(), said, *back, *said_again, json=json)
+    render.print_answer(done._asdict(), said, *back, *said_again, json=json)
 
 
 def purge(
     ctx: typer.Context,
-    backups: Backups = False,
-    idle: Idle = False,
-    longest: Longest = LONGEST_PURGE,
+    backups: PurgeBackups = False,
+    idle: IdleOnly = False,
+    longest: LongestWait = MAX_PURGE_SECONDS,
     json: Json = False,
 ) -> None:
     """Write the file anew, without a byte of what was erased.
 
     Once is enough for all erasures.
     """
-    with existing(ctx) as store:
+    with open_existing_store(ctx) as store:
         done = store.purge(backups=backups, idle=idle, longest=longest)
     said = "the file holds nothing any more of what was erased" if done else "nothing was purged"
     copies = (f"{each}: removed" for each in done.removed)
     left = (f"{each}: left, it has changed or is out of reach" for each in done.left)
-    render.answer(done._asdict(), said, *copies, *left, json=json)
+    render.print_answer(done._asdict(), said, *copies, *left, json=json)
     if done.problem:
         raise StoreError(done.problem)
 
@@ -112,33 +116,33 @@ def doctor(ctx: typer.Context, json: Json = False) -> None:
 
     Exit status 1 for advice, 2 if it is unusable.
     """
-    found = inspection.doctor(place(ctx).target)
+    found = inspection.doctor(get_place(ctx).target)
     if json:
         render.print_json_list(each._asdict() for each in found)
     else:
-        render.table(CONDITION_COLUMNS, found)
-    tell(ctx)
-    raise typer.Exit(max(STATES[each.state] for each in found))
+        render.show_table(CONDITION_COLUMNS, found)
+    announce_store(ctx)
+    raise typer.Exit(max(DOCTOR_STATUSES[each.state] for each in found))
 
 
-def migrate(ctx: typer.Context, copy: Before = None, json: Json = False) -> None:
+def migrate(ctx: typer.Context, copy: MigrationCopy = None, json: Json = False) -> None:
     """Bring a store to the newest schema.
 
     Most other commands do the same, and say so.
     """
-    place(ctx).require()
-    with closing(Database(place(ctx).target)) as database:
-        done = upgrade(database, copy_to=copy, kinds=TOOL_KINDS)
-    tell(ctx)
+    get_place(ctx).require()
+    with closing(Database(get_place(ctx).target)) as database:
+        done = upgrade_schema(database, copy_to=copy, kinds=TOOL_KINDS)
+    announce_store(ctx)
     answer = {"from": done.found, "to": SCHEMA_HEAD, "copy": done.copy}
-    render.answer(answer, _said_of(done), json=json)
+    render.print_answer(answer, _describe_upgrade(done), json=json)
     if copy and not done.copy:
-        render.complain(
+        render.print_problem(
             f"nothing is changed, so nothing is copied; `convostore backup {copy}` copies"
         )
 
 
-def _said_of(done: Upgrade) -> str:
+def _describe_upgrade(done: Upgrade) -> str:
     if done.found == SCHEMA_HEAD:
         return f"schema {SCHEMA_HEAD} already: the newest"
     return done.told or f"schema (empty) → {SCHEMA_HEAD}"

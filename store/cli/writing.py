@@ -14,28 +14,37 @@ from ..messages import Message
 from ..records import Session
 from ..text import format_count
 from . import render
-from .options import GivenFormat, Json, SessionId, every_session, existing, find, opened, tag_of
+from .options import (
+    InputFormat,
+    Json,
+    SessionId,
+    find_session,
+    list_every_session,
+    open_existing_store,
+    open_store,
+    parse_tag,
+)
 
-SPEAKERS = ("system", "developer", "user", "assistant")
+SPEAKER_ROLES = ("system", "developer", "user", "assistant")
 """Roles of messages that are just a text; a tool's result needs its call's id, too."""
-SHORTEST_TITLE = 16
+MIN_TITLE_LENGTH = 16
 """Code points of a title in a tree, however little room there is."""
 
-LEFT_TO_IMPORT = (
+IMPORT_ONLY_NOTICE = (
     "whose the exported session is, and where its project, is left out; `import -` keeps it"
 )
 
-Forks = dict[str | None, list[Session]]
+ForksBySource = dict[str | None, list[Session]]
 """Sessions by the session that they continue; those that continue none under None."""
 
-OwnId = Annotated[
+CreatedId = Annotated[
     str | None,
     typer.Option("--id", metavar="ID", help="The session's id.", show_default="a new UUID"),
 ]
-OwnTitle = Annotated[
+CreatedTitle = Annotated[
     str | None, typer.Option("--title", metavar="TEXT", help="Its title.", show_default="none")
 ]
-Root = Annotated[
+CreatedRoot = Annotated[
     str | None,
     typer.Option(
         "--project-root",
@@ -44,31 +53,31 @@ Root = Annotated[
         show_default="none",
     ),
 ]
-Owner = Annotated[
+CreatedOwner = Annotated[
     str | None,
     typer.Option("--owner", metavar="TEXT", help="Whose it is.", show_default="nobody's"),
 ]
-Said = Annotated[
+MessageText = Annotated[
     str,
     typer.Argument(
         metavar="TEXT",
         help="What is said; - reads messages from standard input, as JSON.",
     ),
 ]
-Role = Annotated[
+RoleOption = Annotated[
     str,
     typer.Option(
         "--role",
         metavar="ROLE",
-        help=f"Who says TEXT: {', '.join(SPEAKERS)}.",
-        autocompletion=lambda: list(SPEAKERS),
+        help=f"Who says TEXT: {', '.join(SPEAKER_ROLES)}.",
+        autocompletion=lambda: list(SPEAKER_ROLES),
     ),
 ]
-Create = Annotated[
+CreateOption = Annotated[
     bool, typer.Option("--create", help="Create the session where there is none of that id.")
 ]
-Title = Annotated[str, typer.Argument(metavar="TITLE", help="The new title; '' for none.")]
-Tags = Annotated[
+TitleArgument = Annotated[str, typer.Argument(metavar="TITLE", help="The new title; '' for none.")]
+TagChanges = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="KEY=VALUE",
@@ -76,7 +85,7 @@ Tags = Annotated[
         show_default=False,
     ),
 ]
-OneTree = Annotated[
+TreeSession = Annotated[
     str | None,
     typer.Argument(
         metavar="SESSION", help="The tree that it is in. None: all.", show_default=False
@@ -86,69 +95,71 @@ OneTree = Annotated[
 
 def create(
     ctx: typer.Context,
-    id: OwnId = None,  # noqa: A002 - the option's name
-    title: OwnTitle = None,
-    project_root: Root = None,
-    owner: Owner = None,
+    id: CreatedId = None,  # noqa: A002 - the option's name
+    title: CreatedTitle = None,
+    project_root: CreatedRoot = None,
+    owner: CreatedOwner = None,
     json: Json = False,
 ) -> None:
     """Create a session without messages.
 
     It makes the store where there is none.
     """
-    with opened(ctx) as store:
+    with open_store(ctx) as store:
         made = store.create_session(id, title=title, project_root=project_root, owner=owner)
-    render.answer(made._asdict(), f"{made.id} is there, without messages", json=json)
+    render.print_answer(made._asdict(), f"{made.id} is there, without messages", json=json)
 
 
 def append(
     ctx: typer.Context,
     session: SessionId,
-    text: Said,
-    role: Role = "user",
-    create: Create = False,
-    format: GivenFormat = None,  # noqa: A002 - the option's name
+    text: MessageText,
+    role: RoleOption = "user",
+    create: CreateOption = False,
+    format: InputFormat = None,  # noqa: A002 - the option's name
     json: Json = False,
 ) -> None:
     """Append a message, or all those that standard input holds.
 
     All are stored, or none.
     """
-    given = _read() if text == "-" else [_message(role, text)]
-    with opened(ctx) if create else existing(ctx) as store:
-        found = session if create else find(store, session).id
+    given = _read_input_messages() if text == "-" else [_build_text_message(role, text)]
+    with open_store(ctx) if create else open_existing_store(ctx) as store:
+        found = session if create else find_session(store, session).id
         stored = store.append(found, given, create=create, format=format and format.value)
     positions = [each.seq for each in stored]
     messages = format_count(len(positions), "message")
     said = f"{found}: {messages}, the last at position {max(positions)}"
-    render.answer({"session": found, "positions": positions}, said, json=json)
+    render.print_answer({"session": found, "positions": positions}, said, json=json)
 
 
-def rename(ctx: typer.Context, session: SessionId, title: Title, json: Json = False) -> None:
+def rename(
+    ctx: typer.Context, session: SessionId, title: TitleArgument, json: Json = False
+) -> None:
     """Give a session another title."""
-    with existing(ctx) as store:
-        named = store.rename_session(find(store, session).id, title or None)
+    with open_existing_store(ctx) as store:
+        named = store.rename_session(find_session(store, session).id, title or None)
     said = f"{named.id}: {named.title}" if named.title else f"{named.id} has no title"
-    render.answer(named._asdict(), said, json=json)
+    render.print_answer(named._asdict(), said, json=json)
 
 
 def tag(
     ctx: typer.Context,
     session: SessionId,
-    tags: Tags = None,
+    tags: TagChanges = None,
     json: Json = False,
 ) -> None:
     """Set some of a session's metadata, or print them.
 
     The session stays in its place in lists.
     """
-    changes = dict(map(tag_of, tags or ()))
-    with existing(ctx) as store:
-        found = find(store, session)
+    changes = dict(map(parse_tag, tags or ()))
+    with open_existing_store(ctx) as store:
+        found = find_session(store, session)
         if changes:
             found = store.set_metadata(found.id, changes, merge=True)
-    said = render.json_text(found.metadata)
-    render.answer(found.metadata, f"{found.id}: {said}", json=json)
+    said = render.format_json(found.metadata)
+    render.print_answer(found.metadata, f"{found.id}: {said}", json=json)
 
 
 def archive(ctx: typer.Context, session: SessionId, json: Json = False) -> None:
@@ -156,49 +167,49 @@ def archive(ctx: typer.Context, session: SessionId, json: Json = False) -> None:
 
     Nothing of it is changed; `sessions --archived` lists it.
     """
-    with existing(ctx) as store:
-        found = store.archive(find(store, session).id)
-    render.answer(found._asdict(), f"{found.id} is archived", json=json)
+    with open_existing_store(ctx) as store:
+        found = store.archive(find_session(store, session).id)
+    render.print_answer(found._asdict(), f"{found.id} is archived", json=json)
 
 
 def unarchive(ctx: typer.Context, session: SessionId, json: Json = False) -> None:
     """Put an archived session back among those in use."""
-    with existing(ctx) as store:
-        found = store.unarchive(find(store, session).id)
-    render.answer(found._asdict(), f"{found.id} is in use", json=json)
+    with open_existing_store(ctx) as store:
+        found = store.unarchive(find_session(store, session).id)
+    render.print_answer(found._asdict(), f"{found.id} is in use", json=json)
 
 
-def tree(ctx: typer.Context, session: OneTree = None, json: Json = False) -> None:
+def tree(ctx: typer.Context, session: TreeSession = None, json: Json = False) -> None:
     """Draw which session continues which, and from where."""
-    with existing(ctx) as store:
-        wanted = find(store, session) if session else None
-        everything = {each.id: each for each in every_session(store)}
-    forks = _forks(everything)
-    roots = forks.get(None, []) if wanted is None else [_root(wanted, everything)]
-    found = list(_all(roots, forks))
+    with open_existing_store(ctx) as store:
+        wanted = find_session(store, session) if session else None
+        everything = {each.id: each for each in list_every_session(store)}
+    forks = _group_forks(everything)
+    roots = forks.get(None, []) if wanted is None else [_find_root(wanted, everything)]
+    found = list(_walk_trees(roots, forks))
     if json:
         render.print_json_list(each._asdict() for _, each in found)
     elif not found:
-        render.say("no sessions; `convostore import` brings some in")
+        render.print_lines("no sessions; `convostore import` brings some in")
     else:
-        room = render.room()
-        render.say(*(_drawn(depth, each, room) for depth, each in found))
+        room = render.count_columns()
+        render.print_lines(*(_render_tree_line(depth, each, room) for depth, each in found))
 
 
-def _message(role: str, text: str) -> Message:
+def _build_text_message(role: str, text: str) -> Message:
     """Return a message. Raises InvalidValue for an unknown role or an empty text."""
-    if role not in SPEAKERS:
-        raise InvalidValue(f"--role is one of {', '.join(SPEAKERS)}, not {role!r}")
+    if role not in SPEAKER_ROLES:
+        raise InvalidValue(f"--role is one of {', '.join(SPEAKER_ROLES)}, not {role!r}")
     if not text:
         raise InvalidValue("TEXT is empty: there is nothing to append")
     return {"role": role, "content": text}
 
 
-def _read() -> list[Message]:
+def _read_input_messages() -> list[Message]:
     """Return the messages that standard input holds: one, a list, one a line, or an export."""
     text = sys.stdin.read()
     try:
-        given = _messages_of(_values(text))
+        given = _parse_exported_messages(_parse_json_values(text))
     except ValueError as problem:
         raise InvalidValue(f"standard input holds no JSON: {problem}") from None
     if not given:
@@ -206,17 +217,17 @@ def _read() -> list[Message]:
     return given
 
 
-def _messages_of(given: list[Any]) -> list[Message]:
+def _parse_exported_messages(given: list[Any]) -> list[Message]:
     """Return the given values without the row of an export about its session."""
-    from ..transcripts import spoken, stands_before
+    from ..transcripts import convert_system_row, is_header_row
 
-    if given and stands_before(given[0]):
-        render.remark(LEFT_TO_IMPORT)
+    if given and is_header_row(given[0]):
+        render.print_remark(IMPORT_ONLY_NOTICE)
         given = given[1:]
-    return [spoken(each) for each in given]
+    return [convert_system_row(each) for each in given]
 
 
-def _values(text: str) -> list[Any]:
+def _parse_json_values(text: str) -> list[Any]:
     try:
         whole = json_format.loads(text)
     except ValueError:
@@ -224,23 +235,23 @@ def _values(text: str) -> list[Any]:
     return whole if isinstance(whole, list) else [whole]
 
 
-def _forks(everything: dict[str, Session]) -> Forks:
+def _group_forks(everything: dict[str, Session]) -> ForksBySource:
     """Return sessions by the session that they continue, which may be gone."""
-    forks: Forks = {}
+    forks: ForksBySource = {}
     for each in everything.values():
         source = each.forked_from if each.forked_from in everything else None
         forks.setdefault(source, []).append(each)
     return forks
 
 
-def _root(session: Session, everything: dict[str, Session]) -> Session:
+def _find_root(session: Session, everything: dict[str, Session]) -> Session:
     """Return the first existing session of a session's tree."""
     while session.forked_from in everything:
         session = everything[session.forked_from]
     return session
 
 
-def _all(roots: list[Session], forks: Forks) -> Iterator[tuple[int, Session]]:
+def _walk_trees(roots: list[Session], forks: ForksBySource) -> Iterator[tuple[int, Session]]:
     """Yield sessions with their depth in the tree, each before those that continue it."""
     left = [(0, root) for root in reversed(roots)]
     while left:
@@ -250,12 +261,12 @@ def _all(roots: list[Session], forks: Forks) -> Iterator[tuple[int, Session]]:
         left.extend((depth + 1, each) for each in behind)
 
 
-def _drawn(depth: int, session: Session, room: int) -> str:
+def _render_tree_line(depth: int, session: Session, room: int) -> str:
     """Return a session in a line, its title cut to the remaining room, with a minimum length."""
     branch = "  " * (depth - 1) + "└ " if depth else ""
     origin = f" from {session.forked_at}" if session.forked_from else ""
     line = f"{branch}{session.id}{origin}, {format_count(session.head, 'message')}"
     if not session.title:
         return line
-    left = max(room - len(line) - len(": "), SHORTEST_TITLE)
-    return f"{line}: {render.one_line(session.title, min(left, render.PREVIEW))}"
+    left = max(room - len(line) - len(": "), MIN_TITLE_LENGTH)
+    return f"{line}: {render.shorten_to_line(session.title, min(left, render.PREVIEW_LENGTH))}"

@@ -12,23 +12,23 @@ from itertools import takewhile
 from sqlalchemy import Connection
 
 from ..clock import Now, require_moment
-from ..errors import CompactionError, InvalidValue, MaxCompactionReachedError, quoted
+from ..errors import CompactionError, InvalidValue, MaxCompactionReachedError, quote_value
 from ..history import NO_LIMIT, find_last_usage, find_turn_start, lines
-from ..policy import Policy, checked
+from ..policy import Policy, check_policy
 from ..records import Check, Compaction
 from ..view import ViewContext, estimate_shown_tokens, estimate_view_tokens
-from .plan import Plan, choose_plan, estimate_plan_savings, find_shortfall, with_view_tokens
+from .plan import Plan, add_view_tokens, choose_plan, estimate_plan_savings, find_shortfall
 from .triggers import (
     NextRequest,
     ViewCost,
+    allow_any_saving,
     load_view_cost,
     overflows_window,
+    set_policy_window,
     still_triggers,
-    with_any_saving,
-    with_window,
 )
 
-BELOW = "below every trigger of the policy"
+BELOW_TRIGGERS = "below every trigger of the policy"
 """The reason of a check where no trigger fires."""
 
 LIMIT_ERROR_KIND = "CompactionError"
@@ -55,15 +55,19 @@ def check(
     rules (as given by a `Context`). Raises SessionNotFound, InvalidPolicy, InvalidValue.
     """
     pointer = lines.load_pointer(connection, session_id)
-    policy = with_window(checked(policy), _require_tokens("max_tokens", max_tokens))
+    policy = set_policy_window(check_policy(policy), _require_tokens("max_tokens", max_tokens))
     if not isinstance(user_input, str):
-        raise InvalidValue(f"user_input is a text, not {quoted(user_input)}")
+        raise InvalidValue(f"user_input is a text, not {quote_value(user_input)}")
     next_request = parse_next_request(user_input, fixed_tokens)
     cost = load_view_cost(connection, pointer, policy, require_moment(now), next_request)
     tokens = _count_request_tokens(cost, _require_tokens("last_usage", last_usage))
     trigger = cost.trigger(tokens)
     overflow = overflows_window(policy, tokens)
-    below = f"{tokens} of {policy.context_window} tokens; {BELOW}" if overflow else BELOW
+    below = (
+        f"{tokens} of {policy.context_window} tokens; {BELOW_TRIGGERS}"
+        if overflow
+        else BELOW_TRIGGERS
+    )
     result = Check(
         overflow=overflow,
         should_compact=False,
@@ -71,7 +75,7 @@ def check(
         estimated_savings=0,
         reason=below if trigger is None else trigger,
     )
-    return result if trigger is None else _with_plan(cost, result)
+    return result if trigger is None else _add_plan_savings(cost, result)
 
 
 def parse_next_request(user_input: str, fixed_tokens: int) -> NextRequest:
@@ -82,7 +86,7 @@ def parse_next_request(user_input: str, fixed_tokens: int) -> NextRequest:
 def _require_tokens(name: str, tokens: int | None) -> int | None:
     """Return a number of tokens from a caller. Raises InvalidValue for any other value."""
     if tokens is not None and (type(tokens) is not int or tokens < 0):
-        raise InvalidValue(f"{name} is a number of tokens from 0, not {quoted(tokens)}")
+        raise InvalidValue(f"{name} is a number of tokens from 0, not {quote_value(tokens)}")
     return tokens
 
 
@@ -115,42 +119,44 @@ def _count_request_tokens(cost: ViewCost, last_usage: int | None) -> int:
     return max(cost.request_tokens, tokens)
 
 
-def _with_plan(cost: ViewCost, result: Check) -> Check:
+def _add_plan_savings(cost: ViewCost, result: Check) -> Check:
     """Return a check whose trigger fires, with the savings of a plan or the reason against one.
 
     If the window is exceeded, as the last usage shows, any saving will do.
     """
     hold = _find_back_off(cost.context) or _find_reached_limit(cost)
     if hold:
-        return _with_problem(result, hold)
+        return _add_problem(result, hold)
     plan, _ = choose_plan(cost)
     if plan.nothing:
-        return _with_nothing(result, plan.nothing)
+        return _answer_nothing_to_do(result, plan.nothing)
     rejected = _find_rejected_attempt(cost.context, plan)
     if rejected:
-        return _with_problem(result, rejected)
-    plan = with_view_tokens(cost, plan)
+        return _add_problem(result, rejected)
+    plan = add_view_tokens(cost, plan)
     policy = cost.context.policy
-    relaxed = with_any_saving(policy) if result.overflow else policy
+    relaxed = allow_any_saving(policy) if result.overflow else policy
     shortfall = find_shortfall(cost._replace(context=cost.context._replace(policy=relaxed)), plan)
     if shortfall:
-        return _with_nothing(result, shortfall)
+        return _answer_nothing_to_do(result, shortfall)
     savings = estimate_plan_savings(policy, plan)
     return result._replace(should_compact=True, estimated_savings=savings)
 
 
-def _with_problem(result: Check, problem: CompactionError) -> Check:
+def _add_problem(result: Check, problem: CompactionError) -> Check:
     return result._replace(reason=f"{result.reason}; {problem}", problem=problem)
 
 
-def _with_nothing(result: Check, reason: str) -> Check:
+def _answer_nothing_to_do(result: Check, reason: str) -> Check:
     return result._replace(reason=f"{result.reason}; nothing to compact: {reason}")
 
 
 def _find_back_off(context: ViewContext) -> CompactionError | None:
     """Return the error that too many attempts in a row failed for another one so soon, if so."""
     policy = context.policy
-    attempts = [each for each in _ended_attempts(context) if each.error_kind != LIMIT_ERROR_KIND]
+    attempts = [
+        each for each in _list_ended_attempts(context) if each.error_kind != LIMIT_ERROR_KIND
+    ]
     failures = [*takewhile(lambda record: _has_failed(record, policy), reversed(attempts))]
     if len(failures) < policy.back_off_after:
         return None
@@ -175,7 +181,7 @@ def _find_reached_limit(cost: ViewCost) -> CompactionError | None:
     request; after one that did, counting begins again.
     """
     context, policy = cost.context, cost.context.policy
-    attempts = _ended_attempts(context)
+    attempts = _list_ended_attempts(context)
     if attempts and policy.scope != "session":
         start = _find_current_turn(context)
         attempts = [record for record in attempts if record.head >= start]
@@ -221,7 +227,7 @@ def _find_current_turn(context: ViewContext) -> int:
     return find_turn_start(context.raw, context.pointer.head)
 
 
-def _ended_attempts(context: ViewContext) -> list[Compaction]:
+def _list_ended_attempts(context: ViewContext) -> list[Compaction]:
     """Return the attempts that have ended, oldest first."""
     attempts = [record for record in context.records if record.kind == "summary"]
     return [record for record in attempts if record.outcome != "running"]

@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from ..clock import Now, require_moment
 from ..history import lines
 from ..messages import encode
-from ..policy import Policy, checked
+from ..policy import Policy, check_policy
 from ..records import Compaction, Reason
 from ..view import ViewContext, estimate_savings, load_verdicts
 from .record_rows import insert_record, load_record
@@ -46,7 +46,7 @@ def plan_clearing(
     SessionNotFound, InvalidPolicy.
     """
     pointer = lines.load_pointer(connection, session_id)
-    if checked(policy).clearing == "always":
+    if check_policy(policy).clearing == "always":
         return None
     cost = load_view_cost(connection, pointer, policy, require_moment(now))
     freed = _find_worthwhile(cost)
@@ -103,8 +103,8 @@ def _find_worthwhile(cost: ViewCost) -> FreedTokens:
             least = max(policy.clear_warm_freed, policy.clear_warm_share * cost.tokens)
             if policy.cache_lifetime >= EXPENSIVE_LIFETIME or cost.tokens < least:
                 return {}
-            context = _with_policy(context, clear_keep=policy.clear_warm_keep)
-    always = _with_policy(context, clearing="always")
+            context = _change_policy(context, clear_keep=policy.clear_warm_keep)
+    always = _change_policy(context, clearing="always")
     verdicts = {
         position: verdict
         for position, verdict in load_verdicts(always).items()
@@ -117,6 +117,6 @@ def _find_worthwhile(cost: ViewCost) -> FreedTokens:
     return freed if sum(freed.values()) >= least else {}
 
 
-def _with_policy(context: ViewContext, **changes: object) -> ViewContext:
+def _change_policy(context: ViewContext, **changes: object) -> ViewContext:
     """Return a context by the same policy with fields changed."""
     return context._replace(policy=context.policy.model_copy(update=changes))

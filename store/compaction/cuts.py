@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, bindparam, func, literal_column, select
 
-from ..database import BIG, Statement, message_facts, tool_calls, tool_results
-from ..history import find_turn_start, lines, load_totals, segments_cte
+from ..database import BIG_INTEGER, Statement, message_facts, tool_calls, tool_results
+from ..history import build_segments, find_turn_start, lines, load_totals
 from ..view import ViewContext, find_continuations
 
 PINNED_ROLES: tuple[ColumnElement[str], ...] = (
@@ -28,9 +28,9 @@ PINNED_ROLES: tuple[ColumnElement[str], ...] = (
 )
 """The roles of messages that no compaction hides."""
 
-_line_segments = segments_cte()
-_start = bindparam("start", type_=BIG)
-_until = bindparam("until", type_=BIG)
+_cut_segments = build_segments()
+_start_bound = bindparam("start", type_=BIG_INTEGER)
+_until_bound = bindparam("until", type_=BIG_INTEGER)
 _facts_from_start = (
     select(
         message_facts.c.branch,
@@ -38,9 +38,9 @@ _facts_from_start = (
         message_facts.c.role,
         message_facts.c.turn,
     )
-    .select_from(_line_segments)
-    .join(message_facts, lines.in_segments(message_facts, _line_segments))
-    .where(message_facts.c.seq >= _start)
+    .select_from(_cut_segments)
+    .join(message_facts, lines.match_segments(message_facts, _cut_segments))
+    .where(message_facts.c.seq >= _start_bound)
     .cte("facts")
 )
 _fact_positions = select(_facts_from_start.c.seq).order_by(_facts_from_start.c.seq)
@@ -70,10 +70,10 @@ class AnswerPosition(NamedTuple):
 
 SPANNING_CALL = Statement(
     select(func.min(tool_results.c.call_seq), func.max(tool_results.c.seq))
-    .select_from(_line_segments)
-    .join(tool_results, lines.in_segments(tool_results, _line_segments))
-    .where(tool_results.c.call_seq >= bindparam("begin", type_=BIG))
-    .where(tool_results.c.call_seq < _start),
+    .select_from(_cut_segments)
+    .join(tool_results, lines.match_segments(tool_results, _cut_segments))
+    .where(tool_results.c.call_seq >= bindparam("begin", type_=BIG_INTEGER))
+    .where(tool_results.c.call_seq < _start_bound),
     row=SpanningCall,
 )
 """Of the calls from ``begin`` to before ``start``, those answered from there to ``last``."""
@@ -82,34 +82,34 @@ NEXT_USER = Statement(
         literal_column("1")
     )
 )
-PINNED = Statement(_fact_positions.where(_facts_from_start.c.role.in_(PINNED_ROLES)))
+PINNED_POSITIONS = Statement(_fact_positions.where(_facts_from_start.c.role.in_(PINNED_ROLES)))
 TURN_START = Statement(
     select(func.min(_facts_from_start.c.seq)).where(
-        _facts_from_start.c.turn >= bindparam("turn", type_=BIG)
+        _facts_from_start.c.turn >= bindparam("turn", type_=BIG_INTEGER)
     )
 )
 GROUP_STARTS = Statement(
     select(message_facts.c.seq)
-    .select_from(_line_segments)
-    .join(message_facts, lines.in_segments(message_facts, _line_segments))
+    .select_from(_cut_segments)
+    .join(message_facts, lines.match_segments(message_facts, _cut_segments))
     .where(message_facts.c.role.not_in((literal_column("'tool'"), *PINNED_ROLES)))
     .order_by(message_facts.c.seq.desc())
-    .limit(bindparam("count", type_=BIG))
+    .limit(bindparam("count", type_=BIG_INTEGER))
 )
 """The positions where the newest groups begin, the newest first."""
-ROLE = Statement(select(message_facts.c.role).where(lines.at_place(message_facts)))
+MESSAGE_ROLE = Statement(select(message_facts.c.role).where(lines.match_place(message_facts)))
 CALL_PLACES = Statement(
     select(tool_calls.c.seq, tool_calls.c.position)
-    .select_from(_line_segments)
-    .join(tool_calls, lines.in_segments(tool_calls, _line_segments))
-    .where(tool_calls.c.seq <= _until),
+    .select_from(_cut_segments)
+    .join(tool_calls, lines.match_segments(tool_calls, _cut_segments))
+    .where(tool_calls.c.seq <= _until_bound),
     row=CallPosition,
 )
 ANSWER_PLACES = Statement(
     select(tool_results.c.call_seq, tool_results.c.call_position, tool_results.c.seq)
-    .select_from(_line_segments)
-    .join(tool_results, lines.in_segments(tool_results, _line_segments))
-    .where(tool_results.c.call_seq.between(_start, _until)),
+    .select_from(_cut_segments)
+    .join(tool_results, lines.match_segments(tool_results, _cut_segments))
+    .where(tool_results.c.call_seq.between(_start_bound, _until_bound)),
     row=AnswerPosition,
 )
 
@@ -216,14 +216,14 @@ def load_cuts(context: ViewContext, kept: int, *, turns_only: bool = True) -> Cu
     """Return the legal cuts before the first position to keep."""
     start = context.visible.first_kept
     items = find_continuations(context, start, context.last)
-    pinned = list_pinned(context, start, kept - 1)
+    pinned = list_pinned_positions(context, start, kept - 1)
     return Cuts(context, kept, turns_only, pinned, tuple(items))
 
 
-def list_pinned(context: ViewContext, first: int, last: int) -> tuple[int, ...]:
+def list_pinned_positions(context: ViewContext, first: int, last: int) -> tuple[int, ...]:
     """Return the positions of the system messages of a range, which nothing hides."""
     stretch = {**context.line, "start": first, "last": last}
-    return tuple(PINNED.values(context.connection, **stretch))
+    return tuple(PINNED_POSITIONS.values(context.connection, **stretch))
 
 
 def find_spanning_call(context: ViewContext, begin: int, start: int, last: int) -> SpanningCall:
@@ -264,27 +264,27 @@ class SparedMessages(NamedTuple):
     released: tuple[int, ...] = ()
 
 
-def find_spared(context: ViewContext, cut: int) -> SparedMessages:
+def find_spared_messages(context: ViewContext, cut: int) -> SparedMessages:
     """Return the messages that a cut spares for the running turn, and those it no longer spares."""
     turn = find_running_turn(context)
     spared_before = tuple(
         position
         for position in context.visible.pinned
-        if ROLE.value(context.connection, **context.raw.place(position))
+        if MESSAGE_ROLE.value(context.connection, **context.raw.place(position))
         not in ("system", "developer")
     )
     if not turn or cut <= turn:
         return SparedMessages((), spared_before)
     start = context.visible.first_kept
-    needed = {turn} | find_unanswered(context, max(turn, start), cut - 1, cut)
+    needed = {turn} | find_unanswered_messages(context, max(turn, start), cut - 1, cut)
     for position in spared_before:
-        needed |= find_unanswered(context, position, position, cut)
+        needed |= find_unanswered_messages(context, position, position, cut)
     positions = sorted(position for position in needed if start <= position < cut)
     released = [position for position in spared_before if position not in needed]
     return SparedMessages(tuple(positions), tuple(released))
 
 
-def find_unanswered(context: ViewContext, first: int, until: int, cut: int) -> set[int]:
+def find_unanswered_messages(context: ViewContext, first: int, until: int, cut: int) -> set[int]:
     """Return the messages of a range with a call that nothing before a cut answers.
 
     The results that they have are included.

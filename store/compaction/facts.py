@@ -21,10 +21,10 @@ from ..database import (
     tool_result_paths,
     tool_results,
 )
-from ..history import ANSWERS, lines, segments_cte
+from ..history import ANSWERED_PLACES, build_segments, lines
 from ..messages import decode
 from ..policy import Policy
-from ..ready import Language, phrase
+from ..ready import Language, render_phrase
 from ..summaries import (
     HiddenFact,
     describe_failure,
@@ -33,8 +33,8 @@ from ..summaries import (
     find_outcome,
     strip_heredocs,
 )
-from ..text import as_object
-from ..tools import failed, is_command
+from ..text import parse_object
+from ..tools import is_command_output, is_failed_result
 from ..view import ViewContext, has_failure_sign, is_of_kind
 
 
@@ -57,7 +57,7 @@ class HiddenResult(NamedTuple):
         """Return how a command ended, if that is known."""
         if self.exit_code is None:
             return None
-        return phrase("exit", language, code=self.exit_code)
+        return render_phrase("exit", language, code=self.exit_code)
 
 
 class UnansweredCall(NamedTuple):
@@ -72,23 +72,23 @@ class UnansweredCall(NamedTuple):
 
     def outcome(self, language: Language) -> str:
         """Return that a command has no result: it may have run, or not."""
-        return phrase("unanswered", language)
+        return render_phrase("unanswered", language)
 
 
 HiddenCall = TypeVar("HiddenCall", HiddenResult, UnansweredCall)
 
 _results, _calls = tool_results.c, tool_calls.c
-_call_segments = segments_cte()
+_call_segments = build_segments()
 # Run by run, not all of a line at once: joined with its runs, SQLite begins with the results of the
 # whole tree.
-_result_in_run = lines.in_run(tool_results)
-_tool_kind = func.coalesce(tool_kinds.c.kind, literal_column("'other'"))
+_result_in_run = lines.match_run(tool_results)
+_hidden_result_kind = func.coalesce(tool_kinds.c.kind, literal_column("'other'"))
 LISTED_RESULTS = Statement(
     select(
         _results.branch,
         _results.seq,
         _results.tool_name,
-        _tool_kind,
+        _hidden_result_kind,
         _results.exit_code,
         _results.error_prefix,
         _results.status,
@@ -128,25 +128,25 @@ _answered_calls = select(_results.call_seq, _results.call_position).where(
     _result_in_run, _results.call_seq.is_not(null())
 )
 # Not a join with the answers, which SQLite may scan for each call.
-UNANSWERED = Statement(
+UNANSWERED_CALLS = Statement(
     select(
         _calls.seq,
         _calls.position,
         _calls.name,
-        _tool_kind,
+        _hidden_result_kind,
         _calls.arguments_form,
         _calls.arguments,
     )
     .select_from(tool_calls)
     .outerjoin(tool_kinds, tool_kinds.c.name == _calls.name)
-    .where(lines.in_run(tool_calls), tuple_(_calls.seq, _calls.position).not_in(_answered_calls))
+    .where(lines.match_run(tool_calls), tuple_(_calls.seq, _calls.position).not_in(_answered_calls))
     .order_by(_calls.seq, _calls.position),
     row=UnansweredCall,
 )
 """The calls of a run that nothing in it answers."""
 
 TOUCHED_PATHS = Statement(
-    select(tool_result_paths.c.path, _results.tool_name, _tool_kind)
+    select(tool_result_paths.c.path, _results.tool_name, _hidden_result_kind)
     .select_from(tool_results)
     .join(
         tool_result_paths,
@@ -160,8 +160,8 @@ TOUCHED_PATHS = Statement(
     .where(_result_in_run)
     .order_by(tool_result_paths.c.seq, tool_result_paths.c.path)
 )
-CONTENT = Statement(
-    select(messages.c.content_form, messages.c.content).where(lines.at_place(messages))
+HIDDEN_CONTENT = Statement(
+    select(messages.c.content_form, messages.c.content).where(lines.match_place(messages))
 )
 KIND_RANKS = {"file_edit": 2, "file_read": 1}
 """The kind listed for a file that several tools touched: the highest rank, else the last kind."""
@@ -170,7 +170,7 @@ FOLDER_KINDS = ("search", "list")
 """Kinds of tools that name folders as well as files."""
 
 
-def hidden_facts(context: ViewContext, first: int, last: int) -> list[HiddenFact]:
+def load_hidden_facts(context: ViewContext, first: int, last: int) -> list[HiddenFact]:
     """Return the facts of a range of a line, oldest first.
 
     The policy may set the kind of a tool. A result belongs to the range of its own position,
@@ -181,7 +181,7 @@ def hidden_facts(context: ViewContext, first: int, last: int) -> list[HiddenFact
     runs = context.told(first, last)
     kinds = json.dumps(dict(policy.tool_kinds))
     results = [
-        _with_policy_kind(row, policy)
+        _apply_policy_kind(row, policy)
         for run in runs
         for row in LISTED_RESULTS.rows(context.connection, **run, start=1, kinds=kinds)
     ]
@@ -222,14 +222,14 @@ def _list_commands(
     unanswered: dict[tuple[int, int], UnansweredCall] = {}
     for run in runs:
         if unanswered:
-            for call_seq, position in ANSWERS.rows(context.connection, **run):
+            for call_seq, position in ANSWERED_PLACES.rows(context.connection, **run):
                 unanswered.pop((call_seq, position), None)
-        for call in UNANSWERED.rows(context.connection, **run):
-            unanswered[call.seq, call.position] = _with_policy_kind(call, policy)
+        for call in UNANSWERED_CALLS.rows(context.connection, **run):
+            unanswered[call.seq, call.position] = _apply_policy_kind(call, policy)
     outputs = _shorten_outputs(context, results) if policy.told_once else {}
     calls: list[UnansweredCall | HiddenResult] = [*unanswered.values(), *results]
     for each in sorted(calls, key=attrgetter("seq")):
-        command = _read_command(each)
+        command = _parse_call_command(each)
         if command:
             output = outputs.get(each.seq, "")
             yield HiddenFact(
@@ -248,10 +248,10 @@ def _shorten_outputs(context: ViewContext, results: list[HiddenResult]) -> dict[
     for result in reversed(results):
         if room <= 0:
             break
-        if not _read_command(result):
+        if not _parse_call_command(result):
             continue
-        text = _read_text(context, result)
-        fields = as_object(text)
+        text = _load_result_text(context, result)
+        fields = parse_object(text)
         output = find_outcome(text, fields)
         if _is_failure(result, policy) and output in describe_failure(
             text, fields, policy.language
@@ -272,7 +272,9 @@ def _list_errors(context: ViewContext, results: list[HiddenResult]) -> list[Hidd
             break
         if not _is_failure(result, context.policy):
             continue
-        text = describe_failure(_read_text(context, result), language=context.policy.language)
+        text = describe_failure(
+            _load_result_text(context, result), language=context.policy.language
+        )
         if text not in texts:
             room -= len(text)
         texts.add(text)
@@ -280,7 +282,7 @@ def _list_errors(context: ViewContext, results: list[HiddenResult]) -> list[Hidd
     return errors[::-1]
 
 
-def _with_policy_kind(call: HiddenCall, policy: Policy) -> HiddenCall:
+def _apply_policy_kind(call: HiddenCall, policy: Policy) -> HiddenCall:
     """Return a result or a call with the kind that a policy sets for its tool, if it does."""
     kind = _find_kind(call.tool_name, call.kind, policy)
     return call if kind == call.kind else call._replace(kind=kind)
@@ -291,7 +293,7 @@ def _find_kind(tool_name: str | None, stored: str, policy: Policy) -> str:
     return stored if tool_name is None else policy.tool_kinds.get(tool_name, stored)
 
 
-def _read_command(call: UnansweredCall | HiddenResult) -> str | None:
+def _parse_call_command(call: UnansweredCall | HiddenResult) -> str | None:
     """Return the command of a call; None if it is no command, or its call is not known."""
     if call.kind != "terminal" or call.arguments is None:
         return None
@@ -299,13 +301,13 @@ def _read_command(call: UnansweredCall | HiddenResult) -> str | None:
 
 
 def _is_failure(result: HiddenResult, policy: Policy) -> bool:
-    command = is_command(result.tool_name, result.kind, result.looks_terminal, policy)
-    return failed(result, policy, command=command)
+    command = is_command_output(result.tool_name, result.kind, result.looks_terminal, policy)
+    return is_failed_result(result, policy, command=command)
 
 
-def _read_text(context: ViewContext, result: HiddenResult) -> str:
+def _load_result_text(context: ViewContext, result: HiddenResult) -> str:
     place = {**context.line, "branch": result.branch, "seq": result.seq}
-    form, content = CONTENT.one(context.connection, **place)
+    form, content = HIDDEN_CONTENT.one(context.connection, **place)
     return extract_message_text({"content": _decode_form(form, content)})
 
 

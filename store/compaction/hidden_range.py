@@ -17,7 +17,7 @@ from __future__ import annotations
 from sqlalchemy import Connection
 
 from ..clock import Now, require_moment
-from ..errors import CompactionError, InvalidValue, quoted
+from ..errors import CompactionError, InvalidValue, quote_value
 from ..history import lines
 from ..policy import Policy
 from ..records import Compaction
@@ -32,7 +32,12 @@ from ..view import (
     estimate_view_tokens,
     load_view_context,
 )
-from .cuts import find_running_turn, find_spanning_call, find_unanswered, list_pinned
+from .cuts import (
+    find_running_turn,
+    find_spanning_call,
+    find_unanswered_messages,
+    list_pinned_positions,
+)
 from .plan import Plan, count_summary_tokens
 from .record_rows import PlannedPart, insert_record, insert_summary, load_record, load_source
 
@@ -66,7 +71,7 @@ def hide(
     if summary is not None:
         if not is_text(summary) or not summary.strip() or len(summary) > LONGEST_HIDDEN_TEXT:
             wanted = f"a text of 1 to {LONGEST_HIDDEN_TEXT:,} characters, or None for nothing"
-            raise InvalidValue(f"a summary is {wanted}, not {quoted(summary)}")
+            raise InvalidValue(f"a summary is {wanted}, not {quote_value(summary)}")
         summary = as_plain_str(summary)
     moment = require_moment(now)
     pointer = lines.lock_tree(connection, session_id, expected)
@@ -108,14 +113,14 @@ def _find_obstacle(context: ViewContext, first: int, last: int) -> str | None:
     kept = context.visible.first_kept
     if first < kept:
         return f"a compaction hides what is before position {kept} already; begin there"
-    for position in list_pinned(context, first, last):
+    for position in list_pinned_positions(context, first, last):
         return f"position {position} is a system message, which always stays; {HIDE_AROUND}"
     turn = find_running_turn(context)
     if first <= turn <= last:
         return (
             f"position {turn} is the latest user message, which has to be answered; {HIDE_AROUND}"
         )
-    for position in sorted(find_unanswered(context, first, last, context.last + 1)):
+    for position in sorted(find_unanswered_messages(context, first, last, context.last + 1)):
         waits = f"position {position} has calls that wait for a result"
         return f"{waits}; append it first, or {HIDE_AROUND}"
     return None

@@ -14,10 +14,10 @@ from sqlalchemy import Connection, bindparam, select
 
 from ..database import Statement, pause_gc, summaries
 from ..errors import StoreError, SummaryGenerationError, SummaryTimedOut
-from ..history import lines, load_tool_kinds, read_chat_messages
+from ..history import lines, load_session_chat_messages, load_tool_kinds
 from ..messages import Message
 from ..policy import Policy
-from ..ready import PHRASES, phrase
+from ..ready import PHRASES, render_phrase
 from ..records import Compaction, Outcome, Reason, StoredMessage
 from ..summaries import (
     EXTRACTIVE_MODEL,
@@ -33,17 +33,17 @@ from ..summaries import (
     names_index,
 )
 from ..view import ActiveSummary, ViewContext, list_range_summaries
-from .facts import hidden_facts
+from .facts import load_hidden_facts
 from .log_messages import CompactionLog
 from .plan import Plan, choose_plan, select_replaced_summaries
-from .record_rows import PlannedPart, build_unrecorded, find_first_time, load_source
-from .transcript import ToolKinds, Transcript, build_transcript, split_range
-from .triggers import NO_ADDITIONS, NextRequest, ViewCost, load_view_cost, with_still_over
+from .record_rows import PlannedPart, build_unrecorded_answer, find_first_time, load_source
+from .transcript import KindsByTool, Transcript, build_transcript, split_range
+from .triggers import NO_ADDITIONS, NextRequest, ViewCost, load_view_cost, mark_still_over
 
 TURN_GOES_ON = PHRASES["turn_goes_on"]
 """The end of a summary that cuts a running turn, by the language of the policy."""
 
-SCANNED = 1_000_000
+MOST_SCANNED = 1_000_000
 """Code points of messages that are searched for names, from the newest one on."""
 
 NAMES_AT_ONCE = 100
@@ -87,7 +87,7 @@ class Job(NamedTuple):
     messages: list[Message] | None
     transcript: str
     times: tuple[int, int] | None
-    tool_kinds: ToolKinds
+    tool_kinds: KindsByTool
 
 
 class SummaryResult(NamedTuple):
@@ -130,7 +130,7 @@ def prepare_job(
         return Job(
             cost=cost,
             part=part,
-            holder=find_holder(context, part.plan.last),
+            holder=find_holding_branch(context, part.plan.last),
             ideal_last=plan.last,
             messages=transcript.messages,
             transcript=transcript.text,
@@ -139,7 +139,7 @@ def prepare_job(
         )
 
 
-def find_holder(context: ViewContext, position: int) -> int:
+def find_holding_branch(context: ViewContext, position: int) -> int:
     """Return the branch that holds a position of a line."""
     return context.raw.place(position)["branch"]
 
@@ -148,7 +148,7 @@ def answer_unchanged(
     cost: ViewCost, request: CompactionRequest, reason: str, outcome: Outcome = "nothing"
 ) -> Compaction:
     """Return the answer that nothing is hidden, with the size of the unchanged view."""
-    answer = build_unrecorded(
+    answer = build_unrecorded_answer(
         cost.context.pointer,
         request.policy,
         outcome=outcome,
@@ -157,7 +157,7 @@ def answer_unchanged(
         moment=cost.context.now,
     )
     answer = answer._replace(messages_before=cost.messages, tokens_before=cost.tokens)
-    return with_still_over(answer, request.policy, cost.added_tokens)
+    return mark_still_over(answer, request.policy, cost.added_tokens)
 
 
 def build_hidden_part(
@@ -170,7 +170,7 @@ def build_hidden_part(
     """
     policy = context.policy
     active = (each.last for each in context.visible.summaries if each not in previous)
-    listed = hidden_facts(context, max(active, default=0) + 1, plan.last)
+    listed = load_hidden_facts(context, max(active, default=0) + 1, plan.last)
     facts = build_facts_ledger(listed, policy.facts_chars, policy.language)
     replaced = (*previous, *list_range_summaries(plan.covered))
     names, next_names = _index_names(context, plan, replaced, facts)
@@ -201,7 +201,7 @@ def _index_names(
     for each in context.visible.active_summaries:
         if each not in previous:
             texts += [each.body, each.facts or ""]
-    shown |= names_index.extract_names(texts, root)
+    shown |= names_index.extract_text_names(texts, root)
     unseen = (name for name in names if name not in shown)
     text = names_index.render_index(unseen, room, context.policy.language)
     return text, names_index.dump_index(names)
@@ -222,7 +222,7 @@ def _collect_names(
         stored: str | None = SUMMARY_NAMES.value(context.connection, **place)
         if stored is None:
             first = min(first, each.first)
-        names = names_index.merge_indexes(names, names_index.load_index(stored))
+        names = names_index.merge_indexes(names, names_index.parse_index(stored))
     for each in list_range_summaries(plan.covered):
         message = each.message(context.policy)
         names_index.add_message(names, each.last, message, context.pointer.project_root)
@@ -233,10 +233,12 @@ def _read_names(context: ViewContext, first: int, last: int) -> names_index.Name
     """Return the names in the visible messages of a range of a line, from the newest one on."""
     names: names_index.NameIndex = {}
     pointer = context.pointer
-    room = SCANNED
+    room = MOST_SCANNED
     for start in range(last - NAMES_AT_ONCE + 1, first - NAMES_AT_ONCE, -NAMES_AT_ONCE):
         end = start + NAMES_AT_ONCE - 1
-        stored = read_chat_messages(context.connection, pointer.session_id, max(start, first), end)
+        stored = load_session_chat_messages(
+            context.connection, pointer.session_id, max(start, first), end
+        )
         for each in reversed(stored):
             if not context.visible.shows(each.seq):
                 continue
@@ -302,7 +304,7 @@ def summarize(job: Job, request: CompactionRequest, read: ReadMessages) -> Summa
         kind = type(error).__name__
         failure = SummaryResult(None, f"{kind}: {error}", kind)
         timed_out = TIMED_OUT_NOTICE if isinstance(error, SummaryTimedOut) else None
-        return fall_back(job, policy, failure, timed_out)
+        return build_fallback_result(job, policy, failure, timed_out)
     prompt = load(policy.prompt)
     log.summary(summary, prompt)
     version = summary.prompt_version
@@ -347,7 +349,7 @@ def build_summary_request(job: Job, policy: Policy, read: ReadMessages) -> Summa
     )
 
 
-def fall_back(
+def build_fallback_result(
     job: Job, policy: Policy, failure: SummaryResult, notice: str | None = None
 ) -> SummaryResult:
     """Return the policy's text for a summary that failed: a notice, if anything.
@@ -356,7 +358,7 @@ def fall_back(
     """
     if policy.on_failure not in ("skip", "truncate"):
         return failure
-    notice = notice or phrase("no_summary", policy.language)
+    notice = notice or render_phrase("no_summary", policy.language)
     earlier = [
         strip_turn_end(each.body).removesuffix(each.notice or "").rstrip()
         for each in job.part.previous

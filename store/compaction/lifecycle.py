@@ -24,15 +24,15 @@ from .job import (
     CompactionRequest,
     Job,
     SummaryResult,
+    build_fallback_result,
     build_hidden_part,
-    fall_back,
-    find_holder,
+    find_holding_branch,
     strip_turn_end,
 )
 from .plan import Plan, count_summary_tokens, plan_trim
 from .record_rows import (
     PlannedPart,
-    build_unrecorded,
+    build_unrecorded_answer,
     end_record,
     find_running_record,
     insert_record,
@@ -43,11 +43,11 @@ from .triggers import (
     ViewCost,
     find_trigger,
     load_view_cost,
+    mark_still_over,
     overflows_window,
-    with_still_over,
 )
 
-LEASE = 60_000
+RECORD_LEASE = 60_000
 """Ms beyond a summarizer's time after which a compaction that never ended is taken for dead."""
 
 
@@ -114,7 +114,7 @@ def begin_compaction(
     running = find_running_record(connection, pointer)
     if running and (running.lease_until or 0) > moment:
         problem = f"compaction {running.compaction} is still running"
-        return _answer_rejected(pointer, request, problem, moment)
+        return _record_rejection(pointer, request, problem, moment)
     if running:
         number = running.compaction
         end_record(connection, pointer, number, outcome="failed", error="it never ended")
@@ -125,7 +125,7 @@ def begin_compaction(
         kind="summary",
         outcome="running",
         reason=request.reason,
-        lease_until=shift_moment(moment, int(policy.summary_timeout * 1000) + LEASE),
+        lease_until=shift_moment(moment, int(policy.summary_timeout * 1000) + RECORD_LEASE),
         created_at=moment,
         messages_before=job.cost.messages,
         tokens_before=job.cost.tokens,
@@ -151,7 +151,7 @@ def finish_compaction(
     same_tree = pointer.tree_id == job.cost.context.pointer.tree_id
     if running is None or running.compaction != number or not same_tree:
         problem = "another compaction took its place"
-        return _answer_rejected(pointer, request, problem, moment)
+        return _record_rejection(pointer, request, problem, moment)
     context = job.cost.context._replace(connection=connection)
     cost = job.cost._replace(context=context)
     visible = load_visible_set(connection, pointer, pointer.head)
@@ -163,11 +163,11 @@ def finish_compaction(
     if mismatch:
         ended = record.end(outcome="rejected", error=mismatch)
     elif result.summary is None:
-        ended = _fail(record, result)
+        ended = _record_failure(record, result)
     else:
         candidate = _build_candidate(cost, job.part, result, result.summary)
         ended = _apply_candidate(record, job, candidate)
-    return with_still_over(
+    return mark_still_over(
         load_record(connection, pointer, ended), request.policy, cost.added_tokens
     )
 
@@ -194,8 +194,8 @@ def keep_to_limit(
         created_at=moment,
     )
     failure = SummaryResult(None, problem, LIMIT_ERROR_KIND)
-    ended = _fail(OpenRecord(cost, number, moment), failure)
-    return with_still_over(load_record(connection, pointer, ended), policy, cost.added_tokens)
+    ended = _record_failure(OpenRecord(cost, number, moment), failure)
+    return mark_still_over(load_record(connection, pointer, ended), policy, cost.added_tokens)
 
 
 def abandon_compaction(
@@ -212,10 +212,10 @@ def abandon_compaction(
         end_record(connection, pointer, number, outcome="failed", error=problem)
 
 
-def _answer_rejected(
+def _record_rejection(
     pointer: Pointer, request: CompactionRequest, problem: str, moment: int
 ) -> Compaction:
-    return build_unrecorded(
+    return build_unrecorded_answer(
         pointer,
         request.policy,
         outcome="rejected",
@@ -229,7 +229,7 @@ def _find_mismatch(cost: ViewCost, job: Job) -> str | None:
     """Return the reason why a plan no longer fits its line; None if it does."""
     context, plan = cost.context, job.part.plan
     before, now = job.cost.context.visible, context.visible
-    if context.pointer.head < plan.last or find_holder(context, plan.last) != job.holder:
+    if context.pointer.head < plan.last or find_holding_branch(context, plan.last) != job.holder:
         return "the session was rewound to before the end of the range"
     least = context.policy.least_groups
     kept = find_group_start(context, least) if plan.inside else find_running_turn(context)
@@ -245,11 +245,11 @@ def _find_mismatch(cost: ViewCost, job: Job) -> str | None:
 def _build_candidate(
     cost: ViewCost, part: PlannedPart, result: SummaryResult, summary: Summary
 ) -> Candidate:
-    text = _with_turn_end(cost, part, render_summary(summary, cost.context.policy.language))
+    text = _add_turn_end(cost, part, render_summary(summary, cost.context.policy.language))
     return Candidate(result, summary, text, _measure_with_text(cost, part, text))
 
 
-def _with_turn_end(cost: ViewCost, part: PlannedPart, text: str) -> str:
+def _add_turn_end(cost: ViewCost, part: PlannedPart, text: str) -> str:
     """Return the text for a hidden part; if that ends within a turn, the text says so."""
     if not part.plan.inside:
         return text
@@ -276,24 +276,24 @@ def _apply_candidate(record: OpenRecord, job: Job, candidate: Candidate) -> int:
     cost, part, policy = record.cost, job.part, record.cost.context.policy
     problem = _find_size_problem(cost, part, candidate)
     if problem is None:
-        return _put(record, part, candidate)
+        return _insert_candidate(record, part, candidate)
     refused = SummaryResult(None, problem)
     if candidate.result.error is None and policy.on_failure == "trim":
-        trimmed = _trim(record, refused)
+        trimmed = _hide_oldest_turns(record, refused)
         if trimmed is not None:
             return trimmed
     elif candidate.result.error is None:
-        notice = fall_back(job, policy, refused)
+        notice = build_fallback_result(job, policy, refused)
         if notice.summary is not None:
             other = _build_candidate(cost, part, notice, notice.summary)
             if _find_size_problem(cost, part, other) is None:
-                return _put(record, part, other)
+                return _insert_candidate(record, part, other)
     if cost.overflows and _find_growth(cost, candidate.size) is None:
-        return _put(record, part, candidate)
+        return _insert_candidate(record, part, candidate)
     return record.end(outcome="rejected", error=problem, first_kept=job.ideal_last + 1)
 
 
-def _put(record: OpenRecord, part: PlannedPart, candidate: Candidate) -> int:
+def _insert_candidate(record: OpenRecord, part: PlannedPart, candidate: Candidate) -> int:
     """Write a summary for a hidden part; return the record's number."""
     number = insert_summary(
         record.cost.context,
@@ -354,18 +354,18 @@ def _find_growth(cost: ViewCost, size: ViewSize) -> str | None:
     )
 
 
-def _fail(record: OpenRecord, result: SummaryResult) -> int:
+def _record_failure(record: OpenRecord, result: SummaryResult) -> int:
     """Record a failure; return the record's number.
 
     A policy with a hard limit hides its oldest turns all the same, and their facts stay.
     """
-    trimmed = _trim(record, result)
+    trimmed = _hide_oldest_turns(record, result)
     if trimmed is not None:
         return trimmed
     return record.end(outcome="failed", error=result.error, error_kind=result.error_kind)
 
 
-def _trim(record: OpenRecord, result: SummaryResult) -> int | None:
+def _hide_oldest_turns(record: OpenRecord, result: SummaryResult) -> int | None:
     """Hide the oldest turns beyond a hard limit; None if none are.
 
     Their facts stay, with the texts of the summaries that they replace, unless these have more
@@ -377,11 +377,13 @@ def _trim(record: OpenRecord, result: SummaryResult) -> int | None:
         return None
     for part in _list_trimmed_parts(cost):
         bodies = (strip_turn_end(each.body) for each in part.previous)
-        text = _with_turn_end(cost, part, "\n\n".join(filter(None, bodies)))
+        text = _add_turn_end(cost, part, "\n\n".join(filter(None, bodies)))
         size = _measure_with_text(cost, part, text)
         if size.tokens < cost.tokens:
             notice = part.previous[-1].notice if part.previous else None
-            return _put(record, part, Candidate(result, Summary(text, notice=notice), text, size))
+            return _insert_candidate(
+                record, part, Candidate(result, Summary(text, notice=notice), text, size)
+            )
     visible = plan.visible_after(cost.context.visible)
     size = ViewSize(cost.messages_with(visible), cost.tokens_with(visible))
     return record.apply(plan, size, result, None)

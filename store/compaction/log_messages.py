@@ -13,7 +13,7 @@ from ..summaries import EXTRACTIVE_MODEL, Prompt, Summary
 from ..view import LogMessage
 from .plan import Plan
 
-log = get_logger(__name__)
+compaction_logger = get_logger(__name__)
 
 
 SUMMARY_FAILED = {
@@ -130,7 +130,7 @@ class CompactionLog(NamedTuple):
 
     def write(self, line: LogMessage, *values: object, **fields: object) -> None:
         """Log a line, with fields by which programs may read its values."""
-        line.log(log, *values, **self._asdict(), **fields)
+        line.log(compaction_logger, *values, **self._asdict(), **fields)
 
     def start(self, plan: Plan) -> None:
         """Log that a compaction begins."""

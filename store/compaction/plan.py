@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ..history import sum_tokens
 from ..policy import Policy
-from ..tokens import estimate, message_tokens
+from ..tokens import count_message_tokens, estimate
 from ..view import (
     ActiveSummary,
     HiddenRange,
@@ -30,7 +30,7 @@ from .cuts import (
     count_turns,
     find_group_start,
     find_running_turn,
-    find_spared,
+    find_spared_messages,
     load_cuts,
 )
 from .triggers import ViewCost, counts_messages, fills_window, find_trigger, reaches_share
@@ -190,7 +190,7 @@ def _plan_inside_turn(cost: ViewCost) -> Plan:
     groups = min(policy.keep_groups, max(policy.keep_groups // 2, policy.least_groups))
     halved = {"keep_groups": groups, "keep_messages": policy.keep_messages // 2}
     fewer = policy.model_copy(update=halved)
-    if fewer == policy or not fills_window(policy, _tokens_after(cost, plan)):
+    if fewer == policy or not fills_window(policy, _estimate_tokens_after(cost, plan)):
         return plan
     smaller = _plan_inside_turn(cost._replace(context=cost.context._replace(policy=fewer)))
     return smaller if smaller.last > plan.last else plan
@@ -214,7 +214,7 @@ def plan_trim(cost: ViewCost, spare: int = 0) -> Plan:
     if turn:
         plan = _plan_oldest(cost, load_cuts(context, turn), count)
     may_cut_turn = policy.within_turn or not turn
-    if freed_messages(cost, plan) >= count or not may_cut_turn:
+    if count_freed_messages(cost, plan) >= count or not may_cut_turn:
         return plan
     cuts = load_cuts(context, find_group_start(context), turns_only=False)
     larger = _plan_oldest(cost, cuts, count)
@@ -239,7 +239,7 @@ def _plan_oldest(cost: ViewCost, cuts: Cuts, count: int) -> Plan:
         ideal = positions.start + bisect_left(positions, wanted, key=messages_before)
         cut = cuts.first_from(ideal)
         plan = _plan_up_to(cost, cuts, cut or cuts.last(cuts.kept))
-        freed = freed_messages(cost, plan)
+        freed = count_freed_messages(cost, plan)
         if cut is None or freed >= count:
             return plan
         wanted += count - freed
@@ -253,7 +253,7 @@ def _plan_up_to(cost: ViewCost, cuts: Cuts, cut: int | None) -> Plan:
     if cut is None:
         return _plan_nothing(cost, NO_CUT)
     context = cost.context
-    spared = find_spared(context, cut)
+    spared = find_spared_messages(context, cut)
     pinned = tuple(position for position in cuts.pinned if position < cut)
     tokens = estimate_shown_tokens(context, cuts.start, cut - 1)
     tokens -= sum_tokens(context.raw, (*pinned, *spared.positions))
@@ -276,14 +276,14 @@ def _plan_nothing(cost: ViewCost, reason: str) -> Plan:
     return Plan(start, start - 1, (), cost.messages, cost.tokens, 0, reason)
 
 
-def freed_messages(cost: ViewCost, plan: Plan) -> int:
+def count_freed_messages(cost: ViewCost, plan: Plan) -> int:
     """Return how many messages fewer a view would have, the summary aside."""
     if plan.nothing:
         return 0
     return cost.messages - cost.messages_with(plan.visible_after(cost.context.visible))
 
 
-def with_view_tokens(cost: ViewCost, plan: Plan) -> Plan:
+def add_view_tokens(cost: ViewCost, plan: Plan) -> Plan:
     """Return a plan whose hidden tokens are those of the view.
 
     Tokens that the rules save already are not saved again.
@@ -294,16 +294,16 @@ def with_view_tokens(cost: ViewCost, plan: Plan) -> Plan:
     return plan._replace(tokens_hidden=cost.tokens - remaining)
 
 
-def _tokens_after(cost: ViewCost, plan: Plan) -> int:
-    return cost.tokens - with_view_tokens(cost, plan).tokens_hidden
+def _estimate_tokens_after(cost: ViewCost, plan: Plan) -> int:
+    return cost.tokens - add_view_tokens(cost, plan).tokens_hidden
 
 
 def _would_trigger(cost: ViewCost, plan: Plan) -> bool:
     """Tell whether the view would still trigger after a plan, without its summary."""
     policy = cost.context.policy
-    tokens = _tokens_after(cost, plan)
+    tokens = _estimate_tokens_after(cost, plan)
     counts = counts_messages(policy, tokens)
-    messages = cost.messages - freed_messages(cost, plan) if counts else 0
+    messages = cost.messages - count_freed_messages(cost, plan) if counts else 0
     return find_trigger(policy, messages=messages, tokens=tokens) is not None
 
 
@@ -334,7 +334,7 @@ def estimate_plan_savings(policy: Policy, plan: Plan) -> int:
 
 def count_summary_tokens(text: str, facts: str | None, policy: Policy) -> int:
     """Return the tokens of the message that a view sends for a summary."""
-    return message_tokens(build_summary_message(text, facts, policy), estimate)
+    return count_message_tokens(build_summary_message(text, facts, policy), estimate)
 
 
 def select_replaced_summaries(context: ViewContext) -> tuple[ActiveSummary, ...]:

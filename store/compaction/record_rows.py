@@ -24,7 +24,7 @@ from ..database import (
     messages,
     summaries,
 )
-from ..history import Pointer, lines, newest_compaction
+from ..history import Pointer, lines, load_newest_compaction
 from ..messages import encode
 from ..policy import Policy
 from ..records import Compaction, Outcome, Reason
@@ -52,7 +52,7 @@ RUNNING_RECORD = Statement(
     ),
     row=RunningRecord,
 )
-_CHANGED_AT_END = (
+_END_COLUMNS = (
     "compaction",
     "branch",
     "head",
@@ -86,7 +86,7 @@ END_RECORD = Statement(
         _records.compaction == bindparam("number"),
         _records.outcome == literal_column("'running'"),
     )
-    .values({name: bindparam(name, type_=_records[name].type) for name in _CHANGED_AT_END})
+    .values({name: bindparam(name, type_=_records[name].type) for name in _END_COLUMNS})
 )
 _branched_since = select(branches.c.branch).where(
     branches.c.tree_id == bindparam("tree_id"),
@@ -105,7 +105,7 @@ NEWEST_SUMMARY = Statement(
     .limit(literal_column("1"))
 )
 _message_time = func.coalesce(messages.c.created_at, messages.c.stored_at)
-_message_in_run = lines.in_run(messages)
+_message_in_run = lines.match_run(messages)
 FIRST_TIME = Statement(
     select(_message_time)
     .where(_message_in_run)
@@ -113,7 +113,7 @@ FIRST_TIME = Statement(
     .order_by(messages.c.seq)
     .limit(literal_column("1"))
 )
-SOURCES = Statement(
+SUMMARY_SOURCES = Statement(
     select(messages.c.seq, messages.c.digest, _message_time.label("at"))
     .where(_message_in_run)
     .order_by(messages.c.seq)
@@ -150,7 +150,7 @@ def load_source(
     Messages that were hidden by name are not included.
     """
     runs = context.told(first, last)
-    stored = chain.from_iterable(SOURCES.scan(context.connection, **run) for run in runs)
+    stored = chain.from_iterable(SUMMARY_SOURCES.scan(context.connection, **run) for run in runs)
     included = [(digest, at) for seq, digest, at in stored if seq not in pinned]
     digests = b"".join([digest for digest, _ in included])
     times = [at for _, at in included]
@@ -176,7 +176,7 @@ def insert_record(
     connection: Connection, pointer: Pointer, policy: Policy | None, **values: Any
 ) -> int:
     """Write a record at the present head of a line; return its number."""
-    number = newest_compaction(connection, pointer.tree_id) + 1
+    number = load_newest_compaction(connection, pointer.tree_id) + 1
     columns = {
         "tree_id": pointer.tree_id,
         "compaction": number,
@@ -200,10 +200,10 @@ def end_record(connection: Connection, pointer: Pointer, number: int, **values: 
     record = dict(zip(_SEALED_NAMES, old, strict=True))
     ended = number
     if BRANCHED_SINCE.row(connection, tree_id=pointer.tree_id, number=number):
-        ended = newest_compaction(connection, pointer.tree_id) + 1
+        ended = load_newest_compaction(connection, pointer.tree_id) + 1
     record |= {"branch": pointer.branch, "head": pointer.head, **values, "compaction": ended}
     record[SEAL_COLUMN] = compute_seal(_SEALED_NAMES, (record[name] for name in _SEALED_NAMES))
-    changed = {name: record[name] for name in _CHANGED_AT_END}
+    changed = {name: record[name] for name in _END_COLUMNS}
     END_RECORD.run(connection, tree=pointer.tree_id, number=number, **changed)
     return ended
 
@@ -258,7 +258,7 @@ def load_record(connection: Connection, pointer: Pointer, number: int) -> Compac
     return record
 
 
-def build_unrecorded(
+def build_unrecorded_answer(
     pointer: Pointer,
     policy: Policy,
     *,

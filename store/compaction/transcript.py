@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from ..history import read_chat_messages
+from ..history import load_session_chat_messages
 from ..messages import Message, find_message_time
 from ..records import StoredMessage
 from ..summaries import (
@@ -23,7 +23,7 @@ from .triggers import ViewCost
 MESSAGES_AT_ONCE = 500
 """Messages that are read in one go: a transcript may have no room for more, and memory need not."""
 
-ToolKinds = Mapping[str, str]
+KindsByTool = Mapping[str, str]
 """The kind of a tool, by its name."""
 
 
@@ -57,7 +57,7 @@ class FittedPlan(NamedTuple):
 
 
 def build_transcript(
-    cost: ViewCost, plan: Plan, options: PlanOptions, kinds: ToolKinds
+    cost: ViewCost, plan: Plan, options: PlanOptions, kinds: KindsByTool
 ) -> Transcript | None:
     """Return a transcript of all that a plan hides; the cut moves back until all of it fits.
 
@@ -84,7 +84,7 @@ def build_transcript(
 class TranscriptReader:
     """The messages of a line from the first visible one on, read once, when they are needed."""
 
-    def __init__(self, context: ViewContext, kinds: ToolKinds) -> None:
+    def __init__(self, context: ViewContext, kinds: KindsByTool) -> None:
         self._context = context
         self._kinds = kinds
         self._cache: list[StoredMessage] = []
@@ -122,7 +122,9 @@ class TranscriptReader:
         yield from self.cached(plan)
         start = self._cache[-1].seq + 1 if self._cache else plan.first
         for first, last in split_range(start, plan.last):
-            stored = read_chat_messages(context.connection, context.pointer.session_id, first, last)
+            stored = load_session_chat_messages(
+                context.connection, context.pointer.session_id, first, last
+            )
             included = [each for each in stored if plan.includes(each.seq)]
             self._cache += included
             yield from included

@@ -32,14 +32,14 @@ from ..view import (
 )
 
 
-def with_window(policy: Policy, window: int | None) -> Policy:
+def set_policy_window(policy: Policy, window: int | None) -> Policy:
     """Return a policy for a model's window of so many tokens (None: the policy's own)."""
     if window is None:
         return policy
     return policy.model_copy(update={"context_window": window})
 
 
-def with_any_saving(policy: Policy) -> Policy:
+def allow_any_saving(policy: Policy) -> Policy:
     """Return a policy that makes a compaction however little it frees."""
     return policy.model_copy(update={"least_freed": 0.0})
 
@@ -91,21 +91,21 @@ def overflows_window(policy: Policy, tokens: int) -> bool:
 
 def still_triggers(record: Compaction, policy: Policy, added_tokens: int = 0) -> bool:
     """Tell whether the view after a compaction would still trigger, with the added tokens."""
-    size = size_after(record)
+    size = get_size_after(record)
     if size is None:
         return False
     messages, tokens = size
     return find_trigger(policy, messages=messages, tokens=tokens + added_tokens) is not None
 
 
-def with_still_over(record: Compaction, policy: Policy, added_tokens: int = 0) -> Compaction:
+def mark_still_over(record: Compaction, policy: Policy, added_tokens: int = 0) -> Compaction:
     """Return a compaction that says whether the view after it still triggers or overflows."""
-    _, tokens = size_after(record) or (0, 0)
+    _, tokens = get_size_after(record) or (0, 0)
     over = overflows_window(policy, tokens + added_tokens)
     return record._replace(still_over=over or still_triggers(record, policy, added_tokens))
 
 
-def size_after(record: Compaction) -> tuple[int, int] | None:
+def get_size_after(record: Compaction) -> tuple[int, int] | None:
     """Return the messages and tokens of the view after a compaction, if its record has them."""
     messages, tokens = record.messages_before, record.tokens_before
     if record.outcome == "applied":

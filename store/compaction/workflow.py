@@ -38,20 +38,20 @@ from sqlalchemy import Connection
 
 from ..clock import Now, require_moment
 from ..database import Transactions
-from ..errors import CompactionError, InvalidValue, one_of, quoted
-from ..history import lines, read_chat_messages
-from ..policy import Policy, checked
+from ..errors import CompactionError, InvalidValue, check_choice, quote_value
+from ..history import lines, load_session_chat_messages
+from ..policy import Policy, check_policy
 from ..records import REASONS, Check, Compaction, Outcome, Reason, StoredMessage
 from ..summaries import Summarizer
-from ..view import describe_records, load_records, select_active
-from .checks import BELOW, check, parse_next_request
+from ..view import describe_records, load_records, select_active_records
+from .checks import BELOW_TRIGGERS, check, parse_next_request
 from .clearing import clear_results, plan_clearing
 from .job import CompactionRequest, answer_unchanged, prepare_job, summarize
 from .lifecycle import abandon_compaction, begin_compaction, finish_compaction, keep_to_limit
 from .log_messages import CompactionLog
-from .plan import Plan, choose_plan, find_shortfall, with_view_tokens
+from .plan import Plan, add_view_tokens, choose_plan, find_shortfall
 from .record_rows import insert_record, load_record
-from .triggers import load_view_cost, with_any_saving, with_window
+from .triggers import allow_any_saving, load_view_cost, set_policy_window
 
 
 def compactions(connection: Connection, session_id: str) -> list[Compaction]:
@@ -68,9 +68,9 @@ def plan_compaction(
     Raises SessionNotFound, InvalidPolicy.
     """
     pointer = lines.load_pointer(connection, session_id)
-    cost = load_view_cost(connection, pointer, checked(policy), require_moment(now))
+    cost = load_view_cost(connection, pointer, check_policy(policy), require_moment(now))
     plan, _ = choose_plan(cost)
-    return with_view_tokens(cost, plan)
+    return add_view_tokens(cost, plan)
 
 
 def compact(
@@ -96,7 +96,7 @@ def compact(
     moment = transactions.clock(now)
     _check_request(request)
     if reason == "manual":
-        request = request._replace(policy=with_any_saving(policy))
+        request = request._replace(policy=allow_any_saving(policy))
     return _run_compaction(transactions, request, moment, now)
 
 
@@ -144,9 +144,9 @@ def compact_if_needed(
             fixed_tokens,
             now=moment,
         )
-    if result.reason == BELOW:
+    if result.reason == BELOW_TRIGGERS:
         return cleared
-    request = request._replace(policy=with_window(policy, max_tokens))
+    request = request._replace(policy=set_policy_window(policy, max_tokens))
     return _follow_check(transactions, request, result, moment, now) or cleared
 
 
@@ -160,10 +160,12 @@ def undo_compaction(
     SessionNotFound, CompactionError.
     """
     pointer = lines.lock_tree(connection, session_id)
-    active = select_active(load_records(connection, pointer, pointer.head))
+    active = select_active_records(load_records(connection, pointer, pointer.head))
     since = [*dropwhile(lambda record: record.id != compaction_id, active)]
     if not since:
-        problem = f"compaction {quoted(compaction_id)} is not in force on session {session_id!r}"
+        problem = (
+            f"compaction {quote_value(compaction_id)} is not in force on session {session_id!r}"
+        )
         raise CompactionError(problem, session_id=session_id, reason="manual")
     undone, *later = since
     newest = [undone.id, *(each.id for each in later if _depends_on(each, undone))][-1]
@@ -199,17 +201,17 @@ def _depends_on(later: Compaction, earlier: Compaction) -> bool:
 
 def parse_reason(reason: str) -> Reason:
     """Return a reason that a record may have. Raises InvalidValue for any other text."""
-    return one_of(REASONS, "reason", reason)
+    return check_choice(REASONS, "reason", reason)
 
 
 def _check_request(request: CompactionRequest) -> None:
     """Raise InvalidPolicy or InvalidValue for a request that no compaction can follow."""
-    checked(request.policy)
+    check_policy(request.policy)
     summarizer: object = request.summarizer
     if summarizer is not None and not callable(summarizer):
         example = "store.summaries.extractive"
         raise InvalidValue(
-            f"a summarizer is a callable, such as {example}, not {quoted(summarizer)}"
+            f"a summarizer is a callable, such as {example}, not {quote_value(summarizer)}"
         )
     parse_reason(request.reason)
 
@@ -224,7 +226,7 @@ def _follow_check(
     """
     if result.should_compact:
         any_saving = result.overflow or request.reason == "manual"
-        policy = with_any_saving(request.policy) if any_saving else request.policy
+        policy = allow_any_saving(request.policy) if any_saving else request.policy
         done = _run_compaction(transactions, request._replace(policy=policy), moment, now)
     else:
         done = _answer_not_tried(transactions, request, result, moment)
@@ -270,14 +272,16 @@ def _run_compaction(
         if isinstance(job, Compaction):
             return job
         if job.cost.least_freed:
-            shortfall = find_shortfall(job.cost, with_view_tokens(job.cost, job.part.plan))
+            shortfall = find_shortfall(job.cost, add_view_tokens(job.cost, job.part.plan))
             if shortfall:
                 return answer_unchanged(job.cost, request, shortfall)
     branch = job.cost.context.pointer.branch
 
     def read_line(first: int, last: int) -> list[StoredMessage]:
         with transactions.reading() as connection:
-            return read_chat_messages(connection, request.session_id, first, last, branch=branch)
+            return load_session_chat_messages(
+                connection, request.session_id, first, last, branch=branch
+            )
 
     with transactions.writing() as connection:
         number = begin_compaction(connection, request, job, moment)

@@ -12,10 +12,10 @@ import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..errors import InvalidValue, quoted
-from ..ready import REQUIRED, Language, phrase
+from ..errors import InvalidValue, quote_value
+from ..ready import REQUIRED, Language, render_phrase
 
-MOST = 5
+MOST_MENTIONS = 5
 """Files that a reminder names; the others are counted."""
 
 _QUOTED = re.compile(r'"([^"\n]+)"')
@@ -36,13 +36,15 @@ Root = str | os.PathLike[str]
 """The folder of a project."""
 
 
-def checked_root(root: Root | None) -> Root | None:
+def check_root(root: Root | None) -> Root | None:
     """Return a folder unchanged. Raises InvalidValue for a value that is no path."""
     if root is None or isinstance(root, str):
         return root
     if isinstance(root, os.PathLike) and isinstance(os.fspath(root), str):
         return root
-    raise InvalidValue(f"root is the path of a folder, as text or as a Path, not {quoted(root)}")
+    raise InvalidValue(
+        f"root is the path of a folder, as text or as a Path, not {quote_value(root)}"
+    )
 
 
 def mentions(
@@ -56,32 +58,32 @@ def mentions(
     absolute paths and ``..`` are no mentions. With a ``root``, only paths that exist below it
     count. Raises InvalidValue if ``text`` is no text or ``root`` is no path.
     """
-    paths, root = _find_mentions(text), checked_root(root)
+    paths, root = _find_mentions(text), check_root(root)
     if root is not None:
-        paths = [path for path in paths if _exists(root, path)]
-    return paths[:MOST]
+        paths = [path for path in paths if _has_file(root, path)]
+    return paths[:MOST_MENTIONS]
 
 
-def reminder(text: str, root: Root | None = None, language: Language = "en") -> str:
+def render_reminder(text: str, root: Root | None = None, language: Language = "en") -> str:
     """Return the reminder to read the files that a text mentions, "" where it mentions none.
 
     With a ``root``, a name without ``/`` or ``.`` that does not exist below it is no mention, and
     for several files the reminder gives the order of reading.
     """
-    paths, root = _find_mentions(text), checked_root(root)
+    paths, root = _find_mentions(text), check_root(root)
     order = ""
     if root is not None:
-        paths = [path for path in paths if "/" in path or "." in path or _exists(root, path)]
-        order = phrase("read_in_order", language) + "\n" if len(paths) > 1 else ""
+        paths = [path for path in paths if "/" in path or "." in path or _has_file(root, path)]
+        order = render_phrase("read_in_order", language) + "\n" if len(paths) > 1 else ""
     if not paths:
         return ""
     # A path is mentioned plainly if that is read as the same path, else in quotes.
     names = [
         f"@{path}" if [*_parse_mentions(f"@{path}")] == [path] else f'@"{path}"'
-        for path in paths[:MOST]
+        for path in paths[:MOST_MENTIONS]
     ]
-    if len(paths) > MOST:
-        names.append(REQUIRED["more_files"].text.format(count=len(paths) - MOST))
+    if len(paths) > MOST_MENTIONS:
+        names.append(REQUIRED["more_files"].text.format(count=len(paths) - MOST_MENTIONS))
     these = "this file" if len(paths) == 1 else "these files"
     return (
         "<system-reminder>\n"
@@ -100,14 +102,14 @@ def remind(text: str, root: Root | None = None, language: Language = "en") -> st
     store's additions to the required words. Raises InvalidValue if ``text`` is no text or ``root``
     is no path.
     """
-    added = reminder(text, root, language)
+    added = render_reminder(text, root, language)
     return text if not added or text.endswith(added) else f"{text}\n\n{added}"
 
 
 def _find_mentions(text: str) -> list[str]:
     """Return the paths inside of a project that a text mentions, each once."""
     if not isinstance(text, str):
-        raise InvalidValue(f"files are mentioned in a text, not in {quoted(text)}")
+        raise InvalidValue(f"files are mentioned in a text, not in {quote_value(text)}")
     paths = dict.fromkeys(_parse_mentions(text))
     return [
         path
@@ -116,7 +118,7 @@ def _find_mentions(text: str) -> list[str]:
     ]
 
 
-def _exists(root: Root, path: str) -> bool:
+def _has_file(root: Root, path: str) -> bool:
     """Tell whether a path exists below a folder; a path that no system accepts does not."""
     try:
         return Path(root, path).exists()

@@ -11,9 +11,9 @@ import os
 from collections.abc import Mapping
 
 from ..ready import REQUIRED
-from ..text import as_object
+from ..text import parse_object
 
-NOTE = REQUIRED["changed_outside"].text
+CHANGED_FILE_NOTE = REQUIRED["changed_outside"].text
 
 
 class Freshness:
@@ -43,7 +43,7 @@ class Freshness:
         self._seen[name] = mtime
         if before is None or before == mtime:
             return None
-        return NOTE.format(path=name)
+        return CHANGED_FILE_NOTE.format(path=name)
 
     def wrote(self, path: str | os.PathLike[str], mtime: float) -> None:
         """Record that the agent itself changed a file, which needs no note."""
@@ -61,7 +61,7 @@ class Freshness:
         is not an object with an object as ``data`` is returned unchanged.
         """
         note = self.note(path, mtime)
-        result = as_object(content)
+        result = parse_object(content)
         data = result.get("data")
         if not isinstance(data, dict):
             return content

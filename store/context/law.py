@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..database import get_logger
-from .file_mentions import Root, checked_root
+from .file_mentions import Root, check_root
 
-NAME = "CODE_LAW.md"
-LIMIT = 100_000
+LAW_FILE_NAME = "CODE_LAW.md"
+LAW_SIZE_LIMIT = 100_000
 """Bytes that the file may have."""
 
-log = get_logger(__name__)
+law_logger = get_logger(__name__)
 
 
 class Law(NamedTuple):
@@ -38,39 +38,39 @@ def code_law(root: Root | None) -> Law:
 
     Raises InvalidValue for a root that is no path.
     """
-    root = checked_root(root)
+    root = check_root(root)
     if root is None:
         return Law()
     try:
-        path = _find_file(Path(root))
-        return Law() if path is None else Law(_read_text(path, Path(root)))
+        path = _find_law_file(Path(root))
+        return Law() if path is None else Law(_read_law_text(path, Path(root)))
     except (OSError, ValueError, RuntimeError) as error:
         # Any log can hold it: bytes that are no text in UTF-8 are written as escapes.
         folder = os.fspath(root).encode("utf-8", "backslashreplace").decode("utf-8")
-        problem = f"{NAME} of {folder} is not sent: {error}"
-        log.warning(problem, extra={"root": folder})
+        problem = f"{LAW_FILE_NAME} of {folder} is not sent: {error}"
+        law_logger.warning(problem, extra={"root": folder})
         return Law(problem=problem)
 
 
-def _find_file(root: Path) -> Path | None:
+def _find_law_file(root: Path) -> Path | None:
     """Return the file of a folder; a folder that does not exist has none."""
     try:
-        paths = [path for path in root.iterdir() if path.name.lower() == NAME.lower()]
+        paths = [path for path in root.iterdir() if path.name.lower() == LAW_FILE_NAME.lower()]
     except (FileNotFoundError, NotADirectoryError):
         return None
-    paths.sort(key=lambda path: (path.name != NAME, path.name))
+    paths.sort(key=lambda path: (path.name != LAW_FILE_NAME, path.name))
     return next(filter(Path.is_file, paths), None)
 
 
-def _read_text(path: Path, root: Path) -> str:
+def _read_law_text(path: Path, root: Path) -> str:
     """Return the text of a file. Raises OSError, and ValueError for a file that is refused."""
     resolved = path.resolve()
     if not resolved.is_relative_to(root.resolve()):
         raise ValueError("it is a link to a file outside of the folder")
     with resolved.open("rb") as file:
-        content = file.read(LIMIT + 1)
-    if len(content) > LIMIT:
-        raise ValueError(f"it has more than {LIMIT:,} bytes")
+        content = file.read(LAW_SIZE_LIMIT + 1)
+    if len(content) > LAW_SIZE_LIMIT:
+        raise ValueError(f"it has more than {LAW_SIZE_LIMIT:,} bytes")
     if b"\0" in content:
         raise ValueError("it is no text")
     try:

@@ -11,12 +11,12 @@ from functools import cached_property
 from itertools import takewhile
 from typing import NamedTuple
 
-from ..formats import Placed, clean, sendable
-from ..messages import Message, content_text, copy_message, copy_value
+from ..formats import Placed, clean_message, replace_surrogates
+from ..messages import Message, copy_message, copy_value, extract_content_text
 from ..ready import Language
 from ..records import View
-from ..tokens import estimate, message_tokens
-from .file_mentions import Root, remind, reminder
+from ..tokens import count_message_tokens, estimate
+from .file_mentions import Root, remind, render_reminder
 
 LAYERS = ("system", "tools", "code_law", "history", "user_input", "steps", "todo_recap")
 """The layers of a request, in their order."""
@@ -48,8 +48,8 @@ def make_pieces(layer: str, role: str, content: str | None) -> list[Piece]:
     """Return the message of a layer that is not stored; none for an empty content."""
     if not content or not content.strip():
         return []
-    message = {"role": role, "content": sendable(content)}
-    return [Piece(layer, message, message_tokens(message, estimate), Placed(None, message))]
+    message = {"role": role, "content": replace_surrogates(content)}
+    return [Piece(layer, message, count_message_tokens(message, estimate), Placed(None, message))]
 
 
 def list_view_pieces(
@@ -71,7 +71,7 @@ def list_view_pieces(
             layer = "steps"
         if begins is not None and entry.seq == begins:
             layer = "user_input"
-        message = clean(each)
+        message = clean_message(each)
         calls = [call._replace(arguments=copy_value(call.arguments)) for call in each.calls]
         own = each._replace(message=copy_message(each.message), calls=tuple(calls))
         piece = Piece(layer, message, entry.tokens, own)
@@ -95,8 +95,8 @@ def list_reminded_messages(
 def add_reminder(piece: Piece, root: Root | None, language: Language) -> Piece:
     """Return a user message that mentions files with the reminder to read them, once."""
     content = piece.message["content"]
-    text = content_text(content)
-    added = reminder(text, root, language)
+    text = extract_content_text(content)
+    added = render_reminder(text, root, language)
     if not added or text.endswith(added):
         return piece
     cost = estimate(added)
@@ -104,9 +104,9 @@ def add_reminder(piece: Piece, root: Root | None, language: Language) -> Piece:
     if isinstance(content, list):
         part = {"type": "text", "text": added}
         stored = piece.placed.message["content"]
-        return _with_contents(longer, [*content, part], [*stored, part])
+        return _replace_contents(longer, [*content, part], [*stored, part])
     whole = remind(content, root, language)
-    return _with_contents(longer, whole, whole)
+    return _replace_contents(longer, whole, whole)
 
 
 def merge_system_pieces(pieces: list[Piece]) -> list[Piece]:
@@ -114,13 +114,13 @@ def merge_system_pieces(pieces: list[Piece]) -> list[Piece]:
     leading = list(takewhile(lambda piece: piece.message["role"] == "system", pieces))
     if len(leading) < 2:
         return pieces
-    whole = "\n\n".join(content_text(piece.message.get("content")) for piece in leading)
+    whole = "\n\n".join(extract_content_text(piece.message.get("content")) for piece in leading)
     tokens = sum(piece.tokens for piece in leading)
-    first = _with_contents(leading[0], whole, whole)._replace(tokens=tokens)
+    first = _replace_contents(leading[0], whole, whole)._replace(tokens=tokens)
     return [first, *pieces[len(leading) :]]
 
 
-def _with_contents(piece: Piece, sent: object, stored: object) -> Piece:
+def _replace_contents(piece: Piece, sent: object, stored: object) -> Piece:
     """Return a piece with other contents, of the message that is sent and of the one placed."""
     placed = piece.placed
     return piece._replace(
@@ -159,7 +159,7 @@ class Layered:
         merges: bool,
     ) -> None:
         self._make, self._merges = make, merges
-        self._tools = to_json(tools) if tools else ""  # now: they stay the caller's
+        self._tools = encode_part_json(tools) if tools else ""  # now: they stay the caller's
 
     @property
     def pieces(self) -> list[Piece]:
@@ -183,8 +183,8 @@ class Layered:
         for piece in self._pieces:
             message = piece.message
             content, calls = message.get("content"), message.get("tool_calls")
-            text = content if isinstance(content, str) else to_json(content)
-            calls_text = to_json(calls) if calls else None
+            text = content if isinstance(content, str) else encode_part_json(content)
+            calls_text = encode_part_json(calls) if calls else None
             hashes.append(hash((message["role"], text, message.get("tool_call_id"), calls_text)))
         return hashes
 
@@ -208,6 +208,6 @@ class Hashed(NamedTuple):
     hashes: Sequence[int]
 
 
-def to_json(value: object) -> str:
+def encode_part_json(value: object) -> str:
     """Return the JSON text of tools or of parts of a message."""
     return json.dumps(value, ensure_ascii=False, default=str)

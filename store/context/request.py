@@ -32,12 +32,12 @@ from ..errors import InvalidValue
 from ..formats import CHAT, REACT, Format, Placed, System, Written, format_named
 from ..history import Line, find_request_turn, lines, load_chat_message
 from ..messages import Message
-from ..policy import TURNS, Policy, checked
-from ..ready import Language, phrase
+from ..policy import TURNS_POLICY, Policy, check_policy
+from ..ready import Language, render_phrase
 from ..records import View
-from ..tools import is_all_done, recap
+from ..tools import is_recap_all_done, render_recap
 from ..view import ViewContext, compose_view, is_of_kind, load_view_context
-from .file_mentions import Root, checked_root, mentions, remind
+from .file_mentions import Root, check_root, mentions, remind
 from .law import Law
 from .layers import (
     LAYERS,
@@ -45,33 +45,33 @@ from .layers import (
     Layered,
     Piece,
     add_reminder,
+    encode_part_json,
     list_reminded_messages,
     list_view_pieces,
     make_pieces,
     mark_cache_ends,
-    to_json,
 )
 
-__all__ = ["LAYERS", "LOOK_BACK", "Context", "Piece", "gather", "mentions", "remind"]
+__all__ = ["LAYERS", "TODO_LOOK_BACK", "Context", "Piece", "gather_parts", "mentions", "remind"]
 
-LOOK_BACK = 2_000
+TODO_LOOK_BACK = 2_000
 """Positions before the first visible one in which a todo list is looked for."""
-LISTS = 4
+MOST_TODO_LISTS = 4
 """Calls to todo tools, at most, that are asked for a recap."""
 
-_segments = lines.segments_cte()
-_r = tool_results
+_todo_segments = lines.build_segments()
+_todo_results = tool_results
 TODO_CALLS = Statement(
-    select(_r.c.seq, _r.c.call_seq, _r.c.call_position)
-    .select_from(_segments)
+    select(_todo_results.c.seq, _todo_results.c.call_seq, _todo_results.c.call_position)
+    .select_from(_todo_segments)
     .join(
-        _r,
-        (_r.c.tree_id == bindparam("tree_id"))
-        & (_r.c.branch == _segments.c.branch)
-        & _r.c.seq.between(_segments.c.first, _segments.c.last),
+        _todo_results,
+        (_todo_results.c.tree_id == bindparam("tree_id"))
+        & (_todo_results.c.branch == _todo_segments.c.branch)
+        & _todo_results.c.seq.between(_todo_segments.c.first, _todo_segments.c.last),
     )
-    .where(is_of_kind("todo"), _r.c.call_seq.is_not(None))
-    .order_by(_r.c.seq.desc())
+    .where(is_of_kind("todo"), _todo_results.c.call_seq.is_not(None))
+    .order_by(_todo_results.c.seq.desc())
     .limit(bindparam("limit"))
 )
 
@@ -159,11 +159,11 @@ class Context(NamedTuple):
 
         Tool definitions come first, made-up calls are left out.
         """
-        (whole,) = _write(REACT, self.pieces, self.tools).messages
+        (whole,) = _write_in_format(REACT, self.pieces, self.tools).messages
         return str(whole["content"])
 
 
-LEADING = ("system", "developer")
+LEADING_ROLES = ("system", "developer")
 """The roles of the messages that may begin a line."""
 
 
@@ -174,7 +174,7 @@ class RequestInputs(NamedTuple):
     tools: Tools | None = None
     user_input: str | None = None
     todo_recap: str | None = None
-    policy: Policy = TURNS
+    policy: Policy = TURNS_POLICY
 
     @property
     def tools_text(self) -> str | None:
@@ -210,11 +210,11 @@ def check_inputs(
         )
         if not are_objects:
             raise InvalidValue("tools are a text, or a list of definitions as the API takes them")
-    chosen = TURNS if policy is None else checked(policy)
+    chosen = TURNS_POLICY if policy is None else check_policy(policy)
     return RequestInputs(system, tools, user_input, todo_recap, chosen)  # type: ignore[arg-type]
 
 
-class Gathered(NamedTuple):
+class GatheredParts(NamedTuple):
     """The parts of a request that come from the store."""
 
     view: View
@@ -235,12 +235,12 @@ class Gathered(NamedTuple):
     """The mark of the read, for caches of the values that were read (`get_read_mark`)."""
 
     @property
-    def without_messages(self) -> Gathered:
+    def without_messages(self) -> GatheredParts:
         """The same without the messages given to the caller, who may change them."""
         return self._replace(view=self.view._replace(messages=[]))
 
 
-def gather(
+def gather_parts(
     connection: Connection,
     session_id: str,
     policy: Policy,
@@ -251,13 +251,13 @@ def gather(
     at: int | None = None,
     now: Now = None,
     format: str = CHAT.name,  # noqa: A002 - the public name
-) -> Gathered:
+) -> GatheredParts:
     """Return the parts of a request that come from the store: view, current turn, todo list.
 
     Raises SessionNotFound, PositionOutOfRange, and InvalidValue for an unknown format.
     """
     format_named(format)
-    pointer, policy = lines.load_pointer(connection, session_id), checked(policy)
+    pointer, policy = lines.load_pointer(connection, session_id), check_policy(policy)
     last = lines.resolve_position(pointer, at)
     begins, answered, over = find_request_turn(Line(connection, pointer), last, user_input)
     view_context = load_view_context(
@@ -269,32 +269,32 @@ def gather(
         turn_over=over,
     )
     view = compose_view(view_context, format)
-    return Gathered(
+    return GatheredParts(
         view=view.written(format),
         placed=view.placed,
         begins=begins,
         answered=answered,
-        recap=_last_recap(view_context, begins or last + 1) if recap else None,
-        project_root=pointer.project_root if root is None else checked_root(root),
+        recap=_find_last_recap(view_context, begins or last + 1) if recap else None,
+        project_root=pointer.project_root if root is None else check_root(root),
         in_order=view.sent is not None,
         since=get_read_mark(connection),
     )
 
 
-def _last_recap(context: ViewContext, begins: int) -> str | None:
+def _find_last_recap(context: ViewContext, begins: int) -> str | None:
     """Return the recap of the last todo list that has any text.
 
     There is none of a list that was done before the turn that ``begins`` at a position.
     """
     language = context.policy.language
-    for seq, arguments, result in _read_todo_calls(context):
-        if text := recap(arguments, result, language=language):
-            was_done = seq < begins and is_all_done(text)
-            return None if was_done else phrase("todo_recap", language, recap=text)
+    for seq, arguments, result in _load_todo_calls(context):
+        if text := render_recap(arguments, result, language=language):
+            was_done = seq < begins and is_recap_all_done(text)
+            return None if was_done else render_phrase("todo_recap", language, recap=text)
     return None
 
 
-def _read_todo_calls(context: ViewContext) -> Iterator[tuple[int, object, object]]:
+def _load_todo_calls(context: ViewContext) -> Iterator[tuple[int, object, object]]:
     """Yield the last calls to todo tools, the newest first.
 
     Each is the position of its result, its arguments, and the content of the result.
@@ -302,10 +302,10 @@ def _read_todo_calls(context: ViewContext) -> Iterator[tuple[int, object, object
     rows = TODO_CALLS.rows(
         context.connection,
         **context.line,
-        start=max(1, context.visible.first_kept - LOOK_BACK),
+        start=max(1, context.visible.first_kept - TODO_LOOK_BACK),
         last=context.last,
         kinds=json.dumps(dict(context.policy.tool_kinds)),
-        limit=LISTS,
+        limit=MOST_TODO_LISTS,
     )
     for seq, call_seq, call_position in rows:
         message = load_chat_message(context.raw, call_seq)
@@ -318,9 +318,9 @@ def _read_todo_calls(context: ViewContext) -> Iterator[tuple[int, object, object
         yield seq, arguments, result.get("content")
 
 
-def assemble(
+def assemble_request(
     inputs: RequestInputs,
-    gathered: Gathered,
+    gathered: GatheredParts,
     law: Law,
     *,
     format: str,  # noqa: A002 - the public name
@@ -331,11 +331,11 @@ def assemble(
     pieces = partial(_list_pieces, inputs, gathered.without_messages, law)
     layered = Layered(pieces, inputs.definitions, merges=merges)
     if gathered.in_order and not (merges or marked):
-        written = Written(_write_in_order(inputs, gathered, law))
+        written = Written(_write_chat_request(inputs, gathered, law))
     else:
         sent = mark_cache_ends(layered.pieces) if marked else layered.pieces
         language = inputs.policy.language
-        written = _write(format_named(format), sent, inputs.definitions, language)
+        written = _write_in_format(format_named(format), sent, inputs.definitions, language)
     return Context(
         messages=written.messages,
         system=written.system,
@@ -347,13 +347,15 @@ def assemble(
     )
 
 
-def _write_in_order(inputs: RequestInputs, gathered: Gathered, law: Law) -> list[Message]:
+def _write_chat_request(inputs: RequestInputs, gathered: GatheredParts, law: Law) -> list[Message]:
     """Return a request for a chat, of the messages of the view and those around it."""
     language = inputs.policy.language
     placed = gathered.placed
     shown = [*list_reminded_messages(gathered.view, placed, gathered.project_root, language)]
     stored = zip(placed, shown, strict=True)
-    leading = sum(1 for _ in takewhile(lambda each: _is_leading(each[0].seq, each[1]), stored))
+    leading = sum(
+        1 for _ in takewhile(lambda each: _is_leading_message(each[0].seq, each[1]), stored)
+    )
     before, rules, after = _list_added_pieces(inputs, gathered, law)
     return [
         *CHAT.write([piece.placed for piece in before]),
@@ -364,11 +366,11 @@ def _write_in_order(inputs: RequestInputs, gathered: Gathered, law: Law) -> list
     ]
 
 
-def _list_pieces(inputs: RequestInputs, gathered: Gathered, law: Law) -> list[Piece]:
+def _list_pieces(inputs: RequestInputs, gathered: GatheredParts, law: Law) -> list[Piece]:
     """Return the messages of a request in the order of `LAYERS`."""
     root, language = gathered.project_root, inputs.policy.language
     shown = [*list_view_pieces(gathered.view, gathered.placed, gathered.begins, root, language)]
-    leading = [*takewhile(lambda piece: _is_leading(piece.seq, piece.message), shown)]
+    leading = [*takewhile(lambda piece: _is_leading_message(piece.seq, piece.message), shown)]
     before, rules, after = _list_added_pieces(inputs, gathered, law)
     return [
         *before,
@@ -379,13 +381,13 @@ def _list_pieces(inputs: RequestInputs, gathered: Gathered, law: Law) -> list[Pi
     ]
 
 
-def _is_leading(seq: int | None, message: Message) -> bool:
+def _is_leading_message(seq: int | None, message: Message) -> bool:
     """Tell one of the stored system messages that begin a line."""
-    return seq is not None and message["role"] in LEADING
+    return seq is not None and message["role"] in LEADING_ROLES
 
 
 def _list_added_pieces(
-    inputs: RequestInputs, gathered: Gathered, law: Law
+    inputs: RequestInputs, gathered: GatheredParts, law: Law
 ) -> tuple[list[Piece], list[Piece], list[Piece]]:
     """Return the pieces before the system messages of a line, after them, and at the end.
 
@@ -410,7 +412,7 @@ def _list_added_pieces(
     return make_pieces("system", "system", inputs.system), rules, after
 
 
-def _write(
+def _write_in_format(
     format: Format,  # noqa: A002 - what it is
     pieces: Sequence[Piece],
     tools: Sequence[Mapping[str, Any]] | None,
@@ -419,5 +421,5 @@ def _write(
     """Return a request in a format; tools come first where it has no other place for them."""
     placed = [piece.placed for piece in pieces]
     if tools and not format.tools_apart:
-        placed.insert(0, Placed(None, {"role": "system", "content": to_json(tools)}))
+        placed.insert(0, Placed(None, {"role": "system", "content": encode_part_json(tools)}))
     return format.request(placed, language)

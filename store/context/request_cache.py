@@ -8,7 +8,7 @@ from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from ..database import is_current, register_forkable, register_tree_cache
+from ..database import is_mark_current, register_forkable, register_tree_cache
 from ..errors import StoreError
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Requests:
             before = self._last.pop(session_id, None)
             self._keep_hashes()
             self._last[session_id] = context.layered
-            if not is_current(since):
+            if not is_mark_current(since):
                 self._keep_hashes()
             while len(self._last) > self.KEPT:
                 self._last.popitem(last=False)

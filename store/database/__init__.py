@@ -8,14 +8,14 @@ on PostgreSQL for connections.
 from __future__ import annotations
 
 from . import json_sql, resources
-from .cache import DEFAULT_CACHE_BYTES, Cache, is_current, measure_bytes, register_tree_cache
-from .columns import BIG, IDENTIFIER
+from .cache import DEFAULT_CACHE_BYTES, Cache, is_mark_current, measure_bytes, register_tree_cache
+from .columns import BIG_INTEGER, IDENTIFIER
 from .driver_errors import RowsByKey, translate_driver_errors, translate_host_errors
 from .engine import Database, Transactions
 from .file_copies import (
     COMPANION_SUFFIXES,
     COPIES,
-    FORGET_COPY,
+    DELETE_COPY,
     PART_SUFFIX,
     CopyRow,
     add_suffix,
@@ -23,13 +23,13 @@ from .file_copies import (
     claim_file,
     discard_copy,
     finish_copy,
-    list_copy,
     publish_copy,
+    record_copy,
     write_copy,
 )
 from .files import (
     get_store_files,
-    is_private,
+    is_private_target,
     is_store_file,
     list_unusable_files,
     parse_url,
@@ -38,9 +38,9 @@ from .files import (
 from .fork_safety import register_forkable
 from .gc_pause import pause_gc
 from .json_sql import JsonPairs, select_positions
-from .lease import ReadCheck, get_cache, get_read_mark, get_reader_cache, invalidate_at_end
+from .lease import RowCheck, get_cache, get_read_mark, get_reader_cache, invalidate_at_end
 from .logs import SafeLogger, get_logger
-from .migrate import SCHEMA_VERSION, Upgrade, read_version, upgrade
+from .migrate import SCHEMA_VERSION, Upgrade, read_version, upgrade_schema
 from .queries import Queries
 from .schema import (
     GUARDED_TABLES,
@@ -73,17 +73,17 @@ from .schema import (
 )
 from .seals import SEAL_COLUMN, compute_seal, list_sealed_columns
 from .statements import Insertion, Row, Statement, get_lock_names, is_retriable
-from .write_ahead import LONGEST_PURGE
+from .write_ahead import MAX_PURGE_SECONDS
 
 __all__ = [
-    "BIG",
+    "BIG_INTEGER",
     "COMPANION_SUFFIXES",
     "COPIES",
     "DEFAULT_CACHE_BYTES",
-    "FORGET_COPY",
+    "DELETE_COPY",
     "GUARDED_TABLES",
     "IDENTIFIER",
-    "LONGEST_PURGE",
+    "MAX_PURGE_SECONDS",
     "PART_SUFFIX",
     "SCHEMA_HEAD",
     "SCHEMA_VERSION",
@@ -96,8 +96,8 @@ __all__ = [
     "Insertion",
     "JsonPairs",
     "Queries",
-    "ReadCheck",
     "Row",
+    "RowCheck",
     "RowsByKey",
     "SafeLogger",
     "Statement",
@@ -123,12 +123,11 @@ __all__ = [
     "get_store_files",
     "head_moves",
     "invalidate_at_end",
-    "is_current",
-    "is_private",
+    "is_mark_current",
+    "is_private_target",
     "is_retriable",
     "is_store_file",
     "json_sql",
-    "list_copy",
     "list_sealed_columns",
     "list_unusable_files",
     "measure_bytes",
@@ -139,6 +138,7 @@ __all__ = [
     "pause_gc",
     "publish_copy",
     "read_version",
+    "record_copy",
     "redactions",
     "register_forkable",
     "register_tree_cache",
@@ -158,7 +158,7 @@ __all__ = [
     "tool_results",
     "translate_driver_errors",
     "translate_host_errors",
-    "upgrade",
+    "upgrade_schema",
     "usages",
     "write_copy",
 ]

@@ -28,14 +28,14 @@ from ..text import clear_caches
 DEFAULT_CACHE_BYTES = 64_000_000
 """The limit of a store's cache by default, in bytes."""
 
-_FLAT = frozenset((str, bytes, int, float, bool, NoneType))
+_FLAT_TYPES = frozenset((str, bytes, int, float, bool, NoneType))
 """Types of values that hold no others: a row of a table has only these."""
 
 CacheKey = tuple[Hashable, ...]
 """The key of a value: the number of a tree, then anything."""
 
 
-class _Forgotten:
+class _InvalidationCount:
     """The number of invalidations in this process."""
 
     def __init__(self) -> None:
@@ -47,28 +47,28 @@ class _Forgotten:
         self.times = next(self._numbers)
 
 
-class TreeCache(Protocol):
+class TreeValueCache(Protocol):
     """A cache that holds values of trees."""
 
     def forget(self, tree_id: int) -> None:
         """Keep nothing of a tree any more."""
 
 
-invalidations = _Forgotten()
-_all: WeakValueDictionary[int, TreeCache] = WeakValueDictionary()
+invalidation_count = _InvalidationCount()
+_tree_caches: WeakValueDictionary[int, TreeValueCache] = WeakValueDictionary()
 
 
-def register_tree_cache(keeper: TreeCache) -> None:
+def register_tree_cache(keeper: TreeValueCache) -> None:
     """Tell a cache from now on of each tree that must be forgotten."""
-    _all[id(keeper)] = keeper
+    _tree_caches[id(keeper)] = keeper
 
 
-def is_current(since: int | None) -> bool:
+def is_mark_current(since: int | None) -> bool:
     """Tell whether a value may be cached: only by a reader, if ``since`` is still the count.
 
     The caller holds a lock that its `forget` waits for.
     """
-    return since == invalidations.times
+    return since == invalidation_count.times
 
 
 class Cache:
@@ -106,7 +106,7 @@ class Cache:
         count of invalidations when the read began; None for a writer.
         """
         with self._lock:
-            if not is_current(since):
+            if not is_mark_current(since):
                 return
             self._take_out(key)
             if size > self.limit:
@@ -134,8 +134,8 @@ class Cache:
 
 def invalidate_tree(tree_id: int) -> None:
     """Drop all values of a tree from all caches of this process."""
-    invalidations.again()
-    for reference in _all.valuerefs():  # made in one step: meanwhile others open stores
+    invalidation_count.again()
+    for reference in _tree_caches.valuerefs():  # made in one step: meanwhile others open stores
         if keeper := reference():
             keeper.forget(tree_id)
     clear_caches()
@@ -149,7 +149,9 @@ def measure_bytes(value: object) -> int:
         within = value
     else:
         return getsizeof(value)
-    sizes = [getsizeof(each) if type(each) in _FLAT else measure_bytes(each) for each in within]
+    sizes = [
+        getsizeof(each) if type(each) in _FLAT_TYPES else measure_bytes(each) for each in within
+    ]
     return getsizeof(value) + sum(sizes)
 
 

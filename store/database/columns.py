@@ -31,12 +31,12 @@ METADATA = MetaData(
     }
 )
 
-BIG = BigInteger().with_variant(Integer(), "sqlite")
-NUMBER: Double[Any] = Double().with_variant(REAL(), "sqlite")
+BIG_INTEGER = BigInteger().with_variant(Integer(), "sqlite")
+REAL_NUMBER: Double[Any] = Double().with_variant(REAL(), "sqlite")
 IDENTIFIER = Text().with_variant(Text(collation="C"), "postgresql")
 
 
-class Searched(UserDefinedType[str]):
+class SearchVector(UserDefinedType[str]):
     """The words of a text with their places; defined here, so that no dialect has to be loaded."""
 
     cache_ok = True
@@ -46,21 +46,21 @@ class Searched(UserDefinedType[str]):
         return "TSVECTOR"
 
 
-CHANGES = {"changes": True}
+MUTABLE_COLUMN_INFO = {"changes": True}
 """Marks a column that may change after its row was written."""
 
 
-def sealed() -> Column[object]:
+def define_seal_column() -> Column[object]:
     """Define the column of a row's seal."""
     return Column("sealed", LargeBinary)
 
 
-def table(name: str, *items: SchemaItem) -> Table:
+def define_table(name: str, *items: SchemaItem) -> Table:
     """Define a table."""
     return Table(name, METADATA, *items, info={"sqlite_strict": True})
 
 
-def narrow_table(name: str, *items: SchemaItem) -> Table:
+def define_narrow_table(name: str, *items: SchemaItem) -> Table:
     """Define a table whose rows are stored in its key itself.
 
     This halves the pages of narrow rows, and each write touches one page less.
@@ -69,13 +69,13 @@ def narrow_table(name: str, *items: SchemaItem) -> Table:
     return Table(name, METADATA, *items, info=options)
 
 
-def where(condition: ColumnElement[bool]) -> dict[str, Any]:
+def restrict_index(condition: ColumnElement[bool]) -> dict[str, Any]:
     """Limit an index to the rows for which a condition holds."""
     return {"sqlite_where": condition, "postgresql_where": condition}
 
 
 @event.listens_for(METADATA, "before_create")
-def _tell_dialects(metadata: MetaData, *_: object, **__: object) -> None:
+def _apply_dialect_options(metadata: MetaData, *_: object, **__: object) -> None:
     """Give each dialect its own options.
 
     They are kept in ``info`` until then, since naming a dialect loads it, and most programs create
@@ -87,18 +87,18 @@ def _tell_dialects(metadata: MetaData, *_: object, **__: object) -> None:
             each.dialect_kwargs.update(each.info)
 
 
-def key(
-    name: str, type_: BigInteger | Integer | Text = BIG, info: dict[str, bool] | None = None
+def define_key_column(
+    name: str, type_: BigInteger | Integer | Text = BIG_INTEGER, info: dict[str, bool] | None = None
 ) -> Column[object]:
     """Define a column of a table's key."""
     return Column(name, type_, primary_key=True, autoincrement=False, nullable=False, info=info)
 
 
-def position() -> tuple[Column[object], ...]:
+def define_place_columns() -> tuple[Column[object], ...]:
     """Define the columns of a message's place."""
-    return key("tree_id"), key("branch"), key("seq")
+    return define_key_column("tree_id"), define_key_column("branch"), define_key_column("seq")
 
 
-def of(parent: str, *columns: str) -> ForeignKeyConstraint:
+def define_foreign_key(parent: str, *columns: str) -> ForeignKeyConstraint:
     """Define the foreign key to another table, by columns of the same names."""
     return ForeignKeyConstraint(columns, [f"{parent}.{column}" for column in columns])

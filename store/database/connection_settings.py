@@ -12,13 +12,13 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ..errors import Damaged, InvalidValue
 
-SYNCHRONOUS = {"full": "FULL", "normal": "NORMAL"}
+SYNCHRONOUS_LEVELS = {"full": "FULL", "normal": "NORMAL"}
 """The meaning of ``durability`` on SQLite.
 
 NORMAL may lose the last commits at a power cut (never at a killed process).
 """
 
-PRAGMAS = (
+CONNECTION_PRAGMAS = (
     "PRAGMA foreign_keys = ON",
     "PRAGMA recursive_triggers = ON",  # else REPLACE deletes rows without firing their triggers
     "PRAGMA trusted_schema = OFF",
@@ -30,47 +30,47 @@ PRAGMAS = (
     "PRAGMA cache_size = -16000",
 )
 
-SNAPSHOT = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+SNAPSHOT_OPTIONS = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 """The server's setting for reads that see one state; SQLite's reads always do."""
 
 
-KEEPALIVES = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
+KEEPALIVE_OPTIONS = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 """The keepalive of a server's connection: idle seconds, seconds between probes, their number."""
 
 
-def server_engine(url: URL, synchronous: str, timeout: float) -> Engine:
+def create_server_engine(url: URL, synchronous: str, timeout: float) -> Engine:
     """Return an engine for a server, with our settings on each connection.
 
     ``timeout`` is the most seconds to wait for a connection, and for any one lock; the work of a
     statement itself has no limit. Settings in the URL take precedence.
     """
     level = "on" if synchronous == "FULL" else "off"
-    settings = f"-c synchronous_commit={level} -c lock_timeout={lock_timeout(timeout)}"
+    settings = f"-c synchronous_commit={level} -c lock_timeout={compute_lock_timeout(timeout)}"
     asked = url.normalized_query
     patience = max(2, math.ceil(timeout))
-    arguments: dict[str, Any] = {"connect_timeout": patience, **KEEPALIVES}
+    arguments: dict[str, Any] = {"connect_timeout": patience, **KEEPALIVE_OPTIONS}
     ours = {name: value for name, value in arguments.items() if name not in asked}
     options = " ".join((settings, *asked.get("options", ())))
-    return _created(url, connect_args={**ours, "options": options})
+    return _create_engine(url, connect_args={**ours, "options": options})
 
 
-def lock_timeout(seconds: float) -> int:
+def compute_lock_timeout(seconds: float) -> int:
     """Return the lock timeout of a server in ms; never 0, which would wait for ever."""
     return max(1, int(seconds * 1000))
 
 
-def file_engine(url: URL, path: str, synchronous: str, timeout: float) -> Engine:
+def create_file_engine(url: URL, path: str, synchronous: str, timeout: float) -> Engine:
     """Return an engine for a file, with our settings on each connection.
 
     ``timeout`` is the most seconds that SQLite waits for a lock.
     """
-    engine = _created(url.set(database=path), connect_args={"timeout": timeout})
+    engine = _create_engine(url.set(database=path), connect_args={"timeout": timeout})
 
     @event.listens_for(engine, "connect")
     def settle(driver: sqlite3.Connection, _record: object) -> None:
         driver.isolation_level = None
         try:
-            for pragma in (*PRAGMAS, f"PRAGMA synchronous = {synchronous}"):
+            for pragma in (*CONNECTION_PRAGMAS, f"PRAGMA synchronous = {synchronous}"):
                 driver.execute(pragma)
         except UnicodeDecodeError as error:  # SQLite quotes the schema, the driver cannot read it
             raise Damaged(f"{path} is damaged: its schema is no text; restore a backup") from error
@@ -78,7 +78,7 @@ def file_engine(url: URL, path: str, synchronous: str, timeout: float) -> Engine
     return engine
 
 
-def _created(url: URL, **options: Any) -> Engine:
+def _create_engine(url: URL, **options: Any) -> Engine:
     try:
         # Idle connections are kept by the database, so the pool sees them as taken: a limit there
         # would be waited for.

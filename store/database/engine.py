@@ -36,39 +36,44 @@ from ..errors import (
     StoreClosed,
     StoreError,
     StoreForked,
-    one_of,
-    quoted,
+    check_choice,
+    quote_value,
 )
 from . import fork_safety
 from .cache import DEFAULT_CACHE_BYTES, Cache, check_cache_bytes
-from .connection_settings import SNAPSHOT, SYNCHRONOUS, file_engine, server_engine
-from .driver_errors import choose_error, is_broken
-from .files import KnownFile, is_private, parse_url, remove_private, resolve_path
-from .fork_safety import FORKED, leak_object
-from .lease import CheckedDriver, Lease, ReadCheck, lease_of
+from .connection_settings import (
+    SNAPSHOT_OPTIONS,
+    SYNCHRONOUS_LEVELS,
+    create_file_engine,
+    create_server_engine,
+)
+from .driver_errors import choose_error, is_connection_loss
+from .files import KnownFile, is_private_target, parse_url, remove_private_folder, resolve_path
+from .fork_safety import FORKED_STORE_MESSAGE, leak_object
+from .lease import CheckedDriver, Lease, RowCheck, get_lease
 from .queue import WriterQueue
-from .statements import driver_errors
+from .statements import list_driver_errors
 from .write_ahead import (
-    LONGEST_PURGE,
+    LONG_PURGE_MESSAGE,
+    MAX_PURGE_SECONDS,
     PURGE_PATIENCE,
-    STEPS_BETWEEN,
-    TOO_LONG,
+    STEPS_PER_CHECK,
     WriteAheadLog,
     empty_log,
     switch_to_log,
 )
 
-ON_SERVER = (
+SERVER_PURGE_MESSAGE = (
     "a server writes nothing anew for us: what is erased stays in its files until it writes over"
     " it; `VACUUM FULL`, by whoever runs it, leaves nothing of it in the tables"
 )
 
-WITHIN = (
+NESTED_WRITE_MESSAGE = (
     "this thread is inside `atomically`: what writes is called on what that gives, the store itself"
     " would wait for its end"
 )
 
-R = TypeVar("R")
+WorkT = TypeVar("WorkT")
 
 MAX_TIMEOUT = 2_000_000
 """Seconds that a writer may wait: SQLite counts them as ms in 32 bits."""
@@ -84,11 +89,11 @@ class Database:
         durability: str = "full",
         timeout: float = 30.0,
         cache_bytes: int = DEFAULT_CACHE_BYTES,
-        check: ReadCheck | None = None,
+        check: RowCheck | None = None,
     ) -> None:
         _check_settings(durability, timeout)
         self._kept_bytes, self._check = check_cache_bytes(cache_bytes), check
-        self._synchronous, self._timeout = SYNCHRONOUS[durability], timeout
+        self._synchronous, self._timeout = SYNCHRONOUS_LEVELS[durability], timeout
         self.url = self._private(target)
         self.dialect = self.url.get_backend_name()
         self.path = resolve_path(self.url) if self.dialect == "sqlite" else None
@@ -104,25 +109,27 @@ class Database:
 
     def _private(self, target: str | os.PathLike[str] | URL) -> URL:
         """Return the target's URL; ``:memory:`` is a file in a folder removed with the store."""
-        folder = tempfile.mkdtemp(prefix="convostore-") if is_private(target) else None
-        self._discard = weakref.finalize(self, remove_private, folder, os.getpid())
+        folder = tempfile.mkdtemp(prefix="convostore-") if is_private_target(target) else None
+        self._discard = weakref.finalize(self, remove_private_folder, folder, os.getpid())
         return parse_url(os.path.join(folder, "chat.db") if folder else target)
 
     def _connect(self) -> None:
         self.cache = Cache(self._kept_bytes)
         if self.path:
-            self._engine = file_engine(self.url, self.path, self._synchronous, self._timeout)
+            self._engine = create_file_engine(self.url, self.path, self._synchronous, self._timeout)
             self._reader = self._writer = self._engine
         else:
-            self._engine = self._writer = server_engine(self.url, self._synchronous, self._timeout)
-            self._reader = self._engine.execution_options(**SNAPSHOT)
+            self._engine = self._writer = create_server_engine(
+                self.url, self._synchronous, self._timeout
+            )
+            self._reader = self._engine.execution_options(**SNAPSHOT_OPTIONS)
 
         def connecting(*_: object) -> None:
             if self._file:
                 self._file.check()
 
         event.listen(self._engine, "do_connect", connecting)
-        event.listen(self._engine, "begin", _begin)
+        event.listen(self._engine, "begin", _begin_transaction)
         self._idle: dict[Engine, list[Lease]] = {self._reader: [], self._writer: []}
         self._forgotten = weakref.finalize(self, _close_idle, self._idle, self._engine)
 
@@ -135,7 +142,7 @@ class Database:
         with self._lent(self._reader) as lease:
             yield lease.connection
 
-    def read(self, work: Callable[[Connection], R]) -> R:
+    def read(self, work: Callable[[Connection], WorkT]) -> WorkT:
         """Do work that reads; if the connection to a server breaks, do it once more."""
         try:
             with self._lent(self._reader) as lease:
@@ -144,7 +151,7 @@ class Database:
             with self._lent(self._reader) as lease:
                 return work(lease.connection)
 
-    def write(self, work: Callable[[Connection], R]) -> R:
+    def write(self, work: Callable[[Connection], WorkT]) -> WorkT:
         """Do work that writes, as a whole or not at all."""
         with self._lent(self._writer, writes=True) as lease, wake_on_leave(lease.give_up):
             done = work(lease.connection)
@@ -203,21 +210,23 @@ class Database:
                 self._inside[operation] = threading.get_ident()
             idle = self._idle[engine]
             try:
-                lease = _popped(idle) or self._new(engine)
+                lease = _take_idle_lease(idle) or self._new(engine)
                 lease.writes, lease.is_lent = writes, True
                 lease.patience = self._timeout if patience is None else patience
                 yield lease
                 is_idle = lease.end()
             except BaseException as error:
                 if lease:
-                    is_lost = is_broken(lease, error)  # before it is dropped, which may close it
+                    is_lost = is_connection_loss(
+                        lease, error
+                    )  # before it is dropped, which may close it
                     lease.drop()
                     if is_lost:
                         self._forget_idle()
                 raise
             if is_idle:
                 idle.append(lease)
-        except driver_errors() as error:
+        except list_driver_errors() as error:
             raise choose_error(error, lease, self.path, is_lost=is_lost) from error
         finally:
             self._inside.pop(operation, None)
@@ -245,25 +254,25 @@ class Database:
         """
         self.cache = Cache(self._kept_bytes)
         for idle in self._idle.values():
-            while lease := _popped(idle):
+            while lease := _take_idle_lease(idle):
                 lease.connection.invalidate()
                 lease.close()
         self._engine.dispose()
 
     def _opened(self) -> KnownFile | None:
         if self.path in fork_safety.unusable_files:
-            raise StoreForked(FORKED)
+            raise StoreForked(FORKED_STORE_MESSAGE)
         return KnownFile(self.path) if self.path else None
 
     def _check_open(self) -> None:
         if self._closed:
             raise StoreClosed("the store is closed; open it anew")
         if self._forked:
-            raise StoreForked(FORKED)
+            raise StoreForked(FORKED_STORE_MESSAGE)
 
     def _check_host(self) -> None:
         if threading.get_ident() in self._hosts:
-            raise StoreError(WITHIN)
+            raise StoreError(NESTED_WRITE_MESSAGE)
 
     def close(self) -> None:
         """Give back all connections; a file's write-ahead log is folded in by SQLite."""
@@ -300,7 +309,7 @@ class Database:
         note: Callable[[Connection], object],
         *,
         before: Callable[[Connection], object],
-        longest: float = LONGEST_PURGE,
+        longest: float = MAX_PURGE_SECONDS,
         patience: float | None = None,
     ) -> None:
         """Leave no erased byte in a file: write it anew, then fold in and empty its log.
@@ -312,7 +321,7 @@ class Database:
         a server; then nothing else has changed.
         """
         if self.path is None:
-            raise StoreError(ON_SERVER)
+            raise StoreError(SERVER_PURGE_MESSAGE)
         with self._alone(patience) as lease:
             waits = PURGE_PATIENCE if patience is None else int(patience * 1000)
             before(lease.connection)
@@ -323,12 +332,12 @@ class Database:
             driver = lease.driver
             empty_log(driver, waits)
             ends = time.monotonic() + longest / 3
-            driver.set_progress_handler(lambda: time.monotonic() > ends, STEPS_BETWEEN)
+            driver.set_progress_handler(lambda: time.monotonic() > ends, STEPS_PER_CHECK)
             try:
                 driver.execute("VACUUM")
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorname == "SQLITE_INTERRUPT":
-                    raise StoreBusy(TOO_LONG.format(longest)) from error
+                    raise StoreBusy(LONG_PURGE_MESSAGE.format(longest)) from error
                 raise
             finally:
                 driver.set_progress_handler(None, 0)
@@ -391,27 +400,27 @@ class Transactions(NamedTuple):
 
 
 def _check_settings(durability: str, timeout: float) -> None:
-    one_of(SYNCHRONOUS, "durability", durability)
+    check_choice(SYNCHRONOUS_LEVELS, "durability", durability)
     if not isinstance(timeout, int | float) or not 0 <= timeout <= MAX_TIMEOUT:
         raise InvalidValue(
-            f"timeout is in seconds, from 0 to {MAX_TIMEOUT:,}, not {quoted(timeout)}"
+            f"timeout is in seconds, from 0 to {MAX_TIMEOUT:,}, not {quote_value(timeout)}"
         )
 
 
-def _begin(connection: Connection) -> None:
+def _begin_transaction(connection: Connection) -> None:
     """Begin the transaction when SQLAlchemy itself begins one."""
-    lease_of(connection).begin()
+    get_lease(connection).begin()
 
 
 def _close_idle(leases: dict[Engine, list[Lease]], engine: Engine) -> None:
     """Close the connections that no operation uses."""
     for idle in leases.values():
-        while lease := _popped(idle):
+        while lease := _take_idle_lease(idle):
             lease.close()
     engine.pool.dispose()
 
 
-def _popped(idle: list[Lease]) -> Lease | None:
+def _take_idle_lease(idle: list[Lease]) -> Lease | None:
     try:
         return idle.pop()
     except IndexError:

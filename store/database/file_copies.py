@@ -45,11 +45,11 @@ PART_SUFFIX = ".part"
 CLAIM_SECONDS = 1.0
 """The most seconds to wait for the users of a file before another file replaces it."""
 
-_numbers = union_all(
+_copy_numbers = union_all(
     select(func.max(copies.c.copy).label("number")),
     select(func.max(erasures.c.newest_copy)),
 ).subquery()
-_newest_copy = func.coalesce(func.max(_numbers.c.number), 0)
+_newest_copy = func.coalesce(func.max(_copy_numbers.c.number), 0)
 NEXT_COPY = Statement(select(_newest_copy + literal_column("1")))
 INSERT_COPY = Insertion(copies)
 
@@ -68,15 +68,15 @@ class CopyRow(NamedTuple):
     path: str
 
 
-_known = select(*(copies.c[name] for name in CopyRow._fields))
-COPIES = Statement(_known.order_by(copies.c.copy), CopyRow)
+_copy_query = select(*(copies.c[name] for name in CopyRow._fields))
+COPIES = Statement(_copy_query.order_by(copies.c.copy), CopyRow)
 FINISH_COPY = Statement(
     update(copies)
     .where(copies.c.copy == bindparam("number"))
     .values(size=bindparam("bytes"), modified=bindparam("changed"))
 )
-FORGET_COPY = Statement(delete(copies).where(copies.c.copy == bindparam("number")))
-FORGET_REPLACED = Statement(
+DELETE_COPY = Statement(delete(copies).where(copies.c.copy == bindparam("number")))
+DELETE_REPLACED_COPIES = Statement(
     delete(copies)
     .where(copies.c.path == bindparam("name"))
     .where(copies.c.copy < bindparam("number"))
@@ -88,7 +88,7 @@ def add_suffix(path: Path, ending: str) -> Path:
     return path.with_name(path.name + ending)
 
 
-def list_copy(connection: Connection, path: Path, kind: str, now: int) -> int:
+def record_copy(connection: Connection, path: Path, kind: str, now: int) -> int:
     """Begin a line of the list; return its number."""
     number: int = NEXT_COPY.value(connection)
     unfinished = CopyRow(number, now, None, None, kind, str(path))
@@ -100,7 +100,7 @@ def finish_copy(connection: Connection, number: int, path: Path) -> None:
     """Record the identity of a finished copy, and delete the line of an earlier copy."""
     status = path.stat()
     FINISH_COPY.run(connection, number=number, bytes=status.st_size, changed=status.st_mtime_ns)
-    FORGET_REPLACED.run(connection, name=str(path), number=number)
+    DELETE_REPLACED_COPIES.run(connection, name=str(path), number=number)
 
 
 def write_copy(database: Database, path: Path) -> Path:
@@ -110,12 +110,12 @@ def write_copy(database: Database, path: Path) -> Path:
     then nothing is left of it.
     """
     part = add_suffix(path, PART_SUFFIX)
-    _create(part)
+    _create_new_file(part)
     try:
         with database.reading() as connection:
             driver = connection.connection.driver_connection
             driver.execute("VACUUM INTO ?", (str(part),))  # type: ignore[union-attr]
-        _flush(part)
+        _flush_path(part)
     except BaseException:
         discard_copy(part)
         raise
@@ -128,13 +128,13 @@ def publish_copy(part: Path, path: Path, *, replace: bool) -> None:
     Raises StoreError if the name is taken and ``replace`` is False.
     """
     if not replace:
-        _create(path)
+        _create_new_file(path)
     try:
         part.replace(path)
     except OSError as error:
         raise StoreError(f"cannot give {part} its name: {error.strerror}") from error
     with suppress(StoreError):  # as SQLite does; the copy itself is on the disk
-        _flush(path.parent)
+        _flush_path(path.parent)
 
 
 def discard_copy(part: Path) -> None:
@@ -147,7 +147,7 @@ def discard_copy(part: Path) -> None:
             add_suffix(part, name).unlink()
 
 
-def check_room(database: Database, path: Path, advice: str) -> None:
+def check_disk_room(database: Database, path: Path, advice: str) -> None:
     """Raise StoreFull where there is no room for a copy; ``advice`` says what to do."""
     with database.reading() as connection:
         driver = connection.connection.driver_connection
@@ -192,22 +192,22 @@ def claim_file(path: Path) -> None:
         add_suffix(path, name).unlink(missing_ok=True)
 
 
-def _create(path: Path) -> None:
+def _create_new_file(path: Path) -> None:
     try:
         path.touch(mode=0o600, exist_ok=False)
     except FileExistsError as error:
-        raise StoreError(f"{path} exists already{_why(path)}") from error
+        raise StoreError(f"{path} exists already{_explain_existing_file(path)}") from error
     except OSError as error:
         raise StoreError(f"cannot create {path}: {error.strerror}; name another place") from error
 
 
-def _why(path: Path) -> str:
+def _explain_existing_file(path: Path) -> str:
     if path.name.endswith(PART_SUFFIX):
         return ": a copy is being made just now, or one was cut off; if so, remove that file"
     return "; choose another name, or say that it may be replaced"
 
 
-def _flush(path: Path) -> None:
+def _flush_path(path: Path) -> None:
     file = os.open(path, os.O_RDONLY)
     try:
         os.fsync(file)

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeGuard
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
-from ..errors import InvalidValue, NotAStore, StoreMoved, quoted, unwritable
+from ..errors import InvalidValue, NotAStore, StoreMoved, build_write_error, quote_value
 
 DRIVERS = ("sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg")
 
@@ -18,11 +18,11 @@ DRIVERS = ("sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg")
 COMPANION_ENDINGS = ("-lock", "-wal", "-shm", "-journal")
 """The suffixes of the files beside a store, which are overwritten for it."""
 
-LONGEST_NAME = 255
+MAX_NAME_BYTES = 255
 """The most bytes of a file's name that file systems accept."""
 
 
-class Identity(NamedTuple):
+class FileIdentity(NamedTuple):
     """The identity of a file, whatever its name."""
 
     device: int
@@ -42,22 +42,22 @@ def parse_url(target: str | os.PathLike[str] | URL) -> URL:
             )
         return url
     if not isinstance(target, str | os.PathLike):
-        raise InvalidValue(f"a store is named by a path or a URL, not by {quoted(target)}")
+        raise InvalidValue(f"a store is named by a path or a URL, not by {quote_value(target)}")
     return URL.create("sqlite", database=os.path.expanduser(os.fsdecode(target)))
 
 
-def is_private(target: object) -> bool:
+def is_private_target(target: object) -> bool:
     """Tell whether a target is a private store, one that nobody else can name."""
     return isinstance(target, str | os.PathLike) and os.fspath(target) == ":memory:"
 
 
-def remove_private(folder: str | None, process: int) -> None:
+def remove_private_folder(folder: str | None, process: int) -> None:
     """Remove the folder of a temporary store, unless it is that of a forked child's parent."""
     if folder and os.getpid() == process:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _is_name(path: str | None) -> TypeGuard[str]:
+def _is_file_name(path: str | None) -> TypeGuard[str]:
     """Tell whether a system accepts a path as the name of a file."""
     try:
         return bool(path) and b"\0" not in os.fsencode(path or "")
@@ -67,7 +67,7 @@ def _is_name(path: str | None) -> TypeGuard[str]:
 
 def resolve_path(url: URL) -> str:
     """Return the real path of the database file; its folder must exist."""
-    if not _is_name(url.database) or url.database == ":memory:":
+    if not _is_file_name(url.database) or url.database == ":memory:":
         raise InvalidValue("name a file; `Store(':memory:')` gives a private temporary one")
     if url.query or url.host:  # some would make another file of it
         raise InvalidValue(
@@ -79,8 +79,8 @@ def resolve_path(url: URL) -> str:
             f"{path} is named like a file that lies beside a store, and would be written over;"
             f" choose a name that does not end in {', '.join(COMPANION_ENDINGS)}"
         )
-    if len(os.fsencode(os.path.basename(path))) > LONGEST_NAME:
-        raise InvalidValue(f"{quoted(path)} is a longer name than a file may have; shorten it")
+    if len(os.fsencode(os.path.basename(path))) > MAX_NAME_BYTES:
+        raise InvalidValue(f"{quote_value(path)} is a longer name than a file may have; shorten it")
     if os.path.isdir(path):
         raise NotAStore(f"{path} is a folder; name a file in it")
     if os.path.exists(path) and not os.path.isfile(path):
@@ -106,7 +106,7 @@ class KnownFile:
             )
 
 
-def create_file(path: str) -> Identity | None:
+def create_file(path: str) -> FileIdentity | None:
     """Create the file if need be, readable by its owner alone.
 
     SQLite gives its companions the same mode.
@@ -116,11 +116,11 @@ def create_file(path: str) -> Identity | None:
     except FileExistsError:
         pass
     except OSError as error:
-        raise unwritable(f"cannot create {path}", error) from error
+        raise build_write_error(f"cannot create {path}", error) from error
     return identify_file(path)
 
 
-def identify_file(path: str) -> Identity | None:
+def identify_file(path: str) -> FileIdentity | None:
     """Return the identity of a file.
 
     A second name (hard link) is refused, since it would get a log of its own.
@@ -133,7 +133,7 @@ def identify_file(path: str) -> Identity | None:
         raise StoreMoved(
             f"{path} has {status.st_nlink} names (hard links); remove the others, or copy the file"
         )
-    return Identity(status.st_dev, status.st_ino)
+    return FileIdentity(status.st_dev, status.st_ino)
 
 
 def list_unusable_files(path: str | os.PathLike[str]) -> list[str]:

@@ -22,7 +22,7 @@ from ..lazy_imports import importing_threads
 FORK_PATIENCE = 1.0
 """The most seconds that a fork waits for operations of other threads to end."""
 
-FORKED = (
+FORKED_STORE_MESSAGE = (
     "the process was forked inside an operation on the store, and SQLite has no way to open its "
     "file in the child; fork between operations, or start a new process"
 )
@@ -62,22 +62,22 @@ def leak_object(inherited: object) -> None:
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(inherited))
 
 
-def _before_fork() -> None:
+def _wait_before_fork() -> None:
     """Wait for the operations of other threads and let none begin, so that none is half done."""
     fork_lock.acquire()
     deadline = time.monotonic() + FORK_PATIENCE
-    while _is_busy() and time.monotonic() < deadline:
+    while _is_process_busy() and time.monotonic() < deadline:
         time.sleep(0.001)
 
 
-def _is_busy() -> bool:
+def _is_process_busy() -> bool:
     own = threading.get_ident()
     if any(thread != own for thread in list(importing_threads.values())):
         return True
     return any(database.is_busy_elsewhere() for database in list(forkables))
 
 
-def _after_fork() -> None:
+def _restart_in_child() -> None:
     fork_lock.release()
     for database in list(forkables):
         database.start_in_child()
@@ -85,5 +85,7 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=_before_fork, after_in_parent=fork_lock.release, after_in_child=_after_fork
+        before=_wait_before_fork,
+        after_in_parent=fork_lock.release,
+        after_in_child=_restart_in_child,
     )

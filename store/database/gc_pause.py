@@ -10,11 +10,11 @@ import gc
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
-MANY = 500
+PAUSE_THRESHOLD = 500
 """The least number of messages for which the pause is worth while."""
 
 
-_RUNNING = nullcontext()
+_NO_PAUSE = nullcontext()
 
 
 def pause_gc(messages: int) -> AbstractContextManager[None]:
@@ -22,11 +22,11 @@ def pause_gc(messages: int) -> AbstractContextManager[None]:
 
     If a host has switched it off, it stays off; threads that overlap at worst end the pause early.
     """
-    return _RUNNING if messages < MANY or not gc.isenabled() else _paused()
+    return _NO_PAUSE if messages < PAUSE_THRESHOLD or not gc.isenabled() else _pause_collector()
 
 
 @contextmanager
-def _paused() -> Iterator[None]:
+def _pause_collector() -> Iterator[None]:
     gc.disable()
     try:
         yield

@@ -26,20 +26,20 @@ from sqlalchemy import Connection
 
 from ..cancellation import bind_caller
 from ..errors import StoreError, StoreForked
-from .cache import Cache, invalidate_tree, invalidations
-from .connection_settings import lock_timeout
+from .cache import Cache, invalidate_tree, invalidation_count
+from .connection_settings import compute_lock_timeout
 from .files import KnownFile
-from .fork_safety import FORKED, leak_object
+from .fork_safety import FORKED_STORE_MESSAGE, leak_object
 from .queue import QueuePlace, WriterQueue
 from .write_ahead import WriteAheadLog, has_log, switch_to_log
 
-_KEY = "_convostore_lease"
+_LEASE_ATTRIBUTE = "_convostore_lease"
 """The attribute of a connection that holds its lease, since each statement asks for it.
 
 Access to its `info` goes through the pool, and takes as many steps as a short statement.
 """
 
-GIVEN_BACK = "the operation that this connection was lent to has ended; nothing was done"
+ENDED_LOAN_MESSAGE = "the operation that this connection was lent to has ended; nothing was done"
 DEADLINE_STEP = 0.1
 """The seconds that a deadline may move before the database is told of the new time left."""
 
@@ -78,7 +78,7 @@ class Lease:
         self.patience = timeout
         self._granted = math.inf  # nobody knows: the pool may have it from an earlier lease
         self._process = os.getpid()
-        vars(connection)[_KEY] = weakref.ref(self)
+        vars(connection)[_LEASE_ATTRIBUTE] = weakref.ref(self)
 
     @property
     def path(self) -> str | None:
@@ -99,10 +99,10 @@ class Lease:
         if self.begun:
             return
         if not self.is_lent:
-            raise StoreError(GIVEN_BACK)
+            raise StoreError(ENDED_LOAN_MESSAGE)
         self._check_process()
         self.begun = True
-        self.since = None if self.writes else invalidations.times
+        self.since = None if self.writes else invalidation_count.times
         if self._file is None:
             self._granted = self._timeout
             self._deadline = time.monotonic() + self.patience
@@ -126,7 +126,7 @@ class Lease:
         left = self._deadline - time.monotonic()
         if self._granted - left > DEADLINE_STEP and self._granted > 0:
             self._granted = max(0.0, left)
-            self.driver.execute(f"SET LOCAL lock_timeout = {lock_timeout(left)}")
+            self.driver.execute(f"SET LOCAL lock_timeout = {compute_lock_timeout(left)}")
 
     @property
     def is_lost(self) -> bool:
@@ -262,42 +262,42 @@ class Lease:
 
     def _check_process(self) -> None:
         if self._process != os.getpid():
-            raise StoreForked(FORKED)
+            raise StoreForked(FORKED_STORE_MESSAGE)
 
 
-def lease_of(connection: Connection) -> Lease:
+def get_lease(connection: Connection) -> Lease:
     """Return the lease that a connection is on."""
-    lease: Lease = vars(connection)[_KEY]()
+    lease: Lease = vars(connection)[_LEASE_ATTRIBUTE]()
     return lease
 
 
 def invalidate_at_end(connection: Connection, tree_id: int) -> None:
     """Drop the cached values of a tree at the end of a transaction that takes out its rows."""
-    lease_of(connection).taken_out.add(tree_id)
+    get_lease(connection).taken_out.add(tree_id)
 
 
 def get_read_mark(connection: Connection) -> int | None:
     """Return the mark that a value read in a transaction must have to be cached."""
-    return lease_of(connection).since
+    return get_lease(connection).since
 
 
 def get_reader_cache(connection: Connection) -> Cache | None:
     """Return the cache of a connection's store for a reader; None if nothing may be cached."""
-    lease = lease_of(connection)
+    lease = get_lease(connection)
     return lease.kept if lease.kept.limit and not lease.writes else None
 
 
 def get_cache(connection: Connection) -> Cache:
     """Return the cache of a connection's store, also for a writer, which only reads it."""
-    return lease_of(connection).kept
+    return get_lease(connection).kept
 
 
-def driver_of(connection: Connection) -> Any:
+def get_driver(connection: Connection) -> Any:
     """Return the driver's connection, after the transaction has begun.
 
     Work before the first statement runs outside of it. Each statement calls this function.
     """
-    lease: Lease = vars(connection)[_KEY]()
+    lease: Lease = vars(connection)[_LEASE_ATTRIBUTE]()
     if not lease.begun:
         lease.begin()
     elif lease.is_on_server:
@@ -305,7 +305,7 @@ def driver_of(connection: Connection) -> Any:
     return lease.driver
 
 
-class ReadCheck(Protocol):
+class RowCheck(Protocol):
     """A check of rows against their digests and seals."""
 
     def __call__(
@@ -320,7 +320,7 @@ class ReadCheck(Protocol):
 class CheckedDriver:
     """Passes everything on to the driver's connection of a lease, a reader's queries checked."""
 
-    def __init__(self, lease: Lease, check: ReadCheck) -> None:
+    def __init__(self, lease: Lease, check: RowCheck) -> None:
         self._driver, self._check = lease.driver, check
         self._lease = weakref.ref(lease)
         self._seen: set[Any] = set()

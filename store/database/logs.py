@@ -7,7 +7,7 @@ import sys
 from collections.abc import MutableMapping
 from typing import Any
 
-from ..errors import origin_of
+from ..errors import describe_origin
 
 
 class SafeLogger(logging.LoggerAdapter[logging.Logger]):
@@ -25,7 +25,7 @@ class SafeLogger(logging.LoggerAdapter[logging.Logger]):
             super().log(level, msg, *args, **{"stacklevel": 2, **kwargs})
         except Exception as error:  # noqa: BLE001 - whatever a host's handler raises
             if logging.raiseExceptions and sys.stderr:
-                sys.stderr.write(f"a log handler of {self.name} failed: {origin_of(error)}\n")
+                sys.stderr.write(f"a log handler of {self.name} failed: {describe_origin(error)}\n")
 
 
 def get_logger(name: str) -> SafeLogger:

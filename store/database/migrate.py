@@ -27,18 +27,18 @@ from typing import TYPE_CHECKING, NamedTuple
 import sqlalchemy
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
-from ..clock import milliseconds
+from ..clock import resolve_now
 from ..errors import NotAStore, SchemaTooNew
 from . import script
 from .columns import METADATA
 from .engine import Database
 from .file_copies import (
     add_suffix,
-    check_room,
+    check_disk_room,
     discard_copy,
     finish_copy,
-    list_copy,
     publish_copy,
+    record_copy,
     write_copy,
 )
 from .logs import get_logger
@@ -49,7 +49,7 @@ from .statements import Statement
 if TYPE_CHECKING:
     from alembic.config import Config
 
-_log = get_logger(__name__)
+_migration_logger = get_logger(__name__)
 
 SCHEMA_VERSION = Statement(
     sqlalchemy.text("SELECT version_num FROM alembic_version").columns(
@@ -61,17 +61,17 @@ KINDS_SETTING = "tool_kinds"
 """The setting that holds the digest of the kinds of tools that were inserted last."""
 KINDS_DIGEST = Statement(select(settings.c.value).where(settings.c.name == KINDS_SETTING))
 STORED_KINDS = select(tool_kinds.c.name)
-FORGET_DIGEST = delete(settings).where(settings.c.name == KINDS_SETTING)
+DELETE_DIGEST = delete(settings).where(settings.c.name == KINDS_SETTING)
 SET_DIGEST = insert(settings).values(name=KINDS_SETTING, value=bindparam("digest"))
 
-ELSEWHERE = (
+COPY_ELSEWHERE_ADVICE = (
     "make room, or put the copy that is made before the upgrade on another disk with"
     " `convostore migrate --copy PATH`"
 )
 
 _MIGRATION_LOCK = 0x636F6E766F  # "convo"; only PostgreSQL needs it, a file has its own lock
 _ALEMBIC_LOGGERS = ("alembic.runtime.migration", "alembic.runtime.plugins")
-_one_at_a_time = threading.Lock()  # Alembic's state is global to the process
+_alembic_lock = threading.Lock()  # Alembic's state is global to the process
 
 
 class Upgrade(NamedTuple):
@@ -89,7 +89,7 @@ class Upgrade(NamedTuple):
         return f"the store was brought from schema {self.found} to {SCHEMA_HEAD}{kept}"
 
 
-def upgrade(
+def upgrade_schema(
     database: Database,
     *,
     copy_to: Path | None = None,
@@ -105,19 +105,19 @@ def upgrade(
     """
     with database.reading() as connection:
         found = read_version(connection)
-        if found == SCHEMA_HEAD and has_kinds(connection, kinds):
+        if found == SCHEMA_HEAD and has_tool_kinds(connection, kinds):
             return Upgrade(found)
     database.set_wal()
-    with _quiet_alembic():
-        return _upgraded(database, copy_to, copy=copy, kinds=kinds)
+    with _silence_alembic():
+        return _upgrade_outdated(database, copy_to, copy=copy, kinds=kinds)
 
 
-def has_kinds(connection: Connection, kinds: Mapping[str, str] | None) -> bool:
+def has_tool_kinds(connection: Connection, kinds: Mapping[str, str] | None) -> bool:
     """Tell whether these kinds of tools were inserted already; True where none are given."""
-    return kinds is None or KINDS_DIGEST.value(connection) == digest_of(kinds)
+    return kinds is None or KINDS_DIGEST.value(connection) == digest_kinds(kinds)
 
 
-def digest_of(kinds: Mapping[str, str]) -> str:
+def digest_kinds(kinds: Mapping[str, str]) -> str:
     """Return the SHA-256 of a table of kinds, in hexadecimal digits."""
     return sha256(repr(sorted(kinds.items())).encode()).hexdigest()
 
@@ -129,12 +129,12 @@ def insert_kinds(connection: Connection, kinds: Mapping[str, str]) -> None:
     rows = [{"name": name, "kind": kinds[name]} for name in new]
     if rows:
         connection.execute(insert(tool_kinds), rows)
-    connection.execute(FORGET_DIGEST)
-    connection.execute(SET_DIGEST, {"digest": digest_of(kinds)})
+    connection.execute(DELETE_DIGEST)
+    connection.execute(SET_DIGEST, {"digest": digest_kinds(kinds)})
 
 
 @contextmanager
-def _quiet_alembic() -> Iterator[None]:
+def _silence_alembic() -> Iterator[None]:
     """Keep Alembic's reports of its own work out of the host's log; its warnings stay there."""
     thread = threading.get_ident()
 
@@ -150,7 +150,7 @@ def _quiet_alembic() -> Iterator[None]:
             logging.getLogger(name).removeFilter(lets_pass)
 
 
-def _upgraded(
+def _upgrade_outdated(
     database: Database, copy_to: Path | None, *, copy: bool, kinds: Mapping[str, str] | None
 ) -> Upgrade:
     """Bring an older or empty database to the newest schema; return its earlier revision."""
@@ -163,26 +163,26 @@ def _upgraded(
             connection.begin()
         found = read_version(connection)
         place = None
-        if found != SCHEMA_HEAD and not (found is None and _made(connection)):
-            place = _place_of_copy(database, found, copy_to) if copy and found else None
+        if found != SCHEMA_HEAD and not (found is None and _create_by_script(connection)):
+            place = _choose_copy_path(database, found, copy_to) if copy and found else None
             if place is None:
-                _run(connection)
+                _run_revisions(connection)
             else:
-                _run_behind_copy(database, connection, place)
-        if kinds is not None and not has_kinds(connection, kinds):
+                _upgrade_with_copy(database, connection, place)
+        if kinds is not None and not has_tool_kinds(connection, kinds):
             insert_kinds(connection, kinds)
     upgraded = Upgrade(found, place)
     if upgraded.told:
-        _log.info("%s: %s", database.url.render_as_string(), upgraded.told)
+        _migration_logger.info("%s: %s", database.url.render_as_string(), upgraded.told)
     return upgraded
 
 
-def _made(connection: Connection) -> bool:
+def _create_by_script(connection: Connection) -> bool:
     """Make a store in an empty file by the script, if there is one; tell whether it was made."""
     if connection.dialect.name != "sqlite" or sqlalchemy.inspect(connection).get_table_names():
         return False
-    whole = script.statements(SCHEMA_HEAD)
-    script.make(connection, whole)
+    whole = script.read_statements(SCHEMA_HEAD)
+    script.run_script(connection, whole)
     return bool(whole)
 
 
@@ -207,13 +207,13 @@ def read_version(connection: Connection) -> str | None:
     return found
 
 
-def _place_of_copy(database: Database, found: str, copy_to: Path | None) -> Path | None:
+def _choose_copy_path(database: Database, found: str, copy_to: Path | None) -> Path | None:
     """Return the path for the copy of an older file, None if no copy is needed."""
     if database.path is None or copy_to is not None:
         return copy_to and copy_to.absolute()
     from alembic.script import ScriptDirectory
 
-    scripts = ScriptDirectory.from_config(_config())
+    scripts = ScriptDirectory.from_config(_build_alembic_config())
     if not any(
         script.module.rewrites_rows for script in scripts.iterate_revisions(SCHEMA_HEAD, found)
     ):
@@ -223,9 +223,9 @@ def _place_of_copy(database: Database, found: str, copy_to: Path | None) -> Path
     return next(place for place in places if not place.exists())
 
 
-def _run_behind_copy(database: Database, connection: Connection, place: Path) -> None:
+def _upgrade_with_copy(database: Database, connection: Connection, place: Path) -> None:
     """Copy a file, then upgrade it; if that fails, the copy is removed as well."""
-    check_room(database, place, ELSEWHERE)
+    check_disk_room(database, place, COPY_ELSEWHERE_ADVICE)
     part = write_copy(database, place)
     try:
         publish_copy(part, place, replace=False)
@@ -233,22 +233,22 @@ def _run_behind_copy(database: Database, connection: Connection, place: Path) ->
         discard_copy(part)
         raise
     try:
-        _run(connection)
-        number = list_copy(connection, place, "upgrade", milliseconds(None))
+        _run_revisions(connection)
+        number = record_copy(connection, place, "upgrade", resolve_now(None))
         finish_copy(connection, number, place)
     except BaseException:
         place.unlink()
         raise
 
 
-def _run(connection: Connection) -> None:
+def _run_revisions(connection: Connection) -> None:
     from alembic import command
 
-    with _one_at_a_time:
-        command.upgrade(_config(connection=connection, tables=METADATA), SCHEMA_HEAD)
+    with _alembic_lock:
+        command.upgrade(_build_alembic_config(connection=connection, tables=METADATA), SCHEMA_HEAD)
 
 
-def _config(**attributes: object) -> Config:
+def _build_alembic_config(**attributes: object) -> Config:
     from alembic.config import Config
 
     config = Config(attributes=attributes)

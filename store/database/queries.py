@@ -22,15 +22,15 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import ClauseElement
 
 from . import json_sql
-from .columns import BIG
-from .statements import DIALECTS, R, Row, Statement
+from .columns import BIG_INTEGER
+from .statements import DIALECTS, Row, RowT, Statement
 
-_HEADING = re.compile(r"^-- (\w+): (\w+)$", re.MULTILINE)
-_COMMENT = re.compile(r"\s*--.*$", re.MULTILINE)
-_OF_VALUES = {"pairs": json_sql.pairs_sql, "runs": json_sql.runs_sql}
-_CONTROL = re.compile(r"([\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069])")
-_BOUND = re.compile(r":([a-z]\w*)")
-_HOLE = re.compile(r"\{(\w+)(?::(\w+))?\}")
+_SECTION_HEADING = re.compile(r"^-- (\w+): (\w+)$", re.MULTILINE)
+_SQL_COMMENT = re.compile(r"\s*--.*$", re.MULTILINE)
+_VALUE_RENDERERS = {"pairs": json_sql.render_pairs_sql, "runs": json_sql.render_runs_sql}
+_CONTROL_CHARACTERS = re.compile(r"([\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069])")
+_BOUND_NAME = re.compile(r":([a-z]\w*)")
+_SECTION_HOLE = re.compile(r"\{(\w+)(?::(\w+))?\}")
 
 
 class Queries:
@@ -50,18 +50,18 @@ class Queries:
         self.names: dict[str, list[str]] = {}
         self._sections = dict(filled)
         self._texts = texts
-        for use, name, section in _sections_of(path.read_text(encoding="utf-8")):
+        for use, name, section in _split_sections(path.read_text(encoding="utf-8")):
             self.names.setdefault(use, []).append(name)
-            self._sections[name] = _COMMENT.sub("", section).strip()
+            self._sections[name] = _SQL_COMMENT.sub("", section).strip()
 
     @overload
     def statement(self, name: str) -> Statement[Row]: ...
     @overload
-    def statement(self, name: str, row: type[R]) -> Statement[R]: ...
+    def statement(self, name: str, row: type[RowT]) -> Statement[RowT]: ...
     def statement(self, name: str, row: type[Any] | None = None) -> Statement[Any]:
         """Return the query of a name as a statement; ``row`` as `Statement` takes it."""
         written = {dialect: self._filled(name, "", dialect) for dialect in DIALECTS}
-        query = _Query(written, self._typed)
+        query = _DialectQuery(written, self._typed)
         return Statement(query, row) if row else Statement(query)
 
     def written(self, name: str, dialect: str, values: dict[str, Any]) -> str:
@@ -74,18 +74,20 @@ class Queries:
                 return str(int(value))
             function = "chr" if dialect == "postgresql" else "char"
             pieces = (
-                f"{function}({ord(piece)})" if _CONTROL.match(piece) else _quoted(piece, dialect)
-                for piece in _CONTROL.split(value)
+                f"{function}({ord(piece)})"
+                if _CONTROL_CHARACTERS.match(piece)
+                else _quote_text(piece, dialect)
+                for piece in _CONTROL_CHARACTERS.split(value)
             )
             return " || ".join(pieces)
 
-        return _BOUND.sub(literal, self._filled(name, "", dialect)) + ";"
+        return _BOUND_NAME.sub(literal, self._filled(name, "", dialect)) + ";"
 
     def _typed(self, written: str) -> TextClause:
         """Return a query with the types of its values, which PostgreSQL requires."""
         construct = text(written)
         for bound in construct.compile().params:
-            known = String() if bound in self._texts else BIG
+            known = String() if bound in self._texts else BIG_INTEGER
             construct = construct.bindparams(bindparam(bound, type_=known))
         return construct
 
@@ -93,32 +95,32 @@ class Queries:
         """Return a section with its holes filled, and those of its parts likewise."""
         if name == "it":
             return word
-        if name in _OF_VALUES:
-            return _OF_VALUES[name](f":{word}", dialect)
+        if name in _VALUE_RENDERERS:
+            return _VALUE_RENDERERS[name](f":{word}", dialect)
         if name == "list":
-            return json_sql.joined_sql(word, dialect)
+            return json_sql.render_joined_sql(word, dialect)
 
         def filled(hole: re.Match[str]) -> str:
             return self._filled(hole[1], hole[2] or word, dialect)
 
-        return _HOLE.sub(filled, self._sections[name])
+        return _SECTION_HOLE.sub(filled, self._sections[name])
 
 
-def _sections_of(written: str) -> Iterator[tuple[str, str, str]]:
+def _split_sections(written: str) -> Iterator[tuple[str, str, str]]:
     """Yield each section of a file: its purpose, its name, its text."""
-    _, *pieces = _HEADING.split(written)
+    _, *pieces = _SECTION_HEADING.split(written)
     uses, names, texts = pieces[::3], pieces[1::3], pieces[2::3]
     return zip(uses, names, texts, strict=True)
 
 
-def _quoted(text: str, dialect: str) -> str:
+def _quote_text(text: str, dialect: str) -> str:
     quoted = text.replace("'", "''")
     if dialect == "postgresql" and "\\" in text:
         return "E'" + quoted.replace("\\", "\\\\") + "'"
     return f"'{quoted}'"
 
 
-class _Query(ClauseElement):
+class _DialectQuery(ClauseElement):
     """A text for each dialect; the types of its values are put in when it is compiled."""
 
     inherit_cache = False
@@ -128,7 +130,7 @@ class _Query(ClauseElement):
         self.typed = typed
 
 
-@compiles(_Query)
-def _text_of(element: _Query, compiler: SQLCompiler, **options: Any) -> str:
+@compiles(_DialectQuery)
+def _compile_query(element: _DialectQuery, compiler: SQLCompiler, **options: Any) -> str:
     written = element.texts[compiler.dialect.name]
     return compiler.process(element.typed(written), **options)

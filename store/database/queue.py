@@ -15,14 +15,14 @@ both in the order of the requests, and frees them when their process dies, howev
 nothing to clean up. A writer that finds both free has its turn at once.
 
 A turn is time, not one write. A commit that follows one of another process pays for that: two
-processes are woken, and SQLite reads the changed pages anew. So for ``TURN`` seconds after a writer
-came through the line, it may take the ``flock`` again if it is free, past the waiting writers. The
-first in line allows that: it looks now and then whether the lock is free, and asks the kernel for
-it when all turns that began before its own must be over. From then on only the first in line takes
-it, since new turns begin only in the line. So a writer that never pauses delays the next one by
-``TURN`` and a write, and in between keeps nobody from a lock that it does not use: it releases the
-lock after each write. The line moves up at the end of the first write of a turn. By then the
-previous writer has come back, if it comes at once, and is at the end of the line.
+processes are woken, and SQLite reads the changed pages anew. So for ``TURN_SECONDS`` seconds after
+a writer came through the line, it may take the ``flock`` again if it is free, past the waiting
+writers. The first in line allows that: it looks now and then whether the lock is free, and asks the
+kernel for it when all turns that began before its own must be over. From then on only the first in
+line takes it, since new turns begin only in the line. So a writer that never pauses delays the next
+one by ``TURN_SECONDS`` and a write, and in between keeps nobody from a lock that it does not use:
+it releases the lock after each write. The line moves up at the end of the first write of a turn. By
+then the previous writer has come back, if it comes at once, and is at the end of the line.
 
 Until the next in line has been woken and runs, the line is free, and a newcomer would be first,
 most often the writer that has just released it, if its turn was over by then. So the waiting
@@ -67,7 +67,7 @@ import time
 from io import FileIO
 from weakref import WeakSet
 
-from ..errors import StoreBusy, StoreError, unwritable
+from ..errors import StoreBusy, StoreError, build_write_error
 
 try:
     import fcntl
@@ -76,18 +76,20 @@ try:
 except ImportError:  # pragma: no cover - Windows
     HAS_FLOCK = False
 
-HAS_LINE = HAS_FLOCK and hasattr(fcntl, "F_OFD_SETLKW")
+HAS_BYTE_LOCKS = HAS_FLOCK and hasattr(fcntl, "F_OFD_SETLKW")
 """Whether the lock of a byte can belong to an opened file."""
 
-TURN = 0.01
+TURN_SECONDS = 0.01
 """The seconds of a turn: enough for dozens of writes, little for sixteen waiting writers."""
-LOOK = 0.001
+LOOK_SECONDS = 0.001
 """The seconds before the first in line looks again whether the lock is free."""
 
-_OPENING = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK if HAS_FLOCK else 0
-_PROCESS = re.compile(rb"[0-9]* *\n? *")
+_OPEN_FLAGS = (
+    os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK if HAS_FLOCK else 0
+)
+_LOCK_CONTENT = re.compile(rb"[0-9]* *\n? *")
 """The content of a lock file: nothing yet, or the number of the last process with the lock."""
-_LONGEST = 12
+_LOCK_CONTENT_BYTES = 12
 """The bytes of that content."""
 
 
@@ -97,7 +99,7 @@ class WriterQueue:
     def __init__(self, path: str, timeout: float) -> None:
         self.path, self.timeout = path, timeout
         self._files: WeakSet[FileIO] = WeakSet()
-        self.process = _told()
+        self.process = _render_lock_content()
 
     def leave_to_parent(self) -> None:
         """Start anew in a forked child, holding nothing.
@@ -107,7 +109,7 @@ class WriterQueue:
         """
         for file in list(self._files):
             file.close()
-        self.process = _told()
+        self.process = _render_lock_content()
 
     def open_file(self) -> FileIO:
         """Open the lock file once more, for a lock of its own.
@@ -115,9 +117,9 @@ class WriterQueue:
         The file must belong to nobody else: its first bytes are overwritten. Raises StoreError.
         """
         try:
-            return self._checked(FileIO(self.path, "r+", opener=_opened))
+            return self._checked(FileIO(self.path, "r+", opener=_open_lock_file))
         except OSError as error:
-            raise unwritable(f"cannot open the lock file {self.path}", error) from error
+            raise build_write_error(f"cannot open the lock file {self.path}", error) from error
 
     def _checked(self, file: FileIO) -> FileIO:
         """Return a lock file; close any other. Raises StoreError, and OSError of the disk."""
@@ -135,7 +137,7 @@ class WriterQueue:
     def holder(self, file: FileIO) -> str:
         """Return the description of the holder of the lock."""
         try:
-            number = os.pread(file.fileno(), _LONGEST, 0).decode().strip()
+            number = os.pread(file.fileno(), _LOCK_CONTENT_BYTES, 0).decode().strip()
         except (OSError, ValueError):  # the turn has come just now, and the file is closed
             number = ""
         return f"process {number}" if number else "another writer"
@@ -147,7 +149,7 @@ class QueuePlace:
     def __init__(self, queue: WriterQueue) -> None:
         self._queue = queue
         self._file: FileIO | None = None
-        self._turn: _Turn | None = None
+        self._turn: _WriterTurn | None = None
         self._ends = 0.0
 
     @property
@@ -183,7 +185,7 @@ class QueuePlace:
     def leave(self) -> None:
         """Release the lock, and let the line move up."""
         if self._file is not None:
-            _line(self._file, _LEAVE)
+            _apply_lock_operation(self._file, _LEAVE_QUEUE)
             fcntl.flock(self._file, fcntl.LOCK_UN)
 
     def close(self) -> None:
@@ -193,20 +195,20 @@ class QueuePlace:
             self._file.close()
 
     def _take(self, file: FileIO, seconds: float) -> None:
-        if time.monotonic() < self._ends and _takes_lock(file):
+        if time.monotonic() < self._ends and _try_lock(file):
             return
-        _let_move_up(file)
-        if not (_line(file, _STAND_FIRST) and _takes_lock(file)):
+        _let_queue_move_up(file)
+        if not (_apply_lock_operation(file, _TRY_FIRST_PLACE) and _try_lock(file)):
             self._wait(file, seconds)
-        self._ends = time.monotonic() + TURN
+        self._ends = time.monotonic() + TURN_SECONDS
 
     def _wait(self, file: FileIO, seconds: float) -> None:
         if seconds > 0:
-            self._turn = _Turn(file)
+            self._turn = _WriterTurn(file)
             if self._turn.wait(seconds):
                 return
             file = self._begin_anew()
-            if _goes_past(file):
+            if _try_lock_past_queue(file):
                 return
         who = self._queue.holder(file)
         raise StoreBusy(f"{who} held the store for {seconds:g} s; nothing was written, try again")
@@ -219,7 +221,7 @@ class QueuePlace:
         return file
 
 
-class _Turn:
+class _WriterTurn:
     """A turn that a thread waits for, with a file that gets the lock then.
 
     The bare lock and thread of the interpreter are used: those of `threading` take steps of Python,
@@ -250,35 +252,37 @@ class _Turn:
             self._coming.release()
 
     def _take(self) -> None:
-        _line(self._file, _WAIT)
-        _line(self._file, _STAND)
+        _apply_lock_operation(self._file, _MARK_WAITING)
+        _apply_lock_operation(self._file, _AWAIT_FIRST_PLACE)
         if self._is_wanted:
-            _take_as_first(self._file)
+            _await_lock_as_first(self._file)
         self.has_come = True
         self.give_up()
         if not self._is_wanted:
             self._file.close()
 
 
-def _operation(command: str, kind: str, start: int, length: int) -> tuple[int, bytes] | None:
+def _pack_lock_operation(
+    command: str, kind: str, start: int, length: int
+) -> tuple[int, bytes] | None:
     """Return the request to the kernel for an operation on the line; None if there is no line."""
-    if not HAS_LINE:
+    if not HAS_BYTE_LOCKS:
         return None
-    lock = struct.pack(_LOCK, getattr(fcntl, kind), os.SEEK_SET, start, length, 0)
+    lock = struct.pack(_LOCK_RECORD_FORMAT, getattr(fcntl, kind), os.SEEK_SET, start, length, 0)
     return getattr(fcntl, command), lock
 
 
-_LOCK = "hhqqi0q"
+_LOCK_RECORD_FORMAT = "hhqqi0q"
 """The kernel's record of a lock: its kind, from where the first byte counts, bytes, process."""
-_STAND = _operation("F_OFD_SETLKW", "F_WRLCK", 0, 1)
-_STAND_FIRST = _operation("F_OFD_SETLK", "F_WRLCK", 0, 1)
-_WAIT = _operation("F_OFD_SETLK", "F_RDLCK", 1, 1)
-_LEAVE = _operation("F_OFD_SETLK", "F_UNLCK", 0, 2)
-_IS_ANYBODY_FIRST = _operation("F_OFD_GETLK", "F_WRLCK", 0, 1)
-_DOES_ANYBODY_WAIT = _operation("F_OFD_GETLK", "F_WRLCK", 1, 1)
+_AWAIT_FIRST_PLACE = _pack_lock_operation("F_OFD_SETLKW", "F_WRLCK", 0, 1)
+_TRY_FIRST_PLACE = _pack_lock_operation("F_OFD_SETLK", "F_WRLCK", 0, 1)
+_MARK_WAITING = _pack_lock_operation("F_OFD_SETLK", "F_RDLCK", 1, 1)
+_LEAVE_QUEUE = _pack_lock_operation("F_OFD_SETLK", "F_UNLCK", 0, 2)
+_FIRST_PLACE_QUERY = _pack_lock_operation("F_OFD_GETLK", "F_WRLCK", 0, 1)
+_WAITING_QUERY = _pack_lock_operation("F_OFD_GETLK", "F_WRLCK", 1, 1)
 
 
-def _line(file: FileIO, operation: tuple[int, bytes] | None) -> bool:
+def _apply_lock_operation(file: FileIO, operation: tuple[int, bytes] | None) -> bool:
     """Do an operation on the line; tell whether nobody else is first in it.
 
     A file system without such locks has no line.
@@ -293,7 +297,7 @@ def _line(file: FileIO, operation: tuple[int, bytes] | None) -> bool:
     return True
 
 
-def _tells(file: FileIO, question: tuple[int, bytes] | None) -> bool:
+def _is_byte_locked(file: FileIO, question: tuple[int, bytes] | None) -> bool:
     """Answer a question about the others in line; False if there is no line."""
     if not question:
         return False
@@ -301,22 +305,22 @@ def _tells(file: FileIO, question: tuple[int, bytes] | None) -> bool:
         answer = fcntl.fcntl(file, *question)
     except OSError:
         return False
-    return bool(struct.unpack(_LOCK, answer)[0] != fcntl.F_UNLCK)
+    return bool(struct.unpack(_LOCK_RECORD_FORMAT, answer)[0] != fcntl.F_UNLCK)
 
 
-def _let_move_up(file: FileIO) -> None:
+def _let_queue_move_up(file: FileIO) -> None:
     """Let a waiting writer be first, as long as it takes to be woken.
 
     A stopped process is not woken.
     """
-    over = time.monotonic() + TURN
-    while _tells(file, _DOES_ANYBODY_WAIT) and not _tells(file, _IS_ANYBODY_FIRST):
+    over = time.monotonic() + TURN_SECONDS
+    while _is_byte_locked(file, _WAITING_QUERY) and not _is_byte_locked(file, _FIRST_PLACE_QUERY):
         if time.monotonic() >= over:
             return
-        time.sleep(LOOK)
+        time.sleep(LOOK_SECONDS)
 
 
-def _takes_lock(file: FileIO) -> bool:
+def _try_lock(file: FileIO) -> bool:
     """Take the lock if nobody has it; tell whether it was taken."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -325,35 +329,35 @@ def _takes_lock(file: FileIO) -> bool:
     return True
 
 
-def _goes_past(file: FileIO) -> bool:
+def _try_lock_past_queue(file: FileIO) -> bool:
     """Take the lock past a line whose first is stopped; tell whether it was taken.
 
     A first that runs takes it meanwhile.
     """
-    if not _takes_lock(file):
+    if not _try_lock(file):
         return False
     fcntl.flock(file, fcntl.LOCK_UN)
-    time.sleep(TURN)
-    return _takes_lock(file)
+    time.sleep(TURN_SECONDS)
+    return _try_lock(file)
 
 
-def _take_as_first(file: FileIO) -> None:
+def _await_lock_as_first(file: FileIO) -> None:
     """Wait for the lock: look for it while other turns may go on, then ask for it."""
-    over = time.monotonic() + TURN
-    while HAS_LINE and time.monotonic() < over:
-        time.sleep(LOOK)
-        if _takes_lock(file):
+    over = time.monotonic() + TURN_SECONDS
+    while HAS_BYTE_LOCKS and time.monotonic() < over:
+        time.sleep(LOOK_SECONDS)
+        if _try_lock(file):
             return
     fcntl.flock(file, fcntl.LOCK_EX)
 
 
-def _told() -> bytes:
+def _render_lock_content() -> bytes:
     """Return the content for the lock file: the number of this process."""
-    return (b"%d\n" % os.getpid()).ljust(_LONGEST)
+    return (b"%d\n" % os.getpid()).ljust(_LOCK_CONTENT_BYTES)
 
 
-def _opened(path: str, _flags: int) -> int:
-    return os.open(path, _OPENING, 0o600)
+def _open_lock_file(path: str, _flags: int) -> int:
+    return os.open(path, _OPEN_FLAGS, 0o600)
 
 
 def _is_lock_file(file: FileIO) -> bool:
@@ -361,6 +365,6 @@ def _is_lock_file(file: FileIO) -> bool:
     status = os.fstat(file.fileno())
     if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
         return False
-    if status.st_size > _LONGEST:
+    if status.st_size > _LOCK_CONTENT_BYTES:
         return False
-    return _PROCESS.fullmatch(os.pread(file.fileno(), _LONGEST, 0)) is not None
+    return _LOCK_CONTENT.fullmatch(os.pread(file.fileno(), _LOCK_CONTENT_BYTES, 0)) is not None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-PACKAGE = Path(__file__).resolve().parents[1]
+PACKAGE_FOLDER = Path(__file__).resolve().parents[1]
 
 
 def find_folder(name: str) -> Path:
@@ -15,10 +15,10 @@ def find_folder(name: str) -> Path:
 
     Raises FileNotFoundError when it is in neither place: the installation is damaged.
     """
-    for parent in (PACKAGE, PACKAGE.parent):
+    for parent in (PACKAGE_FOLDER, PACKAGE_FOLDER.parent):
         if (parent / name).is_dir():
             return parent / name
     raise FileNotFoundError(
-        f"{name}/ is neither in nor beside the package at {PACKAGE}: "
+        f"{name}/ is neither in nor beside the package at {PACKAGE_FOLDER}: "
         "the installation is incomplete, install it again"
     )

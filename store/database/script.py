@@ -10,27 +10,27 @@ from sqlalchemy import Connection
 
 from .resources import find_folder
 
-NAME = "schema.sql"
-HEADING = "-- schema {}\n"
+SCRIPT_NAME = "schema.sql"
+SCRIPT_HEADING = "-- schema {}\n"
 """The first line of the script of a revision."""
-BETWEEN = "\n\n"
+STATEMENT_SEPARATOR = "\n\n"
 """The separator before each statement, which no statement contains."""
 
 
-def statements(revision: str) -> list[str]:
+def read_statements(revision: str) -> list[str]:
     """Return the statements that make a revision of the schema in an empty file.
 
     The list is empty if the script makes another revision.
     """
-    path = find_folder("migrations") / NAME
+    path = find_folder("migrations") / SCRIPT_NAME
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    if not text.startswith(HEADING.format(revision)):
+    if not text.startswith(SCRIPT_HEADING.format(revision)):
         return []
-    _, *made = text.split(BETWEEN)
+    _, *made = text.split(STATEMENT_SEPARATOR)
     return made
 
 
-def make(connection: Connection, script: list[str]) -> None:
+def run_script(connection: Connection, script: list[str]) -> None:
     """Run a script in the transaction of a connection."""
     for statement in script:
         connection.exec_driver_sql(statement)

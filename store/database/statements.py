@@ -48,36 +48,36 @@ from ..errors import (
     Unavailable,
 )
 from .files import list_unusable_files
-from .lease import driver_of, lease_of
+from .lease import get_driver, get_lease
 from .seals import SEAL_COLUMN, compute_seal, list_sealed_columns
 
 Row = tuple[Any, ...]
-R = TypeVar("R", bound=Row)
+RowT = TypeVar("RowT", bound=Row)
 
-_STYLES = {
+_DRIVER_STYLES = {
     "sqlite": ("pysqlite", "named", "qmark"),
     "postgresql": ("psycopg", "pyformat", "format"),
 }
 """The driver of each dialect, and how it writes values by name and by place."""
-DIALECTS = tuple(_STYLES)
+DIALECTS = tuple(_DRIVER_STYLES)
 
 
 @cache
-def _dialect(name: str, *, positional: bool = False) -> Dialect:
+def _load_dialect(name: str, *, positional: bool = False) -> Dialect:
     """Return a dialect, loaded on first use: each costs tens of ms."""
-    driver, named, by_place = _STYLES[name]
+    driver, named, by_place = _DRIVER_STYLES[name]
     loaded: Dialect = registry.load(f"{name}.{driver}")(
         paramstyle=by_place if positional else named
     )
     return loaded
 
 
-class _Compiled(NamedTuple):
+class _CompiledText(NamedTuple):
     text: str
     constants: dict[str, Any]
 
 
-class Statement(Generic[R]):
+class Statement(Generic[RowT]):
     """A statement of the store.
 
     Values are bound by the names of its ``bindparam``s. The results are plain tuples, or rows of
@@ -87,36 +87,36 @@ class Statement(Generic[R]):
     @overload
     def __init__(self: Statement[Row], construct: ClauseElement) -> None: ...
     @overload
-    def __init__(self, construct: ClauseElement, row: type[R]) -> None: ...
+    def __init__(self, construct: ClauseElement, row: type[RowT]) -> None: ...
     def __init__(self, construct: ClauseElement, row: type[Any] | None = None) -> None:
         self.row_type = row
-        self._make: Callable[[Any], R] | None = partial(tuple.__new__, row) if row else None
+        self._make: Callable[[Any], RowT] | None = partial(tuple.__new__, row) if row else None
         self._construct = construct
         self._named = cache(self._compile_named)
 
-    def scan(self, connection: Connection, **values: Any) -> Iterable[R]:
+    def scan(self, connection: Connection, **values: Any) -> Iterable[RowT]:
         """Return the rows one by one, in the statement's order; for many, wide rows."""
-        rows: Iterable[R] = self._execute(connection, values)
+        rows: Iterable[RowT] = self._execute(connection, values)
         return map(self._make, rows) if self._make else rows
 
-    def rows(self, connection: Connection, **values: Any) -> list[R]:
+    def rows(self, connection: Connection, **values: Any) -> list[RowT]:
         """Return all rows, in the statement's order."""
-        rows: list[R] = self._execute(connection, values).fetchall()
+        rows: list[RowT] = self._execute(connection, values).fetchall()
         return list(map(self._make, rows)) if self._make else rows
 
-    def row(self, connection: Connection, **values: Any) -> R | None:
+    def row(self, connection: Connection, **values: Any) -> RowT | None:
         """Return the first row, or None if there is none."""
-        row: R | None = self._execute(connection, values).fetchone()
+        row: RowT | None = self._execute(connection, values).fetchone()
         return self._make(row) if row and self._make else row
 
-    def one(self, connection: Connection, **values: Any) -> R:
+    def one(self, connection: Connection, **values: Any) -> RowT:
         """Return the first row of a statement that always has one.
 
         Raises StoreError if it has none: a row that others need is missing from the database.
         """
-        row: R | None = self._execute(connection, values).fetchone()
+        row: RowT | None = self._execute(connection, values).fetchone()
         if row is None:
-            raise StoreError(_GONE)
+            raise StoreError(_MISSING_ROW)
         return self._make(row) if self._make else row
 
     def value(self, connection: Connection, **values: Any) -> Any:
@@ -144,15 +144,15 @@ class Statement(Generic[R]):
 
     def _execute(self, connection: Connection, values: dict[str, Any]) -> Any:
         text, constants = self._named(connection.dialect.name)
-        return _executed(connection, text, {**constants, **values} if constants else values)
+        return _execute_text(connection, text, {**constants, **values} if constants else values)
 
-    def _compile_named(self, dialect: str) -> _Compiled:
-        compiled = self._construct.compile(dialect=_dialect(dialect))
+    def _compile_named(self, dialect: str) -> _CompiledText:
+        compiled = self._construct.compile(dialect=_load_dialect(dialect))
         assert isinstance(compiled, SQLCompiler)
         constants = {
             name: bind.value for bind, name in compiled.bind_names.items() if not bind.required
         }
-        return _Compiled(str(compiled), constants)
+        return _CompiledText(str(compiled), constants)
 
 
 class Insertion(Statement[Row]):
@@ -167,7 +167,7 @@ class Insertion(Statement[Row]):
         self.table = table
         self.columns = names or tuple(each.name for each in table.c if each.name != SEAL_COLUMN)
         _check_columns(table, self.columns)
-        self._seals = _Seals.of(table, self.columns) if SEAL_COLUMN in table.c else None
+        self._seals = _SealColumns.of(table, self.columns) if SEAL_COLUMN in table.c else None
         written = (*self.columns, SEAL_COLUMN) if self._seals else self.columns
         types = [(name, table.c[name].type) for name in written]
         into = lightweight(table.name, *(column(name, kind) for name, kind in types))
@@ -186,18 +186,18 @@ class Insertion(Statement[Row]):
 
     def insert(self, connection: Connection, row: Row) -> None:
         """Insert a row of values in the order of ``columns``."""
-        _executed(connection, self._positional(connection.dialect.name), self._whole(row))
+        _execute_text(connection, self._positional(connection.dialect.name), self._whole(row))
 
     def insert_many(self, connection: Connection, rows: Sequence[Row]) -> None:
         """Insert rows of values in the order of ``columns``."""
         if not rows:
             return
         text = self._positional(connection.dialect.name)
-        cursor = driver_of(connection).cursor()
+        cursor = get_driver(connection).cursor()
         try:
             cursor.executemany(text, map(self._whole, rows) if self._seals else rows)
-        except _UNSTORABLE as error:
-            raise _unstorable(error) from error
+        except _UNSTORABLE_ERRORS as error:
+            raise _build_value_error(error) from error
 
     def _whole(self, row: Row) -> Row:
         """Return a row with its seal, where the table has seals."""
@@ -206,28 +206,28 @@ class Insertion(Statement[Row]):
         return (*row, compute_seal(self._seals.names, self._seals.values(row)))
 
     def _compile_positional(self, dialect: str) -> str:
-        return str(self._construct.compile(dialect=_dialect(dialect, positional=True)))
+        return str(self._construct.compile(dialect=_load_dialect(dialect, positional=True)))
 
 
-def _executed(connection: Connection, text: str, values: dict[str, Any] | Row) -> Any:
-    driver = driver_of(connection)
+def _execute_text(connection: Connection, text: str, values: dict[str, Any] | Row) -> Any:
+    driver = get_driver(connection)
     try:
         return driver.execute(text, values)
-    except _UNSTORABLE as error:
-        raise _unstorable(error) from error
+    except _UNSTORABLE_ERRORS as error:
+        raise _build_value_error(error) from error
 
 
-class _Seals(NamedTuple):
+class _SealColumns(NamedTuple):
     """The columns that a table's seals cover, and a getter of their values from a row."""
 
     names: tuple[str, ...]
     values: Callable[[Row], Row]
 
     @staticmethod
-    def of(table: Table, columns: tuple[str, ...]) -> _Seals:
+    def of(table: Table, columns: tuple[str, ...]) -> _SealColumns:
         """Return those of rows of these columns."""
         names = tuple(name for name in list_sealed_columns(table) if name in columns)
-        return _Seals(names, itemgetter(*map(columns.index, names)))
+        return _SealColumns(names, itemgetter(*map(columns.index, names)))
 
 
 def _check_columns(table: Table, names: tuple[str, ...]) -> None:
@@ -238,15 +238,15 @@ def _check_columns(table: Table, names: tuple[str, ...]) -> None:
         raise TypeError(f"an insert into {table.name} has other columns: {', '.join(wrong)}")
 
 
-_GONE = "the database lacks a row that others need; `convostore verify` says what is damaged"
-_UNSTORABLE = (OverflowError, UnicodeEncodeError)
+_MISSING_ROW = "the database lacks a row that others need; `convostore verify` says what is damaged"
+_UNSTORABLE_ERRORS = (OverflowError, UnicodeEncodeError)
 
 
-def _unstorable(error: BaseException) -> InvalidValue:
+def _build_value_error(error: BaseException) -> InvalidValue:
     return InvalidValue(f"a value that no database can hold: {' '.join(str(error).split())}")
 
 
-def driver_errors() -> tuple[type[Exception], ...]:
+def list_driver_errors() -> tuple[type[Exception], ...]:
     """Return the exception types of the drivers.
 
     The errors of statements come straight from them, not through SQLAlchemy.
@@ -255,7 +255,7 @@ def driver_errors() -> tuple[type[Exception], ...]:
     return (sqlite3.Error, DBAPIError, *([psycopg.Error] if psycopg else []))
 
 
-_CODES: dict[str, tuple[type[StoreError], str]] = {
+_CODE_ERRORS: dict[str, tuple[type[StoreError], str]] = {
     "SQLITE_BUSY": (
         StoreBusy,
         "another program held the database until the deadline; nothing was written, try again",
@@ -300,20 +300,20 @@ _CODES: dict[str, tuple[type[StoreError], str]] = {
 }
 
 
-LOST = ("57P01", "57P02", "57P05", "40003")
+LOST_STATES = ("57P01", "57P02", "57P05", "40003")
 """The states that a server reports when it ends a connection, in addition to class 08."""
-OUT_OF_COMMIT = "XX000"
+UNKNOWN_COMMIT_STATE = "XX000"
 """The state that leaves the outcome of a COMMIT unknown."""
 
 
-def breaks_connection(error: BaseException, *, is_committing: bool) -> bool:
+def is_breaking_error(error: BaseException, *, is_committing: bool) -> bool:
     """Tell whether a server's error leaves the connection, or the outcome of a commit, unknown."""
-    state = _state(error)
-    is_lost = state.startswith("08") or state in LOST
-    return is_lost or (is_committing and state == OUT_OF_COMMIT)
+    state = _get_sqlstate(error)
+    is_lost = state.startswith("08") or state in LOST_STATES
+    return is_lost or (is_committing and state == UNKNOWN_COMMIT_STATE)
 
 
-_NO_ROOM_YET = (
+_CROWDED_SERVER_WORDS = (
     *("starting up", "shutting down", "in recovery mode", "not yet accepting connections"),
     *("too many", "remaining connection slots", "no more connections"),
 )
@@ -323,15 +323,15 @@ The driver has no SQLSTATE of an attempt to connect (57P03, 53300), only the ser
 """
 
 
-def unconnected(error: Exception) -> StoreError:
+def build_connection_error(error: Exception) -> StoreError:
     """Return the error for a connection to a server that could not be made.
 
     A server that responds and refuses the role or the database will do so again.
     """
-    told = " ".join(str(_original(error)).split())
-    is_refused = _state(error)[:2] in ("28", "3D") or "FATAL:" in told
-    if is_refused and not any(each in told for each in _NO_ROOM_YET):
-        return translate(error, None)
+    told = " ".join(str(_unwrap_error(error)).split())
+    is_refused = _get_sqlstate(error)[:2] in ("28", "3D") or "FATAL:" in told
+    if is_refused and not any(each in told for each in _CROWDED_SERVER_WORDS):
+        return translate_error(error, None)
     return Unavailable(f"no connection to the server: {told}; nothing was written, try again later")
 
 
@@ -346,10 +346,10 @@ def is_retriable(error: StoreError) -> bool:
 
 def get_lock_names(connection: Connection) -> list[str]:
     """Return the names that a transaction on a server has asked to lock, a list to append to."""
-    return lease_of(connection).locked
+    return get_lease(connection).locked
 
 
-def _can_open_files() -> bool:
+def _has_free_descriptors() -> bool:
     """Tell whether the process can open the files of a connection: file, log, index."""
     with ExitStack() as opened:
         try:
@@ -360,35 +360,35 @@ def _can_open_files() -> bool:
     return True
 
 
-_OF_RIGHTS = ("SQLITE_READONLY", "SQLITE_CANTOPEN")
-_UNDECODED = "Could not decode to UTF-8"
+_PERMISSION_CODES = ("SQLITE_READONLY", "SQLITE_CANTOPEN")
+_UNDECODED_MESSAGE = "Could not decode to UTF-8"
 """The message of Python's driver for invalid text; it has no code for it."""
 
 
-def _original(error: BaseException) -> BaseException:
+def _unwrap_error(error: BaseException) -> BaseException:
     return error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
 
 
-def _state(error: BaseException) -> str:
+def _get_sqlstate(error: BaseException) -> str:
     """Return the SQLSTATE of a server's error, empty if it has none."""
-    return getattr(_original(error), "sqlstate", None) or ""
+    return getattr(_unwrap_error(error), "sqlstate", None) or ""
 
 
-def translate(error: Exception, file: str | None) -> StoreError:
+def translate_error(error: Exception, file: str | None) -> StoreError:
     """Return the store's own error for one of a driver's, on a file or on a server (None)."""
-    original = _original(error)
+    original = _unwrap_error(error)
     if any(kind.__name__ == "DataError" for kind in type(original).__mro__):  # of whichever driver
-        return _unstorable(original)
-    name, state = getattr(original, "sqlite_errorname", ""), _state(original)
-    if name == "SQLITE_CANTOPEN" and not _can_open_files():
+        return _build_value_error(original)
+    name, state = getattr(original, "sqlite_errorname", ""), _get_sqlstate(original)
+    if name == "SQLITE_CANTOPEN" and not _has_free_descriptors():
         return StoreError(TOO_MANY_FILES)
-    if file and name.startswith(_OF_RIGHTS) and (closed := list_unusable_files(file)):
+    if file and name.startswith(_PERMISSION_CODES) and (closed := list_unusable_files(file)):
         return ReadOnly(
             f"{' and '.join(closed)} cannot be written by this user; check the permissions there"
         )
-    if str(original).startswith(_UNDECODED):
+    if str(original).startswith(_UNDECODED_MESSAGE):
         return Damaged(f"{file} is damaged: {original}; `convostore verify` says where")
-    for prefix, (kind, text) in _CODES.items():
+    for prefix, (kind, text) in _CODE_ERRORS.items():
         if name.startswith(prefix) or state == prefix:
             return kind(text.format(file=file))
     return StoreError(f"the database refused: {original}")

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..errors import StoreBusy
 from .logs import get_logger
 
-_log = get_logger(__name__)
+_write_ahead_logger = get_logger(__name__)
 
 PURGE_PATIENCE = 1000
 """The most ms that a purge waits for readers.
@@ -17,33 +17,33 @@ PURGE_PATIENCE = 1000
 It keeps the queue meanwhile, and any work left undone is done later.
 """
 
-LOG_BOUND = 8 * 1024 * 1024
+MAX_LOG_BYTES = 8 * 1024 * 1024
 """The most bytes of the write-ahead log before a writer stops to empty it."""
-LOG_TOLD = 64 * 1024 * 1024
+LOG_WARNING_BYTES = 64 * 1024 * 1024
 """The most bytes of the log before a warning reports it."""
 LOG_PATIENCE = 100
 """The most ms that a writer waits for readers to empty the log."""
-LOG_PAUSE = 1.0
+LOG_RETRY_SECONDS = 1.0
 """The seconds before another try."""
-LOG_CHECKED_EVERY = 32
+LOG_CHECK_INTERVAL = 32
 """The number of writes between two looks at the log's size."""
 
 SWITCH_PAUSE = 0.005
 """The seconds between two tries to switch a file that is in use to a log."""
 
-LONGEST_PURGE = 15.0
+MAX_PURGE_SECONDS = 15.0
 """The most seconds that writers wait while a file is written anew, a second per 100 MB or so.
 
 This is half of the default timeout of a writer.
 """
-STEPS_BETWEEN = 1_000
+STEPS_PER_CHECK = 1_000
 """Steps of SQLite's machine between two looks at the clock."""
 
-READ_MEANWHILE = (
+OPEN_READER_MESSAGE = (
     "somebody reads an older state of the store, whose bytes have to stay as long;"
     " end that, then purge again"
 )
-TOO_LONG = (
+LONG_PURGE_MESSAGE = (
     "writing the file anew takes more than {:g} s, and writers wait meanwhile, so it was given up;"
     " purge when they can wait, and say for how long (`longest`)"
 )
@@ -56,7 +56,7 @@ class WriteAheadLog:
         self._path = Path(f"{path}-wal")
         self._writes = 0
         self._again_at = 0.0
-        self._told_at = LOG_TOLD
+        self._told_at = LOG_WARNING_BYTES
 
     def keep_short(self, driver: sqlite3.Connection) -> None:
         """Empty the log where it has become too large.
@@ -66,15 +66,15 @@ class WriteAheadLog:
         soon after a long reader has ended. The writers in line wait for each try.
         """
         self._writes += 1
-        if self._writes % LOG_CHECKED_EVERY and not self._again_at:
+        if self._writes % LOG_CHECK_INTERVAL and not self._again_at:
             return
         if time.monotonic() < self._again_at:
             return
         size = self._path.stat().st_size
-        if size <= LOG_BOUND or checkpoint(driver, LOG_PATIENCE):
-            self._again_at, self._told_at = 0.0, LOG_TOLD
+        if size <= MAX_LOG_BYTES or checkpoint_log(driver, LOG_PATIENCE):
+            self._again_at, self._told_at = 0.0, LOG_WARNING_BYTES
             return
-        self._again_at = time.monotonic() + LOG_PAUSE
+        self._again_at = time.monotonic() + LOG_RETRY_SECONDS
         self._tell(size)
 
     def _tell(self, size: int) -> None:
@@ -82,7 +82,7 @@ class WriteAheadLog:
         if size < self._told_at:
             return
         self._told_at = 2 * size
-        _log.warning(
+        _write_ahead_logger.warning(
             "%s has grown to %d MB, because somebody has been reading the store for long;"
             " it is emptied when that has ended",
             self._path,
@@ -117,11 +117,11 @@ def switch_to_log(driver: sqlite3.Connection, seconds: float) -> None:
 
 def empty_log(driver: sqlite3.Connection, patience: int = PURGE_PATIENCE) -> None:
     """Fold the write-ahead log in and empty it. Raises StoreBusy if a reader prevents it."""
-    if not checkpoint(driver, patience):
-        raise StoreBusy(READ_MEANWHILE)
+    if not checkpoint_log(driver, patience):
+        raise StoreBusy(OPEN_READER_MESSAGE)
 
 
-def checkpoint(driver: sqlite3.Connection, longest: int = PURGE_PATIENCE) -> bool:
+def checkpoint_log(driver: sqlite3.Connection, longest: int = PURGE_PATIENCE) -> bool:
     """Fold the write-ahead log into the file and empty it; tell whether readers let it happen.
 
     Waits for them at most ``longest`` ms.

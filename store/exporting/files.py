@@ -28,13 +28,13 @@ class Exported(NamedTuple):
     advice: str | None = None
 
 
-def json_lines(values: Iterable[Any], *, ascii_only: bool) -> Iterator[str]:
+def render_json_lines(values: Iterable[Any], *, ascii_only: bool) -> Iterator[str]:
     """Yield values as lines of JSON."""
     for value in values:
         yield f"{format_json_line(value, ascii_only=ascii_only)}\n"
 
 
-def write_private(
+def write_private_file(
     path: FilePath, lines: Iterable[str], *, store: FilePath | None, replace: bool
 ) -> Path:
     """Write lines to a file of mode 0600, whole or not at all; return its path.
@@ -56,7 +56,7 @@ def write_private(
             raise StoreError(f"{str(file)!r} exists already; replace=True replaces it")
         if not file.parent.is_dir():
             raise StoreError(f"there is no folder {str(file.parent)!r} to write {file.name} to")
-        with _beside(file) as opened:
+        with _open_replacement(file) as opened:
             opened.writelines(lines)
     except OSError as problem:
         raise StoreError(f"cannot write {str(file)!r}: {problem.strerror or problem}") from problem
@@ -64,7 +64,7 @@ def write_private(
 
 
 @contextmanager
-def _beside(path: Path) -> Iterator[IO[str]]:
+def _open_replacement(path: Path) -> Iterator[IO[str]]:
     """Open a private file beside another; on success it replaces the other in one step."""
     with NamedTemporaryFile(
         "w", encoding="utf-8", newline="\n", dir=path.parent, prefix=f".{path.name}", delete=False

@@ -7,18 +7,26 @@ from functools import partial
 from itertools import chain
 
 from ..clock import Now
-from ..errors import InvalidValue, quoted
+from ..errors import InvalidValue, quote_value
 from ..inspection import compare_line
 from ..messages import Message
 from ..policy import Policy
 from ..records import Session, View
-from ..transcripts import OWNER, PROJECT_ROOT
-from .files import Exported, FilePath, json_lines, write_private
-from .shapes import PROGRAMS, Face, Shape, Written, compacted, raw_line, shaped
+from ..transcripts import OWNER_KEY, PROJECT_ROOT_KEY
+from .files import Exported, FilePath, render_json_lines, write_private_file
+from .shapes import (
+    PROGRAMS,
+    ExportSource,
+    Shape,
+    Written,
+    build_line_view_maker,
+    render_session_shape,
+    split_compacted_line,
+)
 
 
 def export_session(
-    store: Face,
+    store: ExportSource,
     session_id: str,
     path: FilePath,
     *,
@@ -40,12 +48,12 @@ def export_session(
     """
     written = session_lines(store, session_id, shape=shape, at=at, policy=policy, now=now)
     own = store._database.path
-    file = write_private(path, written.lines, store=own, replace=replace)
+    file = write_private_file(path, written.lines, store=own, replace=replace)
     return Exported(file, 1, written.messages, written.advice)
 
 
 def session_lines(
-    store: Face,
+    store: ExportSource,
     session_id: str,
     *,
     shape: str | None = None,
@@ -58,31 +66,31 @@ def session_lines(
 
     ``ascii_only`` writes JSON in ASCII, for terminals that show nothing else.
     """
-    wanted = _shape(shape)
+    wanted = _parse_shape(shape)
     session = store.session(session_id)
     store._database.read(lambda connection: compare_line(connection, session.id, at))
     if policy is not None:
-        seen = partial(_view, store, session, policy, at, now)
-        return shaped(wanted or Shape.openai, session, seen, ascii_only=ascii_only)
+        seen = partial(_build_export_view, store, session, policy, at, now)
+        return render_session_shape(wanted or Shape.openai, session, seen, ascii_only=ascii_only)
     if wanted is not None:
-        parts = compacted(store, session, at) if wanted in PROGRAMS else None
-        look = parts or raw_line(store, session, at)
-        return shaped(wanted, session, look, ascii_only=ascii_only)
-    rows = chain(_before(session), _raw(store, session, at))
+        parts = split_compacted_line(store, session, at) if wanted in PROGRAMS else None
+        look = parts or build_line_view_maker(store, session, at)
+        return render_session_shape(wanted, session, look, ascii_only=ascii_only)
+    rows = chain(_build_session_row(session), _load_raw_messages(store, session, at))
     count = session.head if at is None else at
-    return Written(json_lines(rows, ascii_only=ascii_only), count)
+    return Written(render_json_lines(rows, ascii_only=ascii_only), count)
 
 
-def _shape(name: str | None) -> Shape | None:
+def _parse_shape(name: str | None) -> Shape | None:
     try:
         return None if name is None else Shape(name)
     except ValueError as error:
         known = ", ".join(Shape)
-        raise InvalidValue(f"there is no shape {quoted(name)}; there are {known}") from error
+        raise InvalidValue(f"there is no shape {quote_value(name)}; there are {known}") from error
 
 
-def _view(
-    store: Face,
+def _build_export_view(
+    store: ExportSource,
     session: Session,
     policy: Policy,
     at: int | None,
@@ -92,12 +100,12 @@ def _view(
     return store.view(session.id, policy, at=at, now=now, format=format)
 
 
-def _before(session: Session) -> list[Message]:
+def _build_session_row(session: Session) -> list[Message]:
     """Return a row with the owner and project root of a session; none if it has neither."""
-    told = {PROJECT_ROOT: session.project_root, OWNER: session.owner}
+    told = {PROJECT_ROOT_KEY: session.project_root, OWNER_KEY: session.owner}
     row = {key: text for key, text in told.items() if text is not None}
     return [row] if row else []
 
 
-def _raw(store: Face, session: Session, at: int | None) -> Iterator[Message]:
+def _load_raw_messages(store: ExportSource, session: Session, at: int | None) -> Iterator[Message]:
     return (stored.message for page in store.pages(session.id, at=at) for stored in page)

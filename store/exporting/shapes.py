@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from ..face import Scoped, Store
-from ..formats import marked
-from ..messages import Message, content_text
+from ..formats import mark_system_text
+from ..messages import Message, extract_content_text
 from ..policy import Policy
 from ..ready import PHRASES
 from ..records import Session, View
-from ..text import as_list
+from ..text import wrap_in_list
 from ..transcripts import writing
-from .files import json_lines
+from .files import render_json_lines
 
-Face: TypeAlias = Store | Scoped
+ExportSource: TypeAlias = Store | Scoped
 """The store, whole or of one owner, that a session is read from."""
 
-UNKNOWN = "unknown"
+UNKNOWN_MODEL = "unknown"
 """The model of a session that names none."""
 
 
@@ -45,43 +45,47 @@ class Program(NamedTuple):
     """
 
     format: str
-    rows: Callable[[writing.About, writing.Told], Iterator[Message]]
-    place: Callable[[writing.About], str]
+    rows: Callable[[writing.WritableSession, writing.WritableLine], Iterator[Message]]
+    place: Callable[[writing.WritableSession], str]
     resume: str
 
 
-BEGINNINGS = (*PHRASES["beginning"].values(),)
+REQUEST_BEGINNINGS = (*PHRASES["beginning"].values(),)
 """The texts with which formats begin a request if the user has not spoken first."""
 
 
-def _of_project(about: writing.About) -> str:
-    return f"~/.claude/projects/{writing.project_folder(about.cwd)}/{about.id}.jsonl"
+def _build_project_path(about: writing.WritableSession) -> str:
+    return f"~/.claude/projects/{writing.name_project_folder(about.cwd)}/{about.id}.jsonl"
 
 
-def _of_sessions(about: writing.About) -> str:
-    return f"~/.codex/sessions/{writing.rollout_name(about)}"
+def _build_rollout_path(about: writing.WritableSession) -> str:
+    return f"~/.codex/sessions/{writing.build_rollout_path(about)}"
 
 
 PROGRAMS = {
-    Shape.claude_code: Program("anthropic", writing.claude_code, _of_project, "claude --resume"),
-    Shape.codex: Program("responses", writing.codex, _of_sessions, "codex resume"),
+    Shape.claude_code: Program(
+        "anthropic", writing.build_claude_code_rows, _build_project_path, "claude --resume"
+    ),
+    Shape.codex: Program(
+        "responses", writing.build_rollout_rows, _build_rollout_path, "codex resume"
+    ),
 }
 """The shapes that programs continue."""
 
-RAW = Policy.named("raw", language="en", chat_extensions=False)
+RAW_EXPORT_POLICY = Policy.named("raw", language="en", chat_extensions=False)
 """The policy for everything that a provider takes, including pictures in results."""
-SYSTEM = ("system", "developer")
+EXPORTED_SYSTEM_ROLES = ("system", "developer")
 
-Look = Callable[[str], View]
+ViewMaker = Callable[[str], View]
 """Returns the view of messages in a format."""
 
 
-class Compacted(NamedTuple):
+class CompactedLine(NamedTuple):
     """The parts of a line: the hidden messages, the messages in their place, and the kept ones."""
 
-    hidden: Look
-    stands: Look
-    kept: Look
+    hidden: ViewMaker
+    stands: ViewMaker
+    kept: ViewMaker
 
 
 class Written(NamedTuple):
@@ -95,39 +99,41 @@ class Written(NamedTuple):
     advice: str | None = None
 
 
-def raw_line(store: Face, session: Session, at: int | None) -> Look:
+def build_line_view_maker(store: ExportSource, session: Session, at: int | None) -> ViewMaker:
     """Return the look at a whole line, including the messages that compactions hide."""
-    return _apart(session, lambda: _pages(store, session, at))
+    return _build_view_maker(session, lambda: _load_message_pages(store, session, at))
 
 
-def compacted(store: Face, session: Session, at: int | None) -> Compacted | None:
+def split_compacted_line(
+    store: ExportSource, session: Session, at: int | None
+) -> CompactedLine | None:
     """Return a line in the parts that a compaction made; None if none hides its beginning."""
-    first = _first_kept(store, session, at)
-    entries = store.view(session.id, RAW, at=at).entries
+    first = _find_first_kept(store, session, at)
+    entries = store.view(session.id, RAW_EXPORT_POLICY, at=at).entries
     stands = [*takewhile(lambda entry: entry.seq is None or entry.seq < first, entries)]
     summary = [str(each.message["content"]) for each in stands if each.seq is None]
     if not summary:
         return None
     pinned = [each.message for each in stands if each.seq is not None]
-    told = [each for each in pinned if each["role"] in SYSTEM]
+    told = [each for each in pinned if each["role"] in EXPORTED_SYSTEM_ROLES]
     told.append({"role": "user", "content": "\n\n".join(summary)})
-    told += [each for each in pinned if each["role"] not in SYSTEM]
-    return Compacted(
-        _apart(session, lambda: _pages(store, session, at, last=first - 1)),
-        _apart(session, lambda: [told]),
-        _apart(session, lambda: _pages(store, session, at, first=first)),
+    told += [each for each in pinned if each["role"] not in EXPORTED_SYSTEM_ROLES]
+    return CompactedLine(
+        _build_view_maker(session, lambda: _load_message_pages(store, session, at, last=first - 1)),
+        _build_view_maker(session, lambda: [told]),
+        _build_view_maker(session, lambda: _load_message_pages(store, session, at, first=first)),
     )
 
 
-def _first_kept(store: Face, session: Session, at: int | None) -> int:
+def _find_first_kept(store: ExportSource, session: Session, at: int | None) -> int:
     """Return the position from which a line is kept, apart from ranges hidden explicitly."""
     records = {each.id: each.first_kept for each in store.compactions(session.id)}
     hiding = {each.compaction for each in store.hidden(session.id, at).values()}
     return max((records.get(each) or 1 for each in hiding), default=1)
 
 
-def _pages(
-    store: Face, session: Session, at: int | None, first: int = 1, last: int | None = None
+def _load_message_pages(
+    store: ExportSource, session: Session, at: int | None, first: int = 1, last: int | None = None
 ) -> Iterator[list[Message]]:
     for page in store.pages(session.id, at=at):
         yield [
@@ -137,7 +143,7 @@ def _pages(
         ]
 
 
-def _apart(session: Session, pages: Callable[[], Iterable[list[Message]]]) -> Look:
+def _build_view_maker(session: Session, pages: Callable[[], Iterable[list[Message]]]) -> ViewMaker:
     """Return the look at messages as a session of their own."""
 
     def look(format: str) -> View:  # noqa: A002 - the public name
@@ -145,80 +151,88 @@ def _apart(session: Session, pages: Callable[[], Iterable[list[Message]]]) -> Lo
             apart.create_session(session.id, project_root=session.project_root)
             for page in filter(None, pages()):
                 apart.append(session.id, page, dedupe="off")
-            return apart.view(session.id, RAW, format=format)
+            return apart.view(session.id, RAW_EXPORT_POLICY, format=format)
 
     return look
 
 
-def shaped(
+def render_session_shape(
     shape: Shape,
     session: Session,
-    look: Look | Compacted,
+    look: ViewMaker | CompactedLine,
     *,
     ascii_only: bool,
 ) -> Written:
     """Return a session in a shape; only a program takes the parts of a compaction."""
     if shape in PROGRAMS:
         program = PROGRAMS[shape]
-        about = _about(session, program)
-        told = _told(program.format, look, about.began)
+        about = _describe_session(session, program)
+        told = _build_program_content(program.format, look, about.began)
         advice = (
             f"put it at {program.place(about)}, then, in {about.cwd}: {program.resume} {about.id}"
         )
-        rows = json_lines(program.rows(about, told), ascii_only=ascii_only)
+        rows = render_json_lines(program.rows(about, told), ascii_only=ascii_only)
         return Written(rows, told.size, advice)
-    assert not isinstance(look, Compacted)
+    assert not isinstance(look, CompactedLine)
     if shape == Shape.markdown:
         view = look("openai")
         said = [entry.message for entry in view.entries]
-        page = writing.markdown(session.title or session.id, said)
+        page = writing.render_markdown_page(session.title or session.id, said)
         return Written((f"{paragraph}\n" for paragraph in page), len(said))
     view = look(shape.value)
-    return Written(json_lines(sent(view), ascii_only=ascii_only), len(view.messages))
+    return Written(
+        render_json_lines(list_sent_messages(view), ascii_only=ascii_only), len(view.messages)
+    )
 
 
-def _told(format: str, look: Look | Compacted, began: int) -> writing.Told:  # noqa: A002 - as above
-    if not isinstance(look, Compacted):
-        return writing.Told(_timed(look(format), began))
-    hidden = _timed(look.hidden(format), began)
-    kept = _timed(look.kept(format), hidden[-1][0] if hidden else began)
-    if kept and content_text(kept[0][1].get("content")) in BEGINNINGS:
+def _build_program_content(
+    format: str,  # noqa: A002 - as above
+    look: ViewMaker | CompactedLine,
+    began: int,
+) -> writing.WritableLine:
+    if not isinstance(look, CompactedLine):
+        return writing.WritableLine(_list_timed_messages(look(format), began))
+    hidden = _list_timed_messages(look.hidden(format), began)
+    kept = _list_timed_messages(look.kept(format), hidden[-1][0] if hidden else began)
+    if kept and extract_content_text(kept[0][1].get("content")) in REQUEST_BEGINNINGS:
         del kept[0]  # the summary of the hidden part is already a message of the user
-    return writing.Told(kept, hidden, _standing(look.stands(format)) if hidden else ())
+    return writing.WritableLine(
+        kept, hidden, _list_replacing_messages(look.stands(format)) if hidden else ()
+    )
 
 
-def _standing(view: View) -> list[Message]:
+def _list_replacing_messages(view: View) -> list[Message]:
     """Return the messages in place of a hidden part, the summary first."""
     summary, *others = view.messages
-    return [summary, *_beside(view), *others]
+    return [summary, *_build_system_messages(view), *others]
 
 
-def _timed(view: View, began: int) -> list[writing.Timed]:
+def _list_timed_messages(view: View, began: int) -> list[writing.TimedMessage]:
     said = [entry.message for entry in view.entries]
-    beside = _beside(view)
-    told = writing.timed(said, view.messages, began + len(beside))
+    beside = _build_system_messages(view)
+    told = writing.assign_message_moments(said, view.messages, began + len(beside))
     return [*((began, each) for each in beside), *told]
 
 
-def _beside(view: View) -> list[Message]:
+def _build_system_messages(view: View) -> list[Message]:
     """Return the separate system text as one message; none if there is no text."""
-    texts = [content_text([each]) for each in as_list(view.system)]
-    said = marked("\n\n".join(texts))
+    texts = [extract_content_text([each]) for each in wrap_in_list(view.system)]
+    said = mark_system_text("\n\n".join(texts))
     return [{"role": "system", "content": [{"type": "text", "text": said}]}] if said else []
 
 
-def sent(view: View) -> list[Message]:
+def list_sent_messages(view: View) -> list[Message]:
     """Return the messages of a request, preceded by its separate system text."""
     return view.messages if view.system is None else [{"system": view.system}, *view.messages]
 
 
-def _about(session: Session, program: Program) -> writing.About:
+def _describe_session(session: Session, program: Program) -> writing.WritableSession:
     """Return the description of a session for a file; its id is new, not that of the session."""
     model = session.metadata.get("model")
-    return writing.About(
-        writing.session_uuid(session.id, session.revision, program.resume),
+    return writing.WritableSession(
+        writing.build_session_uuid(session.id, session.revision, program.resume),
         session.project_root or str(Path.cwd()),
         session.title,
-        model if isinstance(model, str) else UNKNOWN,
+        model if isinstance(model, str) else UNKNOWN_MODEL,
         session.created_at,
     )

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from ..face import Store
 from ..inspection import dump
-from ..text import Fields
-from .files import Exported, FilePath, json_lines, write_private
+from ..text import JsonFields
+from .files import Exported, FilePath, render_json_lines, write_private_file
 
 
 def export_store(store: Store, path: FilePath, *, replace: bool = False) -> Exported:
@@ -20,16 +20,16 @@ def export_store(store: Store, path: FilePath, *, replace: bool = False) -> Expo
     """
     counts: Counter[str] = Counter()
     lines = store_lines(store, counts)
-    file = write_private(path, lines, store=store.database.path, replace=replace)
+    file = write_private_file(path, lines, store=store.database.path, replace=replace)
     return Exported(file, counts["sessions"], counts["messages"])
 
 
 def store_lines(store: Store, counts: Counter[str], *, ascii_only: bool = False) -> Iterator[str]:
     """Return the rows of a store as lines, each an object of one key; count them by table."""
-    return json_lines(_rows(store, counts), ascii_only=ascii_only)
+    return render_json_lines(_dump_counted_rows(store, counts), ascii_only=ascii_only)
 
 
-def _rows(store: Store, counts: Counter[str]) -> Iterator[Fields]:
+def _dump_counted_rows(store: Store, counts: Counter[str]) -> Iterator[JsonFields]:
     for table, fields in dump.dump_store(store.database):
         counts[table] += 1
         yield {table: fields}

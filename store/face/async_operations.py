@@ -59,7 +59,8 @@ if TYPE_CHECKING:
     from .scoped import Owned
     from .steps import Steps
 
-R = TypeVar("R")
+AtomicResultT = TypeVar("AtomicResultT")
+OwnedResultT = TypeVar("OwnedResultT")
 
 
 class AsyncOperations(Threads):
@@ -1560,10 +1561,10 @@ class AsyncStoreOperations(AsyncOperations):
 
     async def atomically(
         self,
-        work: Callable[[Steps], R],
+        work: Callable[[Steps], AtomicResultT],
         *,
         now: Now = None,
-    ) -> R:
+    ) -> AtomicResultT:
         """Do several steps as one: all of them are stored, or none; return the result of work.
 
         ``work`` gets an object with the operations as methods, on as many sessions as it likes, and
@@ -1622,10 +1623,10 @@ class AsyncScopedOperations(AsyncOperations):
 
     async def atomically(
         self,
-        work: Callable[[Owned], R],
+        work: Callable[[Owned], OwnedResultT],
         *,
         now: Now = None,
-    ) -> R:
+    ) -> OwnedResultT:
         """Do several steps on the owner's sessions as one; return the result of work.
 
         ``work`` gets an object with the operations as methods, as in `Store.atomically`. Raises the

@@ -7,12 +7,12 @@ from typing import ParamSpec, TypeVar
 
 from .async_operations import AsyncScopedOperations
 from .async_workflows import AsyncWorkflows
-from .calls import Method
+from .calls import FaceMethod
 from .scoped import Scoped, validate_owner
-from .threads import Work
+from .threads import ThreadWork
 
-P = ParamSpec("P")
-R = TypeVar("R")
+ScopedParams = ParamSpec("ScopedParams")
+ScopedResultT = TypeVar("ScopedResultT")
 
 
 class AsyncScoped(AsyncWorkflows, AsyncScopedOperations):
@@ -26,10 +26,15 @@ class AsyncScoped(AsyncWorkflows, AsyncScopedOperations):
         """The owner of the sessions."""
         return self._owner
 
-    async def _run(self, work: Work[R], *, waits: bool = False) -> R:
+    async def _run(self, work: ThreadWork[ScopedResultT], *, waits: bool = False) -> ScopedResultT:
         """Run work in a thread of the whole store."""
         return await self._store._run(work, waits=waits)
 
-    def _call(self, method: Method[P, R], *args: P.args, **options: P.kwargs) -> R:
+    def _call(
+        self,
+        method: FaceMethod[ScopedParams, ScopedResultT],
+        *args: ScopedParams.args,
+        **options: ScopedParams.kwargs,
+    ) -> ScopedResultT:
         """Call a method of the owner's face."""
         return method(self._scoped(), *args, **options)

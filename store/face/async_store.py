@@ -30,23 +30,23 @@ from ..errors import InvalidValue, StoreClosed
 from .async_operations import AsyncStoreOperations
 from .async_scoped import AsyncScoped
 from .async_workflows import AsyncWorkflows
-from .calls import Method
+from .calls import FaceMethod
 from .store import Store, Target
-from .threads import Work
+from .threads import ThreadWork
 
-P = ParamSpec("P")
-R = TypeVar("R")
-AGAIN = 0.25
+AsyncParams = ParamSpec("AsyncParams")
+AsyncResultT = TypeVar("AsyncResultT")
+CANCEL_INTERVAL = 0.25
 """Seconds until work whose task was cancelled is told so again.
 
 A server ignores a cancellation that arrives between two statements.
 """
 
-LATE = 1.0
+SUMMARY_GRACE = 1.0
 """Seconds after which a summary that nobody waits for any more is cancelled in its loop."""
 
-FINISHED = "the operation had begun, so it was brought to its end: what it was to do is done"
-FAILED = "the operation had begun, so it was brought to its end, and failed: {!r}"
+FINISHED_NOTE = "the operation had begun, so it was brought to its end: what it was to do is done"
+FAILED_NOTE = "the operation had begun, so it was brought to its end, and failed: {!r}"
 
 
 class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
@@ -71,7 +71,7 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
         self._waiting = ThreadPoolExecutor(threads, "convostore-waiting")
         self._is_given = isinstance(target, Store)
         opening = partial(
-            _open,
+            _open_store,
             target,
             durability=durability,
             timeout=timeout,
@@ -88,9 +88,9 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
         """
         return AsyncScoped(self, partial(self._call, Store.scoped, owner), owner)
 
-    async def _run(self, work: Work[R], *, waits: bool = False) -> R:
+    async def _run(self, work: ThreadWork[AsyncResultT], *, waits: bool = False) -> AsyncResultT:
         """Run work in a thread of the store's pool and return its result."""
-        caller = Caller(partial(_finish, current_token()))
+        caller = Caller(partial(_finish_in_loop, current_token()))
         context = copy_context()
         context.run(CURRENT_CALLER.set, caller)
         submitted = self._submit(partial(context.run, work), waits)
@@ -104,11 +104,11 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
                 await _cancel_until_ended(caller, ended)
                 failure = submitted.exception()
                 if not isinstance(failure, Cancelled):
-                    stopped.add_note(FAILED.format(failure) if failure else FINISHED)
+                    stopped.add_note(FAILED_NOTE.format(failure) if failure else FINISHED_NOTE)
             raise
         return submitted.result()
 
-    def _submit(self, work: Work[R], waits: bool) -> Future[R]:
+    def _submit(self, work: ThreadWork[AsyncResultT], waits: bool) -> Future[AsyncResultT]:
         """Give work to the threads for writers if it ``waits``, else to those for readers."""
         threads = self._waiting if waits else self._threads
         try:
@@ -118,10 +118,10 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
 
     def _call(
         self,
-        method: Method[P, R],
-        *args: P.args,
-        **options: P.kwargs,
-    ) -> R:
+        method: FaceMethod[AsyncParams, AsyncResultT],
+        *args: AsyncParams.args,
+        **options: AsyncParams.kwargs,
+    ) -> AsyncResultT:
         """Call a method of the store, which its threads opened before anything else."""
         return method(self._opened.result(), *args, **options)
 
@@ -148,7 +148,7 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
         await self.close()
 
 
-_DEFAULTS = {
+_OPTION_DEFAULTS = {
     "durability": "full",
     "timeout": 30.0,
     "cache_bytes": DEFAULT_CACHE_BYTES,
@@ -156,22 +156,24 @@ _DEFAULTS = {
 }
 
 
-def _open(target: Target | Store, **settings: Any) -> Store:
+def _open_store(target: Target | Store, **settings: Any) -> Store:
     """Open a store, or return the one that is open already. Raises StoreError."""
     if not isinstance(target, Store):
         return Store(target, **settings)
-    if settings != _DEFAULTS:
+    if settings != _OPTION_DEFAULTS:
         raise InvalidValue("an open store has its settings already; do not give them")
     return target
 
 
-def _finish(loop: EventLoopToken, work: Awaitable[R], seconds: float | None) -> R:
+def _finish_in_loop(
+    loop: EventLoopToken, work: Awaitable[AsyncResultT], seconds: float | None
+) -> AsyncResultT:
     """Run work in an event loop from a thread outside of it, and return its result."""
     return from_thread.run(_await_within, work, seconds, token=loop)
 
 
-async def _await_within(work: Awaitable[R], seconds: float | None) -> R:
-    with fail_after(None if seconds is None else seconds + LATE):
+async def _await_within(work: Awaitable[AsyncResultT], seconds: float | None) -> AsyncResultT:
+    with fail_after(None if seconds is None else seconds + SUMMARY_GRACE):
         return await work
 
 
@@ -197,5 +199,5 @@ async def _cancel_until_ended(caller: Caller, ended: Event) -> None:
     with CancelScope(shield=True):
         while not ended.is_set():
             Thread(target=caller.leave, daemon=True).start()
-            with move_on_after(AGAIN):
+            with move_on_after(CANCEL_INTERVAL):
                 await ended.wait()

@@ -9,7 +9,7 @@ from anyio import CancelScope
 
 from ..messages import Message
 from .streaming import Streaming, StreamState
-from .threads import Threads, Work
+from .threads import Threads, ThreadWork
 
 
 class AsyncStreaming(StreamState):
@@ -18,7 +18,7 @@ class AsyncStreaming(StreamState):
     Tasks must not share it. A thread is used only to save text.
     """
 
-    def __init__(self, threads: Threads, opened: Work[Streaming]) -> None:
+    def __init__(self, threads: Threads, opened: ThreadWork[Streaming]) -> None:
         super().__init__()
         self._threads, self._opened = threads, opened
 
@@ -70,5 +70,5 @@ class AsyncStreaming(StreamState):
         with suppress(RuntimeError), CancelScope(shield=True):
             await self._run(self._answer.keep_last)
 
-    async def _run(self, work: Work[None]) -> None:
+    async def _run(self, work: ThreadWork[None]) -> None:
         await self._threads._run(work, waits=True)

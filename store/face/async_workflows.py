@@ -17,15 +17,15 @@ from anyio import sleep
 
 from .async_operations import AsyncOperations
 from .async_streaming import AsyncStreaming
-from .streaming import EVERY_BYTES, EVERY_MS
+from .streaming import SAVE_EVERY_BYTES, SAVE_EVERY_MS
 from .workflows import Workflows
 
 if TYPE_CHECKING:
     from ..messages import GivenMessage
     from ..records import Session
 
-P = ParamSpec("P")
-R = TypeVar("R")
+WorkflowParams = ParamSpec("WorkflowParams")
+WorkflowResultT = TypeVar("WorkflowResultT")
 
 
 class AsyncWorkflows(AsyncOperations):
@@ -33,10 +33,10 @@ class AsyncWorkflows(AsyncOperations):
 
     async def call(
         self,
-        work: Callable[Concatenate[Any, P], R],
-        *args: P.args,
-        **options: P.kwargs,
-    ) -> R:
+        work: Callable[Concatenate[Any, WorkflowParams], WorkflowResultT],
+        *args: WorkflowParams.args,
+        **options: WorkflowParams.kwargs,
+    ) -> WorkflowResultT:
         """Call a function that takes a store, such as `export_session` or `import_file`.
 
         It runs in a thread, with this store as its first argument. Returns its result, and raises
@@ -68,8 +68,8 @@ class AsyncWorkflows(AsyncOperations):
         message: GivenMessage,
         *,
         expected: str | None = None,
-        every_bytes: int = EVERY_BYTES,
-        every_ms: int = EVERY_MS,
+        every_bytes: int = SAVE_EVERY_BYTES,
+        every_ms: int = SAVE_EVERY_MS,
         format: str | None = None,  # noqa: A002 - the public name
     ) -> AsyncStreaming:
         """Stream an answer: ``with store.streaming(id, message) as answer: answer.write(text)``.

@@ -14,33 +14,33 @@ from sqlalchemy import Connection
 
 from ..clock import Now
 from ..database import Transactions
-from ..errors import in_steps, lacks_files, unopened
+from ..errors import build_open_error, correct_step_errors, is_file_limit_reached
 
-P = ParamSpec("P")
-R = TypeVar("R")
-Work: TypeAlias = Callable[[Connection], R]
+CallParams = ParamSpec("CallParams")
+CallResultT = TypeVar("CallResultT")
+OperationWork: TypeAlias = Callable[[Connection], CallResultT]
 """An operation with all of its arguments except the connection."""
 
 
 @dataclass(slots=True)
-class Call(Generic[R]):
+class Call(Generic[CallResultT]):
     """An operation or a workflow with all of its arguments except the first.
 
     ``sessions`` are the ids that a step locks before it reads them (None: not known).
     """
 
-    operation: Callable[..., R]
+    operation: Callable[..., CallResultT]
     args: tuple[Any, ...]
     options: dict[str, Any]
     sessions: list[str] | None = None
 
-    def __call__(self, first: Any) -> R:
+    def __call__(self, first: Any) -> CallResultT:
         """Do it, with a connection or what opens transactions; it may import what it needs."""
         try:
             return self.operation(first, *self.args, **self.options)
         except OSError as problem:
-            if lacks_files(problem):
-                raise unopened(problem) from problem
+            if is_file_limit_reached(problem):
+                raise build_open_error(problem) from problem
             raise
 
 
@@ -50,10 +50,10 @@ class Face(Protocol):
     def _moment(self, now: Now) -> int:
         """Return a moment in ms: the given one, or the present."""
 
-    def _read(self, work: Call[R]) -> R:
+    def _read(self, work: Call[CallResultT]) -> CallResultT:
         """Do work that sees one state of the store."""
 
-    def _write(self, work: Call[R]) -> R:
+    def _write(self, work: Call[CallResultT]) -> CallResultT:
         """Do work as a whole or not at all."""
 
 
@@ -63,11 +63,11 @@ class WorkflowFace(Face, Protocol):
     def _transactions_for(self, call: Call[Any], /) -> Transactions:
         """Return the functions that open the transactions of a workflow."""
 
-    def _run_workflow(self, call: Call[R]) -> R:
+    def _run_workflow(self, call: Call[CallResultT]) -> CallResultT:
         """Do a workflow, which opens several transactions."""
-        with in_steps():
+        with correct_step_errors():
             return call(self._transactions_for(call))
 
 
-Method: TypeAlias = Callable[Concatenate[Any, P], R]
+FaceMethod: TypeAlias = Callable[Concatenate[Any, CallParams], CallResultT]
 """A method of a face, without its face."""

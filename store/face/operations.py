@@ -96,7 +96,7 @@ class Operations(Face):
     ) -> Session:
         """Return one session. Raises SessionNotFound."""
         call = Call(
-            history.sessions.session,
+            history.sessions.load_session,
             (session_id,),
             {},
         )
@@ -113,7 +113,7 @@ class Operations(Face):
         SessionNotFound.
         """
         call = Call(
-            history.titles.title,
+            history.titles.load_title,
             (session_id,),
             {},
         )
@@ -197,7 +197,7 @@ class Operations(Face):
         Raises SessionNotFound, Conflict.
         """
         call = Call(
-            history.sessions.archive,
+            history.sessions.archive_session,
             (session_id,),
             {
                 "expected": expected,
@@ -217,7 +217,7 @@ class Operations(Face):
         Conflict.
         """
         call = Call(
-            history.sessions.unarchive,
+            history.sessions.unarchive_session,
             (session_id,),
             {
                 "expected": expected,
@@ -326,7 +326,7 @@ class Operations(Face):
         InvalidMessage (naming index and key); then nothing of the batch is stored.
         """
         call = Call(
-            history.append.append,
+            history.append.append_messages,
             (session_id, messages),
             {
                 "expected_head": expected_head,
@@ -361,7 +361,7 @@ class Operations(Face):
         empty.
         """
         call = Call(
-            history.raw_messages.read_messages,
+            history.raw_messages.load_session_messages,
             (session_id, start, stop, at),
             {
                 "branch": branch,
@@ -381,7 +381,7 @@ class Operations(Face):
         not on the line.
         """
         call = Call(
-            history.lookup.message,
+            history.lookup.load_message,
             (session_id, seq_or_message_id),
             {},
         )
@@ -404,7 +404,7 @@ class Operations(Face):
         there.
         """
         call = Call(
-            history.lookup.find,
+            history.lookup.find_messages_by_id,
             (message_id, session),
             {
                 "owner": owner,
@@ -421,7 +421,7 @@ class Operations(Face):
         Raises SessionNotFound.
         """
         call = Call(
-            history.lookup.turns,
+            history.lookup.list_turns,
             (session_id,),
             {},
         )
@@ -452,7 +452,7 @@ class Operations(Face):
         its owner: it has its source's.
         """
         call = Call(
-            history.heads.fork,
+            history.heads.fork_session,
             (source, at, session_id),
             {
                 "branch": branch,
@@ -480,7 +480,7 @@ class Operations(Face):
         (None: any). Raises SessionNotFound, Conflict, PositionOutOfRange.
         """
         call = Call(
-            history.heads.rewind,
+            history.heads.rewind_session,
             (session_id, to),
             {
                 "expected": expected,
@@ -507,7 +507,7 @@ class Operations(Face):
         SessionNotFound, Conflict, InvalidValue for a branch, PositionOutOfRange.
         """
         call = Call(
-            history.heads.switch,
+            history.heads.switch_branch,
             (session_id, branch, to),
             {
                 "of": of,
@@ -547,7 +547,7 @@ class Operations(Face):
         PositionOutOfRange.
         """
         call = Call(
-            history.siblings.siblings,
+            history.siblings.list_siblings,
             (session_id, seq),
             {},
         )
@@ -571,7 +571,7 @@ class Operations(Face):
         Conflict, PositionOutOfRange, InvalidMessage.
         """
         call = Call(
-            history.heads.replace,
+            history.heads.replace_messages,
             (session_id, after, messages),
             {
                 "expected": expected,
@@ -595,7 +595,7 @@ class Operations(Face):
         have (None: any). Raises SessionNotFound, Conflict.
         """
         call = Call(
-            history.heads.pop,
+            history.heads.pop_message,
             (session_id,),
             {
                 "expected": expected,
@@ -710,7 +710,7 @@ class Operations(Face):
         It holds the fork that created the session, rewinds, switches and undos. Raises SessionNotFound.
         """
         call = Call(
-            history.heads.moves_of,
+            history.heads.list_head_moves,
             (session_id,),
             {},
         )
@@ -895,7 +895,7 @@ class Operations(Face):
         Raises SessionNotFound, InvalidValue.
         """
         call = Call(
-            history.usage_reports.usage_totals,
+            history.usage_reports.compute_usage_totals,
             (session_id,),
             {
                 "by": by,
@@ -923,7 +923,7 @@ class Operations(Face):
         with the message. Raises SessionNotFound, PositionOutOfRange, InvalidValue.
         """
         call = Call(
-            history.message_notes.annotate,
+            history.message_notes.annotate_message,
             (session_id, seq, key, value),
             {
                 "now": self._moment(now),
@@ -1154,7 +1154,7 @@ class Operations(Face):
         Raises SessionNotFound, PositionOutOfRange, InvalidValue.
         """
         call = Call(
-            history.redaction.redact,
+            history.redaction.redact_message_at,
             (session_id, seq, reason),
             {
                 "by": by,
@@ -1182,7 +1182,7 @@ class LongOperations(Operations, WorkflowFace):
         Raises the errors of `messages`, and StoreError after the iterator, or the store, was closed.
         """
         call = Call(
-            history.raw_messages.pages,
+            history.raw_messages.iterate_pages,
             (session_id, start, stop, at),
             {
                 "size": size,
@@ -1343,7 +1343,7 @@ class StoreOperations(Operations):
     ) -> list[Erasure]:
         """Return every erasure of the store, oldest first."""
         call = Call(
-            history.erasure.erasures,
+            history.erasure.list_erasures,
             (),
             {},
         )

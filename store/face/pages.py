@@ -9,23 +9,23 @@ from typing import TypeVar
 from ..errors import StoreError
 from .threads import Threads
 
-R = TypeVar("R")
+PageT = TypeVar("PageT")
 
 
-class AsyncPages(AsyncIterator[R]):
+class AsyncPages(AsyncIterator[PageT]):
     """The pages that a method of a face yields, each awaited; raises StoreError once closed."""
 
-    def __init__(self, threads: Threads, opened: Callable[[], Iterator[R]]) -> None:
+    def __init__(self, threads: Threads, opened: Callable[[], Iterator[PageT]]) -> None:
         self._threads, self._opened = threads, opened
-        self._items: Iterator[R] | None = None
+        self._items: Iterator[PageT] | None = None
         self._is_closed = False
 
-    async def __anext__(self) -> R:
+    async def __anext__(self) -> PageT:
         if self._is_closed:
             raise StoreError("these pages were closed; ask for `pages` anew")
         if self._items is None:
             self._items = await self._threads._run(self._opened)
-        item: R | None = await self._threads._run(partial(next, self._items, None))
+        item: PageT | None = await self._threads._run(partial(next, self._items, None))
         if item is None:
             raise StopAsyncIteration
         return item

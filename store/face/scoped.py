@@ -21,33 +21,33 @@ from .. import history
 from .. import search as searching
 from ..clock import Now
 from ..database import Statement, Transactions, sessions
-from ..errors import InvalidValue, SessionExists, SessionNotFound, StoreError, quoted
+from ..errors import InvalidValue, SessionExists, SessionNotFound, StoreError, quote_value
 from ..records import Erasure, Index, Redaction, Session
 from .calls import Call, Face
 from .operations import Operations
 from .session_arguments import (
     Arguments,
     bind_arguments,
+    get_signature,
     list_named_sessions,
     list_sessions_to_lock,
-    signature,
 )
 from .steps import atomically, check_work
 from .workflows import Workflows
 
-R = TypeVar("R")
-Open = Callable[[], AbstractContextManager[Connection]]
+OwnedResultT = TypeVar("OwnedResultT")
+OpenTransaction = Callable[[], AbstractContextManager[Connection]]
 
 
-_others = or_(sessions.c.owner.is_(None), sessions.c.owner != bindparam("owner"))
-OTHERS = Statement(
+_is_others_session = or_(sessions.c.owner.is_(None), sessions.c.owner != bindparam("owner"))
+OTHERS_SESSIONS = Statement(
     select(sessions.c.id)
-    .where(sessions.c.tree_id == bindparam("tree_id"), _others)
+    .where(sessions.c.tree_id == bindparam("tree_id"), _is_others_session)
     .limit(literal_column("1"))
 )
 
 
-def _redactions(connection: Connection, session_id: str) -> list[Redaction]:
+def _list_redactions(connection: Connection, session_id: str) -> list[Redaction]:
     """Return the redactions of a session's line, oldest first, whichever session they name.
 
     Raises SessionNotFound.
@@ -75,18 +75,18 @@ class Owned(Operations):
 
         Raises SessionNotFound.
         """
-        return self._read(Call(_redactions, (session_id,), {}))
+        return self._read(Call(_list_redactions, (session_id,), {}))
 
     def _moment(self, now: Now) -> int:
         return self._face._moment(now)
 
-    def _read(self, work: Call[R]) -> R:
+    def _read(self, work: Call[OwnedResultT]) -> OwnedResultT:
         return self._face._read(self._limit_call(work))
 
-    def _write(self, work: Call[R]) -> R:
+    def _write(self, work: Call[OwnedResultT]) -> OwnedResultT:
         return self._face._write(self._limit_call(work))
 
-    def _limit_call(self, call: Call[R]) -> Call[R]:
+    def _limit_call(self, call: Call[OwnedResultT]) -> Call[OwnedResultT]:
         """Return an operation that is done within the owner's sessions."""
         asked = bind_arguments(call)
         _bind_owner(self._owner, call, asked.arguments)
@@ -133,7 +133,7 @@ class Scoped(Owned, Workflows):
             soon=partial(within, whole.soon),
         )
 
-    def atomically(self, work: Callable[[Owned], R], *, now: Now = None) -> R:
+    def atomically(self, work: Callable[[Owned], OwnedResultT], *, now: Now = None) -> OwnedResultT:
         """Do several steps on the owner's sessions as one; return the result of work.
 
         ``work`` gets an object with the operations as methods, as in `Store.atomically`. Raises the
@@ -168,28 +168,32 @@ def validate_owner(owner: str) -> str:
 
 def _bind_owner(owner: str, call: Call[Any], given: Arguments) -> None:
     """Set the ``owner`` of an operation that takes one. Raises InvalidValue for another owner."""
-    if "owner" not in signature(call.operation).parameters:
+    if "owner" not in get_signature(call.operation).parameters:
         return
     if given.get("owner") not in (None, owner):
         raise InvalidValue(
-            f"these are the sessions of {quoted(owner)}; ask the whole store for those of another"
+            f"these are the sessions of {quote_value(owner)}; "
+            "ask the whole store for those of another"
         )
     given["owner"] = owner
 
 
 def _run_within_owner(
-    connection: Connection, owner: str, call: Call[R], asked: inspect.BoundArguments
-) -> R:
+    connection: Connection, owner: str, call: Call[OwnedResultT], asked: inspect.BoundArguments
+) -> OwnedResultT:
     """Do an operation on an owner's sessions only."""
     given = asked.arguments
     if given.get("create"):
-        _create(connection, owner, given["session_id"], given["now"])
+        _create_owned_session(connection, owner, given["session_id"], given["now"])
     with _check_ownership(connection, owner, list_named_sessions(call, given)):
         result = call.operation(connection, *asked.args[1:], **asked.kwargs)
-        if call.operation in (history.redaction.redact, history.project_root.set_project_root):
+        if call.operation in (
+            history.redaction.redact_message_at,
+            history.project_root.set_project_root,
+        ):
             session_id = given["session_id"]
             tree_id = history.lines.load_pointer(connection, session_id).tree_id
-            if OTHERS.row(connection, tree_id=tree_id, owner=owner):
+            if OTHERS_SESSIONS.row(connection, tree_id=tree_id, owner=owner):
                 raise StoreError(
                     f"session {session_id!r} shares its tree with sessions of others, "
                     "which this would change; nothing was written; do it on the whole store"
@@ -199,7 +203,7 @@ def _run_within_owner(
     return result
 
 
-def _create(connection: Connection, owner: str, session_id: str, now: int) -> None:
+def _create_owned_session(connection: Connection, owner: str, session_id: str, now: int) -> None:
     """Create the session of an append, if it is missing, for the owner. Raises SessionExists."""
     with suppress(SessionNotFound):
         history.sessions.check_owner(connection, session_id, owner)
@@ -225,7 +229,7 @@ def _check_ownership(
 
 @contextmanager
 def _open_within_owner(
-    owner: str, session_ids: Iterable[Any], opened: Open
+    owner: str, session_ids: Iterable[Any], opened: OpenTransaction
 ) -> Iterator[Connection]:
     """Open a transaction on an owner's sessions and yield its connection."""
     with opened() as connection, _check_ownership(connection, owner, session_ids):

@@ -19,7 +19,7 @@ Arguments = dict[str, Any]
 
 
 @cache
-def session_parameters() -> dict[Any, tuple[str, ...]]:
+def find_session_parameters() -> dict[Any, tuple[str, ...]]:
     """Return the operations whose first argument names no session, and the parameters that may.
 
     A draft is looked up among the drafts of the owner's sessions.
@@ -28,10 +28,10 @@ def session_parameters() -> dict[Any, tuple[str, ...]]:
         history.sessions.create_session: (),
         history.listing.list_sessions: ("tree", "after"),
         history.listing.count_sessions: ("tree",),
-        history.lookup.find: ("session",),
+        history.lookup.find_messages_by_id: ("session",),
         history.usage_reports.list_usages: ("session_id",),
-        history.usage_reports.usage_totals: ("session_id",),
-        history.heads.switch: ("session_id", "of"),
+        history.usage_reports.compute_usage_totals: ("session_id",),
+        history.heads.switch_branch: ("session_id", "of"),
         history.drafts.list_drafts: ("session_id",),
         history.drafts.finish_draft: (),
         history.drafts.discard_draft: (),
@@ -41,19 +41,19 @@ def session_parameters() -> dict[Any, tuple[str, ...]]:
     }
 
 
-signature = cache(inspect.signature)
+get_signature = cache(inspect.signature)
 
 
 def bind_arguments(call: Call[Any]) -> inspect.BoundArguments:
     """Return the arguments of an operation; its connection is None."""
-    return signature(call.operation).bind(None, *call.args, **call.options)
+    return get_signature(call.operation).bind(None, *call.args, **call.options)
 
 
 def list_named_sessions(call: Call[Any], given: Arguments) -> list[Any]:
     """Return the sessions that a call names; None for a required one that is missing."""
-    names = session_parameters().get(call.operation)
+    names = find_session_parameters().get(call.operation)
     if names is None:
-        parameters = [*signature(call.operation).parameters]
+        parameters = [*get_signature(call.operation).parameters]
         return [given.get(first) for first in parameters[1:2]]
     return [given[name] for name in names if isinstance(given.get(name), str)]
 

@@ -8,14 +8,14 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-S = TypeVar("S")
+SharedT = TypeVar("SharedT")
 
 
-class Shares(Generic[S]):
+class Shares(Generic[SharedT]):
     """The open objects that a process shares, by the keys of their settings."""
 
     def __init__(self) -> None:
-        self._open: dict[object, S] = {}
+        self._open: dict[object, SharedT] = {}
         self._users: Counter[int] = Counter()
         self._lock = threading.Lock()
         if hasattr(os, "register_at_fork"):
@@ -24,7 +24,7 @@ class Shares(Generic[S]):
                 before=self._lock.acquire, after_in_parent=free, after_in_child=free
             )
 
-    def take(self, key: object, opened: Callable[[], S]) -> S:
+    def take(self, key: object, opened: Callable[[], SharedT]) -> SharedT:
         """Return the object of a key, opened now if needed, and count one more user."""
         with self._lock:
             shared = self._open.get(key)
@@ -33,7 +33,7 @@ class Shares(Generic[S]):
             self._users[id(shared)] += 1
             return shared
 
-    def give_back(self, shared: S) -> bool:
+    def give_back(self, shared: SharedT) -> bool:
         """Count one user less; return whether none is left, which is true of unshared objects."""
         with self._lock:
             self._users[id(shared)] -= 1

@@ -25,7 +25,7 @@ from sqlalchemy import Connection
 from .. import history
 from ..clock import Now, require_moment
 from ..database import Database, get_lock_names, is_retriable, translate_host_errors
-from ..errors import InvalidValue, SessionNotFound, StoreBusy, quoted
+from ..errors import InvalidValue, SessionNotFound, StoreBusy, quote_value
 from .calls import Call
 from .lifetime import Lifetime
 from .operations import StoreOperations
@@ -34,9 +34,9 @@ from .session_arguments import bind_arguments, list_sessions_to_lock
 if TYPE_CHECKING:
     from ..history import UsageInput
 
-R = TypeVar("R")
+StepResultT = TypeVar("StepResultT")
 
-ATTEMPTS = 8
+MOST_ATTEMPTS = 8
 """How often the steps are tried in all, if a server asks for retries."""
 
 
@@ -59,14 +59,14 @@ class Steps(StoreOperations):
         self._lifetime.check()
         return self._began if now is None else require_moment(now)
 
-    def _read(self, work: Call[R]) -> R:
+    def _read(self, work: Call[StepResultT]) -> StepResultT:
         self._lifetime.check()
         with translate_host_errors(self._connection):
             if self._connection.dialect.name != "sqlite":
                 self._hold(work)
             return work(self._connection)
 
-    def _write(self, work: Call[R]) -> R:
+    def _write(self, work: Call[StepResultT]) -> StepResultT:
         self._lifetime.check()
         with translate_host_errors(self._connection), self._connection.begin_nested():
             return work(self._connection)
@@ -83,11 +83,13 @@ class Steps(StoreOperations):
                     self._held.add(session_id)
 
 
-def atomically(database: Database, work: Callable[[Steps], R], moment: int) -> R:
+def atomically(
+    database: Database, work: Callable[[Steps], StepResultT], moment: int
+) -> StepResultT:
     """Do work as one transaction; retry it if a server asks for that."""
     check_work(work)
     locked: list[str] = []
-    for left in reversed(range(ATTEMPTS)):
+    for left in reversed(range(MOST_ATTEMPTS)):
         try:
             with database.writing_for_host() as connection:
                 before, locked = locked, get_lock_names(connection)
@@ -103,6 +105,6 @@ def atomically(database: Database, work: Callable[[Steps], R], moment: int) -> R
 def check_work(work: Any) -> None:
     """Raise InvalidValue unless work is a plain function."""
     if not callable(work):
-        raise InvalidValue(f"work is a function of the steps, not {quoted(work)}")
+        raise InvalidValue(f"work is a function of the steps, not {quote_value(work)}")
     if inspect.iscoroutinefunction(work):
         raise InvalidValue("work is a plain function: no other writer goes on while it waits")

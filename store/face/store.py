@@ -13,31 +13,31 @@ from sqlalchemy import URL, Connection
 
 from .. import history, inspection
 from .. import search as searching
-from ..clock import Now, milliseconds
+from ..clock import Now, resolve_now
 from ..context import Requests
 from ..database import (
     DEFAULT_CACHE_BYTES,
-    LONGEST_PURGE,
+    MAX_PURGE_SECONDS,
     Database,
     Transactions,
     Upgrade,
-    is_private,
+    is_private_target,
     parse_url,
     resolve_path,
-    upgrade,
+    upgrade_schema,
 )
 from ..errors import (
     InvalidValue,
     StoreClosed,
     StoreError,
     StoreForked,
-    in_steps,
-    quoted,
-    unopened,
+    build_open_error,
+    correct_step_errors,
+    quote_value,
 )
 from ..history import list_open_trees
 from ..records import CacheInfo, Purge, Removal
-from .calls import Call, Work
+from .calls import Call, OperationWork
 from .operations import StoreOperations
 from .shares import Shares
 from .steps import Steps, atomically
@@ -47,11 +47,11 @@ if TYPE_CHECKING:
     from ..records import Copy, Erasure, Index
     from .scoped import Scoped
 
-R = TypeVar("R")
+AtomicResultT = TypeVar("AtomicResultT")
 Target = str | os.PathLike[str] | URL
 
 
-SOON = 0.05
+ERASURE_PATIENCE = 0.05
 """Seconds that work which can be done later waits for other writers."""
 MOST_SECONDS = 10**9
 """The largest finite limit of a purge, in seconds."""
@@ -62,11 +62,11 @@ def _upgrade_or_close(database: Database) -> Upgrade:
     from ..tools import TOOL_KINDS
 
     try:
-        return upgrade(database, kinds=TOOL_KINDS)
+        return upgrade_schema(database, kinds=TOOL_KINDS)
     except BaseException as problem:
         database.close()
         if isinstance(problem, OSError):
-            raise unopened(problem) from problem
+            raise build_open_error(problem) from problem
         raise
 
 
@@ -102,13 +102,13 @@ class Store(StoreOperations, Workflows):
         )
         self._database = self.database
         reading, writing = self.database.reading, self.database.writing
-        soon = partial(writing, SOON)
-        self._transactions = Transactions(reading, writing, soon, milliseconds)
+        soon = partial(writing, ERASURE_PATIENCE)
+        self._transactions = Transactions(reading, writing, soon, resolve_now)
         self._requests = Requests()
         self.upgraded = _upgrade_or_close(self.database)
         with suppress(StoreError):
             if self.database.read(list_open_trees):
-                history.erasure_batches.continue_at_opening(self.database, milliseconds(None))
+                history.erasure_batches.continue_at_opening(self.database, resolve_now(None))
 
     @classmethod
     def shared(
@@ -137,15 +137,15 @@ class Store(StoreOperations, Workflows):
         return _SHARES.take((_identify_target(target), settings), opened)
 
     def _moment(self, now: Now) -> int:
-        return milliseconds(now)
+        return resolve_now(now)
 
     def _transactions_for(self, _: Call[Any], /) -> Transactions:
         return self._transactions
 
-    def _read(self, work: Work[R]) -> R:
+    def _read(self, work: OperationWork[AtomicResultT]) -> AtomicResultT:
         return self.database.read(work)
 
-    def _write(self, work: Work[R]) -> R:
+    def _write(self, work: OperationWork[AtomicResultT]) -> AtomicResultT:
         return self.database.write(work)
 
     def _erase(
@@ -175,7 +175,9 @@ class Store(StoreOperations, Workflows):
 
         return Scoped(self, owner)
 
-    def atomically(self, work: Callable[[Steps], R], *, now: Now = None) -> R:
+    def atomically(
+        self, work: Callable[[Steps], AtomicResultT], *, now: Now = None
+    ) -> AtomicResultT:
         """Do several steps as one: all of them are stored, or none; return the result of work.
 
         ``work`` gets an object with the operations as methods, on as many sessions as it likes, and
@@ -189,14 +191,14 @@ class Store(StoreOperations, Workflows):
         of its steps, StoreBusy, StoreError if ``work`` writes to the store by other means,
         InvalidValue.
         """
-        return atomically(self.database, work, milliseconds(now))
+        return atomically(self.database, work, resolve_now(now))
 
     def purge(
         self,
         *,
         backups: bool = False,
         idle: bool = False,
-        longest: float = LONGEST_PURGE,
+        longest: float = MAX_PURGE_SECONDS,
         now: Now = None,
     ) -> Purge:
         """Remove the last bytes of erased rows from the file: write it anew, once for all erasures.
@@ -208,28 +210,28 @@ class Store(StoreOperations, Workflows):
         open erasures and writes nothing anew. Raises InvalidValue.
         """
         if not isinstance(longest, int | float) or not (longest <= MOST_SECONDS or longest == inf):
-            raise InvalidValue(f"longest is in seconds, not {quoted(longest)}")
+            raise InvalidValue(f"longest is in seconds, not {quote_value(longest)}")
         problem, removal = None, Removal((), ())
         try:
-            self._purge(milliseconds(now), longest, patience=0 if idle else None)
+            self._purge(resolve_now(now), longest, patience=0 if idle else None)
         except (StoreClosed, StoreForked):
             raise
         except StoreError as error:
             problem = str(error)
         if backups:
-            with in_steps():
+            with correct_step_errors():
                 removal = inspection.remove_copies(self.database)
         return Purge(problem is None, problem, *removal)
 
     def _purge(
         self,
         moment: int,
-        longest: float = LONGEST_PURGE,
+        longest: float = MAX_PURGE_SECONDS,
         patience: float | None = None,
     ) -> None:
         """Finish open erasures, then write the file anew, and record the purge."""
         note = partial(_note_purged, now=moment)
-        with in_steps():
+        with correct_step_errors():
             history.erasure_batches.continue_erasures(self.database, moment, patience=patience)
         forget = searching.index.clear_stale_index
         self.database.purge(note, before=forget, longest=longest, patience=patience)
@@ -243,7 +245,7 @@ class Store(StoreOperations, Workflows):
         users of the store, and drops the index; ``on=True`` switches it on again. ``anew`` rebuilds
         the index from the messages. Raises StoreError.
         """
-        with in_steps():
+        with correct_step_errors():
             return searching.index.update_index(self._transactions, on=on, anew=anew)
 
     def backup(
@@ -285,7 +287,7 @@ _SHARES: Shares[Store] = Shares()
 
 def _identify_target(target: Target) -> str:
     """Return the one name of a store, however its target is spelled."""
-    if is_private(target):
+    if is_private_target(target):
         return ":memory:"
     url = parse_url(target)
     if url.get_backend_name() == "sqlite":

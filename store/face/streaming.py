@@ -14,8 +14,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from .. import history
-from ..errors import InvalidValue, StoreError, quoted
-from ..messages import Message, utf8_size
+from ..errors import InvalidValue, StoreError, quote_value
+from ..messages import Message, count_utf8_bytes
 from ..records import StoredMessage
 from ..text import is_text
 from .calls import Call, Face
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from ..history import drafts
     from ..messages import GivenMessage
 
-EVERY_BYTES = 4096
+SAVE_EVERY_BYTES = 4096
 """Bytes of text, in UTF-8, after which it is saved at once."""
-EVERY_MS = 250
+SAVE_EVERY_MS = 250
 """Ms after which the next text is saved, however short it is."""
-OUTSIDE = "an answer grows inside of the `with` of its stream only"
-ONCE = "a stream is entered once; `streaming` gives another one"
-LARGEST = 2**62
+OUTSIDE_PROBLEM = "an answer grows inside of the `with` of its stream only"
+ENTERED_TWICE_PROBLEM = "a stream is entered once; `streaming` gives another one"
+LARGEST_PACE = 2**62
 """The largest valid number of bytes or ms."""
 
 
@@ -47,13 +47,13 @@ class StreamRequest(NamedTuple):
     format: str | None
 
 
-class Answer:
+class ReceivedAnswer:
     """The received part of a message, and the extent to which it is saved."""
 
     def __init__(self, asked: StreamRequest) -> None:
         for name, given in (("every_bytes", asked.every_bytes), ("every_ms", asked.every_ms)):
-            if type(given) is not int or not 0 <= given <= LARGEST:
-                raise InvalidValue(f"{name} is a whole number from 0, not {quoted(given)}")
+            if type(given) is not int or not 0 <= given <= LARGEST_PACE:
+                raise InvalidValue(f"{name} is a whole number from 0, not {quote_value(given)}")
         self._asked = asked
         self._given: Message = {}
         self._texts: list[drafts.TextPiece] = []
@@ -78,7 +78,7 @@ class Answer:
     def begin(self) -> None:
         """Begin the draft. Raises InvalidValue for an answer that has ended."""
         if self._is_open or self._is_over:
-            raise InvalidValue(ONCE)
+            raise InvalidValue(ENTERED_TWICE_PROBLEM)
         face, session_id, message, expected, *_ = self._asked
         named = self._asked.format
         options = {"expected": expected, "format": named, "now": face._moment(None)}
@@ -91,12 +91,16 @@ class Answer:
         """Add a text to the value of a key. Raises InvalidValue if one of them is no text."""
         self._check_open()
         if not isinstance(text, str) or not is_text(key):
-            raise InvalidValue(f"a message grows by texts, not by {quoted(text)} for {quoted(key)}")
+            raise InvalidValue(
+                f"a message grows by texts, not by {quote_value(text)} for {quote_value(key)}"
+            )
         if not isinstance(self._given.get(key), str | None):
-            raise InvalidValue(f"{quoted(key)} is no text in this message; `update` replaces it")
+            raise InvalidValue(
+                f"{quote_value(key)} is no text in this message; `update` replaces it"
+            )
         self._texts.append(history.drafts.TextPiece(key, text))
         self._written.add(key)
-        self._unkept_bytes += utf8_size(text)
+        self._unkept_bytes += count_utf8_bytes(text)
 
     def replace(self, changes: Message) -> None:
         """Replace the values of keys. Raises InvalidMessage, InvalidValue for a key written to."""
@@ -124,7 +128,7 @@ class Answer:
 
     def _check_open(self) -> None:
         if not self._is_open:
-            raise InvalidValue(OUTSIDE)
+            raise InvalidValue(OUTSIDE_PROBLEM)
 
     def _settle(self) -> None:
         self._is_changed, self._unkept_bytes = False, 0
@@ -165,14 +169,14 @@ def _join_runs(texts: list[drafts.TextPiece]) -> list[drafts.TextPiece]:
 class StreamState:
     """The properties of a stream."""
 
-    def __init__(self, answer: Answer | None = None) -> None:
+    def __init__(self, answer: ReceivedAnswer | None = None) -> None:
         self._begun = answer
 
     @property
-    def _answer(self) -> Answer:
+    def _answer(self) -> ReceivedAnswer:
         """The received answer; an awaited stream has one once begun. Raises InvalidValue."""
         if self._begun is None:
-            raise InvalidValue(OUTSIDE)
+            raise InvalidValue(OUTSIDE_PROBLEM)
         return self._begun
 
     @property
@@ -199,7 +203,7 @@ class Streaming(StreamState):
     """
 
     def __init__(self, asked: StreamRequest) -> None:
-        super().__init__(Answer(asked))
+        super().__init__(ReceivedAnswer(asked))
         self._lifetime = Lifetime("the methods of a stream")
 
     def write(self, text: str, key: str = "content") -> None:

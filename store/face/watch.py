@@ -6,18 +6,18 @@ import time
 from collections.abc import Callable
 
 from ..database import Database
-from ..errors import InvalidValue, quoted
+from ..errors import InvalidValue, quote_value
 from ..records import Session
 
 PAUSE_AT_FILE = 0.02
 """Seconds between two looks at a file; a look takes some microseconds."""
 PAUSE_AT_SERVER = 0.2
 """Seconds between two looks at a server; a look goes over a network."""
-LONGEST = 10**9
+LONGEST_WAIT = 10**9
 """The longest wait, in seconds."""
 
 
-class Watch:
+class RevisionWatch:
     """Looks at a session until its revision has changed, or the time is over."""
 
     def __init__(
@@ -29,10 +29,10 @@ class Watch:
         timeout: float,
     ) -> None:
         if revision is not None and not isinstance(revision, str):
-            raise InvalidValue(f"revision is a session's, not {quoted(revision)}")
-        if not isinstance(timeout, int | float) or not 0 <= timeout <= LONGEST:
+            raise InvalidValue(f"revision is a session's, not {quote_value(revision)}")
+        if not isinstance(timeout, int | float) or not 0 <= timeout <= LONGEST_WAIT:
             raise InvalidValue(
-                f"timeout is in seconds, from 0 to {LONGEST:,}, not {quoted(timeout)}"
+                f"timeout is in seconds, from 0 to {LONGEST_WAIT:,}, not {quote_value(timeout)}"
             )
         self._database, self._session = database, session
         self._session_id, self._revision = session_id, revision

@@ -12,8 +12,8 @@ from ..database import Database, pause_gc
 from ..errors import InvalidValue
 from .calls import Call
 from .operations import LongOperations
-from .streaming import EVERY_BYTES, EVERY_MS, Streaming, StreamRequest
-from .watch import Watch
+from .streaming import SAVE_EVERY_BYTES, SAVE_EVERY_MS, Streaming, StreamRequest
+from .watch import RevisionWatch
 
 if TYPE_CHECKING:
     from ..context import Context, Tools
@@ -39,8 +39,8 @@ class Workflows(LongOperations):
             time.sleep(watch.pause)
         return changed
 
-    def _watch(self, session_id: str, revision: str | None, timeout: float) -> Watch:
-        return Watch(self._database, self.session, session_id, revision, timeout)
+    def _watch(self, session_id: str, revision: str | None, timeout: float) -> RevisionWatch:
+        return RevisionWatch(self._database, self.session, session_id, revision, timeout)
 
     def streaming(
         self,
@@ -48,8 +48,8 @@ class Workflows(LongOperations):
         message: GivenMessage,
         *,
         expected: str | None = None,
-        every_bytes: int = EVERY_BYTES,
-        every_ms: int = EVERY_MS,
+        every_bytes: int = SAVE_EVERY_BYTES,
+        every_ms: int = SAVE_EVERY_MS,
         format: str | None = None,  # noqa: A002 - the public name
     ) -> Streaming:
         """Stream an answer: ``with store.streaming(id, message) as answer: answer.write(text)``.
@@ -148,11 +148,13 @@ class Workflows(LongOperations):
         asked = contexts.request.check_inputs(system, tools, user_input, todo_recap, policy)
         options = {"recap": todo_recap is None, "root": root, "at": at, "format": format}
         options["now"] = self._moment(now)
-        gather = Call(contexts.request.gather, (session_id, asked.policy, user_input), options)
+        gather = Call(
+            contexts.request.gather_parts, (session_id, asked.policy, user_input), options
+        )
         gathered = self._read(gather)
         law = contexts.code_law(gathered.project_root)
         with pause_gc(len(gathered.view.messages)):
-            request = contexts.request.assemble(
+            request = contexts.request.assemble_request(
                 asked, gathered, law, format=format, marked=cache_markers
             )
             return self._requests.remember(session_id, request, gathered.since)

@@ -10,71 +10,78 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from ..errors import VERIFY, Damaged, InvalidMessage, InvalidValue, quoted
-from ..messages import WIRE, Message
-from ..ready import Language, phrase
+from ..errors import VERIFY_HINT, Damaged, InvalidMessage, InvalidValue, quote_value
+from ..messages import WIRE_KEY, Message
+from ..ready import Language, render_phrase
 from . import anthropic, gemini, openai, react, responses, said_elsewhere
-from .cache_markers import with_own_markers
-from .kept import kept
-from .naming import Alphabet, Names, made_up_id, named_behind, names_sent, renamed
-from .openai import (
-    ITEMS,
-    audio_of,
-    clean,
-    continues,
-    foreign_kinds,
-    fresh,
-    sendable,
-    without_audio,
-    without_extensions,
+from .cache_markers import keep_own_markers
+from .kept import find_wire_values
+from .naming import (
+    AcceptedNames,
+    Alphabet,
+    describe_renames,
+    make_call_id,
+    rename_continuation,
+    rename_request,
 )
-from .placed import ApiCall, Placed, System, new_call
-from .reasoning import reasoning_of, with_reasoning
+from .openai import (
+    ITEM_FORMAT,
+    clean_message,
+    copy_written_message,
+    find_audio,
+    is_continuing_item,
+    list_foreign_types,
+    remove_audio,
+    remove_extensions,
+    replace_surrogates,
+)
+from .placed import ApiCall, Placed, System, make_api_call
+from .reasoning import add_reasoning, find_reasoning
 from .rows import Codec
-from .turns import BEGINNING, apart, marked
+from .turns import FIRST_USER_TEXT, mark_system_text, split_system_messages
 
 __all__ = [
     "ANTHROPIC",
-    "BEGINNING",
     "CHAT",
     "CHAT_NAMES",
     "CODECS",
+    "FIRST_USER_TEXT",
     "FORMATS",
-    "ITEMS",
+    "ITEM_FORMAT",
     "REACT",
+    "AcceptedNames",
     "Alphabet",
     "ApiCall",
     "Codec",
     "Format",
-    "Names",
     "Placed",
     "System",
     "Taken",
     "Written",
+    "add_reasoning",
     "asks_for_tool",
-    "audio_of",
-    "clean",
-    "continues",
-    "foreign_kinds",
+    "clean_message",
+    "copy_written_message",
+    "describe_renames",
+    "find_audio",
+    "find_reasoning",
+    "find_wire_values",
     "format_named",
-    "fresh",
     "given_back",
-    "kept",
+    "is_continuing_item",
+    "keep_own_markers",
     "left_of",
-    "made_up_id",
-    "marked",
-    "named_behind",
-    "names_sent",
-    "new_call",
-    "reasoning_of",
-    "sendable",
+    "list_foreign_types",
+    "make_api_call",
+    "make_call_id",
+    "mark_system_text",
+    "remove_audio",
+    "remove_extensions",
+    "rename_continuation",
+    "replace_surrogates",
     "stands_for_call",
     "taken",
     "taken_from_reader",
-    "with_own_markers",
-    "with_reasoning",
-    "without_audio",
-    "without_extensions",
 ]
 
 
@@ -96,7 +103,7 @@ class Format(NamedTuple):
     """
     codec: Codec | None = None
     """Converts messages of the format to rows and back; None if no messages come in it."""
-    names: Names | None = None
+    names: AcceptedNames | None = None
     """The ids and names that are accepted; None if a request has none."""
     system: Callable[[Sequence[Placed]], System] | None = None
     """Returns leading system messages as a separate value; None if they are sent as messages."""
@@ -113,46 +120,68 @@ class Format(NamedTuple):
         ``language`` is the language of texts that the format adds.
         """
         if self.names is not None:
-            placed = renamed(placed, self.names)
+            placed = rename_request(placed, self.names)
         if self.system is None:
             return Written(self.write(placed))
-        front, turns = apart(placed)
-        beginning = phrase("beginning", language)
+        front, turns = split_system_messages(placed)
+        beginning = render_phrase("beginning", language)
         return Written(self.write(turns, beginning), self.system(front))
 
 
-CHAT_NAMES = openai.NAMES
+CHAT_NAMES = openai.OPENAI_ACCEPTED_NAMES
 CHAT = Format(
-    openai.NAME,
-    openai.write,
+    openai.OPENAI_NAME,
+    openai.write_chat_messages,
     Codec(
-        said_elsewhere.problem, said_elsewhere.is_told, said_elsewhere.rows, said_elsewhere.given
+        said_elsewhere.find_chat_problem,
+        said_elsewhere.has_moved_key,
+        said_elsewhere.build_chat_rows,
+        said_elsewhere.restore_chat_message,
     ),
     CHAT_NAMES,
 )
 """One message for each placed one, in the shape that a context also uses to show its pieces."""
 RESPONSES = Format(
-    responses.NAME,
-    responses.write,
-    Codec(responses.problem, responses.is_told, responses.rows, responses.given),
-    responses.NAMES,
-    unsent=responses.unsent,
+    responses.RESPONSES_NAME,
+    responses.write_responses_items,
+    Codec(
+        responses.find_responses_problem,
+        responses.is_responses_item,
+        responses.build_responses_rows,
+        responses.restore_responses_item,
+    ),
+    responses.RESPONSES_ACCEPTED_NAMES,
+    unsent=responses.list_unsent_items,
 )
 ANTHROPIC = Format(
-    anthropic.NAME,
-    anthropic.write,
-    Codec(anthropic.problem, anthropic.is_told, anthropic.rows, anthropic.given, anthropic.left),
-    anthropic.NAMES,
-    anthropic.system,
+    anthropic.ANTHROPIC_NAME,
+    anthropic.write_anthropic_messages,
+    Codec(
+        anthropic.find_anthropic_problem,
+        anthropic.is_anthropic_message,
+        anthropic.build_anthropic_rows,
+        anthropic.restore_anthropic_message,
+        anthropic.build_redacted_block,
+    ),
+    anthropic.ANTHROPIC_ACCEPTED_NAMES,
+    anthropic.write_anthropic_system,
 )
 GEMINI = Format(
-    gemini.NAME,
-    gemini.write,
-    Codec(gemini.problem, gemini.is_told, gemini.rows, gemini.given, gemini.left),
-    gemini.NAMES,
-    gemini.system,
+    gemini.GEMINI_NAME,
+    gemini.write_gemini_contents,
+    Codec(
+        gemini.find_gemini_problem,
+        gemini.is_gemini_content,
+        gemini.build_gemini_rows,
+        gemini.restore_gemini_content,
+        gemini.build_redacted_part,
+    ),
+    gemini.GEMINI_ACCEPTED_NAMES,
+    gemini.write_gemini_system,
 )
-REACT = Format("react", react.write, tools_apart=False, asks_for_tool=react.asks_for_tool)
+REACT = Format(
+    "react", react.write_react_text, tools_apart=False, asks_for_tool=react.has_react_action
+)
 
 FORMATS: Mapping[str, Format] = {
     row.name: row for row in (CHAT, REACT, RESPONSES, ANTHROPIC, GEMINI)
@@ -165,7 +194,9 @@ CODECS = (RESPONSES, ANTHROPIC, GEMINI)
 def format_named(name: object) -> Format:
     """Return the format of a name. Raises InvalidValue for an unknown name."""
     if not isinstance(name, str) or name not in FORMATS:
-        raise InvalidValue(f"no format is named {quoted(name)}; there are {', '.join(FORMATS)}")
+        raise InvalidValue(
+            f"no format is named {quote_value(name)}; there are {', '.join(FORMATS)}"
+        )
     return FORMATS[name]
 
 
@@ -198,7 +229,7 @@ def taken(message: Message, name: str | None, index: int) -> Taken:
 
 def taken_from_reader(message: Message) -> Taken:
     """Return the row of a message that a reader of transcripts gives in the shape of a chat."""
-    rows = said_elsewhere.rows_read(message)
+    rows = said_elsewhere.build_parsed_rows(message)
     return Taken(None if rows[0] is message else CHAT.name, rows)
 
 
@@ -214,29 +245,29 @@ def _told(message: Message) -> Format:
 
 def _stored_format(name: str) -> Format:
     if name not in FORMATS:
-        raise Damaged(f"a message is said to be of the format {name!r:.40}; {VERIFY}")
+        raise Damaged(f"a message is said to be of the format {name!r:.40}; {VERIFY_HINT}")
     return FORMATS[name]
 
 
 def given_back(name: str, rows: Sequence[Message]) -> Message:
     """Return the original message from its rows; redacted words stay removed."""
     codec = _stored_format(name).codec
-    if codec is None or not all(kept(each, name) for each in rows):
+    if codec is None or not all(find_wire_values(each, name) for each in rows):
         return rows[-1]
     return codec.given(rows)
 
 
 def left_of(name: str | None, row: Message, redacted: Message) -> Message:
-    """Return the key `WIRE` with the values that one row of several keeps when it is redacted.
+    """Return the key `WIRE_KEY` with the values that one row of several keeps when it is redacted.
 
     So the original stays one message, with its other rows unchanged. The result is empty for any
     other row. ``redacted`` is the row after the redaction.
     """
     codec = _stored_format(name).codec if name else None
-    held = kept(row, name) if name else None
+    held = find_wire_values(row, name) if name else None
     if codec is None or not held or "part" not in held:
         return {}
-    return {WIRE: {"format": name, "part": held["part"], **codec.left(row, redacted)}}
+    return {WIRE_KEY: {"format": name, "part": held["part"], **codec.left(row, redacted)}}
 
 
 def asks_for_tool(said: str) -> bool:

@@ -11,48 +11,52 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..messages import Message
-from .kept import kept
+from .kept import find_wire_values
 from .placed import Placed
 
-CACHE = "cache_control"
-EPHEMERAL = {"type": "ephemeral"}
-UNMARKED = ("thinking", "redacted_thinking")
+CACHE_KEY = "cache_control"
+CACHE_MARKER = {"type": "ephemeral"}
+UNMARKABLE_TYPES = ("thinking", "redacted_thinking")
 """Types of blocks that cannot have a marker."""
-MOST = 4
+CACHE_MARKER_LIMIT = 4
 """Markers that a request may hold."""
-LOOK_BACK = 20
+CACHE_LOOK_BACK = 20
 """Blocks before a marker in which the provider looks for a cached beginning."""
 
 
-def mark(blocks: list[Message]) -> None:
+def mark_last_block(blocks: list[Message]) -> None:
     """Mark the end of blocks for the cache, at the last block that can have a marker."""
     for place in range(len(blocks) - 1, -1, -1):
-        if blocks[place]["type"] not in UNMARKED:
-            blocks[place][CACHE] = EPHEMERAL.copy()
+        if blocks[place]["type"] not in UNMARKABLE_TYPES:
+            blocks[place][CACHE_KEY] = CACHE_MARKER.copy()
             return
 
 
-def mark_between(blocks: list[Message]) -> None:
+def mark_middle_block(blocks: list[Message]) -> None:
     """Mark a block in the middle if the last marker is too far from the one before it."""
-    places = [place for place, block in enumerate(blocks) if CACHE in block]
+    places = [place for place, block in enumerate(blocks) if CACHE_KEY in block]
     before, last = [0, 0, *places][-2:]
-    if last - before > LOOK_BACK:
-        mark(blocks[: last - LOOK_BACK + 1])
+    if last - before > CACHE_LOOK_BACK:
+        mark_last_block(blocks[: last - CACHE_LOOK_BACK + 1])
 
 
-def with_own_markers(placed: Sequence[Placed], name: str) -> list[Placed]:
+def keep_own_markers(placed: Sequence[Placed], name: str) -> list[Placed]:
     """Return a request that sends the markers its messages came in with, up to the limit."""
-    left = MOST
+    left = CACHE_MARKER_LIMIT
     marked: list[Placed] = []
     for each in reversed(placed):
-        held = kept(each.message, name)
-        number = 0 if held is None else sum(CACHE in block for block in _blocks(each.message, held))
+        held = find_wire_values(each.message, name)
+        number = (
+            0
+            if held is None
+            else sum(CACHE_KEY in block for block in _list_markable_blocks(each.message, held))
+        )
         left -= number
         marked.append(each._replace(marked=True) if number and left >= 0 else each)
     return marked[::-1]
 
 
-def _blocks(message: Message, held: Message) -> Iterator[Any]:
+def _list_markable_blocks(message: Message, held: Message) -> Iterator[Any]:
     """Yield the blocks of a message that can have a marker."""
     if isinstance(message.get("content"), list):
         yield from (part for part in message["content"] if isinstance(part, dict))

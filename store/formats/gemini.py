@@ -11,83 +11,111 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from ..messages import UNKNOWN_TOOL, WIRE, Media, Message
-from .kept import CALL, PART, by_position, kept, planned
-from .naming import WORD, Alphabet, Names
-from .openai import sendable
-from .parts import Speech, arguments_object, as_json, as_sent, mended, part_told, parts_of, told
+from ..messages import UNKNOWN_TOOL, WIRE_KEY, Media, Message
+from .kept import CALL, PART, find_wire_values, index_calls_by_position, order_by_plan
+from .naming import WORD_ALPHABET, AcceptedNames, Alphabet
+from .openai import replace_surrogates
+from .parts import (
+    PartWriter,
+    clean_own_part,
+    list_parts,
+    parse_arguments,
+    render_readable_json,
+    replace_nested_surrogates,
+    write_part,
+    write_parts,
+)
 from .placed import ApiCall, Placed
 from .rows import (
     Problem,
-    emptied,
-    filled,
-    first_key,
-    outer_from,
-    outer_of,
-    row,
-    sorted_out,
-    together,
-    wire_of,
+    build_outer_keys,
+    build_row,
+    empty_keys,
+    fill_keys,
+    find_first_key,
+    get_wire_values,
+    join_rows,
+    restore_outer_keys,
+    sort_blocks,
 )
-from .turns import BEGINNING, SYSTEM_ROLES, Turn, alternating, marked_system, system_text
+from .turns import (
+    FIRST_USER_TEXT,
+    TURN_SYSTEM_ROLES,
+    SideTurn,
+    join_turns,
+    render_marked_system,
+    render_system_text,
+)
 
-NAME = "gemini"
-NAMES = Names(ids=WORD, tools=Alphabet(64, re.compile(r"[^A-Za-z0-9_.:-]"), begins="_"))
-SIGNATURES = ("thoughtSignature", "thought_signature")
-CALLS = ("functionCall", "function_call")
-RESPONSES = ("functionResponse", "function_response")
+GEMINI_NAME = "gemini"
+GEMINI_ACCEPTED_NAMES = AcceptedNames(
+    ids=WORD_ALPHABET, tools=Alphabet(64, re.compile(r"[^A-Za-z0-9_.:-]"), begins="_")
+)
+SIGNATURE_KEYS = ("thoughtSignature", "thought_signature")
+FUNCTION_CALL_KEYS = ("functionCall", "function_call")
+FUNCTION_RESPONSE_KEYS = ("functionResponse", "function_response")
 """Keys in the two spellings of the API and of its client for Python."""
-UNSIGNED = "skip_thought_signature_validator"
+MISSING_SIGNATURE = "skip_thought_signature_validator"
 """The replacement for the signature of a call by another model."""
-WHOLE = "response"
+WHOLE_RESPONSE_KEY = "response"
 """The type and key of a part that is a whole response, for responses with pictures."""
-SAID = ("output", "result", "content", "error")
+RESPONSE_TEXT_KEYS = ("output", "result", "content", "error")
 """Keys that hold the text of a response that has only one text."""
 
 
-def write(placed: Sequence[Placed], beginning: str = BEGINNING) -> list[Message]:
+def write_gemini_contents(
+    placed: Sequence[Placed], beginning: str = FIRST_USER_TEXT
+) -> list[Message]:
     """Return a request as contents in which the user and the model take turns."""
-    writing = _Writing()
-    turns = alternating(map(writing.spoken, placed), _text(beginning))
-    return [_content(turn) for turn in turns]
+    writing = _ContentWriter()
+    turns = join_turns(map(writing.spoken, placed), _build_gemini_text(beginning))
+    return [_build_turn_content(turn) for turn in turns]
 
 
-def system(placed: Sequence[Placed]) -> str | None:
+def write_gemini_system(placed: Sequence[Placed]) -> str | None:
     """Return system messages as the instruction that is sent separately."""
-    texts = (system_text(each) for each in placed)
+    texts = (render_system_text(each) for each in placed)
     return "\n\n".join(text for text in texts if text.strip()) or None
 
 
-def _content(turn: Turn) -> Message:
+def _build_turn_content(turn: SideTurn) -> Message:
     if turn.is_users:
         return {"role": "user", "parts": turn.said}
     first = next((part for part in turn.said if "functionCall" in part), None)
-    if first is not None and not any(map(first.get, SIGNATURES)):
-        first[SIGNATURES[0]] = UNSIGNED
+    if first is not None and not any(map(first.get, SIGNATURE_KEYS)):
+        first[SIGNATURE_KEYS[0]] = MISSING_SIGNATURE
     return {"role": "model", "parts": turn.said}
 
 
-class _Writing:
+class _ContentWriter:
     """Writes the messages of a request and keeps the names of their calls by id."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
 
-    def spoken(self, placed: Placed) -> Turn:
+    def spoken(self, placed: Placed) -> SideTurn:
         """Return the turn of one message."""
         message = placed.message
         role = message["role"]
         if role == "assistant":
             for call in placed.calls:
                 self._names[call.id] = call.name
-            return Turn(False, _answer(placed))
+            return SideTurn(False, _write_gemini_answer(placed))
         if role == "tool":
-            return Turn(True, self._response(placed))
-        if role in SYSTEM_ROLES:
-            said = marked_system(placed)
-            return Turn(True, [_text(said)] if said else [])
-        return Turn(
-            True, told(message.get("content"), (SPEECH if kept(message, NAME) is None else OWN))
+            return SideTurn(True, self._response(placed))
+        if role in TURN_SYSTEM_ROLES:
+            said = render_marked_system(placed)
+            return SideTurn(True, [_build_gemini_text(said)] if said else [])
+        return SideTurn(
+            True,
+            write_parts(
+                message.get("content"),
+                (
+                    GEMINI_PART_WRITER
+                    if find_wire_values(message, GEMINI_NAME) is None
+                    else GEMINI_OWN_WRITER
+                ),
+            ),
         )
 
     def _response(self, placed: Placed) -> list[Message]:
@@ -95,299 +123,329 @@ class _Writing:
         call_id = placed.call_id or ""
         name = self._names.pop(call_id, call_id)
         message = placed.message
-        response = _said_by_tool(message)
+        response = _write_response_object(message)
         part = {"functionResponse": {"id": call_id, "name": name, "response": response}}
         if isinstance(message.get("content"), list):
             return [
                 part,
-                *[part for part in told(message["content"], SPEECH) if "text" not in part],
+                *[
+                    part
+                    for part in write_parts(message["content"], GEMINI_PART_WRITER)
+                    if "text" not in part
+                ],
             ]
         return [part]
 
 
-def _said_by_tool(message: Message) -> Message:
+def _write_response_object(message: Message) -> Message:
     """Return the content of a result as a response; its key tells whether the call failed."""
     content = message.get("content")
     key = "error" if message.get("messageStatus") == "error" else "output"
-    text = sendable(content) if isinstance(content, str) else _as_text(content)
-    held = kept(message, NAME)
+    text = (
+        replace_surrogates(content) if isinstance(content, str) else _write_response_text(content)
+    )
+    held = find_wire_values(message, GEMINI_NAME)
     if held is None:
         return {key: text}
     said = content[0] if isinstance(content, list) and content else content
     if isinstance(said, dict) and said.get("type") != "text":
-        return mended(said.get(WHOLE, said))  # type: ignore[no-any-return]
+        return replace_nested_surrogates(said.get(WHOLE_RESPONSE_KEY, said))  # type: ignore[no-any-return]
     return {held.get("said", key): text}
 
 
-def _as_text(content: Any) -> str:
+def _write_response_text(content: Any) -> str:
     if isinstance(content, list):
-        return "\n\n".join(part["text"] for part in told(content, TEXTS_ALONE))
-    return "" if content is None else as_json(content)
+        return "\n\n".join(part["text"] for part in write_parts(content, GEMINI_TEXT_WRITER))
+    return "" if content is None else render_readable_json(content)
 
 
-def _text(text: str) -> Message:
+def _build_gemini_text(text: str) -> Message:
     return {"text": text}
 
 
-def _media(media: Media) -> Message | None:
+def _build_inline_data(media: Media) -> Message | None:
     if media.data is None or "/" not in media.type:
         return None
     return {"inlineData": {"mimeType": media.type, "data": media.data}}
 
 
-def _own(part: Message) -> Message | None:
+def _write_gemini_part(part: Message) -> Message | None:
     """Return a part of a message that came in this format, without its type in the store.
 
     A blank text is left out, unless it has a signature that the provider requires.
     """
     is_text = part.get("type") == "text"
-    if is_text and not part["text"].strip() and not any(map(part.get, SIGNATURES)):
+    if is_text and not part["text"].strip() and not any(map(part.get, SIGNATURE_KEYS)):
         return None
-    return as_sent(part, "type")
+    return clean_own_part(part, "type")
 
 
-SPEECH = Speech(_text, _media)
-TEXTS_ALONE = Speech(_text, lambda _: None)
-OWN = Speech(_text, _media, _own)
+GEMINI_PART_WRITER = PartWriter(_build_gemini_text, _build_inline_data)
+GEMINI_TEXT_WRITER = PartWriter(_build_gemini_text, lambda _: None)
+GEMINI_OWN_WRITER = PartWriter(_build_gemini_text, _build_inline_data, _write_gemini_part)
 
 
-def _answer(placed: Placed) -> list[Message]:
+def _write_gemini_answer(placed: Placed) -> list[Message]:
     """Return the thoughts, texts and calls of the model, in their own order if it is known."""
     message = placed.message
-    held = kept(message, NAME)
+    held = find_wire_values(message, GEMINI_NAME)
     content = message.get("content")
     if held is None:
-        return [*told(content, TEXTS_ALONE), *map(_bare_call, placed.calls)]
-    plan, parts = held.get("plan", ()), parts_of(content)
-    places = planned(plan, parts, by_position(placed.calls))
-    return [part for place, value in places for part in _parts(place, value, held)]
+        return [*write_parts(content, GEMINI_TEXT_WRITER), *map(_build_function_call, placed.calls)]
+    plan, parts = held.get("plan", ()), list_parts(content)
+    places = order_by_plan(plan, parts, index_calls_by_position(placed.calls))
+    return [part for place, value in places for part in _write_planned_parts(place, value, held)]
 
 
-def _parts(place: str, held: Any, own: Message) -> Iterator[Message]:
+def _write_planned_parts(place: str, held: Any, own: Message) -> Iterator[Message]:
     """Yield the parts at one place of an answer."""
     if place == CALL:
-        yield _call(held, own)
+        yield _write_function_call(held, own)
     elif place == PART:
-        yield from part_told(held, OWN)
+        yield from write_part(held, GEMINI_OWN_WRITER)
     else:
-        yield as_sent(held)
+        yield clean_own_part(held)
 
 
-def _bare_call(call: ApiCall) -> Message:
-    args = arguments_object(call.arguments)
+def _build_function_call(call: ApiCall) -> Message:
+    args = parse_arguments(call.arguments)
     return {"functionCall": {"id": call.id, "name": call.name, "args": args}}
 
 
-def _call(call: ApiCall, own: Message) -> Message:
+def _write_function_call(call: ApiCall, own: Message) -> Message:
     """Return a call as its part, with all other keys of the original part."""
     came = own.get("calls", {}).get(str(call.position), {})
-    return {**_bare_call(call), **as_sent(came, *CALLS)}
+    return {**_build_function_call(call), **clean_own_part(came, *FUNCTION_CALL_KEYS)}
 
 
 # --- messages to rows and back --------------------------------------------------------------------
 
-ROLES = ("user", "model", "function", None)
-FOREIGN_KEYS = ("content", "tool_calls", "tool_call_id", WIRE)
-TYPES = {"text": "text"} | dict.fromkeys(("inlineData", "inline_data"), "file")
+GEMINI_ROLES = ("user", "model", "function", None)
+GEMINI_FOREIGN_KEYS = ("content", "tool_calls", "tool_call_id", WIRE_KEY)
+GEMINI_PART_TYPES = {"text": "text"} | dict.fromkeys(("inlineData", "inline_data"), "file")
 """Key of a part → its type as a part of a chat. The type of any other part is its first key with a
 value that is not null: a part may have null under all keys except its own.
 """
 
 
-def is_told(message: Message) -> bool:
+def is_gemini_content(message: Message) -> bool:
     """Recognize a message by its parts."""
-    return "parts" in message and problem(message) is None
+    return "parts" in message and find_gemini_problem(message) is None
 
 
-def problem(message: Message) -> Problem | None:
+def find_gemini_problem(message: Message) -> Problem | None:
     """Return why a message is not of this format; None if it is."""
     role = message.get("role")
-    if role not in ROLES:
+    if role not in GEMINI_ROLES:
         return "role", "Gemini has user, model and function"
-    foreign = first_key(message, FOREIGN_KEYS)
+    foreign = find_first_key(message, GEMINI_FOREIGN_KEYS)
     if foreign:
         return foreign, "is no key of a Gemini content"
     parts = message.get("parts")
     if not isinstance(parts, list):
         return "parts", "is a list of parts"
-    return None if all(_fits(part, role) for part in parts) else ("parts", UNFIT)
+    return None if all(_is_valid_part(part, role) for part in parts) else ("parts", PART_PROBLEM)
 
 
-UNFIT = (
+PART_PROBLEM = (
     "a part is an object without a type that says something; a functionCall is the model's, and "
     "has a name and args, a functionResponse is the user's, and has a name and a response"
 )
 
 
-def _fits(part: Any, role: str | None) -> bool:
-    if not isinstance(part, dict) or "type" in part or _said_key(part, part) is None:
+def _is_valid_part(part: Any, role: str | None) -> bool:
+    if not isinstance(part, dict) or "type" in part or _find_set_key(part, part) is None:
         return False
-    call, response = _within(part, CALLS), _within(part, RESPONSES)
+    call, response = (
+        _get_first_value(part, FUNCTION_CALL_KEYS),
+        _get_first_value(part, FUNCTION_RESPONSE_KEYS),
+    )
     if call is not None:
-        return role == "model" and _is_whole(call) and isinstance(call.get("args"), dict | None)
+        return (
+            role == "model" and _is_named_object(call) and isinstance(call.get("args"), dict | None)
+        )
     if response is not None:
-        return role != "model" and _is_whole(response) and isinstance(response["response"], dict)
+        return (
+            role != "model"
+            and _is_named_object(response)
+            and isinstance(response["response"], dict)
+        )
     return isinstance(part.get("text"), str | None)
 
 
-def _said_key(part: Message, keys: Iterable[str]) -> str | None:
+def _find_set_key(part: Message, keys: Iterable[str]) -> str | None:
     """Return the first of some keys under which a part has a value."""
     return next((key for key in keys if part.get(key) is not None), None)
 
 
-def _within(part: Message, keys: Sequence[str]) -> Any:
+def _get_first_value(part: Message, keys: Sequence[str]) -> Any:
     """Return the value of a part under the first of some keys; None if it has none of them."""
-    key = _said_key(part, keys)
+    key = _find_set_key(part, keys)
     return None if key is None else part[key]
 
 
-def _is_whole(held: Any) -> bool:
+def _is_named_object(held: Any) -> bool:
     """Tell whether a call or a response has a name."""
     if not isinstance(held, dict) or not isinstance(held.get("name"), str):
         return False
     return isinstance(held.get("id"), str | None)
 
 
-def rows(message: Message) -> list[Message]:
+def build_gemini_rows(message: Message) -> list[Message]:
     """Return a message as rows: one for each response, and one for each run of other parts."""
     parts = message["parts"]
     if message.get("role") == "model":
-        return together([_answer_row(parts)], message, outer_of(message, "parts", "model"))
-    found = [_user_row(run) for run in _runs(parts)]
-    return together(found, message, outer_of(message, "parts", "user"))
+        return join_rows(
+            [_build_gemini_answer_row(parts)], message, build_outer_keys(message, "parts", "model")
+        )
+    found = [_build_part_row(run) for run in _split_part_runs(parts)]
+    return join_rows(found, message, build_outer_keys(message, "parts", "user"))
 
 
-def _answer_row(parts: list[Message]) -> Message:
-    found = sorted_out(parts, _place_of, _typed, _row_call)
-    called = [part for part in parts if _place_of(part) == CALL]
-    skeletons = {str(number): _without_said(part, CALLS) for number, part in enumerate(called)}
+def _build_gemini_answer_row(parts: list[Message]) -> Message:
+    found = sort_blocks(parts, _classify_part, _add_part_type, _parse_function_call)
+    called = [part for part in parts if _classify_part(part) == CALL]
+    skeletons = {
+        str(number): _strip_row_values(part, FUNCTION_CALL_KEYS)
+        for number, part in enumerate(called)
+    }
     beside = {"calls": skeletons} if skeletons else {}
-    return row(NAME, "assistant", found.shown, found.order | beside)
+    return build_row(GEMINI_NAME, "assistant", found.shown, found.order | beside)
 
 
-def _place_of(part: Message) -> str:
-    if _said_key(part, CALLS):
+def _classify_part(part: Message) -> str:
+    if _find_set_key(part, FUNCTION_CALL_KEYS):
         return CALL
     return "" if part.get("thought") is True else PART
 
 
-def _typed(part: Message) -> Message:
-    kind = _said_key(part, TYPES)
-    return {"type": TYPES[kind] if kind else _said_key(part, part), **part}
+def _add_part_type(part: Message) -> Message:
+    kind = _find_set_key(part, GEMINI_PART_TYPES)
+    return {"type": GEMINI_PART_TYPES[kind] if kind else _find_set_key(part, part), **part}
 
 
-def _row_call(part: Message) -> Message:
-    call = _within(part, CALLS)
+def _parse_function_call(part: Message) -> Message:
+    call = _get_first_value(part, FUNCTION_CALL_KEYS)
     function = {"name": call["name"], "arguments": call.get("args")}
     return {"id": call.get("id") or call["name"], "type": "function", "function": function}
 
 
-def _without_said(part: Message, keys: Sequence[str]) -> Message:
+def _strip_row_values(part: Message, keys: Sequence[str]) -> Message:
     """Return a part with null for the values of a call or a response that its row holds."""
-    key = str(_said_key(part, keys))
-    media = ("parts",) if keys is RESPONSES and _has_media(part[key]) else ()
-    return {**part, key: emptied(part[key], "args", "response", *media)}
+    key = str(_find_set_key(part, keys))
+    media = ("parts",) if keys is FUNCTION_RESPONSE_KEYS and _has_response_parts(part[key]) else ()
+    return {**part, key: empty_keys(part[key], "args", "response", *media)}
 
 
-def _runs(parts: list[Message]) -> list[list[Message]]:
+def _split_part_runs(parts: list[Message]) -> list[list[Message]]:
     """Return the parts of a user in runs: each response alone; one empty run if there are none."""
     runs: list[list[Message]] = []
     for part in parts:
-        if not runs or _said_key(part, RESPONSES) or _said_key(runs[-1][0], RESPONSES):
+        if (
+            not runs
+            or _find_set_key(part, FUNCTION_RESPONSE_KEYS)
+            or _find_set_key(runs[-1][0], FUNCTION_RESPONSE_KEYS)
+        ):
             runs.append([part])
         else:
             runs[-1].append(part)
     return runs or [[]]
 
 
-def _user_row(run: list[Message]) -> Message:
-    if not run or not _said_key(run[0], RESPONSES):
-        return row(NAME, "user", {"content": [*map(_typed, run)]}, {})
+def _build_part_row(run: list[Message]) -> Message:
+    if not run or not _find_set_key(run[0], FUNCTION_RESPONSE_KEYS):
+        return build_row(GEMINI_NAME, "user", {"content": [*map(_add_part_type, run)]}, {})
     (part,) = run
-    held = _within(part, RESPONSES)
+    held = _get_first_value(part, FUNCTION_RESPONSE_KEYS)
     response = held["response"]
-    key = first_key(response, SAID) if len(response) == 1 else None
+    key = find_first_key(response, RESPONSE_TEXT_KEYS) if len(response) == 1 else None
     said = response[key] if key else None
     if not isinstance(said, str):
         key, said = None, response
-    content = _with_media(said, held["parts"]) if _has_media(held) else said
+    content = _join_response_parts(said, held["parts"]) if _has_response_parts(held) else said
     named = {"tool_call_id": held.get("id") or held["name"], "name": held["name"]}
     shown = {**named, "content": content}
     if key == "error":
         shown["messageStatus"] = "error"
-    beside = {"block": _without_said(part, RESPONSES)}
-    return row(NAME, "tool", shown, {**beside, "said": key} if key else beside)
+    beside = {"block": _strip_row_values(part, FUNCTION_RESPONSE_KEYS)}
+    return build_row(GEMINI_NAME, "tool", shown, {**beside, "said": key} if key else beside)
 
 
-def _has_media(response: Message) -> bool:
+def _has_response_parts(response: Message) -> bool:
     """Tell whether a response has parts of its own, such as pictures."""
     parts = response.get("parts")
     if not isinstance(parts, list) or not parts:
         return False
-    return all(isinstance(part, dict) and _fits(part, None) for part in parts)
+    return all(isinstance(part, dict) and _is_valid_part(part, None) for part in parts)
 
 
-def _with_media(said: Any, parts: list[Message]) -> list[Message]:
+def _join_response_parts(said: Any, parts: list[Message]) -> list[Message]:
     """Return a content with the values of a response as its first part, then its own parts."""
     is_text = isinstance(said, str)
-    first = {"type": "text", "text": said} if is_text else {"type": WHOLE, WHOLE: said}
-    return [first, *map(_typed, parts)]
+    first = (
+        {"type": "text", "text": said}
+        if is_text
+        else {"type": WHOLE_RESPONSE_KEY, WHOLE_RESPONSE_KEY: said}
+    )
+    return [first, *map(_add_part_type, parts)]
 
 
-def given(rows: Sequence[Message]) -> Message:
+def restore_gemini_content(rows: Sequence[Message]) -> Message:
     """Return the original message from its rows."""
     role = "model" if rows[0]["role"] == "assistant" else "user"
-    outer = outer_from(rows[-1], "parts", role)
-    return filled(outer, parts=[part for each in rows for part in _given_parts(each)])
+    outer = restore_outer_keys(rows[-1], "parts", role)
+    return fill_keys(outer, parts=[part for each in rows for part in _restore_parts(each)])
 
 
-def left(row: Message, redacted: Message) -> Message:
+def build_redacted_part(row: Message, redacted: Message) -> Message:
     """Return the values kept of a redacted part: the call that it responds to.
 
     A response without an id is known by its name, so a removed name is replaced by the stored id.
     """
     if redacted["role"] != "tool":
         return {}
-    block = wire_of(row)["block"]
-    key = str(_said_key(block, RESPONSES))
-    said = "error" if redacted.get("messageStatus") == "error" else SAID[0]
+    block = get_wire_values(row)["block"]
+    key = str(_find_set_key(block, FUNCTION_RESPONSE_KEYS))
+    said = "error" if redacted.get("messageStatus") == "error" else RESPONSE_TEXT_KEYS[0]
     call_id, has_id = redacted["tool_call_id"], bool(block[key].get("id"))
     name = redacted.get("name") or (UNKNOWN_TOOL if has_id else call_id)
     named = {"id": call_id, "name": name} if has_id else {"name": name}
     return {"block": {key: {**named, "response": None}}, "said": said}
 
 
-def _given_parts(row: Message) -> list[Message]:
-    held, content = wire_of(row), row.get("content")
+def _restore_parts(row: Message) -> list[Message]:
+    held, content = get_wire_values(row), row.get("content")
     if row["role"] == "tool":
-        return [_given_response(held, content)]
+        return [_restore_response(held, content)]
     if isinstance(content, str):
-        return [_text(content)]
+        return [_build_gemini_text(content)]
     skeletons = held.get("calls", {})
     calls = {
-        number: _with_said(skeletons[str(number)], CALLS, args=call["function"]["arguments"])
+        number: _restore_row_values(
+            skeletons[str(number)], FUNCTION_CALL_KEYS, args=call["function"]["arguments"]
+        )
         for number, call in enumerate(row.get("tool_calls", ()))
     }
-    places = planned(held.get("plan", ()), content or [], calls)
-    return [_untyped(part) if place == PART else part for place, part in places]
+    places = order_by_plan(held.get("plan", ()), content or [], calls)
+    return [_remove_part_type(part) if place == PART else part for place, part in places]
 
 
-def _given_response(held: Message, content: Any) -> Message:
+def _restore_response(held: Message, content: Any) -> Message:
     """Return a response from the content of its row and the values kept beside it."""
     media: Message = {}
     if isinstance(content, list):
         first, *parts = content
-        content = first.get("text", first.get(WHOLE))
-        media = {"parts": [*map(_untyped, parts)]}
+        content = first.get("text", first.get(WHOLE_RESPONSE_KEY))
+        media = {"parts": [*map(_remove_part_type, parts)]}
     response = {held["said"]: content} if "said" in held else content
-    return _with_said(held["block"], RESPONSES, response=response, **media)
+    return _restore_row_values(held["block"], FUNCTION_RESPONSE_KEYS, response=response, **media)
 
 
-def _with_said(part: Message, keys: Sequence[str], **said: Any) -> Message:
+def _restore_row_values(part: Message, keys: Sequence[str], **said: Any) -> Message:
     """Return a part with the values of its row filled in."""
-    key = str(_said_key(part, keys))
-    return {**part, key: filled(part[key], **said)}
+    key = str(_find_set_key(part, keys))
+    return {**part, key: fill_keys(part[key], **said)}
 
 
-def _untyped(part: Message) -> Message:
+def _remove_part_type(part: Message) -> Message:
     return {key: held for key, held in part.items() if key != "type"}

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-MESSAGE = "message"
+MESSAGE_ITEM = "message"
 ITEM_KEYS: Mapping[str, frozenset[str]] = {
     kind: frozenset(("type", "id", *keys.split()))
     for kind, keys in {
-        MESSAGE: "role content status phase",
+        MESSAGE_ITEM: "role content status phase",
         "additional_tools": "role tools",
         "apply_patch_call": "call_id caller operation status",
         "apply_patch_call_output": "call_id caller output status",
@@ -49,7 +49,7 @@ ITEM_KEYS: Mapping[str, frozenset[str]] = {
     }.items()
 }
 """The keys that an item of each type may have in a request."""
-RESULTS: Mapping[str, str] = {
+RESULT_TYPES: Mapping[str, str] = {
     "apply_patch_call": "apply_patch_call_output",
     "computer_call": "computer_call_output",
     "custom_tool_call": "custom_tool_call_output",

@@ -14,24 +14,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from ..messages import WIRE, Message
+from ..messages import WIRE_KEY, Message
 from .placed import ApiCall
 
 PART, CALL = "part", "call"
 """The places of a plan for a part of the content and for a call; any other place is a block."""
 
 
-def kept(message: Message, name: str) -> Message | None:
+def find_wire_values(message: Message, name: str) -> Message | None:
     """Return the values that a message keeps of a format; None if it came in another."""
-    if WIRE not in message:
+    if WIRE_KEY not in message:
         return None
-    held = message[WIRE]
+    held = message[WIRE_KEY]
     if isinstance(held, dict) and held.get("format") == name:
         return held
     return None
 
 
-def planned(
+def order_by_plan(
     plan: Sequence[Any],
     parts: Sequence[Any],
     calls: Mapping[int, Any],
@@ -56,6 +56,6 @@ def planned(
     yield from ((CALL, call) for position, call in calls.items() if position >= number)
 
 
-def by_position(calls: Sequence[ApiCall]) -> dict[int, ApiCall]:
+def index_calls_by_position(calls: Sequence[ApiCall]) -> dict[int, ApiCall]:
     """Return calls by their places in their message."""
     return {call.position: call for call in calls}

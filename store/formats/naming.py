@@ -19,10 +19,10 @@ from typing import NamedTuple
 from ..messages import Message
 from .placed import ApiCall, Placed
 
-_DIGEST = 10  # hexadecimal digits, 40 bits
-_NUMBERED = re.compile(r"(?:-(?:[2-9]|[1-9][0-9]+))+")
+_DIGEST_LENGTH = 10  # hexadecimal digits, 40 bits
+_REPETITION_ENDING = re.compile(r"(?:-(?:[2-9]|[1-9][0-9]+))+")
 """The ending of repeated ids."""
-MOST_REPEATED = 1_000
+REPETITION_LIMIT = 1_000
 """Repetitions that are tried for an id so long that their numbers cannot be read."""
 
 
@@ -59,11 +59,11 @@ class Alphabet(NamedTuple):
         """Tell whether a sent name stands for a name, or for a repetition of it."""
         first = self.fitted(name)
         if sent.startswith(first):
-            return sent == first or bool(_NUMBERED.fullmatch(sent, len(first)))
+            return sent == first or bool(_REPETITION_ENDING.fullmatch(sent, len(first)))
         if len(first) + 2 <= self.longest:
             return False
-        numbers = range(2, MOST_REPEATED)
-        return any(self.fitted(repeated(first, number)) == sent for number in numbers)
+        numbers = range(2, REPETITION_LIMIT)
+        return any(self.fitted(number_repetition(first, number)) == sent for number in numbers)
 
     def _begins_well(self, name: str) -> bool:
         return not self.begins or name[:1].isalpha() or name[:1] == self.begins
@@ -73,45 +73,45 @@ class Alphabet(NamedTuple):
         cleaned = self.foreign.sub("_", name)
         if not self._begins_well(cleaned):
             cleaned = self.begins + cleaned
-        return f"{cleaned[: self.longest - _DIGEST - 1]}-{digest[:_DIGEST]}"
+        return f"{cleaned[: self.longest - _DIGEST_LENGTH - 1]}-{digest[:_DIGEST_LENGTH]}"
 
 
-class Names(NamedTuple):
+class AcceptedNames(NamedTuple):
     """The ids of calls and the names of tools that a provider accepts."""
 
     ids: Alphabet
     tools: Alphabet
 
 
-WORD = Alphabet(64, re.compile(r"[^A-Za-z0-9_-]"))
+WORD_ALPHABET = Alphabet(64, re.compile(r"[^A-Za-z0-9_-]"))
 """Letters, digits, ``_`` and ``-`` of ASCII."""
 
 
-def with_ids(held: Message, keys: Iterable[str]) -> Message:
+def fit_ids(held: Message, keys: Iterable[str]) -> Message:
     """Return a dictionary with accepted ids under some keys."""
     texts = ((key, held[key]) for key in keys if isinstance(held.get(key), str))
-    unfit = {key: WORD.fitted(text) for key, text in texts if not WORD.fits(text)}
+    unfit = {key: WORD_ALPHABET.fitted(text) for key, text in texts if not WORD_ALPHABET.fits(text)}
     return {**held, **unfit} if unfit else held
 
 
-def made_up_id(seq: int, position: int) -> str:
+def make_call_id(seq: int, position: int) -> str:
     """Return the id to send for a call that has none."""
     return f"call_{seq}_{position}"
 
 
-def repeated(sent: str, number: int) -> str:
+def number_repetition(sent: str, number: int) -> str:
     """Return the name for a repetition of a name; the first repetition is number 2."""
     return f"{sent}-{number}"
 
 
-def renamed(placed: Sequence[Placed], names: Names) -> Sequence[Placed]:
+def rename_request(placed: Sequence[Placed], names: AcceptedNames) -> Sequence[Placed]:
     """Return a request with accepted, unique ids and names; the same request if all are."""
-    return named_behind(placed, names, {}).placed
+    return rename_continuation(placed, names, {}).placed
 
 
-def names_sent(placed: Sequence[Placed], names: Names) -> Iterator[str]:
+def describe_renames(placed: Sequence[Placed], names: AcceptedNames) -> Iterator[str]:
     """Yield for each message the ids and names of its calls that are sent changed; "" for most."""
-    for stored, sent in zip(placed, renamed(placed, names), strict=True):
+    for stored, sent in zip(placed, rename_request(placed, names), strict=True):
         told = []
         for call, other in zip(stored.calls, sent.calls, strict=True):
             if call.id != other.id:
@@ -121,34 +121,36 @@ def names_sent(placed: Sequence[Placed], names: Names) -> Iterator[str]:
         yield "; ".join(told)
 
 
-class Named(NamedTuple):
+class RenamedRequest(NamedTuple):
     """A request with accepted ids and names, and the number of uses of each id in it so far."""
 
     placed: Sequence[Placed]
     times: Mapping[str, int]
 
 
-def named_behind(placed: Sequence[Placed], names: Names, times: Mapping[str, int]) -> Named:
+def rename_continuation(
+    placed: Sequence[Placed], names: AcceptedNames, times: Mapping[str, int]
+) -> RenamedRequest:
     """Return the end of a request with accepted names; ``times`` counts ids in its beginning."""
     calls = [call for each in placed for call in each.calls]
     ids = {call.id for call in calls}
-    if _all_fit(calls, ids, names) and times.keys().isdisjoint(ids):
+    if _is_accepted_unchanged(calls, ids, names) and times.keys().isdisjoint(ids):
         once = dict.fromkeys(ids, 1)
-        return Named(placed, {**times, **once})
-    renaming = _Renaming(names, times)
-    return Named([*renaming.all(placed)], renaming.times)
+        return RenamedRequest(placed, {**times, **once})
+    renaming = _CallRenaming(names, times)
+    return RenamedRequest([*renaming.all(placed)], renaming.times)
 
 
-def _all_fit(calls: list[ApiCall], ids: set[str], names: Names) -> bool:
+def _is_accepted_unchanged(calls: list[ApiCall], ids: set[str], names: AcceptedNames) -> bool:
     if len(ids) < len(calls) or not names.ids.fits_all(ids):
         return False
     return names.tools.fits_all({call.name for call in calls})
 
 
-class _Renaming:
+class _CallRenaming:
     """A walk through a request that names its calls, and their results like them."""
 
-    def __init__(self, names: Names, times: Mapping[str, int]) -> None:
+    def __init__(self, names: AcceptedNames, times: Mapping[str, int]) -> None:
         self._names = names
         self.times: Counter[str] = Counter(times)
         self._open: dict[str, list[str]] = {}
@@ -172,7 +174,7 @@ class _Renaming:
         sent = self._names.ids.fitted(call_id)
         while self.times[sent]:
             self.times[sent] += 1
-            sent = self._names.ids.fitted(repeated(sent, self.times[sent]))
+            sent = self._names.ids.fitted(number_repetition(sent, self.times[sent]))
         self.times[sent] += 1
         return sent
 

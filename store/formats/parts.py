@@ -12,17 +12,17 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ..messages import Media, Message, is_unreadable, parse_media, replace_media
-from .openai import TEXTS, sendable
+from .openai import PROVIDER_TEXT_TYPES, replace_surrogates
 
-REASONING = ("thinking", "redacted_thinking", "reasoning", "fallback")
+REASONING_TYPES = ("thinking", "redacted_thinking", "reasoning", "fallback")
 """Parts that hold a model's reasoning, which the models of other providers cannot use."""
-SEALED = frozenset(
+SEALED_KEYS = frozenset(
     ("encrypted_content", "encrypted_index", "signature", "thoughtSignature", "thought_signature")
 )
 """Keys of parts whose values only their own provider can read."""
 
 
-class Speech(NamedTuple):
+class PartWriter(NamedTuple):
     """The parts of a provider for a text and for media; None for media that it has no part for."""
 
     text: Callable[[str], Message]
@@ -31,110 +31,120 @@ class Speech(NamedTuple):
     """Returns the sent form of a part in the provider's own shape; None for any other part."""
 
 
-def parts_of(content: Any) -> list[Any]:
+def list_parts(content: Any) -> list[Any]:
     """Return a content as its parts; no parts if it is empty."""
     if content is None or content == "":
         return []
     return content if isinstance(content, list) else [content]
 
 
-def told(content: Any, speech: Speech) -> list[Message]:
+def write_parts(content: Any, speech: PartWriter) -> list[Message]:
     """Return a content in the parts of a provider; blank texts are left out."""
     if isinstance(content, str):
-        return [*_text_told(content, speech)]
-    return [part for each in parts_of(content) for part in part_told(each, speech)]
+        return [*_write_text_part(content, speech)]
+    return [part for each in list_parts(content) for part in write_part(each, speech)]
 
 
-def part_told(part: Any, speech: Speech) -> Iterator[Message]:
+def write_part(part: Any, speech: PartWriter) -> Iterator[Message]:
     """Yield one part in the parts of a provider, if it is not blank."""
     if not isinstance(part, dict):
-        yield from _text_told(part if isinstance(part, str) else as_json(part), speech)
+        yield from _write_text_part(
+            part if isinstance(part, str) else render_readable_json(part), speech
+        )
         return
     own = speech.own(part)
     if own is not None and not is_unreadable(part):
         yield own
-    elif part.get("type") not in REASONING:
+    elif part.get("type") not in REASONING_TYPES:
         kind = part.get("type")
         text = part.get("refusal") if kind == "refusal" else part.get("text")
-        if kind not in (*TEXTS, "refusal") or not isinstance(text, str):
+        if kind not in (*PROVIDER_TEXT_TYPES, "refusal") or not isinstance(text, str):
             text = None
         media = parse_media(part) if text is None else None
         made = speech.media(media) if media is not None and media.is_readable else None
         if made is not None:
             yield made
         elif media is not None:
-            yield from _text_told(media.named()["text"], speech)
+            yield from _write_text_part(media.named()["text"], speech)
         else:
-            yield from _text_told(as_json(opened(part)) if text is None else text, speech)
+            yield from _write_text_part(
+                render_readable_json(remove_sealed_values(part)) if text is None else text, speech
+            )
 
 
-def _text_told(text: str, speech: Speech) -> Iterator[Message]:
+def _write_text_part(text: str, speech: PartWriter) -> Iterator[Message]:
     if text and not text.isspace():
-        yield speech.text(sendable(text))
+        yield speech.text(replace_surrogates(text))
 
 
-def opened(part: Any) -> Any:
+def remove_sealed_values(part: Any) -> Any:
     """Return a part without the values that only its provider can read."""
     if isinstance(part, list):
-        return [*map(opened, part)]
+        return [*map(remove_sealed_values, part)]
     if isinstance(part, dict):
-        return {key: opened(held) for key, held in part.items() if key not in SEALED}
+        return {
+            key: remove_sealed_values(held) for key, held in part.items() if key not in SEALED_KEYS
+        }
     return part
 
 
-def as_json(value: Any) -> str:
+def render_readable_json(value: Any) -> str:
     """Return a value as JSON text that can be sent, with its media named."""
     named = replace_media(value, Media.named)
-    return sendable(json.dumps(named, ensure_ascii=False))
+    return replace_surrogates(json.dumps(named, ensure_ascii=False))
 
 
-def mended(value: Any) -> Any:
+def replace_nested_surrogates(value: Any) -> Any:
     """Return a value with texts that can be sent."""
     if isinstance(value, str):
-        return sendable(value)
+        return replace_surrogates(value)
     if isinstance(value, list):
-        return [*map(mended, value)]
+        return [*map(replace_nested_surrogates, value)]
     if isinstance(value, dict):
-        return {sendable(key): mended(held) for key, held in value.items()}
+        return {
+            replace_surrogates(key): replace_nested_surrogates(held) for key, held in value.items()
+        }
     return value
 
 
-def as_sent(own: Message, *without: str) -> Message:
+def clean_own_part(own: Message, *without: str) -> Message:
     """Return a part in a provider's own shape as it is sent: without some keys.
 
     Keys with null are left out too: clients write null for missing values, and providers refuse it.
     """
     return {
-        sendable(key): mended(held)
+        replace_surrogates(key): replace_nested_surrogates(held)
         for key, held in own.items()
         if held is not None and key not in without
     }
 
 
-def arguments_object(given: Any) -> Message:
+def parse_arguments(given: Any) -> Message:
     """Return the arguments of a call as the object that some providers require."""
-    value = _decoded(given) if isinstance(given, str) else mended(given)
+    value = (
+        _decode_argument_text(given) if isinstance(given, str) else replace_nested_surrogates(given)
+    )
     if isinstance(value, dict):
         return value
     return {} if value is None or value == "" else {"input": value}
 
 
-def _refused(constant: str) -> None:
+def _refuse_nonfinite_number(constant: str) -> None:
     raise ValueError(constant)
 
 
-_decode = json.JSONDecoder(parse_constant=_refused).decode
+_decode_strict_json = json.JSONDecoder(parse_constant=_refuse_nonfinite_number).decode
 
 
-def _decoded(text: str) -> Any:
+def _decode_argument_text(text: str) -> Any:
     """Return the value of a JSON text, else the text itself."""
-    text = sendable(text)
+    text = replace_surrogates(text)
     try:
-        value = _decode(text)
+        value = _decode_strict_json(text)
     except (ValueError, RecursionError):
         return text
-    return mended(value) if ESCAPE in text else value
+    return replace_nested_surrogates(value) if JSON_ESCAPE in text else value
 
 
-ESCAPE = "\\u"
+JSON_ESCAPE = "\\u"
 """How a JSON text writes signs that it does not hold, half ones among them."""

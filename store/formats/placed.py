@@ -24,7 +24,7 @@ class ApiCall(NamedTuple):
     arguments: Any
 
 
-new_call: Callable[[tuple[Any, ...]], ApiCall] = partial(tuple.__new__, ApiCall)
+make_api_call: Callable[[tuple[Any, ...]], ApiCall] = partial(tuple.__new__, ApiCall)
 """Makes a call from its fields without running Python code, as there may be thousands."""
 
 

@@ -13,39 +13,41 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from ..messages import Message, content_text
-from .openai import clean, sendable
+from ..messages import Message, extract_content_text
+from .openai import clean_message, replace_surrogates
 from .placed import Placed
 
-ACTION = "Action: "
-FINISH = "Finish"
+ACTION_LABEL = "Action: "
+FINISH_ACTION = "Finish"
 
-_FORGED = re.compile(r"(?im)^([^\S\n]*)\[(?=(?:system|developer|user|assistant|tool)\])")
+_FORGED_ROLE_LABEL = re.compile(r"(?im)^([^\S\n]*)\[(?=(?:system|developer|user|assistant|tool)\])")
 """A line within a message that looks like a label."""
 
 
-def write(placed: Sequence[Placed]) -> list[Message]:
+def write_react_text(placed: Sequence[Placed]) -> list[Message]:
     """Return a request as one user message: ``[role] …``, one after another.
 
     Calls that the store made up are left out: without ids, no result needs one.
     """
-    said = [clean(each) for each in placed if not each.is_made_up_call]
-    return [{"role": "user", "content": sendable("\n\n".join(_labelled(said)))}]
+    said = [clean_message(each) for each in placed if not each.is_made_up_call]
+    return [{"role": "user", "content": replace_surrogates("\n\n".join(_label_messages(said)))}]
 
 
-def asks_for_tool(said: str) -> bool:
+def has_react_action(said: str) -> bool:
     """Tell whether the assistant's text names an action that does not finish its turn."""
-    return ACTION in said and f"{ACTION}{FINISH}[" not in said
+    return ACTION_LABEL in said and f"{ACTION_LABEL}{FINISH_ACTION}[" not in said
 
 
-def _labelled(messages: Sequence[Message]) -> Iterator[str]:
+def _label_messages(messages: Sequence[Message]) -> Iterator[str]:
     for message, following in zip_longest(messages, messages[1:]):
         role = message["role"]
         content = message.get("content")
         if not isinstance(content, list):
-            said = content_text(content)
+            said = extract_content_text(content)
         else:
-            said = "\n".join(content_text([part]) or f"({_kind(part)})" for part in content)
+            said = "\n".join(
+                extract_content_text([part]) or f"({_name_part_type(part)})" for part in content
+            )
         if role == "assistant":
             calls = message.get("tool_calls") or ()
             ends = following is None or following["role"] not in ("assistant", "tool")
@@ -55,19 +57,19 @@ def _labelled(messages: Sequence[Message]) -> Iterator[str]:
                     if said
                     else []
                 )
-                said = "\n".join([*thought, *map(_action, calls)])
-            elif ends and ACTION not in said:
-                said = f"{ACTION}{FINISH}[{said}]"
-        unforged = _FORGED.sub(r"\1(", said)
+                said = "\n".join([*thought, *map(_write_action, calls)])
+            elif ends and ACTION_LABEL not in said:
+                said = f"{ACTION_LABEL}{FINISH_ACTION}[{said}]"
+        unforged = _FORGED_ROLE_LABEL.sub(r"\1(", said)
         yield f"[{role}] {unforged}"
 
 
-def _action(call: Message) -> str:
+def _write_action(call: Message) -> str:
     name, asked = call[call["type"]].values()
-    return f"{ACTION}{name}[{asked}]"
+    return f"{ACTION_LABEL}{name}[{asked}]"
 
 
-def _kind(part: Any) -> str:
+def _name_part_type(part: Any) -> str:
     if isinstance(part, dict):
         return str(part.get("type", "part"))
     return json.dumps(part, ensure_ascii=False)

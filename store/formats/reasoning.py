@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..messages import WIRE, Message
-from .openai import EXTENSIONS, NAME, is_extended, sendable
-from .parts import parts_of
+from ..messages import WIRE_KEY, Message
+from .openai import ANSWER_EXTENSIONS, OPENAI_NAME, is_own_answer, replace_surrogates
+from .parts import list_parts
 from .placed import Placed
 
-SPOKEN = ("reasoning_content", "reasoning")
+REASONING_TEXT_KEYS = ("reasoning_content", "reasoning")
 """Keys of a chat that hold an answer's reasoning as a text."""
-LISTED = {"thinking_blocks": "anthropic", "reasoning_items": "responses"}
+REASONING_LIST_FORMATS = {"thinking_blocks": "anthropic", "reasoning_items": "responses"}
 """Keys of a chat that hold reasoning unchanged, and the format that sends it so itself."""
-TEXTS = ("thinking", "text")
-NESTED = ("summary", "content")
+REASONING_BLOCK_KEYS = ("thinking", "text")
+REASONING_NESTED_KEYS = ("summary", "content")
 
 
-def with_reasoning(
+def add_reasoning(
     placed: Iterable[Placed], name: str, *, extensions: bool = True
 ) -> Iterator[Placed]:
     """Yield a request in which answers begin with the reasoning that a format does not send.
@@ -27,48 +27,58 @@ def with_reasoning(
     """
     for each in placed:
         is_sent = extensions and (
-            name == NAME and is_extended(each.message) and any(map(each.message.get, EXTENSIONS))
+            name == OPENAI_NAME
+            and is_own_answer(each.message)
+            and any(map(each.message.get, ANSWER_EXTENSIONS))
         )
         is_answer = each.message["role"] == "assistant" and not is_sent
-        text = reasoning_of(each.message, name) if is_answer else ""
-        yield _thinking(each, text) if text else each
+        text = find_reasoning(each.message, name) if is_answer else ""
+        yield _add_thinking_text(each, text) if text else each
 
 
-def _thinking(placed: Placed, text: str) -> Placed:
+def _add_thinking_text(placed: Placed, text: str) -> Placed:
     message = placed.message
-    part = {"type": "text", "text": f"<thinking>\n{sendable(text)}\n</thinking>"}
-    said = [part, *parts_of(message.get("content"))]
+    part = {"type": "text", "text": f"<thinking>\n{replace_surrogates(text)}\n</thinking>"}
+    said = [part, *list_parts(message.get("content"))]
     return placed._replace(
         message={
-            **{key: held for key, held in message.items() if key not in (WIRE, *LISTED)},
+            **{
+                key: held
+                for key, held in message.items()
+                if key not in (WIRE_KEY, *REASONING_LIST_FORMATS)
+            },
             "content": said,
         }
     )
 
 
-def reasoning_of(message: Message, name: str) -> str:
+def find_reasoning(message: Message, name: str) -> str:
     """Return the readable reasoning of an answer that a format does not send itself."""
-    texts = [text for block in _blocks(message, name) for text in _texts(block)]
-    spoken = [message[key] for key in SPOKEN if isinstance(message.get(key), str)]
+    texts = [
+        text
+        for block in _list_reasoning_blocks(message, name)
+        for text in _list_reasoning_texts(block)
+    ]
+    spoken = [message[key] for key in REASONING_TEXT_KEYS if isinstance(message.get(key), str)]
     return "\n\n".join(text for text in texts or spoken[:1] if text.strip())
 
 
-def _blocks(message: Message, name: str) -> Iterator[Any]:
-    held = message.get(WIRE)
+def _list_reasoning_blocks(message: Message, name: str) -> Iterator[Any]:
+    held = message.get(WIRE_KEY)
     if isinstance(held, dict) and held.get("format") != name:
         yield from held.get("plan", ())
         yield held.get("block")
-    for key, own in LISTED.items():
+    for key, own in REASONING_LIST_FORMATS.items():
         if own != name and isinstance(message.get(key), list):
             yield from message[key]
 
 
-def _texts(block: Any) -> Iterator[str]:
+def _list_reasoning_texts(block: Any) -> Iterator[str]:
     """Yield the texts of reasoning in one of the shapes in use."""
     if not isinstance(block, dict):
         return
-    yield from (block[key] for key in TEXTS if isinstance(block.get(key), str))
+    yield from (block[key] for key in REASONING_BLOCK_KEYS if isinstance(block.get(key), str))
     if block.get("type") == "reasoning":
-        for key in NESTED:
-            for part in parts_of(block.get(key)):
-                yield from _texts(part)
+        for key in REASONING_NESTED_KEYS:
+            for part in list_parts(block.get(key)):
+                yield from _list_reasoning_texts(part)

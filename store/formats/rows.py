@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ..messages import TIME_KEYS, WIRE, Message
+from ..messages import TIME_KEYS, WIRE_KEY, Message
 from .kept import CALL, PART
 
 Problem = tuple[str, str]
@@ -41,7 +41,7 @@ class Codec(NamedTuple):
     """
 
 
-class Sorted(NamedTuple):
+class SortedBlocks(NamedTuple):
     """The blocks of an answer, sorted into parts and calls, and the plan of their order."""
 
     parts: list[Any]
@@ -62,14 +62,14 @@ class Sorted(NamedTuple):
         return {} if self.plan == usual else {"plan": self.plan}
 
 
-def sorted_out(
+def sort_blocks(
     blocks: Iterable[Any],
     kind: Callable[[Any], str],
     part: Callable[[Any], Any],
     call: Callable[[Any], Message],
-) -> Sorted:
+) -> SortedBlocks:
     """Return the blocks of an answer by kind: parts, calls, and blocks kept in the plan."""
-    found = Sorted([], [], [])
+    found = SortedBlocks([], [], [])
     for block in blocks:
         place = kind(block)
         found.plan.append(place or block)
@@ -80,12 +80,12 @@ def sorted_out(
     return found
 
 
-def row(name: str, role: str, shown: Message, beside: Message) -> Message:
+def build_row(name: str, role: str, shown: Message, beside: Message) -> Message:
     """Return a row of a format from its chat keys and the values kept beside them."""
-    return {"role": role, **shown, WIRE: {"format": name, **beside}}
+    return {"role": role, **shown, WIRE_KEY: {"format": name, **beside}}
 
 
-def together(rows: list[Message], message: Message, outer: Message) -> list[Message]:
+def join_rows(rows: list[Message], message: Message, outer: Message) -> list[Message]:
     """Return the rows of a message with the data of the message: its id and its time.
 
     The last row keeps the message's own keys and has its id; other rows have the id of a part.
@@ -93,47 +93,47 @@ def together(rows: list[Message], message: Message, outer: Message) -> list[Mess
     for number, each in enumerate(rows):
         each |= {key: message[key] for key in TIME_KEYS if key in message}
         if len(rows) > 1:
-            each[WIRE]["part"] = [number, len(rows)]
+            each[WIRE_KEY]["part"] = [number, len(rows)]
         if isinstance(message.get("id"), str | int):
             each["id"] = f"{message['id']}/{number + 1}"
     if "id" in message:
         rows[-1]["id"] = message["id"]
-    rows[-1][WIRE] |= outer
+    rows[-1][WIRE_KEY] |= outer
     return rows
 
 
-def outer_of(message: Message, content: str, usual_role: str) -> Message:
+def build_outer_keys(message: Message, content: str, usual_role: str) -> Message:
     """Return the message's own keys to keep; none if they are the usual two."""
     if [*message] == ["role", content] and message["role"] == usual_role:
         return {}
     return {"outer": {**message, content: None}}
 
 
-def outer_from(row: Message, content: str, role: str) -> Message:
+def restore_outer_keys(row: Message, content: str, role: str) -> Message:
     """Return a message's own keys from its last row; a redacted message has only its id left."""
-    held = wire_of(row)
+    held = get_wire_values(row)
     outer: Message = held.get("outer") or {"role": role, content: None}
     number, of = held.get("part", (0, 1))
     is_last = number + 1 == of
     return {**outer, "id": row["id"]} if is_last and "id" in row else outer
 
 
-def emptied(block: Message, *keys: str) -> Message:
+def empty_keys(block: Message, *keys: str) -> Message:
     """Return a block with null for the values that its row holds."""
     return {key: None if key in keys else held for key, held in block.items()}
 
 
-def filled(block: Message, **values: Any) -> Message:
+def fill_keys(block: Message, **values: Any) -> Message:
     """Return a block with values filled in."""
     return {key: values.get(key, held) for key, held in block.items()}
 
 
-def first_key(block: Message, keys: Iterable[str]) -> str | None:
+def find_first_key(block: Message, keys: Iterable[str]) -> str | None:
     """Return the first of some keys that a block has."""
     return next((key for key in keys if key in block), None)
 
 
-def wire_of(message: Message) -> Message:
+def get_wire_values(message: Message) -> Message:
     """Return the values that a row keeps of its format."""
-    held: Message = message[WIRE]
+    held: Message = message[WIRE_KEY]
     return held

@@ -11,55 +11,55 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ..messages import Message, content_text
+from ..messages import Message, extract_content_text
 from ..ready import PHRASES
-from .openai import sendable
+from .openai import replace_surrogates
 from .placed import Placed
 
-SYSTEM_ROLES = ("system", "developer")
-BEGINNING = PHRASES["beginning"]["en"]
+TURN_SYSTEM_ROLES = ("system", "developer")
+FIRST_USER_TEXT = PHRASES["beginning"]["en"]
 """The first text of the user if the assistant spoke first, or if nothing before it is sent."""
 
 
-class Turn(NamedTuple):
+class SideTurn(NamedTuple):
     """The turn of one side."""
 
     is_users: bool
     said: list[Message]
 
 
-def apart(placed: Sequence[Placed]) -> tuple[Sequence[Placed], Sequence[Placed]]:
+def split_system_messages(placed: Sequence[Placed]) -> tuple[Sequence[Placed], Sequence[Placed]]:
     """Return the system messages that a request begins with, and the rest."""
     for place, each in enumerate(placed):
-        if each.message["role"] not in SYSTEM_ROLES:
+        if each.message["role"] not in TURN_SYSTEM_ROLES:
             return placed[:place], placed[place:]
     return placed, ()
 
 
-def system_text(placed: Placed) -> str:
+def render_system_text(placed: Placed) -> str:
     """Return the text of a system message."""
-    return sendable(content_text(placed.message.get("content")))
+    return replace_surrogates(extract_content_text(placed.message.get("content")))
 
 
-def marked_system(placed: Placed) -> str:
+def render_marked_system(placed: Placed) -> str:
     """Return the marked text of a system message among the turns; "" if it is empty."""
-    return marked(system_text(placed))
+    return mark_system_text(render_system_text(placed))
 
 
-def marked(text: str) -> str:
+def mark_system_text(text: str) -> str:
     """Return system text marked for a user's turn; "" if it is empty."""
     said = text.strip()
     return f"<system>\n{said}\n</system>" if said else ""
 
 
-def alternating(spoken: Iterable[Turn], beginning: Message) -> list[Turn]:
+def join_turns(spoken: Iterable[SideTurn], beginning: Message) -> list[SideTurn]:
     """Return turns with alternating sides; ``beginning`` is added if the user is not first."""
-    turns: list[Turn] = []
+    turns: list[SideTurn] = []
     for turn in spoken:
         if turns and turns[-1].is_users == turn.is_users:
             turns[-1].said.extend(turn.said)
         elif turn.said:
             turns.append(turn)
     if turns and not turns[0].is_users:
-        turns.insert(0, Turn(True, [beginning]))
+        turns.insert(0, SideTurn(True, [beginning]))
     return turns

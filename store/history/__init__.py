@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         LineTotals,
         MessageTokens,
         ResultRows,
+        build_fact_rows,
         derive_results,
         find_last_answer,
         find_turn_start,
@@ -51,21 +52,29 @@ if TYPE_CHECKING:
         load_message_time,
         load_tool_kinds,
         load_totals,
-        make_fact_rows,
         sum_tokens,
     )
-    from .lines import NO_LIMIT, PLACE, Line, Pointer, Segment, line_cte, lock_trees, segments_cte
-    from .links import ANSWERS, IS_CALL
-    from .model_prices import FilePath, PriceList, load_prices
+    from .lines import (
+        NO_LIMIT,
+        PLACE,
+        Line,
+        Pointer,
+        Segment,
+        build_line_walk,
+        build_segments,
+        lock_trees,
+    )
+    from .links import ANSWERED_PLACES, IS_CALL
+    from .model_prices import FilePath, ModelPrices, load_prices
     from .open_erasures import list_open_trees
-    from .raw_messages import CALLS_IN_RUN, load_calls, read_chat_messages
-    from .sessions import TEXT_LIMIT, newest_compaction
+    from .raw_messages import CALLS_IN_RUN, load_calls, load_session_chat_messages
+    from .sessions import TEXT_LIMIT, load_newest_compaction
     from .turns import find_request_turn, load_chat_message
     from .usages import LastRequest, UsageInput, find_last_usage
-    from .visibility import visible_counts, visible_records
+    from .visibility import match_visible_counts, match_visible_records
 
 __all__ = [
-    "ANSWERS",
+    "ANSWERED_PLACES",
     "CALLS_IN_RUN",
     "INSERT_FACTS",
     "INSERT_PATHS",
@@ -84,12 +93,15 @@ __all__ = [
     "LineTotals",
     "MessageInput",
     "MessageTokens",
+    "ModelPrices",
     "Pointer",
-    "PriceList",
     "ResultRows",
     "Segment",
     "UsageInput",
     "append",
+    "build_fact_rows",
+    "build_line_walk",
+    "build_segments",
     "count_changes",
     "derive_results",
     "drafts",
@@ -101,7 +113,6 @@ __all__ = [
     "find_turn_start",
     "heads",
     "keys",
-    "line_cte",
     "lines",
     "list_open_trees",
     "listing",
@@ -109,19 +120,19 @@ __all__ = [
     "load_chat_message",
     "load_kinds_json",
     "load_message_time",
+    "load_newest_compaction",
     "load_prices",
+    "load_session_chat_messages",
     "load_tool_kinds",
     "load_totals",
     "lock_trees",
     "lookup",
-    "make_fact_rows",
+    "match_visible_counts",
+    "match_visible_records",
     "message_notes",
-    "newest_compaction",
     "project_root",
     "raw_messages",
-    "read_chat_messages",
     "redaction",
-    "segments_cte",
     "session_branches",
     "sessions",
     "siblings",
@@ -130,8 +141,6 @@ __all__ = [
     "token_counts",
     "usage_reports",
     "usages",
-    "visible_counts",
-    "visible_records",
 ]
 
 if not TYPE_CHECKING:  # or any name would do for whoever reads types
@@ -148,15 +157,15 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         facts=(
             "INSERT_FACTS INSERT_PATHS INSERT_RESULTS LINE_TOTALS LineTotals MessageTokens "
             "ResultRows derive_results find_last_answer find_turn_start load_kinds_json "
-            "load_message_time load_tool_kinds load_totals make_fact_rows sum_tokens"
+            "load_message_time load_tool_kinds load_totals build_fact_rows sum_tokens"
         ),
-        lines="NO_LIMIT PLACE Line Pointer Segment line_cte lock_trees segments_cte",
-        links="ANSWERS IS_CALL",
-        model_prices="FilePath PriceList load_prices",
+        lines="NO_LIMIT PLACE Line Pointer Segment build_line_walk lock_trees build_segments",
+        links="ANSWERED_PLACES IS_CALL",
+        model_prices="FilePath ModelPrices load_prices",
         open_erasures="list_open_trees",
-        raw_messages="CALLS_IN_RUN load_calls read_chat_messages",
-        sessions="TEXT_LIMIT newest_compaction",
+        raw_messages="CALLS_IN_RUN load_calls load_session_chat_messages",
+        sessions="TEXT_LIMIT load_newest_compaction",
         turns="find_request_turn load_chat_message",
         usages="LastRequest UsageInput find_last_usage",
-        visibility="visible_counts visible_records",
+        visibility="match_visible_counts match_visible_records",
     )

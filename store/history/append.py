@@ -15,7 +15,14 @@ from sqlalchemy import Connection, bindparam, exists, select
 
 from ..clock import Now, require_moment
 from ..database import Insertion, Row, Statement, messages, redactions, tool_calls
-from ..errors import HeadMoved, InvalidMessage, InvalidValue, SessionNotFound, one_of, quoted
+from ..errors import (
+    HeadMoved,
+    InvalidMessage,
+    InvalidValue,
+    SessionNotFound,
+    check_choice,
+    quote_value,
+)
 from ..formats import taken
 from ..messages import (
     Columns,
@@ -23,14 +30,14 @@ from ..messages import (
     PreparedMessage,
     StoredCall,
     digest_row,
+    dump_to_object,
     is_model,
     is_redacted,
-    neutral_id,
+    make_neutral_id,
     prepare_object,
-    to_object,
 )
 from ..records import StoredMessage, make_stored_message
-from ..tokens import estimated_tokens
+from ..tokens import estimate_message_tokens
 from . import append_warnings, facts, lines
 from .lines import PLACE, Line
 from .raw_messages import join_parts, load_chat_messages
@@ -48,7 +55,7 @@ Dedupe = Literal["refuse", "ignore", "off"]
 returns the stored message whatever is given; with ``off`` ids are not compared, and every message
 is stored.
 """
-DEDUPES = get_args(Dedupe)
+DEDUPE_CHOICES = get_args(Dedupe)
 
 
 class MessageLocation(NamedTuple):
@@ -91,7 +98,7 @@ class Batch(NamedTuple):
         )
 
 
-def append(
+def append_messages(
     connection: Connection,
     session_id: str,
     messages: MessageInput,
@@ -123,8 +130,8 @@ def append(
     """
     batch = prepare_batch(messages, require_moment(now), format)
     if expected_head is not None and type(expected_head) is not int:
-        raise InvalidValue(f"expected_head is a position, not {quoted(expected_head)}")
-    one_of(DEDUPES, "dedupe", dedupe)
+        raise InvalidValue(f"expected_head is a position, not {quote_value(expected_head)}")
+    check_choice(DEDUPE_CHOICES, "dedupe", dedupe)
     pointer = None
     try:
         pointer = lines.lock_session(connection, session_id)
@@ -175,17 +182,17 @@ def prepare_batch(
         raise InvalidMessage(0, None, f"a message is an object, this is {type(messages).__name__}")
     prepared: list[PreparedMessage] = []
     for index, message in enumerate(listed):
-        wire_format, rows = taken(to_object(message, index), format, index)
+        wire_format, rows = taken(dump_to_object(message, index), format, index)
         if wire_format is None:
             prepared.append(prepare_object(rows[0], index))
         else:
             prepared += [prepare_object(r, index)._replace(wire_format=wire_format) for r in rows]
-    return make_batch(prepared, moment)
+    return build_batch(prepared, moment)
 
 
-def make_batch(rows: list[PreparedMessage], moment: int) -> Batch:
-    """Return prepared messages as a batch, which `append` accepts in place of messages."""
-    tokens = [estimated_tokens(each.message, each.text_size) for each in rows]
+def build_batch(rows: list[PreparedMessage], moment: int) -> Batch:
+    """Return prepared messages as a batch, which `append_messages` accepts in place of messages."""
+    tokens = [estimate_message_tokens(each.message, each.text_size) for each in rows]
     digests = [digest_row(each.digest, moment, each.wire_format) for each in rows]
     return Batch(rows, tokens, digests, moment)
 
@@ -218,7 +225,7 @@ def split_duplicates(
         if earlier != index and dedupe == "refuse":
             one, other = batch[earlier], batch[index]
             if one.digest != other.digest and one.message != other.message:
-                raise different_message(index, other, f"index {earlier}")
+                raise build_id_conflict(index, other, f"index {earlier}")
     return duplicates, new
 
 
@@ -232,7 +239,7 @@ def find_message(
     """
     connection, tree_id = line.connection, line.pointer.tree_id
     locations = MESSAGE_LOCATIONS.rows(connection, tree_id=tree_id, message_id=message_id)
-    neutral = neutral_id(message_id) if has_redacted else message_id
+    neutral = make_neutral_id(message_id) if has_redacted else message_id
     if neutral != message_id:
         locations += MESSAGE_LOCATIONS.rows(connection, tree_id=tree_id, message_id=neutral)
     if len(locations) > 1:
@@ -261,11 +268,11 @@ def load_duplicate(
     (stored,) = load_chat_messages(line, location.seq, location.seq)
     is_compared = dedupe == "refuse" and not is_redacted(stored.message)
     if is_compared and stored.message != message.message:
-        raise different_message(index, message, f"position {stored.seq}")
+        raise build_id_conflict(index, message, f"position {stored.seq}")
     return stored
 
 
-def different_message(index: int, message: PreparedMessage, place: str) -> InvalidMessage:
+def build_id_conflict(index: int, message: PreparedMessage, place: str) -> InvalidMessage:
     """Return the error for a message whose id belongs to a different one."""
     message_id = message.columns.message_id
     return InvalidMessage(index, "id", f"{message_id!r} is another message, at {place}")
@@ -312,7 +319,7 @@ def insert_batch(line: Line, batch: Batch) -> None:
             calls.append((*place, number, *call))
     INSERT_MESSAGES.insert_many(connection, rows)
     INSERT_CALLS.insert_many(connection, calls)
-    facts.write(line, start, batch.messages, batch.tokens)
+    facts.write_facts(line, start, batch.messages, batch.tokens)
     head = pointer.head + len(rows)
     MOVE_HEAD.run(connection, **pointer.changed(), to=head, now=batch.moment)
-    append_warnings.note(pointer.session_id, batch.messages)
+    append_warnings.log_message_problems(pointer.session_id, batch.messages)

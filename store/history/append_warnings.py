@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 
 from ..database import get_logger
 from ..messages import TIME_KEYS, PreparedMessage, has_no_time
-from ..text import as_object
+from ..text import parse_object
 from ..tools import TOOL_KINDS
 
-log = get_logger(__name__)
+append_logger = get_logger(__name__)
 
 FOREIGN_PARTS = {
     *("tool_use", "server_tool_use", "tool_result", "toolCall", "toolResult"),
@@ -18,20 +18,20 @@ FOREIGN_PARTS = {
 }
 """Types of content parts in the requests of other providers."""
 
-_NOTED: set[str] = set()
+_GIVEN_WARNINGS: set[str] = set()
 """The warnings that this process has given: a host that causes one causes it with every message."""
 
 
-def note(session_id: str, batch: Iterable[PreparedMessage]) -> None:
+def log_message_problems(session_id: str, batch: Iterable[PreparedMessage]) -> None:
     """Warn once about the parts of stored messages that the rules cannot use."""
     for prepared in batch:
-        for problem in _problems(prepared):
-            if problem not in _NOTED:
-                _NOTED.add(problem)
-                log.warning(problem, extra={"session_id": session_id})
+        for problem in _list_problems(prepared):
+            if problem not in _GIVEN_WARNINGS:
+                _GIVEN_WARNINGS.add(problem)
+                append_logger.warning(problem, extra={"session_id": session_id})
 
 
-def _problems(prepared: PreparedMessage) -> Iterator[str]:
+def _list_problems(prepared: PreparedMessage) -> Iterator[str]:
     if prepared.columns.created_at is None and not has_no_time(prepared.message):
         for key in TIME_KEYS:
             given = prepared.message.get(key)
@@ -53,14 +53,16 @@ def _problems(prepared: PreparedMessage) -> Iterator[str]:
                     "the role tool"
                 )
     for call in prepared.calls:
-        if TOOL_KINDS.get(call.name or "") == "file_read" and not _is_object(call.arguments):
+        if TOOL_KINDS.get(call.name or "") == "file_read" and not _is_arguments_object(
+            call.arguments
+        ):
             yield (
                 f"the arguments of a call to {call.name!r} are no JSON object: which files it "
                 "reads is not known, so the rule of old reads leaves its results alone"
             )
 
 
-def _is_object(arguments: str | None) -> bool:
+def _is_arguments_object(arguments: str | None) -> bool:
     """Return whether arguments are a JSON object; missing ones are an object without fields."""
     text = (arguments or "{}").strip()
-    return text == "{}" or bool(as_object(text))
+    return text == "{}" or bool(parse_object(text))

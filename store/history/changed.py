@@ -21,12 +21,14 @@ class ChangeCounts(NamedTuple):
     erasures: int
 
 
-_redacted = select(func.count()).where(redactions.c.tree_id == bindparam("tree_id"))
-_erased = select(func.max(erasures.c.erasure)).where(erasures.c.tree_id == bindparam("tree_id"))
-CHANGES = Statement(
+_redaction_count = select(func.count()).where(redactions.c.tree_id == bindparam("tree_id"))
+_newest_erasure = select(func.max(erasures.c.erasure)).where(
+    erasures.c.tree_id == bindparam("tree_id")
+)
+CHANGE_COUNTS = Statement(
     select(
-        _redacted.scalar_subquery().label("redactions"),
-        func.coalesce(_erased.scalar_subquery(), 0).label("erasures"),
+        _redaction_count.scalar_subquery().label("redactions"),
+        func.coalesce(_newest_erasure.scalar_subquery(), 0).label("erasures"),
     ),
     row=ChangeCounts,
 )
@@ -34,4 +36,4 @@ CHANGES = Statement(
 
 def count_changes(connection: Connection, tree_id: int) -> ChangeCounts:
     """Return the numbers of redactions and erasures in a tree."""
-    return CHANGES.one(connection, tree_id=tree_id)
+    return CHANGE_COUNTS.one(connection, tree_id=tree_id)

@@ -32,35 +32,35 @@ from sqlalchemy import (
 )
 
 from ..clock import Now, require_moment
-from ..database import BIG, Insertion, Statement, draft_pieces, drafts, sessions
+from ..database import BIG_INTEGER, Insertion, Statement, draft_pieces, drafts, sessions
 from ..errors import (
-    VERIFY,
+    VERIFY_HINT,
     Conflict,
     Damaged,
     DraftNotFound,
     InvalidMessage,
     InvalidValue,
     SessionNotFound,
-    quoted,
+    quote_value,
 )
 from ..formats import format_named, taken
 from ..messages import (
     GivenMessage,
     Message,
-    content_text,
     decode_as,
+    dump_to_object,
     encode,
-    prepare,
-    to_object,
+    extract_content_text,
+    prepare_message,
 )
 from ..records import Draft, StoredMessage
 from . import append, lines
 from .append import Batch
 from .lines import Line, Pointer
 from .sessions import check_owner, validate_text
-from .visibility import visible_drafts
+from .visibility import match_visible_drafts
 
-ID = re.compile("([0-7][0-9a-f]{15})([0-7][0-9a-f]{15})")
+DRAFT_ID_PATTERN = re.compile("([0-7][0-9a-f]{15})([0-7][0-9a-f]{15})")
 """The form of a draft's id: a tree and a number of 63 bits."""
 
 
@@ -94,41 +94,43 @@ class DraftRow(NamedTuple):
         return f"{self.tree_id:016x}{self.draft:016x}"
 
 
-def _is_draft(table: Table) -> ColumnElement[bool]:
+def _match_draft(table: Table) -> ColumnElement[bool]:
     return and_(
-        table.c.tree_id == bindparam("tree_id", type_=BIG),
-        table.c.draft == bindparam("draft", type_=BIG),
+        table.c.tree_id == bindparam("tree_id", type_=BIG_INTEGER),
+        table.c.draft == bindparam("draft", type_=BIG_INTEGER),
     )
 
 
-_columns = [drafts.c[name] for name in DraftRow._fields]
-_of_owner = and_(
+_draft_columns = [drafts.c[name] for name in DraftRow._fields]
+_draft_owner_join = and_(
     sessions.c.tree_id == drafts.c.tree_id,
     sessions.c.id == drafts.c.session_id,
     sessions.c.owner == bindparam("owner"),
 )
-DRAFT = Statement(select(*_columns).where(_is_draft(drafts)), row=DraftRow)
-OF_SESSION = Statement(select(*_columns).where(visible_drafts()), row=DraftRow)
-OF_OWNER = Statement(select(*_columns).join(sessions, _of_owner), row=DraftRow)
-ALL = Statement(select(*_columns), row=DraftRow)
-PIECES = Statement(
+DRAFT = Statement(select(*_draft_columns).where(_match_draft(drafts)), row=DraftRow)
+SESSION_DRAFTS = Statement(select(*_draft_columns).where(match_visible_drafts()), row=DraftRow)
+OWNER_DRAFTS = Statement(select(*_draft_columns).join(sessions, _draft_owner_join), row=DraftRow)
+ALL_DRAFTS = Statement(select(*_draft_columns), row=DraftRow)
+DRAFT_PIECES = Statement(
     select(draft_pieces.c.at, draft_pieces.c.key, draft_pieces.c.text)
-    .where(_is_draft(draft_pieces))
+    .where(_match_draft(draft_pieces))
     .order_by(draft_pieces.c.piece)
 )
 INSERT_DRAFT = Insertion(drafts)
 INSERT_PIECES = Insertion(draft_pieces)
-SET_MESSAGE = Statement(
+SET_DRAFT_MESSAGE = Statement(
     update(drafts)
     .where(drafts.c.tree_id == bindparam("tree"), drafts.c.draft == bindparam("of"))
     .values(message=bindparam("given"), at=bindparam("now"))
 )
-DELETE_FROM = Statement(
-    delete(draft_pieces).where(_is_draft(draft_pieces), draft_pieces.c.piece >= bindparam("first"))
+DELETE_PIECES_FROM = Statement(
+    delete(draft_pieces).where(
+        _match_draft(draft_pieces), draft_pieces.c.piece >= bindparam("first")
+    )
 )
 DELETE_DRAFT = (
-    Statement(delete(draft_pieces).where(_is_draft(draft_pieces))),
-    Statement(delete(drafts).where(_is_draft(drafts))),
+    Statement(delete(draft_pieces).where(_match_draft(draft_pieces))),
+    Statement(delete(drafts).where(_match_draft(drafts))),
 )
 
 
@@ -161,8 +163,8 @@ def decode_beginning(
 
     Whether it fits a named format is checked at the end. Raises InvalidMessage, InvalidValue.
     """
-    begun = to_object(message, 0)
-    prepare(begun if format is None else {"role": format_named(format).name, **begun})
+    begun = dump_to_object(message, 0)
+    prepare_message(begun if format is None else {"role": format_named(format).name, **begun})
     return begun
 
 
@@ -184,8 +186,8 @@ def save_pieces(
     moment = require_moment(now)
     text = None if message is None else encode(message)
     written = [(each.key, encode(each.text)) for each in texts]
-    kept = _of(connection, lines.lock_session(connection, session_id), draft)
-    DELETE_FROM.run(connection, **kept.place, first=first)
+    kept = _load_session_draft(connection, lines.lock_session(connection, session_id), draft)
+    DELETE_PIECES_FROM.run(connection, **kept.place, first=first)
     INSERT_PIECES.insert_many(
         connection,
         [
@@ -194,7 +196,7 @@ def save_pieces(
         ],
     )
     if text is not None:
-        SET_MESSAGE.run(connection, tree=kept.tree_id, of=kept.draft, given=text, now=moment)
+        SET_DRAFT_MESSAGE.run(connection, tree=kept.tree_id, of=kept.draft, given=text, now=moment)
 
 
 def append_draft(
@@ -214,20 +216,20 @@ def append_draft(
     """
     batch = append.prepare_batch(messages, require_moment(now), format)
     pointer = lines.lock_session(connection, session_id, expected)
-    kept = _of(connection, pointer, draft)
+    kept = _load_session_draft(connection, pointer, draft)
     began, found = (kept.branch, kept.head), (pointer.branch, pointer.head)
     if began != found:
         raise Conflict(pointer.session_id, began, found, "head (branch, position)")
-    return _appended(Line(connection, pointer), kept, batch)
+    return _append_and_delete(Line(connection, pointer), kept, batch)
 
 
-def _appended(line: Line, kept: DraftRow, batch: Batch) -> StoredMessage:
+def _append_and_delete(line: Line, kept: DraftRow, batch: Batch) -> StoredMessage:
     (stored,) = append.append_batch(line, batch)
-    _delete(line.connection, kept)
+    _delete_draft(line.connection, kept)
     return stored
 
 
-def _delete(connection: Connection, kept: DraftRow) -> None:
+def _delete_draft(connection: Connection, kept: DraftRow) -> None:
     for statement in DELETE_DRAFT:
         statement.run(connection, **kept.place)
 
@@ -245,20 +247,24 @@ def list_drafts(
     moment: only drafts to which nothing was added since are returned. Raises SessionNotFound,
     InvalidValue.
     """
-    found = [load_draft(connection, each) for each in _listed(connection, session_id, owner)]
+    found = [
+        load_draft(connection, each) for each in _load_draft_rows(connection, session_id, owner)
+    ]
     if before is not None:
         found = [each for each in found if each.at < require_moment(before)]
     return sorted(found, key=lambda each: (each.at, each.draft))
 
 
-def _listed(connection: Connection, session_id: str | None, owner: str | None) -> list[DraftRow]:
+def _load_draft_rows(
+    connection: Connection, session_id: str | None, owner: str | None
+) -> list[DraftRow]:
     if session_id is not None:
         if owner is not None:
             check_owner(connection, session_id, owner)
-        return OF_SESSION.rows(connection, **lines.load_pointer(connection, session_id).session)
+        return SESSION_DRAFTS.rows(connection, **lines.load_pointer(connection, session_id).session)
     if owner is not None:
-        return OF_OWNER.rows(connection, owner=validate_text("owner", owner))
-    return ALL.rows(connection)
+        return OWNER_DRAFTS.rows(connection, owner=validate_text("owner", owner))
+    return ALL_DRAFTS.rows(connection)
 
 
 def finish_draft(
@@ -280,12 +286,12 @@ def finish_draft(
     Raises DraftNotFound, Conflict, InvalidMessage, InvalidValue.
     """
     moment = require_moment(now)
-    pointer, kept = _found(connection, draft, owner)
+    pointer, kept = _lock_named_draft(connection, draft, owner)
     lines.check_revision(pointer, expected)
     began = load_draft(connection, kept)
     name = began.format if format is None else format
     batch = append.prepare_batch(update_message(began.message, update), moment, name)
-    return _appended(Line(connection, pointer), kept, batch)
+    return _append_and_delete(Line(connection, pointer), kept, batch)
 
 
 def discard_draft(
@@ -299,21 +305,21 @@ def discard_draft(
     ``draft`` is its id, or a draft that `drafts` returned; ``owner`` is the owner of its session
     (None: any). Raises DraftNotFound.
     """
-    _, kept = _found(connection, draft, owner)
+    _, kept = _lock_named_draft(connection, draft, owner)
     discarded = load_draft(connection, kept)
-    _delete(connection, kept)
+    _delete_draft(connection, kept)
     return discarded
 
 
 def load_draft(connection: Connection, kept: DraftRow) -> Draft:
     """Return a draft with all of its saved text."""
     at, texts = kept.at, []
-    for moment, key, text in PIECES.rows(connection, **kept.place):
+    for moment, key, text in DRAFT_PIECES.rows(connection, **kept.place):
         at = max(at, moment)
         texts.append(TextPiece(key, decode_as(str, text)))
     message = decode_as(dict, kept.message)
     if any(not isinstance(message.get(each.key) or "", str) for each in texts):
-        raise Damaged(f"the draft {kept.id!r:.80} has no text where texts came; {VERIFY}")
+        raise Damaged(f"the draft {kept.id!r:.80} has no text where texts came; {VERIFY_HINT}")
     message = extend_message(message, texts)
     place = (kept.branch, kept.head)
     return Draft(kept.id, kept.session_id, message, at, *place, kept.wire_format)
@@ -327,19 +333,21 @@ def extend_message(message: Message, texts: Iterable[TextPiece]) -> Message:
     return {**message, **{key: "".join(parts) for key, parts in came.items()}}
 
 
-def draft_text(draft: Draft) -> str:
+def render_draft_text(draft: Draft) -> str:
     """Return the text of a draft, or that of a chat message if it does not fit its format yet."""
     try:
         rows = taken(draft.message, draft.format, 0).rows
     except InvalidMessage:
         rows = [draft.message]
-    return content_text(rows[0].get("content"))
+    return extract_content_text(rows[0].get("content"))
 
 
 def update_message(message: Message, changes: Message | None) -> Message:
     """Return a message with other values for some keys. Raises InvalidValue for no mapping."""
     if changes is not None and not isinstance(changes, Mapping):
-        raise InvalidValue(f"what a message is given are keys and values, not {quoted(changes)}")
+        raise InvalidValue(
+            f"what a message is given are keys and values, not {quote_value(changes)}"
+        )
     return {**message, **(changes or {})}
 
 
@@ -350,32 +358,32 @@ def has_answered_message(line: Line, draft: Draft) -> bool:
     return then == line.place(draft.head)
 
 
-def _found(
+def _lock_named_draft(
     connection: Connection, draft: str | Draft, owner: str | None
 ) -> tuple[Pointer, DraftRow]:
     """Lock the session of a draft; return its pointer and the draft. Raises DraftNotFound."""
     named = draft.draft if isinstance(draft, Draft) else draft
-    kept = _stored(connection, named)
+    kept = _load_draft_row(connection, named)
     try:
         if owner is not None:
             check_owner(connection, kept.session_id, owner)
         pointer = lines.lock_session(connection, kept.session_id)
     except SessionNotFound as error:
         raise DraftNotFound(named) from error
-    return pointer, _of(connection, pointer, named)
+    return pointer, _load_session_draft(connection, pointer, named)
 
 
-def _of(connection: Connection, pointer: Pointer, draft: str) -> DraftRow:
+def _load_session_draft(connection: Connection, pointer: Pointer, draft: str) -> DraftRow:
     """Return a draft of a session that is locked. Raises DraftNotFound."""
-    kept = _stored(connection, draft)
+    kept = _load_draft_row(connection, draft)
     if (kept.tree_id, kept.session_id) != (pointer.tree_id, pointer.session_id):
         raise DraftNotFound(draft)
     return kept
 
 
-def _stored(connection: Connection, draft: str) -> DraftRow:
+def _load_draft_row(connection: Connection, draft: str) -> DraftRow:
     """Return a draft by its id. Raises DraftNotFound."""
-    named = ID.fullmatch(draft) if isinstance(draft, str) else None
+    named = DRAFT_ID_PATTERN.fullmatch(draft) if isinstance(draft, str) else None
     if named is None:
         raise DraftNotFound(draft)
     tree_id, number = (int(each, 16) for each in named.groups())

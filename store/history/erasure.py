@@ -28,7 +28,7 @@ from sqlalchemy import (
 
 from ..clock import Now, require_moment
 from ..database import (
-    BIG,
+    BIG_INTEGER,
     COPIES,
     CopyRow,
     Insertion,
@@ -50,39 +50,43 @@ from ..database import (
 from ..database import erasures as erasure_log
 from ..records import Erasure
 from . import lines
-from .fates import Fate, fates
-from .message_notes import DELETE_LEFT
-from .sessions import check_owner, newest_compaction
+from .fates import BranchErasure, plan_branch_erasures
+from .message_notes import DELETE_UNREACHABLE_NOTES
+from .sessions import check_owner, load_newest_compaction
 
-_tree = bindparam("tree_id", type_=BIG)
-_open = erasure_log.c.finished_at.is_(null())
-_of_tree = erasure_log.c.tree_id == _tree
+_erasure_tree_id = bindparam("tree_id", type_=BIG_INTEGER)
+_open_erasure_condition = erasure_log.c.finished_at.is_(null())
+_erasure_tree_condition = erasure_log.c.tree_id == _erasure_tree_id
 
 NEXT_ERASURE = Statement(
-    select(func.coalesce(func.max(erasure_log.c.erasure), 0) + literal_column("1")).where(_of_tree)
+    select(func.coalesce(func.max(erasure_log.c.erasure), 0) + literal_column("1")).where(
+        _erasure_tree_condition
+    )
 )
 NEWEST_COPY = Statement(select(func.coalesce(func.max(copies.c.copy), 0)))
 """The number of the last copy begun: copies up to it may hold rows that are erased now."""
-_last = select(func.max(messages.c.seq)).where(
-    messages.c.tree_id == _tree,
+_last_position_query = select(func.max(messages.c.seq)).where(
+    messages.c.tree_id == _erasure_tree_id,
     messages.c.branch == bindparam("branch"),
 )
-_cut = select(func.min(erasure_log.c.kept)).where(
-    _of_tree,
+_kept_position_query = select(func.min(erasure_log.c.kept)).where(
+    _erasure_tree_condition,
     erasure_log.c.branch == bindparam("branch"),
-    _open,
+    _open_erasure_condition,
 )
-END = Statement(select(_last.scalar_subquery(), _cut.scalar_subquery()))
+ERASABLE_END = Statement(
+    select(_last_position_query.scalar_subquery(), _kept_position_query.scalar_subquery())
+)
 """The last position of a branch, and the position up to which open erasures leave it."""
 _known_copies = select(*(copies.c[name] for name in CopyRow._fields))
-_may_hold = or_(
+_stale_copy_condition = or_(
     *(
         copies.c.copy <= select(func.max(log.c.newest_copy)).scalar_subquery()
         for log in (erasure_log, redactions)
     )
 )
 STALE_COPIES = Statement(
-    _known_copies.where(_may_hold).order_by(copies.c.copy),
+    _known_copies.where(_stale_copy_condition).order_by(copies.c.copy),
     CopyRow,
 )
 """The copies begun before the end of some erasure or redaction, which may hold removed text."""
@@ -98,7 +102,7 @@ OPEN_ERASURE = Insertion(
     "started_at",
     "newest_copy",
 )
-_NAMED = (
+_SESSION_ID_COLUMNS = (
     (drafts, drafts.c.session_id),
     (head_moves, head_moves.c.session_id),
     (session_keys, session_keys.c.session_id),
@@ -106,30 +110,34 @@ _NAMED = (
     (session_ids, session_ids.c.id),
 )
 _drafts_of_session = select(drafts.c.draft).where(
-    drafts.c.tree_id == _tree,
+    drafts.c.tree_id == _erasure_tree_id,
     drafts.c.session_id == bindparam("session_id"),
 )
 _pieces_of_session = delete(draft_pieces).where(
-    draft_pieces.c.tree_id == _tree,
+    draft_pieces.c.tree_id == _erasure_tree_id,
     draft_pieces.c.draft.in_(_drafts_of_session),
 )
 DELETE_SESSION = (
     Statement(_pieces_of_session),
     *(
-        Statement(delete(table).where(table.c.tree_id == _tree, name == bindparam("session_id")))
-        for table, name in _NAMED
+        Statement(
+            delete(table).where(
+                table.c.tree_id == _erasure_tree_id, name == bindparam("session_id")
+            )
+        )
+        for table, name in _SESSION_ID_COLUMNS
     ),
 )
 DELETE_RECORDS = Statement(
     delete(compaction_records).where(
-        compaction_records.c.tree_id == _tree,
+        compaction_records.c.tree_id == _erasure_tree_id,
         compaction_records.c.branch == bindparam("branch"),
         compaction_records.c.head > bindparam("kept"),
     )
 )
 DELETE_REDACTIONS = Statement(
     delete(redactions).where(
-        redactions.c.tree_id == _tree,
+        redactions.c.tree_id == _erasure_tree_id,
         redactions.c.branch == bindparam("branch"),
         redactions.c.seq > bindparam("kept"),
     )
@@ -139,25 +147,29 @@ _branches_of_tree = update(branches).where(branches.c.tree_id == bindparam("tree
 DISOWN_BRANCHES = Statement(
     _branches_of_tree.where(branches.c.session_id == bindparam("owner")).values(session_id=None)
 )
-_newest = bindparam("newest", type_=BIG)
-LOWER_SEEN = Statement(
-    _branches_of_tree.where(branches.c.records_seen > _newest).values(records_seen=_newest)
+_newest_record_number = bindparam("newest", type_=BIG_INTEGER)
+LOWER_SEEN_RECORDS = Statement(
+    _branches_of_tree.where(branches.c.records_seen > _newest_record_number).values(
+        records_seen=_newest_record_number
+    )
 )
 """Branches refer to no missing records, since the next records get those numbers again."""
 _moves_of_tree = update(head_moves).where(head_moves.c.tree_id == bindparam("tree"))
-LOWER_SOURCE = Statement(
-    _moves_of_tree.where(head_moves.c.source_record > _newest).values(source_record=_newest)
+LOWER_SOURCE_RECORDS = Statement(
+    _moves_of_tree.where(head_moves.c.source_record > _newest_record_number).values(
+        source_record=_newest_record_number
+    )
 )
 """The same for the records of its source that a fork may see."""
-_to_purge = update(erasure_log).where(
+_unpurged_erasures = update(erasure_log).where(
     erasure_log.c.purged_at.is_(null()),
     erasure_log.c.finished_at.is_not(null()),
 )
-NOTE_PURGED = Statement(_to_purge.values(purged_at=bindparam("now")))
+MARK_ERASURES_PURGED = Statement(_unpurged_erasures.values(purged_at=bindparam("now")))
 """One purge is enough for all erasures of a file, whatever their trees."""
 
 
-class Recorded(NamedTuple):
+class ErasureRow(NamedTuple):
     """An erasure as it is recorded, all its branches together."""
 
     session_id: str
@@ -168,28 +180,28 @@ class Recorded(NamedTuple):
     unpurged: int
 
 
-_each = erasure_log.c
-_lines = func.count()
-_RECORDED = (
+_erasure_columns = erasure_log.c
+_branch_count = func.count()
+_ERASURE_ROWS = (
     select(
-        _each.session_id,
-        cast(func.sum(_each.messages), BIG).label("removed"),
-        cast(func.sum(_each.kept_messages), BIG).label("kept"),
-        func.max(_each.newest_copy).label("newest_copy"),
-        (_lines - func.count(_each.finished_at)).label("unfinished"),
-        (_lines - func.count(_each.purged_at)).label("unpurged"),
+        _erasure_columns.session_id,
+        cast(func.sum(_erasure_columns.messages), BIG_INTEGER).label("removed"),
+        cast(func.sum(_erasure_columns.kept_messages), BIG_INTEGER).label("kept"),
+        func.max(_erasure_columns.newest_copy).label("newest_copy"),
+        (_branch_count - func.count(_erasure_columns.finished_at)).label("unfinished"),
+        (_branch_count - func.count(_erasure_columns.purged_at)).label("unpurged"),
     )
-    .group_by(_each.tree_id, _each.erasure, _each.session_id)
-    .order_by(func.min(_each.started_at), _each.session_id)
+    .group_by(_erasure_columns.tree_id, _erasure_columns.erasure, _erasure_columns.session_id)
+    .order_by(func.min(_erasure_columns.started_at), _erasure_columns.session_id)
 )
-ERASURES = Statement(_RECORDED, row=Recorded)
+ERASURES = Statement(_ERASURE_ROWS, row=ErasureRow)
 ERASURE = Statement(
-    _RECORDED.where(_of_tree, _each.erasure == bindparam("erasure")),
-    row=Recorded,
+    _ERASURE_ROWS.where(_erasure_tree_condition, _erasure_columns.erasure == bindparam("erasure")),
+    row=ErasureRow,
 )
 
 
-class Opened(NamedTuple):
+class OpenErasure(NamedTuple):
     """An erasure that is recorded as begun, with its effect on each branch.
 
     ``removed`` has the number of erased messages of each branch.
@@ -198,7 +210,7 @@ class Opened(NamedTuple):
     tree_id: int
     number: int
     session_id: str
-    fates: list[Fate]
+    fates: list[BranchErasure]
     removed: list[int]
 
     @property
@@ -215,7 +227,7 @@ def begin_erasure(
     expected: str | None = None,
     owner: str | None = None,
     now: Now = None,
-) -> Opened:
+) -> OpenErasure:
     """Delete a session, and record which of its messages will be erased.
 
     Returns the erasure as begun. Raises SessionNotFound, and Conflict if the session's revision is
@@ -225,70 +237,70 @@ def begin_erasure(
         lines.lock_tree(connection, session_id)
         check_owner(connection, session_id, owner)
     tree_id = lines.lock_tree(connection, session_id, expected).tree_id
-    found = fates(connection, tree_id, session_id)
-    removed = [_removed(connection, tree_id, fate) for fate in found]
+    found = plan_branch_erasures(connection, tree_id, session_id)
+    removed = [_count_removed(connection, tree_id, fate) for fate in found]
     number = NEXT_ERASURE.value(connection, tree_id=tree_id)
-    opened = Opened(tree_id, number, session_id, found, removed)
-    _record(connection, opened, require_moment(now))
+    opened = OpenErasure(tree_id, number, session_id, found, removed)
+    _record_erasure(connection, opened, require_moment(now))
     _delete_session(connection, opened)
     _delete_records(connection, opened)
     invalidate_at_end(connection, opened.tree_id)
     return opened
 
 
-def _removed(connection: Connection, tree_id: int, fate: Fate) -> int:
+def _count_removed(connection: Connection, tree_id: int, fate: BranchErasure) -> int:
     """Return the number of erased messages of a branch, without those of earlier erasures."""
-    last, cut = END.one(connection, tree_id=tree_id, branch=fate.branch)
+    last, cut = ERASABLE_END.one(connection, tree_id=tree_id, branch=fate.branch)
     ends = [each for each in (last, cut) if each is not None]
     return max(0, min(ends) - fate.kept) if last else 0
 
 
-def _record(connection: Connection, opened: Opened, moment: int) -> None:
+def _record_erasure(connection: Connection, opened: OpenErasure, moment: int) -> None:
     """Record that an erasure has begun, with a row for each branch."""
     newest = NEWEST_COPY.value(connection)
-    OPEN_ERASURE.insert_many(connection, list(_rows(opened, moment, newest)))
+    OPEN_ERASURE.insert_many(connection, list(_build_erasure_rows(opened, moment, newest)))
 
 
-def _rows(opened: Opened, moment: int, newest: int) -> Iterator[Row]:
+def _build_erasure_rows(opened: OpenErasure, moment: int, newest: int) -> Iterator[Row]:
     tree_id, number, session_id, fates, removed = opened
     for fate, gone in zip(fates, removed, strict=True):
         counts = (fate.kept, gone, fate.kept_messages)
         yield (tree_id, number, fate.branch, session_id, *counts, moment, newest)
 
 
-def _delete_session(connection: Connection, opened: Opened) -> None:
+def _delete_session(connection: Connection, opened: OpenErasure) -> None:
     """Delete all rows that name the session."""
     tree_id, session_id = opened.tree_id, opened.session_id
-    for statement in (*DELETE_SESSION, DELETE_LEFT):
+    for statement in (*DELETE_SESSION, DELETE_UNREACHABLE_NOTES):
         statement.run(connection, tree_id=tree_id, session_id=session_id)
     DISOWN_BRANCHES.run(connection, tree=tree_id, owner=session_id)
 
 
-def _delete_records(connection: Connection, opened: Opened) -> None:
+def _delete_records(connection: Connection, opened: OpenErasure) -> None:
     """Delete the records that lie beyond the remaining part of the session's branches."""
     tree_id = opened.tree_id
     for fate in opened.fates:
         of = {"tree_id": tree_id, "branch": fate.branch}
         DELETE_RECORDS.run(connection, **of, kept=fate.told_to)
         DELETE_REDACTIONS.run(connection, **of, kept=fate.kept)
-    newest = newest_compaction(connection, tree_id)
-    for statement in (LOWER_SEEN, LOWER_SOURCE):
+    newest = load_newest_compaction(connection, tree_id)
+    for statement in (LOWER_SEEN_RECORDS, LOWER_SOURCE_RECORDS):
         statement.run(connection, tree=tree_id, newest=newest)
 
 
-def erasures(connection: Connection) -> list[Erasure]:
+def list_erasures(connection: Connection) -> list[Erasure]:
     """Return every erasure of the store, oldest first."""
     known = COPIES.rows(connection)
-    return [_erasure(row, known) for row in ERASURES.rows(connection)]
+    return [_decode_erasure(row, known) for row in ERASURES.rows(connection)]
 
 
-def told(connection: Connection, opened: Opened) -> Erasure:
+def load_erasure(connection: Connection, opened: OpenErasure) -> Erasure:
     """Return an erasure as it is recorded now."""
     row = ERASURE.one(connection, tree_id=opened.tree_id, erasure=opened.number)
-    return _erasure(row, COPIES.rows(connection))
+    return _decode_erasure(row, COPIES.rows(connection))
 
 
-def _erasure(row: Recorded, known: list[CopyRow]) -> Erasure:
+def _decode_erasure(row: ErasureRow, known: list[CopyRow]) -> Erasure:
     """Return a recorded erasure, with the copies that were begun before its end."""
     copies = tuple(copy.path for copy in known if copy.copy <= row.newest_copy)
     finished = row.unfinished == 0
@@ -298,4 +310,4 @@ def _erasure(row: Recorded, known: list[CopyRow]) -> Erasure:
 
 def mark_erasures_purged(connection: Connection, *, now: Now = None) -> None:
     """Record that the files hold no bytes any more of the rows erased until now."""
-    NOTE_PURGED.run(connection, now=require_moment(now))
+    MARK_ERASURES_PURGED.run(connection, now=require_moment(now))

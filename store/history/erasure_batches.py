@@ -33,7 +33,7 @@ from sqlalchemy import (
 )
 
 from ..database import (
-    BIG,
+    BIG_INTEGER,
     Database,
     Row,
     Statement,
@@ -54,31 +54,31 @@ from ..database import erasures as erasure_log
 from ..errors import SessionNotFound, StoreBusy, StoreError, StoreFull
 from ..records import Erasure
 from . import erasure, lines
-from .erasure import NEWEST_COPY, Opened
-from .fates import NOTHING
+from .erasure import NEWEST_COPY, OpenErasure
+from .fates import NO_POSITION
 from .lines import NO_LIMIT
-from .open_erasures import OPEN, list_open_trees
+from .open_erasures import OPEN_ERASURE_JOIN, list_open_trees
 from .sessions import check_owner
 
-SLICE = 0.005
+SLICE_SECONDS = 0.005
 """Seconds of erasing in a slice; its commit takes about as long."""
-STEP = 8
+STEP_POSITIONS = 8
 """Positions that are erased between two looks at the clock."""
-OPENING = 0.25
+OPENING_SECONDS = 0.25
 """Seconds that an opening spends on the unfinished erasures of others."""
 
-NO_ROOM = (
+NO_ROOM_MESSAGE = (
     "the disk is full, and even erasing needs a little room for the write-ahead log; nothing was"
     " erased: make room and try again; copies that hold what was erased before are removed by"
     " `purge(backups=True)`"
 )
 
-Begin: TypeAlias = Callable[[Connection, str], Opened]
+BeginErasure: TypeAlias = Callable[[Connection, str], OpenErasure]
 """The function that begins the erasure of a session."""
-_tree = bindparam("tree_id", type_=BIG)
+_batch_tree_id = bindparam("tree_id", type_=BIG_INTEGER)
 
 
-class Part(NamedTuple):
+class ErasurePart(NamedTuple):
     """An open line of the record: the position up to which the branch stays, and its last position.
 
     ``last`` is None if the branch has no message of its own.
@@ -98,41 +98,44 @@ class Part(NamedTuple):
     @property
     def next_end(self) -> int:
         """Where the branch ends after the next step."""
-        return max(self.kept, (self.last or 0) - STEP)
+        return max(self.kept, (self.last or 0) - STEP_POSITIONS)
 
 
-_child = branches.alias("child")
+_child_branches = branches.alias("child")
 OPEN_PART = Statement(
     select(
         erasure_log.c.erasure,
         erasure_log.c.branch,
         erasure_log.c.kept,
         select(func.max(messages.c.seq))
-        .where(messages.c.tree_id == _tree, messages.c.branch == erasure_log.c.branch)
+        .where(messages.c.tree_id == _batch_tree_id, messages.c.branch == erasure_log.c.branch)
         .scalar_subquery()
         .label("last"),
         exists()
-        .where(_child.c.tree_id == _tree, _child.c.parent_branch == erasure_log.c.branch)
+        .where(
+            _child_branches.c.tree_id == _batch_tree_id,
+            _child_branches.c.parent_branch == erasure_log.c.branch,
+        )
         .label("is_needed"),
     )
-    .where(erasure_log.c.tree_id == _tree, OPEN)
+    .where(erasure_log.c.tree_id == _batch_tree_id, OPEN_ERASURE_JOIN)
     .order_by(erasure_log.c.erasure, erasure_log.c.branch.desc())
     .limit(literal_column("1")),
-    row=Part,
+    row=ErasurePart,
 )
 
 
-def _delete_beyond(table: Table) -> Statement[Row]:
+def _build_beyond_deletion(table: Table) -> Statement[Row]:
     is_beyond = table.c.seq > bindparam("kept")
-    return Statement(delete(table).where(_of_branch(table), is_beyond))
+    return Statement(delete(table).where(_match_erased_branch(table), is_beyond))
 
 
-def _of_branch(table: Table) -> ColumnElement[bool]:
-    return and_(table.c.tree_id == _tree, table.c.branch == bindparam("branch"))
+def _match_erased_branch(table: Table) -> ColumnElement[bool]:
+    return and_(table.c.tree_id == _batch_tree_id, table.c.branch == bindparam("branch"))
 
 
-DELETE_BEYOND = tuple(
-    _delete_beyond(table)
+DELETE_ROWS_BEYOND = tuple(
+    _build_beyond_deletion(table)
     for table in (
         notes,
         token_counts,
@@ -146,36 +149,38 @@ DELETE_BEYOND = tuple(
     )
 )
 """Everything that hangs on a branch beyond a position, children first."""
-_still_told = select(compaction_records.c.summary).where(
-    compaction_records.c.tree_id == _tree,
+_referenced_summaries = select(compaction_records.c.summary).where(
+    compaction_records.c.tree_id == _batch_tree_id,
     compaction_records.c.summary.is_not(null()),
 )
-_untold = (
+_unreferenced_summaries = (
     select(summaries.c.summary)
-    .where(_of_branch(summaries), summaries.c.summary.not_in(_still_told))
+    .where(_match_erased_branch(summaries), summaries.c.summary.not_in(_referenced_summaries))
     .order_by(summaries.c.summary.desc())
-    .limit(literal_column(str(STEP)))
+    .limit(literal_column(str(STEP_POSITIONS)))
 )
 DELETE_SUMMARIES = Statement(
-    delete(summaries).where(summaries.c.tree_id == _tree, summaries.c.summary.in_(_untold))
+    delete(summaries).where(
+        summaries.c.tree_id == _batch_tree_id, summaries.c.summary.in_(_unreferenced_summaries)
+    )
 )
 """A few summaries of a branch to which no record refers any more, newest first.
 
 A summary refers to the older ones that it replaced.
 """
-_no_message: ColumnElement[int] = literal_column("0")
-_told_still = select(summaries.c.summary).where(summaries.c.tree_id == _tree)
-FORGET_SUMMARIES = Statement(
+_no_summary_number: ColumnElement[int] = literal_column("0")
+_remaining_summaries = select(summaries.c.summary).where(summaries.c.tree_id == _batch_tree_id)
+DELETE_SUMMARY_SEARCH_ROWS = Statement(
     delete(search_rows).where(
-        search_rows.c.tree_id == _tree,
-        search_rows.c.summary > _no_message,
-        search_rows.c.summary.not_in(_told_still),
+        search_rows.c.tree_id == _batch_tree_id,
+        search_rows.c.summary > _no_summary_number,
+        search_rows.c.summary.not_in(_remaining_summaries),
     )
 )
 """Removes erased summaries from the search index."""
-DELETE_BRANCH = Statement(delete(branches).where(_of_branch(branches)))
-_newest = bindparam("newest", type_=BIG)
-_is_newer = erasure_log.c.newest_copy > _newest
+DELETE_BRANCH = Statement(delete(branches).where(_match_erased_branch(branches)))
+_newest_copy_number = bindparam("newest", type_=BIG_INTEGER)
+_is_newer_copy = erasure_log.c.newest_copy > _newest_copy_number
 CLOSE_PARTS = Statement(
     update(erasure_log)
     .where(
@@ -186,7 +191,7 @@ CLOSE_PARTS = Statement(
     )
     .values(
         finished_at=bindparam("now"),
-        newest_copy=case((_is_newer, erasure_log.c.newest_copy), else_=_newest),
+        newest_copy=case((_is_newer_copy, erasure_log.c.newest_copy), else_=_newest_copy_number),
     )
 )
 """Closes the lines of a branch up to an erasure; several lines of one branch may be open."""
@@ -207,31 +212,33 @@ def delete_sessions(
     is erased.
     """
     names = list(session_ids)
-    database.read(partial(_find, names=names, owner=owner))
+    database.read(partial(_check_sessions, names=names, owner=owner))
     begin = partial(erasure.begin_erasure, expected=expected, owner=owner, now=moment)
-    begun = _begun(database, dict.fromkeys(names), begin)
+    begun = _begin_erasures(database, dict.fromkeys(names), begin)
     with suppress(StoreError):  # the next one goes on with it
         for tree_id in dict.fromkeys(each.tree_id for each in begun):
             _erase_tree(database, tree_id, moment)
     try:
-        return database.read(partial(_read, begun=begun))
+        return database.read(partial(_load_erasures, begun=begun))
     except StoreError:
         return [each.unfinished for each in begun]
 
 
-def _find(connection: Connection, names: list[str], owner: str | None) -> None:
+def _check_sessions(connection: Connection, names: list[str], owner: str | None) -> None:
     for name in names:
         lines.load_pointer(connection, name)
         if owner is not None:
             check_owner(connection, name, owner)
 
 
-def _begun(database: Database, names: Iterable[str], begin: Begin) -> list[Opened]:
+def _begin_erasures(
+    database: Database, names: Iterable[str], begin: BeginErasure
+) -> list[OpenErasure]:
     """Begin erasures until one fails after another has begun; skip sessions erased by others."""
-    begun: list[Opened] = []
+    begun: list[OpenErasure] = []
     for name in names:
         try:
-            begun.append(_begin(database, name, begin))
+            begun.append(_begin_session_erasure(database, name, begin))
         except StoreError as error:
             if not begun:
                 raise
@@ -240,8 +247,8 @@ def _begun(database: Database, names: Iterable[str], begin: Begin) -> list[Opene
     return begun
 
 
-def _begin(database: Database, name: str, begin: Begin) -> Opened:
-    def transaction() -> Opened:
+def _begin_session_erasure(database: Database, name: str, begin: BeginErasure) -> OpenErasure:
+    def transaction() -> OpenErasure:
         with database.writing() as connection:
             return begin(connection, name)
 
@@ -252,11 +259,11 @@ def _begin(database: Database, name: str, begin: Begin) -> Opened:
             database.empty_log()
             return transaction()
         except (StoreBusy, StoreFull) as error:
-            raise StoreFull(NO_ROOM) from error
+            raise StoreFull(NO_ROOM_MESSAGE) from error
 
 
-def _read(connection: Connection, begun: list[Opened]) -> list[Erasure]:
-    return [erasure.told(connection, each) for each in begun]
+def _load_erasures(connection: Connection, begun: list[OpenErasure]) -> list[Erasure]:
+    return [erasure.load_erasure(connection, each) for each in begun]
 
 
 def continue_erasures(
@@ -277,7 +284,7 @@ def continue_erasures(
 
 def continue_at_opening(database: Database, moment: int) -> None:
     """Continue the open erasures of others for a moment, without waiting for other writers."""
-    continue_erasures(database, moment, seconds=OPENING, patience=0)
+    continue_erasures(database, moment, seconds=OPENING_SECONDS, patience=0)
 
 
 def _erase_tree(
@@ -291,14 +298,16 @@ def _erase_tree(
     is_left = True
     while is_left and time.monotonic() < ends:
         slice_ = partial(_erase_slice, tree_id=tree_id, moment=moment)
-        is_left = _with_less(database, slice_, patience)
+        is_left = _erase_slice_or_step(database, slice_, patience)
 
 
-def _with_less(database: Database, slice_: Callable[..., bool], patience: float | None) -> bool:
+def _erase_slice_or_step(
+    database: Database, slice_: Callable[..., bool], patience: float | None
+) -> bool:
     """Erase a slice; on a full disk only one step, in the room of the log."""
     try:
         with database.writing(patience) as connection:
-            return slice_(connection, seconds=SLICE)
+            return slice_(connection, seconds=SLICE_SECONDS)
     except StoreFull:
         database.empty_log()
         with database.writing(patience) as connection:
@@ -308,7 +317,7 @@ def _with_less(database: Database, slice_: Callable[..., bool], patience: float 
 def _erase_slice(connection: Connection, tree_id: int, moment: int, seconds: float) -> bool:
     """Erase a slice, of at least one step; return whether any work is left."""
     ends = time.monotonic() + seconds
-    _lock(connection, tree_id)
+    _lock_erased_tree(connection, tree_id)
     while part := OPEN_PART.row(connection, tree_id=tree_id):
         _erase_step(connection, tree_id, part, moment)
         if time.monotonic() >= ends:
@@ -316,23 +325,23 @@ def _erase_slice(connection: Connection, tree_id: int, moment: int, seconds: flo
     return False
 
 
-def _lock(connection: Connection, tree_id: int) -> None:
+def _lock_erased_tree(connection: Connection, tree_id: int) -> None:
     """Lock the tree against other writers; a file has only one writer anyway."""
     if connection.dialect.name != "sqlite":
         lines.TREE_LOCK.row(connection, tree_id=tree_id)
 
 
-def _erase_step(connection: Connection, tree_id: int, part: Part, moment: int) -> None:
+def _erase_step(connection: Connection, tree_id: int, part: ErasurePart, moment: int) -> None:
     """Erase a few positions of a branch, else a few of its summaries, else close it."""
     of = {"tree_id": tree_id, "branch": part.branch}
     if part.has_more:
-        _erase_beyond(connection, of, part.next_end)
+        _erase_rows_beyond(connection, of, part.next_end)
     elif not _erase_summaries(connection, of):
         # Deleting the branch closes all of its erasures. Copies begun up to now may hold the erased
         # rows, since the erasure of these was not finished.
         through = part.erasure
         if not part.is_needed:
-            _erase_beyond(connection, of, NOTHING)
+            _erase_rows_beyond(connection, of, NO_POSITION)
             DELETE_BRANCH.run(connection, **of)
             through = NO_LIMIT
         CLOSE_PARTS.run(
@@ -345,8 +354,8 @@ def _erase_step(connection: Connection, tree_id: int, part: Part, moment: int) -
         )
 
 
-def _erase_beyond(connection: Connection, of: dict[str, int], kept: int) -> None:
-    for statement in DELETE_BEYOND:
+def _erase_rows_beyond(connection: Connection, of: dict[str, int], kept: int) -> None:
+    for statement in DELETE_ROWS_BEYOND:
         statement.run(connection, **of, kept=kept)
 
 
@@ -354,5 +363,5 @@ def _erase_summaries(connection: Connection, of: dict[str, int]) -> bool:
     """Erase a few summaries of a branch and their search entries; return whether there were any."""
     went = DELETE_SUMMARIES.run(connection, **of) > 0
     if went:
-        FORGET_SUMMARIES.run(connection, tree_id=of["tree_id"])
+        DELETE_SUMMARY_SEARCH_ROWS.run(connection, tree_id=of["tree_id"])
     return went

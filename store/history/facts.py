@@ -14,7 +14,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, cast, func, literal_column, select
 
 from ..database import (
-    BIG,
+    BIG_INTEGER,
     Insertion,
     Row,
     Statement,
@@ -26,10 +26,17 @@ from ..database import (
     tool_results,
 )
 from ..messages import PreparedMessage, decode_as
-from ..tools import Facts, ToolPath, answered_call_id, call_paths, kind_name, result_facts
+from ..tools import (
+    Facts,
+    ToolPath,
+    compute_result_facts,
+    find_answered_call_id,
+    find_call_paths,
+    find_kind_name,
+)
 from . import lines
 from .lines import PLACE, Line, Pointer
-from .links import NO_CALL, Call, Links
+from .links import NO_CALL, CallLinker, LineCall
 
 INSERT_FACTS = Insertion(message_facts, *PLACE, "role", "turn", "tokens", "tokens_through")
 INSERT_RESULTS = Insertion(
@@ -63,27 +70,33 @@ class ResultRows(NamedTuple):
     paths: list[Row]
 
 
-_facts = message_facts
+_message_facts = message_facts
 LINE_TOTALS = Statement(
     select(
-        _facts.c.turn,
-        _facts.c.tokens_through,
-    ).where(lines.at_place(_facts)),
+        _message_facts.c.turn,
+        _message_facts.c.tokens_through,
+    ).where(lines.match_place(_message_facts)),
     row=LineTotals,
 )
-_last_of_run = (
-    select(_facts.c.seq)
-    .where(lines.in_run(_facts))
-    .order_by(_facts.c.seq.desc())
+_last_run_position = (
+    select(_message_facts.c.seq)
+    .where(lines.match_run(_message_facts))
+    .order_by(_message_facts.c.seq.desc())
     .limit(literal_column("1"))
 )
-LAST_USER = Statement(_last_of_run.where(_facts.c.role == literal_column("'user'")))
-LAST_ANSWER = Statement(_last_of_run.where(_facts.c.role == literal_column("'assistant'")))
-_moment = func.coalesce(messages.c.created_at, messages.c.stored_at)
-MOMENT = Statement(select(_moment).where(lines.at_place(messages)))
-KINDS = Statement(select(json_sql.AsObject(tool_kinds.c.name, tool_kinds.c.kind)))
-_tokens = func.coalesce(func.sum(_facts.c.tokens), literal_column("0"))
-TOKENS_OF = Statement(select(cast(_tokens, BIG)).where(lines.at_place(_facts)))
+LAST_USER_POSITION = Statement(
+    _last_run_position.where(_message_facts.c.role == literal_column("'user'"))
+)
+LAST_ANSWER_POSITION = Statement(
+    _last_run_position.where(_message_facts.c.role == literal_column("'assistant'"))
+)
+_message_moment = func.coalesce(messages.c.created_at, messages.c.stored_at)
+MESSAGE_MOMENT = Statement(select(_message_moment).where(lines.match_place(messages)))
+TOOL_KINDS_JSON = Statement(select(json_sql.JsonObjectText(tool_kinds.c.name, tool_kinds.c.kind)))
+_position_token_sum = func.coalesce(func.sum(_message_facts.c.tokens), literal_column("0"))
+POSITION_TOKENS = Statement(
+    select(cast(_position_token_sum, BIG_INTEGER)).where(lines.match_place(_message_facts))
+)
 
 
 def load_kinds_json(connection: Connection) -> str:
@@ -92,7 +105,7 @@ def load_kinds_json(connection: Connection) -> str:
     There are hundreds, and they hardly ever change: interning makes equal texts the same object, so
     a comparison takes no time.
     """
-    return intern(KINDS.value(connection))
+    return intern(TOOL_KINDS_JSON.value(connection))
 
 
 def load_tool_kinds(connection: Connection) -> dict[str, str]:
@@ -103,7 +116,7 @@ def load_tool_kinds(connection: Connection) -> dict[str, str]:
 
 def load_totals(line: Line, position: int) -> LineTotals:
     """Return the totals of a line up to a position."""
-    known = _known(line.pointer) if position == line.pointer.head else None
+    known = _get_head_totals(line.pointer) if position == line.pointer.head else None
     if known is not None:
         return known
     if position < 1:
@@ -111,7 +124,7 @@ def load_totals(line: Line, position: int) -> LineTotals:
     return LINE_TOTALS.one(line.connection, **line.place(position))
 
 
-def _known(pointer: Pointer) -> LineTotals | None:
+def _get_head_totals(pointer: Pointer) -> LineTotals | None:
     """Return the totals of a line up to its head, or None if the pointer lacks them."""
     turn, tokens = pointer.head_turn, pointer.head_tokens
     if turn is None or tokens is None:
@@ -121,15 +134,15 @@ def _known(pointer: Pointer) -> LineTotals | None:
 
 def find_turn_start(line: Line, last: int) -> int:
     """Return the position at which the turn of a position begins (1 if no user has spoken)."""
-    return _newest(LAST_USER, line, last) or 1
+    return _find_newest_position(LAST_USER_POSITION, line, last) or 1
 
 
 def find_last_answer(line: Line, last: int) -> int | None:
     """Return the last position up to ``last`` at which the assistant spoke, or None."""
-    return _newest(LAST_ANSWER, line, last)
+    return _find_newest_position(LAST_ANSWER_POSITION, line, last)
 
 
-def _newest(wanted: Statement[Row], line: Line, last: int) -> int | None:
+def _find_newest_position(wanted: Statement[Row], line: Line, last: int) -> int | None:
     """Return the position that a statement finds in the newest run with one, or None."""
     for run in reversed(line.ranges(1, last)):
         position: int | None = wanted.value(line.connection, **run)
@@ -143,17 +156,17 @@ def load_message_time(line: Line, position: int) -> int | None:
 
     That is the message's own time, else the time at which it was stored.
     """
-    moment: int | None = MOMENT.value(line.connection, **line.place(position))
+    moment: int | None = MESSAGE_MOMENT.value(line.connection, **line.place(position))
     return moment
 
 
 def sum_tokens(line: Line, positions: Iterable[int]) -> int:
     """Return the sum of the estimated tokens at single positions of a line."""
     places = map(line.place, positions)
-    return sum(TOKENS_OF.value(line.connection, **place) for place in places)
+    return sum(POSITION_TOKENS.value(line.connection, **place) for place in places)
 
 
-def write(
+def write_facts(
     line: Line,
     start: int,
     batch: Sequence[PreparedMessage],
@@ -165,7 +178,7 @@ def write(
     """
     roles = [each.columns.role for each in batch]
     weights = zip(roles, tokens, strict=True)
-    rows = make_fact_rows(line.pointer, start, weights, load_totals(line, start - 1))
+    rows = build_fact_rows(line.pointer, start, weights, load_totals(line, start - 1))
     INSERT_FACTS.insert_many(line.connection, rows)
     if "tool" in roles:
         write_results(line.connection, derive_results(line, start, batch))
@@ -177,7 +190,7 @@ def write_results(connection: Connection, rows: ResultRows) -> None:
     INSERT_PATHS.insert_many(connection, rows.paths)
 
 
-def make_fact_rows(
+def build_fact_rows(
     pointer: Pointer, start: int, weights: Iterable[tuple[str, int]], before: LineTotals
 ) -> list[Row]:
     """Return the rows of ``message_facts`` for messages from position ``start`` on."""
@@ -192,31 +205,31 @@ def make_fact_rows(
 
 def derive_results(line: Line, start: int, batch: Iterable[PreparedMessage]) -> ResultRows:
     """Return the rows derived from the tool results among messages from position ``start`` on."""
-    links = Links(line, start - 1)
+    links = CallLinker(line, start - 1)
     rows = ResultRows([], [])
     for seq, prepared in enumerate(batch, start):
         role = prepared.columns.role
         if role == "assistant":
             links.offer(seq, prepared.calls)
         elif role == "tool":
-            call = links.answer(answered_call_id(prepared.message) or "", seq)
-            _add(rows, line.pointer, seq, prepared, call or NO_CALL)
+            call = links.answer(find_answered_call_id(prepared.message) or "", seq)
+            _add_result_rows(rows, line.pointer, seq, prepared, call or NO_CALL)
     return rows
 
 
-def _add(
+def _add_result_rows(
     rows: ResultRows,
     pointer: Pointer,
     seq: int,
     result: PreparedMessage,
-    call: Call,
+    call: LineCall,
 ) -> None:
     """Add the rows of one result."""
     root, fold_case = pointer.project_root, bool(pointer.fold_case)
-    paths, complete = call_paths(call.arguments, root, fold_case=fold_case)
+    paths, complete = find_call_paths(call.arguments, root, fold_case=fold_case)
     place = (pointer.tree_id, pointer.branch, seq)
-    called = (*call.place, kind_name(call.name or result.columns.name, call.arguments))
+    called = (*call.place, find_kind_name(call.name or result.columns.name, call.arguments))
     at = result.columns.created_at
-    facts = result_facts(result.message, result.text_size, at=at)
+    facts = compute_result_facts(result.message, result.text_size, at=at)
     rows.results.append((*place, *called, *facts, int(complete)))
     rows.paths.extend((*place, *path) for path in paths)

@@ -6,23 +6,23 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, bindparam, select
 
-from ..database import BIG, Statement, branches
+from ..database import BIG_INTEGER, Statement, branches
 
-BRANCHES = Statement(
+BRANCH_OWNERS = Statement(
     select(
         branches.c.branch,
         branches.c.parent_branch,
         branches.c.parent_position,
         branches.c.session_id,
     )
-    .where(branches.c.tree_id == bindparam("tree_id", type_=BIG))
+    .where(branches.c.tree_id == bindparam("tree_id", type_=BIG_INTEGER))
     .order_by(branches.c.branch.desc())
 )
-NOTHING = -1
+NO_POSITION = -1
 """A position before all others, including that of an empty line."""
 
 
-class Fate(NamedTuple):
+class BranchErasure(NamedTuple):
     """The effect of an erasure on a branch that no session owns any more.
 
     Its positions up to ``kept`` stay for other lines. The branch itself ``stays`` if another branch
@@ -42,10 +42,12 @@ class Fate(NamedTuple):
     @property
     def told_to(self) -> int:
         """The last position whose records stay."""
-        return self.kept if self.stays else NOTHING
+        return self.kept if self.stays else NO_POSITION
 
 
-def fates(connection: Connection, tree_id: int, session_id: str) -> list[Fate]:
+def plan_branch_erasures(
+    connection: Connection, tree_id: int, session_id: str
+) -> list[BranchErasure]:
     """Return the fates of the session's branches and of those left by earlier erasures.
 
     The newest branch comes first. A position stays if a branch of another session continues from it
@@ -54,12 +56,12 @@ def fates(connection: Connection, tree_id: int, session_id: str) -> list[Fate]:
     """
     needed: dict[int, int] = {}
     found = []
-    for branch, parent, parent_position, owner in BRANCHES.rows(connection, tree_id=tree_id):
+    for branch, parent, parent_position, owner in BRANCH_OWNERS.rows(connection, tree_id=tree_id):
         lost = owner in (None, session_id)
         stays = branch in needed
         if lost:
             kept = needed.setdefault(branch, parent_position)
-            found.append(Fate(branch, parent_position + 1, kept, stays))
+            found.append(BranchErasure(branch, parent_position + 1, kept, stays))
         if parent is not None and (stays or not lost):
             needed[parent] = max(needed.get(parent, 0), parent_position)
     return found

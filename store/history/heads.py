@@ -28,7 +28,7 @@ from sqlalchemy import (
 
 from ..clock import Now, require_moment
 from ..database import (
-    BIG,
+    BIG_INTEGER,
     Insertion,
     Statement,
     branches,
@@ -43,24 +43,24 @@ from .append import MessageInput, append_batch, prepare_batch
 from .lines import Line, Pointer
 from .raw_messages import load_message_at
 from .sessions import (
-    Stem,
+    BranchStem,
+    choose_session_id,
     claim_id,
+    decode_session_fields,
     encode_metadata,
     insert_branch,
     insert_session,
-    new_session_id,
-    session,
-    session_of_row,
+    load_session,
     validate_folder,
     validate_text,
 )
 
-ONE_ROOT = (
+ONE_ROOT_MESSAGE = (
     "a fork has the project root of its source, unless it is handed over to another owner; "
     "`set_project_root` changes that of all sessions of a tree"
 )
-_tree: BindParameter[int] = bindparam("tree_id", type_=BIG)
-Fields = dict[str, Any]
+_head_tree_id: BindParameter[int] = bindparam("tree_id", type_=BIG_INTEGER)
+SessionFields = dict[str, Any]
 """The values of a row by the names of its columns."""
 
 
@@ -91,42 +91,42 @@ class MoveState(NamedTuple):
 
     following: NextNumbers
     undoable: UndoableMove | None
-    row: Fields
+    row: SessionFields
 
 
-_none: ColumnClause[int] = literal_column("0")
-_one: ColumnClause[int] = literal_column("1")
-_newest_branch = select(func.max(branches.c.branch)).where(branches.c.tree_id == _tree)
+_zero_literal: ColumnClause[int] = literal_column("0")
+_one_literal: ColumnClause[int] = literal_column("1")
+_newest_branch = select(func.max(branches.c.branch)).where(branches.c.tree_id == _head_tree_id)
 _newest_move = select(func.max(head_moves.c.move)).where(
-    head_moves.c.tree_id == _tree, head_moves.c.session_id == bindparam("session_id")
+    head_moves.c.tree_id == _head_tree_id, head_moves.c.session_id == bindparam("session_id")
 )
 _newest_record = select(func.max(compaction_records.c.compaction)).where(
-    compaction_records.c.tree_id == _tree
+    compaction_records.c.tree_id == _head_tree_id
 )
-_next = (
-    (_newest_branch.scalar_subquery() + _one).label("branch"),
-    (func.coalesce(_newest_move.scalar_subquery(), _none) + _one).label("move"),
-    func.coalesce(_newest_record.scalar_subquery(), _none).label("record"),
+_next_numbers = (
+    (_newest_branch.scalar_subquery() + _one_literal).label("branch"),
+    (func.coalesce(_newest_move.scalar_subquery(), _zero_literal) + _one_literal).label("move"),
+    func.coalesce(_newest_record.scalar_subquery(), _zero_literal).label("record"),
 )
-_undone = head_moves.alias("undone")
-_of_undone = and_(
-    _undone.c.tree_id == sessions.c.tree_id,
-    _undone.c.session_id == sessions.c.id,
-    _undone.c.move == sessions.c.last_rewind,
+_undone_moves = head_moves.alias("undone")
+_undone_move_join = and_(
+    _undone_moves.c.tree_id == sessions.c.tree_id,
+    _undone_moves.c.session_id == sessions.c.id,
+    _undone_moves.c.move == sessions.c.last_rewind,
 )
 MOVE_STATE = Statement(
     select(
-        *_next,
-        _undone.c.from_branch,
-        _undone.c.from_position,
-        _undone.c.earlier_rewind,
+        *_next_numbers,
+        _undone_moves.c.from_branch,
+        _undone_moves.c.from_position,
+        _undone_moves.c.earlier_rewind,
         *sessions.c,
     )
-    .select_from(sessions.outerjoin(_undone, _of_undone))
-    .where(sessions.c.tree_id == _tree, sessions.c.id == bindparam("session_id"))
+    .select_from(sessions.outerjoin(_undone_moves, _undone_move_join))
+    .where(sessions.c.tree_id == _head_tree_id, sessions.c.id == bindparam("session_id"))
 )
 _SESSION_COLUMNS = tuple(sessions.c.keys())
-POINT_TO = Statement(
+SET_HEAD = Statement(
     lines.update_session(
         head_branch=bindparam("branch"),
         head=bindparam("to"),
@@ -157,10 +157,10 @@ INSERT_MOVE = Insertion(
     *("from_branch", "from_position", "to_branch", "to_position"),
     *("moved_at", "earlier_rewind", "source_move", "source_record"),
 )
-MOVES = Statement(
+HEAD_MOVES = Statement(
     select(*(head_moves.c[name] for name in HeadMove._fields))
     .where(
-        head_moves.c.tree_id == bindparam("tree_id", type_=BIG),
+        head_moves.c.tree_id == bindparam("tree_id", type_=BIG_INTEGER),
         head_moves.c.session_id == bindparam("session_id"),
     )
     .order_by(head_moves.c.move),
@@ -168,7 +168,7 @@ MOVES = Statement(
 )
 
 
-_OPTIONS: dict[str, Callable[[Any], str | None]] = {
+_OPTION_ENCODERS: dict[str, Callable[[Any], str | None]] = {
     "title": partial(validate_text, "title"),
     "owner": partial(validate_text, "owner"),
     "metadata": encode_metadata,
@@ -177,7 +177,7 @@ _OPTIONS: dict[str, Callable[[Any], str | None]] = {
 """The columns that a fork may have of its own, each with the function that encodes its value."""
 
 
-def fork(
+def fork_session(
     connection: Connection,
     source: str,
     at: int | None = None,
@@ -211,7 +211,7 @@ def fork(
     following, _, values = load_move_state(connection, pointer)
     stem = plan_branch(connection, line, position, following)
     values |= {
-        "id": claim_id(connection, new_session_id(session_id, moment), pointer.tree_id),
+        "id": claim_id(connection, choose_session_id(session_id, moment), pointer.tree_id),
         "head_branch": stem.branch,
         "head": position,
         "last_rewind": None,
@@ -229,12 +229,16 @@ def fork(
     return created
 
 
-def encode_options(**options: Any) -> Fields:
+def encode_options(**options: Any) -> SessionFields:
     """Return the columns that a fork has of its own: those that are given. Raises InvalidValue."""
-    return {name: _OPTIONS[name](value) for name, value in options.items() if value is not None}
+    return {
+        name: _OPTION_ENCODERS[name](value) for name, value in options.items() if value is not None
+    }
 
 
-def merge_options(inherited: Fields, own: Fields, is_handed_over: bool) -> Fields:
+def merge_options(
+    inherited: SessionFields, own: SessionFields, is_handed_over: bool
+) -> SessionFields:
     """Return the values of a fork: its own, else those of its source.
 
     A fork that is handed over to another owner does not have the title, metadata and project root
@@ -244,7 +248,7 @@ def merge_options(inherited: Fields, own: Fields, is_handed_over: bool) -> Field
         return inherited | {"title": None, "metadata": None, "project_root": None} | own
     root = inherited["project_root"]
     if own.get("project_root", root) != root:
-        raise InvalidValue(ONE_ROOT)
+        raise InvalidValue(ONE_ROOT_MESSAGE)
     return inherited | own
 
 
@@ -259,7 +263,7 @@ def load_move_state(connection: Connection, pointer: Pointer) -> MoveState:
     )
 
 
-def rewind(
+def rewind_session(
     connection: Connection,
     session_id: str,
     to: int,
@@ -278,7 +282,7 @@ def rewind(
     return move_head(connection, "rewind", pointer, pointer, position, moment)
 
 
-def switch(
+def switch_branch(
     connection: Connection,
     session_id: str,
     branch: int | None,
@@ -297,7 +301,7 @@ def switch(
     """
     moment = require_moment(now)
     pointer = lines.lock_tree(connection, session_id, expected)
-    line = session_branches.find_target(connection, pointer, branch, of)
+    line = session_branches.find_switch_target(connection, pointer, branch, of)
     position = lines.resolve_position(line, to)
     return move_head(connection, "switch", pointer, line, position, moment)
 
@@ -326,7 +330,7 @@ def undo_rewind(
     return update_head(connection, target, row, undoable.earlier, moment)
 
 
-def replace(
+def replace_messages(
     connection: Connection,
     session_id: str,
     after: int,
@@ -344,12 +348,12 @@ def replace(
     Conflict, PositionOutOfRange, InvalidMessage.
     """
     batch = prepare_batch(messages, require_moment(now), format)
-    rewind(connection, session_id, after, expected=expected, now=batch.moment)
+    rewind_session(connection, session_id, after, expected=expected, now=batch.moment)
     append_batch(Line(connection, lines.lock_session(connection, session_id)), batch)
-    return session(connection, session_id)
+    return load_session(connection, session_id)
 
 
-def pop(
+def pop_message(
     connection: Connection,
     session_id: str,
     *,
@@ -367,17 +371,17 @@ def pop(
     if not pointer.head:
         return None
     last = load_message_at(Line(connection, pointer), pointer.head)
-    rewind(connection, session_id, last.before, now=moment)
+    rewind_session(connection, session_id, last.before, now=moment)
     return last.message
 
 
-def moves_of(connection: Connection, session_id: str) -> list[HeadMove]:
+def list_head_moves(connection: Connection, session_id: str) -> list[HeadMove]:
     """Return a session's head-move log, oldest first.
 
     It holds the fork that created the session, rewinds, switches and undos. Raises SessionNotFound.
     """
     pointer = lines.load_pointer(connection, session_id)
-    return MOVES.rows(connection, **pointer.session)
+    return HEAD_MOVES.rows(connection, **pointer.session)
 
 
 def move_head(
@@ -392,7 +396,7 @@ def move_head(
     following, _, row = load_move_state(connection, pointer)
     target = resolve_target(connection, line, position, following, moment)
     if target.line == pointer.line:
-        return session_of_row(row)
+        return decode_session_fields(row)
     insert_move(connection, kind, pointer, target, following.move, moment)
     return update_head(connection, target, row, following.move, moment)
 
@@ -420,7 +424,7 @@ def plan_branch(
     pointer: Pointer,
     position: int,
     following: NextNumbers,
-) -> Stem:
+) -> BranchStem:
     """Return a new branch, which hangs on the ancestor that really holds the position.
 
     It also hangs on a branch that begins at the position and was compacted there, though that holds
@@ -430,16 +434,16 @@ def plan_branch(
     number = following.branch
     branch, seen = pointer.branch, min(following.record, pointer.newest)
     if position > pointer.parent_position:
-        return Stem(number, branch, position, seen)
+        return BranchStem(number, branch, position, seen)
     while True:
         origin = BRANCH_ORIGIN.one(
             connection, tree_id=pointer.tree_id, branch=branch, position=position, newest=seen
         )
         parent, parent_position, records_seen, is_compacted = origin
         if position > parent_position or (position == parent_position and is_compacted):
-            return Stem(number, branch, position, seen)
+            return BranchStem(number, branch, position, seen)
         if parent is None:
-            return Stem(number, None, position, seen)
+            return BranchStem(number, None, position, seen)
         branch, seen = parent, records_seen
 
 
@@ -467,13 +471,13 @@ def insert_move(
 def update_head(
     connection: Connection,
     target: Pointer,
-    row: Fields,
+    row: SessionFields,
     rewind: int | None,
     moment: int,
 ) -> Session:
     """Write a session's new head, and the move that is undone next; return the session."""
     changed = target.changed()
     head = {"branch": target.branch, "to": target.head, "rewind": rewind, "now": moment}
-    POINT_TO.run(connection, **changed, **head)
+    SET_HEAD.run(connection, **changed, **head)
     fields = {"head_branch": target.branch, "head": target.head, "updated_at": moment}
-    return session_of_row({**row, **fields, "revision": changed["revision"]})
+    return decode_session_fields({**row, **fields, "revision": changed["revision"]})

@@ -14,7 +14,7 @@ Most reads only need the head's branch, and `Line.runs` answers those without an
 Each segment is then one scan of a range of a table's key (tree, branch, position), ancestors first.
 Joining the segments with ``messages`` under an ORDER BY would sort every text instead.
 
-`line_cte` is the same walk for the compaction records of a line: it goes up to the root, and
+`build_line_walk` is the same walk for the compaction records of a line: it goes up to the root, and
 carries the last position and the newest record that count on each branch. The records that existed
 when a branch began count on it, and no later ones of its ancestors (`visibility`).
 """
@@ -43,7 +43,7 @@ from sqlalchemy import (
 from sqlalchemy.sql.selectable import CTE
 
 from ..database import (
-    BIG,
+    BIG_INTEGER,
     Statement,
     branches,
     get_lock_names,
@@ -52,13 +52,13 @@ from ..database import (
     sessions,
 )
 from ..errors import (
-    VERIFY,
+    VERIFY_HINT,
     Conflict,
     Damaged,
     InvalidValue,
     PositionOutOfRange,
     SessionNotFound,
-    quoted,
+    quote_value,
 )
 from ..text import is_text
 
@@ -66,7 +66,7 @@ NO_LIMIT = 2**62
 """A number beyond all positions, moves and records."""
 
 
-def new_revision() -> str:
+def generate_revision() -> str:
     """Return a revision that no session ever had.
 
     It is random: a store that was restored from a copy would repeat a count.
@@ -133,7 +133,7 @@ class Pointer(NamedTuple):
         return {
             "tree": self.tree_id,
             "session_id": self.session_id,
-            "revision": new_revision(),
+            "revision": generate_revision(),
         }
 
     def holds(self, position: int) -> bool:
@@ -167,34 +167,34 @@ class Segment(NamedTuple):
         return places[bisect_left(places, self.first) : bisect_right(places, self.last)]
 
 
-def at_place(table: FromClause) -> ColumnElement[bool]:
+def match_place(table: FromClause) -> ColumnElement[bool]:
     """Build the condition for one place: ``tree_id``, ``branch`` and ``seq``."""
-    return and_(of_branch(table), table.c.seq == bindparam("seq"))
+    return and_(match_branch(table), table.c.seq == bindparam("seq"))
 
 
-def in_run(table: FromClause) -> ColumnElement[bool]:
+def match_run(table: FromClause) -> ColumnElement[bool]:
     """Build the condition for a run of a branch: ``tree_id``, ``branch``, ``first`` to ``last``."""
     positions = table.c.seq.between(bindparam("first"), bindparam("last"))
-    return and_(of_branch(table), positions)
+    return and_(match_branch(table), positions)
 
 
-def in_segments(table: FromClause, segments: FromClause) -> ColumnElement[bool]:
+def match_segments(table: FromClause, segments: FromClause) -> ColumnElement[bool]:
     """Build the condition for the rows of the tree ``tree_id`` in any of a line's runs."""
     positions = table.c.seq.between(segments.c.first, segments.c.last)
-    return on_branches(table, segments) & positions
+    return match_branches(table, segments) & positions
 
 
-def on_branches(table: FromClause, walk: FromClause) -> ColumnElement[bool]:
+def match_branches(table: FromClause, walk: FromClause) -> ColumnElement[bool]:
     """Build the condition for the rows of the tree ``tree_id`` on any branch of a walk."""
-    return and_(_of_tree(table), table.c.branch == walk.c.branch)
+    return and_(_match_tree(table), table.c.branch == walk.c.branch)
 
 
-def of_branch(table: FromClause) -> ColumnElement[bool]:
+def match_branch(table: FromClause) -> ColumnElement[bool]:
     """Build the condition for a branch: ``tree_id`` and ``branch``."""
-    return and_(_of_tree(table), table.c.branch == bindparam("branch"))
+    return and_(_match_tree(table), table.c.branch == bindparam("branch"))
 
 
-def _of_tree(table: FromClause) -> ColumnElement[bool]:
+def _match_tree(table: FromClause) -> ColumnElement[bool]:
     condition: ColumnElement[bool] = table.c.tree_id == bindparam("tree_id")
     return condition
 
@@ -211,16 +211,16 @@ def update_session(**values: Any) -> Update:
     return update(sessions).where(of_session).values(**values, revision=bindparam("revision"))
 
 
-SESSION_OF_ID = and_(
+SESSION_ID_JOIN = and_(
     sessions.c.tree_id == session_ids.c.tree_id,
     sessions.c.id == session_ids.c.id,
 )
 """Joins a session to its row in the look-up table of ids."""
-_of_head = and_(
+_head_branch_join = and_(
     branches.c.tree_id == sessions.c.tree_id,
     branches.c.branch == sessions.c.head_branch,
 )
-_at_head = and_(
+_head_facts_join = and_(
     message_facts.c.tree_id == sessions.c.tree_id,
     message_facts.c.branch == sessions.c.head_branch,
     message_facts.c.seq == sessions.c.head,
@@ -242,16 +242,16 @@ POINTER = Statement(
         literal_column(str(NO_LIMIT)).label("newest"),
     )
     .select_from(session_ids)
-    .join(sessions, SESSION_OF_ID)
-    .join(branches, _of_head)
-    .outerjoin(message_facts, _at_head)
+    .join(sessions, SESSION_ID_JOIN)
+    .join(branches, _head_branch_join)
+    .outerjoin(message_facts, _head_facts_join)
     .where(session_ids.c.id == bindparam("session_id")),
     row=Pointer,
 )
 SESSION_LOCK = Statement(
     select(sessions.c.tree_id)
     .select_from(session_ids)
-    .join(sessions, SESSION_OF_ID)
+    .join(sessions, SESSION_ID_JOIN)
     .where(session_ids.c.id == bindparam("session_id"))
     .with_for_update(of=sessions)
 )
@@ -265,20 +265,20 @@ TREE_LOCK = Statement(
 )
 
 
-_parents = branches.alias("parents")
+_parent_branches = branches.alias("parents")
 
 
-def segments_cte() -> CTE:
+def build_segments() -> CTE:
     """Build the runs that hold the positions ``start`` to ``last``.
 
     The walk goes from the head's branch up to the branch that holds the first position.
     """
-    start, last = bindparam("start", type_=BIG), bindparam("last", type_=BIG)
-    *parent, begin = _walk_columns(branches)
-    walk = _first_step("walk", *parent, begin.label("first"), last.label("last"))
+    start, last = bindparam("start", type_=BIG_INTEGER), bindparam("last", type_=BIG_INTEGER)
+    *parent, begin = _build_walk_columns(branches)
+    walk = _build_first_step("walk", *parent, begin.label("first"), last.label("last"))
     is_held = walk.c.first <= last
     last_before = case((is_held, walk.c.first - literal_column("1")), else_=last)
-    above = _next_step(walk, *_walk_columns(_parents), last_before)
+    above = _build_next_step(walk, *_build_walk_columns(_parent_branches), last_before)
     walk = walk.union_all(above.where(walk.c.first > start))
     first = case((walk.c.first < start, start), else_=walk.c.first)
     return (
@@ -288,39 +288,39 @@ def segments_cte() -> CTE:
     )
 
 
-def line_cte() -> CTE:
+def build_line_walk() -> CTE:
     """Build the walk up a line's branches, with the newest record that counts on each."""
     names = ("branch", "parent_branch", "parent_position", "records_seen")
-    last, newest = bindparam("last", type_=BIG), bindparam("newest", type_=BIG)
+    last, newest = bindparam("last", type_=BIG_INTEGER), bindparam("newest", type_=BIG_INTEGER)
     bounds = (last.label("last"), newest.label("newest"))
-    walk = _first_step("line", *(branches.c[name] for name in names), *bounds)
+    walk = _build_first_step("line", *(branches.c[name] for name in names), *bounds)
     end, last_below = walk.c.parent_position, walk.c.last
     last_above = case((end < last_below, end), else_=last_below)
-    columns = (_parents.c[name] for name in names)
-    return walk.union_all(_next_step(walk, *columns, last_above, walk.c.records_seen))
+    columns = (_parent_branches.c[name] for name in names)
+    return walk.union_all(_build_next_step(walk, *columns, last_above, walk.c.records_seen))
 
 
-def _first_step(name: str, *columns: ColumnElement[Any]) -> CTE:
+def _build_first_step(name: str, *columns: ColumnElement[Any]) -> CTE:
     """Build the first step of a walk: columns of the head's branch."""
-    at_head = select(*columns).where(of_branch(branches))
+    at_head = select(*columns).where(match_branch(branches))
     return at_head.cte(name, recursive=True)
 
 
-def _next_step(walk: CTE, *columns: ColumnElement[Any]) -> Select[Any]:
+def _build_next_step(walk: CTE, *columns: ColumnElement[Any]) -> Select[Any]:
     """Build each further step of a walk: columns of the parent of the branch before."""
-    is_parent = _parents.c.branch == walk.c.parent_branch
-    return select(*columns).join(walk, is_parent).where(_of_tree(_parents))
+    is_parent = _parent_branches.c.branch == walk.c.parent_branch
+    return select(*columns).join(walk, is_parent).where(_match_tree(_parent_branches))
 
 
-def _walk_columns(table: FromClause) -> tuple[ColumnElement[Any], ...]:
+def _build_walk_columns(table: FromClause) -> tuple[ColumnElement[Any], ...]:
     """Build the columns of a branch: itself, its parent, and its first position."""
     first = table.c.parent_position + literal_column("1")
     return table.c.branch, table.c.parent_branch, first
 
 
-_walk = segments_cte()
+_segment_walk = build_segments()
 SEGMENTS = Statement(
-    select(*_walk.c).order_by(_walk.c.first),
+    select(*_segment_walk.c).order_by(_segment_walk.c.first),
     row=Segment,
 )
 
@@ -348,7 +348,9 @@ class Line(NamedTuple):
         """Return the place of a position's row, by the names of `PLACE`."""
         runs = self.runs(position, position)
         if len(runs) != 1:
-            raise Damaged(f"no branch of {self.pointer.session_id!r} holds {position!r}; {VERIFY}")
+            raise Damaged(
+                f"no branch of {self.pointer.session_id!r} holds {position!r}; {VERIFY_HINT}"
+            )
         return {"tree_id": self.pointer.tree_id, "branch": runs[0].branch, "seq": position}
 
 
@@ -388,7 +390,7 @@ def check_revision(pointer: Pointer, expected: str | None) -> None:
     if expected is None or expected == pointer.revision:
         return
     if not isinstance(expected, str):
-        raise InvalidValue(f"expected is a session's revision, not {quoted(expected)}")
+        raise InvalidValue(f"expected is a session's revision, not {quote_value(expected)}")
     raise Conflict(pointer.session_id, expected, pointer.revision)
 
 
@@ -430,7 +432,9 @@ def resolve_range(
     positions, and for a negative ``stop``: only the start may be counted from the end.
     """
     if type(start) is not int or (stop is not None and type(stop) is not int):
-        raise InvalidValue(f"a range is two positions, not {quoted(start)} to {quoted(stop)}")
+        raise InvalidValue(
+            f"a range is two positions, not {quote_value(start)} to {quote_value(stop)}"
+        )
     if stop is not None and stop < 0:
         problem = f"a range ends with a position, not {stop}"
         raise InvalidValue(f"{problem}; only its start counts from the end if negative")

@@ -24,38 +24,46 @@ from sqlalchemy import (
     tuple_,
 )
 
-from ..database import BIG, Row, Statement, session_ids, session_keys, sessions
-from ..errors import InvalidValue, one_of, quoted
+from ..database import BIG_INTEGER, Row, Statement, session_ids, session_keys, sessions
+from ..errors import InvalidValue, check_choice, quote_value
 from ..records import Session
 from ..text import is_text
 from . import lines
-from .keys import metadata_keys
-from .sessions import COLUMNS, decode_session, encode_metadata, session, validate_text
+from .keys import derive_metadata_keys
+from .sessions import (
+    SESSION_ROW_COLUMNS,
+    decode_session,
+    encode_metadata,
+    load_session,
+    validate_text,
+)
 
-ORDERS = {
+LIST_ORDERS = {
     "active": sessions.c.updated_at,
     "created": sessions.c.created_at,
 }
 """The orders of lists, newest first, each by its moment and then by ids."""
-_id = sessions.c.id
-_CONDITIONS = {
+_session_id_column = sessions.c.id
+_SESSION_CONDITIONS = {
     "archived": sessions.c.archived == bindparam("archived"),
-    "owner": sessions.c.owner == bindparam("owner", type_=_id.type),
-    "tree": sessions.c.tree_id == bindparam("tree", type_=BIG),
+    "owner": sessions.c.owner == bindparam("owner", type_=_session_id_column.type),
+    "tree": sessions.c.tree_id == bindparam("tree", type_=BIG_INTEGER),
     "prefix": and_(
-        session_ids.c.id >= bindparam("prefix", type_=_id.type),
-        session_ids.c.id < bindparam("end", type_=_id.type),
+        session_ids.c.id >= bindparam("prefix", type_=_session_id_column.type),
+        session_ids.c.id < bindparam("end", type_=_session_id_column.type),
     ),
 }
 """What sessions can be asked for by."""
-_LOOKED_UP = "looked up"
-_CONDITIONS[_LOOKED_UP] = sessions.c.archived + literal_column("0") == bindparam("archived")
+_UNINDEXED_ARCHIVED = "looked up"
+_SESSION_CONDITIONS[_UNINDEXED_ARCHIVED] = sessions.c.archived + literal_column("0") == bindparam(
+    "archived"
+)
 """Whether one is archived, without an index: else all would be walked in order of activity."""
-_LAST = "\U0010ffff"
+_LAST_CODE_POINT = "\U0010ffff"
 """The last code point: what begins with a text stands before that text and this."""
 
 
-class Asked(NamedTuple):
+class ListRequest(NamedTuple):
     """What a list is of: the values of its conditions, and where it begins."""
 
     values: dict[str, Any]
@@ -66,14 +74,14 @@ class Asked(NamedTuple):
     def names(self) -> tuple[str, ...]:
         """The conditions that it has."""
         of_keys = filter(_is_key, self.values)
-        return (*(name for name in _CONDITIONS if name in self.values), *of_keys)
+        return (*(name for name in _SESSION_CONDITIONS if name in self.values), *of_keys)
 
     @property
     def bound(self) -> dict[str, Any]:
         """The values that its statement binds."""
         if self.after is None:
             return self.values
-        moment = getattr(self.after, ORDERS[self.order].name)
+        moment = getattr(self.after, LIST_ORDERS[self.order].name)
         return {**self.values, "moment": moment, "id": self.after.id}
 
 
@@ -81,76 +89,80 @@ KEYS_LIMIT = 16
 """How many keys of metadata may be asked for at once."""
 
 
-def _has(keys: FromClause, name: str) -> ColumnElement[bool]:
+def _match_key(keys: FromClause, name: str) -> ColumnElement[bool]:
     """Build the condition for a session's key that has a value, bound as ``value_of`` its name."""
     return and_(
         keys.c.tree_id == sessions.c.tree_id,
         keys.c.session_id == sessions.c.id,
-        keys.c.key == bindparam(name, type_=_id.type),
-        keys.c.value == bindparam(f"value_of_{name}", type_=_id.type),
+        keys.c.key == bindparam(name, type_=_session_id_column.type),
+        keys.c.value == bindparam(f"value_of_{name}", type_=_session_id_column.type),
     )
 
 
 @cache
-def select_sessions(names: tuple[str, ...], order: str, behind: bool = False) -> Statement[Row]:
+def build_session_list(names: tuple[str, ...], order: str, behind: bool = False) -> Statement[Row]:
     """Build the list of sessions by the names of its conditions; ``behind`` one already seen."""
-    moment = ORDERS[order]
-    query = _found(select(*COLUMNS), names)
+    moment = LIST_ORDERS[order]
+    query = _build_session_search(select(*SESSION_ROW_COLUMNS), names)
     if behind:
-        seen = tuple_(bindparam("moment", type_=BIG), bindparam("id", type_=_id.type))
-        query = query.where(tuple_(moment, _id) < seen)
-    ordered = query.order_by(moment.desc(), _id.desc())
-    return Statement(ordered.limit(bindparam("limit", type_=BIG)))
+        seen = tuple_(
+            bindparam("moment", type_=BIG_INTEGER), bindparam("id", type_=_session_id_column.type)
+        )
+        query = query.where(tuple_(moment, _session_id_column) < seen)
+    ordered = query.order_by(moment.desc(), _session_id_column.desc())
+    return Statement(ordered.limit(bindparam("limit", type_=BIG_INTEGER)))
 
 
 @cache
-def select_count(names: tuple[str, ...]) -> Statement[Any]:
+def build_session_count(names: tuple[str, ...]) -> Statement[Any]:
     """Build the count of sessions by the names of its conditions."""
-    return Statement(_found(select(func.count()), names))
+    return Statement(_build_session_search(select(func.count()), names))
 
 
 def _is_key(name: str) -> bool:
     return name.startswith("key")
 
 
-def _found(query: Select[Any], names: tuple[str, ...]) -> Select[Any]:
+def _build_session_search(query: Select[Any], names: tuple[str, ...]) -> Select[Any]:
     """Build the search for the sessions that meet conditions, beginning with the narrowest."""
     keys = [name for name in names if _is_key(name)]
     others = {*names} - {*keys}
     if keys and others == {"archived"}:
         first = session_keys.alias("first")
-        found = query.select_from(first).join(sessions, _has(first, keys.pop(0)))
+        found = query.select_from(first).join(sessions, _match_key(first, keys.pop(0)))
     elif "prefix" in others:
-        found = query.select_from(session_ids).join(sessions, lines.SESSION_OF_ID)
+        found = query.select_from(session_ids).join(sessions, lines.SESSION_ID_JOIN)
     elif "tree" in others:
         found = query.select_from(sessions)
     else:
-        return query.select_from(sessions).where(*_conditions(names), *map(_has_any, keys))
-    others = (others - {"archived"}) | {_LOOKED_UP}
-    return found.where(*_conditions(others), *map(_has_any, keys))
+        return query.select_from(sessions).where(
+            *_list_conditions(names), *map(_match_any_key, keys)
+        )
+    others = (others - {"archived"}) | {_UNINDEXED_ARCHIVED}
+    return found.where(*_list_conditions(others), *map(_match_any_key, keys))
 
 
-def _conditions(names: Collection[str]) -> Iterator[ColumnElement[bool]]:
-    return (condition for name, condition in _CONDITIONS.items() if name in names)
+def _list_conditions(names: Collection[str]) -> Iterator[ColumnElement[bool]]:
+    return (condition for name, condition in _SESSION_CONDITIONS.items() if name in names)
 
 
-def _has_any(name: str) -> ColumnElement[bool]:
+def _match_any_key(name: str) -> ColumnElement[bool]:
     keys = session_keys.alias(f"of_{name}")
-    return exists().where(_has(keys, name))
+    return exists().where(_match_key(keys, name))
 
 
-_ALL = ("archived",)
-LIST_SESSIONS = select_sessions(_ALL, "active")
-LIST_SESSIONS_AFTER = select_sessions(_ALL, "active", behind=True)
-LIST_CREATED = select_sessions(_ALL, "created", behind=True)
-LIST_OWNED = select_sessions((*_ALL, "owner"), "active", behind=True)
-LIST_OWNED_CREATED = select_sessions((*_ALL, "owner"), "created", behind=True)
-LIST_TREE = select_sessions((*_ALL, "tree"), "active")
-LIST_PREFIX = select_sessions((*_ALL, "prefix"), "active")
-LIST_TAGGED = select_sessions((*_ALL, "key1", "key2"), "active")
-LIST_OWNED_TAGGED = select_sessions((*_ALL, "owner", "key1"), "active", behind=True)
-COUNT_SESSIONS = select_count(_ALL)
-COUNT_OWNED = select_count((*_ALL, "owner"))
+_BASE_CONDITIONS = ("archived",)
+LIST_SESSIONS = build_session_list(_BASE_CONDITIONS, "active")
+LIST_SESSIONS_AFTER = build_session_list(_BASE_CONDITIONS, "active", behind=True)
+LIST_CREATED = build_session_list(_BASE_CONDITIONS, "created", behind=True)
+LIST_OWNED_SESSIONS = build_session_list((*_BASE_CONDITIONS, "owner"), "active", behind=True)
+LIST_OWNED_CREATED = build_session_list((*_BASE_CONDITIONS, "owner"), "created", behind=True)
+LIST_TREE = build_session_list((*_BASE_CONDITIONS, "tree"), "active")
+LIST_PREFIX = build_session_list((*_BASE_CONDITIONS, "prefix"), "active")
+LIST_TAGGED = build_session_list((*_BASE_CONDITIONS, "key1", "key2"), "active")
+LIST_OWNED_TAGGED = build_session_list((*_BASE_CONDITIONS, "owner", "key1"), "active", behind=True)
+COUNT_SESSIONS = build_session_count(_BASE_CONDITIONS)
+COUNT_OWNED = build_session_count((*_BASE_CONDITIONS, "owner"))
 
 
 def list_sessions(
@@ -178,11 +190,13 @@ def list_sessions(
     InvalidValue, and SessionNotFound for an id.
     """
     if type(limit) is not int or limit < 0:
-        raise InvalidValue(f"limit is a whole number from 0, not {quoted(limit)}")
-    one_of(ORDERS, "order", order)
-    values = _values(connection, owner, prefix, tree, archived) | _keys(where)
-    asked = Asked(values, order, _last_seen(connection, after))
-    statement = select_sessions(asked.names, order, asked.after is not None)
+        raise InvalidValue(f"limit is a whole number from 0, not {quote_value(limit)}")
+    check_choice(LIST_ORDERS, "order", order)
+    values = _collect_condition_values(
+        connection, owner, prefix, tree, archived
+    ) | _encode_key_values(where)
+    asked = ListRequest(values, order, _load_last_seen(connection, after))
+    statement = build_session_list(asked.names, order, asked.after is not None)
     return [*map(decode_session, statement.rows(connection, limit=limit, **asked.bound))]
 
 
@@ -199,20 +213,24 @@ def count_sessions(
 
     Raises InvalidValue, and SessionNotFound for a session whose ``tree`` is asked for.
     """
-    values = _values(connection, owner, prefix, tree, archived) | _keys(where)
-    count: int = select_count(Asked(values, "active", None).names).value(connection, **values)
+    values = _collect_condition_values(
+        connection, owner, prefix, tree, archived
+    ) | _encode_key_values(where)
+    count: int = build_session_count(ListRequest(values, "active", None).names).value(
+        connection, **values
+    )
     return count
 
 
-def _last_seen(connection: Connection, after: Session | str | None) -> Session | None:
+def _load_last_seen(connection: Connection, after: Session | str | None) -> Session | None:
     if isinstance(after, str):
-        return session(connection, after)
+        return load_session(connection, after)
     if after is not None and not isinstance(after, Session):
-        raise InvalidValue(f"after is the last session already seen, not {quoted(after)}")
+        raise InvalidValue(f"after is the last session already seen, not {quote_value(after)}")
     return after
 
 
-def _values(
+def _collect_condition_values(
     connection: Connection,
     owner: str | None,
     prefix: str | None,
@@ -227,17 +245,19 @@ def _values(
         values["tree"] = lines.load_pointer(connection, tree).tree_id
     if prefix:
         if not is_text(prefix):
-            raise InvalidValue(f"prefix is the beginning of a session's id, not {quoted(prefix)}")
-        values |= {"prefix": prefix, "end": prefix + _LAST}
+            raise InvalidValue(
+                f"prefix is the beginning of a session's id, not {quote_value(prefix)}"
+            )
+        values |= {"prefix": prefix, "end": prefix + _LAST_CODE_POINT}
     return values
 
 
-def _keys(where: dict[str, Any] | None) -> dict[str, str]:
+def _encode_key_values(where: dict[str, Any] | None) -> dict[str, str]:
     """Return the values by which keys of metadata are asked for."""
     encode_metadata(where)
     if where and len(where) > KEYS_LIMIT:
         raise InvalidValue(f"where has {len(where)} keys, the limit is {KEYS_LIMIT}")
     values: dict[str, str] = {}
-    for number, (key, value) in enumerate(metadata_keys(where or {}), start=1):
+    for number, (key, value) in enumerate(derive_metadata_keys(where or {}), start=1):
         values |= {f"key{number}": key, f"value_of_key{number}": value}
     return values

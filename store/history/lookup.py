@@ -21,7 +21,7 @@ from sqlalchemy import (
 
 from ..database import Row, Statement, branches, message_facts, messages, sessions
 from ..errors import MessageNotFound
-from ..messages import Columns, assemble, content_text, neutral_id
+from ..messages import Columns, assemble_message, extract_content_text, make_neutral_id
 from ..records import Found, StoredMessage, Turn
 from ..text import is_text
 from . import lines
@@ -30,28 +30,28 @@ from .lines import Line
 from .raw_messages import load_message_at
 from .sessions import validate_text
 
-Conditions = tuple[ColumnElement[bool], ...]
+SqlConditions = tuple[ColumnElement[bool], ...]
 
 
-def _anywhere(_: FromClause) -> Conditions:
+def _match_anywhere(_: FromClause) -> SqlConditions:
     return ()
 
 
-def _in_tree(table: FromClause) -> Conditions:
+def _match_given_tree(table: FromClause) -> SqlConditions:
     return (table.c.tree_id == bindparam("tree_id"),)
 
 
-def _through(within: Callable[[FromClause], Conditions]) -> CTE:
+def _build_branches_through(within: Callable[[FromClause], SqlConditions]) -> CTE:
     """Build the branches that a message of an id is on: its own, and all that hang on it later."""
     at = messages.c
     is_named = at.message_id.in_((bindparam("message_id"), bindparam("neutral_id")))
     held = select(at.tree_id, at.branch, at.seq, at.branch.label("holder"))
     top = held.where(is_named, *within(messages)).cte("through", recursive=True)
     begun = select(branches.c.tree_id, branches.c.branch, top.c.seq, top.c.holder)
-    return top.union_all(begun.join(top, _hangs_on(top)).where(*within(branches)))
+    return top.union_all(begun.join(top, _match_continuation(top)).where(*within(branches)))
 
 
-def _hangs_on(through: CTE) -> ColumnElement[bool]:
+def _match_continuation(through: CTE) -> ColumnElement[bool]:
     return and_(
         branches.c.tree_id == through.c.tree_id,
         branches.c.parent_branch == through.c.branch,
@@ -59,24 +59,28 @@ def _hangs_on(through: CTE) -> ColumnElement[bool]:
     )
 
 
-_own = branches.alias("own")
-_its = and_(
-    sessions.c.tree_id == _own.c.tree_id,
-    sessions.c.id == _own.c.session_id,
+_own_branches = branches.alias("own")
+_own_session_join = and_(
+    sessions.c.tree_id == _own_branches.c.tree_id,
+    sessions.c.id == _own_branches.c.session_id,
 )
-_at_head = case((_own.c.branch == sessions.c.head_branch, _own.c.branch))
-_best = func.coalesce(func.max(_at_head), func.max(_own.c.branch))
+_head_branch_number = case(
+    (_own_branches.c.branch == sessions.c.head_branch, _own_branches.c.branch)
+)
+_best_branch = func.coalesce(func.max(_head_branch_number), func.max(_own_branches.c.branch))
 
 
-def _found(
-    within: Callable[[FromClause], Conditions], *conditions: ColumnElement[bool]
+def _build_message_search(
+    within: Callable[[FromClause], SqlConditions], *conditions: ColumnElement[bool]
 ) -> Statement[Found]:
     """Build the search for the sessions that have messages of an id.
 
     A session has it on the branch of its head if possible, else on its newest.
     """
-    through = _through(within)
-    is_own = and_(_own.c.tree_id == through.c.tree_id, _own.c.branch == through.c.branch)
+    through = _build_branches_through(within)
+    is_own = and_(
+        _own_branches.c.tree_id == through.c.tree_id, _own_branches.c.branch == through.c.branch
+    )
     place = (sessions.c.id, sessions.c.updated_at, through.c.holder, through.c.seq)
     newest = (
         sessions.c.updated_at.desc(),
@@ -84,10 +88,10 @@ def _found(
         through.c.seq.desc(),
     )
     return Statement(
-        select(sessions.c.id.label("session_id"), _best.label("branch"), through.c.seq)
+        select(sessions.c.id.label("session_id"), _best_branch.label("branch"), through.c.seq)
         .select_from(through)
-        .join(_own, is_own)
-        .join(sessions, _its)
+        .join(_own_branches, is_own)
+        .join(sessions, _own_session_join)
         .where(*within(sessions), *conditions)
         .group_by(*place)
         .order_by(*newest),
@@ -95,16 +99,16 @@ def _found(
     )
 
 
-FOUND = _found(_anywhere)
-FOUND_OWNED = _found(_anywhere, sessions.c.owner == bindparam("owner"))
-FOUND_IN_TREE = _found(_in_tree)
+FIND_MESSAGES = _build_message_search(_match_anywhere)
+FIND_OWNED_MESSAGES = _build_message_search(_match_anywhere, sessions.c.owner == bindparam("owner"))
+FIND_TREE_MESSAGES = _build_message_search(_match_given_tree)
 
 _facts, _said = message_facts, messages
-_is_said = and_(
-    lines.of_branch(_said),
+_turn_message_join = and_(
+    lines.match_branch(_said),
     _said.c.seq == _facts.c.seq,
 )
-BEGINNINGS = Statement(
+TURN_BEGINNINGS = Statement(
     select(
         _facts.c.turn,
         _facts.c.seq,
@@ -112,14 +116,14 @@ BEGINNINGS = Statement(
         *(_said.c[name] for name in Columns._fields),
     )
     .select_from(_facts)
-    .join(_said, _is_said)
-    .where(lines.in_run(_facts), _facts.c.role == literal_column("'user'"))
+    .join(_said, _turn_message_join)
+    .where(lines.match_run(_facts), _facts.c.role == literal_column("'user'"))
     .order_by(_facts.c.seq)
 )
 """The messages of a run with which turns begin."""
 
 
-def find(
+def find_messages_by_id(
     connection: Connection,
     message_id: str,
     session: str | None = None,
@@ -136,36 +140,38 @@ def find(
     there.
     """
     if session is None:
-        return _everywhere(connection, message_id, validate_text("owner", owner))
+        return _find_everywhere(connection, message_id, validate_text("owner", owner))
     pointer = lines.load_pointer(connection, session)
     if not is_text(message_id):
         return []
-    ids = {"message_id": message_id, "neutral_id": neutral_id(message_id)}
-    found = FOUND_IN_TREE.rows(connection, tree_id=pointer.tree_id, **ids)
+    ids = {"message_id": message_id, "neutral_id": make_neutral_id(message_id)}
+    found = FIND_TREE_MESSAGES.rows(connection, tree_id=pointer.tree_id, **ids)
     return [each for each in found if each.session_id == session]
 
 
-def _everywhere(connection: Connection, message_id: str, owner: str | None) -> list[Found]:
+def _find_everywhere(connection: Connection, message_id: str, owner: str | None) -> list[Found]:
     if not is_text(message_id):
         return []
-    ids = {"message_id": message_id, "neutral_id": neutral_id(message_id)}
+    ids = {"message_id": message_id, "neutral_id": make_neutral_id(message_id)}
     if owner is None:
-        return FOUND.rows(connection, **ids)
-    return FOUND_OWNED.rows(connection, **ids, owner=owner)
+        return FIND_MESSAGES.rows(connection, **ids)
+    return FIND_OWNED_MESSAGES.rows(connection, **ids, owner=owner)
 
 
-def message(connection: Connection, session_id: str, seq_or_message_id: int | str) -> StoredMessage:
+def load_message(
+    connection: Connection, session_id: str, seq_or_message_id: int | str
+) -> StoredMessage:
     """Return a message of a session's line, by its position or its id (the newest of that id).
 
     Raises SessionNotFound, PositionOutOfRange for a position, MessageNotFound for an id that are
     not on the line.
     """
     line = Line(connection, lines.load_pointer(connection, session_id))
-    seq = _position(line, seq_or_message_id)
+    seq = _resolve_message_position(line, seq_or_message_id)
     return load_message_at(line, seq).message
 
 
-def _position(line: Line, wanted: int | str) -> int:
+def _resolve_message_position(line: Line, wanted: int | str) -> int:
     """Return the position of a message that is on a line."""
     pointer = line.pointer
     if not isinstance(wanted, str):
@@ -177,20 +183,20 @@ def _position(line: Line, wanted: int | str) -> int:
     return known.seq
 
 
-def turns(connection: Connection, session_id: str) -> list[Turn]:
+def list_turns(connection: Connection, session_id: str) -> list[Turn]:
     """Return the turns of a session's line, oldest first; what comes before the first is in none.
 
     Raises SessionNotFound.
     """
     line = Line(connection, lines.load_pointer(connection, session_id))
     head = line.pointer.head
-    runs = (BEGINNINGS.rows(connection, **run) for run in line.ranges(1, head))
+    runs = (TURN_BEGINNINGS.rows(connection, **run) for run in line.ranges(1, head))
     begun = [*chain.from_iterable(runs)]
     ends = [*(first - 1 for _, first, *_ in begun[1:]), head]
-    return [*map(_turn, begun, ends)]
+    return [*map(_decode_turn, begun, ends)]
 
 
-def _turn(row: Row, last: int) -> Turn:
+def _decode_turn(row: Row, last: int) -> Turn:
     turn, first, started_at, *columns = row
-    said: Any = assemble(columns, None).get("content")
-    return Turn(turn, first, last, content_text(said), last + 1 - first, started_at)
+    said: Any = assemble_message(columns, None).get("content")
+    return Turn(turn, first, last, extract_content_text(said), last + 1 - first, started_at)

@@ -26,83 +26,95 @@ from sqlalchemy import (
 )
 
 from ..clock import Now, require_moment
-from ..database import BIG, IDENTIFIER, Insertion, Statement, notes, sessions
-from ..errors import InvalidValue, quoted
+from ..database import BIG_INTEGER, IDENTIFIER, Insertion, Statement, notes, sessions
+from ..errors import InvalidValue, quote_value
 from ..messages import decode
 from ..records import Note
 from . import lines
 from .lines import Line
 from .sessions import encode_value, validate_limit, validate_text
-from .visibility import visible_notes
+from .visibility import match_visible_notes
 
-_n = notes.c
-_key = _n.key == bindparam("key", type_=IDENTIFIER)
-_whose = _n.owner.is_not_distinct_from(bindparam("owner", type_=IDENTIFIER))
-_newest = func.coalesce(func.max(_n.note), literal_column("0"))
-NEXT_NOTE = Statement(select(_newest + literal_column("1")).where(lines.at_place(notes)))
-INSERT_NOTE = Insertion(notes)
-DELETE_NOTE = Statement(delete(notes).where(lines.at_place(notes), _key, _whose))
-_of_owner = and_(
-    sessions.c.tree_id == bindparam("tree_id", type_=BIG),
-    sessions.c.owner.is_not_distinct_from(_n.owner),
+_note_columns = notes.c
+_note_key_condition = _note_columns.key == bindparam("key", type_=IDENTIFIER)
+_note_owner_condition = _note_columns.owner.is_not_distinct_from(
+    bindparam("owner", type_=IDENTIFIER)
 )
-DELETE_LEFT = Statement(
+_newest_note = func.coalesce(func.max(_note_columns.note), literal_column("0"))
+NEXT_NOTE = Statement(select(_newest_note + literal_column("1")).where(lines.match_place(notes)))
+INSERT_NOTE = Insertion(notes)
+DELETE_NOTE = Statement(
+    delete(notes).where(lines.match_place(notes), _note_key_condition, _note_owner_condition)
+)
+_owner_session_condition = and_(
+    sessions.c.tree_id == bindparam("tree_id", type_=BIG_INTEGER),
+    sessions.c.owner.is_not_distinct_from(_note_columns.owner),
+)
+DELETE_UNREACHABLE_NOTES = Statement(
     delete(notes).where(
-        _n.tree_id == bindparam("tree_id", type_=BIG),
-        _n.session_id == bindparam("session_id", type_=IDENTIFIER),
-        ~exists().where(_of_owner),
+        _note_columns.tree_id == bindparam("tree_id", type_=BIG_INTEGER),
+        _note_columns.session_id == bindparam("session_id", type_=IDENTIFIER),
+        ~exists().where(_owner_session_condition),
     )
 )
 """The notes of a session whose owner has no other session in the tree that could show them."""
 
-_FIELDS: dict[str, Column[Any]] = {name: _n[name] for name in Note._fields}
-_COLUMNS = _FIELDS.values()
-_IN_ORDER = {name: _n[name] for name in ("at", "session_id", "branch", "seq", "key")}
+_NOTE_FIELDS: dict[str, Column[Any]] = {name: _note_columns[name] for name in Note._fields}
+_NOTE_LIST_COLUMNS = _NOTE_FIELDS.values()
+_NOTE_ORDER = {name: _note_columns[name] for name in ("at", "session_id", "branch", "seq", "key")}
 """The order of lists over sessions, oldest first: it is unique for each note."""
-_seen = (bindparam(f"seen_{name}", type_=each.type) for name, each in _IN_ORDER.items())
-_CONDITIONS: dict[str, ColumnElement[bool]] = {
-    "key": _key,
-    "owner": and_(_whose, sessions.c.owner == bindparam("owner", type_=IDENTIFIER)),
+_seen_note_binds = (
+    bindparam(f"seen_{name}", type_=each.type) for name, each in _NOTE_ORDER.items()
+)
+_NOTE_CONDITIONS: dict[str, ColumnElement[bool]] = {
+    "key": _note_key_condition,
+    "owner": and_(_note_owner_condition, sessions.c.owner == bindparam("owner", type_=IDENTIFIER)),
     "seen_at": and_(
-        _n.at >= bindparam("seen_at", type_=BIG),
-        tuple_(*_IN_ORDER.values()) > tuple_(*_seen),
+        _note_columns.at >= bindparam("seen_at", type_=BIG_INTEGER),
+        tuple_(*_NOTE_ORDER.values()) > tuple_(*_seen_note_binds),
     ),
 }
 """The conditions by which notes are selected, each with the value that it binds."""
 
 
 @cache
-def on_line(names: tuple[str, ...]) -> Statement[Note]:
+def build_line_note_list(names: tuple[str, ...]) -> Statement[Note]:
     """Build the list of an owner's notes on a line, in its order."""
-    segments = lines.segments_cte()
-    query = select(*_COLUMNS).select_from(segments).join(notes, visible_notes(segments))
-    found = query.where(*(_CONDITIONS[name] for name in names))
-    return Statement(found.order_by(_n.seq, _n.key), row=Note)
+    segments = lines.build_segments()
+    query = (
+        select(*_NOTE_LIST_COLUMNS).select_from(segments).join(notes, match_visible_notes(segments))
+    )
+    found = query.where(*(_NOTE_CONDITIONS[name] for name in names))
+    return Statement(found.order_by(_note_columns.seq, _note_columns.key), row=Note)
 
 
 @cache
-def listed(names: tuple[str, ...]) -> Statement[Note]:
+def build_note_list(names: tuple[str, ...]) -> Statement[Note]:
     """Build the list of notes over sessions by the names of its conditions."""
-    query = _noted(select(*_COLUMNS)).where(*(_CONDITIONS[name] for name in names))
-    ordered = query.order_by(*_IN_ORDER.values())
-    return Statement(ordered.limit(bindparam("limit", type_=BIG)), row=Note)
+    query = _join_note_sessions(select(*_NOTE_LIST_COLUMNS)).where(
+        *(_NOTE_CONDITIONS[name] for name in names)
+    )
+    ordered = query.order_by(*_NOTE_ORDER.values())
+    return Statement(ordered.limit(bindparam("limit", type_=BIG_INTEGER)), row=Note)
 
 
-def _noted(query: Select[Any]) -> Select[Any]:
+def _join_note_sessions(query: Select[Any]) -> Select[Any]:
     """Build the query for the notes of sessions that exist."""
-    of_session = and_(sessions.c.tree_id == _n.tree_id, sessions.c.id == _n.session_id)
+    of_session = and_(
+        sessions.c.tree_id == _note_columns.tree_id, sessions.c.id == _note_columns.session_id
+    )
     return query.select_from(notes).join(sessions, of_session)
 
 
-NOTES = on_line(())
-NOTES_OF_KEY = on_line(("key",))
-LIST_OF_KEY = listed(("key",))
-LIST_OF_KEY_AFTER = listed(("key", "seen_at"))
-LIST_OF_OWNER = listed(("owner",))
-LIST_OF_OWNERS_KEY = listed(("key", "owner"))
+LINE_NOTES = build_line_note_list(())
+LINE_NOTES_OF_KEY = build_line_note_list(("key",))
+LIST_NOTES_OF_KEY = build_note_list(("key",))
+LIST_NOTES_OF_KEY_AFTER = build_note_list(("key", "seen_at"))
+LIST_OWNED_NOTES = build_note_list(("owner",))
+LIST_OWNED_NOTES_OF_KEY = build_note_list(("key", "owner"))
 
 
-def annotate(
+def annotate_message(
     connection: Connection, session_id: str, seq: int, key: str, value: Any, *, now: Now = None
 ) -> Note | None:
     """Note a JSON value under a key beside a message of a session's line; None removes the note.
@@ -111,7 +123,7 @@ def annotate(
     newest. The note is visible on every line of the same owner through the message, and is erased
     with the message. Raises SessionNotFound, PositionOutOfRange, InvalidValue.
     """
-    name, text = _checked_key(key), None if value is None else encode_value("value", value)
+    name, text = _validate_note_key(key), None if value is None else encode_value("value", value)
     pointer = lines.lock_tree(connection, session_id)
     pointer.check_message(seq)
     place = Line(connection, pointer).place(seq)
@@ -122,7 +134,7 @@ def annotate(
     number = NEXT_NOTE.value(connection, **place)
     made: dict[str, Any] = {"session_id": session_id, "value": text, "at": require_moment(now)}
     INSERT_NOTE.run(connection, **place, **whose, **made, note=number)
-    return _told(Note(branch=place["branch"], seq=seq, key=name, **made))
+    return _decode_note(Note(branch=place["branch"], seq=seq, key=name, **made))
 
 
 def list_notes(
@@ -141,45 +153,47 @@ def list_notes(
     most ``limit`` of them (None: all), that follow ``after``, the last one already seen. Raises
     SessionNotFound, InvalidValue.
     """
-    asked: dict[str, Any] = {} if key is None else {"key": _checked_key(key)}
+    asked: dict[str, Any] = {} if key is None else {"key": _validate_note_key(key)}
     if session_id is not None:
         pointer = lines.load_pointer(connection, session_id)
         if owner not in (None, pointer.owner):
             found = []
         else:
-            found = on_line(_names(asked)).rows(
+            found = build_line_note_list(_list_note_conditions(asked)).rows(
                 connection, **pointer.whole, owner=pointer.owner, **asked
             )
     else:
-        values = asked | _of(owner) | _behind(after)
-        found = listed(_names(values)).rows(connection, **values, limit=validate_limit(limit))
-    return [*map(_told, found)]
+        values = asked | _encode_note_owner(owner) | _locate_last_note(after)
+        found = build_note_list(_list_note_conditions(values)).rows(
+            connection, **values, limit=validate_limit(limit)
+        )
+    return [*map(_decode_note, found)]
 
 
-def _of(owner: str | None) -> dict[str, Any]:
+def _encode_note_owner(owner: str | None) -> dict[str, Any]:
     return {} if owner is None else {"owner": validate_text("owner", owner)}
 
 
-def _behind(after: Note | None) -> dict[str, Any]:
+def _locate_last_note(after: Note | None) -> dict[str, Any]:
     """Return the values that locate the last note already seen."""
     if after is None:
         return {}
     if not isinstance(after, Note):
-        raise InvalidValue(f"after is the last note already seen, not {quoted(after)}")
-    return {f"seen_{name}": getattr(after, name) for name in _IN_ORDER}
+        raise InvalidValue(f"after is the last note already seen, not {quote_value(after)}")
+    return {f"seen_{name}": getattr(after, name) for name in _NOTE_ORDER}
 
 
-def _names(values: dict[str, Any]) -> tuple[str, ...]:
-    return tuple(name for name in _CONDITIONS if name in values)
+def _list_note_conditions(values: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(name for name in _NOTE_CONDITIONS if name in values)
 
 
-def _checked_key(key: str) -> str:
+def _validate_note_key(key: str) -> str:
     text = validate_text("key", key)
     if not text:
-        raise InvalidValue(f"key is a text, such as 'rating', not {quoted(key)}")
+        raise InvalidValue(f"key is a text, such as 'rating', not {quote_value(key)}")
     return text
 
 
-def _told(note: Note) -> Note:
+def _decode_note(note: Note) -> Note:
     """Return a note with its value decoded from text."""
     return note._replace(value=decode(note.value))

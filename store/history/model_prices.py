@@ -19,9 +19,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, NonNegativeFloat, ValidationError
 
-from ..errors import InvalidValue, check_ends, in_words, quoted
+from ..errors import InvalidValue, check_readable_to_end, describe_read_error, quote_value
 
-TABLE = Path(__file__).with_name("prices.toml")
+PRICES_FILE = Path(__file__).with_name("prices.toml")
 MILLION = 1_000_000
 
 FilePath: TypeAlias = str | os.PathLike[str]
@@ -46,7 +46,7 @@ class Price(NamedTuple):
         return math.fsum(map(mul, self, amounts)) / MILLION
 
 
-class PriceList(NamedTuple):
+class ModelPrices(NamedTuple):
     """Prices by model, and the day of these prices."""
 
     as_of: date | None
@@ -56,7 +56,7 @@ class PriceList(NamedTuple):
         """Return the price of a model by the provider's name for it, None if it is not known."""
         if model is None:
             return None
-        return self.models.get(model) or self.models.get(plain_name(model))
+        return self.models.get(model) or self.models.get(normalize_model_name(model))
 
     def cost(self, model: str | None, tokens: Mapping[str, int]) -> float | None:
         """Return the cost of tokens of a model, None if its price is not known."""
@@ -64,16 +64,16 @@ class PriceList(NamedTuple):
         return price.cost(tokens) if price else None
 
 
-_RESOLD = re.compile(r"^(.*/)?(([a-z]+\.)?anthropic\.)?")
-_DATED = re.compile(r"([-@](\d{8}|\d{4}-\d\d-\d\d|latest))?(-v\d+(:\d+)?)?(\[\w+\])?$")
+_RESELLER_PREFIX = re.compile(r"^(.*/)?(([a-z]+\.)?anthropic\.)?")
+_VERSION_SUFFIX = re.compile(r"([-@](\d{8}|\d{4}-\d\d-\d\d|latest))?(-v\d+(:\d+)?)?(\[\w+\])?$")
 
 
-def plain_name(model: str) -> str:
+def normalize_model_name(model: str) -> str:
     """Return a model's name without its reseller, date and version."""
-    return _DATED.sub("", _RESOLD.sub("", model.lower(), count=1), count=1)
+    return _VERSION_SUFFIX.sub("", _RESELLER_PREFIX.sub("", model.lower(), count=1), count=1)
 
 
-class _Row(BaseModel):
+class _PriceRow(BaseModel):
     """A line of a table of prices."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
@@ -91,54 +91,58 @@ class _Row(BaseModel):
         return Price(self.input, self.output, cached, written)
 
 
-class _Table(BaseModel):
+class _PriceTable(BaseModel):
     """A file of prices."""
 
     model_config = ConfigDict(extra="forbid")
 
     as_of: date | None = None
-    models: dict[str, _Row] = {}
+    models: dict[str, _PriceRow] = {}
 
 
-def load_prices(own: FilePath | None = None) -> PriceList:
+def load_prices(own: FilePath | None = None) -> ModelPrices:
     """Return all known prices; those of a file of one's own take precedence.
 
     Raises InvalidValue for a file that cannot be read, or is not a table of prices.
     """
-    public = _public()
+    public = _load_public_prices()
     if own is None:
         return public
-    return public._replace(models=public.models | _read(own).models)
+    return public._replace(models=public.models | _read_price_list(own).models)
 
 
 @cache
-def _public() -> PriceList:
-    return _read(TABLE)
+def _load_public_prices() -> ModelPrices:
+    return _read_price_list(PRICES_FILE)
 
 
-def _read(path: FilePath) -> PriceList:
-    table = _table(path)
+def _read_price_list(path: FilePath) -> ModelPrices:
+    table = _read_price_table(path)
     models = {name: row.price for name, row in table.models.items()}
-    return PriceList(table.as_of, models)
+    return ModelPrices(table.as_of, models)
 
 
-def _table(path: FilePath) -> _Table:
+def _read_price_table(path: FilePath) -> _PriceTable:
     try:
-        return _Table.model_validate(_toml(Path(path)))
+        return _PriceTable.model_validate(_read_toml(Path(path)))
     except ValidationError as error:
-        raise InvalidValue(f"no prices can be read from {path}: {_first_of(error)}") from error
+        raise InvalidValue(
+            f"no prices can be read from {path}: {_render_first_error(error)}"
+        ) from error
     except TypeError as error:
-        raise InvalidValue(f"prices are the path of a file, not {quoted(path)}") from error
+        raise InvalidValue(f"prices are the path of a file, not {quote_value(path)}") from error
     except (OSError, ValueError, RecursionError) as error:
-        raise InvalidValue(f"no prices can be read from {path}: {in_words(error)}") from error
+        raise InvalidValue(
+            f"no prices can be read from {path}: {describe_read_error(error)}"
+        ) from error
 
 
-def _toml(path: Path) -> dict[str, Any]:
-    check_ends(path)
+def _read_toml(path: Path) -> dict[str, Any]:
+    check_readable_to_end(path)
     return tomllib.loads(path.read_text("utf-8"))
 
 
-def _first_of(error: ValidationError) -> str:
+def _render_first_error(error: ValidationError) -> str:
     """Return the place of the first error in a table, and the error."""
     found = error.errors()[0]
     return f"{'.'.join(map(str, found['loc']))}: {found['msg']}"

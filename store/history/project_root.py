@@ -22,27 +22,27 @@ from ..database import (
     tool_results,
 )
 from ..records import Session
-from ..tools import ToolPath, call_paths
+from ..tools import ToolPath, find_call_paths
 from . import lines
 from .facts import INSERT_PATHS
-from .lines import NO_LIMIT, Line, new_revision
-from .links import as_given
-from .sessions import session, validate_folder
+from .lines import NO_LIMIT, Line, generate_revision
+from .links import restore_arguments
+from .sessions import load_session, validate_folder
 
-_tree: BindParameter[int] = bindparam("tree_id")
+_root_tree_id: BindParameter[int] = bindparam("tree_id")
 SET_ROOT = Statement(
     update(sessions)
     .where(sessions.c.tree_id == bindparam("tree"))
     .values(project_root=bindparam("root"), revision=bindparam("revision"))
 )
-BRANCHES = Statement(
+BRANCH_STARTS = Statement(
     select(branches.c.branch, branches.c.parent_position)
-    .where(branches.c.tree_id == _tree)
+    .where(branches.c.tree_id == _root_tree_id)
     .order_by(branches.c.branch)
 )
 
 
-class AnsweredCall(NamedTuple):
+class AnsweringResult(NamedTuple):
     """A result, the place of the call that it answers, and whether all its paths are understood."""
 
     seq: int
@@ -51,29 +51,31 @@ class AnsweredCall(NamedTuple):
     paths_complete: int
 
 
-_r = tool_results
-RESULTS = Statement(
-    select(*(_r.c[name] for name in AnsweredCall._fields))
+_result_table = tool_results
+ANSWERING_RESULTS = Statement(
+    select(*(_result_table.c[name] for name in AnsweringResult._fields))
     .where(
-        _r.c.tree_id == _tree,
-        _r.c.branch == bindparam("branch"),
-        _r.c.call_seq.is_not(None),
+        _result_table.c.tree_id == _root_tree_id,
+        _result_table.c.branch == bindparam("branch"),
+        _result_table.c.call_seq.is_not(None),
     )
-    .order_by(_r.c.seq),
-    row=AnsweredCall,
+    .order_by(_result_table.c.seq),
+    row=AnsweringResult,
 )
-ARGUMENTS = Statement(
+CALL_ARGUMENTS = Statement(
     select(tool_calls.c.arguments_form, tool_calls.c.arguments).where(
-        lines.at_place(tool_calls), tool_calls.c.position == bindparam("position")
+        lines.match_place(tool_calls), tool_calls.c.position == bindparam("position")
     )
 )
-FORGET_PATHS = Statement(delete(tool_result_paths).where(tool_result_paths.c.tree_id == _tree))
-SET_COMPLETE = Statement(
-    update(_r)
+DELETE_TREE_PATHS = Statement(
+    delete(tool_result_paths).where(tool_result_paths.c.tree_id == _root_tree_id)
+)
+SET_PATHS_COMPLETE = Statement(
+    update(_result_table)
     .where(
-        _r.c.tree_id == bindparam("tree"),
-        _r.c.branch == bindparam("of"),
-        _r.c.seq == bindparam("place"),
+        _result_table.c.tree_id == bindparam("tree"),
+        _result_table.c.branch == bindparam("of"),
+        _result_table.c.seq == bindparam("place"),
     )
     .values(paths_complete=bindparam("complete"))
 )
@@ -96,36 +98,36 @@ def set_project_root(
     pointer = lines.lock_tree(connection, session_id)
     lines.check_revision(pointer, expected)
     tree = {"tree_id": pointer.tree_id}
-    SET_ROOT.run(connection, tree=pointer.tree_id, root=root, revision=new_revision())
-    found = BRANCHES.rows(connection, **tree)
-    FORGET_PATHS.run(connection, **tree)
+    SET_ROOT.run(connection, tree=pointer.tree_id, root=root, revision=generate_revision())
+    found = BRANCH_STARTS.rows(connection, **tree)
+    DELETE_TREE_PATHS.run(connection, **tree)
     for branch, parent_position in found:
         at_end = pointer._replace(
             branch=branch, head=NO_LIMIT, parent_position=parent_position, project_root=root
         )
-        INSERT_PATHS.insert_many(connection, list(_paths(Line(connection, at_end))))
-    return session(connection, session_id)
+        INSERT_PATHS.insert_many(connection, list(_derive_path_rows(Line(connection, at_end))))
+    return load_session(connection, session_id)
 
 
-def _paths(line: Line) -> Iterator[Row]:
+def _derive_path_rows(line: Line) -> Iterator[Row]:
     """Yield the rows of the files that the results of a branch are about."""
-    for answer in RESULTS.rows(line.connection, **line.pointer.line):
+    for answer in ANSWERING_RESULTS.rows(line.connection, **line.pointer.line):
         paths, complete = find_result_paths(line, answer)
         place = (line.pointer.tree_id, line.pointer.branch, answer.seq)
         if answer.paths_complete != complete:
-            _complete(line, place, int(complete))
+            _set_paths_complete(line, place, int(complete))
         yield from ((*place, *path) for path in paths)
 
 
-def find_result_paths(line: Line, answer: AnsweredCall) -> tuple[tuple[ToolPath, ...], bool]:
-    """Return the findings of `call_paths` in the call of a result, by the root of the line."""
+def find_result_paths(line: Line, answer: AnsweringResult) -> tuple[tuple[ToolPath, ...], bool]:
+    """Return the findings of `find_call_paths` in the call of a result, by the root of the line."""
     place = line.place(answer.call_seq)
-    stored: Any = ARGUMENTS.row(line.connection, **place, position=answer.call_position)
-    arguments = None if stored is None else as_given(*stored)
+    stored: Any = CALL_ARGUMENTS.row(line.connection, **place, position=answer.call_position)
+    arguments = None if stored is None else restore_arguments(*stored)
     pointer = line.pointer
-    return call_paths(arguments, pointer.project_root, fold_case=bool(pointer.fold_case))
+    return find_call_paths(arguments, pointer.project_root, fold_case=bool(pointer.fold_case))
 
 
-def _complete(line: Line, place: tuple[int, int, int], complete: int) -> None:
+def _set_paths_complete(line: Line, place: tuple[int, int, int], complete: int) -> None:
     tree, of, seq = place
-    SET_COMPLETE.run(line.connection, tree=tree, of=of, place=seq, complete=complete)
+    SET_PATHS_COMPLETE.run(line.connection, tree=tree, of=of, place=seq, complete=complete)

@@ -15,12 +15,19 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, select
 
 from ..database import Row, Statement, Transactions, messages, pause_gc, tool_calls
-from ..errors import VERIFY, Damaged, InvalidValue, StoreError, quoted
-from ..messages import WIRE, Columns, StoredCall, assemble, find_digest_version, join_call
+from ..errors import VERIFY_HINT, Damaged, InvalidValue, StoreError, quote_value
+from ..messages import (
+    WIRE_KEY,
+    Columns,
+    StoredCall,
+    assemble_message,
+    find_digest_version,
+    join_call,
+)
 from ..records import StoredMessage, make_stored_message
 from . import lines, session_branches
-from .lines import Line, in_run
-from .newest import MOST, Stored, newest_rows
+from .lines import Line, match_run
+from .newest import MAX_NEWEST_ROWS, StoredRows, load_newest_rows
 
 MESSAGES_IN_RUN = Statement(
     select(
@@ -30,36 +37,36 @@ MESSAGES_IN_RUN = Statement(
         messages.c.wire_format,
         *(messages.c[name] for name in Columns._fields),
     )
-    .where(in_run(messages))
+    .where(match_run(messages))
     .order_by(messages.c.seq)
 )
 CALLS_IN_RUN = Statement(
     select(tool_calls.c.seq, *(tool_calls.c[name] for name in StoredCall._fields))
-    .where(in_run(tool_calls))
+    .where(match_run(tool_calls))
     .order_by(tool_calls.c.seq, tool_calls.c.position)
 )
 
 
-class Part(NamedTuple):
+class MessagePart(NamedTuple):
     """The number of a part of a message, counted from 0, and how many parts there are."""
 
     number: int = 0
     of: int = 1
 
 
-WHOLE = Part()
+WHOLE_MESSAGE = MessagePart()
 
 
-def parse_part(row: StoredMessage, wire_format: str | None) -> Part:
+def parse_part(row: StoredMessage, wire_format: str | None) -> MessagePart:
     """Return the part of a message that a row holds. Raises Damaged for an impossible one."""
-    held = row.message.get(WIRE) if wire_format else None
+    held = row.message.get(WIRE_KEY) if wire_format else None
     if not isinstance(held, dict) or "part" not in held:
-        return WHOLE
-    problem = f"position {row.seq} is not part of a message; {VERIFY}"
+        return WHOLE_MESSAGE
+    problem = f"position {row.seq} is not part of a message; {VERIFY_HINT}"
     try:
         number, of = held["part"]
         if 0 <= number < of:
-            return Part(number, of)
+            return MessagePart(number, of)
     except (TypeError, ValueError) as error:
         raise Damaged(problem) from error
     raise Damaged(problem)
@@ -71,11 +78,11 @@ def join_parts(rows: list[StoredMessage], formats: Sequence[str | None]) -> list
         return rows
     joined: list[StoredMessage] = []
     parts: list[StoredMessage] = []
-    previous: tuple[str | None, Part] = (None, WHOLE)
+    previous: tuple[str | None, MessagePart] = (None, WHOLE_MESSAGE)
     for row, wire_format in zip(rows, formats, strict=True):
         part = parse_part(row, wire_format)
         wire_format_before, (number, of) = previous
-        if parts and (wire_format, part) != (wire_format_before, Part(number + 1, of)):
+        if parts and (wire_format, part) != (wire_format_before, MessagePart(number + 1, of)):
             joined.append(_join_message(parts, wire_format_before))
             parts = []
         parts.append(row)
@@ -94,7 +101,7 @@ def _join_message(parts: list[StoredMessage], wire_format: str | None) -> Stored
     return last._replace(message=given_back(wire_format, [each.message for each in parts]))
 
 
-def read_messages(
+def load_session_messages(
     connection: Connection,
     session_id: str,
     start: int = 1,
@@ -114,20 +121,20 @@ def read_messages(
     InvalidValue, and PositionOutOfRange if ``at`` is not on the line; a range beyond it is just
     empty.
     """
-    line = Line(connection, session_branches.find(connection, session_id, branch))
+    line = Line(connection, session_branches.find_line_pointer(connection, session_id, branch))
     end = lines.resolve_position(line.pointer, at)
     if last is not None:
         if type(last) is not int or last < 0:
-            raise InvalidValue(f"last is a number of messages, not {quoted(last)}")
+            raise InvalidValue(f"last is a number of messages, not {quote_value(last)}")
         if start != 1 or stop is not None:
             raise InvalidValue("last goes without start and stop, which count positions")
-        return _load_newest(line, last, end)
+        return _load_newest_messages(line, last, end)
     first, final = lines.resolve_range(start, stop, end)
     with pause_gc(final - first + 1):
-        return load_messages(line, first, final, end)
+        return load_line_messages(line, first, final, end)
 
 
-def _load_newest(line: Line, count: int, end: int) -> list[StoredMessage]:
+def _load_newest_messages(line: Line, count: int, end: int) -> list[StoredMessage]:
     """Return the newest messages up to a position.
 
     As many positions are read as messages are asked for, and more while that gives fewer messages,
@@ -138,12 +145,12 @@ def _load_newest(line: Line, count: int, end: int) -> list[StoredMessage]:
     with pause_gc(min(count, end)):
         while final and len(found) < count:
             first = max(1, final - (count - len(found)) + 1)
-            found = load_messages(line, first, final, end) + found
+            found = load_line_messages(line, first, final, end) + found
             final = first - 1
     return found
 
 
-def read_chat_messages(
+def load_session_chat_messages(
     connection: Connection,
     session_id: str,
     first: int,
@@ -154,32 +161,32 @@ def read_chat_messages(
     """Return the rows at a line's positions ``first`` to ``last``, as messages of a chat.
 
     Each position has one, whatever the format of the messages. Raises the errors of
-    `read_messages`.
+    `load_session_messages`.
     """
-    line = Line(connection, session_branches.find(connection, session_id, branch))
+    line = Line(connection, session_branches.find_line_pointer(connection, session_id, branch))
     first, last = lines.resolve_range(first, last, line.pointer.head)
     with pause_gc(last - first + 1):
         return load_chat_messages(line, first, last)
 
 
-def load_messages(line: Line, first: int, last: int, end: int) -> list[StoredMessage]:
+def load_line_messages(line: Line, first: int, last: int, end: int) -> list[StoredMessage]:
     """Return the messages that went in at a line's positions first to last.
 
     One that takes several positions belongs to the last of them, or the last up to ``end``.
     """
-    rows, formats = load_rows(line, first, last)
+    rows, formats = load_message_rows(line, first, last)
     if not any(formats):
         return rows
     before = parse_part(rows[0], formats[0]).number
     if before:
-        earlier, theirs = load_rows(line, max(1, first - before), first - 1)
+        earlier, theirs = load_message_rows(line, max(1, first - before), first - 1)
         rows, formats = earlier + rows, theirs + formats
-    with reporting_damage(line.connection, partial(line.ranges, first - before, last)):
+    with report_damage(line.connection, partial(line.ranges, first - before, last)):
         whole = join_parts(rows, formats)
     last_row, last_format = rows[-1], formats[-1]
-    number, of = parse_part(last_row, last_format) if last_row.seq < end else WHOLE
+    number, of = parse_part(last_row, last_format) if last_row.seq < end else WHOLE_MESSAGE
     if number + 1 < of:
-        (following,), theirs = load_rows(line, last_row.seq + 1, last_row.seq + 1)
+        (following,), theirs = load_message_rows(line, last_row.seq + 1, last_row.seq + 1)
         if parse_part(following, theirs[0]) == (number + 1, of):
             whole.pop()  # it goes on after these positions
     return [each for each in whole if each.seq >= first]
@@ -194,12 +201,12 @@ class LocatedMessage(NamedTuple):
 
 def load_message_at(line: Line, seq: int) -> LocatedMessage:
     """Return the message that went in at a position, which may be one of several that it takes."""
-    (row,), (wire_format,) = load_rows(line, seq, seq)
+    (row,), (wire_format,) = load_message_rows(line, seq, seq)
     number, of = parse_part(row, wire_format)
     last = min(seq + of - 1 - number, line.pointer.head)
     first = max(1, seq - number)
-    with reporting_damage(line.connection, partial(line.ranges, first, last)):
-        whole = join_parts(*load_rows(line, first, last))
+    with report_damage(line.connection, partial(line.ranges, first, last)):
+        whole = join_parts(*load_message_rows(line, first, last))
     earlier = (each.seq for each in whole if each.seq < seq)
     one = next(each for each in whole if each.seq >= seq)
     return LocatedMessage(one, max(earlier, default=first - 1))
@@ -207,25 +214,25 @@ def load_message_at(line: Line, seq: int) -> LocatedMessage:
 
 def load_chat_messages(line: Line, first: int, last: int) -> list[StoredMessage]:
     """Return the rows of a line from one position to another, as messages of a chat."""
-    return load_rows(line, first, last)[0]
+    return load_message_rows(line, first, last)[0]
 
 
-Rows = tuple[list[StoredMessage], list[str | None]]
+FormattedRows = tuple[list[StoredMessage], list[str | None]]
 """Rows as messages of a chat, and the format of each."""
 
 
-def load_rows(line: Line, first: int, last: int) -> Rows:
+def load_message_rows(line: Line, first: int, last: int) -> FormattedRows:
     """Return the rows of a line from one position to another, each with its format.
 
     Raises Damaged where one is missing, or cannot be decoded because it was changed.
     """
-    found: Rows = ([], [])
-    is_newest = last == line.pointer.head and last - first < MOST
-    read = partial(newest_rows, load_stored) if is_newest else load_stored
+    found: FormattedRows = ([], [])
+    is_newest = last == line.pointer.head and last - first < MAX_NEWEST_ROWS
+    read = partial(load_newest_rows, load_stored_rows) if is_newest else load_stored_rows
     for run in line.ranges(first, last):
         stored = read(line.connection, run)
         try:
-            rows, formats = decode_stored(stored)
+            rows, formats = decode_stored_rows(stored)
         except StoreError:
             raise
         except Exception:
@@ -233,19 +240,19 @@ def load_rows(line: Line, first: int, last: int) -> Rows:
             raise
         found[0].extend(rows)
         found[1].extend(formats)
-    require_complete(found, line.pointer.tree_id, first, last)
+    check_run_complete(found, line.pointer.tree_id, first, last)
     return found
 
 
-def require_complete(found: Rows, tree_id: int, first: int, last: int) -> None:
+def check_run_complete(found: FormattedRows, tree_id: int, first: int, last: int) -> None:
     """Raise Damaged where there are fewer rows than positions."""
     if len(found[0]) <= last - first:
         problem = f"tree {tree_id} lacks messages of the positions {first} to {last}"
-        raise Damaged(f"{problem}; {VERIFY}")
+        raise Damaged(f"{problem}; {VERIFY_HINT}")
 
 
 @contextmanager
-def reporting_damage(
+def report_damage(
     connection: Connection, find_runs: Callable[[], Iterable[dict[str, int]]]
 ) -> Iterator[None]:
     """Raise Damaged where decoding messages fails and their digests do not match.
@@ -258,11 +265,11 @@ def reporting_damage(
         raise
     except Exception:
         for run in find_runs():
-            check_digests(run, load_stored(connection, run))
+            check_digests(run, load_stored_rows(connection, run))
         raise
 
 
-def check_digests(run: dict[str, int], stored: Stored) -> None:
+def check_digests(run: dict[str, int], stored: StoredRows) -> None:
     """Raise Damaged for the first message whose row was changed after it was stored."""
     calls: dict[int, list[StoredCall]] = {}
     for seq, *call in stored.calls:
@@ -271,20 +278,20 @@ def check_digests(run: dict[str, int], stored: Stored) -> None:
         said = tuple(calls.get(seq, ()))
         if not find_digest_version(Columns(*columns), said, digest, stored_at, wire_format):
             where = f"tree {run['tree_id']}, branch {run['branch']}, position {seq}"
-            raise Damaged(f"{where}: the message is not what was stored; {VERIFY}")
+            raise Damaged(f"{where}: the message is not what was stored; {VERIFY_HINT}")
 
 
-def load_stored(connection: Connection, run: dict[str, int]) -> Stored:
+def load_stored_rows(connection: Connection, run: dict[str, int]) -> StoredRows:
     """Return the stored rows of a run."""
     calls = CALLS_IN_RUN.rows(connection, **run)
-    return Stored(MESSAGES_IN_RUN.rows(connection, **run), calls)
+    return StoredRows(MESSAGES_IN_RUN.rows(connection, **run), calls)
 
 
-def decode_stored(stored: Stored) -> Rows:
+def decode_stored_rows(stored: StoredRows) -> FormattedRows:
     """Return stored rows as messages of a chat, with their formats."""
     calls = group_calls(stored.calls)
     rows = [
-        make_stored_message((row[0], assemble(row[4:], calls.get(row[0])), row[1], row[2]))
+        make_stored_message((row[0], assemble_message(row[4:], calls.get(row[0])), row[1], row[2]))
         for row in stored.messages
     ]
     return rows, [row[3] for row in stored.messages]
@@ -307,7 +314,7 @@ def group_calls(rows: list[Row]) -> dict[int, list[Any]]:
     return calls
 
 
-def pages(
+def iterate_pages(
     transactions: Transactions,
     session_id: str,
     start: int = 1,
@@ -321,10 +328,10 @@ def pages(
     The line is the one that the session has at the first page, wherever its head moves meanwhile.
     Raises the errors of `messages`, and StoreError after the iterator, or the store, was closed.
     """
-    return Pages(_pages(transactions, session_id, start, stop, at, size))
+    return MessagePages(_generate_pages(transactions, session_id, start, stop, at, size))
 
 
-class Pages(Iterator[list[StoredMessage]]):
+class MessagePages(Iterator[list[StoredMessage]]):
     """The pages of a line; after `close` they raise StoreError, and do not just end."""
 
     def __init__(self, pages: Generator[list[StoredMessage]]) -> None:
@@ -332,7 +339,7 @@ class Pages(Iterator[list[StoredMessage]]):
 
     def __next__(self) -> list[StoredMessage]:
         if self._is_closed:
-            raise StoreError("these pages were closed; ask for `pages` anew")
+            raise StoreError("these pages were closed; ask for `iterate_pages` anew")
         return next(self._pages)
 
     def close(self) -> None:
@@ -341,7 +348,7 @@ class Pages(Iterator[list[StoredMessage]]):
         self._pages.close()
 
 
-def _pages(
+def _generate_pages(
     transactions: Transactions,
     session_id: str,
     start: int,
@@ -350,7 +357,7 @@ def _pages(
     size: int,
 ) -> Generator[list[StoredMessage]]:
     if type(size) is not int or size < 1:
-        raise InvalidValue(f"a page has at least 1 message, not {quoted(size)}")
+        raise InvalidValue(f"a page has at least 1 message, not {quote_value(size)}")
     with transactions.reading() as connection:
         pointer = lines.load_pointer(connection, session_id)
         end = lines.resolve_position(pointer, at)
@@ -365,4 +372,4 @@ def _load_page(
 ) -> list[StoredMessage]:
     """Return a page that nothing else refers to, so its memory is freed before the next is read."""
     with transactions.reading() as connection:
-        return read_messages(connection, session_id, first, end, last, branch=branch)
+        return load_session_messages(connection, session_id, first, end, last, branch=branch)

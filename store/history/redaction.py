@@ -29,7 +29,7 @@ from sqlalchemy import (
 
 from ..clock import Now, require_moment
 from ..database import (
-    BIG,
+    BIG_INTEGER,
     COPIES,
     CopyRow,
     Insertion,
@@ -49,32 +49,32 @@ from ..database import (
     tool_result_paths,
     tool_results,
 )
-from ..errors import InvalidValue, quoted
+from ..errors import InvalidValue, quote_value
 from ..formats import left_of
 from ..messages import (
-    REDACTED,
+    REDACTED_TEXT,
     Columns,
     PreparedMessage,
     StoredCall,
-    content_text,
     decode_as,
     digest_row,
-    prepare,
+    extract_content_text,
+    prepare_message,
     redact_message,
 )
 from ..records import Redaction
 from ..text import ELLIPSIS, is_text
-from ..tokens import estimated_tokens
-from ..tools import DECIDED_BY, answered_call_id
+from ..tokens import estimate_message_tokens
+from ..tools import DECIDING_ARGUMENTS, find_answered_call_id
 from . import lines
 from .erasure import NEWEST_COPY
 from .facts import derive_results, load_tool_kinds, write_results
 from .lines import PLACE, Line, Pointer
 from .raw_messages import load_chat_messages
 
-LONGEST_REASON = 10_000
+MAX_REASON_LENGTH = 10_000
 """Code points."""
-LEAST_REPEATED = 12
+MIN_REPEATED_LENGTH = 12
 """The least code points of a title that repeats a message's middle; its beginning needs no minimum.
 """
 
@@ -124,44 +124,48 @@ class BranchParent(NamedTuple):
     parent_position: int
 
 
-_tree: BindParameter[int] = bindparam("tree", type_=BIG)
-_of: BindParameter[int] = bindparam("of", type_=BIG)
-_position: BindParameter[int] = bindparam("position", type_=BIG)
-_seq: BindParameter[int] = bindparam("seq", type_=BIG)
+_redacted_tree_id: BindParameter[int] = bindparam("tree", type_=BIG_INTEGER)
+_redacted_branch: BindParameter[int] = bindparam("of", type_=BIG_INTEGER)
+_redacted_position: BindParameter[int] = bindparam("position", type_=BIG_INTEGER)
+_message_seq: BindParameter[int] = bindparam("seq", type_=BIG_INTEGER)
 
 
-def _at_changed_place(table: Table) -> ColumnElement[bool]:
+def _match_changed_place(table: Table) -> ColumnElement[bool]:
     """Build the condition for the row to change: ``tree``, ``of`` (its branch), ``position``."""
-    return and_(table.c.tree_id == _tree, table.c.branch == _of, table.c.seq == _position)
+    return and_(
+        table.c.tree_id == _redacted_tree_id,
+        table.c.branch == _redacted_branch,
+        table.c.seq == _redacted_position,
+    )
 
 
-def _new_values(names: tuple[str, ...]) -> dict[str, BindParameter[Any]]:
+def _bind_new_values(names: tuple[str, ...]) -> dict[str, BindParameter[Any]]:
     return {name: bindparam(f"new_{name}") for name in names}
 
 
-def _delete_at_place(table: Table) -> Statement[Row]:
-    return Statement(delete(table).where(_at_changed_place(table)))
+def _build_place_deletion(table: Table) -> Statement[Row]:
+    return Statement(delete(table).where(_match_changed_place(table)))
 
 
 OPEN_REDACTION = Insertion(redactions, *RedactionRow._fields[:-1])
 CLOSE_REDACTION = Statement(
-    update(redactions).where(_at_changed_place(redactions)).values(finished_at=bindparam("now"))
+    update(redactions).where(_match_changed_place(redactions)).values(finished_at=bindparam("now"))
 )
-_recorded = select(*(redactions.c[name] for name in RedactionRow._fields))
-_oldest_first = (redactions.c.redacted_at, redactions.c.branch, redactions.c.seq)
-REDACTION = Statement(_recorded.where(lines.at_place(redactions)), row=RedactionRow)
-REDACTIONS = Statement(_recorded.order_by(*_oldest_first), row=RedactionRow)
+_redaction_rows = select(*(redactions.c[name] for name in RedactionRow._fields))
+_redaction_order = (redactions.c.redacted_at, redactions.c.branch, redactions.c.seq)
+REDACTION = Statement(_redaction_rows.where(lines.match_place(redactions)), row=RedactionRow)
+REDACTIONS = Statement(_redaction_rows.order_by(*_redaction_order), row=RedactionRow)
 REDACTIONS_OF_TREE = Statement(
-    _recorded.where(redactions.c.tree_id == bindparam("tree_id")).order_by(*_oldest_first),
+    _redaction_rows.where(redactions.c.tree_id == bindparam("tree_id")).order_by(*_redaction_order),
     row=RedactionRow,
 )
-_of_summary = and_(
+_summary_record_join = and_(
     compaction_records.c.tree_id == summaries.c.tree_id,
     compaction_records.c.summary == summaries.c.summary,
 )
-SUMMARISED = Statement(
+COVERING_SUMMARIES = Statement(
     select(summaries.c.branch, summaries.c.last, compaction_records.c.compaction)
-    .join(compaction_records, _of_summary)
+    .join(compaction_records, _summary_record_join)
     .where(
         summaries.c.tree_id == bindparam("tree_id"),
         summaries.c.first <= bindparam("seq"),
@@ -169,69 +173,69 @@ SUMMARISED = Statement(
     ),
     row=SummaryEnd,
 )
-TITLED = Statement(
+TREE_TITLES = Statement(
     select(sessions.c.id, sessions.c.title)
     .where(sessions.c.tree_id == bindparam("tree_id"), sessions.c.title.is_not(None))
     .order_by(sessions.c.id)
 )
-SET_TITLE = Statement(lines.update_session(title=bindparam("title")))
-_to_purge = update(redactions).where(redactions.c.purged_at.is_(None))
-NOTE_REWRITTEN = Statement(_to_purge.values(purged_at=bindparam("now")))
+SET_REDACTED_TITLE = Statement(lines.update_session(title=bindparam("title")))
+_unpurged_redactions = update(redactions).where(redactions.c.purged_at.is_(None))
+MARK_REDACTIONS_PURGED = Statement(_unpurged_redactions.values(purged_at=bindparam("now")))
 """One purge is enough for all redactions of a file, whatever their trees."""
 
-STORED = Statement(
-    select(messages.c.stored_at, messages.c.wire_format).where(lines.at_place(messages)),
+STORED_ATTRIBUTES = Statement(
+    select(messages.c.stored_at, messages.c.wire_format).where(lines.match_place(messages)),
     row=StoredAttributes,
 )
-CALLS_OF = Statement(
+MESSAGE_CALLS = Statement(
     select(*(tool_calls.c[name] for name in StoredCall._fields))
-    .where(lines.at_place(tool_calls))
+    .where(lines.match_place(tool_calls))
     .order_by(tool_calls.c.position),
     row=StoredCall,
 )
 BLANK_MESSAGE = Statement(
     update(messages)
-    .where(_at_changed_place(messages))
-    .values(_new_values((*Columns._fields, "digest")))
+    .where(_match_changed_place(messages))
+    .values(_bind_new_values((*Columns._fields, "digest")))
 )
 BLANK_CALL = Statement(
     update(tool_calls)
-    .where(_at_changed_place(tool_calls), tool_calls.c.position == bindparam("number"))
-    .values(_new_values(StoredCall._fields))
+    .where(_match_changed_place(tool_calls), tool_calls.c.position == bindparam("number"))
+    .values(_bind_new_values(StoredCall._fields))
 )
-WEIGHT = Statement(select(message_facts.c.tokens).where(lines.at_place(message_facts)))
-WEIGH = Statement(
+TOKEN_WEIGHT = Statement(select(message_facts.c.tokens).where(lines.match_place(message_facts)))
+SET_TOKEN_WEIGHT = Statement(
     update(message_facts)
-    .where(_at_changed_place(message_facts))
+    .where(_match_changed_place(message_facts))
     .values(tokens=bindparam("weight"), role=bindparam("new_role"))
 )
-_through = message_facts.c.tokens_through
-SHIFT = Statement(
+_tokens_through = message_facts.c.tokens_through
+SHIFT_TOKEN_SUMS = Statement(
     update(message_facts)
     .where(
-        message_facts.c.tree_id == _tree,
-        message_facts.c.branch == _of,
-        message_facts.c.seq >= _position,
+        message_facts.c.tree_id == _redacted_tree_id,
+        message_facts.c.branch == _redacted_branch,
+        message_facts.c.seq >= _redacted_position,
     )
-    .values(tokens_through=_through + bindparam("difference", type_=BIG))
+    .values(tokens_through=_tokens_through + bindparam("difference", type_=BIG_INTEGER))
 )
 """Changes the sums of a branch from a position on."""
-FORGET_COUNTS = _delete_at_place(token_counts)
-FORGET_SEARCHED = _delete_at_place(search_rows)
-FORGET_PATHS = _delete_at_place(tool_result_paths)
-FORGET_RESULT = _delete_at_place(tool_results)
-ASKED_FOR = Statement(
+DELETE_TOKEN_COUNTS = _build_place_deletion(token_counts)
+DELETE_SEARCH_ROWS = _build_place_deletion(search_rows)
+DELETE_RESULT_PATHS = _build_place_deletion(tool_result_paths)
+DELETE_RESULT = _build_place_deletion(tool_results)
+ANSWERING_POSITIONS = Statement(
     select(tool_results.c.seq)
     .where(
         tool_results.c.tree_id == bindparam("tree_id"),
         tool_results.c.branch == bindparam("branch"),
-        tool_results.c.seq > _seq,
-        tool_results.c.call_seq == _seq,
+        tool_results.c.seq > _message_seq,
+        tool_results.c.call_seq == _message_seq,
     )
     .order_by(tool_results.c.seq)
 )
 """The results on a branch that answer the calls of a message."""
-HANGING = Statement(
+BRANCH_PARENTS = Statement(
     select(*(branches.c[name] for name in BranchParent._fields))
     .where(branches.c.tree_id == bindparam("tree_id"))
     .order_by(branches.c.branch),
@@ -239,7 +243,7 @@ HANGING = Statement(
 )
 
 
-def redact(
+def redact_message_at(
     connection: Connection,
     session_id: str,
     seq: int,
@@ -260,10 +264,10 @@ def redact(
     Raises SessionNotFound, PositionOutOfRange, InvalidValue.
     """
     moment = require_moment(now)
-    if not is_text(reason) or not reason.strip() or len(reason) > LONGEST_REASON:
-        raise InvalidValue(f"say why it is redacted, in a text, not {quoted(reason)}")
+    if not is_text(reason) or not reason.strip() or len(reason) > MAX_REASON_LENGTH:
+        raise InvalidValue(f"say why it is redacted, in a text, not {quote_value(reason)}")
     if by is not None and not is_text(by):
-        raise InvalidValue(f"by is who redacts it, a text, not {quoted(by)}")
+        raise InvalidValue(f"by is who redacts it, a text, not {quote_value(by)}")
     line = Line(connection, lines.lock_tree(connection, session_id))
     line.pointer.check_message(seq)
     place = line.place(seq)
@@ -305,7 +309,7 @@ def list_redactions(connection: Connection, session_id: str | None = None) -> li
 
 def mark_redactions_purged(connection: Connection, *, now: Now = None) -> None:
     """Record that the files hold no byte of the messages that were redacted until now."""
-    NOTE_REWRITTEN.run(connection, now=require_moment(now))
+    MARK_REDACTIONS_PURGED.run(connection, now=require_moment(now))
 
 
 def load_redacted_places(connection: Connection) -> dict[MessagePlace, SessionPosition]:
@@ -316,7 +320,7 @@ def load_redacted_places(connection: Connection) -> dict[MessagePlace, SessionPo
 
 def has_message(connection: Connection, place: MessagePlace) -> bool:
     """Tell whether there is a message at a place."""
-    return STORED.row(connection, **dict(zip(PLACE, place, strict=True))) is not None
+    return STORED_ATTRIBUTES.row(connection, **dict(zip(PLACE, place, strict=True))) is not None
 
 
 def overwrite_message(line: Line, place: PlaceValues) -> None:
@@ -325,42 +329,45 @@ def overwrite_message(line: Line, place: PlaceValues) -> None:
     Its tokens are counted again, and the sums of all messages after it change by the difference.
     """
     connection, seq = line.connection, place["seq"]
-    calls = CALLS_OF.rows(connection, **place)
-    stored = STORED.one(connection, **place)
-    prepared = _redact_stored(line, seq, calls, stored.wire_format)
+    calls = MESSAGE_CALLS.rows(connection, **place)
+    stored = STORED_ATTRIBUTES.one(connection, **place)
+    prepared = _redact_stored_message(line, seq, calls, stored.wire_format)
     continuing = _list_branches_through(connection, place)
     names = _name_changed_place(place)
     values = {**prepared.columns._asdict(), "digest": digest_row(prepared.digest, *stored)}
-    BLANK_MESSAGE.run(connection, **names, **_rename_new(values))
+    BLANK_MESSAGE.run(connection, **names, **_name_new_values(values))
     for number, call in enumerate(prepared.calls):
-        BLANK_CALL.run(connection, **names, number=number, **_rename_new(call._asdict()))
-    tokens = estimated_tokens(prepared.message)
-    difference = tokens - WEIGHT.value(connection, **place)
-    WEIGH.run(connection, **names, weight=tokens, new_role=prepared.columns.role)
+        BLANK_CALL.run(connection, **names, number=number, **_name_new_values(call._asdict()))
+    tokens = estimate_message_tokens(prepared.message)
+    difference = tokens - TOKEN_WEIGHT.value(connection, **place)
+    SET_TOKEN_WEIGHT.run(connection, **names, weight=tokens, new_role=prepared.columns.role)
     for branch in continuing:
-        SHIFT.run(connection, **{**names, "of": branch}, difference=difference)
-    FORGET_COUNTS.run(connection, **names)
-    FORGET_SEARCHED.run(connection, **names)
+        SHIFT_TOKEN_SUMS.run(connection, **{**names, "of": branch}, difference=difference)
+    DELETE_TOKEN_COUNTS.run(connection, **names)
+    DELETE_SEARCH_ROWS.run(connection, **names)
     if prepared.columns.role == "tool":
         _rederive_results(line, place, [seq])
     if calls:
         for branch in continuing:
             there = {**place, "branch": branch}
-            answers = ASKED_FOR.rows(connection, **there)
+            answers = ANSWERING_POSITIONS.rows(connection, **there)
             _rederive_results(line, there, [answer for (answer,) in answers])
 
 
-def _redact_stored(
+def _redact_stored_message(
     line: Line, seq: int, calls: list[StoredCall], wire_format: str | None
 ) -> PreparedMessage:
     """Return the message at a position without its words."""
     (stored,) = load_chat_messages(line, seq, seq)
-    message, tools = stored.message, DECIDED_BY.keys() | load_tool_kinds(line.connection).keys()
-    redacted = redact_message(message, calls, answered_call_id(message), tools)
-    return prepare(redacted | left_of(wire_format, message, redacted))
+    message, tools = (
+        stored.message,
+        DECIDING_ARGUMENTS.keys() | load_tool_kinds(line.connection).keys(),
+    )
+    redacted = redact_message(message, calls, find_answered_call_id(message), tools)
+    return prepare_message(redacted | left_of(wire_format, message, redacted))
 
 
-def at_end(pointer: Pointer, branch: int, last: int) -> Pointer:
+def build_end_pointer(pointer: Pointer, branch: int, last: int) -> Pointer:
     """Return a pointer to a position of any branch of a tree."""
     return pointer._replace(
         branch=branch, head=last, parent_position=last, head_turn=None, head_tokens=None
@@ -368,12 +375,12 @@ def at_end(pointer: Pointer, branch: int, last: int) -> Pointer:
 
 
 def _name_changed_place(place: PlaceValues) -> dict[str, int]:
-    """Return a place by the names that `_at_changed_place` binds."""
+    """Return a place by the names that `_match_changed_place` binds."""
     return {"tree": place["tree_id"], "of": place["branch"], "position": place["seq"]}
 
 
-def _rename_new(values: dict[str, Any]) -> dict[str, Any]:
-    """Return values by the names that `_new_values` binds."""
+def _name_new_values(values: dict[str, Any]) -> dict[str, Any]:
+    """Return values by the names that `_bind_new_values` binds."""
     return {f"new_{name}": value for name, value in values.items()}
 
 
@@ -383,13 +390,13 @@ def _redact_titles(line: Line, seq: int) -> None:
     Titles that an import made of it do; a later import follows no title that the store gave.
     """
     (stored,) = load_chat_messages(line, seq, seq)
-    text = " ".join(content_text(stored.message.get("content")).split())
-    for session_id, title in TITLED.rows(line.connection, tree_id=line.pointer.tree_id):
+    text = " ".join(extract_content_text(stored.message.get("content")).split())
+    for session_id, title in TREE_TITLES.rows(line.connection, tree_id=line.pointer.tree_id):
         repeated = " ".join(title.split()).rstrip(f"{ELLIPSIS}.")
-        is_within = len(repeated) >= LEAST_REPEATED and repeated in text
+        is_within = len(repeated) >= MIN_REPEATED_LENGTH and repeated in text
         if repeated and (is_within or text.startswith(repeated)):
             titled = line.pointer._replace(session_id=session_id)
-            SET_TITLE.run(line.connection, **titled.changed(), title=REDACTED)
+            SET_REDACTED_TITLE.run(line.connection, **titled.changed(), title=REDACTED_TEXT)
 
 
 def _find_covering_compactions(line: Line, place: PlaceValues) -> list[int]:
@@ -398,8 +405,10 @@ def _find_covering_compactions(line: Line, place: PlaceValues) -> list[int]:
     A summary covers it if the line that the summary was made on runs through the message's place.
     """
     compactions = set()
-    for each in SUMMARISED.rows(line.connection, tree_id=place["tree_id"], seq=place["seq"]):
-        pointer = at_end(line.pointer, each.branch, each.last)
+    for each in COVERING_SUMMARIES.rows(
+        line.connection, tree_id=place["tree_id"], seq=place["seq"]
+    ):
+        pointer = build_end_pointer(line.pointer, each.branch, each.last)
         if Line(line.connection, pointer).place(place["seq"]) == place:
             compactions.add(each.compaction)
     return sorted(compactions)
@@ -408,7 +417,7 @@ def _find_covering_compactions(line: Line, place: PlaceValues) -> list[int]:
 def _list_branches_through(connection: Connection, place: PlaceValues) -> list[int]:
     """Return the branches whose lines run through a place: its own, and those that continue it."""
     through = {place["branch"]: True}
-    for branch, parent, position in HANGING.rows(connection, tree_id=place["tree_id"]):
+    for branch, parent, position in BRANCH_PARENTS.rows(connection, tree_id=place["tree_id"]):
         is_after = parent != place["branch"] or position >= place["seq"]
         if parent in through and is_after:
             through[branch] = True
@@ -422,13 +431,13 @@ def _rederive_results(line: Line, place: PlaceValues, positions: list[int]) -> N
     """
     connection, pointer = line.connection, line.pointer
     for seq in positions:
-        FORGET_PATHS.run(connection, **_name_changed_place({**place, "seq": seq}))
-        FORGET_RESULT.run(connection, **_name_changed_place({**place, "seq": seq}))
+        DELETE_RESULT_PATHS.run(connection, **_name_changed_place({**place, "seq": seq}))
+        DELETE_RESULT.run(connection, **_name_changed_place({**place, "seq": seq}))
     for seq in positions:
-        before = Line(connection, at_end(pointer, place["branch"], seq - 1))
-        through = Line(connection, at_end(pointer, place["branch"], seq))
+        before = Line(connection, build_end_pointer(pointer, place["branch"], seq - 1))
+        through = Line(connection, build_end_pointer(pointer, place["branch"], seq))
         (stored,) = load_chat_messages(through, seq, seq)
-        write_results(connection, derive_results(before, seq, [prepare(stored.message)]))
+        write_results(connection, derive_results(before, seq, [prepare_message(stored.message)]))
 
 
 def _decode_redaction(row: RedactionRow, copies: list[CopyRow]) -> Redaction:

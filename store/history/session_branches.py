@@ -21,13 +21,13 @@ from typing import NamedTuple
 from sqlalchemy import Connection, bindparam, func, select
 
 from ..database import Queries, Statement, branches, messages
-from ..errors import InvalidValue, quoted
+from ..errors import InvalidValue, quote_value
 from ..records import Branch
 from . import lines
 from .lines import NO_LIMIT, Pointer
 
 
-class End(NamedTuple):
+class SeenBranchEnd(NamedTuple):
     """Where a branch begins and ends, and the newest record on it that counts."""
 
     parent_position: int
@@ -35,22 +35,26 @@ class End(NamedTuple):
     records: int
 
 
-PLACES = 2**32
+USAGES_PER_POSITION = 2**32
 """The most usages at a position; the rest of a usage's number tells when it was recorded."""
-QUERIES = Queries(
-    Path(__file__).with_name("session_branches.sql"), texts=("session_id",), places=str(PLACES)
+BRANCH_QUERIES = Queries(
+    Path(__file__).with_name("session_branches.sql"),
+    texts=("session_id",),
+    places=str(USAGES_PER_POSITION),
 )
-BRANCHES = QUERIES.statement("branches", Branch)
-INHERITED = QUERIES.statement("inherited", End)
-_last_held = select(func.max(messages.c.seq)).where(lines.of_branch(messages))
-OWN = Statement(
-    select(branches.c.parent_position, _last_held.scalar_subquery())
-    .where(lines.of_branch(branches))
+SESSION_BRANCHES = BRANCH_QUERIES.statement("branches", Branch)
+INHERITED_END = BRANCH_QUERIES.statement("inherited", SeenBranchEnd)
+_last_branch_position = select(func.max(messages.c.seq)).where(lines.match_branch(messages))
+OWN_BRANCH_END = Statement(
+    select(branches.c.parent_position, _last_branch_position.scalar_subquery())
+    .where(lines.match_branch(branches))
     .where(branches.c.session_id == bindparam("session_id"))
 )
 
 
-def find(connection: Connection, session_id: str, branch: int | None = None) -> Pointer:
+def find_line_pointer(
+    connection: Connection, session_id: str, branch: int | None = None
+) -> Pointer:
     """Return the position of a session, or the end of a branch that it can go back to.
 
     Raises SessionNotFound, and InvalidValue for any other branch.
@@ -66,14 +70,17 @@ def find_branch_end(connection: Connection, pointer: Pointer, branch: int | None
     """
     if branch == pointer.branch:
         return pointer
-    end = _end(connection, pointer, branch) if type(branch) is int else None
+    end = _load_branch_end(connection, pointer, branch) if type(branch) is int else None
     if branch is None or end is None:
-        told = f"session {quoted(pointer.session_id)} has no branch {quoted(branch)} to go back to"
+        told = (
+            f"session {quote_value(pointer.session_id)} has no branch {quote_value(branch)} "
+            "to go back to"
+        )
         raise InvalidValue(f"{told}; `branches` lists those that it has")
     return pointer.at_end_of(branch, *end)
 
 
-def find_target(
+def find_switch_target(
     connection: Connection, pointer: Pointer, branch: int | None, of: str | None
 ) -> Pointer:
     """Return the end of a branch to which a session goes, of its own or of another session.
@@ -82,21 +89,21 @@ def find_target(
     """
     if of is None or of == pointer.session_id:
         return find_branch_end(connection, pointer, branch)
-    end = find(connection, of, branch)
+    end = find_line_pointer(connection, of, branch)
     if end.tree_id != pointer.tree_id:
-        told = f"session {quoted(of)} shares nothing with {quoted(pointer.session_id)}"
+        told = f"session {quote_value(of)} shares nothing with {quote_value(pointer.session_id)}"
         raise InvalidValue(f"{told}: neither is a fork of the other's tree")
     newest = min(end.newest, NO_LIMIT - 1)
     return pointer.at_end_of(end.branch, end.parent_position, end.head, newest)
 
 
-def _end(connection: Connection, pointer: Pointer, branch: int) -> End | None:
+def _load_branch_end(connection: Connection, pointer: Pointer, branch: int) -> SeenBranchEnd | None:
     place = {**pointer.session, "branch": branch}
-    own = OWN.row(connection, **place)
+    own = OWN_BRANCH_END.row(connection, **place)
     if own is None:
-        return INHERITED.row(connection, **place, never=NO_LIMIT)
+        return INHERITED_END.row(connection, **place, never=NO_LIMIT)
     parent_position, last = own
-    return End(parent_position, parent_position if last is None else last, NO_LIMIT)
+    return SeenBranchEnd(parent_position, parent_position if last is None else last, NO_LIMIT)
 
 
 def list_branches(connection: Connection, session_id: str) -> list[Branch]:
@@ -107,5 +114,5 @@ def list_branches(connection: Connection, session_id: str) -> list[Branch]:
     SessionNotFound.
     """
     pointer = lines.load_pointer(connection, session_id)
-    rows = BRANCHES.rows(connection, **pointer.session, never=NO_LIMIT)
+    rows = SESSION_BRANCHES.rows(connection, **pointer.session, never=NO_LIMIT)
     return [each._replace(current=bool(each.current)) for each in rows]

@@ -25,21 +25,21 @@ from ..database import (
     session_ids,
     sessions,
 )
-from ..errors import InvalidValue, SessionExists, SessionNotFound, quoted
-from ..messages import decode_as, encode, problem_of
+from ..errors import InvalidValue, SessionExists, SessionNotFound, quote_value
+from ..messages import decode_as, encode, find_json_problem
 from ..records import Session
 from ..text import as_plain_str, is_text
 from . import lines
 from .keys import write_keys
-from .lines import NO_LIMIT, new_revision
+from .lines import NO_LIMIT, generate_revision
 
-ID_LIMIT = 512
+SESSION_ID_LIMIT = 512
 """Code points a session id may have."""
 
 TEXT_LIMIT = 10_000
 """Code points a title or a project's folder may have."""
 
-METADATA_LIMIT = 2**20
+METADATA_TEXT_LIMIT = 2**20
 """Characters that an app's own values, such as metadata, may have as JSON text."""
 
 CLAIM_ID = Statement(
@@ -54,36 +54,36 @@ NEWEST_RECORD = Statement(
     .order_by(compaction_records.c.compaction.desc())
     .limit(literal_column("1"))
 )
-_NAMED_OTHERWISE = {"branch": "head_branch"}
-_STORED = [_NAMED_OTHERWISE.get(name, name) for name in Session._fields]
-_named = zip(_STORED, Session._fields, strict=True)
-COLUMNS = tuple(sessions.c[column].label(name) for column, name in _named)
+_RENAMED_COLUMNS = {"branch": "head_branch"}
+_SESSION_COLUMN_NAMES = [_RENAMED_COLUMNS.get(name, name) for name in Session._fields]
+_column_pairs = zip(_SESSION_COLUMN_NAMES, Session._fields, strict=True)
+SESSION_ROW_COLUMNS = tuple(sessions.c[column].label(name) for column, name in _column_pairs)
 """The columns of a session."""
-SESSION = Statement(
-    select(*COLUMNS)
+SESSION_BY_ID = Statement(
+    select(*SESSION_ROW_COLUMNS)
     .select_from(session_ids)
-    .join(sessions, lines.SESSION_OF_ID)
+    .join(sessions, lines.SESSION_ID_JOIN)
     .where(session_ids.c.id == bindparam("session_id"))
 )
-OWNER = Statement(
+SESSION_OWNER = Statement(
     select(sessions.c.owner)
     .select_from(session_ids)
-    .join(sessions, lines.SESSION_OF_ID)
+    .join(sessions, lines.SESSION_ID_JOIN)
     .where(session_ids.c.id == bindparam("session_id"))
 )
 
 
-def change(**values: Any) -> Statement[Row]:
+def build_session_change(**values: Any) -> Statement[Row]:
     """Build an update of a session's row that returns the changed session."""
-    return Statement(lines.update_session(**values).returning(*COLUMNS))
+    return Statement(lines.update_session(**values).returning(*SESSION_ROW_COLUMNS))
 
 
-SET_TITLE = change(title=bindparam("title"), updated_at=bindparam("updated_at"))
-SET_METADATA = change(metadata=bindparam("metadata"))
-SET_ARCHIVED = change(archived=bindparam("archived"))
+SET_TITLE = build_session_change(title=bindparam("title"), updated_at=bindparam("updated_at"))
+SET_METADATA = build_session_change(metadata=bindparam("metadata"))
+SET_ARCHIVED = build_session_change(archived=bindparam("archived"))
 
 
-class Stem(NamedTuple):
+class BranchStem(NamedTuple):
     """A branch, and the position of the parent branch that it continues.
 
     ``records_seen`` is the newest compaction record of its past that is visible to it.
@@ -95,11 +95,11 @@ class Stem(NamedTuple):
     records_seen: int
 
 
-INSERT_BRANCH = Insertion(branches, "tree_id", *Stem._fields, "session_id", "created_at")
-ROOT = Stem(1, None, 0, 0)
+INSERT_BRANCH = Insertion(branches, "tree_id", *BranchStem._fields, "session_id", "created_at")
+ROOT_STEM = BranchStem(1, None, 0, 0)
 """The first branch of a tree."""
-UNBORN: dict[str, Any] = {
-    "head_branch": ROOT.branch,
+NEW_SESSION_VALUES: dict[str, Any] = {
+    "head_branch": ROOT_STEM.branch,
     "head": 0,
     "last_rewind": None,
     "forked_from": None,
@@ -134,7 +134,7 @@ def create_session(
     moment = require_moment(now)
     tree_id = secrets.randbits(63)
     values = {
-        **UNBORN,
+        **NEW_SESSION_VALUES,
         "tree_id": tree_id,
         "created_at": moment,
         "updated_at": moment,
@@ -145,18 +145,18 @@ def create_session(
         "owner": validate_text("owner", owner),
     }
     try:
-        claimed = claim_id(connection, new_session_id(session_id, moment), tree_id)
+        claimed = claim_id(connection, choose_session_id(session_id, moment), tree_id)
     except SessionExists as taken:
         if not exist_ok:
             raise
         lines.lock_session(connection, taken.session_id)  # reads of a step stay valid
-        return session(connection, taken.session_id)
-    return insert_session(connection, {**values, "id": claimed}, ROOT)
+        return load_session(connection, taken.session_id)
+    return insert_session(connection, {**values, "id": claimed}, ROOT_STEM)
 
 
-def session(connection: Connection, session_id: str) -> Session:
+def load_session(connection: Connection, session_id: str) -> Session:
     """Return one session. Raises SessionNotFound."""
-    stored = SESSION.row(connection, session_id=session_id) if is_text(session_id) else None
+    stored = SESSION_BY_ID.row(connection, session_id=session_id) if is_text(session_id) else None
     if stored is None:
         raise SessionNotFound(session_id)
     return decode_session(stored)
@@ -164,7 +164,7 @@ def session(connection: Connection, session_id: str) -> Session:
 
 def check_owner(connection: Connection, session_id: str, owner: str) -> None:
     """Raise SessionNotFound for a session of another owner, as for one that does not exist."""
-    if not is_text(session_id) or OWNER.value(connection, session_id=session_id) != owner:
+    if not is_text(session_id) or SESSION_OWNER.value(connection, session_id=session_id) != owner:
         raise SessionNotFound(session_id)
 
 
@@ -181,7 +181,7 @@ def rename_session(
     Raises SessionNotFound, Conflict, InvalidValue.
     """
     moment, text = require_moment(now), validate_text("title", title)
-    place = _locked(connection, session_id, expected)
+    place = _lock_session_row(connection, session_id, expected)
     return decode_session(SET_TITLE.one(connection, **place, title=text, updated_at=moment))
 
 
@@ -205,14 +205,16 @@ def set_metadata(
     pointer = lines.lock_session(connection, session_id, expected)
     if merge:
         text = encode_metadata(
-            apply_merge_patch(session(connection, session_id).metadata, metadata)
+            apply_merge_patch(load_session(connection, session_id).metadata, metadata)
         )
     changed = decode_session(SET_METADATA.one(connection, **pointer.changed(), metadata=text))
     write_keys(connection, pointer.tree_id, session_id, changed.metadata)
     return changed
 
 
-def archive(connection: Connection, session_id: str, *, expected: str | None = None) -> Session:
+def archive_session(
+    connection: Connection, session_id: str, *, expected: str | None = None
+) -> Session:
     """Take a session out of the lists of active sessions; nothing else changes.
 
     Archiving is no activity. ``expected`` is the revision that the session must have (None: any).
@@ -221,7 +223,9 @@ def archive(connection: Connection, session_id: str, *, expected: str | None = N
     return _set_archived(connection, session_id, expected, archived=True)
 
 
-def unarchive(connection: Connection, session_id: str, *, expected: str | None = None) -> Session:
+def unarchive_session(
+    connection: Connection, session_id: str, *, expected: str | None = None
+) -> Session:
     """Put a session back into the lists of active sessions, at its old place.
 
     ``expected`` is the revision that the session must have (None: any). Raises SessionNotFound,
@@ -234,8 +238,8 @@ def _set_archived(
     connection: Connection, session_id: str, expected: str | None, *, archived: bool
 ) -> Session:
     """Archive a session or take it back, if that has not been done yet."""
-    place = _locked(connection, session_id, expected)
-    known = session(connection, session_id)
+    place = _lock_session_row(connection, session_id, expected)
+    known = load_session(connection, session_id)
     if known.archived == archived:
         return known
     return decode_session(SET_ARCHIVED.one(connection, **place, archived=int(archived)))
@@ -254,20 +258,23 @@ def apply_merge_patch(target: object, patch: object) -> Any:
     return kept
 
 
-def _locked(connection: Connection, session_id: str, expected: str | None) -> dict[str, Any]:
+def _lock_session_row(
+    connection: Connection, session_id: str, expected: str | None
+) -> dict[str, Any]:
     """Lock a session for a change, and return the place of its row, with its next revision."""
     return lines.lock_session(connection, session_id, expected).changed()
 
 
-def new_session_id(session_id: str | None, moment: int) -> str:
+def choose_session_id(session_id: str | None, moment: int) -> str:
     """Return a new session's id: the caller's, or one made of the moment. Raises InvalidValue."""
     if session_id is None:
-        begin = (moment & _MOMENT) << 80
+        begin = (moment & _MOMENT_MASK) << 80
         chance = secrets.randbits(12) << 64 | secrets.randbits(62)
-        return str(UUID(int=begin | _VERSION | chance))
-    if not is_text(session_id) or not 0 < len(session_id) <= ID_LIMIT:
+        return str(UUID(int=begin | _UUID_VERSION_BITS | chance))
+    if not is_text(session_id) or not 0 < len(session_id) <= SESSION_ID_LIMIT:
         raise InvalidValue(
-            f"a session id is a text of 1 to {ID_LIMIT} characters, not {quoted(session_id)}"
+            f"a session id is a text of 1 to {SESSION_ID_LIMIT} characters, "
+            f"not {quote_value(session_id)}"
         )
     return as_plain_str(session_id)
 
@@ -279,26 +286,26 @@ def claim_id(connection: Connection, session_id: str, tree_id: int) -> str:
     return session_id
 
 
-def insert_session(connection: Connection, values: dict[str, Any], stem: Stem) -> Session:
+def insert_session(connection: Connection, values: dict[str, Any], stem: BranchStem) -> Session:
     """Write a session and the branch that its head is on."""
     session_id, moment = values["id"], values["created_at"]
     insert_branch(connection, values["tree_id"], stem, session_id, moment)
-    row = values | {"revision": new_revision()}
+    row = values | {"revision": generate_revision()}
     INSERT_SESSION.run(connection, **row)
-    created = session_of_row(row)
+    created = decode_session_fields(row)
     if created.metadata:
         write_keys(connection, values["tree_id"], session_id, created.metadata)
     return created
 
 
 def insert_branch(
-    connection: Connection, tree_id: int, stem: Stem, session_id: str, moment: int
+    connection: Connection, tree_id: int, stem: BranchStem, session_id: str, moment: int
 ) -> None:
     """Write a branch of a session."""
     INSERT_BRANCH.insert(connection, (tree_id, *stem, session_id, moment))
 
 
-def newest_compaction(connection: Connection, tree_id: int) -> int:
+def load_newest_compaction(connection: Connection, tree_id: int) -> int:
     """Return the number of a tree's newest compaction record, the last one a new branch can see.
 
     0 if there is none.
@@ -311,23 +318,25 @@ def validate_limit(limit: int | None) -> int:
     if limit is None:
         return NO_LIMIT
     if type(limit) is not int or limit < 0:
-        raise InvalidValue(f"limit is a whole number from 0, not {quoted(limit)}")
+        raise InvalidValue(f"limit is a whole number from 0, not {quote_value(limit)}")
     return limit
 
 
 def validate_text(name: str, value: str | None) -> str | None:
     """Return a text that can be stored. Raises InvalidValue naming it."""
     if value is not None and not is_text(value):
-        raise InvalidValue(f"{name} is a text without NUL and lone surrogates, not {quoted(value)}")
+        raise InvalidValue(
+            f"{name} is a text without NUL and lone surrogates, not {quote_value(value)}"
+        )
     if value is not None and len(value) > TEXT_LIMIT:
         length = f"{len(value):,} characters, the limit is {TEXT_LIMIT:,}"
         raise InvalidValue(f"{name} has {length}")
     return None if value is None else as_plain_str(value)
 
 
-_MOMENT = 2**48 - 1
+_MOMENT_MASK = 2**48 - 1
 """The part of a moment in ms that a UUID has room for."""
-_VERSION = 0x7 << 76 | 0b10 << 62
+_UUID_VERSION_BITS = 0x7 << 76 | 0b10 << 62
 """The bits of a UUID that mark its version (it begins with a moment) and its layout."""
 
 
@@ -353,30 +362,30 @@ def encode_object(name: str, value: dict[str, Any] | None) -> str | None:
 
 def encode_value(name: str, value: Any) -> str:
     """Return a JSON value as text. Raises InvalidValue naming it."""
-    problem = problem_of(value)
+    problem = find_json_problem(value)
     if problem:
         raise InvalidValue(f"{name} cannot be stored: {problem}")
     text = encode(value)
-    if len(text) > METADATA_LIMIT:
-        length = f"{len(text):,} characters as JSON, the limit is {METADATA_LIMIT:,}"
+    if len(text) > METADATA_TEXT_LIMIT:
+        length = f"{len(text):,} characters as JSON, the limit is {METADATA_TEXT_LIMIT:,}"
         raise InvalidValue(f"{name} has {length}")
     return text
 
 
-def session_of_row(row: dict[str, Any]) -> Session:
+def decode_session_fields(row: dict[str, Any]) -> Session:
     """Return the session of a row, given by the names of its columns."""
-    return decode_session([row[name] for name in _STORED])
+    return decode_session([row[name] for name in _SESSION_COLUMN_NAMES])
 
 
 def decode_session(row: Sequence[Any]) -> Session:
-    """Return the session of a row of `COLUMNS`: decode its metadata (text) and flag (number)."""
+    """Return the session of a row of `SESSION_ROW_COLUMNS`; its metadata and flag are decoded."""
     fields = list(row)
     text = fields[_METADATA]
     fields[_METADATA] = decode_as(dict, text) if text else {}
     fields[_ARCHIVED] = bool(fields[_ARCHIVED])
-    return _session(fields)
+    return _make_session(fields)
 
 
 _METADATA, _ARCHIVED = map(Session._fields.index, ("metadata", "archived"))
-_session: Callable[[Iterable[Any]], Session] = partial(tuple.__new__, Session)
+_make_session: Callable[[Iterable[Any]], Session] = partial(tuple.__new__, Session)
 """Makes a session of its fields without a step of Python, since a list may have thousands."""

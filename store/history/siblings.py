@@ -11,15 +11,15 @@ from ..records import Sibling
 from . import lines
 from .lines import NO_LIMIT, Line, Segment
 from .raw_messages import (
-    decode_stored,
+    check_run_complete,
+    decode_stored_rows,
     join_parts,
     load_message_at,
-    load_stored,
+    load_stored_rows,
     parse_part,
-    reporting_damage,
-    require_complete,
+    report_damage,
 )
-from .session_branches import QUERIES, find
+from .session_branches import BRANCH_QUERIES, find_line_pointer
 
 
 class BranchLine(NamedTuple):
@@ -34,10 +34,10 @@ class BranchLine(NamedTuple):
     shared: int | None
 
 
-BRANCH_LINES = QUERIES.statement("followers", BranchLine)
+BRANCH_LINES = BRANCH_QUERIES.statement("followers", BranchLine)
 
 
-def siblings(connection: Connection, session_id: str, seq: int) -> list[Sibling]:
+def list_siblings(connection: Connection, session_id: str, seq: int) -> list[Sibling]:
     """Return the message at a position and all others that follow the same message.
 
     They are on the branches that `branches` lists, and are sorted by the age of the branches that
@@ -51,10 +51,10 @@ def siblings(connection: Connection, session_id: str, seq: int) -> list[Sibling]
     present, *left = BRANCH_LINES.rows(connection, **pointer.session, seq=seq, never=NO_LIMIT)
     alike = [present, *(each for each in left if each.shared == present.shared)]
     line = Line(connection, pointer)
-    return [_sibling(line, seq, holder, each) for holder, each in _newest(alike)]
+    return [_load_sibling(line, seq, holder, each) for holder, each in _select_sibling_lines(alike)]
 
 
-def _newest(alike: list[BranchLine]) -> list[tuple[int, BranchLine]]:
+def _select_sibling_lines(alike: list[BranchLine]) -> list[tuple[int, BranchLine]]:
     """Return the first line through each message, by the branches that hold these, oldest first."""
     through: dict[int, BranchLine] = {}
     for each in alike:
@@ -63,18 +63,20 @@ def _newest(alike: list[BranchLine]) -> list[tuple[int, BranchLine]]:
     return sorted(through.items())
 
 
-def _sibling(line: Line, seq: int, holder: int, through: BranchLine) -> Sibling:
+def _load_sibling(line: Line, seq: int, holder: int, through: BranchLine) -> Sibling:
     """Return the message at a position of a branch, and the line by which it is reached."""
     connection, pointer = line
     run = Segment(holder, seq, seq).within(pointer.tree_id)
-    found = decode_stored(load_stored(connection, run))
-    require_complete(found, run["tree_id"], run["first"], run["last"])
+    found = decode_stored_rows(load_stored_rows(connection, run))
+    check_run_complete(found, run["tree_id"], run["first"], run["last"])
     (row,), (wire_format,) = found
     is_current = through.branch == pointer.branch
     if parse_part(row, wire_format).of == 1:
-        with reporting_damage(connection, lambda: [run]):
+        with report_damage(connection, lambda: [run]):
             (stored,) = join_parts([row], [wire_format])
     else:
-        there = find(connection, pointer.session_id, None if is_current else through.branch)
+        there = find_line_pointer(
+            connection, pointer.session_id, None if is_current else through.branch
+        )
         stored = load_message_at(Line(connection, there), seq).message
     return Sibling(through.branch, seq, stored.message, is_current)

@@ -12,59 +12,59 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, and_, bindparam, cast, func, literal_column, select
 
-from ..database import BIG, Insertion, Statement, Transactions, messages, token_counts
+from ..database import BIG_INTEGER, Insertion, Statement, Transactions, messages, token_counts
 from ..messages import Message
 from ..records import StoredMessage, TokenTotal
-from ..tokens import ESTIMATE, Counter, counter, estimate, message_tokens
+from ..tokens import ESTIMATE_NAME, Counter, count_message_tokens, counter, estimate
 from . import lines
-from .lines import PLACE, segments_cte
-from .raw_messages import read_chat_messages
-from .visibility import visible_counts
+from .lines import PLACE, build_segments
+from .raw_messages import load_session_chat_messages
+from .visibility import match_visible_counts
 
-BATCH = 500
+COUNT_BATCH_SIZE = 500
 """Messages counted between two transactions."""
 
-_segments = segments_cte()
-_of_encoding = token_counts.c.encoding == bindparam("encoding")
-_counted = and_(
+_counted_segments = build_segments()
+_encoding_condition = token_counts.c.encoding == bindparam("encoding")
+_token_count_join = and_(
     token_counts.c.tree_id == bindparam("tree_id"),
     token_counts.c.branch == messages.c.branch,
     token_counts.c.seq == messages.c.seq,
-    _of_encoding,
+    _encoding_condition,
 )
-UNCOUNTED = Statement(
+UNCOUNTED_MESSAGES = Statement(
     select(messages.c.branch, messages.c.seq)
-    .select_from(_segments)
-    .join(messages, lines.in_segments(messages, _segments))
-    .outerjoin(token_counts, _counted)
-    .where(token_counts.c.tokens.is_(None), visible_counts(_segments))
+    .select_from(_counted_segments)
+    .join(messages, lines.match_segments(messages, _counted_segments))
+    .outerjoin(token_counts, _token_count_join)
+    .where(token_counts.c.tokens.is_(None), match_visible_counts(_counted_segments))
     .order_by(messages.c.seq)
     .limit(bindparam("limit"))
 )
-_sum = func.coalesce(func.sum(token_counts.c.tokens), literal_column("0"))
-TOTAL = Statement(
-    select(func.count(), cast(_sum, BIG))
-    .select_from(_segments)
+_counted_token_sum = func.coalesce(func.sum(token_counts.c.tokens), literal_column("0"))
+COUNTED_TOTAL = Statement(
+    select(func.count(), cast(_counted_token_sum, BIG_INTEGER))
+    .select_from(_counted_segments)
     .join(
         token_counts,
-        lines.in_segments(token_counts, _segments) & _of_encoding,
+        lines.match_segments(token_counts, _counted_segments) & _encoding_condition,
     )
-    .where(visible_counts(_segments))
+    .where(match_visible_counts(_counted_segments))
 )
-SAID_BY_OTHERS = Statement(
-    select(_segments.c.first, _segments.c.last)
-    .where(~visible_counts(_segments))
-    .order_by(_segments.c.first)
+OTHER_OWNERS_RUNS = Statement(
+    select(_counted_segments.c.first, _counted_segments.c.last)
+    .where(~match_visible_counts(_counted_segments))
+    .order_by(_counted_segments.c.first)
 )
-STILL_UNCOUNTED = Statement(
+UNCOUNTED_POSITION = Statement(
     select(messages.c.seq)
-    .outerjoin(token_counts, _counted)
-    .where(lines.at_place(messages), token_counts.c.tokens.is_(None))
+    .outerjoin(token_counts, _token_count_join)
+    .where(lines.match_place(messages), token_counts.c.tokens.is_(None))
 )
-KEEP_COUNTS = Insertion(token_counts, *PLACE, "encoding", "tokens")
+INSERT_COUNTS = Insertion(token_counts, *PLACE, "encoding", "tokens")
 
 
-class Uncounted(NamedTuple):
+class UncountedMessage(NamedTuple):
     """A message without a count: its place, and the text to count."""
 
     tree_id: int
@@ -88,25 +88,25 @@ def count_tokens(
     SessionNotFound.
     """
     tokenizer = counter(encoding)
-    if tokenizer.name == ESTIMATE:
+    if tokenizer.name == ESTIMATE_NAME:
         with transactions.reading() as connection:
-            return estimated(connection, session_id)
-    counted = _count(transactions, session_id, tokenizer)
+            return estimate_line_tokens(connection, session_id)
+    counted = _count_new_messages(transactions, session_id, tokenizer)
     with transactions.reading() as connection:
         pointer = lines.load_pointer(connection, session_id)
         asked = {**pointer.whole, "owner": pointer.owner}
-        messages, tokens = TOTAL.one(connection, **asked, encoding=tokenizer.name)
-        for first, last in SAID_BY_OTHERS.rows(connection, **asked):
+        messages, tokens = COUNTED_TOTAL.one(connection, **asked, encoding=tokenizer.name)
+        for first, last in OTHER_OWNERS_RUNS.rows(connection, **asked):
             messages += last - first + 1
-            tokens += _tokens_between(connection, session_id, first, last, tokenizer.count)
+            tokens += _count_run_tokens(connection, session_id, first, last, tokenizer.count)
         return TokenTotal(tokenizer.name, messages, 0, tokens)._replace(counted=counted)
 
 
-def _count(transactions: Transactions, session_id: str, tokenizer: Counter) -> int:
+def _count_new_messages(transactions: Transactions, session_id: str, tokenizer: Counter) -> int:
     """Count messages without a count, batch by batch; return the number of messages counted."""
     counted = 0
-    while batch := _next_batch(transactions, session_id, tokenizer.name):
-        counts = [message_tokens(each.message, tokenizer.count) for each in batch]
+    while batch := _load_next_batch(transactions, session_id, tokenizer.name):
+        counts = [count_message_tokens(each.message, tokenizer.count) for each in batch]
         with transactions.writing() as connection:
             # Raises SessionNotFound.
             lines.lock_tree(
@@ -117,46 +117,50 @@ def _count(transactions: Transactions, session_id: str, tokenizer: Counter) -> i
                 for each, tokens in zip(batch, counts, strict=True)
                 if _is_uncounted(connection, each, tokenizer.name)
             ]
-            KEEP_COUNTS.insert_many(connection, rows)
+            INSERT_COUNTS.insert_many(connection, rows)
         counted += len(batch)
     return counted
 
 
-def _next_batch(transactions: Transactions, session_id: str, encoding: str) -> list[Uncounted]:
+def _load_next_batch(
+    transactions: Transactions, session_id: str, encoding: str
+) -> list[UncountedMessage]:
     with transactions.reading() as connection:
         pointer = lines.load_pointer(connection, session_id)
         asked = {**pointer.whole, "owner": pointer.owner, "encoding": encoding}
-        places = UNCOUNTED.rows(connection, **asked, limit=BATCH)
+        places = UNCOUNTED_MESSAGES.rows(connection, **asked, limit=COUNT_BATCH_SIZE)
         if not places:
             return []
         (_, first), (_, last) = places[0], places[-1]
-        stored = _by_position(read_chat_messages(connection, session_id, first, last))
-        return [Uncounted(pointer.tree_id, branch, seq, stored[seq]) for branch, seq in places]
+        stored = _index_by_position(load_session_chat_messages(connection, session_id, first, last))
+        return [
+            UncountedMessage(pointer.tree_id, branch, seq, stored[seq]) for branch, seq in places
+        ]
 
 
-def _by_position(stored: list[StoredMessage]) -> dict[int, Message]:
+def _index_by_position(stored: list[StoredMessage]) -> dict[int, Message]:
     return {each.seq: each.message for each in stored}
 
 
-def _is_uncounted(connection: Connection, message: Uncounted, encoding: str) -> bool:
-    return STILL_UNCOUNTED.row(connection, **message.place, encoding=encoding) is not None
+def _is_uncounted(connection: Connection, message: UncountedMessage, encoding: str) -> bool:
+    return UNCOUNTED_POSITION.row(connection, **message.place, encoding=encoding) is not None
 
 
-def estimated(connection: Connection, session_id: str) -> TokenTotal:
+def estimate_line_tokens(connection: Connection, session_id: str) -> TokenTotal:
     """Return the total of a line without any tokenizer."""
     head = lines.load_pointer(connection, session_id).head
-    tokens = _tokens_between(connection, session_id, 1, head, estimate)
-    return TokenTotal(ESTIMATE, head, 0, tokens)
+    tokens = _count_run_tokens(connection, session_id, 1, head, estimate)
+    return TokenTotal(ESTIMATE_NAME, head, 0, tokens)
 
 
-def _tokens_between(
+def _count_run_tokens(
     connection: Connection, session_id: str, first: int, last: int, count: Callable[[str], int]
 ) -> int:
     """Return the tokens of the messages at a line's positions, read in batches."""
     return sum(
-        message_tokens(stored.message, count)
-        for start in range(first, last + 1, BATCH)
-        for stored in read_chat_messages(
-            connection, session_id, start, min(start + BATCH - 1, last)
+        count_message_tokens(stored.message, count)
+        for start in range(first, last + 1, COUNT_BATCH_SIZE)
+        for stored in load_session_chat_messages(
+            connection, session_id, start, min(start + COUNT_BATCH_SIZE - 1, last)
         )
     )

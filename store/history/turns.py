@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..formats import asks_for_tool
-from ..messages import Message, content_text
+from ..messages import Message, extract_content_text
 from .facts import find_turn_start, load_totals
 from .lines import Line
 from .raw_messages import load_chat_messages
@@ -29,13 +29,13 @@ def find_request_turn(line: Line, last: int, user_input: str | None) -> RequestT
     An input that the open turn begins with is stored already, so that turn goes on.
     """
     begins = None if load_totals(line, last).turn == 0 else find_turn_start(line, last)
-    answered = begins is not None and _answers(load_chat_message(line, last))
+    answered = begins is not None and _is_turn_answer(load_chat_message(line, last))
     if user_input is None:
         return RequestTurn(begins, answered, over=False)
     if (
         begins is None
         or answered
-        or content_text(load_chat_message(line, begins).get("content")) != user_input
+        or extract_content_text(load_chat_message(line, begins).get("content")) != user_input
     ):
         begins = None
     return RequestTurn(begins, answered, over=begins is None)
@@ -47,11 +47,11 @@ def load_chat_message(line: Line, position: int) -> Message:
     return stored.message
 
 
-def _answers(message: Message) -> bool:
+def _is_turn_answer(message: Message) -> bool:
     """Tell whether a message ends its turn: the assistant speaks, and does not ask for a tool.
 
     The message neither calls a tool nor announces a call in words.
     """
     if message["role"] != "assistant" or message.get("tool_calls"):
         return False
-    return not asks_for_tool(content_text(message.get("content")))
+    return not asks_for_tool(extract_content_text(message.get("content")))

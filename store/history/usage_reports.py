@@ -27,62 +27,64 @@ from sqlalchemy import (
 )
 
 from ..clock import EPOCH, Now, require_moment
-from ..database import BIG, Statement, branches, sessions, usages
-from ..errors import InvalidValue, one_of, quoted
+from ..database import BIG_INTEGER, Statement, branches, sessions, usages
+from ..errors import InvalidValue, check_choice, quote_value
 from ..records import Usage, UsageTotal
 from . import lines
-from .model_prices import FilePath, PriceList, load_prices
-from .session_branches import PLACES
+from .model_prices import FilePath, ModelPrices, load_prices
+from .session_branches import USAGES_PER_POSITION
 from .sessions import validate_limit, validate_text
-from .usages import told
+from .usages import decode_usage
 
-_u = usages.c
-_written = func.coalesce(_u.written, literal_column("0"))
-_number: ColumnElement[int] = _u.usage % literal_column(str(PLACES))
-_FIELDS: dict[str, ColumnElement[Any]] = {
-    **dict(_u.items()),
+_usage_columns = usages.c
+_cache_written = func.coalesce(_usage_columns.written, literal_column("0"))
+_usage_number: ColumnElement[int] = _usage_columns.usage % literal_column(str(USAGES_PER_POSITION))
+_USAGE_FIELDS: dict[str, ColumnElement[Any]] = {
+    **dict(_usage_columns.items()),
     "session_id": sessions.c.id,
-    "written": _written,
-    "number": _number,
+    "written": _cache_written,
+    "number": _usage_number,
 }
-_TOKENS = ("input", "output", "cached", "written")
-_COLUMNS = [_FIELDS[name].label(name) for name in Usage._fields]
+_TOKEN_FIELDS = ("input", "output", "cached", "written")
+_USAGE_LIST_COLUMNS = [_USAGE_FIELDS[name].label(name) for name in Usage._fields]
 
-_IN_ORDER = {
-    "at": _u.at,
+_USAGE_ORDER = {
+    "at": _usage_columns.at,
     "session_id": sessions.c.id,
-    "branch": _u.branch,
-    "seq": _u.seq,
-    "number": _number,
+    "branch": _usage_columns.branch,
+    "seq": _usage_columns.seq,
+    "number": _usage_number,
 }
 """The order of lists, oldest first, by the fields of a usage: it is unique for each usage."""
-_seen = (bindparam(f"seen_{name}", type_=each.type) for name, each in _IN_ORDER.items())
-_CONDITIONS = {
+_seen_usage_binds = (
+    bindparam(f"seen_{name}", type_=each.type) for name, each in _USAGE_ORDER.items()
+)
+_USAGE_CONDITIONS = {
     "session_id": and_(
-        sessions.c.tree_id == bindparam("tree_id", type_=BIG),
+        sessions.c.tree_id == bindparam("tree_id", type_=BIG_INTEGER),
         sessions.c.id == bindparam("session_id", type_=sessions.c.id.type),
     ),
     "owner": sessions.c.owner == bindparam("owner", type_=sessions.c.id.type),
-    "since": _u.at >= bindparam("since", type_=BIG),
-    "until": _u.at < bindparam("until", type_=BIG),
+    "since": _usage_columns.at >= bindparam("since", type_=BIG_INTEGER),
+    "until": _usage_columns.at < bindparam("until", type_=BIG_INTEGER),
     "seen_at": and_(
-        _u.at >= bindparam("seen_at", type_=BIG),
-        tuple_(*_IN_ORDER.values()) > tuple_(*_seen),
+        _usage_columns.at >= bindparam("seen_at", type_=BIG_INTEGER),
+        tuple_(*_USAGE_ORDER.values()) > tuple_(*_seen_usage_binds),
     ),
 }
 """The conditions by which usages are selected, each with the value that it binds."""
 
-A_DAY = 86_400_000
-KEYS: dict[str, ColumnElement[Any]] = {
-    "model": _u.model,
+DAY_MS = 86_400_000
+TOTAL_KEYS: dict[str, ColumnElement[Any]] = {
+    "model": _usage_columns.model,
     "session": sessions.c.id,
     "owner": sessions.c.owner,
-    "day": _u.at // literal_column(str(A_DAY), BIG),
+    "day": _usage_columns.at // literal_column(str(DAY_MS), BIG_INTEGER),
 }
 """The keys by which usages are added up."""
 
 
-class Sum(NamedTuple):
+class UsageSum(NamedTuple):
     """The tokens of some usages of one model; ``paid`` is their recorded cost (None: none)."""
 
     key: Any
@@ -96,40 +98,42 @@ class Sum(NamedTuple):
 
 
 @cache
-def listed(names: tuple[str, ...]) -> Statement[Usage]:
+def build_usage_list(names: tuple[str, ...]) -> Statement[Usage]:
     """Build the list of usages by the names of its conditions."""
-    found = _found(select(*_COLUMNS), names).order_by(*_IN_ORDER.values())
-    return Statement(found.limit(bindparam("limit", type_=BIG)), row=Usage)
+    found = _filter_usages(select(*_USAGE_LIST_COLUMNS), names).order_by(*_USAGE_ORDER.values())
+    return Statement(found.limit(bindparam("limit", type_=BIG_INTEGER)), row=Usage)
 
 
 @cache
-def summed(by: str, names: tuple[str, ...]) -> Statement[Sum]:
+def build_usage_sums(by: str, names: tuple[str, ...]) -> Statement[UsageSum]:
     """Build the sums of usages by the names of their conditions, with and without a cost apart."""
-    key = KEYS[by].label("key")
-    apart = (key, _u.model, _u.cost.is_(null()))
-    sums = (cast(func.sum(_FIELDS[name]), BIG).label(name) for name in _TOKENS)
-    requests, paid = func.count().label("requests"), func.sum(_u.cost).label("paid")
-    query = select(key, _u.model, requests, *sums, paid)
-    return Statement(_found(query, names).group_by(*apart).order_by(key), row=Sum)
+    key = TOTAL_KEYS[by].label("key")
+    apart = (key, _usage_columns.model, _usage_columns.cost.is_(null()))
+    sums = (cast(func.sum(_USAGE_FIELDS[name]), BIG_INTEGER).label(name) for name in _TOKEN_FIELDS)
+    requests, paid = func.count().label("requests"), func.sum(_usage_columns.cost).label("paid")
+    query = select(key, _usage_columns.model, requests, *sums, paid)
+    return Statement(_filter_usages(query, names).group_by(*apart).order_by(key), row=UsageSum)
 
 
-def _found(query: Select[Any], names: tuple[str, ...]) -> Select[Any]:
+def _filter_usages(query: Select[Any], names: tuple[str, ...]) -> Select[Any]:
     """Build the query for the usages that meet conditions, without those of erased sessions."""
-    on_branch = and_(branches.c.tree_id == _u.tree_id, branches.c.branch == _u.branch)
+    on_branch = and_(
+        branches.c.tree_id == _usage_columns.tree_id, branches.c.branch == _usage_columns.branch
+    )
     of_session = and_(
         sessions.c.tree_id == branches.c.tree_id,
         sessions.c.id == branches.c.session_id,
     )
     joined = query.select_from(usages).join(branches, on_branch).join(sessions, of_session)
-    return joined.where(*(_CONDITIONS[name] for name in names))
+    return joined.where(*(_USAGE_CONDITIONS[name] for name in names))
 
 
-LIST_USAGES = listed(("since", "until", "seen_at"))
-LIST_OF_SESSION = listed(("session_id",))
-LIST_OWNED = listed(("owner",))
-SUM_OF_SESSION = summed("model", ("session_id",))
-SUM_OWNED = summed("model", ("owner",))
-SUM_OF_DAYS = summed("day", ("since", "until"))
+LIST_USAGES = build_usage_list(("since", "until", "seen_at"))
+LIST_SESSION_USAGES = build_usage_list(("session_id",))
+LIST_OWNED_USAGES = build_usage_list(("owner",))
+SUM_SESSION_USAGES = build_usage_sums("model", ("session_id",))
+SUM_OWNED_USAGES = build_usage_sums("model", ("owner",))
+SUM_USAGES_BY_DAY = build_usage_sums("day", ("since", "until"))
 
 
 def list_usages(
@@ -152,13 +156,15 @@ def list_usages(
     over the list that comes with the store. Raises SessionNotFound, InvalidValue.
     """
     costs = load_prices(prices)
-    values = _values(connection, session_id, owner, since, until) | _behind(after)
-    statement = listed(_names(values))
+    values = _collect_usage_values(
+        connection, session_id, owner, since, until
+    ) | _locate_last_usage(after)
+    statement = build_usage_list(_list_usage_conditions(values))
     rows = statement.rows(connection, **values, limit=validate_limit(limit))
-    return [told(row, costs.cost(row.model, row._asdict())) for row in rows]
+    return [decode_usage(row, costs.cost(row.model, row._asdict())) for row in rows]
 
 
-def usage_totals(
+def compute_usage_totals(
     connection: Connection,
     session_id: str | None = None,
     *,
@@ -174,20 +180,22 @@ def usage_totals(
     without one is that of the price list; each total gives the number of requests without a price.
     Raises SessionNotFound, InvalidValue.
     """
-    one_of(KEYS, "by", by)
+    check_choice(TOTAL_KEYS, "by", by)
     costs = load_prices(prices)
-    values = _values(connection, session_id, owner, since, until)
-    rows = summed(by, _names(values)).rows(connection, **values)
-    totals = [_total(key, [*sums], costs) for key, sums in groupby(rows, attrgetter("key"))]
+    values = _collect_usage_values(connection, session_id, owner, since, until)
+    rows = build_usage_sums(by, _list_usage_conditions(values)).rows(connection, **values)
+    totals = [
+        _build_usage_total(key, [*sums], costs) for key, sums in groupby(rows, attrgetter("key"))
+    ]
     if by == "day":
         return [
             each._replace(name=(EPOCH + timedelta(days=int(each.name or 0))).date().isoformat())
             for each in totals
         ]
-    return sorted(totals, key=_thrift)
+    return sorted(totals, key=_make_cost_key)
 
 
-def _values(
+def _collect_usage_values(
     connection: Connection, session_id: str | None, owner: str | None, since: Now, until: Now
 ) -> dict[str, Any]:
     """Return the values of the conditions that are given."""
@@ -200,20 +208,20 @@ def _values(
     return asked | lines.load_pointer(connection, session_id).session
 
 
-def _behind(after: Usage | None) -> dict[str, Any]:
+def _locate_last_usage(after: Usage | None) -> dict[str, Any]:
     """Return the values that locate the last usage already seen."""
     if after is None:
         return {}
     if not isinstance(after, Usage):
-        raise InvalidValue(f"after is the last usage already seen, not {quoted(after)}")
-    return {f"seen_{name}": getattr(after, name) for name in _IN_ORDER}
+        raise InvalidValue(f"after is the last usage already seen, not {quote_value(after)}")
+    return {f"seen_{name}": getattr(after, name) for name in _USAGE_ORDER}
 
 
-def _names(values: dict[str, Any]) -> tuple[str, ...]:
-    return tuple(name for name in _CONDITIONS if name in values)
+def _list_usage_conditions(values: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(name for name in _USAGE_CONDITIONS if name in values)
 
 
-def _total(key: Any, sums: list[Sum], prices: PriceList) -> UsageTotal:
+def _build_usage_total(key: Any, sums: list[UsageSum], prices: ModelPrices) -> UsageTotal:
     """Return the total of usages."""
     costs = [
         (each.paid if each.paid is not None else prices.cost(each.model, each._asdict()))
@@ -223,12 +231,12 @@ def _total(key: Any, sums: list[Sum], prices: PriceList) -> UsageTotal:
     pairs = zip(sums, costs, strict=True)
     return UsageTotal(
         key,
-        **{name: sum(map(attrgetter(name), sums)) for name in ("requests", *_TOKENS)},
+        **{name: sum(map(attrgetter(name), sums)) for name in ("requests", *_TOKEN_FIELDS)},
         cost=sum(known) if known else None,
         unpriced=sum(each.requests for each, cost in pairs if cost is None),
     )
 
 
-def _thrift(total: UsageTotal) -> tuple[float, int, str]:
+def _make_cost_key(total: UsageTotal) -> tuple[float, int, str]:
     """Return a sort key that puts the cheaper of two totals after the other."""
     return -(total.cost or 0.0), -(total.input + total.output), total.name or ""

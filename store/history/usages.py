@@ -3,8 +3,8 @@
 A fork uses the usages that its source had recorded before the fork, and none that the source
 records later, at whatever position. Only the order of writing distinguishes the two, so the number
 of a usage holds this order: it begins with the newest branch of its tree at that time (times
-`PLACES`), and ends with a number that is unique at its position. Each fork begins a branch; so the
-usages visible to it have numbers with a smaller beginning than that branch.
+`USAGES_PER_POSITION`), and ends with a number that is unique at its position. Each fork begins a
+branch; so the usages visible to it have numbers with a smaller beginning than that branch.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from sqlalchemy import Connection, bindparam, func, literal_column, select
 
 from ..clock import Now, require_moment
 from ..database import Insertion, Statement, branches, usages
-from ..errors import InvalidValue, quoted
+from ..errors import InvalidValue, quote_value
 from ..messages import decode_as
 from ..records import Usage
 from . import lines
 from .lines import NO_LIMIT, Line, Pointer
-from .session_branches import PLACES, QUERIES
+from .session_branches import BRANCH_QUERIES, USAGES_PER_POSITION
 from .sessions import encode_object, validate_text
 
 TOKENS_LIMIT = 2**62
 """More tokens than this are a mistake."""
-HIGHEST_COST = 10**12
+COST_LIMIT = 10**12
 """More dollars than this are a mistake."""
 
 
@@ -40,7 +40,7 @@ class LastRequest(NamedTuple):
     at: int
 
 
-LAST_USAGE = QUERIES.statement("last_usage", LastRequest)
+LAST_USAGE = BRANCH_QUERIES.statement("last_usage", LastRequest)
 NEWEST_BRANCH = Statement(
     select(branches.c.branch)
     .where(branches.c.tree_id == bindparam("tree_id"))
@@ -48,8 +48,8 @@ NEWEST_BRANCH = Statement(
     .limit(literal_column("1"))
 )
 LAST_NUMBERS = Statement(
-    select(usages.c.seq, func.max(usages.c.usage % literal_column(str(PLACES))))
-    .where(lines.in_run(usages))
+    select(usages.c.seq, func.max(usages.c.usage % literal_column(str(USAGES_PER_POSITION))))
+    .where(lines.match_run(usages))
     .group_by(usages.c.seq)
 )
 
@@ -97,40 +97,40 @@ def record_usage(
     PositionOutOfRange, InvalidValue.
     """
     request = UsageInput(input, output, cached, written, model, provider, details, cost, seq, now)
-    row = _recorded(connection, session_id, [request])[0]
+    row = _insert_usages(connection, session_id, [request])[0]
     from .model_prices import load_prices
 
-    return told(row, load_prices().cost(row.model, row._asdict()))
+    return decode_usage(row, load_prices().cost(row.model, row._asdict()))
 
 
 def record_usages(connection: Connection, session_id: str, requests: Sequence[UsageInput]) -> None:
     """Record the cost of requests of a session, as `record_usage` does one by one."""
-    _recorded(connection, session_id, requests)
+    _insert_usages(connection, session_id, requests)
 
 
-def _recorded(
+def _insert_usages(
     connection: Connection, session_id: str, requests: Sequence[UsageInput]
 ) -> list[Usage]:
     """Write usages, each as the newest one at its position, and return the stored rows."""
-    checked = [*map(_checked, requests)]
+    checked = [*map(_validate_request, requests)]
     pointer = lines.lock_session(connection, session_id)
     places = [lines.resolve_position(pointer, each.seq) for each in requests]
-    numbers = _numbers(connection, pointer, places)
+    numbers = _number_usages(connection, pointer, places)
     rows = [
         Usage(session_id, pointer.branch, place, **values, number=number)
         for values, place, number in zip(checked, places, numbers, strict=True)
     ]
-    moment = NEWEST_BRANCH.value(connection, tree_id=pointer.tree_id) * PLACES
-    INSERT_USAGE.insert_many(connection, [_columns(pointer, row, moment) for row in rows])
+    moment = NEWEST_BRANCH.value(connection, tree_id=pointer.tree_id) * USAGES_PER_POSITION
+    INSERT_USAGE.insert_many(connection, [_build_usage_row(pointer, row, moment) for row in rows])
     return rows
 
 
-def _checked(request: UsageInput) -> dict[str, Any]:
+def _validate_request(request: UsageInput) -> dict[str, Any]:
     """Return the column values of a request. Raises InvalidValue."""
     for name in ("input", "output", "cached", "written"):
         tokens = getattr(request, name)
         if type(tokens) is not int or not 0 <= tokens < TOKENS_LIMIT:
-            raise InvalidValue(f"{name} is a number of tokens from 0, not {quoted(tokens)}")
+            raise InvalidValue(f"{name} is a number of tokens from 0, not {quote_value(tokens)}")
     parts = request.cached + request.written
     if parts > request.input:
         raise InvalidValue(
@@ -143,12 +143,14 @@ def _checked(request: UsageInput) -> dict[str, Any]:
         "model": validate_text("model", request.model),
         "provider": validate_text("provider", request.provider),
         "details": encode_object("details", request.details),
-        "cost": _checked_cost(request.cost),
+        "cost": _validate_cost(request.cost),
         "at": require_moment(request.now),
     }
 
 
-def _numbers(connection: Connection, pointer: Pointer, places: Sequence[int]) -> Iterator[int]:
+def _number_usages(
+    connection: Connection, pointer: Pointer, places: Sequence[int]
+) -> Iterator[int]:
     """Yield a number for each usage that is unique at its position."""
     first, last = min(places, default=0), max(places, default=0)
     known = LAST_NUMBERS.scan(connection, **pointer.line, first=first, last=last)
@@ -158,12 +160,12 @@ def _numbers(connection: Connection, pointer: Pointer, places: Sequence[int]) ->
         yield taken[place]
 
 
-def _columns(pointer: Pointer, row: Usage, moment: int) -> tuple[Any, ...]:
+def _build_usage_row(pointer: Pointer, row: Usage, moment: int) -> tuple[Any, ...]:
     values = {**row._asdict(), **pointer.line, "usage": moment + row.number}
     return tuple(values[name] for name in INSERT_USAGE.columns)
 
 
-def told(row: Usage, cost: float | None) -> Usage:
+def decode_usage(row: Usage, cost: float | None) -> Usage:
     """Return a usage with its details decoded from text.
 
     ``cost`` is that of the price list; a recorded cost takes precedence.
@@ -173,13 +175,13 @@ def told(row: Usage, cost: float | None) -> Usage:
     return row._replace(details=details, cost=cost if row.cost is None else row.cost)
 
 
-def _checked_cost(cost: float | None) -> float | None:
+def _validate_cost(cost: float | None) -> float | None:
     """Return the column value of a cost. Raises InvalidValue."""
     if cost is None:
         return None
     is_number = isinstance(cost, int | float) and not isinstance(cost, bool)
-    if not is_number or not 0 <= cost <= HIGHEST_COST:
-        raise InvalidValue(f"cost is a number of US dollars from 0, not {quoted(cost)}")
+    if not is_number or not 0 <= cost <= COST_LIMIT:
+        raise InvalidValue(f"cost is a number of US dollars from 0, not {quote_value(cost)}")
     return float(cost)
 
 

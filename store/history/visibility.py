@@ -20,7 +20,7 @@ from __future__ import annotations
 from sqlalchemy import ColumnElement, FromClause, and_, bindparam, exists
 
 from ..database import (
-    BIG,
+    BIG_INTEGER,
     IDENTIFIER,
     branches,
     compaction_records,
@@ -28,23 +28,23 @@ from ..database import (
     notes,
     sessions,
 )
-from .lines import in_segments, on_branches
+from .lines import match_branches, match_segments
 
 
-def visible_records(line: FromClause) -> ColumnElement[bool]:
+def match_visible_records(line: FromClause) -> ColumnElement[bool]:
     """Build the condition for the compaction records that count on a line (`line_cte`)."""
     records = compaction_records.c
     reached = and_(records.head <= line.c.last, records.compaction <= line.c.newest)
-    return and_(on_branches(compaction_records, line), reached)
+    return and_(match_branches(compaction_records, line), reached)
 
 
-def visible_notes(segments: FromClause) -> ColumnElement[bool]:
+def match_visible_notes(segments: FromClause) -> ColumnElement[bool]:
     """Build the condition for the notes on a line (`segments_cte`): those of its ``owner``."""
     is_theirs = notes.c.owner.is_not_distinct_from(bindparam("owner", type_=IDENTIFIER))
-    return and_(in_segments(notes, segments), is_theirs)
+    return and_(match_segments(notes, segments), is_theirs)
 
 
-def visible_drafts() -> ColumnElement[bool]:
+def match_visible_drafts() -> ColumnElement[bool]:
     """Build the condition for the drafts of a session: ``tree_id``, ``session_id``."""
     return and_(
         drafts.c.tree_id == bindparam("tree_id"),
@@ -52,11 +52,11 @@ def visible_drafts() -> ColumnElement[bool]:
     )
 
 
-def visible_counts(walk: FromClause) -> ColumnElement[bool]:
+def match_visible_counts(walk: FromClause) -> ColumnElement[bool]:
     """Build the condition for the branches of a walk on which counts are of an ``owner``."""
     theirs = branches.alias("theirs")
     return exists().where(
-        theirs.c.tree_id == bindparam("tree_id", type_=BIG),
+        theirs.c.tree_id == bindparam("tree_id", type_=BIG_INTEGER),
         theirs.c.branch == walk.c.branch,
         sessions.c.tree_id == theirs.c.tree_id,
         sessions.c.id == theirs.c.session_id,

@@ -5,24 +5,30 @@ and only new messages are appended. No module here knows a file format: `transcr
 files, and this package writes through the public face of the store. Only the command uses it.
 """
 
-from .folders import FileFound, HomeFound, files_in, homes_beyond, homes_found
-from .growing import Growing
-from .reading import Begun, begin, import_begun, import_file
+from .folders import (
+    SessionFolder,
+    TranscriptFile,
+    find_session_folders,
+    find_skipped_folders,
+    find_transcript_files,
+)
+from .growing import GrowingFiles
+from .reading import OpenedTranscript, import_file, import_opened_transcript, open_transcript
 from .report import ImportedSession, ImportReport
-from .session import BATCH
+from .session import BATCH_MESSAGES
 
 __all__ = [
-    "BATCH",
-    "Begun",
-    "FileFound",
-    "Growing",
-    "HomeFound",
+    "BATCH_MESSAGES",
+    "GrowingFiles",
     "ImportReport",
     "ImportedSession",
-    "begin",
-    "files_in",
-    "homes_beyond",
-    "homes_found",
-    "import_begun",
+    "OpenedTranscript",
+    "SessionFolder",
+    "TranscriptFile",
+    "find_session_folders",
+    "find_skipped_folders",
+    "find_transcript_files",
     "import_file",
+    "import_opened_transcript",
+    "open_transcript",
 ]

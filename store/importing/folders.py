@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..database import get_store_files
-from ..transcripts import KINDS, FilePath, Home, is_home, is_kept, is_named
+from ..transcripts import TRANSCRIPT_KINDS, FilePath, Home, is_home, is_kept, is_named
 
 
-class FileFound(NamedTuple):
+class TranscriptFile(NamedTuple):
     """A file that may be imported.
 
     ``asked`` is True if the user named the file, False if it was found in a folder, where other
@@ -29,7 +29,7 @@ class FileFound(NamedTuple):
     kept: bool = True
 
 
-class HomeFound(NamedTuple):
+class SessionFolder(NamedTuple):
     """The sessions that a program keeps in a folder: the number of files and their bytes in all.
 
     ``changed_at`` is the time of the last write to any of them (ms).
@@ -42,36 +42,40 @@ class HomeFound(NamedTuple):
     changed_at: int
 
 
-def homes_found() -> list[HomeFound]:
+def find_session_folders() -> list[SessionFolder]:
     """Return the folders of sessions on this machine, in the order of kinds; read no file."""
-    homes = ((kind, home) for kind, row in KINDS.items() for home in row.homes)
-    folders = {home.path: _kept(kind, home) for kind, home in homes}
+    homes = ((kind, home) for kind, row in TRANSCRIPT_KINDS.items() for home in row.homes)
+    folders = {home.path: _measure_session_folder(kind, home) for kind, home in homes}
     return [each for each in folders.values() if each.files]
 
 
-def homes_beyond(paths: Iterable[Path]) -> list[HomeFound]:
+def find_skipped_folders(paths: Iterable[Path]) -> list[SessionFolder]:
     """Return the folders of sessions that lie below some folders and are passed over in them."""
     folders = [path.absolute() for path in paths if path.is_dir()]
     return [
         each
-        for each in (homes_found() if folders else [])
-        if any(_is_beyond(each.folder.absolute(), folder) for folder in folders)
+        for each in (find_session_folders() if folders else [])
+        if any(_is_skipped_folder(each.folder.absolute(), folder) for folder in folders)
     ]
 
 
-def _is_beyond(home: Path, folder: Path) -> bool:
+def _is_skipped_folder(home: Path, folder: Path) -> bool:
     if not home.is_relative_to(folder):
         return False
-    return not all(is_home(name) or _is_seen(name) for name in home.relative_to(folder).parts)
+    return not all(
+        is_home(name) or _is_visible_name(name) for name in home.relative_to(folder).parts
+    )
 
 
-def _kept(kind: str, home: Home) -> HomeFound:
+def _measure_session_folder(kind: str, home: Home) -> SessionFolder:
     told = [path.stat() for path in home.files() if path.is_file()]
     changed_at = max((each.st_mtime_ns for each in told), default=0) // 1_000_000
-    return HomeFound(kind, home.path, len(told), sum(each.st_size for each in told), changed_at)
+    return SessionFolder(kind, home.path, len(told), sum(each.st_size for each in told), changed_at)
 
 
-def files_in(paths: Iterable[Path], own: FilePath | None = None) -> Iterator[FileFound]:
+def find_transcript_files(
+    paths: Iterable[Path], own: FilePath | None = None
+) -> Iterator[TranscriptFile]:
     """Yield the given files and the files in the given folders, in order.
 
     Hidden files and folders are passed over, except folders in which programs keep sessions and
@@ -80,41 +84,43 @@ def files_in(paths: Iterable[Path], own: FilePath | None = None) -> Iterator[Fil
     owned = get_store_files(own)
     for path in paths:
         if path.is_dir():
-            yield from (each for each in _inside(path) if not _is_of(owned, each.path))
+            yield from (
+                each for each in _find_files_inside(path) if not _is_store_path(owned, each.path)
+            )
         else:
-            yield FileFound(path, asked=True)
+            yield TranscriptFile(path, asked=True)
 
 
-def _is_of(owned: set[str], path: Path) -> bool:
+def _is_store_path(owned: set[str], path: Path) -> bool:
     """Tell whether a path is one of some files, maybe by a link; the name decides for most."""
     names = map(basename, owned)
     return (path.name in names or path.is_symlink()) and realpath(path) in owned
 
 
-def folders_in(paths: Iterable[Path]) -> Iterator[Path]:
+def find_folders(paths: Iterable[Path]) -> Iterator[Path]:
     """Yield the given folders, and the folders in them that may hold files."""
     for path in paths:
-        yield from (Path(folder) for folder, _ in _walked(path))
+        yield from (Path(folder) for folder, _ in _walk_folders(path))
 
 
-def _inside(path: Path) -> Iterator[FileFound]:
-    for folder, names in _walked(path):
-        for name in sorted(filter(_is_file_seen, names)):
+def _find_files_inside(path: Path) -> Iterator[TranscriptFile]:
+    for folder, names in _walk_folders(path):
+        for name in sorted(filter(_is_visible_file, names)):
             inner = Path(folder, name)
             if inner.is_file():
-                yield FileFound(inner, kept=is_kept(inner.absolute()) is not False)
+                yield TranscriptFile(inner, kept=is_kept(inner.absolute()) is not False)
 
 
-def _walked(path: Path) -> Iterator[tuple[str, list[str]]]:
+def _walk_folders(path: Path) -> Iterator[tuple[str, list[str]]]:
     """Yield each folder with the names of its files, before the folders in it."""
     for folder, folders, names in os.walk(path):
-        folders[:] = sorted(name for name in folders if is_home(name) or _is_seen(name))
+        folders[:] = sorted(name for name in folders if is_home(name) or _is_visible_name(name))
         yield folder, names
 
 
-def _is_file_seen(name: str) -> bool:
-    return _is_seen(name) or is_named(name)
+def _is_visible_file(name: str) -> bool:
+    return _is_visible_name(name) or is_named(name)
 
 
-def _is_seen(name: str) -> bool:
+def _is_visible_name(name: str) -> bool:
     return not name.startswith(".")

@@ -12,48 +12,48 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ..transcripts import FilePath
-from .folders import FileFound, files_in, folders_in
+from .folders import TranscriptFile, find_folders, find_transcript_files
 
-PAUSE = 1.0
+LOOK_PAUSE = 1.0
 """Seconds between two looks, at least."""
-SHARE = 1 / 150
+LOOK_SHARE = 1 / 150
 """The share of one processor that looking may take."""
-WALK = 300
+WALK_INTERVAL = 300
 """Looks after which folders are walked again, even if no file time shows a change."""
 
-DATABASES = (".db", ".vscdb", ".sqlite3")
+DATABASE_ENDINGS = (".db", ".vscdb", ".sqlite3")
 """Endings of the names of programs' databases; new rows are first in the log beside the file."""
 
-Seen = tuple[int, ...]
+FileState = tuple[int, ...]
 """The size of a file and the time of its last write (ns); for a database, those of its log too."""
 
 
-class Growing:
+class GrowingFiles:
     """The files of some paths; each look returns those that have changed since the last look."""
 
     def __init__(self, paths: Iterable[Path], own: FilePath | None = None) -> None:
         self._paths = list(paths)
         self._own = own
         self._looks = 0
-        self._folders: dict[Path, Seen | None] = {}
-        self._files: list[FileFound] = []
-        self._seen: dict[Path, Seen | None] = {}
+        self._folders: dict[Path, FileState | None] = {}
+        self._files: list[TranscriptFile] = []
+        self._seen: dict[Path, FileState | None] = {}
 
-    def rounds(self) -> Iterator[list[FileFound]]:
+    def rounds(self) -> Iterator[list[TranscriptFile]]:
         """Yield all files first, then the changed ones, forever; wait in between."""
         yield self.look()
-        pause = PAUSE
+        pause = LOOK_PAUSE
         while True:
             time.sleep(pause)
             began = time.thread_time()
             changed = self.look()
-            pause = max(PAUSE, (time.thread_time() - began) / SHARE)
+            pause = max(LOOK_PAUSE, (time.thread_time() - began) / LOOK_SHARE)
             if changed:
                 yield changed
 
-    def look(self) -> list[FileFound]:
+    def look(self) -> list[TranscriptFile]:
         """Return the files that are new or have changed since the last look."""
-        if self._looks % WALK == 0 or self._has_moved():
+        if self._looks % WALK_INTERVAL == 0 or self._has_moved():
             self._walk()
         self._looks += 1
         return [file for file in self._files if self._has_changed(file)]
@@ -64,30 +64,30 @@ class Growing:
 
     def _has_moved(self) -> bool:
         """Tell whether something was added to a folder or removed from it."""
-        return any(_seen(folder) != seen for folder, seen in self._folders.items())
+        return any(_read_file_state(folder) != seen for folder, seen in self._folders.items())
 
     def _walk(self) -> None:
-        self._folders = {folder: _seen(folder) for folder in folders_in(self._paths)}
-        self._files = list(files_in(self._paths, self._own))
+        self._folders = {folder: _read_file_state(folder) for folder in find_folders(self._paths)}
+        self._files = list(find_transcript_files(self._paths, self._own))
 
-    def _has_changed(self, file: FileFound) -> bool:
+    def _has_changed(self, file: TranscriptFile) -> bool:
         """Tell whether a file exists and has changed; remember its present size and time."""
         if not file.kept:
             return False
-        before, now = self._seen.get(file.path), _seen(file.path)
+        before, now = self._seen.get(file.path), _read_file_state(file.path)
         self._seen[file.path] = now
         return now is not None and now != before
 
 
-def _seen(path: Path) -> Seen | None:
+def _read_file_state(path: Path) -> FileState | None:
     """Return the size and time of a file, None if there is no file."""
-    own = _told(path)
-    if own is None or path.suffix not in DATABASES:
+    own = _read_file_stat(path)
+    if own is None or path.suffix not in DATABASE_ENDINGS:
         return own
-    return own + (_told(path.with_name(f"{path.name}-wal")) or ())
+    return own + (_read_file_stat(path.with_name(f"{path.name}-wal")) or ())
 
 
-def _told(path: Path) -> Seen | None:
+def _read_file_stat(path: Path) -> FileState | None:
     try:
         told = path.stat()
     except OSError:

@@ -9,36 +9,36 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
-from ..clock import SECONDS_BELOW, milliseconds
+from ..clock import SECONDS_LIMIT, resolve_now
 from ..errors import InvalidValue, SessionNotFound
 from ..history import TEXT_LIMIT
 from ..messages import find_message_time
 from ..records import Session
-from ..text import Fields, truncate
-from ..transcripts import EXTRA_KEYS, Noted, Opened, Said
-from .left import Kept
-from .names import AnySteps, Face
+from ..text import JsonFields, truncate
+from ..transcripts import EXTRA_KEYS, NoteEvent, SessionEvent, SessionMessage
+from .left import StoredBeginning
+from .names import AnySteps, ImportTarget
 
 
-def said_at(said: Said) -> int | None:
+def find_said_time(said: SessionMessage) -> int | None:
     """Return the time of a message (ms), at most the present; None if it is unknown."""
     moment = said.moment or find_message_time(said.message)
-    if moment is None or moment < SECONDS_BELOW:
+    if moment is None or moment < SECONDS_LIMIT:
         return None
-    return at_latest_now(moment)
+    return limit_to_now(moment)
 
 
-def at_latest_now(moment: int | None) -> int | None:
+def limit_to_now(moment: int | None) -> int | None:
     """Return a moment (ms), or the present if that is earlier; None for None."""
-    return None if moment is None else min(moment, milliseconds(None))
+    return None if moment is None else min(moment, resolve_now(None))
 
 
-def stored_session(
-    store: Face,
-    opened: Opened,
+def find_or_create_session(
+    store: ImportTarget,
+    opened: SessionEvent,
     moment: int | None,
-    notes: list[Noted],
-    begins: Callable[[], Kept | None],
+    notes: list[NoteEvent],
+    begins: Callable[[], StoredBeginning | None],
 ) -> Session:
     """Return the session of that id; create it as of a moment (None: now) if there is none.
 
@@ -49,90 +49,100 @@ def stored_session(
     kept = begins()
     moment = opened.created_at or moment
     create = (
-        partial(_forked, opened=opened, kept=kept) if kept else partial(_created, opened=opened)
+        partial(_fork_imported_session, opened=opened, kept=kept)
+        if kept
+        else partial(_create_imported_session, opened=opened)
     )
     try:
         return store.atomically(partial(create, metadata=opened.metadata), now=moment)
     except InvalidValue as refused:
-        notes.append(_refused(opened, refused))
+        notes.append(_note_refused_metadata(opened, refused))
         return store.atomically(partial(create, metadata={}), now=moment)
 
 
-def _created(steps: AnySteps, opened: Opened, metadata: Fields) -> Session:
+def _create_imported_session(
+    steps: AnySteps, opened: SessionEvent, metadata: JsonFields
+) -> Session:
     return steps.create_session(
         opened.session_id,
-        title=_storable(opened.title),
-        project_root=_storable(opened.project_root),
-        owner=_storable(opened.owner),
+        title=_make_storable(opened.title),
+        project_root=_make_storable(opened.project_root),
+        owner=_make_storable(opened.owner),
         metadata=metadata,
     )
 
 
-def _forked(steps: AnySteps, opened: Opened, kept: Kept, metadata: Fields) -> Session:
+def _fork_imported_session(
+    steps: AnySteps, opened: SessionEvent, kept: StoredBeginning, metadata: JsonFields
+) -> Session:
     """Return a new session that continues the branch of another session."""
     fork = partial(steps.fork, kept.session_id, kept.end, opened.session_id)
-    session = fork(branch=kept.branch, title=_storable(opened.title), owner=_storable(opened.owner))
+    session = fork(
+        branch=kept.branch, title=_make_storable(opened.title), owner=_make_storable(opened.owner)
+    )
     return steps.set_metadata(session.id, metadata)
 
 
-def brought_up_to_date(store: Face, opened: Opened, notes: list[Noted]) -> None:
+def update_session_from_file(
+    store: ImportTarget, opened: SessionEvent, notes: list[NoteEvent]
+) -> None:
     """Give a session the present title and metadata of its file."""
     session = store.session(opened.session_id)
-    if not (_title(session, opened) or _metadata(session, opened)):
+    if not (_find_new_title(session, opened) or _merge_file_metadata(session, opened)):
         return
     try:
-        store.atomically(partial(_bring, opened=opened))
+        store.atomically(partial(_update_changed_values, opened=opened))
     except InvalidValue as refused:
-        notes.append(_refused(opened, refused))
+        notes.append(_note_refused_metadata(opened, refused))
 
 
-def _bring(steps: AnySteps, opened: Opened) -> None:
+def _update_changed_values(steps: AnySteps, opened: SessionEvent) -> None:
     """Change the values that differ; keep the place of the session in the order of activity."""
     session = steps.session(opened.session_id)
-    title, metadata = _title(session, opened), _metadata(session, opened)
+    title, metadata = _find_new_title(session, opened), _merge_file_metadata(session, opened)
     if title:
         steps.rename_session(session.id, title, now=session.updated_at)
     if metadata:
         steps.set_metadata(session.id, metadata)
 
 
-def _title(session: Session, opened: Opened) -> str | None:
+def _find_new_title(session: Session, opened: SessionEvent) -> str | None:
     """Return the file's title if the session has no title, or one from a shorter file."""
-    title = _storable(opened.title)
+    title = _make_storable(opened.title)
     if title in (None, session.title):
         return None
     given = {
         None,
-        *map(_storable, opened.titles),
+        *map(_make_storable, opened.titles),
         *(held for held in session.metadata.values() if isinstance(held, str)),
     }
     return title if session.title in given else None
 
 
-def _metadata(session: Session, opened: Opened) -> Fields | None:
+def _merge_file_metadata(session: Session, opened: SessionEvent) -> JsonFields | None:
     """Return a session's metadata updated from its file, None if nothing changes.
 
     A key that only the session has stays, whatever its origin. A value that was equal in all
     messages of a shorter file stays too, because those messages do not repeat it.
     """
-    told = {key: _with_constants(session, key, held) for key, held in opened.metadata.items()}
+    told = {key: _merge_constants(session, key, held) for key, held in opened.metadata.items()}
     metadata = {**session.metadata, **told}
     return None if metadata == session.metadata else metadata
 
 
-def _with_constants(session: Session, key: str, held: object) -> object:
+def _merge_constants(session: Session, key: str, held: object) -> object:
     known = session.metadata.get(key)
     if key in EXTRA_KEYS and isinstance(known, dict) and isinstance(held, dict):
         return {**known, **held}
     return held
 
 
-def _refused(opened: Opened, refused: InvalidValue) -> Noted:
+def _note_refused_metadata(opened: SessionEvent, refused: InvalidValue) -> NoteEvent:
     text = f"the metadata of session {opened.session_id!r} is left out: {refused}"
-    return Noted(None, text, broken=True)
+    return NoteEvent(None, text, broken=True)
 
 
-def _storable(text: str | None) -> str | None:
+def _make_storable(text: str | None) -> str | None:
     """Return a text cut to size, with a replacement for each character that no column can hold."""
     if not text:
         return text

@@ -13,17 +13,17 @@ from itertools import islice, takewhile
 from typing import NamedTuple
 
 from ..messages import Message
-from ..transcripts import Event, Opened, Said, Stem
+from ..transcripts import Event, ForkPoint, SessionEvent, SessionMessage
 
 
-class Stretch(NamedTuple):
+class TakenBackMessages(NamedTuple):
     """The messages that were taken back from a line after its position ``after``."""
 
     after: int
     messages: list[Message]
 
 
-class Kept(NamedTuple):
+class StoredBeginning(NamedTuple):
     """The stored beginning of a session: the branch of another session, up to a position.
 
     ``branch`` None is the current branch of the other session.
@@ -34,7 +34,7 @@ class Kept(NamedTuple):
     end: int
 
 
-class Ahead:
+class EventLookahead:
     """The events of a file, which can be looked at before they are taken."""
 
     def __init__(self, events: Iterator[Event]) -> None:
@@ -53,8 +53,10 @@ class Ahead:
 
     def rest(self) -> list[Message]:
         """Return the messages of the current session after the event that is looked at."""
-        events = takewhile(lambda event: not isinstance(event, Opened), self._all())
-        return [event.message for event in islice(events, 1, None) if isinstance(event, Said)]
+        events = takewhile(lambda event: not isinstance(event, SessionEvent), self._all())
+        return [
+            event.message for event in islice(events, 1, None) if isinstance(event, SessionMessage)
+        ]
 
     def _all(self) -> Iterator[Event]:
         """Yield the events from the one that is looked at; all of them stay ahead."""
@@ -63,39 +65,41 @@ class Ahead:
             self._held.append(event)
             yield event
 
-    def stretches(self, session_id: str) -> dict[str, Stretch]:
+    def stretches(self, session_id: str) -> dict[str, TakenBackMessages]:
         """Return the messages taken back from a session's line, by their sessions in the file.
 
         A session that continues such a session is returned with its share of those messages.
         """
         self._held.extend(self._events)
-        found = {session_id: Stretch(0, [])}
-        for opened, messages in _sessions(self._held):
+        found = {session_id: TakenBackMessages(0, [])}
+        for opened, messages in _group_session_messages(self._held):
             if opened.stem and opened.stem.session_id in found:
                 base = found[opened.stem.session_id]
-                found[opened.session_id] = _continued(base, opened.stem, messages)
+                found[opened.session_id] = _continue_stretch(base, opened.stem, messages)
         del found[session_id]
         return found
 
 
-def _sessions(events: Iterable[Event]) -> list[tuple[Opened, list[Message]]]:
-    found: list[tuple[Opened, list[Message]]] = []
+def _group_session_messages(events: Iterable[Event]) -> list[tuple[SessionEvent, list[Message]]]:
+    found: list[tuple[SessionEvent, list[Message]]] = []
     for event in events:
-        if isinstance(event, Opened):
+        if isinstance(event, SessionEvent):
             found.append((event, []))
-        elif isinstance(event, Said) and found:
+        elif isinstance(event, SessionMessage) and found:
             found[-1][1].append(event.message)
     return found
 
 
-def _continued(base: Stretch, stem: Stem, messages: list[Message]) -> Stretch:
+def _continue_stretch(
+    base: TakenBackMessages, stem: ForkPoint, messages: list[Message]
+) -> TakenBackMessages:
     """Return a stretch that follows the line itself or a part of another stretch."""
     if not base.messages:
-        return Stretch(stem.after, messages)
-    return Stretch(base.after, [*base.messages[: stem.after - base.after], *messages])
+        return TakenBackMessages(stem.after, messages)
+    return TakenBackMessages(base.after, [*base.messages[: stem.after - base.after], *messages])
 
 
-def count_while(
+def count_equal_pairs(
     same: Callable[[Message, Message], bool], pairs: Iterable[tuple[Message, Message]]
 ) -> int:
     """Return the number of pairs before the first pair that differs."""

@@ -12,25 +12,25 @@ from functools import partial
 from hashlib import blake2b
 from typing import TypeAlias
 
-from ..errors import SessionExists, SessionNotFound, StoreError, quoted
+from ..errors import SessionExists, SessionNotFound, StoreError, quote_value
 from ..face import Owned, Scoped, Steps, Store
 from ..text import truncate
-from ..transcripts import Event, Opened
+from ..transcripts import Event, SessionEvent
 
-Face: TypeAlias = Store | Scoped
+ImportTarget: TypeAlias = Store | Scoped
 """The store, whole or of one owner, that a file is imported into."""
 AnySteps: TypeAlias = Steps | Owned
 """The steps of a transaction on it."""
 
-ROOM = 400
+KEPT_ID_POINTS = 400
 """Code points of a taken id that are part of a new one."""
-CHOICES = 16
+NEW_ID_LIMIT = 16
 """New ids that are tried for one that is taken."""
-PARENT = "parent_session"
+PARENT_SESSION_KEY = "parent_session"
 """The metadata key under which a session names its parent session."""
 
 
-class WantedNames:
+class WantedIds:
     """Session ids as the caller wants them: for the first session and those named after it."""
 
     def __init__(self, wanted: str | None) -> None:
@@ -39,12 +39,12 @@ class WantedNames:
 
     def rename(self, event: Event) -> Event:
         """Return an event; a session and its parent get their new ids."""
-        if self._wanted is None or not isinstance(event, Opened):
+        if self._wanted is None or not isinstance(event, SessionEvent):
             return event
         self._first = first = self._first or event.session_id
         metadata = dict(event.metadata)
-        if metadata.get(PARENT) == first:
-            metadata[PARENT] = self._wanted
+        if metadata.get(PARENT_SESSION_KEY) == first:
+            metadata[PARENT_SESSION_KEY] = self._wanted
         stem = event.stem and event.stem._replace(session_id=self._renamed(event.stem.session_id))
         name = self._renamed(event.session_id)
         return event._replace(session_id=name, metadata=metadata, stem=stem)
@@ -55,7 +55,7 @@ class WantedNames:
         return self._wanted + name.removeprefix(self._first)
 
 
-class OwnNames:
+class OwnerIds:
     """Session ids that an owner may have; an owner named in the file is ignored.
 
     ``wanted`` is an id that the caller has chosen; no other id replaces it.
@@ -67,13 +67,15 @@ class OwnNames:
 
     def rename(self, event: Event) -> Event:
         """Return an event; a session and its parent get ids of the owner's."""
-        if not isinstance(event, Opened):
+        if not isinstance(event, SessionEvent):
             return event
         name = self._known.get(event.session_id) or self._found(event.session_id)
         self._known[event.session_id] = name
         metadata = dict(event.metadata)
-        if isinstance(metadata.get(PARENT), str):
-            metadata[PARENT] = self._known.get(metadata[PARENT], metadata[PARENT])
+        if isinstance(metadata.get(PARENT_SESSION_KEY), str):
+            metadata[PARENT_SESSION_KEY] = self._known.get(
+                metadata[PARENT_SESSION_KEY], metadata[PARENT_SESSION_KEY]
+            )
         stem = event.stem
         if stem:
             stem = stem._replace(session_id=self._known.get(stem.session_id, stem.session_id))
@@ -86,15 +88,15 @@ class OwnNames:
         made = filter(self._is_own, names[:2])
         found = next(made, None) or next(filter(self._is_open, names), None)
         if found is None:
-            raise StoreError(f"no id is free for the session {quoted(wanted)} of the file")
+            raise StoreError(f"no id is free for the session {quote_value(wanted)} of the file")
         return found
 
     def _choices(self, wanted: str) -> Iterator[str]:
         yield wanted
-        for number in range(CHOICES):
+        for number in range(NEW_ID_LIMIT):
             told = f"{self._scoped.owner}\0{wanted}\0{number}".encode("utf-8", "surrogatepass")
             ending = blake2b(told, digest_size=8).hexdigest()
-            yield f"{truncate(wanted, ROOM)}-{ending}"
+            yield f"{truncate(wanted, KEPT_ID_POINTS)}-{ending}"
 
     def _is_own(self, name: str) -> bool:
         try:
@@ -108,18 +110,18 @@ class OwnNames:
         if self._is_own(name):
             return True
         try:
-            self._scoped.atomically(partial(_tried, name))
+            self._scoped.atomically(partial(_try_session_id, name))
         except SessionExists:
             return False
-        except _Free:
+        except _FreeId:
             return True
         raise AssertionError("a trial is taken back")
 
 
-class _Free(Exception):
+class _FreeId(Exception):
     """Report that an id is free."""
 
 
-def _tried(name: str, steps: Owned) -> None:
+def _try_session_id(name: str, steps: Owned) -> None:
     steps.create_session(name)
-    raise _Free
+    raise _FreeId

@@ -14,36 +14,36 @@ from typing import NamedTuple
 
 from .. import transcripts
 from ..database import is_store_file
-from ..errors import InvalidValue, SessionExists, StoreError, UnknownTranscript, in_steps
+from ..errors import InvalidValue, SessionExists, StoreError, UnknownTranscript, correct_step_errors
 from ..face import Scoped
 from ..messages import Message
 from ..transcripts import (
-    Beside,
-    Compacted,
+    CompactionEvent,
     Event,
     FilePath,
     Limits,
-    Noted,
-    Opened,
+    NoteEvent,
     Progress,
-    Said,
+    SessionEvent,
+    SessionMessage,
+    SideRowsEvent,
     StoreRow,
 )
-from .elsewhere import Elsewhere
-from .known import brought_up_to_date, said_at, stored_session
-from .left import Ahead, Kept
-from .names import Face, OwnNames, WantedNames
+from .elsewhere import ContinuationSearch
+from .known import find_or_create_session, find_said_time, update_session_from_file
+from .left import EventLookahead, StoredBeginning
+from .names import ImportTarget, OwnerIds, WantedIds
 from .report import ImportReport
-from .session import SessionOfFile
-from .validation import Validation
-from .whole import import_whole
+from .session import FileSession
+from .validation import TranscriptValidation
+from .whole import import_whole_store
 
-EARLY = 20
+EARLY_MESSAGES_LIMIT = 20
 """Messages, at most, that are searched for the time at which a session began."""
 
 
 def import_file(
-    store: Face,
+    store: ImportTarget,
     path: FilePath,
     *,
     kind: str | None = None,
@@ -80,9 +80,9 @@ def import_file(
     limits = Limits(max_bytes, max_seconds)
     lost: set[str] = set()
     while True:
-        begun = begin(path, kind=kind, beside=beside, progress=progress, limits=limits)
+        begun = open_transcript(path, kind=kind, beside=beside, progress=progress, limits=limits)
         try:
-            return import_begun(
+            return import_opened_transcript(
                 store, begun, session_id=session_id, replace=replace, project_root=project_root
             )
         except SessionExists as taken:
@@ -94,7 +94,7 @@ def import_file(
             limits.begin_anew()
 
 
-class Begun(NamedTuple):
+class OpenedTranscript(NamedTuple):
     """A file that holds a message, read as far as was needed to see one.
 
     ``events`` are all events of the file; ``lines`` returns the number of lines at the end.
@@ -107,14 +107,14 @@ class Begun(NamedTuple):
     limits: Limits
 
 
-def begin(
+def open_transcript(
     path: FilePath,
     *,
     kind: str | None = None,
     beside: bool = False,
     progress: Progress | None = None,
     limits: Limits | None = None,
-) -> Begun:
+) -> OpenedTranscript:
     """Begin to read a file.
 
     Raises UnknownTranscript if it holds no believable message, LimitExceeded, StoreError.
@@ -124,22 +124,22 @@ def begin(
     lines: list[int] = []
     read = partial(transcripts.read, path, kind=found, beside=beside, limits=limits)
     events = read(progress=progress, lines=lines.append)
-    believed = _believed(events, path, found, is_named=kind is not None)
-    return Begun(Path(path), found, believed, lines, limits)
+    believed = _check_believable(events, path, found, is_named=kind is not None)
+    return OpenedTranscript(Path(path), found, believed, lines, limits)
 
 
-def import_begun(
-    store: Face,
-    begun: Begun,
+def import_opened_transcript(
+    store: ImportTarget,
+    begun: OpenedTranscript,
     *,
     session_id: str | None = None,
     replace: bool = False,
     project_root: str | None = None,
 ) -> ImportReport:
-    """Import a file that `begin` has opened, as `import_file` does."""
+    """Import a file that `open_transcript` has opened, as `import_file` does."""
     report = ImportReport(begun.path, begun.kind, [], [])
-    with in_steps():
-        if begun.kind == transcripts.HEAD:
+    with correct_step_errors():
+        if begun.kind == transcripts.STORE_HEAD_KEY:
             if isinstance(store, Scoped):
                 raise InvalidValue(
                     "a whole store has sessions of several owners; import it without scope"
@@ -148,20 +148,20 @@ def import_begun(
                 raise InvalidValue(
                     "a whole store is taken as it is: with its own ids and project roots"
                 )
-            import_whole(store, begun.events, report)
+            import_whole_store(store, begun.events, report)
         else:
-            events = _counted(_rooted(begun.events, project_root), begun.limits)
-            events = map(WantedNames(session_id).rename, events)
+            events = _limit_events(_set_project_root(begun.events, project_root), begun.limits)
+            events = map(WantedIds(session_id).rename, events)
             if isinstance(store, Scoped):
-                events = map(OwnNames(store, session_id).rename, events)
-            _Import(store, report, Ahead(events), replace=replace).take_all()
+                events = map(OwnerIds(store, session_id).rename, events)
+            _FileImport(store, report, EventLookahead(events), replace=replace).take_all()
     if any(each.appended for each in report.sessions):
         with suppress(StoreError):  # the messages are stored, and a later search indexes them
             store.index()
     return report._replace(lines=begun.lines[-1])
 
 
-def _counted(events: Iterator[Event], limits: Limits) -> Iterator[Event]:
+def _limit_events(events: Iterator[Event], limits: Limits) -> Iterator[Event]:
     """Yield events while they are within the limits. Raises LimitExceeded."""
     for event in events:
         limits.check_time()
@@ -169,16 +169,16 @@ def _counted(events: Iterator[Event], limits: Limits) -> Iterator[Event]:
         yield event
 
 
-def _rooted(events: Iterator[Event], project_root: str | None) -> Iterator[Event]:
+def _set_project_root(events: Iterator[Event], project_root: str | None) -> Iterator[Event]:
     """Yield events; give each session the project root, if there is one."""
     for event in events:
-        if isinstance(event, Opened) and project_root is not None:
+        if isinstance(event, SessionEvent) and project_root is not None:
             yield event._replace(project_root=project_root)
         else:
             yield event
 
 
-def _believed(
+def _check_believable(
     events: Iterator[Event],
     path: FilePath,
     kind: str,
@@ -189,22 +189,24 @@ def _believed(
 
     For a kind named by the caller, doubtful events are taken as they are, with a note.
     """
-    validation, seen = Validation(), []
+    validation, seen = TranscriptValidation(), []
     for event in events:
         seen.append(event)
         validation.take(event)
         if validation.is_enough or isinstance(event, StoreRow):
             break
-    if not any(isinstance(event, Said | StoreRow) for event in seen):
+    if not any(isinstance(event, SessionMessage | StoreRow) for event in seen):
         raise UnknownTranscript(f"{os.fspath(path)} holds no message of the kind {kind}")
     problem = validation.problem()
     if problem and not is_named:
         raise transcripts.refused(path, problem)
-    notes = [Noted(None, f"read as {kind}, as asked: {problem}", broken=True)] if problem else []
+    notes = (
+        [NoteEvent(None, f"read as {kind}, as asked: {problem}", broken=True)] if problem else []
+    )
     return chain(notes, seen, events)
 
 
-class _Import:
+class _FileImport:
     """Import the events of a file, session by session, and keep the results in a report.
 
     ``_early`` are the messages of the last opened session, which has not begun.
@@ -212,9 +214,9 @@ class _Import:
 
     def __init__(
         self,
-        store: Face,
+        store: ImportTarget,
         report: ImportReport,
-        ahead: Ahead,
+        ahead: EventLookahead,
         *,
         replace: bool,
     ) -> None:
@@ -222,13 +224,13 @@ class _Import:
         self._report = report
         self._ahead = ahead
         self._replace = replace
-        self._opened: Opened | None = None
-        self._early: deque[Said] = deque()
+        self._opened: SessionEvent | None = None
+        self._early: deque[SessionMessage] = deque()
         self._places: dict[str, Sequence[int]] = {}
-        self._kept: dict[str, Kept] = {}
+        self._kept: dict[str, StoredBeginning] = {}
         self._told: set[str] = set()
         self._elsewhere = self._elsewhere_in("")
-        self._current: SessionOfFile | None = None
+        self._current: FileSession | None = None
 
     def take_all(self) -> None:
         """Take all events of the file."""
@@ -237,19 +239,19 @@ class _Import:
         self._finish()
 
     def _take(self, event: Event) -> None:
-        if isinstance(event, Noted):
+        if isinstance(event, NoteEvent):
             self._report.notes.append(event)
-        elif isinstance(event, Opened):
+        elif isinstance(event, SessionEvent):
             self._finish()
             self._opened = event
-        elif isinstance(event, Compacted):
+        elif isinstance(event, CompactionEvent):
             self._compact(event)
-        elif isinstance(event, Beside):
+        elif isinstance(event, SideRowsEvent):
             self._keep_beside(event)
-        elif isinstance(event, Said):
+        elif isinstance(event, SessionMessage):
             self._say(event)
 
-    def _say(self, said: Said) -> None:
+    def _say(self, said: SessionMessage) -> None:
         if self._current:
             self._current.take(said)
         elif self._opened:
@@ -261,37 +263,37 @@ class _Import:
             self._end(self._opened, self._current or self._begun(self._opened, None))
         self._opened = self._current = None
 
-    def _compact(self, event: Compacted) -> None:
+    def _compact(self, event: CompactionEvent) -> None:
         """Hide the messages that the program hid, after the session has begun."""
         if self._opened and not self._current:
             self._current = self._begun(self._opened, None)
         if self._current:
             self._current.compact(event)
 
-    def _keep_beside(self, event: Beside) -> None:
+    def _keep_beside(self, event: SideRowsEvent) -> None:
         """Keep the rows beside the last message, after the session has begun."""
         if self._opened and not self._current:
             self._current = self._begun(self._opened, None)
         if self._current:
             self._current.keep_beside(event, self._report.kind)
 
-    def _wait(self, opened: Opened, said: Said) -> None:
+    def _wait(self, opened: SessionEvent, said: SessionMessage) -> None:
         """Keep a message until one gives the time at which the session began."""
         self._early.append(said)
-        moment = said_at(said)
-        if moment or len(self._early) == EARLY:
+        moment = find_said_time(said)
+        if moment or len(self._early) == EARLY_MESSAGES_LIMIT:
             self._current = self._begun(opened, moment)
 
-    def _begun(self, opened: Opened, moment: int | None) -> SessionOfFile:
+    def _begun(self, opened: SessionEvent, moment: int | None) -> FileSession:
         store, notes = self._store, self._report.notes
         if opened.stem is None:
             self._elsewhere = self._elsewhere_in(opened.session_id)
         places = self._places_before(opened)
         begins = partial(self._where_it_begins, opened)
-        stored = stored_session(store, opened, moment, notes, begins)
+        stored = find_or_create_session(store, opened, moment, notes, begins)
         if stored.forked_from is None:
             places = []
-        session = SessionOfFile(
+        session = FileSession(
             store,
             stored,
             self._ahead,
@@ -304,13 +306,13 @@ class _Import:
             session.take(self._early.popleft())
         return session
 
-    def _places_before(self, opened: Opened) -> Sequence[int]:
+    def _places_before(self, opened: SessionEvent) -> Sequence[int]:
         """Return the positions of the messages before a session's own messages."""
         if opened.stem is None or opened.stem.session_id not in self._places:
             return []
         return self._places[opened.stem.session_id][: opened.stem.after]
 
-    def _where_it_begins(self, opened: Opened) -> Kept | None:
+    def _where_it_begins(self, opened: SessionEvent) -> StoredBeginning | None:
         """Return where the store has most of a session's beginning; None if it has none of it.
 
         That is on the line of the session that it continues, on a branch that a rewind left, or on
@@ -320,17 +322,17 @@ class _Import:
         found = [self._kept.get(opened.session_id)]
         if opened.stem and places:
             home, place = opened.stem.session_id, places[-1]
-            found += [Kept(home, None, place), self._elsewhere.find(home, place)]
+            found += [StoredBeginning(home, None, place), self._elsewhere.find(home, place)]
         return max(filter(None, found), key=attrgetter("end"), default=None)
 
-    def _elsewhere_in(self, tree: str) -> Elsewhere:
-        return Elsewhere(self._store, tree, self._told, self._kept, self._coming)
+    def _elsewhere_in(self, tree: str) -> ContinuationSearch:
+        return ContinuationSearch(self._store, tree, self._told, self._kept, self._coming)
 
     def _coming(self) -> list[Message]:
         """Return the messages of the last opened session, which has not begun."""
         return [*(said.message for said in self._early), *self._ahead.rest()]
 
-    def _end(self, opened: Opened, session: SessionOfFile) -> None:
+    def _end(self, opened: SessionEvent, session: FileSession) -> None:
         self._report.sessions.append(session.finish())
         for name, kept in session.kept.items():
             known = self._kept.get(name, kept)
@@ -338,4 +340,4 @@ class _Import:
         self._told.add(opened.session_id)
         if session.is_as_long:
             self._places[opened.session_id] = session.places
-            brought_up_to_date(self._store, opened, self._report.notes)
+            update_session_from_file(self._store, opened, self._report.notes)

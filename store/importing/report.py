@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-from ..transcripts import Noted
+from ..transcripts import NoteEvent
 
 
 class ImportedSession(NamedTuple):
@@ -34,7 +34,7 @@ class ImportReport(NamedTuple):
     path: Path
     kind: str
     sessions: list[ImportedSession]
-    notes: list[Noted]
+    notes: list[NoteEvent]
     lines: int = 0
 
     @property

@@ -20,39 +20,45 @@ from ..messages import (
     PreparedMessage,
     digest_row,
     is_redacted,
-    prepare,
+    prepare_message,
 )
 from ..records import Session, StoredMessage
-from ..transcripts import Beside, Compacted, Noted, Numbers, Said
-from .beside import NotesBeside
-from .elsewhere import Elsewhere
-from .known import at_latest_now, said_at
-from .left import Ahead, Kept, Stretch, count_while
-from .likeness import answers, begins, is_result, same_said, spoken
-from .names import AnySteps, Face
+from ..transcripts import CompactionEvent, KeyNumbers, NoteEvent, SessionMessage, SideRowsEvent
+from .beside import ImportedNotes
+from .elsewhere import ContinuationSearch
+from .known import find_said_time, limit_to_now
+from .left import EventLookahead, StoredBeginning, TakenBackMessages, count_equal_pairs
+from .likeness import (
+    has_only_tool_results,
+    is_answer_beginning,
+    is_result_of_call,
+    is_same_as_stored,
+    remove_extra_keys,
+)
+from .names import AnySteps, ImportTarget
 from .report import ImportedSession
-from .sight import Sight
-from .spending import Spending
-from .validation import parse_message
+from .sight import HidableRanges
+from .spending import RecordedUsage
+from .validation import convert_file_message
 
-BATCH = 500
+BATCH_MESSAGES = 500
 """Messages appended in one transaction, at most."""
 BATCH_SIZE = 4 * 1024 * 1024
 """Code points of stored text after which a batch is appended, however few its messages are."""
-PAGE = 100
+MESSAGE_PAGE_SIZE = 100
 """Stored messages read at once to be compared."""
-TOLD_BY = 7
+DIGEST_PREFIX_BYTES = 7
 """Bytes of the digest that distinguish a message from another one with the same id."""
 
 
-class New(NamedTuple):
+class NewMessage(NamedTuple):
     """A message that the line does not have, with the rows that store it."""
 
-    said: Said
+    said: SessionMessage
     rows: list[PreparedMessage]
 
 
-class SessionOfFile:
+class FileSession:
     """One session while its file is read.
 
     Its messages are compared with the stored line up to its end, then appended to it. ``_place`` is
@@ -63,38 +69,38 @@ class SessionOfFile:
 
     def __init__(
         self,
-        store: Face,
+        store: ImportTarget,
         session: Session,
-        ahead: Ahead,
-        elsewhere: Elsewhere,
-        notes: list[Noted],
+        ahead: EventLookahead,
+        elsewhere: ContinuationSearch,
+        notes: list[NoteEvent],
         *,
         places: Sequence[int],
         replace: bool,
     ) -> None:
         self._ahead, self._elsewhere = ahead, elsewhere
         self.places = array("q", places)
-        self.kept: dict[str, Kept] = {}
+        self.kept: dict[str, StoredBeginning] = {}
         self._store = store
         self._id = session.id
         self._notes = notes
         self._replace = replace
         self._before = len(places)
-        self._sight = Sight()
+        self._sight = HidableRanges()
         self._place, self._width = places[-1] if places else 0, 1
-        self._stored = _messages(store, session, self._place + 1)
+        self._stored = _load_session_messages(store, session, self._place + 1)
         self._head = session.head
         self._is_known = self._place < session.head
         self._moment = session.updated_at
         self._count = self._calls = self._appended = 0
-        self._digests = Numbers()
-        self._batch: list[New] = []
+        self._digests = KeyNumbers()
+        self._batch: list[NewMessage] = []
         self._batch_size = 0
         self._differs_at: int | None = None
-        self._spending = Spending(session.id)
-        self._beside = NotesBeside(session.id)
+        self._spending = RecordedUsage(session.id)
+        self._beside = ImportedNotes(session.id)
 
-    def take(self, said: Said) -> None:
+    def take(self, said: SessionMessage) -> None:
         """Take the next message of the file, which is on the line already or new."""
         self._count += 1
         rows = self._prepared(said)
@@ -104,12 +110,12 @@ class SessionOfFile:
         for place, row in enumerate(rows, self._place - len(rows) + 1):
             self._sight.take(row.message, place)
 
-    def keep_beside(self, event: Beside, kind: str) -> None:
+    def keep_beside(self, event: SideRowsEvent, kind: str) -> None:
         """Keep the rows beside the last message, unless it is not on the line."""
         if self._place and not self._left_alone():
             self._beside.add(self._place, kind, event.rows)
 
-    def compact(self, event: Compacted) -> None:
+    def compact(self, event: CompactionEvent) -> None:
         """Hide the messages that the program hid, unless the line is longer or they are known."""
         self._flush()
         places = self.places[self._before : self._before + event.through]
@@ -120,16 +126,16 @@ class SessionOfFile:
             self._store.atomically(partial(self._hide, first, last, event), now=self._moment)
         except StoreError as refused:
             told = f"a compaction of {self._id!r} after its message {self._count} is left out"
-            self._notes.append(Noted(None, f"{told}: {refused}"))
+            self._notes.append(NoteEvent(None, f"{told}: {refused}"))
 
-    def _hide(self, first: int, last: int, event: Compacted, steps: AnySteps) -> None:
+    def _hide(self, first: int, last: int, event: CompactionEvent, steps: AnySteps) -> None:
         """Hide the messages of a range that may go; the last part gets the summary of all."""
         known = [each.hidden[1] for each in steps.compactions(self._id) if each.hidden]
         ranges = [] if known and max(known) >= last else self._sight.ranges(first, last)
         for number, span in enumerate(ranges, 1):
             steps.hide(self._id, *span, event.summary if number == len(ranges) else None)
 
-    def _take(self, said: Said, rows: list[PreparedMessage]) -> None:
+    def _take(self, said: SessionMessage, rows: list[PreparedMessage]) -> None:
         self._calls += sum(len(row.calls) for row in rows)
         if self._left_alone() or self._repeated(rows[-1]):
             return
@@ -171,11 +177,11 @@ class SessionOfFile:
     def _left_alone(self) -> bool:
         return self._differs_at is not None and not self._replace
 
-    def _prepared(self, said: Said) -> list[PreparedMessage]:
+    def _prepared(self, said: SessionMessage) -> list[PreparedMessage]:
         """Return the rows that store a message; none if it is refused."""
         try:
-            came_as, rows = parse_message(said)
-            return [prepare(row)._replace(wire_format=came_as) for row in rows]
+            came_as, rows = convert_file_message(said)
+            return [prepare_message(row)._replace(wire_format=came_as) for row in rows]
         except InvalidMessage as refused:
             key = f" (key {refused.key!r})" if refused.key else ""
             self._note(f"is left out, it cannot be stored: {refused.problem}{key}")
@@ -186,7 +192,7 @@ class SessionOfFile:
         message_id = prepared.columns.message_id
         if message_id is None:
             return False
-        told = int.from_bytes(prepared.digest[:TOLD_BY])
+        told = int.from_bytes(prepared.digest[:DIGEST_PREFIX_BYTES])
         earlier = self._digests.get(message_id)
         if earlier is None:
             self._digests[message_id] = told
@@ -204,12 +210,12 @@ class SessionOfFile:
             self._part()
         elif _is_stored_as(rows[-1], stored) or is_redacted(stored.message):
             return
-        elif spoken(stored.message) != spoken(message):
+        elif remove_extra_keys(stored.message) != remove_extra_keys(message):
             self._settle(stored.message, message)
 
     def _settle(self, stored: Message, message: Message) -> None:
         """Handle a stored message that differs from the message of the file."""
-        early = begins(stored, message) or answers(stored, message)
+        early = is_answer_beginning(stored, message) or is_result_of_call(stored, message)
         if early and self._only_results_follow():
             self._take_again()
         else:
@@ -220,13 +226,13 @@ class SessionOfFile:
                 self._part()
 
     def _only_results_follow(self) -> bool:
-        return all(is_result(stored.message) for stored in self._stored)
+        return all(has_only_tool_results(stored.message) for stored in self._stored)
 
     def _take_again(self) -> None:
         """Rewind to the position before an answer that was incomplete at its import."""
         self._rewind()
         text = "was still being written when it was imported, it is now whole"
-        self._notes.append(Noted(None, f"message {self._count} of {self._id!r} {text}"))
+        self._notes.append(NoteEvent(None, f"message {self._count} of {self._id!r} {text}"))
 
     def _take_back(self, message: Message | None = None) -> bool:
         """Rewind to the last message if the file shows that all messages after it were taken back.
@@ -237,15 +243,15 @@ class SessionOfFile:
         """
         stretches = self._stretches()
         line = [each.message for each in self._store.messages(self._id)] if stretches else []
-        if not any(_covers(each, line) for each in stretches.values()):
+        if not any(_has_stretch_at_end(each, line) for each in stretches.values()):
             return False
         branch = self._store.session(self._id).branch
         for name, (after, messages) in stretches.items():
-            same = count_while(same_said, zip(line[after:], messages, strict=False))
-            self.kept[name] = Kept(self._id, branch, after + same)
+            same = count_equal_pairs(is_same_as_stored, zip(line[after:], messages, strict=False))
+            self.kept[name] = StoredBeginning(self._id, branch, after + same)
         self._head = self._gone_back(message).head
         text = f"position {self._place} of {self._id!r} was taken back; it is rewound there"
-        self._notes.append(Noted(None, f"what followed {text}"))
+        self._notes.append(NoteEvent(None, f"what followed {text}"))
         return True
 
     def _gone_back(self, message: Message | None) -> Session:
@@ -256,14 +262,14 @@ class SessionOfFile:
             return self._store.rewind(self._id, to=place, now=self._moment)
         return self._switched(found, place)
 
-    def _switched(self, found: Kept, place: int) -> Session:
+    def _switched(self, found: StoredBeginning, place: int) -> Session:
         """Return the session on a found line; its first message after the position is taken."""
         name, branch, end = found
         session = self._store.switch(self._id, branch, end, of=name, now=self._moment)
-        self._stored = _messages(self._store, session, place + self._width + 1)
+        self._stored = _load_session_messages(self._store, session, place + self._width + 1)
         return session
 
-    def _stretches(self) -> dict[str, Stretch]:
+    def _stretches(self) -> dict[str, TakenBackMessages]:
         """Return the messages taken back so far, with their positions in the store."""
         found = self._ahead.stretches(self._id)
         places = [0, *self.places]
@@ -286,7 +292,7 @@ class SessionOfFile:
                 f"differs from the file {where} and was left as it is; "
                 f"--replace rewinds it there and appends the file's version, then {back}"
             )
-        self._notes.append(Noted(None, f"session {self._id!r} {text}", broken=True))
+        self._notes.append(NoteEvent(None, f"session {self._id!r} {text}", broken=True))
 
     def _rewind(self) -> None:
         """Rewind to the position before the last message."""
@@ -294,11 +300,11 @@ class SessionOfFile:
             self._id, to=self._place - self._width, now=self._moment
         ).head
 
-    def _add(self, said: Said, rows: list[PreparedMessage]) -> None:
-        self._batch.append(New(said, rows))
-        self._moment = max(self._moment, said_at(said) or 0)
-        self._batch_size += sum(map(_size, rows))
-        if len(self._batch) >= BATCH or self._batch_size >= BATCH_SIZE:
+    def _add(self, said: SessionMessage, rows: list[PreparedMessage]) -> None:
+        self._batch.append(NewMessage(said, rows))
+        self._moment = max(self._moment, find_said_time(said) or 0)
+        self._batch_size += sum(map(_measure_row_size, rows))
+        if len(self._batch) >= BATCH_MESSAGES or self._batch_size >= BATCH_SIZE:
             self._flush()
 
     def _flush(self) -> None:
@@ -312,7 +318,7 @@ class SessionOfFile:
         head = self._head
         for moment, run in groupby(self._batch, attrgetter("said.moment")):
             told, rows = zip(*run, strict=True)
-            batch = appending.make_batch([*chain(*rows)], at_latest_now(moment) or self._moment)
+            batch = appending.build_batch([*chain(*rows)], limit_to_now(moment) or self._moment)
             # the rows prepared for the comparison are appended as they are
             stored = steps.append(self._id, cast("Any", batch), expected_head=head)
             self._spending.record(steps, zip(stored, told, strict=True))
@@ -321,10 +327,10 @@ class SessionOfFile:
 
     def _note(self, text: str) -> None:
         told = f"message {self._count} of {self._id!r} {text}"
-        self._notes.append(Noted(None, told, broken=True))
+        self._notes.append(NoteEvent(None, told, broken=True))
 
 
-def _size(row: PreparedMessage) -> int:
+def _measure_row_size(row: PreparedMessage) -> int:
     arguments = (call.arguments for call in row.calls)
     texts = (row.columns.content, row.columns.extra, *arguments)
     return sum(len(text) for text in texts if text)
@@ -335,14 +341,18 @@ def _is_stored_as(row: PreparedMessage, stored: StoredMessage) -> bool:
     return stored.digest == digest_row(row.digest, stored.stored_at, row.wire_format)
 
 
-def _covers(stretch: Stretch, line: list[Message]) -> bool:
+def _has_stretch_at_end(stretch: TakenBackMessages, line: list[Message]) -> bool:
     """Tell whether a line ends with the beginning of a stretch that was taken back."""
     stored = line[stretch.after :]
     pairs = zip(stored, stretch.messages, strict=False)
-    same = count_while(lambda one, other: same_said(one, other) or begins(one, other), pairs)
+    same = count_equal_pairs(
+        lambda one, other: is_same_as_stored(one, other) or is_answer_beginning(one, other), pairs
+    )
     return 0 < len(stored) == same
 
 
-def _messages(store: Face, session: Session, start: int) -> Iterator[StoredMessage]:
+def _load_session_messages(
+    store: ImportTarget, session: Session, start: int
+) -> Iterator[StoredMessage]:
     """Return the messages of a session, read one after another."""
-    return chain.from_iterable(store.pages(session.id, start, session.head, size=PAGE))
+    return chain.from_iterable(store.pages(session.id, start, session.head, size=MESSAGE_PAGE_SIZE))

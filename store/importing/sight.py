@@ -12,11 +12,11 @@ from typing import TypeAlias
 
 from ..messages import Message
 
-Span: TypeAlias = tuple[int, int]
+PositionSpan: TypeAlias = tuple[int, int]
 """The first and the last position of a range."""
 
 
-class Sight:
+class HidableRanges:
     """Follow a line message by message to find the messages that can be hidden.
 
     ``_callers`` are the positions of messages whose calls wait for results, by call id. ``_groups``
@@ -42,9 +42,9 @@ class Sight:
         else:
             self._call(message, place)
 
-    def ranges(self, first: int, last: int) -> list[Span]:
+    def ranges(self, first: int, last: int) -> list[PositionSpan]:
         """Return the parts of a range that can be hidden."""
-        return list(_between(first, last, sorted(self._staying())))
+        return list(_list_gaps(first, last, sorted(self._staying())))
 
     def _call(self, message: Message, place: int) -> None:
         calls = message.get("tool_calls")
@@ -68,7 +68,7 @@ class Sight:
         return {self._question, *self._system, *waiting}
 
 
-def _between(first: int, last: int, staying: list[int]) -> Iterator[Span]:
+def _list_gaps(first: int, last: int, staying: list[int]) -> Iterator[PositionSpan]:
     """Yield the parts of a range between the positions that stay."""
     for place in (*staying, last + 1):
         end = min(place - 1, last)

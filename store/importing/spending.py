@@ -11,32 +11,34 @@ from array import array
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from ..clock import SECONDS_BELOW
+from ..clock import SECONDS_LIMIT
 from ..face import Steps
 from ..history import UsageInput
 from ..messages import Message
 from ..records import StoredMessage, Usage
-from ..transcripts import Numbers, Said, Spent, Tokens, spent_on
+from ..transcripts import KeyNumbers, RequestUsage, SessionMessage, UsageTokens, parse_message_usage
 from .names import AnySteps
 
-ANSWER = "answer"
+ANSWER_NAME_KEY = "answer"
 """The key in the details of a usage that holds the name of the answer in its file."""
-PAGE = 2_000
+USAGE_PAGE_SIZE = 2_000
 """Recorded usages read at once."""
 
 
-class Spending:
+class RecordedUsage:
     """The recorded usage of the answers of a session."""
 
     def __init__(self, session_id: str) -> None:
         self._id = session_id
-        self._known: _Paid | None = None
+        self._known: _RecordedTokens | None = None
 
-    def record(self, steps: AnySteps, stored: Iterable[tuple[StoredMessage, Said]]) -> None:
+    def record(
+        self, steps: AnySteps, stored: Iterable[tuple[StoredMessage, SessionMessage]]
+    ) -> None:
         """Record the usage of newly stored answers, including the usage that their file gives."""
         requests: list[UsageInput] = []
         for answer, said in stored:
-            if spent := [*said.spent, *spent_on(answer.message)]:
+            if spent := [*said.spent, *parse_message_usage(answer.message)]:
                 requests += self._unrecorded(steps, answer, spent)
         if requests and isinstance(steps, Steps):
             steps.record_usages(self._id, requests)
@@ -45,47 +47,47 @@ class Spending:
             steps.record_usage(self._id, **each._asdict())
 
     def _unrecorded(
-        self, steps: AnySteps, answer: StoredMessage, spent: list[Spent]
+        self, steps: AnySteps, answer: StoredMessage, spent: list[RequestUsage]
     ) -> Iterator[UsageInput]:
         """Yield the requests of an answer, as far as they are not recorded yet."""
-        name = _name_of(answer.message, spent[0])
+        name = _name_answer(answer.message, spent[0])
         paid = self._paid(steps)
-        for left in _left(spent, paid.of(name)):
+        for left in _list_unrecorded_requests(spent, paid.of(name)):
             paid.add(name, left.tokens)
-            yield _request(answer, name, left)
+            yield _build_usage_input(answer, name, left)
 
-    def _paid(self, steps: AnySteps) -> _Paid:
+    def _paid(self, steps: AnySteps) -> _RecordedTokens:
         """Return the recorded usage of the session's answers, at any position."""
         if self._known is None:
-            self._known = _Paid()
+            self._known = _RecordedTokens()
             for usage in self._recorded(steps):
                 self._known.add_recorded(usage)
         return self._known
 
     def _recorded(self, steps: AnySteps) -> Iterator[Usage]:
         """Yield the recorded usages of the session."""
-        page = partial(steps.usages, self._id, limit=PAGE)
+        page = partial(steps.usages, self._id, limit=USAGE_PAGE_SIZE)
         usages = page()
         while usages:
             yield from usages
             usages = page(after=usages[-1])
 
 
-class _Paid:
+class _RecordedTokens:
     """The tokens recorded for each answer, by its name; packed, because there may be many."""
 
     def __init__(self) -> None:
-        self._places = Numbers()
+        self._places = KeyNumbers()
         self._counts = array("q")
 
-    def of(self, name: str) -> Tokens:
+    def of(self, name: str) -> UsageTokens:
         """Return the tokens recorded for an answer so far."""
         place = self._places.get(name)
         if place is None:
-            return Tokens()
-        return Tokens(*self._counts[place : place + len(Tokens._fields)])
+            return UsageTokens()
+        return UsageTokens(*self._counts[place : place + len(UsageTokens._fields)])
 
-    def add(self, name: str, tokens: Tokens) -> None:
+    def add(self, name: str, tokens: UsageTokens) -> None:
         """Add tokens to those recorded for an answer."""
         counts = array("q", self.of(name).plus(tokens))
         place = self._places.setdefault(name, len(self._counts))
@@ -93,24 +95,26 @@ class _Paid:
 
     def add_recorded(self, usage: Usage) -> None:
         """Add a usage from an earlier import; a usage that a host recorded names no answer."""
-        name = usage.details.get(ANSWER)
+        name = usage.details.get(ANSWER_NAME_KEY)
         if name is not None:
-            self.add(name, Tokens(*(getattr(usage, each) for each in Tokens._fields)))
+            self.add(name, UsageTokens(*(getattr(usage, each) for each in UsageTokens._fields)))
 
 
-def _request(answer: StoredMessage, name: str, spent: Spent) -> UsageInput:
+def _build_usage_input(answer: StoredMessage, name: str, spent: RequestUsage) -> UsageInput:
     """Return a request in the form to record: it ended before its answer."""
     return UsageInput(
         **spent.tokens._asdict(),
         model=spent.model,
         provider=spent.provider,
-        details={ANSWER: name, "told": spent.told},
+        details={ANSWER_NAME_KEY: name, "told": spent.told},
         seq=answer.seq - 1,
-        now=_moment_of(answer),
+        now=_find_answer_time(answer),
     )
 
 
-def _left(spent: Iterable[Spent], paid: Tokens) -> Iterable[Spent]:
+def _list_unrecorded_requests(
+    spent: Iterable[RequestUsage], paid: UsageTokens
+) -> Iterable[RequestUsage]:
     """Yield the requests of an answer with the tokens that are not recorded yet."""
     for each in spent:
         left = each.tokens.less(paid)
@@ -119,13 +123,13 @@ def _left(spent: Iterable[Spent], paid: Tokens) -> Iterable[Spent]:
             yield each._replace(tokens=left)
 
 
-def _name_of(answer: Message, spent: Spent) -> str:
+def _name_answer(answer: Message, spent: RequestUsage) -> str:
     """Return a name that is unique among the answers of a session: the id, else the time."""
     named = spent.name or answer.get("id")
     return str(named) if named else f"{answer.get('timestamp')}, {spent.tokens.input}"
 
 
-def _moment_of(answer: StoredMessage) -> int:
+def _find_answer_time(answer: StoredMessage) -> int:
     """Return the time of an answer (ms); the time of its storage if it has none."""
     told = answer.message.get("timestamp")
-    return told if type(told) is int and told >= SECONDS_BELOW else answer.stored_at
+    return told if type(told) is int and told >= SECONDS_LIMIT else answer.stored_at

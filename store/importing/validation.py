@@ -16,36 +16,36 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ..errors import InvalidMessage
-from ..formats import FORMATS, ApiCall, Placed, Taken, sendable, taken, taken_from_reader
-from ..messages import WIRE, Message, prepare
-from ..tools import answered_call_id
+from ..formats import FORMATS, ApiCall, Placed, Taken, replace_surrogates, taken, taken_from_reader
+from ..messages import WIRE_KEY, Message, prepare_message
+from ..tools import find_answered_call_id
 from ..transcripts import (
     ITEM_TYPES,
-    READ,
+    READER_FORMAT,
     Event,
-    Noted,
-    Said,
-    fields_of,
-    list_of,
-    program_of_messages,
-    words_of,
+    NoteEvent,
+    SessionMessage,
+    find_messages_program,
+    get_fields,
+    get_list,
+    list_texts,
 )
 
-PROVIDERS = [row.name for row in FORMATS.values() if row.codec]
+PROVIDER_FORMATS = [row.name for row in FORMATS.values() if row.codec]
 """The formats of requests to providers."""
-SAMPLE = 60
+SAMPLE_MESSAGES = 60
 """Messages, at most, that are checked of a file."""
-SAMPLE_SIZE = 64 * 1024
+SAMPLE_POINTS = 64 * 1024
 """Code points of words after which no more messages are checked."""
 ALLOWED, SHARE = 1, 0.05
 """The messages with words that may be misread: this number, or this share of them."""
-SHARE_UNMET = 0.5
+UNMATCHED_SHARE = 0.5
 """The share of results that may come while a call waits and answer no call."""
-NEEDLE = 200
+SEARCHED_TEXT_POINTS = 200
 """Code points of a text that are searched for in a request."""
 
 
-class Read(NamedTuple):
+class CheckedMessage(NamedTuple):
     """The words of a parsed message, and the rows that store it.
 
     ``is_foreign`` is True for a message that was read as a chat's and has parts or calls of another
@@ -57,26 +57,26 @@ class Read(NamedTuple):
     is_foreign: bool
 
 
-class Validation:
+class TranscriptValidation:
     """The messages read from a file so far, and the check of them."""
 
     def __init__(self) -> None:
-        self._read: list[Read] = []
+        self._read: list[CheckedMessage] = []
         self._unread = 0
         self._size = 0
 
     def take(self, event: Event) -> None:
         """Take the next event of a parser."""
-        if isinstance(event, Noted):
+        if isinstance(event, NoteEvent):
             self._unread += event.speaks
-        elif isinstance(event, Said):
-            self._size += sum(map(len, words_of(event.message)))
-            self._read.append(_read(event))
+        elif isinstance(event, SessionMessage):
+            self._size += sum(map(len, list_texts(event.message)))
+            self._read.append(_parse_checked_message(event))
 
     @property
     def is_enough(self) -> bool:
         """Whether enough was read for the check."""
-        return len(self._read) >= SAMPLE or self._size >= SAMPLE_SIZE
+        return len(self._read) >= SAMPLE_MESSAGES or self._size >= SAMPLE_POINTS
 
     def problem(self) -> str | None:
         """Return the reason not to believe the file, None if there is none."""
@@ -85,48 +85,48 @@ class Validation:
         count = len(speaking) + self._unread
         if misread > max(ALLOWED, SHARE * count) or 0 < count == misread:
             return f"{misread} of {count} messages are in a shape that is not known"
-        for name in PROVIDERS:
-            silent = sum(_silent(speaking, name))
+        for name in PROVIDER_FORMATS:
+            silent = sum(_find_silent_messages(speaking, name))
             if silent > max(ALLOWED, SHARE * count) or 0 < count == silent:
                 return f"a request in the format {name} lacks words of {silent} of {count} messages"
-        unmet, results = _unmet(self._read)
-        if unmet > SHARE_UNMET * results:
+        unmet, results = _count_unmatched_results(self._read)
+        if unmet > UNMATCHED_SHARE * results:
             return f"{unmet} of {results} results meet no call"
         return None
 
 
-def parse_message(said: Said) -> Taken:
+def convert_file_message(said: SessionMessage) -> Taken:
     """Return the rows that store a message of a file. Raises InvalidMessage."""
-    if said.format == READ:
+    if said.format == READER_FORMAT:
         return taken_from_reader(said.message)
     return taken(said.message, said.format, 0)
 
 
-def _read(said: Said) -> Read:
+def _parse_checked_message(said: SessionMessage) -> CheckedMessage:
     try:
-        stored = map(prepare, parse_message(said).rows)
+        stored = map(prepare_message, convert_file_message(said).rows)
         rows = [each.message for each in stored]
     except InvalidMessage:
-        return Read([], [], is_foreign=False)  # the note follows when it is stored
-    if said.message.get("type") in ITEM_TYPES and not any(map(_shows, rows)):
-        return Read([], rows, is_foreign=False)  # an item that only its own format has
-    program = program_of_messages(row for row in rows if WIRE not in row)
-    words = [sendable(text[:NEEDLE]) for text in words_of(said.message)]
-    return Read(words, rows, is_foreign=program is not None)
+        return CheckedMessage([], [], is_foreign=False)  # the note follows when it is stored
+    if said.message.get("type") in ITEM_TYPES and not any(map(_has_shown_content, rows)):
+        return CheckedMessage([], rows, is_foreign=False)  # an item that only its own format has
+    program = find_messages_program(row for row in rows if WIRE_KEY not in row)
+    words = [replace_surrogates(text[:SEARCHED_TEXT_POINTS]) for text in list_texts(said.message)]
+    return CheckedMessage(words, rows, is_foreign=program is not None)
 
 
-def _shows(row: Message) -> bool:
+def _has_shown_content(row: Message) -> bool:
     return row["role"] == "tool" or any(map(row.get, ("content", "tool_calls")))
 
 
-def _silent(speaking: list[Read], name: str) -> Iterator[bool]:
+def _find_silent_messages(speaking: list[CheckedMessage], name: str) -> Iterator[bool]:
     """Yield for each message whether words of it are missing in a request of a format."""
     placed = [
-        Placed(seq, row, None, _calls(row), answered_call_id(row))
+        Placed(seq, row, None, _list_row_calls(row), find_answered_call_id(row))
         for seq, row in enumerate((row for each in speaking for row in each.rows), 1)
     ]
     written = FORMATS[name].request(placed)
-    sent = {*_texts([written.system, *written.messages])}
+    sent = {*_list_all_texts([written.system, *written.messages])}
     whole = "\n".join(sent)
     for each in speaking:
         yield not all(
@@ -135,24 +135,24 @@ def _silent(speaking: list[Read], name: str) -> Iterator[bool]:
         )
 
 
-def _calls(row: Message) -> tuple[ApiCall, ...]:
-    held = filter(None, map(fields_of, list_of(row.get("tool_calls"))))
+def _list_row_calls(row: Message) -> tuple[ApiCall, ...]:
+    held = filter(None, map(get_fields, get_list(row.get("tool_calls"))))
     names = (str(each.get("id") or "") for each in held)
     return tuple(ApiCall(place, name, "tool", "{}") for place, name in enumerate(names))
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _list_all_texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
         for held in value.values():
-            yield from _texts(held)
+            yield from _list_all_texts(held)
     elif isinstance(value, list):
         for held in value:
-            yield from _texts(held)
+            yield from _list_all_texts(held)
 
 
-def _unmet(read: list[Read]) -> tuple[int, int]:
+def _count_unmatched_results(read: list[CheckedMessage]) -> tuple[int, int]:
     """Return the number of results that answer no call while a call waits, and of all results.
 
     A part of another API that comes while a call waits counts as an unrecognized result.
@@ -163,8 +163,8 @@ def _unmet(read: list[Read]) -> tuple[int, int]:
         for row in each.rows:
             if row["role"] == "tool" or (each.is_foreign and waiting):
                 results += 1
-                named = answered_call_id(row)
+                named = find_answered_call_id(row)
                 unmet += waiting.total() > 0 and not waiting[named]
                 waiting -= Counter([named])
-            waiting.update(call.id or None for call in _calls(row))
+            waiting.update(call.id or None for call in _list_row_calls(row))
     return unmet, results

@@ -8,22 +8,22 @@ from collections.abc import Iterable, Iterator
 from ..errors import InvalidValue, StoreError
 from ..face import Store
 from ..inspection import dump
-from ..text import Fields
-from ..transcripts import Event, Noted, StoreRow
+from ..text import JsonFields
+from ..transcripts import Event, NoteEvent, StoreRow
 from .report import ImportedSession, ImportReport
 
 
-def import_whole(store: Store, events: Iterable[Event], report: ImportReport) -> None:
+def import_whole_store(store: Store, events: Iterable[Event], report: ImportReport) -> None:
     """Import the trees of a store, and note refused ones. Raises InvalidValue, StoreError."""
-    reading = _Rows(events, report)
+    reading = _StoreRows(events, report)
     trees = reading.begin()
-    taken = sum(_take_tree(store, reading, tree, report) for tree in reading.trees())
+    taken = sum(_import_tree(store, reading, tree, report) for tree in reading.trees())
     if taken < trees:
         told = f"the file tells of {trees:,} trees of sessions, {taken:,} of them are in the store"
-        report.notes.append(Noted(None, told, broken=True))
+        report.notes.append(NoteEvent(None, told, broken=True))
 
 
-class _Rows:
+class _StoreRows:
     """The rows of a file, tree by tree."""
 
     def __init__(self, events: Iterable[Event], report: ImportReport) -> None:
@@ -46,7 +46,7 @@ class _Rows:
             if row.table == dump.TREE:
                 yield row
 
-    def of_tree(self) -> Iterator[tuple[str, Fields]]:
+    def of_tree(self) -> Iterator[tuple[str, JsonFields]]:
         """Yield the rows of the current tree up to its end. Raises InvalidValue."""
         count = 0
         while row := self._next():
@@ -64,42 +64,42 @@ class _Rows:
         for event in self._events:
             if isinstance(event, StoreRow):
                 return event
-            if isinstance(event, Noted):
+            if isinstance(event, NoteEvent):
                 self._report.notes.append(event)
         return None
 
 
-def _take_tree(store: Store, rows: _Rows, tree: StoreRow, report: ImportReport) -> bool:
+def _import_tree(store: Store, rows: _StoreRows, tree: StoreRow, report: ImportReport) -> bool:
     """Import a tree and report its sessions; tell whether it is in the store now."""
-    counts = _Counts()
+    counts = _TreeCounts()
     try:
         number = dump.parse_tree_id(tree.fields)
         with store.database.writing() as connection:
             is_new = dump.load_tree(connection, number, counts.seen(rows.of_tree()))
     except StoreError as refused:
         told = f"the tree of sessions that begins here is left out: {refused}"
-        report.notes.append(Noted(tree.row, told, broken=True))
+        report.notes.append(NoteEvent(tree.row, told, broken=True))
         return False
     report.sessions.extend(counts.sessions(is_new=is_new))
     return True
 
 
-class _Counts:
+class _TreeCounts:
     """The messages and calls of a tree, counted while its rows pass."""
 
     def __init__(self) -> None:
-        self._sessions: list[Fields] = []
+        self._sessions: list[JsonFields] = []
         self._owners: dict[int, str | None] = {}
         self._messages: Counter[str | None] = Counter()
         self._calls: Counter[str | None] = Counter()
 
-    def seen(self, rows: Iterable[tuple[str, Fields]]) -> Iterator[tuple[str, Fields]]:
+    def seen(self, rows: Iterable[tuple[str, JsonFields]]) -> Iterator[tuple[str, JsonFields]]:
         """Yield rows unchanged and count them."""
         for name, fields in rows:
             yield name, fields
             self._count(name, fields)
 
-    def _count(self, name: str, fields: Fields) -> None:
+    def _count(self, name: str, fields: JsonFields) -> None:
         if name == "branches":
             self._owners[fields["branch"]] = fields.get("session_id")
         elif name == "sessions":

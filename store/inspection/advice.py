@@ -30,7 +30,7 @@ from ..database import (
 )
 from ..errors import StoreError
 from ..history import STALE_COPIES, erasure
-from .integrity import reading
+from .integrity import open_for_reading
 
 State = Literal["fine", "advice", "unusable"]
 
@@ -48,7 +48,7 @@ class Condition(NamedTuple):
     advice: str = ""
 
 
-class Verdict(NamedTuple):
+class CheckVerdict(NamedTuple):
     """The result of a check, without its subject."""
 
     state: State
@@ -65,7 +65,7 @@ MENDED_SQLITE: dict[tuple[int, ...], int] = {
     (3, 44): 6,
 }
 """The first fixed version of older release lines."""
-MOUNTS = Path("/proc/self/mounts")
+MOUNTS_FILE = Path("/proc/self/mounts")
 _NETWORKS = """
 9p afs beegfs ceph cifs coda fuse.glusterfs fuse.s3fs fuse.sshfs gfs2 glusterfs lustre ncpfs nfs
 nfs4 smb3 smbfs vboxsf
@@ -88,7 +88,7 @@ def doctor(target: str | os.PathLike[str] | URL) -> list[Condition]:
             return [Condition("file", "unusable", missing, "name an existing store")]
         conditions += [Condition(about, *check(path)) for about, check in FILE_CHECKS.items()]
     try:
-        with reading(url) as connection:
+        with open_for_reading(url) as connection:
             schema = check_version(connection)
             conditions.append(Condition("schema", *schema))
             if schema.state == "fine":  # nothing else is known about another schema
@@ -101,22 +101,22 @@ def doctor(target: str | os.PathLike[str] | URL) -> list[Condition]:
     return conditions
 
 
-def _fine(found: str) -> Verdict:
-    return Verdict("fine", found)
+def _report_fine(found: str) -> CheckVerdict:
+    return CheckVerdict("fine", found)
 
 
-def _advise(found: str, advice: str) -> Verdict:
-    return Verdict("advice", found, advice)
+def _report_advice(found: str, advice: str) -> CheckVerdict:
+    return CheckVerdict("advice", found, advice)
 
 
-def check_sqlite(_: Path) -> Verdict:
+def check_sqlite(_: Path) -> CheckVerdict:
     """Check the version of SQLite (https://sqlite.org/wal.html#walresetbug)."""
     found = f"version {sqlite3.sqlite_version}"
     if not has_log_flaw(sqlite3.sqlite_version_info):
-        return _fine(found)
+        return _report_fine(found)
     flaw = "it can damage a file when a checkpoint meets a commit; writers of this store never let"
     rule = "let other programs only read the file, or use a Python with SQLite 3.51.3 or newer"
-    return Verdict("fine", f"{found}: {flaw} them meet", rule)
+    return CheckVerdict("fine", f"{found}: {flaw} them meet", rule)
 
 
 def has_log_flaw(found: tuple[int, ...]) -> bool:
@@ -127,18 +127,18 @@ def has_log_flaw(found: tuple[int, ...]) -> bool:
     return found[2] < MENDED_SQLITE.get(found[:2], math.inf)
 
 
-def check_file_system(path: Path) -> Verdict:
+def check_file_system(path: Path) -> CheckVerdict:
     """Check that locks hold on the file system of a file."""
-    kind = file_system_of(path, MOUNTS.read_text("utf-8") if MOUNTS.exists() else "")
+    kind = find_file_system(path, MOUNTS_FILE.read_text("utf-8") if MOUNTS_FILE.exists() else "")
     if kind not in NETWORK_FILE_SYSTEMS:
-        return _fine(kind or "unknown")
-    return _advise(
+        return _report_fine(kind or "unknown")
+    return _report_advice(
         f"{kind} is a network file system, where locks do not hold",
         "move the store to a local disk, or use PostgreSQL",
     )
 
 
-def file_system_of(path: Path, mounts: str) -> str:
+def find_file_system(path: Path, mounts: str) -> str:
     """Return the kind of file system that a path is on; the deepest, last mount counts."""
     kinds = {}
     for line in mounts.splitlines():
@@ -150,107 +150,107 @@ def file_system_of(path: Path, mounts: str) -> str:
     return ""
 
 
-def check_links(path: Path) -> Verdict:
+def check_links(path: Path) -> CheckVerdict:
     """Check that a file has no second name."""
     names = path.stat().st_nlink
     if names == 1:
-        return _fine("the file has one name")
+        return _report_fine("the file has one name")
     found = f"the file has {names} names (hard links), each with a log of its own"
-    return Verdict("unusable", found, "remove all but one, or copy the file")
+    return CheckVerdict("unusable", found, "remove all but one, or copy the file")
 
 
-def check_modes(path: Path) -> Verdict:
+def check_modes(path: Path) -> CheckVerdict:
     """Check that others may not use a file and the files of SQLite and the queue beside it."""
     files = [add_suffix(path, ending) for ending in ("", *COMPANION_SUFFIXES)]
     others = stat.S_IRWXG | stat.S_IRWXO
     names = ", ".join(file.name for file in files if file.exists() and file.stat().st_mode & others)
     if not names:
-        return _fine("readable by the owner alone")
-    return _advise(f"others than the owner may use {names}", f"chmod 600 {path}*")
+        return _report_fine("readable by the owner alone")
+    return _report_advice(f"others than the owner may use {names}", f"chmod 600 {path}*")
 
 
-def check_rights(path: Path) -> Verdict:
+def check_rights(path: Path) -> CheckVerdict:
     """Check that this user may write a file, its folder and the files beside it."""
     closed = list_unusable_files(path)
     if not closed:
-        return _fine("may be written, and so may its folder and the files beside it")
-    return _advise(
+        return _report_fine("may be written, and so may its folder and the files beside it")
+    return _report_advice(
         f"{' and '.join(closed)} cannot be written by this user",
         "give the user the right, or copy the file: reading needs to write beside it, too",
     )
 
 
-def check_log(path: Path) -> Verdict:
+def check_log(path: Path) -> CheckVerdict:
     """Check the size of the write-ahead log."""
-    size = _file_size(add_suffix(path, "-wal"))
+    size = _measure_file(add_suffix(path, "-wal"))
     if size <= LARGE_LOG:
-        return _fine(f"{size:,} bytes")
-    return _advise(
+        return _report_fine(f"{size:,} bytes")
+    return _report_advice(
         f"the write-ahead log has {size:,} bytes: somebody reads and does not end",
         "look for a program with an open transaction or an unfinished query, and end it",
     )
 
 
-def check_room(path: Path) -> Verdict:
+def check_rewrite_room(path: Path) -> CheckVerdict:
     """Check that the disk has room to rewrite a file."""
-    size = _file_size(path)
+    size = _measure_file(path)
     free = shutil.disk_usage(path.parent).free
     found = f"{free:,} bytes are free, the file has {size:,}"
     if free > size:
-        return _fine(found)
-    return _advise(found, "make room: purging and upgrading write it anew")
+        return _report_fine(found)
+    return _report_advice(found, "make room: purging and upgrading write it anew")
 
 
-def _file_size(file: Path) -> int:
+def _measure_file(file: Path) -> int:
     return file.stat().st_size if file.exists() else 0
 
 
-def check_version(connection: Connection) -> Verdict:
+def check_version(connection: Connection) -> CheckVerdict:
     """Check that the schema is the newest."""
     found = read_version(connection)
     if found == SCHEMA_HEAD:
-        return _fine(f"{found}, the newest")
+        return _report_fine(f"{found}, the newest")
     if found is None:
-        return _advise("the database is empty", "import or append something")
+        return _report_advice("the database is empty", "import or append something")
     known = f"{found}; this release has {SCHEMA_HEAD}"
-    return _advise(known, "run `convostore migrate`; other commands do so too")
+    return _report_advice(known, "run `convostore migrate`; other commands do so too")
 
 
-def check_purge(connection: Connection) -> Verdict:
+def check_purge(connection: Connection) -> CheckVerdict:
     """Check that no erasure waits for a purge."""
-    waiting = sum(not each.purged for each in erasure.erasures(connection))
+    waiting = sum(not each.purged for each in erasure.list_erasures(connection))
     if not waiting:
-        return _fine("nothing is waiting for it")
+        return _report_fine("nothing is waiting for it")
     found = f"{waiting:,} erasures may have left bytes in the file"
-    return _advise(found, "run `convostore purge` while nobody else reads")
+    return _report_advice(found, "run `convostore purge` while nobody else reads")
 
 
-def check_copies(connection: Connection) -> Verdict:
+def check_copies(connection: Connection) -> CheckVerdict:
     """Check that no listed copy holds erased sessions."""
     listed, stale = COPIES.rows(connection), STALE_COPIES.rows(connection)
     if not stale:
-        return _fine(f"{len(listed):,} listed, none holds what was erased")
+        return _report_fine(f"{len(listed):,} listed, none holds what was erased")
     found = f"what was erased since may be in {', '.join(row.path for row in stale)}"
-    return _advise(found, "remove them, and make new ones")
+    return _report_advice(found, "remove them, and make new ones")
 
 
-def check_server(connection: Connection) -> Verdict:
+def check_server(connection: Connection) -> CheckVerdict:
     """Return the version of a server, which is always fine."""
     found = ".".join(map(str, connection.dialect.server_version_info or ()))
-    return _fine(f"{connection.dialect.name} {found}")
+    return _report_fine(f"{connection.dialect.name} {found}")
 
 
-FILE_CHECKS: dict[str, Callable[[Path], Verdict]] = {
+FILE_CHECKS: dict[str, Callable[[Path], CheckVerdict]] = {
     "sqlite": check_sqlite,
     "file system": check_file_system,
     "links": check_links,
     "modes": check_modes,
     "rights": check_rights,
     "log": check_log,
-    "room": check_room,
+    "room": check_rewrite_room,
 }
 """The checks of a file from outside, by subject, in order."""
-STORE_CHECKS: dict[str, dict[str, Callable[[Connection], Verdict]]] = {
+STORE_CHECKS: dict[str, dict[str, Callable[[Connection], CheckVerdict]]] = {
     "sqlite": {"purge": check_purge, "copies": check_copies},
     "postgresql": {"server": check_server},
 }

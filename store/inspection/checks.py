@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Table, bindparam, select, text
 from sqlalchemy.exc import DBAPIError
 
 from ..database import (
-    BIG,
+    BIG_INTEGER,
     GUARDED_TABLES,
     SCHEMA_HEAD,
     SCHEMA_VERSION,
@@ -25,16 +25,16 @@ from ..database import (
     list_sealed_columns,
     session_keys,
     sessions,
-    upgrade,
+    upgrade_schema,
 )
-from ..errors import VERIFY, Damaged, StoreError
+from ..errors import VERIFY_HINT, Damaged, StoreError
 from ..history import keys
 from ..messages import decode_as
 from ..records import Finding
 
 OLDER = "older"
 """The name of the finding about messages that an earlier release did not protect; no damage."""
-STREAMING = {"stream_results": True, "max_row_buffer": 50}
+STREAM_OPTIONS = {"stream_results": True, "max_row_buffer": 50}
 READ_ERRORS = (sqlite3.Error, DBAPIError, StoreError)
 """The errors of reading a damaged store: of the database, or of decoding its rows."""
 
@@ -54,16 +54,18 @@ SERVER_TRIGGERS = ("{}_no_change", "{}_no_truncate")
 
 STORED_KEYS = Statement(
     select(session_keys.c.key, session_keys.c.value).where(
-        session_keys.c.tree_id == bindparam("tree_id", type_=BIG),
+        session_keys.c.tree_id == bindparam("tree_id", type_=BIG_INTEGER),
         session_keys.c.session_id == bindparam("session_id"),
     )
 )
-_metadata = select(sessions.c.tree_id, sessions.c.id, sessions.c.metadata)
-METADATA_OF_TREE = Statement(_metadata.where(sessions.c.tree_id == bindparam("tree_id", type_=BIG)))
+_select_tree_metadata = select(sessions.c.tree_id, sessions.c.id, sessions.c.metadata)
+METADATA_OF_TREE = Statement(
+    _select_tree_metadata.where(sessions.c.tree_id == bindparam("tree_id", type_=BIG_INTEGER))
+)
 
 
 @contextmanager
-def savepoint(connection: Connection) -> Iterator[None]:
+def open_savepoint(connection: Connection) -> Iterator[None]:
     """Let a transaction go on after an error; a server needs a savepoint for that."""
     if connection.dialect.name == "sqlite":
         yield
@@ -72,7 +74,7 @@ def savepoint(connection: Connection) -> Iterator[None]:
         yield
 
 
-def report_error(where: str, error: Exception) -> Finding:
+def report_unchecked_place(where: str, error: Exception) -> Finding:
     """Return the finding for a place that could not be checked, and why.
 
     An error that neither a database nor a decoder raised says nothing about the store.
@@ -88,7 +90,7 @@ def require_sound(findings: Iterable[Finding]) -> None:
     """Raise Damaged for the first finding."""
     for finding in findings:
         if finding.check != OLDER:
-            raise Damaged(f"{finding.where}: {finding.problem}; {VERIFY}")
+            raise Damaged(f"{finding.where}: {finding.problem}; {VERIFY_HINT}")
 
 
 def check_structures(connection: Connection) -> Iterator[Finding]:
@@ -107,13 +109,13 @@ def check_structures(connection: Connection) -> Iterator[Finding]:
 
 def check_pages(connection: Connection, table: str | None = None) -> Iterator[Finding]:
     """Yield the damage that SQLite finds in a table's pages and indexes, or in the file's."""
-    for (problem,) in _integrity_check(table).rows(connection):
+    for (problem,) in _build_integrity_check(table).rows(connection):
         if problem != "ok":
             yield Finding("integrity", table or "the file", problem)
 
 
 @cache
-def _integrity_check(table: str | None) -> Statement[Row]:
+def _build_integrity_check(table: str | None) -> Statement[Row]:
     return Statement(
         text(f"PRAGMA integrity_check({table})" if table else "PRAGMA integrity_check")
     )
@@ -128,7 +130,10 @@ def check_schema(connection: Connection) -> Iterator[Finding]:
     if version != SCHEMA_HEAD:
         problem = f"the schema is {version}, it should be {SCHEMA_HEAD}"
         yield Finding("schema", "alembic_version", problem)
-    objects, expected = _schema_objects(connection), _new_schema_objects(connection.dialect.name)
+    objects, expected = (
+        _load_schema_objects(connection),
+        _build_schema_objects(connection.dialect.name),
+    )
     for (kind, name), statement in expected.items():
         if (kind, name) not in objects:
             yield Finding("schema", f"{kind} {name}", "is missing")
@@ -139,19 +144,19 @@ def check_schema(connection: Connection) -> Iterator[Finding]:
             yield Finding("schema", f"trigger {name}", "is not one of the store's")
 
 
-def _schema_objects(connection: Connection) -> SchemaObjects:
+def _load_schema_objects(connection: Connection) -> SchemaObjects:
     """Return the objects of a schema, with their statements in single spaces."""
     rows = connection.execute(text(SCHEMA_OBJECTS[connection.dialect.name]))
     return {(kind, name): " ".join(statement.split()) for kind, name, statement in rows}
 
 
 @cache
-def _new_schema_objects(dialect: str) -> SchemaObjects:
+def _build_schema_objects(dialect: str) -> SchemaObjects:
     """Return the objects of a new store; of PostgreSQL's, the names of triggers and views."""
     with closing(Database(":memory:")) as database:
-        upgrade(database)
+        upgrade_schema(database)
         with database.reading() as connection:
-            objects = _schema_objects(connection)
+            objects = _load_schema_objects(connection)
     if dialect == "sqlite":
         return objects
     triggers = [
@@ -166,12 +171,12 @@ def check_seals(connection: Connection) -> Iterator[Finding]:
     for table in SEALED_TABLES:
         columns = [table.c[name] for name in (*list_sealed_columns(table), SEAL_COLUMN)]
         try:
-            with savepoint(connection):
-                rows = connection.execute(select(*columns), execution_options=STREAMING)
+            with open_savepoint(connection):
+                rows = connection.execute(select(*columns), execution_options=STREAM_OPTIONS)
                 with closing(rows):
                     yield from _compare_seals(table, rows)
         except Exception as error:  # noqa: BLE001 - after any error the other tables are checked
-            yield report_error(table.name, error)
+            yield report_unchecked_place(table.name, error)
 
 
 def check_table_seals(
@@ -180,12 +185,12 @@ def check_table_seals(
     """Yield the rows of a table, of a tree or of all, that differ from their seals."""
     is_of_tree = tree_id is not None and "tree_id" in table.c
     values = {"tree_id": tree_id} if is_of_tree else {}
-    rows = _sealed_rows(table, is_of_tree=is_of_tree).scan(connection, **values)
+    rows = _select_sealed_rows(table, is_of_tree=is_of_tree).scan(connection, **values)
     return _compare_seals(table, rows)
 
 
 @cache
-def _sealed_rows(table: Table, *, is_of_tree: bool) -> Statement[Any]:
+def _select_sealed_rows(table: Table, *, is_of_tree: bool) -> Statement[Any]:
     rows = select(*(table.c[name] for name in (*list_sealed_columns(table), SEAL_COLUMN)))
     return Statement(rows.where(table.c.tree_id == bindparam("tree_id")) if is_of_tree else rows)
 
@@ -206,7 +211,7 @@ def _compare_seals(table: Table, rows: Iterable[Any]) -> Iterator[Finding]:
 def check_keys(connection: Connection, tree_id: int | None = None) -> Iterator[Finding]:
     """Yield the sessions, of a tree or of all, whose keys differ from those of their metadata."""
     rows = (
-        connection.execute(_metadata)
+        connection.execute(_select_tree_metadata)
         if tree_id is None
         else METADATA_OF_TREE.rows(connection, tree_id=tree_id)
     )
@@ -219,5 +224,5 @@ def check_keys(connection: Connection, tree_id: int | None = None) -> Iterator[F
         stored_keys = STORED_KEYS.rows(connection, tree_id=tree, session_id=session_id)
         if metadata is None:
             yield Finding("facts", place, "its metadata are no JSON object")
-        elif {*stored_keys} != {*keys.metadata_keys(metadata)}:
+        elif {*stored_keys} != {*keys.derive_metadata_keys(metadata)}:
             yield Finding("facts", place, "its keys do not follow from its metadata")

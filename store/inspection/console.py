@@ -55,21 +55,21 @@ LIMITS = {
     sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
 }
 
-_LONGEST = LIMITS[sqlite3.SQLITE_LIMIT_LENGTH] // MEBIBYTE
-TOO_MUCH = {
+_LONGEST_VALUE = LIMITS[sqlite3.SQLITE_LIMIT_LENGTH] // MEBIBYTE
+LIMIT_PROBLEMS = {
     "SQLITE_NOMEM": f"more memory than {HEAP // MEBIBYTE} MiB; "
     "select fewer rows or narrower columns",
     "SQLITE_INTERRUPT": "longer than {timeout:g} s; narrow it down, or allow more time",
-    "SQLITE_TOOBIG": f"a value beyond {_LONGEST} MiB, or too long a query",
+    "SQLITE_TOOBIG": f"a value beyond {_LONGEST_VALUE} MiB, or too long a query",
 }
 """The texts of exceeded limits, by SQLite's name of the error."""
-ALLOWED = "the console reads the tables and views of the store, nothing else"
-NO_FUNCTION = (
+ALLOWED_READS = "the console reads the tables and views of the store, nothing else"
+FUNCTION_PROBLEM = (
     "the function {}() is none of those that the console knows, which neither load code nor make "
     "values of any size; texts are joined with ||, numbers rounded with round()"
 )
 
-SETTINGS = (
+GUARD_PRAGMAS = (
     f"PRAGMA hard_heap_limit = {HEAP}",
     "PRAGMA temp_store = MEMORY",
     "PRAGMA mmap_size = 0",
@@ -78,13 +78,13 @@ SETTINGS = (
     "PRAGMA query_only = ON",
 )
 
-PRAGMAS = {"table_info", "table_xinfo", "index_list", "index_info", "foreign_key_list"}
+TABLE_PRAGMAS = {"table_info", "table_xinfo", "index_list", "index_info", "foreign_key_list"}
 """Pragmas that describe the schema and change nothing."""
 
-TABLE_FUNCTIONS = {"json_each", "json_tree", *(f"pragma_{name}" for name in PRAGMAS)}
+TABLE_FUNCTIONS = {"json_each", "json_tree", *(f"pragma_{name}" for name in TABLE_PRAGMAS)}
 FIRST_USES = [f"SELECT * FROM {name} LIMIT 0" for name in TABLE_FUNCTIONS]  # noqa: S608
 """Run before the authorizer is set, because it takes the first use of a function for a write."""
-READABLE = {"sqlite_master", *TABLE_FUNCTIONS}
+READABLE_NAMES = {"sqlite_master", *TABLE_FUNCTIONS}
 """Names that can be read in any file, besides its own tables and views."""
 
 _FUNCTIONS = """
@@ -115,13 +115,13 @@ ACTIONS = {
     for action in _ACTIONS.split()
 }
 """The actions that the authorizer judges, in words."""
-PLACES = {"FUNCTION": 1}
+ACTION_DETAILS = {"FUNCTION": 1}
 """The detail of an action that is judged, if it is not the first."""
-FREE = {"SELECT", "RECURSIVE"}
+FREE_ACTIONS = {"SELECT", "RECURSIVE"}
 SCHEMAS = {"sqlite_master", "sqlite_temp_master"}
 
 
-class Request(NamedTuple):
+class ConsoleRequest(NamedTuple):
     """A statement with its parameters, its limit of rows, and its timeout in seconds."""
 
     sql: str
@@ -130,7 +130,7 @@ class Request(NamedTuple):
     timeout: float
 
 
-class Refused(Exception):
+class RefusedStatement(Exception):
     """Raised for a refused statement, with the reason as its text."""
 
 
@@ -142,11 +142,11 @@ class Guard:
 
     def __init__(self, deadline: float) -> None:
         self.refusal: str | None = None
-        self.readable = {*READABLE}
+        self.readable = {*READABLE_NAMES}
         self._deadline = deadline
         self._listed = {
             "READ": self.readable,
-            "PRAGMA": PRAGMAS,
+            "PRAGMA": TABLE_PRAGMAS,
             "FUNCTION": FUNCTIONS,
         }
 
@@ -160,8 +160,8 @@ class Guard:
         """Allow only selects, recursion, and reads, calls and pragmas of listed names."""
         name = ACTIONS.get(action, f"action {action}")
         listed = self._listed.get(name, ())
-        subject = (details[PLACES.get(name, 0)] or "").lower()
-        if name in FREE or subject in listed or (name == "READ" and not details[1]):
+        subject = (details[ACTION_DETAILS.get(name, 0)] or "").lower()
+        if name in FREE_ACTIONS or subject in listed or (name == "READ" and not details[1]):
             return sqlite3.SQLITE_OK
         self._refuse(name, subject)
         return sqlite3.SQLITE_DENY
@@ -171,42 +171,42 @@ class Guard:
         if self.refusal is not None:
             return
         if name == "FUNCTION":
-            self.refusal = NO_FUNCTION.format(subject)
+            self.refusal = FUNCTION_PROBLEM.format(subject)
         elif subject in SCHEMAS and name != "READ":
-            self.refusal = f"a change of the schema; {ALLOWED}"
+            self.refusal = f"a change of the schema; {ALLOWED_READS}"
         else:
-            self.refusal = f"{f'{name} {subject}'.strip()}; {ALLOWED}"
+            self.refusal = f"{f'{name} {subject}'.strip()}; {ALLOWED_READS}"
 
     def overdue(self) -> bool:
         """Tell SQLite to stop if the deadline has passed."""
         return time.monotonic() > self._deadline
 
 
-def main() -> None:
+def answer_stdin() -> None:
     """Answer the request on stdin."""
     message = json.loads(sys.stdin.buffer.read())
-    uri, request = message.pop("uri"), Request(**message)
-    confine(request.timeout)
+    uri, request = message.pop("uri"), ConsoleRequest(**message)
+    confine_process(request.timeout)
     for line in answer_request(uri, request):
         sys.stdout.write(line + "\n")
 
 
-def confine(timeout: float) -> None:
+def confine_process(timeout: float) -> None:
     """Limit the resources of this process: memory, CPU time, written files, core dumps."""
     if sys.platform == "win32":
         return
-    give_up("CPU", math.ceil(timeout) + 1)
+    set_hard_limit("CPU", math.ceil(timeout) + 1)
     for name, most in RESOURCES.items():
-        give_up(name, most)
+        set_hard_limit(name, most)
 
 
-def give_up(name: str, most: int) -> None:
+def set_hard_limit(name: str, most: int) -> None:
     """Set a limit for good, if the system has it."""
     with suppress(AttributeError, OSError, ValueError):
         resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (most, most))
 
 
-def answer_request(uri: str, request: Request) -> Iterator[str]:
+def answer_request(uri: str, request: ConsoleRequest) -> Iterator[str]:
     """Yield the lines of the answer; any error is its last line."""
     guard = Guard(time.monotonic() + request.timeout)
     try:
@@ -214,15 +214,15 @@ def answer_request(uri: str, request: Request) -> Iterator[str]:
         cursor = connection.execute(request.sql, request.parameters)
         yield write_header(cursor.description)
         yield from encode_rows(cursor, request.limit)
-    except (sqlite3.Error, sqlite3.Warning, MemoryError, Refused) as error:
-        yield json.dumps(report_error(error, guard, request.timeout))
+    except (sqlite3.Error, sqlite3.Warning, MemoryError, RefusedStatement) as error:
+        yield json.dumps(describe_failed_answer(error, guard, request.timeout))
 
 
 def open_file(uri: str, guard: Guard, timeout: float) -> sqlite3.Connection:
     """Open the file for reading, and set the guards."""
     connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=timeout)
     connection.text_factory = decode_text
-    for statement in (*SETTINGS, *FIRST_USES):
+    for statement in (*GUARD_PRAGMAS, *FIRST_USES):
         connection.execute(statement)
     for kind, most in LIMITS.items():
         connection.setlimit(kind, most)
@@ -251,7 +251,7 @@ def decode_text(value: bytes) -> str:
     Raises Refused for a value that does not fit into the answer.
     """
     if len(value) > OUTPUT_LIMIT:
-        raise Refused(f"a value of {len(value):,} bytes; take a part of it with substr()")
+        raise RefusedStatement(f"a value of {len(value):,} bytes; take a part of it with substr()")
     return value.decode(errors="replace")
 
 
@@ -265,7 +265,9 @@ def encode_rows(cursor: Iterable[Any], limit: int) -> Iterator[str]:
         size += len(line)
         if size > OUTPUT_LIMIT:
             if number == 0:
-                raise Refused(f"a row of {size:,} bytes; take parts of its values with substr()")
+                raise RefusedStatement(
+                    f"a row of {size:,} bytes; take parts of its values with substr()"
+                )
             break
         yield line
     else:
@@ -276,10 +278,10 @@ def encode_rows(cursor: Iterable[Any], limit: int) -> Iterator[str]:
 
 def encode_row(row: Iterable[object]) -> str:
     """Return a row as a line."""
-    return json.dumps([to_json(value) for value in row])
+    return json.dumps([convert_to_json(value) for value in row])
 
 
-def to_json(value: object) -> object:
+def convert_to_json(value: object) -> object:
     """Convert a value to one that JSON can hold.
 
     Bytes become ``{"hex": …}``; infinity and all other values become text.
@@ -298,15 +300,15 @@ def is_json(value: object) -> bool:
     return value is None or isinstance(value, bool | int | str)
 
 
-def report_error(error: Exception, guard: Guard, timeout: float) -> dict[str, str]:
+def describe_failed_answer(error: Exception, guard: Guard, timeout: float) -> dict[str, str]:
     """Return the last line of an answer that failed."""
-    if isinstance(error, Refused):
+    if isinstance(error, RefusedStatement):
         return {"refused": str(error)}
     code = getattr(error, "sqlite_errorname", "")
     if isinstance(error, MemoryError):
         code = "SQLITE_NOMEM"
-    if code in TOO_MUCH:
-        return {"refused": TOO_MUCH[code].format(timeout=timeout)}
+    if code in LIMIT_PROBLEMS:
+        return {"refused": LIMIT_PROBLEMS[code].format(timeout=timeout)}
     if guard.refusal is not None:
         return {"refused": guard.refusal}
     if "one statement" in str(error):
@@ -315,4 +317,4 @@ def report_error(error: Exception, guard: Guard, timeout: float) -> dict[str, st
 
 
 if __name__ == "__main__":
-    main()
+    answer_stdin()

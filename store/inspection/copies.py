@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from ..clock import Now, milliseconds
+from ..clock import Now, resolve_now
 from ..database import (
     COPIES,
-    FORGET_COPY,
+    DELETE_COPY,
     PART_SUFFIX,
     SCHEMA_HEAD,
     CopyRow,
@@ -28,19 +28,19 @@ from ..database import (
     claim_file,
     discard_copy,
     finish_copy,
-    list_copy,
     parse_url,
     publish_copy,
     read_version,
+    record_copy,
     resolve_path,
     write_copy,
 )
-from ..errors import InvalidValue, NotAStore, SessionNotFound, StoreError, StoreFull, quoted
+from ..errors import InvalidValue, NotAStore, SessionNotFound, StoreError, StoreFull, quote_value
 from ..history import STALE_COPIES, erasure, redaction, sessions
 from ..records import Copy, Removal, Restored
 from ..text import is_text
 from .checks import OLDER
-from .integrity import check, reading
+from .integrity import check, open_for_reading
 
 LISTED_FROM = "0003"
 """The first schema with a list of copies."""
@@ -64,18 +64,20 @@ def backup(
     if database.path is None:
         raise InvalidValue("only a file is copied here; of a server make a dump, with pg_dump")
     own = Path(database.path)
-    place = _file(path)
+    place = _resolve_file(path)
     if not is_text(str(place)):
-        raise InvalidValue(f"{quoted(str(place))} is no UTF-8, so no list can hold it: rename it")
-    _allow(place, replace=replace, apart_from=own)
-    moment = milliseconds(now)
-    number = _announced(database, place, moment)
+        raise InvalidValue(
+            f"{quote_value(str(place))} is no UTF-8, so no list can hold it: rename it"
+        )
+    _check_place(place, replace=replace, apart_from=own)
+    moment = resolve_now(now)
+    number = _begin_listing(database, place, moment)
     try:
-        _write(database, place, replace=replace)
+        _write_checked_copy(database, place, replace=replace)
     except BaseException:
-        _forget(database, number)
+        _forget_copy(database, number)
         raise
-    noted = _finished(database, number, place)
+    noted = _finish_listing(database, number, place)
     return Copy(noted, str(place), "backup", moment, place.stat().st_size)
 
 
@@ -94,13 +96,13 @@ def remove_copies(database: Database) -> Removal:
     """
     with database.reading() as connection:
         holding = STALE_COPIES.rows(connection)
-    removed = [row for row in holding if _removed(row)]
+    removed = [row for row in holding if _remove_copy_file(row)]
     left = [row for row in holding if row not in removed]
     # On a full disk, the next call drops missing copies from the list.
     with suppress(StoreFull), database.writing() as connection:
         for row in removed:
-            FORGET_COPY.run(connection, number=row.copy)
-    return Removal(_paths(removed), _paths(left))
+            DELETE_COPY.run(connection, number=row.copy)
+    return Removal(_list_paths(removed), _list_paths(left))
 
 
 def restore(
@@ -116,49 +118,49 @@ def restore(
     and SchemaTooNew for a file that is no copy, StoreBusy for a store in use, StoreError if the
     copy is damaged; then the store is unchanged.
     """
-    source, place = _file(copy), _file(target)
+    source, place = _resolve_file(copy), _resolve_file(target)
     if not source.exists():
         raise StoreError(f"there is no file {source}; name a copy of a store")
-    _allow(place, replace=replace, apart_from=source)
-    schema, part = _written_beside(place, source)
+    _check_place(place, replace=replace, apart_from=source)
+    schema, part = _write_copy_beside(place, source)
     try:
-        _check(part)
+        _check_copy(part)
         back = _carry_over(source, part, place)
-        _move_in(part, place, replace=replace)
+        _move_copy_in(part, place, replace=replace)
     finally:
         discard_copy(part)
     return Restored(str(place), schema, *back)
 
 
-def _file(name: str | os.PathLike[str]) -> Path:
+def _resolve_file(name: str | os.PathLike[str]) -> Path:
     return Path(resolve_path(parse_url(name)))
 
 
-def _allow(place: Path, *, replace: bool, apart_from: Path) -> None:
+def _check_place(place: Path, *, replace: bool, apart_from: Path) -> None:
     """Refuse a place that is the store itself or another existing file."""
-    if _is_same(place, apart_from):
+    if _is_same_file(place, apart_from):
         raise InvalidValue(f"{place} is the store itself; name another file")
     if place.exists() and not replace:
         raise StoreError(f"{place} exists already; name another file, or say that it is to go")
 
 
-def _is_same(place: Path, other: Path) -> bool:
+def _is_same_file(place: Path, other: Path) -> bool:
     if place == other:
         return True
     return place.exists() and place.samefile(other)
 
 
-def _write(database: Database, place: Path, *, replace: bool) -> None:
+def _write_checked_copy(database: Database, place: Path, *, replace: bool) -> None:
     """Write a copy, check it, and give it its name; leave no other file."""
     part = write_copy(database, place)
     try:
-        _check(part)
-        _move_in(part, place, replace=replace)
+        _check_copy(part)
+        _move_copy_in(part, place, replace=replace)
     finally:
         discard_copy(part)
 
 
-def _written_beside(place: Path, source: Path) -> tuple[str, Path]:
+def _write_copy_beside(place: Path, source: Path) -> tuple[str, Path]:
     """Write a copy of a copy beside its final place; return its schema and its name."""
     with closing(Database(source)) as database:
         with database.reading() as connection:
@@ -168,7 +170,7 @@ def _written_beside(place: Path, source: Path) -> tuple[str, Path]:
         return schema, write_copy(database, place)
 
 
-def _move_in(part: Path, place: Path, *, replace: bool) -> None:
+def _move_copy_in(part: Path, place: Path, *, replace: bool) -> None:
     """Give a checked copy its name, once nobody uses the file with that name.
 
     A process that opens that file meanwhile has to wait, and writes nothing beside the copy.
@@ -180,12 +182,12 @@ def _move_in(part: Path, place: Path, *, replace: bool) -> None:
         publish_copy(part, place, replace=replace)
 
 
-def _announced(database: Database, place: Path, now: int) -> int | None:
+def _begin_listing(database: Database, place: Path, now: int) -> int | None:
     """Begin a line of the list; None if the store is too old or its disk too full for one."""
     if not _has_list(database):
         return None
     with suppress(StoreFull), database.writing() as connection:
-        return list_copy(connection, place, "backup", now)
+        return record_copy(connection, place, "backup", now)
     return None
 
 
@@ -194,7 +196,7 @@ def _has_list(database: Database) -> bool:
         return (read_version(connection) or "") >= LISTED_FROM
 
 
-def _finished(database: Database, number: int | None, place: Path) -> int | None:
+def _finish_listing(database: Database, number: int | None, place: Path) -> int | None:
     """Finish the line of a copy; None if there is none, or if it stays unfinished."""
     if number is None:
         return None
@@ -204,19 +206,19 @@ def _finished(database: Database, number: int | None, place: Path) -> int | None
     return None
 
 
-def _forget(database: Database, number: int | None) -> None:
+def _forget_copy(database: Database, number: int | None) -> None:
     """Delete the line of a copy that was not made; if that fails, the line names no file."""
     if number is None:
         return
     with suppress(StoreError), database.writing() as connection:
-        FORGET_COPY.run(connection, number=number)
+        DELETE_COPY.run(connection, number=number)
 
 
-def _paths(rows: Iterable[CopyRow]) -> tuple[str, ...]:
+def _list_paths(rows: Iterable[CopyRow]) -> tuple[str, ...]:
     return tuple(row.path for row in rows)
 
 
-def _check(part: Path) -> None:
+def _check_copy(part: Path) -> None:
     findings = [each for each in check(part) if each.check != OLDER]
     if findings:
         first = f"{findings[0].where} {findings[0].problem}"
@@ -226,7 +228,7 @@ def _check(part: Path) -> None:
         )
 
 
-def _removed(row: CopyRow) -> bool:
+def _remove_copy_file(row: CopyRow) -> bool:
     """Remove a copy's file unless it has changed; tell whether nothing is left of it."""
     path = Path(row.path)
     if not path.parent.is_dir():
@@ -242,7 +244,7 @@ def _removed(row: CopyRow) -> bool:
     return unchanged
 
 
-class _Known(NamedTuple):
+class _StoreFacts(NamedTuple):
     """Facts of a store that its copy may lack: its list of copies, its erasures and redactions."""
 
     copies: tuple[CopyRow, ...] = ()
@@ -250,40 +252,42 @@ class _Known(NamedTuple):
     redacted: Mapping[redaction.MessagePlace, redaction.SessionPosition] = MappingProxyType({})
 
 
-def _known(path: Path) -> _Known:
+def _load_file_facts(path: Path) -> _StoreFacts:
     """Return the facts of a file; none for a damaged or foreign one."""
     if path.exists():
-        with suppress(StoreError), reading(path) as connection:
+        with suppress(StoreError), open_for_reading(path) as connection:
             if read_version(connection) != SCHEMA_HEAD:
-                return _Known()
+                return _StoreFacts()
             copies = tuple(COPIES.rows(connection))
-            return _Known(copies, _erased(connection), redaction.load_redacted_places(connection))
-    return _Known()
+            return _StoreFacts(
+                copies, _load_erased_ids(connection), redaction.load_redacted_places(connection)
+            )
+    return _StoreFacts()
 
 
-def _erased(connection: Connection) -> frozenset[str]:
-    return frozenset(each.session_id for each in erasure.erasures(connection))
+def _load_erased_ids(connection: Connection) -> frozenset[str]:
+    return frozenset(each.session_id for each in erasure.list_erasures(connection))
 
 
-class _Back(NamedTuple):
+class _ReturnedData(NamedTuple):
     """Erased sessions and redacted messages that a copy brings back."""
 
     erased: tuple[str, ...] = ()
     redacted: tuple[redaction.SessionPosition, ...] = ()
 
 
-def _carry_over(source: Path, part: Path, place: Path) -> _Back:
+def _carry_over(source: Path, part: Path, place: Path) -> _ReturnedData:
     """List the existing copies in a restored store; return the erased data that it brings back."""
-    before = _known(place)
+    before = _load_file_facts(place)
     with closing(Database(part)) as database:
         with database.reading() as connection:
             if read_version(connection) != SCHEMA_HEAD:
-                return _Back()
-            gone = before.erased - _erased(connection)
-            erased = tuple(sorted(each for each in gone if _is_there(connection, each)))
+                return _ReturnedData()
+            gone = before.erased - _load_erased_ids(connection)
+            erased = tuple(sorted(each for each in gone if _has_live_session(connection, each)))
             known = redaction.load_redacted_places(connection)
             new = {place: named for place, named in before.redacted.items() if place not in known}
-            back = _Back(
+            back = _ReturnedData(
                 erased,
                 tuple(
                     named
@@ -292,12 +296,12 @@ def _carry_over(source: Path, part: Path, place: Path) -> _Back:
                 ),
             )
         with database.writing() as connection:
-            _list_anew(connection, [source, *map(Path, _paths(before.copies))])
+            _list_existing_copies(connection, [source, *map(Path, _list_paths(before.copies))])
         database.empty_log()  # the log does not move when the file gets its name
     return back
 
 
-def _list_anew(connection: Connection, paths: list[Path]) -> None:
+def _list_existing_copies(connection: Connection, paths: list[Path]) -> None:
     """List the existing files, instead of lines that were never finished.
 
     Their numbers are higher than those of all erasures in the restored store: these files were
@@ -307,19 +311,19 @@ def _list_anew(connection: Connection, paths: list[Path]) -> None:
     known = {Path(row.path) for row in COPIES.rows(connection)}
     for path in dict.fromkeys(paths):
         if path not in known and path.exists():
-            number = list_copy(connection, path, "backup", milliseconds(None))
+            number = record_copy(connection, path, "backup", resolve_now(None))
             finish_copy(connection, number, path)
 
 
 def _forget_unfinished(connection: Connection) -> None:
     for row in COPIES.rows(connection):
         if row.size is None:
-            FORGET_COPY.run(connection, number=row.copy)
+            DELETE_COPY.run(connection, number=row.copy)
 
 
-def _is_there(connection: Connection, session_id: str) -> bool:
+def _has_live_session(connection: Connection, session_id: str) -> bool:
     try:
-        sessions.session(connection, session_id)
+        sessions.load_session(connection, session_id)
     except SessionNotFound:
         return False
     return True

@@ -17,9 +17,9 @@ from typing import Any
 
 from sqlalchemy import Connection, LargeBinary, Table, bindparam, select, union
 
-from ..clock import Now, milliseconds
+from ..clock import Now, resolve_now
 from ..database import (
-    BIG,
+    BIG_INTEGER,
     SCHEMA_HEAD,
     SEAL_COLUMN,
     SEALED_TABLES,
@@ -38,34 +38,45 @@ from ..database import (
 from ..errors import InvalidValue
 from ..history import erasure_batches
 from ..records import Finding
-from .checks import OLDER, STREAMING, check_keys, check_structures, check_table_seals, require_sound
-from .invariants import rules_of_tree
+from .checks import (
+    OLDER,
+    STREAM_OPTIONS,
+    check_keys,
+    check_structures,
+    check_table_seals,
+    require_sound,
+)
+from .invariants import list_tree_rules
 from .line_check import check_tree
 from .read_check import TREE_OF_SESSION
 
-Fields = dict[str, Any]
-StoredRow = tuple[str, Fields]
+RowFields = dict[str, Any]
+StoredRow = tuple[str, RowFields]
 """The name of a table, and the fields of a row."""
 
 STORE, TREE, END = "convostore", "tree", "end"
 """The names of the first row of a dump, and of the first and the last row of a tree."""
-MADE_ANEW = (search_rows, token_counts)
+REFILLED_TABLES = (search_rows, token_counts)
 """The tables that are filled again on demand."""
-TABLES = {table.name: table for table in TREE_TABLES if table not in MADE_ANEW}
-RUN = 100
+DUMPED_TABLES = {table.name: table for table in TREE_TABLES if table not in REFILLED_TABLES}
+ROWS_AT_ONCE = 100
 """Rows written at once."""
-DIGITS = re.compile("[0-9]{1,19}")
-LARGEST = 2**63 - 1
+TREE_ID_PATTERN = re.compile("[0-9]{1,19}")
+LARGEST_TREE_ID = 2**63 - 1
 """The largest number of a tree, which is that of a column."""
 
-_owned = {name: Insertion(table) for name, table in TABLES.items()}
+_row_insertions = {name: Insertion(table) for name, table in DUMPED_TABLES.items()}
 INSERT_ID = Insertion(session_ids)
 _trees = union(select(branches.c.tree_id), select(erasures.c.tree_id))
-TREES = Statement(_trees.order_by("tree_id"))
-IS_THERE = Statement(
+ALL_TREES = Statement(_trees.order_by("tree_id"))
+STORED_TREE = Statement(
     union(
-        select(branches.c.tree_id).where(branches.c.tree_id == bindparam("tree_id", type_=BIG)),
-        select(erasures.c.tree_id).where(erasures.c.tree_id == bindparam("tree_id", type_=BIG)),
+        select(branches.c.tree_id).where(
+            branches.c.tree_id == bindparam("tree_id", type_=BIG_INTEGER)
+        ),
+        select(erasures.c.tree_id).where(
+            erasures.c.tree_id == bindparam("tree_id", type_=BIG_INTEGER)
+        ),
     )
 )
 
@@ -76,22 +87,22 @@ def dump_store(database: Database, now: Now = None) -> Iterator[StoredRow]:
     Pending erasures are finished first. Each tree is compared with its digests and seals before
     its rows are yielded. Raises StoreError, Damaged.
     """
-    erasure_batches.continue_erasures(database, milliseconds(now))
+    erasure_batches.continue_erasures(database, resolve_now(now))
     with database.reading() as connection:
         require_sound(check_structures(connection))
-    trees = database.read(TREES.values)
+    trees = database.read(ALL_TREES.values)
     yield STORE, {"schema": SCHEMA_HEAD, "trees": len(trees)}
     for tree_id in trees:
         yield TREE, {"tree_id": str(tree_id)}
         with database.reading() as connection:
             sealed = (check_table_seals(connection, table, tree_id) for table in SEALED_TABLES)
-            rules = rules_of_tree(connection.dialect.name)
+            rules = list_tree_rules(connection.dialect.name)
             broken = (
                 rule.breaches(found.rows(connection, tree_id=tree_id)) for rule, found in rules
             )
             keys, of_lines = check_keys(connection, tree_id), check_tree(connection, tree_id)
             require_sound(chain(chain.from_iterable((*sealed, *broken)), keys, of_lines))
-            rows = _rows_of(connection, tree_id)
+            rows = _load_tree_rows(connection, tree_id)
             count = 0
             for row in rows:
                 yield row
@@ -99,11 +110,11 @@ def dump_store(database: Database, now: Now = None) -> Iterator[StoredRow]:
             yield END, {"rows": count}
 
 
-def _rows_of(connection: Connection, tree_id: int) -> Iterator[StoredRow]:
-    for table in TABLES.values():
+def _load_tree_rows(connection: Connection, tree_id: int) -> Iterator[StoredRow]:
+    for table in DUMPED_TABLES.values():
         columns = [column for column in table.c if column.name != "tree_id"]
         of_tree = select(*columns).where(table.c.tree_id == tree_id).order_by(*table.primary_key)
-        with closing(connection.execute(of_tree, execution_options=STREAMING)) as rows:
+        with closing(connection.execute(of_tree, execution_options=STREAM_OPTIONS)) as rows:
             for row in rows.mappings():
                 given = ((name, value) for name, value in row.items() if value is not None)
                 yield (
@@ -115,7 +126,7 @@ def _rows_of(connection: Connection, tree_id: int) -> Iterator[StoredRow]:
                 )
 
 
-def require_schema(head: Fields) -> None:
+def require_schema(head: RowFields) -> None:
     """Refuse the rows of another schema, by their first row. Raises InvalidValue."""
     schema = head.get("schema")
     if schema != SCHEMA_HEAD:
@@ -125,10 +136,10 @@ def require_schema(head: Fields) -> None:
         )
 
 
-def parse_tree_id(begin: Fields) -> int:
+def parse_tree_id(begin: RowFields) -> int:
     """Return the number of the tree from its first row. Raises InvalidValue."""
     text = begin.get("tree_id")
-    if isinstance(text, str) and DIGITS.fullmatch(text) and int(text) <= LARGEST:
+    if isinstance(text, str) and TREE_ID_PATTERN.fullmatch(text) and int(text) <= LARGEST_TREE_ID:
         return int(text)
     raise InvalidValue(f"{text!r:.40} is the number of no tree")
 
@@ -139,32 +150,34 @@ def load_tree(connection: Connection, tree_id: int, rows: Iterable[StoredRow]) -
     Raises InvalidValue if its rows make no sound tree, if the store has the tree with other rows,
     or if a session with one of its ids exists; nothing may be committed then.
     """
-    if IS_THERE.row(connection, tree_id=tree_id):
-        pairs = zip_longest(_rows_of(connection, tree_id), rows)
+    if STORED_TREE.row(connection, tree_id=tree_id):
+        pairs = zip_longest(_load_tree_rows(connection, tree_id), rows)
         for stored, given in pairs:
             if stored != given:
                 raise InvalidValue("this conversation and its forks are there already, and differ")
         return False
     for name, of_table in groupby(rows, itemgetter(0)):
-        _write(connection, tree_id, name, map(itemgetter(1), of_table))
-    _refuse_unsound(check_tree(connection, tree_id))
-    _refuse_unsound(check_keys(connection, tree_id))
+        _insert_rows(connection, tree_id, name, map(itemgetter(1), of_table))
+    _check_sound(check_tree(connection, tree_id))
+    _check_sound(check_keys(connection, tree_id))
     return True
 
 
-def _refuse_unsound(findings: Iterable[Finding]) -> None:
+def _check_sound(findings: Iterable[Finding]) -> None:
     for finding in findings:
         if finding.check != OLDER:
             raise InvalidValue(f"{finding.where}: {finding.problem}")
 
 
-def _write(connection: Connection, tree_id: int, name: str, rows: Iterator[Fields]) -> None:
+def _insert_rows(
+    connection: Connection, tree_id: int, name: str, rows: Iterator[RowFields]
+) -> None:
     """Write consecutive rows of one table."""
-    if name not in TABLES:
+    if name not in DUMPED_TABLES:
         raise InvalidValue(f"there is no table {name!r:.40} of conversations")
-    insertion = _owned[name]
-    as_row = _reader(insertion, tree_id)
-    while run := list(islice(rows, RUN)):
+    insertion = _row_insertions[name]
+    as_row = _build_row_parser(insertion, tree_id)
+    while run := list(islice(rows, ROWS_AT_ONCE)):
         if name == "sessions":
             ids = [fields.get("id") for fields in run]
             for session_id in ids:
@@ -174,32 +187,32 @@ def _write(connection: Connection, tree_id: int, name: str, rows: Iterator[Field
         insertion.insert_many(connection, [as_row(fields) for fields in run])
 
 
-def _reader(insertion: Insertion, tree_id: int) -> Callable[[Fields], tuple[Any, ...]]:
+def _build_row_parser(insertion: Insertion, tree_id: int) -> Callable[[RowFields], tuple[Any, ...]]:
     """Return a function from the fields of a row to its values. Raises InvalidValue."""
     table = insertion.table
     known = {column.name for column in table.c} - {"tree_id"}
     binary = {column.name for column in table.c if isinstance(column.type, LargeBinary)}
 
-    def as_row(told: Fields) -> tuple[Any, ...]:
+    def as_row(told: RowFields) -> tuple[Any, ...]:
         if not told.keys() <= known:
             raise InvalidValue(f"a row of {table.name} has other columns: {sorted(told)!r:.80}")
         fields = {**told, "tree_id": tree_id}
         for name in binary & told.keys():
-            fields[name] = _bytes(told[name])
+            fields[name] = _parse_hex(told[name])
         _check_seal(table, fields)
         return tuple(map(fields.get, insertion.columns))
 
     return as_row
 
 
-def _bytes(text: Any) -> bytes:
+def _parse_hex(text: Any) -> bytes:
     try:
         return bytes.fromhex(text)
     except (TypeError, ValueError) as error:
         raise InvalidValue(f"these are no hexadecimal digits: {text!r:.40}") from error
 
 
-def _check_seal(table: Table, fields: Fields) -> None:
+def _check_seal(table: Table, fields: RowFields) -> None:
     names = list_sealed_columns(table)
     told = compute_seal(names, map(fields.get, names))
     if SEAL_COLUMN in table.c and fields.get(SEAL_COLUMN) != told:

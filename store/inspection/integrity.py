@@ -23,7 +23,7 @@ from typing import Any
 
 from sqlalchemy import URL, Connection, text
 
-from ..database import SCHEMA_HEAD, Database, get_logger, read_version, upgrade, write_copy
+from ..database import SCHEMA_HEAD, Database, get_logger, read_version, upgrade_schema, write_copy
 from ..errors import StoreError
 from ..records import Finding
 from .checks import (
@@ -32,13 +32,13 @@ from .checks import (
     check_schema,
     check_seals,
     check_structures,
-    report_error,
-    savepoint,
+    open_savepoint,
+    report_unchecked_place,
 )
 from .invariants import parse_rules
 from .line_check import check_lines
 
-_log = get_logger(__name__)
+_integrity_logger = get_logger(__name__)
 
 MOST_FINDINGS = 1_000
 """Findings that are listed; a damaged index alone could give one for each row."""
@@ -51,17 +51,17 @@ def verify(connection: Connection) -> list[Finding]:
     once. Messages that an earlier release did not protect are reported in the log.
     """
     damage = []
-    for finding in examine(connection):
+    for finding in examine_store(connection):
         if finding.check == OLDER:
-            _log.info("%s: %s", finding.where, finding.problem)
+            _integrity_logger.info("%s: %s", finding.where, finding.problem)
         else:
             damage.append(finding)
     return damage
 
 
-def examine(connection: Connection) -> list[Finding]:
+def examine_store(connection: Connection) -> list[Finding]:
     """Return all damage, and a finding `OLDER` for messages that earlier releases left open."""
-    with _lenient_text(connection):
+    with _allow_damaged_text(connection):
         findings = _run_checks(connection)
         first = list(islice(findings, MOST_FINDINGS))
         if next(findings, None):
@@ -73,14 +73,14 @@ def examine(connection: Connection) -> list[Finding]:
 def _run_checks(connection: Connection) -> Iterator[Finding]:
     for name, check in CHECKS:
         try:
-            with savepoint(connection):
+            with open_savepoint(connection):
                 yield from check(connection)
         except Exception as error:  # noqa: BLE001 - after any error the other checks run
-            yield report_error(f"check of {name}", error)
+            yield report_unchecked_place(f"check of {name}", error)
 
 
 @contextmanager
-def _lenient_text(connection: Connection) -> Iterator[None]:
+def _allow_damaged_text(connection: Connection) -> Iterator[None]:
     """Make damaged text of a file readable meanwhile, so that the checks can report it."""
     if connection.dialect.name != "sqlite":
         yield
@@ -111,7 +111,7 @@ CHECKS = (
 
 
 @contextmanager
-def reading(target: str | os.PathLike[str] | URL) -> Iterator[Connection]:
+def open_for_reading(target: str | os.PathLike[str] | URL) -> Iterator[Connection]:
     """Open a store for one read, without an upgrade."""
     with closing(Database(target)) as database, database.reading() as connection:
         yield connection
@@ -131,7 +131,7 @@ def check(target: str | os.PathLike[str] | URL) -> list[Finding]:
         with database.reading() as connection:
             found = read_version(connection)
             if found == SCHEMA_HEAD:
-                return examine(connection)
+                return examine_store(connection)
             findings = list(check_structures(connection))
         if found is None or database.path is None:
             problem = f"the schema is {found}, it should be {SCHEMA_HEAD}"
@@ -146,8 +146,8 @@ def _check_upgraded_copy(database: Database) -> list[Finding]:
         try:
             copy = write_copy(database, Path(folder, "chat.db"))
             with closing(Database(copy)) as copied:
-                upgrade(copied, copy=False)
+                upgrade_schema(copied, copy=False)
                 with copied.reading() as connection:
-                    return examine(connection)
+                    return examine_store(connection)
         except StoreError as error:
             return [Finding("schema", "the store", f"cannot be upgraded: {error}")]

@@ -162,7 +162,7 @@ _RULE_TABLES = (
 
 
 @cache
-def rules_of_tree(dialect: str) -> list[tuple[RowRule, Statement[Any]]]:
+def list_tree_rules(dialect: str) -> list[tuple[RowRule, Statement[Any]]]:
     """Return the rules with statements that check one tree, ``tree_id``.
 
     Each query of all trees follows definitions of its tables that hold only the rows of the tree.

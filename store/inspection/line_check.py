@@ -31,22 +31,22 @@ from ..history import (
     Pointer,
     ResultRows,
     Segment,
+    build_fact_rows,
     derive_results,
     lines,
-    make_fact_rows,
     project_root,
 )
 from ..messages import (
     Columns,
     PreparedMessage,
     StoredCall,
-    assemble,
+    assemble_message,
     find_digest_version,
     join_call,
 )
 from ..records import Finding
-from ..tokens import estimate, message_tokens
-from .checks import OLDER, STREAMING, report_error, savepoint
+from ..tokens import count_message_tokens, estimate
+from .checks import OLDER, STREAM_OPTIONS, open_savepoint, report_unchecked_place
 
 RUN_LENGTH = 500
 """Messages whose facts are derived at once."""
@@ -157,17 +157,17 @@ class RowStream:
                 yield row
 
 
-Part = TypeVar("Part")
+TablePartT = TypeVar("TablePartT")
 
 
-class TableStreams(NamedTuple, Generic[Part]):
+class TableStreams(NamedTuple, Generic[TablePartT]):
     """The rows of each table, read side by side."""
 
-    messages: Part
-    calls: Part
-    results: Part
-    paths: Part
-    measures: Part
+    messages: TablePartT
+    calls: TablePartT
+    results: TablePartT
+    paths: TablePartT
+    measures: TablePartT
 
 
 def _select_columns(table: Table, *names: str) -> Select[Any]:
@@ -197,10 +197,10 @@ def check_tree(connection: Connection, tree_id: int) -> Iterator[Finding]:
 def _check_from(connection: Connection, place: ReadPlace) -> Iterator[Finding]:
     while not place.is_at_end:
         try:
-            with savepoint(connection):
+            with open_savepoint(connection):
                 yield from _check_branches(connection, place)
         except Exception as error:  # noqa: BLE001 - after any error the other branches are checked
-            yield report_error(place.name, error)
+            yield report_unchecked_place(place.name, error)
             place.is_at_end = place.is_at_end or not place.moved
     if place.older:
         problem = f"{place.older} messages have digests of version 1, without when they were stored"
@@ -224,7 +224,7 @@ def _check_branches(connection: Connection, place: ReadPlace) -> Iterator[Findin
     streams: TableStreams[RowStream] | None = None
     values = dict(zip(("tree_id", "branch"), start, strict=True))
     with ExitStack() as opened:
-        rows = connection.execute(text(BRANCHES_AFTER), values, execution_options=STREAMING)
+        rows = connection.execute(text(BRANCHES_AFTER), values, execution_options=STREAM_OPTIONS)
         for row in opened.enter_context(closing(rows)):
             branch = BranchEnd(*row)
             if place.tree_id not in (None, branch.tree_id):
@@ -245,7 +245,7 @@ def _open_stream(
     (table,) = query.get_final_froms()
     is_after = tuple_(table.c.tree_id, table.c.branch) > tuple_(*after)
     ordered = query.where(is_after).order_by(*table.primary_key)
-    rows = connection.execute(ordered, execution_options=STREAMING)
+    rows = connection.execute(ordered, execution_options=STREAM_OPTIONS)
     return RowStream(opened.enter_context(closing(rows)))
 
 
@@ -269,7 +269,7 @@ def _check_branch(
 
 RUN_QUERIES: TableStreams[Statement[Any]] = TableStreams(
     *(
-        Statement(each.where(lines.in_run(table)).order_by(*table.primary_key))
+        Statement(each.where(lines.match_run(table)).order_by(*table.primary_key))
         for each in TABLE_QUERIES
         for table in each.get_final_froms()
         if isinstance(table, Table)
@@ -335,7 +335,7 @@ class MessageRun:
                 numbers.append(number)
                 calls.append(StoredCall(*call))
             try:
-                message = assemble(columns, [join_call(*call) for call in calls] or None)
+                message = assemble_message(columns, [join_call(*call) for call in calls] or None)
             except (Damaged, ValueError):
                 message = {}  # its columns no longer form a message
             prepared = PreparedMessage(Columns(*columns), tuple(calls), message, digest)
@@ -369,8 +369,8 @@ def _check_facts(
         results, paths = _derive_by_stored_root(line, ResultRows(results, paths), stored)
     yield from _compare_rows(branch, INSERT_RESULTS, results, streams.results.between(*span))
     yield from _compare_rows(branch, INSERT_PATHS, paths, stored)
-    before = _totals_before(line, run.first)
-    measures = make_fact_rows(line.pointer, run.first, tokens, before)
+    before = _load_totals_before(line, run.first)
+    measures = build_fact_rows(line.pointer, run.first, tokens, before)
     yield from _compare_rows(branch, INSERT_FACTS, measures, streams.measures.between(*span))
 
 
@@ -379,7 +379,7 @@ def _derive_run(line: Line, run: MessageRun, tokens: list[MessageTokens]) -> Res
 
     def prepared_messages() -> Iterator[PreparedMessage]:
         for prepared in run:
-            estimated = message_tokens(prepared.message, estimate)
+            estimated = count_message_tokens(prepared.message, estimate)
             tokens.append(MessageTokens(prepared.columns.role, estimated))
             yield prepared
 
@@ -392,7 +392,7 @@ def _derive_run(line: Line, run: MessageRun, tokens: list[MessageTokens]) -> Res
         return ResultRows([], [])
 
 
-def _totals_before(line: Line, first: int) -> LineTotals:
+def _load_totals_before(line: Line, first: int) -> LineTotals:
     """Return the totals of a line before a position, from its stored facts."""
     before = first - 1
     for run in line.runs(max(1, before), before):
@@ -440,7 +440,7 @@ def _derive_by_stored_root(line: Line, derived: ResultRows, stored: list[Row]) -
     if {*derived.paths} == stored_paths:
         return derived
     absolute = _derive_by_root(line, None, derived)
-    likely = Counter(_possible_roots(absolute.paths, stored)).most_common(MOST_ROOTS)
+    likely = Counter(_list_possible_roots(absolute.paths, stored)).most_common(MOST_ROOTS)
     by_roots = [_derive_by_root(line, root, derived) for root, _ in likely]
     return min((derived, absolute, *by_roots), key=lambda rows: len({*rows.paths} ^ stored_paths))
 
@@ -454,14 +454,14 @@ def _derive_by_root(line: Line, root: str | None, derived: ResultRows) -> Result
         if call_seq is None:
             rows.results.append(row)
             continue
-        answer = project_root.AnsweredCall(row[2], call_seq, call_position, row[-1])
+        answer = project_root.AnsweringResult(row[2], call_seq, call_position, row[-1])
         paths, complete = project_root.find_result_paths(rooted, answer)
         rows.results.append((*row[:-1], int(complete)))
         rows.paths.extend((*place, *each) for each in paths)
     return rows
 
 
-def _possible_roots(absolute: Iterable[Row], stored: Iterable[Row]) -> Iterator[str]:
+def _list_possible_roots(absolute: Iterable[Row], stored: Iterable[Row]) -> Iterator[str]:
     """Yield the roots that would turn an absolute path into a stored one."""
     there: dict[Row, set[str]] = {}
     for *place, path, _, _, _, _ in stored:

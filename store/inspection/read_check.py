@@ -22,30 +22,30 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, select
 
-from ..database import BIG, SEALED_TABLES, Statement, messages, session_ids, sessions
+from ..database import BIG_INTEGER, SEALED_TABLES, Statement, messages, session_ids, sessions
 from ..history import Line, Pointer, Segment, lines, raw_messages
 from .checks import check_keys, check_pages, check_table_seals, require_sound
-from .invariants import rules_of_tree
+from .invariants import list_tree_rules
 from .line_check import BRANCH_END, check_run
 
-RAW = frozenset({"messages", "tool_calls"})
+DIGESTED_TABLES = frozenset({"messages", "tool_calls"})
 """The tables that are covered by digests."""
-DERIVED = frozenset({"message_facts", "tool_results", "tool_result_paths"})
+DERIVED_TABLES = frozenset({"message_facts", "tool_results", "tool_result_paths"})
 """The tables that are derived from these."""
-SEALED = {table.name: table for table in SEALED_TABLES}
-KNOWN = RAW | DERIVED | SEALED.keys()
-MOST = 10_000
+SEALED_BY_NAME = {table.name: table for table in SEALED_TABLES}
+CHECKED_TABLES = DIGESTED_TABLES | DERIVED_TABLES | SEALED_BY_NAME.keys()
+MOST_REMEMBERED = 10_000
 """Compared branches and trees that an open store remembers."""
 
 TREE_OF_SESSION = Statement(
     select(session_ids.c.tree_id).where(session_ids.c.id == bindparam("session_id"))
 )
-STATE = Statement(
+TREE_STATE = Statement(
     select(sessions.c.id, sessions.c.revision)
-    .where(sessions.c.tree_id == bindparam("tree_id", type_=BIG))
+    .where(sessions.c.tree_id == bindparam("tree_id", type_=BIG_INTEGER))
     .order_by(sessions.c.id)
 )
-PLACES = Statement(
+MESSAGE_PLACES = Statement(
     select(messages.c.tree_id, messages.c.branch, messages.c.seq).where(
         messages.c.message_id == bindparam("message_id")
     )
@@ -53,8 +53,8 @@ PLACES = Statement(
 
 
 @lru_cache(maxsize=1_000)
-def _tables_in(query: str) -> frozenset[str]:
-    return KNOWN.intersection(re.findall(r"\w+", query))
+def _find_tables(query: str) -> frozenset[str]:
+    return CHECKED_TABLES.intersection(re.findall(r"\w+", query))
 
 
 class ReadCheck:
@@ -69,19 +69,19 @@ class ReadCheck:
         self, connection: Connection, query: str, values: dict[str, Any], seen: set[Any], /
     ) -> None:
         """Compare the rows that a query reads. Raises Damaged."""
-        tables = _tables_in(query)
+        tables = _find_tables(query)
         if not tables:
             return
         tree_id = values.get("tree_id")
         if tree_id is None and "session_id" in values:
             tree_id = TREE_OF_SESSION.value(connection, session_id=values["session_id"])
-        for name in tables & SEALED.keys():
+        for name in tables & SEALED_BY_NAME.keys():
             self._check_sealed(connection, name, tree_id, seen)
         if tree_id is not None:
             self._check_tree(connection, tree_id, seen)
-        if tables & (RAW | DERIVED):
-            for tree, run in _runs(connection, tree_id, values):
-                if tables & DERIVED:
+        if tables & (DIGESTED_TABLES | DERIVED_TABLES):
+            for tree, run in _list_named_runs(connection, tree_id, values):
+                if tables & DERIVED_TABLES:
                     self._check_facts(connection, tree, run)
                 else:
                     self._check_messages(connection, tree, run, seen)
@@ -89,7 +89,7 @@ class ReadCheck:
     def check_line(self, connection: Connection, pointer: Pointer, last: int) -> None:
         """Compare all rows of a line up to a position. Raises Damaged."""
         seen: set[Any] = set()
-        for name in SEALED:
+        for name in SEALED_BY_NAME:
             self._check_sealed(connection, name, pointer.tree_id, seen)
         self._check_tree(connection, pointer.tree_id, seen)
         for run in Line(connection, pointer).runs(1, last):
@@ -104,20 +104,20 @@ class ReadCheck:
             self._structures.add(name)
         if (name, tree_id) not in seen:
             seen.add((name, tree_id))
-            require_sound(check_table_seals(connection, SEALED[name], tree_id))
+            require_sound(check_table_seals(connection, SEALED_BY_NAME[name], tree_id))
 
     def _check_tree(self, connection: Connection, tree_id: int, seen: set[Any]) -> None:
         """Compare the sessions, branches and moves of a tree if any of them has changed."""
         if ("tree", tree_id) in seen:
             return
         seen.add(("tree", tree_id))
-        state = STATE.rows(connection, tree_id=tree_id)
+        state = TREE_STATE.rows(connection, tree_id=tree_id)
         if self._states.get(tree_id) == state:
             return
-        for rule, breaches in rules_of_tree(connection.dialect.name):
+        for rule, breaches in list_tree_rules(connection.dialect.name):
             require_sound(rule.breaches(breaches.rows(connection, tree_id=tree_id)))
         require_sound(check_keys(connection, tree_id))
-        _remember(self._states, tree_id, state)
+        _remember_compared(self._states, tree_id, state)
 
     def _check_messages(
         self, connection: Connection, tree_id: int, run: Segment, seen: set[Any]
@@ -126,14 +126,14 @@ class ReadCheck:
         if (tree_id, run) not in seen:
             seen.add((tree_id, run))
             place = run.within(tree_id)
-            raw_messages.check_digests(place, raw_messages.load_stored(connection, place))
+            raw_messages.check_digests(place, raw_messages.load_stored_rows(connection, place))
 
     def _check_facts(self, connection: Connection, tree_id: int, run: Segment) -> None:
         """Compare the messages of a run and their facts, except those compared before."""
         key = (tree_id, run.branch)
         known = self._spans.get(key)
-        for part in _missing(run, known):
-            last = _facts_checked(connection, tree_id, part)
+        for part in _list_missing_parts(run, known):
+            last = _check_run_facts(connection, tree_id, part)
             if last is not None:
                 first = part.first
                 if known is None:
@@ -143,7 +143,7 @@ class ReadCheck:
                 else:
                     known = max(known, (first, last), key=lambda span: span[1] - span[0])
         if known:
-            _remember(self._spans, key, known)
+            _remember_compared(self._spans, key, known)
 
 
 def compare_line(connection: Connection, session_id: str, at: int | None = None) -> None:
@@ -155,12 +155,12 @@ def compare_line(connection: Connection, session_id: str, at: int | None = None)
     ReadCheck().check_line(connection, pointer, lines.resolve_position(pointer, at))
 
 
-def _runs(
+def _list_named_runs(
     connection: Connection, tree_id: int | None, values: dict[str, Any]
 ) -> Iterator[tuple[int, Segment]]:
     """Yield the runs that the values of a query name, by a line, a run, a place or an id."""
     if "message_id" in values:
-        for tree, branch, seq in PLACES.rows(connection, message_id=values["message_id"]):
+        for tree, branch, seq in MESSAGE_PLACES.rows(connection, message_id=values["message_id"]):
             yield tree, Segment(branch, seq, seq)
     elif tree_id is None or "branch" not in values:
         return
@@ -174,7 +174,7 @@ def _runs(
         yield tree_id, Segment(values["branch"], values["seq"], values["seq"])
 
 
-def _missing(run: Segment, known: tuple[int, int] | None) -> Iterator[Segment]:
+def _list_missing_parts(run: Segment, known: tuple[int, int] | None) -> Iterator[Segment]:
     """Yield the parts of a run that are not in a span."""
     if known is None or run.last < known[0] or run.first > known[1]:
         yield run
@@ -185,7 +185,7 @@ def _missing(run: Segment, known: tuple[int, int] | None) -> Iterator[Segment]:
         yield run._replace(first=known[1] + 1)
 
 
-def _facts_checked(connection: Connection, tree_id: int, run: Segment) -> int | None:
+def _check_run_facts(connection: Connection, tree_id: int, run: Segment) -> int | None:
     """Compare facts with the messages of a run; return the last position with facts."""
     branch = BRANCH_END.row(connection, tree_id=tree_id, branch=run.branch)
     if branch is None:
@@ -197,7 +197,7 @@ def _facts_checked(connection: Connection, tree_id: int, run: Segment) -> int | 
     return last
 
 
-def _remember(known: dict[Any, Any], key: object, value: object) -> None:
-    if len(known) >= MOST:
+def _remember_compared(known: dict[Any, Any], key: object, value: object) -> None:
+    if len(known) >= MOST_REMEMBERED:
         known.clear()
     known[key] = value

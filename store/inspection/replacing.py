@@ -22,11 +22,11 @@ _is_of_result = and_(
     _p.c.branch == _r.c.branch,
     _p.c.seq == _r.c.seq,
 )
-ABOUT = Statement(
+REPLACED_RESULTS = Statement(
     select(_r.c.seq, _r.c.tool_name, _p.c.path)
     .select_from(_r)
     .outerjoin(_p, _is_of_result)
-    .where(lines.in_run(_r), _r.c.seq.in_(select_positions("places")))
+    .where(lines.match_run(_r), _r.c.seq.in_(select_positions("places")))
     .order_by(_r.c.seq, _p.c.path)
 )
 """The tools and files of some results in a run."""
@@ -48,11 +48,11 @@ def replaced(
     """
     built = build.view(connection, session_id, policy, at=at, now=now)
     entries = {entry.seq: entry for entry in built.entries if entry.rule in rules.RULES}
-    about = _about(connection, session_id, [seq for seq in entries if seq], built.at)
-    return [_replaced(entries[seq], rows) for seq, rows in about]
+    about = _load_replaced_rows(connection, session_id, [seq for seq in entries if seq], built.at)
+    return [_build_replaced(entries[seq], rows) for seq, rows in about]
 
 
-def _about(
+def _load_replaced_rows(
     connection: Connection, session_id: str, places: list[int], last: int
 ) -> Iterator[tuple[int, list[Row]]]:
     """Yield the rows of tools and files by the positions of their results."""
@@ -60,12 +60,12 @@ def _about(
     first = min(places, default=last + 1)
     for run in Line(connection, pointer).runs(first, last):
         place = run.within(pointer.tree_id)
-        rows = ABOUT.rows(connection, **place, places=json.dumps(places))
+        rows = REPLACED_RESULTS.rows(connection, **place, places=json.dumps(places))
         for seq, group in groupby(rows, key=itemgetter(0)):
             yield seq, list(group)
 
 
-def _replaced(entry: Entry, rows: list[Row]) -> Replaced:
+def _build_replaced(entry: Entry, rows: list[Row]) -> Replaced:
     """Return the replacement of a result from its entry, with its tool and its files."""
     _, tool_name, _ = rows[0]
     paths = tuple(path for _, _, path in rows if path is not None)

@@ -27,12 +27,12 @@ from typing import Any, NamedTuple
 from sqlalchemy import URL, Connection, func, select
 
 from ..database import Database, parse_url, resolve_path, translate_driver_errors
-from ..errors import InvalidValue, QueryRefused, StoreError, quoted
+from ..errors import InvalidValue, QueryRefused, StoreError, quote_value
 from ..messages import is_integer
 from ..text import is_text
-from .console import Refused, Request, encode_rows, write_header
+from .console import ConsoleRequest, RefusedStatement, encode_rows, write_header
 
-CONSOLE = Path(__file__).with_name("console.py")
+CONSOLE_FILE = Path(__file__).with_name("console.py")
 CHILD_GRACE = 1.0
 """Seconds after the timeout until the child is killed, for its start and its answer."""
 FETCHED_ROWS = 16
@@ -76,13 +76,13 @@ def query(
     if not is_text(sql):
         raise InvalidValue("a query is a text without NUL and lone surrogates")
     if type(limit) is not int or limit < 0:
-        raise InvalidValue(f"limit is a whole number from 0, not {quoted(limit)}")
+        raise InvalidValue(f"limit is a whole number from 0, not {quote_value(limit)}")
     if not isinstance(timeout, int | float) or not 0 < timeout <= LONGEST_TIMEOUT:
         longest = f"at most {LONGEST_TIMEOUT:g}"
         raise InvalidValue(
-            f"timeout is in seconds, more than 0 and {longest}, not {quoted(timeout)}"
+            f"timeout is in seconds, more than 0 and {longest}, not {quote_value(timeout)}"
         )
-    request = Request(sql, _check_parameters(parameters), limit, timeout)
+    request = ConsoleRequest(sql, _check_parameters(parameters), limit, timeout)
     url = parse_url(target)
     if url.get_backend_name() != "sqlite":
         with closing(Database(url)) as database, database.reading() as connection:
@@ -116,7 +116,7 @@ def views(target: str | os.PathLike[str] | URL) -> dict[str, tuple[str, ...]]:
     return {name: tuple(column for _, column in rows) for name, rows in by_view}
 
 
-WRITER = """
+WRITING_ROLE = """
 SELECT rolname FROM pg_roles WHERE rolname = current_user AND (rolsuper OR EXISTS (
   SELECT FROM pg_class
   WHERE relnamespace = current_schema()::regnamespace
@@ -131,7 +131,7 @@ def writing_role(target: str | os.PathLike[str] | URL) -> str | None:
     """
     if parse_url(target).get_backend_name() == "sqlite":
         return None
-    found = query(target, WRITER, timeout=LONGEST_TIMEOUT).rows
+    found = query(target, WRITING_ROLE, timeout=LONGEST_TIMEOUT).rows
     return str(found[0][0]) if found else None
 
 
@@ -146,7 +146,7 @@ def _check_parameters(parameters: Parameters) -> list[Parameter] | dict[str, Par
         is_plain = value is None or isinstance(value, bool) or is_integer(value) or is_text(value)
         if not (is_plain or is_real):
             valid = "a parameter is null, a number of 64 bits or a text"
-            raise InvalidValue(f"{valid}, not {quoted(value)}")
+            raise InvalidValue(f"{valid}, not {quote_value(value)}")
     return dict(parameters) if isinstance(parameters, Mapping) else list(parameters)
 
 
@@ -154,7 +154,7 @@ def _run_console(request: bytes, timeout: float) -> list[bytes]:
     """Run the console as a child process; return the lines of its answer."""
     try:
         done = subprocess.run(  # noqa: S603 - our own file, run by our own interpreter
-            [sys.executable, "-I", "-S", str(CONSOLE)],
+            [sys.executable, "-I", "-S", str(CONSOLE_FILE)],
             input=request,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -210,12 +210,12 @@ REFUSALS = {
 """The reasons of PostgreSQL's refusals, by the beginning of their SQLSTATE."""
 
 
-def _query_server(connection: Connection, request: Request) -> QueryResult:
+def _query_server(connection: Connection, request: ConsoleRequest) -> QueryResult:
     """Run a query on a server. Raises QueryRefused, InvalidValue."""
     dbapi: Any = connection.dialect.loaded_dbapi
     try:
         return _parse_answer(list(_answer_from_server(connection, request)))
-    except Refused as refused:
+    except RefusedStatement as refused:
         raise QueryRefused(f"the query was refused: {refused}") from refused
     except dbapi.Error as error:
         state = getattr(error, "sqlstate", None) or ""
@@ -226,7 +226,7 @@ def _query_server(connection: Connection, request: Request) -> QueryResult:
         raise InvalidValue(f"the query cannot be run: {text}") from error
 
 
-def _answer_from_server(connection: Connection, request: Request) -> Iterator[str]:
+def _answer_from_server(connection: Connection, request: ConsoleRequest) -> Iterator[str]:
     """Yield the lines of an answer, from a cursor on the server, which takes only a SELECT."""
     deadline = time.monotonic() + request.timeout
     _limit_statement_time(connection, deadline)

@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 from ..database import (
-    BIG,
+    BIG_INTEGER,
     Row,
     Statement,
     messages,
@@ -34,10 +34,10 @@ from ..database import (
     tool_result_paths,
     tool_results,
 )
-from ..history import lines, segments_cte
-from ..policy import DEFAULT, Policy
-from ..tokens import ESTIMATE, FRAMING_TOKENS
-from ..tools import switches
+from ..history import build_segments, lines
+from ..policy import STANDARD_POLICY, Policy
+from ..tokens import ESTIMATE_NAME, FRAMING_TOKENS
+from ..tools import build_sign_switches
 from ..view import is_failure, is_terminal_output, kind_overrides
 
 
@@ -80,15 +80,15 @@ class Statistics(NamedTuple):
 _r, _p = tool_results, tool_result_paths
 _ZERO: ColumnElement[int] = literal_column("0")
 _ONE: ColumnElement[int] = literal_column("1")
-_line_segments = segments_cte()
-_tree_id = bindparam("tree_id", type_=BIG)
+_statistics_segments = build_segments()
+_tree_id = bindparam("tree_id", type_=BIG_INTEGER)
 
 
 def _is_on_line(table: FromClause) -> ColumnElement[bool]:
     return and_(
         table.c.tree_id == _tree_id,
-        table.c.branch == _line_segments.c.branch,
-        table.c.seq.between(_line_segments.c.first, _line_segments.c.last),
+        table.c.branch == _statistics_segments.c.branch,
+        table.c.seq.between(_statistics_segments.c.first, _statistics_segments.c.last),
     )
 
 
@@ -111,7 +111,7 @@ def _join_kinds(results: FromClause) -> FromClause:
     return own_kinds.outerjoin(token_counts, _has_count)
 
 
-_line_results = _join_kinds(_line_segments.join(_r, _is_on_line(_r)))
+_line_results = _join_kinds(_statistics_segments.join(_r, _is_on_line(_r)))
 _store_results = _join_kinds(_r)
 
 
@@ -125,26 +125,26 @@ _estimated_tokens: ColumnElement[int] = (
 ) // literal_column("40")
 _framing_tokens: ColumnElement[int] = literal_column(str(FRAMING_TOKENS))
 _result_tokens = func.coalesce(token_counts.c.tokens, _estimated_tokens + _framing_tokens)
-_token_sum = cast(func.sum(_result_tokens), BIG)  # PostgreSQL sums to numeric
-_tool_kind: ColumnElement[str] = func.coalesce(
+_token_sum = cast(func.sum(_result_tokens), BIG_INTEGER)  # PostgreSQL sums to numeric
+_counted_kind: ColumnElement[str] = func.coalesce(
     kind_overrides.c.kind, tool_kinds.c.kind, literal_column("'other'")
 )
 _is_failed = (
-    is_failure(is_terminal_output(_tool_kind == literal_column("'terminal'")) == _ONE) == _ONE
+    is_failure(is_terminal_output(_counted_kind == literal_column("'terminal'")) == _ONE) == _ONE
 )
 
 
-def _tool_statement(results: FromClause) -> Statement[Row]:
+def _build_tool_statement(results: FromClause) -> Statement[Row]:
     return Statement(
-        select(_r.c.tool_name, _tool_kind, func.count(), _count_if(_is_failed), _token_sum)
+        select(_r.c.tool_name, _counted_kind, func.count(), _count_if(_is_failed), _token_sum)
         .select_from(results)
-        .group_by(_r.c.tool_name, _tool_kind)
+        .group_by(_r.c.tool_name, _counted_kind)
         .order_by(_token_sum.desc(), _r.c.tool_name)
     )
 
 
 def _count_kind(kind: str) -> ColumnElement[Any]:
-    return _count_if(_tool_kind == literal_column(f"'{kind}'"))
+    return _count_if(_counted_kind == literal_column(f"'{kind}'"))
 
 
 _read_count, _edit_count = _count_kind("file_read"), _count_kind("file_edit")
@@ -155,20 +155,23 @@ _names_path = and_(
 )
 
 
-def _file_statement(results: FromClause) -> Statement[Row]:
+def _build_file_statement(results: FromClause) -> Statement[Row]:
     return Statement(
         select(_p.c.path, _read_count, _edit_count, func.count(), _token_sum)
         .select_from(results.join(_p, _names_path))
         .group_by(_p.c.path)
         .order_by(_token_sum.desc(), _p.c.path)
-        .limit(bindparam("limit", type_=BIG))
+        .limit(bindparam("limit", type_=BIG_INTEGER))
     )
 
 
-LINE_TOOLS, LINE_FILES = _tool_statement(_line_results), _file_statement(_line_results)
-STORE_TOOLS, STORE_FILES = _tool_statement(_store_results), _file_statement(_store_results)
+LINE_TOOLS, LINE_FILES = _build_tool_statement(_line_results), _build_file_statement(_line_results)
+STORE_TOOLS, STORE_FILES = (
+    _build_tool_statement(_store_results),
+    _build_file_statement(_store_results),
+)
 LINE_CALL_COUNT = Statement(
-    select(func.count()).select_from(_line_segments.join(tool_calls, _is_on_line(tool_calls)))
+    select(func.count()).select_from(_statistics_segments.join(tool_calls, _is_on_line(tool_calls)))
 )
 STORE_TOTALS = Statement(
     select(
@@ -184,9 +187,9 @@ def statistics(
     connection: Connection,
     session_id: str | None = None,
     *,
-    encoding: str = ESTIMATE,
+    encoding: str = ESTIMATE_NAME,
     files: int = 20,
-    policy: Policy = DEFAULT,
+    policy: Policy = STANDARD_POLICY,
 ) -> Statistics:
     """Return the uses of tools and files on a session's line.
 
@@ -199,7 +202,7 @@ def statistics(
         "limit": files,
         "kinds": json.dumps(dict(policy.tool_kinds)),
         "sniff": int(policy.identity == "sniff"),
-        **switches(policy),
+        **build_sign_switches(policy),
     }
     if session_id is None:
         counts: Row = STORE_TOTALS.one(connection)

@@ -14,75 +14,79 @@ if TYPE_CHECKING:
         Columns,
         Message,
         StoredCall,
-        assemble,
-        content_text,
+        assemble_message,
         digest_content,
         digest_row,
+        extract_content_text,
+        extract_part_text,
         find_digest_version,
         join_call,
-        part_text,
     )
     from .copying import copy_message, copy_value
     from .json_text import (
         DEPTH_LIMIT,
         INTEGER_LIMIT,
         SIZE_LIMIT,
+        count_utf8_bytes,
         decode,
         decode_as,
         encode,
+        find_json_problem,
         is_integer,
-        problem_of,
-        utf8_size,
     )
     from .media import MEDIA_TYPES, Media, find_media, is_unreadable, parse_media, replace_media
     from .prepared_messages import (
         TIME_KEYS,
         GivenMessage,
         PreparedMessage,
+        dump_to_object,
         find_message_time,
         has_no_time,
         is_model,
-        prepare,
+        prepare_message,
         prepare_object,
-        to_object,
     )
     from .redacted_messages import (
         NO_ARGUMENTS,
-        REDACTED,
+        REDACTED_TEXT,
         UNKNOWN_TOOL,
         is_neutral_id,
         is_redacted,
-        neutral_id,
+        make_neutral_id,
         redact_message,
     )
-    from .wire_fields import WIRE, list_provider_data, opaque_fields
+    from .wire_fields import WIRE_KEY, list_provider_data, select_opaque_fields
 
 __all__ = [
     "DEPTH_LIMIT",
     "INTEGER_LIMIT",
     "MEDIA_TYPES",
     "NO_ARGUMENTS",
-    "REDACTED",
+    "REDACTED_TEXT",
     "SIZE_LIMIT",
     "TIME_KEYS",
     "UNKNOWN_TOOL",
-    "WIRE",
+    "WIRE_KEY",
     "Columns",
     "GivenMessage",
     "Media",
     "Message",
     "PreparedMessage",
     "StoredCall",
-    "assemble",
-    "content_text",
+    "assemble_message",
     "copy_message",
     "copy_value",
+    "count_utf8_bytes",
     "decode",
     "decode_as",
     "digest_content",
     "digest_row",
+    "dump_to_object",
     "encode",
+    "extract_content_text",
+    "extract_part_text",
     "find_digest_version",
+    "find_json_problem",
     "find_media",
     "find_message_time",
     "has_no_time",
@@ -93,38 +97,35 @@ __all__ = [
     "is_unreadable",
     "join_call",
     "list_provider_data",
-    "neutral_id",
-    "opaque_fields",
+    "make_neutral_id",
     "parse_media",
-    "part_text",
-    "prepare",
+    "prepare_message",
     "prepare_object",
-    "problem_of",
     "redact_message",
     "replace_media",
-    "to_object",
-    "utf8_size",
+    "select_opaque_fields",
 ]
 
 if not TYPE_CHECKING:  # otherwise type checkers would accept any name
     __getattr__, __dir__ = attach_modules(
         __package__,
         columns=(
-            "Columns Message StoredCall assemble content_text digest_content digest_row "
-            "find_digest_version join_call part_text"
+            "Columns Message StoredCall assemble_message extract_content_text digest_content "
+            "digest_row find_digest_version join_call extract_part_text"
         ),
         copying="copy_message copy_value",
         json_text=(
-            "DEPTH_LIMIT INTEGER_LIMIT SIZE_LIMIT decode decode_as encode is_integer problem_of "
-            "utf8_size"
+            "DEPTH_LIMIT INTEGER_LIMIT SIZE_LIMIT decode decode_as encode is_integer "
+            "find_json_problem count_utf8_bytes"
         ),
         media="MEDIA_TYPES Media find_media is_unreadable parse_media replace_media",
         prepared_messages=(
             "TIME_KEYS GivenMessage PreparedMessage find_message_time has_no_time is_model "
-            "prepare prepare_object to_object"
+            "prepare_message prepare_object dump_to_object"
         ),
         redacted_messages=(
-            "NO_ARGUMENTS REDACTED UNKNOWN_TOOL is_neutral_id is_redacted neutral_id redact_message"
+            "NO_ARGUMENTS REDACTED_TEXT UNKNOWN_TOOL is_neutral_id is_redacted make_neutral_id "
+            "redact_message"
         ),
-        wire_fields="WIRE list_provider_data opaque_fields",
+        wire_fields="WIRE_KEY list_provider_data select_opaque_fields",
     )

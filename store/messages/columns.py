@@ -53,29 +53,29 @@ class Columns(NamedTuple):
     content: str | None
 
 
-def content_text(content: object) -> str:
+def extract_content_text(content: object) -> str:
     """Return the text of a content: a string as it is, the texts of a part list joined, else ""."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
         return ""
-    return "".join(map(part_text, content))
+    return "".join(map(extract_part_text, content))
 
 
-def part_text(part: object) -> str:
+def extract_part_text(part: object) -> str:
     """Return the text of a part; "" if it has none."""
     text = part.get("text", part.get("refusal")) if isinstance(part, dict) else part
     return text if isinstance(text, str) else ""
 
 
-KEYS = (
+COLUMN_KEYS = (
     *("role", "content", "tool_calls", "tool_call_id", "name"),
     *("timestamp", "messageStatus", "id"),
 )
-"""The keys that have columns, in the order in which `assemble` returns them."""
+"""The keys that have columns, in the order in which `assemble_message` returns them."""
 
 
-def assemble(columns: Sequence[Any], calls: list[Any] | None) -> Message:
+def assemble_message(columns: Sequence[Any], calls: list[Any] | None) -> Message:
     """Return the original message from its columns and its joined calls (None: it has none).
 
     ``columns`` are the values of a row of `Columns`.
@@ -87,7 +87,7 @@ def assemble(columns: Sequence[Any], calls: list[Any] | None) -> Message:
     if content_form in PLAIN_FORMS:
         message["content"] = content
     elif content_form is not None:
-        message["content"] = _value(content_form, content)
+        message["content"] = _decode_column(content_form, content)
     if calls is not None:
         message["tool_calls"] = calls
     if tool_call_id is not None:
@@ -102,10 +102,10 @@ def assemble(columns: Sequence[Any], calls: list[Any] | None) -> Message:
         message["id"] = message_id
     if extra is None or len(message) == len(order):
         return message
-    return _with_rest(message, extra)
+    return _merge_rest(message, extra)
 
 
-def _with_rest(held: Message, text: str) -> Message:
+def _merge_rest(held: Message, text: str) -> Message:
     """Return a message from the values of its columns and the rest, which may hold the order."""
     rest = decode(text)
     if isinstance(rest, dict):
@@ -149,21 +149,21 @@ def join_call(
         return call
     if call_id is not None:
         call["id"] = call_id
-    function = function_of(call)
+    function = get_call_function(call)
     if name is not None:
         function["name"] = name
     if arguments_form is not None:
-        function["arguments"] = _value(arguments_form, arguments)
+        function["arguments"] = _decode_column(arguments_form, arguments)
     return call
 
 
-def function_of(call: dict[str, Any]) -> dict[str, Any]:
+def get_call_function(call: dict[str, Any]) -> dict[str, Any]:
     """Return the object with a call's name and arguments: its function, or the call itself."""
     function = call.get("function")
     return function if isinstance(function, dict) else call
 
 
-def _value(form: str, text: str | None) -> Any:
+def _decode_column(form: str, text: str | None) -> Any:
     return text if form in PLAIN_FORMS else decode(text or "null")
 
 
@@ -171,7 +171,9 @@ def digest_content(columns: Columns, calls: tuple[StoredCall, ...]) -> bytes:
     """Return the SHA-256 over all given values of a message; a digest of version 1."""
     content = columns.content
     return sha256(
-        b"".join((narrow_bytes(columns, calls), b"" if content is None else str(content).encode()))
+        b"".join(
+            (encode_narrow_bytes(columns, calls), b"" if content is None else str(content).encode())
+        )
     ).digest()
 
 
@@ -200,12 +202,12 @@ def find_digest_version(
     return 1 if content == digest and wire_format is None else None
 
 
-def narrow_bytes(columns: Columns, calls: tuple[StoredCall, ...]) -> bytes:
+def encode_narrow_bytes(columns: Columns, calls: tuple[StoredCall, ...]) -> bytes:
     """Return the values of a message's rows, except the content, as JSON in UTF-8."""
-    return _written((*columns[:-1], *calls)).encode()
+    return _encode_row((*columns[:-1], *calls)).encode()
 
 
-def _encoder() -> Callable[[Any], str]:
+def _build_row_encoder() -> Callable[[Any], str]:
     """Return a function that writes a row as JSON: one in C, if there is one, made only once."""
     make = getattr(json.encoder, "c_make_encoder", None)
     if make is None:
@@ -215,4 +217,4 @@ def _encoder() -> Callable[[Any], str]:
     return lambda value: "".join(pieces(value, 0))
 
 
-_written = _encoder()
+_encode_row = _build_row_encoder()

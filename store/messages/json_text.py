@@ -7,7 +7,7 @@ import json
 import math
 from typing import Any, TypeGuard, TypeVar
 
-from ..errors import VERIFY, Damaged
+from ..errors import VERIFY_HINT, Damaged
 from ..text import is_text, parse_json
 
 DEPTH_LIMIT = 200
@@ -18,9 +18,9 @@ INTEGER_LIMIT = 2**63
 SIZE_LIMIT = 64 * 1024 * 1024
 """Bytes that a message may take as stored text: beyond it engines slow down, then refuse."""
 
-T = TypeVar("T")
+DecodedT = TypeVar("DecodedT")
 
-_WRAPPED = "="  # no JSON text begins with it
+_WRAP_MARK = "="  # no JSON text begins with it
 _BITS_LIMIT = 13_000  # Python itself refuses to print numbers of over 4,300 digits
 
 
@@ -31,42 +31,46 @@ def encode(value: object) -> str:
     reader would join to one character, the value is wrapped whole (base64 of the text, after
     ``=``).
     """
-    text = _plainly(value)
+    text = _encode_plain_json(value)
     if is_text(text):
         return text
-    escaped = _escaped(value)
+    escaped = _encode_ascii_json(value)
     if json.loads(escaped) == value:
         return escaped
     as_bytes = text.encode("utf-8", "surrogatepass")
-    return _WRAPPED + base64.b64encode(as_bytes).decode("ascii")
+    return _WRAP_MARK + base64.b64encode(as_bytes).decode("ascii")
 
 
-_COMPACT = (",", ":")
-_plainly = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=_COMPACT).encode
-_escaped = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=_COMPACT).encode
+_COMPACT_SEPARATORS = (",", ":")
+_encode_plain_json = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, separators=_COMPACT_SEPARATORS
+).encode
+_encode_ascii_json = json.JSONEncoder(
+    ensure_ascii=True, allow_nan=False, separators=_COMPACT_SEPARATORS
+).encode
 
 
 def decode(text: str) -> Any:
     """Return the JSON value written by `encode`. Raises Damaged."""
     if not isinstance(text, str):
-        raise Damaged(f"a row holds {text!r:.60} instead of JSON; {VERIFY}")
+        raise Damaged(f"a row holds {text!r:.60} instead of JSON; {VERIFY_HINT}")
     try:
-        if text.startswith(_WRAPPED):
+        if text.startswith(_WRAP_MARK):
             text = base64.b64decode(text[1:]).decode("utf-8", "surrogatepass")
         return parse_json(text)
     except (ValueError, RecursionError) as error:
-        raise Damaged(f"a row holds no JSON: {text!r:.60}; {VERIFY}") from error
+        raise Damaged(f"a row holds no JSON: {text!r:.60}; {VERIFY_HINT}") from error
 
 
-def decode_as(kind: type[T], text: str) -> T:
+def decode_as(kind: type[DecodedT], text: str) -> DecodedT:
     """Return the JSON value of a given type written by `encode`. Raises Damaged."""
     value = decode(text)
     if not isinstance(value, kind):
-        raise Damaged(f"a row holds {text!r:.60}, which is not {kind.__name__}; {VERIFY}")
+        raise Damaged(f"a row holds {text!r:.60}, which is not {kind.__name__}; {VERIFY_HINT}")
     return value
 
 
-def utf8_size(text: str) -> int:
+def count_utf8_bytes(text: str) -> int:
     """Return the number of UTF-8 bytes of a text, with three bytes for a lone surrogate."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
@@ -76,10 +80,10 @@ def is_integer(value: object) -> TypeGuard[int]:
     return type(value) is int and -INTEGER_LIMIT <= value < INTEGER_LIMIT
 
 
-def problem_of(value: object) -> str | None:
+def find_json_problem(value: object) -> str | None:
     """Return why JSON, or a message, cannot hold a value; None if it can."""
     try:
-        _Walk().least(value, DEPTH_LIMIT)
+        _ValueWalk().least(value, DEPTH_LIMIT)
     except _UnfitError as unfit:
         return str(unfit)
     return None
@@ -89,7 +93,7 @@ class _UnfitError(Exception):
     """Raised for a value that cannot be held; the text says why."""
 
 
-class _Walk:
+class _ValueWalk:
     """A walk through a value that may contain the same list or object again and again.
 
     A value that is small in memory may be endless as text. So the walk visits each list and object
@@ -128,9 +132,9 @@ class _Walk:
             if not all(isinstance(key, str) for key in value):
                 raise _UnfitError("keys are text")
             size += sum(len(key) + 3 for key in value)
-        if size > _ENDLESS:
+        if size > _ENDLESS_SIZE:
             raise _UnfitError(f"as text it takes more than {SIZE_LIMIT:,} bytes")
         return size
 
 
-_ENDLESS = 2 * SIZE_LIMIT  # what is stored is a little shorter than the text of the whole
+_ENDLESS_SIZE = 2 * SIZE_LIMIT  # what is stored is a little shorter than the text of the whole

@@ -23,17 +23,17 @@ URL_KEYS = ("url", "image_url", "image", "file_data", "video_url")
 """Keys of an address, which may be a data URL with the bytes themselves."""
 DATA_KEYS = ("data", "file_data")
 """Keys of the base64 of the bytes alone."""
-LINKED = ("image_url", "input_image", "video_url", "computer_screenshot")
+LINK_TYPES = ("image_url", "input_image", "video_url", "computer_screenshot")
 """Parts that are media even if they only link to them."""
-NAMED = "[{type}, {size}]"
+MEDIA_TEXT = "[{type}, {size}]"
 """The text for media that a format has no part for; a text that is not base64 is shown itself."""
 
-_DATA = "data:"
-_BASE64 = ";base64,"
+_DATA_SCHEME = "data:"
+_BASE64_MARK = ";base64,"
 _LONGEST_LINK = 200
-_OPENED = ("https://", "http://")
-_TEXTS = frozenset(("text", "input_text", "output_text", "refusal"))
-_FOR_URLS = str.maketrans("-_", "+/")
+_WEB_SCHEMES = ("https://", "http://")
+_TEXT_PART_TYPES = frozenset(("text", "input_text", "output_text", "refusal"))
+_URL_ALPHABET = str.maketrans("-_", "+/")
 
 
 class Media(NamedTuple):
@@ -62,7 +62,7 @@ class Media(NamedTuple):
         contains one is refused for ever.
         """
         if self.data is None:
-            return self.url.startswith(_OPENED)
+            return self.url.startswith(_WEB_SCHEMES)
         try:
             a2b_base64(self.data, strict_mode=True)
         except ValueError:
@@ -74,7 +74,7 @@ class Media(NamedTuple):
         size = self.size
         if text is None and self.data is not None and not self.is_readable:
             size = self.data[:_LONGEST_LINK]
-        with_type = (NAMED if text is None else text).replace("{type}", self.type)
+        with_type = (MEDIA_TEXT if text is None else text).replace("{type}", self.type)
         return {"type": "text", "text": with_type.replace("{size}", size)}
 
 
@@ -85,22 +85,28 @@ MediaReplacer = Callable[[Media], Message | None]
 def parse_media(part: object) -> Media | None:
     """Return the media of a content part, in any of the shapes in use; None if it has none."""
     kind = part.get("type") if isinstance(part, dict) else None
-    if not isinstance(part, dict) or kind not in MEDIA_TYPES or _is_words(part):
+    if not isinstance(part, dict) or kind not in MEDIA_TYPES or _is_text_document(part):
         return None
-    fields = _flat(part)
-    url = _first(fields, URL_KEYS)
-    if url and url.startswith(_DATA) and _BASE64 in url:
-        told, _, data = url.removeprefix(_DATA).partition(_BASE64)
-        plain = _plain(data)
-        return Media(told or _family(kind), url if plain is data else _url(told, plain), plain)
-    held = _first(fields, DATA_KEYS)
+    fields = _flatten_part(part)
+    url = _find_text_under(fields, URL_KEYS)
+    if url and url.startswith(_DATA_SCHEME) and _BASE64_MARK in url:
+        told, _, data = url.removeprefix(_DATA_SCHEME).partition(_BASE64_MARK)
+        plain = _normalize_base64(data)
+        return Media(
+            told or _guess_media_type(kind),
+            url if plain is data else _render_data_url(told, plain),
+            plain,
+        )
+    held = _find_text_under(fields, DATA_KEYS)
     if held is not None:
-        return _of_data(_first(fields, TYPE_KEYS) or _family(kind), held)
-    links = kind in LINKED and url and not url.startswith(_DATA)
-    return Media(_family(kind), url) if links and url else None
+        return _build_data_media(
+            _find_text_under(fields, TYPE_KEYS) or _guess_media_type(kind), held
+        )
+    links = kind in LINK_TYPES and url and not url.startswith(_DATA_SCHEME)
+    return Media(_guess_media_type(kind), url) if links and url else None
 
 
-def _is_words(part: Message) -> bool:
+def _is_text_document(part: Message) -> bool:
     """Tell a document that has plain text under the key of bytes."""
     source = part.get("source")
     return isinstance(source, dict) and source.get("type") == "text"
@@ -116,9 +122,11 @@ def replace_media(value: Any, change: MediaReplacer) -> Any:
         made = change(found)
         return value if made is None else made
     if isinstance(value, list):
-        return _same_or(value, [replace_media(each, change) for each in reversed(value)][::-1])
+        return _keep_if_same(value, [replace_media(each, change) for each in reversed(value)][::-1])
     if isinstance(value, dict):
-        return _same_or(value, {key: replace_media(held, change) for key, held in value.items()})
+        return _keep_if_same(
+            value, {key: replace_media(held, change) for key, held in value.items()}
+        )
     return value
 
 
@@ -129,7 +137,7 @@ def is_unreadable(value: Any) -> bool:
     if not isinstance(value, dict):
         return False
     kind = value.get("type")
-    if isinstance(kind, str) and kind in _TEXTS:
+    if isinstance(kind, str) and kind in _TEXT_PART_TYPES:
         return False
     media = parse_media(value)
     if media is not None:
@@ -139,11 +147,11 @@ def is_unreadable(value: Any) -> bool:
 
 def _promises_bytes(part: Message) -> bool:
     """Tell a part that should have bytes, and has none."""
-    if part.get("type") not in MEDIA_TYPES or _is_words(part):
+    if part.get("type") not in MEDIA_TYPES or _is_text_document(part):
         return False
-    source, fields = part.get("source"), _flat(part)
+    source, fields = part.get("source"), _flatten_part(part)
     is_base64 = isinstance(source, dict) and source.get("type") == "base64"
-    return is_base64 or (_first(fields, URL_KEYS) or "").startswith(_DATA)
+    return is_base64 or (_find_text_under(fields, URL_KEYS) or "").startswith(_DATA_SCHEME)
 
 
 def find_media(content: Any) -> list[Media]:
@@ -153,17 +161,17 @@ def find_media(content: Any) -> list[Media]:
     return found[::-1]
 
 
-def _same_or(value: Any, made: Any) -> Any:
+def _keep_if_same(value: Any, made: Any) -> Any:
     """Return the original value if the changed one is the same."""
-    pairs = zip(_held(value), _held(made), strict=True)
+    pairs = zip(_list_held_values(value), _list_held_values(made), strict=True)
     return value if all(old is new for old, new in pairs) else made
 
 
-def _held(value: Any) -> Iterator[Any]:
+def _list_held_values(value: Any) -> Iterator[Any]:
     return iter(value.values() if isinstance(value, dict) else value)
 
 
-def _flat(part: Message) -> Message:
+def _flatten_part(part: Message) -> Message:
     """Return the fields of a part and of the objects in it, which describe its media."""
     flat = dict(part)
     for held in part.values():
@@ -172,25 +180,25 @@ def _flat(part: Message) -> Message:
     return flat
 
 
-def _first(fields: Message, keys: tuple[str, ...]) -> str | None:
+def _find_text_under(fields: Message, keys: tuple[str, ...]) -> str | None:
     found = (fields.get(key) for key in keys)
     return next((each for each in found if isinstance(each, str) and each), None)
 
 
-def _of_data(told: str, data: str) -> Media:
-    plain = _plain(data)
-    return Media(told, _url(told, plain), plain)
+def _build_data_media(told: str, data: str) -> Media:
+    plain = _normalize_base64(data)
+    return Media(told, _render_data_url(told, plain), plain)
 
 
-def _url(told: str, data: str) -> str:
-    return f"{_DATA}{told}{_BASE64}{data}"
+def _render_data_url(told: str, data: str) -> str:
+    return f"{_DATA_SCHEME}{told}{_BASE64_MARK}{data}"
 
 
-def _plain(data: str) -> str:
+def _normalize_base64(data: str) -> str:
     """Return base64 in the alphabet that all accept; Gemini's client writes that of URLs."""
-    return data.translate(_FOR_URLS) if "-" in data or "_" in data else data
+    return data.translate(_URL_ALPHABET) if "-" in data or "_" in data else data
 
 
-def _family(kind: str) -> str:
+def _guess_media_type(kind: str) -> str:
     """Return the media type, as far as the type of the part alone tells it."""
     return kind.removeprefix("input_").removesuffix("_url")

@@ -10,19 +10,19 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeGuard
 
 from ..clock import is_moment, parse_moment
-from ..errors import InvalidMessage, quoted
+from ..errors import InvalidMessage, quote_value
 from ..text import as_plain_str, encode_utf8, is_text
 from .columns import (
-    KEYS,
+    COLUMN_KEYS,
     MOST_ORDERS,
     Columns,
     Message,
     StoredCall,
-    assemble,
-    function_of,
-    narrow_bytes,
+    assemble_message,
+    encode_narrow_bytes,
+    get_call_function,
 )
-from .json_text import SIZE_LIMIT, encode, problem_of
+from .json_text import SIZE_LIMIT, encode, find_json_problem
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 GivenMessage: TypeAlias = "Mapping[str, Any] | BaseModel"
 """A message as callers give it: a dict, a typed one of a provider's client, or its object."""
 
-ID_LIMIT = 512
+MESSAGE_ID_LIMIT = 512
 """Maximum code points of a message id with a column; a longer one is kept like any other key."""
 
 TIME_KEYS = ("timestamp", "created_at", "createdAt", "time")
 """Keys that may hold the time of a message; the first that holds a moment counts."""
-_TIMES = frozenset(TIME_KEYS)
-has_no_time = _TIMES.isdisjoint
+_TIME_KEY_SET = frozenset(TIME_KEYS)
+has_no_time = _TIME_KEY_SET.isdisjoint
 """Tell that a message has none of these keys, as most have not: one test looks for all of them."""
 
 
@@ -53,7 +53,7 @@ class PreparedMessage(NamedTuple):
     """The format in which it was given, None for a chat message."""
 
 
-def prepare(message: object, index: int = 0) -> PreparedMessage:
+def prepare_message(message: object, index: int = 0) -> PreparedMessage:
     """Return a message as columns, with its digest.
 
     Raises InvalidMessage, naming ``index`` and the key, for a message that cannot be stored: not an
@@ -61,33 +61,33 @@ def prepare(message: object, index: int = 0) -> PreparedMessage:
     MiB, values that JSON does not have. A pydantic object is taken with its set fields only, and a
     datetime that tells the time of the message as its ISO text.
     """
-    return prepare_object(to_object(message, index), index)
+    return prepare_object(dump_to_object(message, index), index)
 
 
 def prepare_object(given: Message, index: int) -> PreparedMessage:
-    """Do the same as `prepare`, for an object of JSON."""
+    """Do the same as `prepare_message`, for an object of JSON."""
     rest = dict(given)
-    columns, calls, wide = _split(rest, index)
+    columns, calls, wide = _split_message(rest, index)
     if rest:
-        columns = columns._replace(extra=_rest_text(given, rest, columns, calls))
-    narrow = narrow_bytes(columns, calls)
+        columns = columns._replace(extra=_render_rest(given, rest, columns, calls))
+    narrow = encode_narrow_bytes(columns, calls)
     if len(narrow) + len(wide) > SIZE_LIMIT:
-        _check_size(given, index, (*columns, *chain.from_iterable(calls)))
+        _check_column_sizes(given, index, (*columns, *chain.from_iterable(calls)))
     text_size = len(wide) if columns.content_form == "text" else None
     return PreparedMessage(columns, calls, given, sha256(narrow + wide).digest(), text_size)
 
 
-def to_object(message: object, index: int) -> Message:
+def dump_to_object(message: object, index: int) -> Message:
     """Return a message as an object of JSON, if it is one or can be dumped to one.
 
     Raises InvalidMessage.
     """
     if isinstance(message, dict):
-        return _with_iso_times(message)
+        return _convert_times_to_iso(message)
     if isinstance(message, Mapping):
-        return _with_iso_times(dict(message))
+        return _convert_times_to_iso(dict(message))
     if is_model(message):
-        return to_object(_dumped(message, index), index)
+        return dump_to_object(_dump_model(message, index), index)
     given = type(message).__name__
     raise InvalidMessage(index, None, f"a message is an object, this is {given}")
 
@@ -99,23 +99,23 @@ def is_model(given: object) -> TypeGuard[BaseModel]:
     return isinstance(given, BaseModel)
 
 
-def _dumped(message: BaseModel, index: int) -> object:
+def _dump_model(message: BaseModel, index: int) -> object:
     try:
         return message.model_dump(mode="json", exclude_unset=True)
     except Exception as error:  # a foreign class may raise anything
         raise InvalidMessage(index, None, f"it has no JSON: {error}") from error
 
 
-def _with_iso_times(message: Message) -> Message:
+def _convert_times_to_iso(message: Message) -> Message:
     if has_no_time(message):
         return message
-    given = [key for key in message if key in _TIMES and isinstance(message[key], datetime)]
+    given = [key for key in message if key in _TIME_KEY_SET and isinstance(message[key], datetime)]
     if not given:
         return message
     return {**message, **{key: message[key].isoformat() for key in given}}
 
 
-def _split(rest: Message, index: int) -> tuple[Columns, tuple[StoredCall, ...], bytes]:
+def _split_message(rest: Message, index: int) -> tuple[Columns, tuple[StoredCall, ...], bytes]:
     """Move all values that columns can hold out of the rest; refuse values that JSON does not have.
 
     The content is returned in UTF-8 as well, so its checks, its size and its digest need one pass.
@@ -124,7 +124,7 @@ def _split(rest: Message, index: int) -> tuple[Columns, tuple[StoredCall, ...], 
     order = tuple(rest)
     role = _split_text(rest, "role")
     if not role:
-        raise InvalidMessage(index, "role", f"a role is a non-empty text{_instead(rest)}")
+        raise InvalidMessage(index, "role", f"a role is a non-empty text{_hint_at_shape(rest)}")
     usual_calls = _split_usual_calls(rest)
     if _has_no_text(rest):
         name, status, tool_call_id = [None] * len(_TEXT_KEYS)
@@ -133,16 +133,16 @@ def _split(rest: Message, index: int) -> tuple[Columns, tuple[StoredCall, ...], 
             _split_text(rest, key) if key in rest else None for key in _TEXT_KEYS
         ]
     moment = _split_time(rest)
-    _check(rest, index)
+    _check_json_values(rest, index)
     message_id = _split_id(rest)
     form, content, wide = _split_content(rest)
     calls = _split_calls(rest) if "tool_calls" in rest else usual_calls
-    extra = None if rest else _order_text(order)
+    extra = None if rest else _render_key_order(order)
     columns = Columns(role, name, status, tool_call_id, moment, message_id, extra, form, content)
     return columns, calls, wide
 
 
-def _instead(given: Message) -> str:
+def _hint_at_shape(given: Message) -> str:
     """Return a hint about an object without a role that a provider may have sent."""
     if "choices" in given:
         return "; of an answer append choices[0].message"
@@ -150,25 +150,25 @@ def _instead(given: Message) -> str:
     if not isinstance(kind, str):
         return ""
     return (
-        f"; an item of type {quoted(kind)}, which no chat has, is taken with the name of its "
+        f"; an item of type {quote_value(kind)}, which no chat has, is taken with the name of its "
         "format: append(…, format='responses')"
     )
 
 
-def _rest_text(
+def _render_rest(
     given: Message, rest: Message, held: Columns, calls: tuple[StoredCall, ...]
 ) -> str | None:
     """Return the values without a column, with the order of all keys if the columns differ."""
     order = [*given]
-    if [*{**assemble(held, [*calls] or None), **rest}] != order:
+    if [*{**assemble_message(held, [*calls] or None), **rest}] != order:
         return encode([order, rest])
     return encode(rest)
 
 
 @lru_cache(maxsize=MOST_ORDERS)
-def _order_text(order: tuple[str, ...]) -> str | None:
+def _render_key_order(order: tuple[str, ...]) -> str | None:
     """Return the rest of a message that columns hold wholly: its order, None if it is theirs."""
-    if [*filter(order.__contains__, KEYS)] == [*order]:
+    if [*filter(order.__contains__, COLUMN_KEYS)] == [*order]:
         return None
     return encode([order, {}])
 
@@ -234,7 +234,7 @@ def _split_id(rest: Message) -> str | None:
         return str(given)
     return (
         as_plain_str(rest.pop("id"))
-        if given and is_text(given) and len(given) <= ID_LIMIT
+        if given and is_text(given) and len(given) <= MESSAGE_ID_LIMIT
         else None
     )
 
@@ -250,7 +250,7 @@ def _split_usual_calls(rest: Message) -> tuple[StoredCall, ...]:
         return ()
     calls = []
     for call in given:
-        usual = _usual_call(call)
+        usual = _parse_usual_call(call)
         if usual is None:
             return ()
         calls.append(usual)
@@ -258,7 +258,7 @@ def _split_usual_calls(rest: Message) -> tuple[StoredCall, ...]:
     return tuple(calls)
 
 
-def _usual_call(call: Any) -> StoredCall | None:
+def _parse_usual_call(call: Any) -> StoredCall | None:
     if type(call) is not dict or [*call] != _CALL_KEYS or call["type"] != "function":
         return None
     function = call["function"]
@@ -278,7 +278,7 @@ def _split_calls(rest: Message) -> tuple[StoredCall, ...]:
     if not isinstance(given, list) or not given:
         return ()
     del rest["tool_calls"]
-    return tuple(_usual_call(call) or _split_call(call) for call in given)
+    return tuple(_parse_usual_call(call) or _split_call(call) for call in given)
 
 
 def _split_call(call: object) -> StoredCall:
@@ -287,7 +287,7 @@ def _split_call(call: object) -> StoredCall:
     rest = dict(call)
     if isinstance(rest.get("function"), dict):
         rest["function"] = dict(rest["function"])
-    function = function_of(rest)
+    function = get_call_function(rest)
     call_id = _split_text(rest, "id")
     name = _split_text(function, "name")
     form, arguments = _split_value(function, "arguments")
@@ -298,19 +298,19 @@ def _split_call(call: object) -> StoredCall:
     return StoredCall(call_id, name, form, arguments, encode(places))
 
 
-def _check(message: Message, index: int) -> None:
+def _check_json_values(message: Message, index: int) -> None:
     """Refuse values that JSON does not have, naming their top-level key."""
     for key, value in message.items():
         if not isinstance(key, str):
             raise InvalidMessage(index, str(key), "keys are text")
         if value is None or isinstance(value, str):
             continue
-        problem = problem_of(value)
+        problem = find_json_problem(value)
         if problem:
             raise InvalidMessage(index, key, problem)
 
 
-def _check_size(message: Message, index: int, columns: tuple[object, ...]) -> None:
+def _check_column_sizes(message: Message, index: int, columns: tuple[object, ...]) -> None:
     """Refuse a message whose columns hold too much, naming the key with the most bytes."""
     size = sum(len(column.encode()) for column in columns if isinstance(column, str))
     if size > SIZE_LIMIT:

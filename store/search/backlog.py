@@ -17,19 +17,19 @@ from sqlalchemy import Connection
 
 from ..database import Transactions
 from ..records import Index
-from .dialects import cached_statement
+from .dialects import cache_statement
 from .documents import (
-    OF_MESSAGE,
-    OF_RECORD,
+    MESSAGE_CONDITION,
+    RECORD_CONDITION,
     Document,
+    list_message_columns,
+    list_summary_columns,
     load_texts,
-    message_columns,
-    summary_columns,
 )
-from .index import index_all, is_index_behind, is_search_on, unindexed_sql
+from .index import build_unindexed_sql, index_all, is_index_behind, is_search_on
 from .query import NAME_SCORE, Match, Query, score_text
-from .scope import Scope, TreeCache
-from .terms import Term, count_term, extract_names, fold_text, has_term
+from .scope import Scope, SearchedTrees
+from .terms import Term, count_term, extract_name_lines, fold_text, has_term
 
 BACKLOG_SECONDS = 0.3
 """The seconds of a search that the backlog may take."""
@@ -48,7 +48,7 @@ class BacklogResult(NamedTuple):
     unread: int
 
 
-def search_backlog(connection: Connection, query: Query, trees: TreeCache) -> BacklogResult:
+def search_backlog(connection: Connection, query: Query, trees: SearchedTrees) -> BacklogResult:
     """Search the documents without an entry in the index, as long as there is time."""
     matches: list[Match] = []
     if not is_index_behind(connection, query.scope):
@@ -80,7 +80,7 @@ def _score_unindexed(text: str, terms: tuple[Term, ...]) -> float | None:
         return score
     if not all(has_term(folded, term) for term in terms):
         return None
-    names = fold_text(extract_names(text))
+    names = fold_text(extract_name_lines(text))
     for term in terms:
         is_in_name = term.name_part is not None and fold_text(term.name_part) in names
         if not (is_in_name or count_term(folded, term)):
@@ -88,13 +88,15 @@ def _score_unindexed(text: str, terms: tuple[Term, ...]) -> float | None:
     return NAME_SCORE
 
 
-def _list_unindexed(connection: Connection, scope: Scope, trees: TreeCache) -> Iterator[Document]:
+def _list_unindexed(
+    connection: Connection, scope: Scope, trees: SearchedTrees
+) -> Iterator[Document]:
     """Yield the documents of a scope without an entry: messages, then summaries."""
-    new = unindexed_sql(connection, scope)
-    query = f"""SELECT {message_columns(connection)} FROM {new.messages}
+    new = build_unindexed_sql(connection, scope)
+    query = f"""SELECT {list_message_columns(connection)} FROM {new.messages}
     WHERE {new.messages_where}
     ORDER BY m.{new.order} DESC, m.seq DESC, m.branch DESC, m.tree_id DESC LIMIT {MOST_LISTED}"""
-    rows = cached_statement(query).scan(connection, **scope.parameters)
+    rows = cache_statement(query).scan(connection, **scope.parameters)
     messages = map(Document._make, rows)
     for document in chain(messages, _list_unindexed_summaries(connection, scope)):
         if trees[document.tree_id].find_holder(document.branch, document.origin):
@@ -103,23 +105,24 @@ def _list_unindexed(connection: Connection, scope: Scope, trees: TreeCache) -> I
 
 def _list_unindexed_summaries(connection: Connection, scope: Scope) -> Iterator[Document]:
     """Return the summaries without an entry, the newest first."""
-    new = unindexed_sql(connection, scope)
-    query = f"""SELECT {summary_columns(connection)} FROM {new.summaries}
-    JOIN compaction_records c ON {OF_RECORD} WHERE {new.summaries_where} ORDER BY place DESC"""
-    rows = cached_statement(query).rows(connection, **scope.parameters)
+    new = build_unindexed_sql(connection, scope)
+    query = f"""SELECT {list_summary_columns(connection)} FROM {new.summaries}
+    JOIN compaction_records c ON {RECORD_CONDITION}
+    WHERE {new.summaries_where} ORDER BY place DESC"""
+    rows = cache_statement(query).rows(connection, **scope.parameters)
     return map(Document._make, rows)
 
 
-def _count_unindexed(connection: Connection, scope: Scope, trees: TreeCache) -> int:
+def _count_unindexed(connection: Connection, scope: Scope, trees: SearchedTrees) -> int:
     """Return how many documents `_list_unindexed` would yield if it yielded all."""
-    new = unindexed_sql(connection, scope)
+    new = build_unindexed_sql(connection, scope)
     count = 0
     for document in _list_unindexed_summaries(connection, scope):
         if trees[document.tree_id].find_holder(document.branch, document.origin):
             count += 1
     query = f"""SELECT m.tree_id, m.branch, MAX(m.seq), COUNT(*) FROM {new.messages}
     WHERE {new.messages_where} GROUP BY m.tree_id, m.branch"""
-    for tree_id, branch, last, messages in cached_statement(query).rows(
+    for tree_id, branch, last, messages in cache_statement(query).rows(
         connection, **scope.parameters
     ):
         beyond = max(0, last - trees[tree_id].last_position(branch))
@@ -136,15 +139,16 @@ def index(transactions: Transactions, *, owner: str | None = None) -> Index:
     index_all(transactions)
     scope = Scope(owner=owner, left=True)
     with transactions.reading() as connection:
-        trees = TreeCache(connection, scope)
-        messages = f"""SELECT {message_columns(connection)} FROM search_rows r
-        JOIN messages m ON {OF_MESSAGE} WHERE r.summary = 0{scope.tree_condition("r")}"""
-        summaries = f"""SELECT {summary_columns(connection)} FROM search_rows r
+        trees = SearchedTrees(connection, scope)
+        messages = f"""SELECT {list_message_columns(connection)} FROM search_rows r
+        JOIN messages m ON {MESSAGE_CONDITION} WHERE r.summary = 0{scope.tree_condition("r")}"""
+        summaries = f"""SELECT {list_summary_columns(connection)} FROM search_rows r
         JOIN summaries s ON s.tree_id = r.tree_id AND s.summary = r.summary
-        JOIN compaction_records c ON {OF_RECORD} WHERE r.summary > 0{scope.tree_condition("r")}"""
+        JOIN compaction_records c ON {RECORD_CONDITION}
+        WHERE r.summary > 0{scope.tree_condition("r")}"""
         entries = 0
         for query in (messages, summaries):
-            for row in cached_statement(query).scan(connection, **scope.parameters):
+            for row in cache_statement(query).scan(connection, **scope.parameters):
                 document = Document._make(row)
                 if trees[document.tree_id].find_holder(document.branch, document.origin):
                     entries += 1

@@ -101,12 +101,12 @@ END $$""",
 INDEX_SQL = {"sqlite": _FILE_INDEX, "postgresql": _SERVER_INDEX}
 
 
-def index_sql(connection: Connection) -> IndexSql:
+def get_index_sql(connection: Connection) -> IndexSql:
     """Return the SQL of the index for the database of a connection."""
     return INDEX_SQL[connection.dialect.name]
 
 
 @cache
-def cached_statement(sql: str) -> Statement[Row]:
+def cache_statement(sql: str) -> Statement[Row]:
     """Return a text as a statement, compiled once."""
     return Statement(text(sql.replace("::", r"\:\:")))

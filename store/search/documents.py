@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from ..history import NO_LIMIT
-from ..messages import Columns, Message, assemble, join_call, part_text
-from .dialects import cached_statement, index_sql
+from ..messages import Columns, Message, assemble_message, extract_part_text, join_call
+from .dialects import cache_statement, get_index_sql
 from .scope import Origin
 from .terms import normalize_text
 
@@ -56,8 +56,8 @@ _SUMMARY_COLUMNS = (
     "s.tree_id, s.branch, s.last, s.summary, 'summary' AS role, s.created_at AS at,"
     " c.branch AS made_on, c.head AS made_at, c.compaction AS record"
 )
-OF_MESSAGE = "m.tree_id = r.tree_id AND m.branch = r.branch AND m.seq = r.seq"
-OF_RECORD = "c.tree_id = s.tree_id AND c.summary = s.summary"
+MESSAGE_CONDITION = "m.tree_id = r.tree_id AND m.branch = r.branch AND m.seq = r.seq"
+RECORD_CONDITION = "c.tree_id = s.tree_id AND c.summary = s.summary"
 AFTER_MESSAGES = -NO_LIMIT
 """The difference between a summary's place among all documents and among summaries."""
 
@@ -85,28 +85,30 @@ _SUMMARY_TEXTS = (
 )
 
 
-def message_columns(connection: Connection) -> str:
+def list_message_columns(connection: Connection) -> str:
     """Return the columns of a document that is a message ``m``."""
-    return f"{index_sql(connection).message_place} AS place, {_MESSAGE_COLUMNS}"
+    return f"{get_index_sql(connection).message_place} AS place, {_MESSAGE_COLUMNS}"
 
 
-def summary_columns(connection: Connection) -> str:
+def list_summary_columns(connection: Connection) -> str:
     """Return the columns of a document that is a summary ``s`` of a record ``c``."""
-    place = index_sql(connection).summary_place
+    place = get_index_sql(connection).summary_place
     return f"{AFTER_MESSAGES} + {place} AS place, {_SUMMARY_COLUMNS}"
 
 
-def load_messages(connection: Connection, keys: Iterable[MessageKey]) -> dict[MessageKey, Message]:
+def load_documents_messages(
+    connection: Connection, keys: Iterable[MessageKey]
+) -> dict[MessageKey, Message]:
     """Return messages by their keys, as messages of a chat."""
     places = json.dumps([*keys])
-    listing = index_sql(connection).message_keys
+    listing = get_index_sql(connection).message_keys
     calls: dict[MessageKey, list[object]] = {}
-    call_rows = cached_statement(_STORED_CALLS.format(listing)).rows(connection, places=places)
+    call_rows = cache_statement(_STORED_CALLS.format(listing)).rows(connection, places=places)
     for tree_id, branch, seq, *call in call_rows:
         calls.setdefault((tree_id, branch, seq), []).append(join_call(*call))
-    rows = cached_statement(_STORED_MESSAGES.format(listing)).rows(connection, places=places)
+    rows = cache_statement(_STORED_MESSAGES.format(listing)).rows(connection, places=places)
     return {
-        (tree_id, branch, seq): assemble(columns, calls.get((tree_id, branch, seq)))
+        (tree_id, branch, seq): assemble_message(columns, calls.get((tree_id, branch, seq)))
         for tree_id, branch, seq, *columns in rows
     }
 
@@ -115,24 +117,26 @@ def load_texts(
     connection: Connection, documents: Collection[Document], tools: frozenset[str] | None = None
 ) -> dict[Document, str]:
     """Return the texts of documents; with ``tools``, only of calls and results of these tools."""
-    listing = index_sql(connection).message_keys
+    listing = get_index_sql(connection).message_keys
     keys = {each: (each.tree_id, each.branch, each.seq) for each in documents if not each.summary}
-    messages = load_messages(connection, keys.values()) if keys else {}
+    messages = load_documents_messages(connection, keys.values()) if keys else {}
     texts = {
-        document: message_text(messages[key])
-        for document, key in _keep_tools(connection, keys, messages, tools)
+        document: join_message_texts(messages[key])
+        for document, key in _select_tool_messages(connection, keys, messages, tools)
     }
     summary_keys = {each: (each.tree_id, 0, each.summary) for each in documents if each.summary}
     if summary_keys:
-        rows = cached_statement(_SUMMARY_TEXTS.format(listing)).rows(
+        rows = cache_statement(_SUMMARY_TEXTS.format(listing)).rows(
             connection, places=json.dumps([*summary_keys.values()])
         )
-        bodies = {(tree_id, 0, number): summary_text(*text) for tree_id, _, number, *text in rows}
+        bodies = {
+            (tree_id, 0, number): join_summary_texts(*text) for tree_id, _, number, *text in rows
+        }
         texts |= {document: bodies[key] for document, key in summary_keys.items()}
     return texts
 
 
-def _keep_tools(
+def _select_tool_messages(
     connection: Connection,
     keys: dict[Document, MessageKey],
     messages: dict[MessageKey, Message],
@@ -142,51 +146,51 @@ def _keep_tools(
     if tools is None or not keys:
         yield from keys.items()
         return
-    rows = cached_statement(_RESULT_TOOLS.format(index_sql(connection).message_keys)).rows(
+    rows = cache_statement(_RESULT_TOOLS.format(get_index_sql(connection).message_keys)).rows(
         connection, places=json.dumps([*keys.values()])
     )
     result_tools = {(tree_id, branch, seq): name for tree_id, branch, seq, name in rows}
     for document, key in keys.items():
-        calls = _as_list(messages[key].get("tool_calls"))
-        names = [result_tools.get(key), *(_called_function(call).get("name") for call in calls)]
+        calls = _get_list(messages[key].get("tool_calls"))
+        names = [result_tools.get(key), *(_get_called_function(call).get("name") for call in calls)]
         if any(isinstance(name, str) and name in tools for name in names):
             yield document, key
 
 
-def message_text(message: Message) -> str:
+def join_message_texts(message: Message) -> str:
     """Return the searched text of a message: its texts, and the names and arguments of calls.
 
     Pictures and other data are left out.
     """
     content = message.get("content")
     texts = [content] if isinstance(content, str) else []
-    texts += filter(None, map(part_text, _as_list(content)))
-    for call in _as_list(message.get("tool_calls")):
-        function = _called_function(call)
+    texts += filter(None, map(extract_part_text, _get_list(content)))
+    for call in _get_list(message.get("tool_calls")):
+        function = _get_called_function(call)
         arguments = function.get("arguments")
         if isinstance(arguments, str):
             with suppress(ValueError, RecursionError):  # search invalid JSON as a text
                 arguments = json.loads(arguments)
-        texts += [*_scalar_texts(function.get("name")), *_scalar_texts(arguments)]
+        texts += [*_list_scalar_texts(function.get("name")), *_list_scalar_texts(arguments)]
     return normalize_text("\n".join(texts))
 
 
-def summary_text(title: str | None, body: str) -> str:
+def join_summary_texts(title: str | None, body: str) -> str:
     """Return the searched text of a summary, after its title."""
     return normalize_text("\n".join(filter(None, (title, body))))
 
 
-def _as_list(value: Any) -> list[Any]:
+def _get_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _called_function(call: Any) -> dict[str, Any]:
+def _get_called_function(call: Any) -> dict[str, Any]:
     fields = call if isinstance(call, dict) else {}
     function = fields.get("function")
     return function if isinstance(function, dict) else fields
 
 
-def _scalar_texts(value: Any) -> Iterator[str]:
+def _list_scalar_texts(value: Any) -> Iterator[str]:
     """Yield the keys, texts and numbers of a JSON value, in their order."""
     waiting = [value]
     while waiting:

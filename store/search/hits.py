@@ -32,16 +32,16 @@ from ..errors import StoreError
 from ..history import NO_LIMIT, lines, sessions
 from ..records import Hit, Hits
 from .backlog import search_backlog
-from .dialects import cached_statement, index_sql
+from .dialects import cache_statement, get_index_sql
 from .documents import (
     AFTER_MESSAGES,
-    OF_MESSAGE,
-    OF_RECORD,
+    MESSAGE_CONDITION,
+    RECORD_CONDITION,
     TEXT_BATCH,
     Document,
+    list_message_columns,
+    list_summary_columns,
     load_texts,
-    message_columns,
-    summary_columns,
 )
 from .index import SEARCH_IS_OFF, has_index, is_index_behind, is_search_on, try_index_step
 from .query import (
@@ -55,13 +55,13 @@ from .query import (
     check_roles,
     score_text,
 )
-from .scope import Scope, TreeCache
+from .scope import Scope, SearchedTrees
 from .terms import (
     LONGEST_TERM,
     WORD_PATTERN,
     Term,
-    first_word,
     fold_text,
+    get_first_word,
     has_terms,
     make_snippet,
 )
@@ -141,19 +141,19 @@ def search(
     with transactions.reading() as connection:
         if not is_search_on(connection):
             raise StoreError(SEARCH_IS_OFF)
-        is_behind = is_index_behind(connection, _with_tree(connection, scope))
+        is_behind = is_index_behind(connection, _add_scope_tree(connection, scope))
     if is_behind:
         try_index_step(transactions)
     with transactions.reading() as connection:
         check_roles(connection, query)
-        search = Search(connection, query._replace(scope=_with_tree(connection, scope)))
+        search = Search(connection, query._replace(scope=_add_scope_tree(connection, scope)))
         if not query.terms:
             return Hits()
         unread = search.read_backlog()
         return Hits(islice(search.hits(), limit), behind=unread)
 
 
-def _with_tree(connection: Connection, scope: Scope) -> Scope:
+def _add_scope_tree(connection: Connection, scope: Scope) -> Scope:
     """Return a scope with the tree of its session. Raises SessionNotFound."""
     if scope.session is None:
         return scope
@@ -165,7 +165,7 @@ class Search:
 
     def __init__(self, connection: Connection, query: Query) -> None:
         self._connection, self._query = connection, query
-        self._trees = TreeCache(connection, query.scope)
+        self._trees = SearchedTrees(connection, query.scope)
         after = query.after
         self._after = None if after is None or after.role == TITLE else after
         self._backlog: list[Match] = []
@@ -201,7 +201,7 @@ class Search:
             rows = LIST_TITLES_OWNED.rows(self._connection, owner=scope.owner)
         else:
             rows = LIST_TITLES.rows(self._connection)
-        first = first_word(query.terms[0])
+        first = get_first_word(query.terms[0])
         for session_id, owner, branch, created_at, title in rows:
             if first not in fold_text(title or "") or title is None:
                 continue
@@ -254,7 +254,7 @@ class Search:
         after = self._after
         if after is None:
             return self._stored_matches(candidates)
-        bound = _bound_of_hit(self._connection, after)
+        bound = _find_hit_bound(self._connection, after)
         if bound is None:
             matches = self._stored_matches(candidates)
             return dropwhile(lambda match: match.document.at >= after.at, matches)
@@ -311,19 +311,19 @@ class Search:
                 yield match, text
 
 
-def _bound_of_hit(connection: Connection, hit: Hit) -> UpperBound | None:
+def _find_hit_bound(connection: Connection, hit: Hit) -> UpperBound | None:
     """Return the place of a hit's document and its number; None if the document is gone.
 
     Numbers follow the order of storing only in a file, where they limit the rows to read.
     """
-    sql = index_sql(connection)
+    sql = get_index_sql(connection)
     message = f"""SELECT {sql.message_place}, r.number FROM sessions x
     JOIN messages m ON m.tree_id = x.tree_id AND m.branch = :branch AND m.seq = :seq
-    LEFT JOIN search_rows r ON {OF_MESSAGE} AND r.summary = 0 WHERE x.id = :session"""
+    LEFT JOIN search_rows r ON {MESSAGE_CONDITION} AND r.summary = 0 WHERE x.id = :session"""
     summary = f"""SELECT {AFTER_MESSAGES} + {sql.summary_place}, 0 FROM sessions x
     JOIN compaction_records c ON c.tree_id = x.tree_id AND c.compaction = :record
-    JOIN summaries s ON {OF_RECORD} WHERE x.id = :session"""
-    row = cached_statement(summary if hit.compaction else message).row(
+    JOIN summaries s ON {RECORD_CONDITION} WHERE x.id = :session"""
+    row = cache_statement(summary if hit.compaction else message).row(
         connection,
         session=hit.session_id,
         branch=hit.branch,
@@ -346,8 +346,8 @@ class NumberQuery(NamedTuple):
 
 def select_by_words(connection: Connection, query: Query, bound: UpperBound) -> Iterator[Document]:
     """Yield the documents of the index with all words."""
-    sql = index_sql(connection)
-    parameters = {"asked": _word_expression(connection.dialect.name, [*query.terms])}
+    sql = get_index_sql(connection)
+    parameters = {"asked": _build_word_expression(connection.dialect.name, [*query.terms])}
     numbers = NumberQuery(sql.match_words.format(name="asked"), sql.number)
     yield from _select_documents(connection, query.scope, numbers, parameters, bound)
 
@@ -356,16 +356,16 @@ def select_by_names(connection: Connection, query: Query, bound: UpperBound) -> 
     """Yield documents with every term as words or in a name, without those of `select_by_words`."""
     if not any(term.name_part for term in query.terms):
         return
-    dialect, sql = connection.dialect.name, index_sql(connection)
-    parameters = {"asked": _word_expression(dialect, [*query.terms])}
+    dialect, sql = connection.dialect.name, get_index_sql(connection)
+    parameters = {"asked": _build_word_expression(dialect, [*query.terms])}
     with_words = sql.match_words.format(name="asked")
     with_terms = []
     for number, term in enumerate(query.terms):
         queries = [sql.match_words.format(name=f"word{number}")]
-        parameters[f"word{number}"] = _word_expression(dialect, [term])
+        parameters[f"word{number}"] = _build_word_expression(dialect, [term])
         if term.name_part:
             queries.append(sql.match_names.format(name=f"part{number}"))
-            parameters[f"part{number}"] = _name_expression(dialect, term.name_part)
+            parameters[f"part{number}"] = _build_name_expression(dialect, term.name_part)
         with_terms.append(f"SELECT number FROM ({' UNION '.join(queries)}) AS of{number}")
     if len(with_terms) == 1:  # a single term is searched only as far as a page needs
         is_new = f"+{sql.number} NOT IN (SELECT number FROM ({with_words}) AS said)"
@@ -391,19 +391,19 @@ def _select_documents(
         parameters = parameters | scope.parameters
         in_scope = scope.tree_condition("r")
         sql += f" AND +{column} IN (SELECT r.number FROM search_rows r WHERE true{in_scope})"
-    message_place = index_sql(connection).message_place
+    message_place = get_index_sql(connection).message_place
     # In a file numbers follow the order of storing, so only the needed ones are read.
     is_file = message_place == "m.rowid"
     order = "found.number DESC" if is_file else "place DESC, seq DESC, branch DESC, tree_id DESC"
-    messages = f"""SELECT {message_columns(connection)} FROM (
+    messages = f"""SELECT {list_message_columns(connection)} FROM (
     {sql} AND {column} > 0 AND {column} <= :number ORDER BY {column} DESC) AS found
     CROSS JOIN search_rows r CROSS JOIN messages m
-    WHERE r.number = found.number AND r.summary = 0 AND {OF_MESSAGE}
+    WHERE r.number = found.number AND r.summary = 0 AND {MESSAGE_CONDITION}
     AND {message_place} <= :place
     ORDER BY {order} LIMIT :most"""
     seen = 0
     for most in (FIRST_ROWS, NO_LIMIT):
-        rows = cached_statement(messages).scan(
+        rows = cache_statement(messages).scan(
             connection, **parameters, **bound._asdict(), most=most
         )
         for row in islice(rows, seen, None):
@@ -411,16 +411,16 @@ def _select_documents(
             yield Document(*row)
         if seen < FIRST_ROWS:
             break
-    summaries = f"""SELECT {summary_columns(connection)} FROM (
+    summaries = f"""SELECT {list_summary_columns(connection)} FROM (
     {sql} AND {column} < 0) AS found
     CROSS JOIN search_rows r CROSS JOIN summaries s CROSS JOIN compaction_records c
     WHERE r.number = found.number AND r.summary > 0
-    AND s.tree_id = r.tree_id AND s.summary = r.summary AND {OF_RECORD}
+    AND s.tree_id = r.tree_id AND s.summary = r.summary AND {RECORD_CONDITION}
     ORDER BY place DESC"""
-    yield from map(Document._make, cached_statement(summaries).rows(connection, **parameters))
+    yield from map(Document._make, cache_statement(summaries).rows(connection, **parameters))
 
 
-def _word_expression(dialect: str, terms: list[Term]) -> str:
+def _build_word_expression(dialect: str, terms: list[Term]) -> str:
     """Return the full-text expression of texts that have all terms as words."""
     if dialect == "sqlite":
         unquoted = ((term.index_text.replace('"', " "), term.is_prefix) for term in terms)
@@ -433,7 +433,7 @@ def _word_expression(dialect: str, terms: list[Term]) -> str:
     return " & ".join(phrases)
 
 
-def _name_expression(dialect: str, part: str) -> str:
+def _build_name_expression(dialect: str, part: str) -> str:
     """Return the expression of names that have a part: its trigrams, or a pattern of LIKE."""
     if dialect == "sqlite":
         text = part.replace('"', " ")

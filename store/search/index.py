@@ -18,10 +18,10 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, text
 from ..database import Insertion, Statement, Transactions, search_rows, settings
 from ..errors import StoreError
 from ..records import Index
-from .dialects import cached_statement, index_sql
-from .documents import load_messages, message_text, summary_text
+from .dialects import cache_statement, get_index_sql
+from .documents import join_message_texts, join_summary_texts, load_documents_messages
 from .scope import Scope
-from .terms import extract_names, split_cjk, split_words
+from .terms import extract_name_lines, split_cjk, split_words
 
 STEP_MESSAGES = 256
 """Messages that a search indexes at most, before it looks for anything."""
@@ -35,17 +35,17 @@ LONGEST_ON_SERVER = 400_000
 """Code points of a message whose words a server indexes: more than its type has room for."""
 LAST_WORD_PLACE = 16_383
 """The highest position of a word on a server."""
-OFF = "off"
-SETTING = "search"
+SEARCH_OFF_VALUE = "off"
+SEARCH_SETTING = "search"
 SEARCH_IS_OFF = "searching is switched off in this store; `convostore index --on` switches it on"
 
 INSERT_ENTRIES = Insertion(search_rows)
 INSERT_ENTRY_PLACES = Insertion(search_rows, "tree_id", "branch", "seq", "summary", "number")
 INSERT_WORDS = "INSERT INTO search_words (rowid, text) VALUES (:number, :text)"
 INSERT_NAMES = "INSERT INTO search_parts (rowid, names) VALUES (:number, :text)"
-_setting = settings.c.name == bindparam("setting")
-GET_SETTING = Statement(select(settings.c.value).where(_setting))
-DELETE_SETTING = Statement(delete(settings).where(_setting))
+_is_search_setting = settings.c.name == bindparam("setting")
+GET_SETTING = Statement(select(settings.c.value).where(_is_search_setting))
+DELETE_SETTING = Statement(delete(settings).where(_is_search_setting))
 INSERT_SETTING = Statement(insert(settings).values(name=bindparam("of"), value=bindparam("to")))
 DELETE_ENTRIES = Statement(delete(search_rows))
 COUNT_ENTRIES = Statement(text("SELECT COUNT(*) FROM search_rows"))
@@ -105,7 +105,7 @@ UNINDEXED_SQL = {"sqlite": _FILE_UNINDEXED, "postgresql": _SERVER_UNINDEXED}
 WHOLE_STORE = Scope()
 
 
-def unindexed_sql(connection: Connection, scope: Scope = WHOLE_STORE) -> UnindexedSql:
+def build_unindexed_sql(connection: Connection, scope: Scope = WHOLE_STORE) -> UnindexedSql:
     """Return the SQL of the messages and summaries of a scope that have no entry.
 
     On a file all new messages have the highest places of their table; the sign before a place makes
@@ -121,12 +121,12 @@ def unindexed_sql(connection: Connection, scope: Scope = WHOLE_STORE) -> Unindex
 
 def is_search_on(connection: Connection) -> bool:
     """Tell whether searching is switched on."""
-    return bool(GET_SETTING.value(connection, setting=SETTING) != OFF)
+    return bool(GET_SETTING.value(connection, setting=SEARCH_SETTING) != SEARCH_OFF_VALUE)
 
 
 def has_index(connection: Connection) -> bool:
     """Tell whether the database has the tables or indexes of the index."""
-    return cached_statement(index_sql(connection).exists).row(connection) is not None
+    return cache_statement(get_index_sql(connection).exists).row(connection) is not None
 
 
 def is_index_behind(connection: Connection, scope: Scope = WHOLE_STORE) -> bool:
@@ -135,28 +135,28 @@ def is_index_behind(connection: Connection, scope: Scope = WHOLE_STORE) -> bool:
     # On a file a quick check finds out whether any document has no entry.
     if is_file and scope.parameters and not is_index_behind(connection):
         return False
-    new = unindexed_sql(connection, scope)
+    new = build_unindexed_sql(connection, scope)
     queries = (
         f"SELECT 1 FROM {new.messages} WHERE {new.messages_where} LIMIT 1",
         f"SELECT 1 FROM {new.summaries} WHERE {new.summaries_where} LIMIT 1",
     )
-    return any(cached_statement(each).row(connection, **scope.parameters) for each in queries)
+    return any(cache_statement(each).row(connection, **scope.parameters) for each in queries)
 
 
 def index_step(connection: Connection) -> bool:
     """Index some messages and summaries; tell whether there were any."""
-    sql = index_sql(connection)
+    sql = get_index_sql(connection)
     _run_statements(connection, sql.lock)
     _run_statements(connection, () if has_index(connection) else sql.create)
-    entries = [*_new_message_entries(connection), *_new_summary_entries(connection)]
+    entries = [*_load_new_message_entries(connection), *_load_new_summary_entries(connection)]
     if connection.dialect.name == "sqlite":
         INSERT_ENTRY_PLACES.insert_many(connection, [entry[:-1] for entry in entries])
         for entry in entries:
-            words, names = split_cjk(entry.text), extract_names(entry.text)
+            words, names = split_cjk(entry.text), extract_name_lines(entry.text)
             number = entry.number
-            cached_statement(INSERT_WORDS).run(connection, number=number, text=words)
+            cache_statement(INSERT_WORDS).run(connection, number=number, text=words)
             if names:
-                cached_statement(INSERT_NAMES).run(connection, number=number, text=names)
+                cache_statement(INSERT_NAMES).run(connection, number=number, text=names)
         return bool(entries)
     rows = []
     for entry in entries:  # a server stores words with positions, and names in lower case
@@ -165,46 +165,46 @@ def index_step(connection: Connection) -> bool:
             f"'{word}':{min(place, LAST_WORD_PLACE)}"
             for place, word in enumerate(split_words(content), start=1)
         )
-        rows.append((*entry[:-1], vector, extract_names(content).lower()))
+        rows.append((*entry[:-1], vector, extract_name_lines(content).lower()))
     INSERT_ENTRIES.insert_many(connection, rows)
     return bool(entries)
 
 
 def _run_statements(connection: Connection, statements: Iterable[str]) -> None:
     for each in statements:
-        cached_statement(each).run(connection)
+        cache_statement(each).run(connection)
 
 
-def _new_message_entries(connection: Connection) -> Iterator[IndexEntry]:
+def _load_new_message_entries(connection: Connection) -> Iterator[IndexEntry]:
     """Yield the next entries of messages, as many as a step makes."""
-    new = unindexed_sql(connection)
+    new = build_unindexed_sql(connection)
     query = f"""SELECT m.tree_id, m.branch, m.seq FROM {new.messages} WHERE {new.messages_where}
     ORDER BY m.{new.order}, m.seq, m.branch, m.tree_id LIMIT {STEP_MESSAGES}"""
-    newest = cached_statement(index_sql(connection).max_number).value(connection)
+    newest = cache_statement(get_index_sql(connection).max_number).value(connection)
     number = max(0, newest or 0)
-    length, keys = 0, map(tuple, cached_statement(query).rows(connection))
+    length, keys = 0, map(tuple, cache_statement(query).rows(connection))
     while length <= STEP_LENGTH and (batch := [*islice(keys, MESSAGE_BATCH)]):
-        messages = load_messages(connection, batch)
+        messages = load_documents_messages(connection, batch)
         for key in batch:
             if length > STEP_LENGTH:
                 return
-            content = message_text(messages[key])
+            content = join_message_texts(messages[key])
             length += len(content)
             number += 1
             tree_id, branch, seq = key
             yield IndexEntry(tree_id, branch, seq, 0, number, content)
 
 
-def _new_summary_entries(connection: Connection) -> Iterator[IndexEntry]:
+def _load_new_summary_entries(connection: Connection) -> Iterator[IndexEntry]:
     """Yield the next entries of summaries, as many as a step makes."""
-    new = unindexed_sql(connection)
+    new = build_unindexed_sql(connection)
     query = f"""SELECT s.tree_id, s.branch, s.last, s.summary, s.title, s.body FROM {new.summaries}
     WHERE {new.summaries_where} ORDER BY s.created_at, s.summary LIMIT {STEP_SUMMARIES}"""
-    newest = cached_statement(index_sql(connection).min_number).value(connection)
+    newest = cache_statement(get_index_sql(connection).min_number).value(connection)
     first = min(0, newest or 0)
-    for number, row in enumerate(cached_statement(query).rows(connection), start=1 - first):
+    for number, row in enumerate(cache_statement(query).rows(connection), start=1 - first):
         tree_id, branch, last, summary, title, body = row
-        yield IndexEntry(tree_id, branch, last, summary, -number, summary_text(title, body))
+        yield IndexEntry(tree_id, branch, last, summary, -number, join_summary_texts(title, body))
 
 
 def try_index_step(transactions: Transactions) -> None:
@@ -226,13 +226,13 @@ def index_all(transactions: Transactions) -> None:
 def clear_index(connection: Connection) -> None:
     """Delete all entries of the index."""
     DELETE_ENTRIES.run(connection)
-    _run_statements(connection, index_sql(connection).clear if has_index(connection) else ())
+    _run_statements(connection, get_index_sql(connection).clear if has_index(connection) else ())
 
 
 def clear_stale_index(connection: Connection) -> None:
     """Clear the index of a file if it holds words of messages that were erased or redacted."""
     is_file = connection.dialect.name == "sqlite"
-    if is_file and has_index(connection) and cached_statement(HAS_STALE_ENTRIES).value(connection):
+    if is_file and has_index(connection) and cache_statement(HAS_STALE_ENTRIES).value(connection):
         clear_index(connection)
 
 
@@ -252,11 +252,11 @@ def update_index(transactions: Transactions, *, on: bool | None, anew: bool) -> 
     if on is not None or anew:
         with transactions.writing() as connection:
             if on is not None:
-                DELETE_SETTING.run(connection, setting=SETTING)
+                DELETE_SETTING.run(connection, setting=SEARCH_SETTING)
                 if not on:
-                    INSERT_SETTING.run(connection, of=SETTING, to=OFF)
+                    INSERT_SETTING.run(connection, of=SEARCH_SETTING, to=SEARCH_OFF_VALUE)
                     DELETE_ENTRIES.run(connection)
-                    _run_statements(connection, index_sql(connection).drop)
+                    _run_statements(connection, get_index_sql(connection).drop)
             if anew:
                 clear_index(connection)
     index_all(transactions)
@@ -264,6 +264,6 @@ def update_index(transactions: Transactions, *, on: bool | None, anew: bool) -> 
         entries = COUNT_ENTRIES.value(connection)
         size = 0
         if has_index(connection):
-            size = cached_statement(index_sql(connection).size).value(connection) or 0
+            size = cache_statement(get_index_sql(connection).size).value(connection) or 0
         waiting = COUNT_DOCUMENTS.value(connection) - entries
         return Index(is_search_on(connection), entries, waiting, size)

@@ -19,29 +19,29 @@ from sqlalchemy import Connection, select
 
 from ..clock import Now, require_moment
 from ..database import Statement, message_facts
-from ..errors import InvalidValue, quoted
+from ..errors import InvalidValue, quote_value
 from ..history import Line, Segment, lines, load_tool_kinds, raw_messages
 from ..messages import Message
 from ..policy import Policy
 from ..records import Passage
 from ..text import ELLIPSES, ELLIPSIS
 from ..tokens import estimate
-from ..tools import kind_name
+from ..tools import find_kind_name
 from ..view import build, describe_target, rules
-from .documents import TEXT_BATCH, MessageKey, load_messages, message_text
+from .documents import TEXT_BATCH, MessageKey, join_message_texts, load_documents_messages
 from .hits import Search
 from .index import is_index_behind, is_search_on
 from .query import MOST_HITS, build_query
 from .scope import Scope
 from .terms import Term, cut_excerpt, fold_text, has_term, parse_terms
 
-AGENT = Policy.named("agent")
+AGENT_POLICY = Policy.named("agent")
 RECALL_BUDGET = 6_000
 """Tokens of all passages together: enough for the usual read of a file."""
-HIDDEN = "hidden"
+HIDDEN_REASON = "hidden"
 PASSAGE_BATCH = 8
 """Passages that are read at once."""
-LEAST_LENGTH = 80
+LEAST_SHOWN_LENGTH = 80
 """Code points that are shown at least of a message that does not fit."""
 
 MOST_PASSAGES = 100
@@ -51,13 +51,13 @@ MENTION, ABOUT, READ_CALL = 1, 2, 3
 
 LINE_ROLES = Statement(
     select(message_facts.c.seq, message_facts.c.role)
-    .where(lines.in_run(message_facts))
+    .where(lines.match_run(message_facts))
     .order_by(message_facts.c.seq)
 )
 
 TermPositions = dict[Term, set[int]]
 """The hidden positions that have each term."""
-Group = tuple[int, int]
+PassageGroup = tuple[int, int]
 """The first and the last position of a group: a message, or a call with its results."""
 TargetNames = dict[str, tuple[Term, ...]]
 """The possible names of a call's target, as `_compare_name` returns them, with their terms."""
@@ -74,10 +74,10 @@ class HiddenPart(NamedTuple):
     terms: tuple[Term, ...]
     reasons: dict[int, str]
     placeholders: dict[int, str]
-    groups: dict[int, Group]
+    groups: dict[int, PassageGroup]
     runs: list[Segment]
 
-    def message_keys(self, group: Group) -> list[MessageKey]:
+    def message_keys(self, group: PassageGroup) -> list[MessageKey]:
         """Return the keys of the messages of a group."""
         tree_id, first, last = self.line.pointer.tree_id, *group
         at = bisect_left(self.runs, first, key=lambda run: run.last)
@@ -107,8 +107,8 @@ def recall(
     returned. Raises SessionNotFound, InvalidValue.
     """
     if type(budget) is not int or budget < 1:
-        raise InvalidValue(f"budget is a number of tokens from 1, not {quoted(budget)}")
-    policy = AGENT if policy is None else policy
+        raise InvalidValue(f"budget is a number of tokens from 1, not {quote_value(budget)}")
+    policy = AGENT_POLICY if policy is None else policy
     names = _parse_names(wanted)
     terms = tuple(dict.fromkeys(chain.from_iterable(names.values())))
     hidden = _load_hidden_part(connection, session_id, terms, policy, require_moment(now))
@@ -117,7 +117,7 @@ def recall(
     worth = {
         term: math.log(1 + len(hidden.reasons) / len(found)) for term, found in positions.items()
     }
-    group_terms: dict[Group, list[Term]] = {}
+    group_terms: dict[PassageGroup, list[Term]] = {}
     for term, found in positions.items():
         for group in {hidden.groups[seq] for seq in found}:
             group_terms.setdefault(group, []).append(term)
@@ -140,14 +140,14 @@ def _load_hidden_part(
     view = build.view(connection, session_id, policy, now=moment)
     line = Line(connection, lines.load_pointer(connection, session_id))
     head = line.pointer.head
-    reasons = dict.fromkeys(range(1, head + 1), HIDDEN)
+    reasons = dict.fromkeys(range(1, head + 1), HIDDEN_REASON)
     placeholders: dict[int, str] = {}
     for entry in view.entries:
         if entry.seq is not None and entry.rule is None:
             reasons.pop(entry.seq, None)
         elif entry.seq is not None:
-            reasons[entry.seq] = entry.rule or HIDDEN
-            if entry.rule in rules.NAMING:
+            reasons[entry.seq] = entry.rule or HIDDEN_REASON
+            if entry.rule in rules.NAMING_RULES:
                 placeholders[entry.seq] = str(entry.message.get("content"))
     runs = line.runs(1, head)
     rows = (LINE_ROLES.rows(connection, **run.within(line.pointer.tree_id)) for run in runs)
@@ -172,7 +172,7 @@ def _parse_names(wanted: str | Iterable[str]) -> TargetNames:
     names: TargetNames = {}
     for name in wanted if isinstance(wanted, Iterable) else [wanted]:
         if not isinstance(name, str):
-            raise InvalidValue(f"what is wanted is a text or names, not {quoted(name)}")
+            raise InvalidValue(f"what is wanted is a text or names, not {quote_value(name)}")
         phrase = name.replace('"', " ")
         names[_compare_name(name)] = tuple(parse_terms(f'"{phrase}"'))
     return names
@@ -202,7 +202,7 @@ def _find_term_positions(hidden: HiddenPart, session_id: str) -> TermPositions:
     else:
         stored = raw_messages.load_chat_messages(line, 1, line.pointer.head)
         read = (
-            (each.seq, message_text(each.message) if each.seq in hidden.reasons else "")
+            (each.seq, join_message_texts(each.message) if each.seq in hidden.reasons else "")
             for each in stored
         )
         texts = chain(read, texts)
@@ -216,26 +216,26 @@ def _find_term_positions(hidden: HiddenPart, session_id: str) -> TermPositions:
 
 def _weigh_terms(
     hidden: HiddenPart,
-    group_terms: dict[Group, list[Term]],
+    group_terms: dict[PassageGroup, list[Term]],
     names: TargetNames,
     policy: Policy,
-) -> dict[tuple[Group, Term], int]:
+) -> dict[tuple[PassageGroup, Term], int]:
     """Return the weights of terms in groups with calls about them."""
-    weights: dict[tuple[Group, Term], int] = {}
+    weights: dict[tuple[PassageGroup, Term], int] = {}
     line = hidden.line
     kinds = {**load_tool_kinds(line.connection), **policy.tool_kinds}
     calls = [group for group in group_terms if group[0] < group[1]]
     for at in range(0, len(calls), TEXT_BATCH):
         batch = calls[at : at + TEXT_BATCH]
         keys = {group: hidden.message_keys((group[0], group[0]))[0] for group in batch}
-        messages = load_messages(line.connection, keys.values())
+        messages = load_documents_messages(line.connection, keys.values())
         for group, key in keys.items():
             for call in messages[key].get("tool_calls") or ():
                 function = call.get("function") if isinstance(call, dict) else None
                 if not isinstance(function, dict):
                     continue
                 arguments = function.get("arguments")
-                kind = kinds.get(kind_name(function.get("name"), arguments) or "")
+                kind = kinds.get(find_kind_name(function.get("name"), arguments) or "")
                 target = describe_target(arguments, kind, line.pointer.project_root)
                 about = (terms for name, terms in names.items() if _is_about(target, name))
                 for term in chain.from_iterable(about):
@@ -257,7 +257,7 @@ def _is_about(target: str, name: str) -> bool:
 
 
 def _select_passages(
-    hidden: HiddenPart, scores: dict[Group, float], budget: int
+    hidden: HiddenPart, scores: dict[PassageGroup, float], budget: int
 ) -> Iterator[Passage]:
     """Yield the best passages that fit in a budget; cut the first if it alone is too large."""
     best = sorted(scores, key=lambda group: (-scores[group], -group[0]))
@@ -265,14 +265,16 @@ def _select_passages(
     for at in range(0, min(len(best), MOST_PASSAGES), PASSAGE_BATCH):
         batch = best[at : at + PASSAGE_BATCH]
         keys = {group: hidden.message_keys(group) for group in batch}
-        messages = load_messages(hidden.line.connection, chain.from_iterable(keys.values()))
+        messages = load_documents_messages(
+            hidden.line.connection, chain.from_iterable(keys.values())
+        )
         for group in batch:
             stored = [(key[-1], messages[key]) for key in keys[group]]
             text = _write_passage(stored, hidden.terms)
             length = budget * len(text) // max(1, estimate(text)) // len(stored)
             while group == best[0] and estimate(text) > budget:
                 text = _write_passage(stored, hidden.terms, length)
-                if length < LEAST_LENGTH:
+                if length < LEAST_SHOWN_LENGTH:
                     break
                 length = length * 3 // 4
             tokens = min(budget, estimate(text))
@@ -288,7 +290,7 @@ def _write_passage(
     """Return the messages of a passage, each cut to a length around the terms."""
     shown = []
     for seq, message in stored:
-        text = message_text(message)
+        text = join_message_texts(message)
         if length is not None:
             text = cut_excerpt(text, terms, length)
         speaker = "calls" if message.get("tool_calls") else str(message["role"])

@@ -18,12 +18,12 @@ from sqlalchemy import Connection, bindparam, literal_column, select
 
 from ..clock import Now, require_moment
 from ..database import Statement, message_facts
-from ..errors import InvalidValue, one_of, quoted
+from ..errors import InvalidValue, check_choice, quote_value
 from ..records import Hit
 from ..text import is_text
-from .dialects import cached_statement
+from .dialects import cache_statement
 from .documents import Document
-from .scope import Holder, Origin, Scope, TreeCache
+from .scope import Holder, Origin, Scope, SearchedTrees
 from .terms import Term, count_term, parse_terms
 
 HIT_ORDERS = ("best", "newest")
@@ -114,14 +114,16 @@ def build_query(
 ) -> Query:
     """Return a query. Raises InvalidValue."""
     if not isinstance(text, str):
-        raise InvalidValue(f"what is searched for is a text, not {quoted(text)}")
+        raise InvalidValue(f"what is searched for is a text, not {quote_value(text)}")
     if not text.strip():
         raise InvalidValue("nothing is searched for: the text is empty; give a word at least")
-    one_of(HIT_ORDERS, "order", order)
+    check_choice(HIT_ORDERS, "order", order)
     if type(limit) is not int or not 0 <= limit <= MOST_HITS:
-        raise InvalidValue(f"limit is a whole number from 0 to {MOST_HITS:,}, not {quoted(limit)}")
+        raise InvalidValue(
+            f"limit is a whole number from 0 to {MOST_HITS:,}, not {quote_value(limit)}"
+        )
     if after is not None and not isinstance(after, Hit):
-        raise InvalidValue(f"after is the last hit that was seen, not {quoted(after)}")
+        raise InvalidValue(f"after is the last hit that was seen, not {quote_value(after)}")
     return Query(
         tuple(parse_terms(text)),
         scope,
@@ -140,7 +142,7 @@ def _check_names(option: str, value: Iterable[str] | None) -> frozenset[str] | N
         return None
     names = [value] if isinstance(value, str) or not isinstance(value, Iterable) else [*value]
     if not all(map(is_text, names)):
-        raise InvalidValue(f"{option} are names, not {quoted(value)}")
+        raise InvalidValue(f"{option} are names, not {quote_value(value)}")
     return frozenset(names)
 
 
@@ -165,7 +167,7 @@ def check_roles(connection: Connection, query: Query) -> None:
             similar = get_close_matches(role, HIT_ROLES, n=1)
             roles = f"; roles are {', '.join(HIT_ROLES)}"
             advice = f", did you mean {similar[0]!r}?" if similar else roles
-            raise InvalidValue(f"no message has the role {quoted(role)}{advice}")
+            raise InvalidValue(f"no message has the role {quote_value(role)}{advice}")
 
 
 def _has_role(connection: Connection, role: str, owner: str | None) -> bool:
@@ -173,8 +175,8 @@ def _has_role(connection: Connection, role: str, owner: str | None) -> bool:
     if owner is None:
         return HAS_ROLE.value(connection, role=role) is not None
     scope = Scope(owner=owner, left=True)
-    trees = TreeCache(connection, scope)
-    first_of_branches = cached_statement(_OWNED_ROLE.format(scope.tree_condition("f")))
+    trees = SearchedTrees(connection, scope)
+    first_of_branches = cache_statement(_OWNED_ROLE.format(scope.tree_condition("f")))
     return any(
         trees[tree].find_holder(branch, Origin(branch, seq, 0))
         for tree, branch, seq in first_of_branches.rows(connection, role=role, **scope.parameters)

@@ -172,7 +172,7 @@ class TreeLines:
         return None
 
 
-class TreeCache(dict[int, TreeLines]):
+class SearchedTrees(dict[int, TreeLines]):
     """The trees that a search meets, each read once."""
 
     def __init__(self, connection: Connection, scope: Scope) -> None:

@@ -112,7 +112,7 @@ def split_cjk(text: str) -> str:
     )
 
 
-def extract_names(text: str) -> str:
+def extract_name_lines(text: str) -> str:
     """Return the names in a text, such as identifiers and paths, each once and on its own line."""
     names = (
         word
@@ -122,7 +122,7 @@ def extract_names(text: str) -> str:
     return "\n".join(dict.fromkeys(names))
 
 
-class _Folds(dict[int, str]):
+class _FoldedSigns(dict[int, str]):
     """The folded form of each sign, without case and accents: always a single sign."""
 
     def __missing__(self, point: int) -> str:
@@ -132,18 +132,18 @@ class _Folds(dict[int, str]):
         return self[point]
 
 
-_FOLDS = _Folds()
+_FOLDED_SIGNS = _FoldedSigns()
 
 
 def fold_text(text: str) -> str:
     """Return a text of the same length without case and accents."""
     if text.isascii():
         return text.lower()
-    return _NOT_ASCII.sub(lambda run: run[0].translate(_FOLDS), text).lower()
+    return _NOT_ASCII.sub(lambda run: run[0].translate(_FOLDED_SIGNS), text).lower()
 
 
 @lru_cache(maxsize=256)
-def first_word(term: Term) -> str:
+def get_first_word(term: Term) -> str:
     """Return the first word of a term; each folded text with the term has it."""
     found = WORD_PATTERN.search(fold_text(term.text))
     return found[0] if found else ""
@@ -155,7 +155,7 @@ def split_words(text: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=256)
-def _term_patterns(term: Term) -> tuple[re.Pattern[str], ...]:
+def _build_term_patterns(term: Term) -> tuple[re.Pattern[str], ...]:
     """Return the patterns of a term in a folded text: as words, and as a part of a name.
 
     The condition on the sign before the first word follows that word in the pattern, since a
@@ -178,15 +178,15 @@ def has_terms(text: str, terms: Iterable[Term]) -> bool:
 
 def has_term(folded: str, term: Term) -> bool:
     """Tell whether a folded text has a term, as words or as a part of a name."""
-    is_likely = first_word(term) in folded
-    return is_likely and any(each.search(folded) for each in _term_patterns(term))
+    is_likely = get_first_word(term) in folded
+    return is_likely and any(each.search(folded) for each in _build_term_patterns(term))
 
 
 def count_term(folded: str, term: Term) -> int:
     """Return how often a folded text has a term as words."""
-    if first_word(term) not in folded:
+    if get_first_word(term) not in folded:
         return 0
-    return sum(1 for _ in _term_patterns(term)[0].finditer(folded))
+    return sum(1 for _ in _build_term_patterns(term)[0].finditer(folded))
 
 
 def make_snippet(text: str, terms: Iterable[Term]) -> tuple[str, tuple[TextRange, ...]]:
@@ -218,7 +218,7 @@ def cut_excerpt(text: str, terms: Iterable[Term], length: int) -> str:
 def _find_terms(folded: str, terms: Iterable[Term]) -> Iterator[TermRange]:
     """Yield the ranges of terms in a folded text: as words, otherwise as parts."""
     for number, term in enumerate(terms):
-        for pattern in _term_patterns(term):
+        for pattern in _build_term_patterns(term):
             ranges = [(*each.span(), number) for each in pattern.finditer(folded)]
             yield from ranges
             if ranges:

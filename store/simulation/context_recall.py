@@ -18,7 +18,7 @@ from typing import NamedTuple
 from ..messages import Message
 from ..records import View
 from ..tokens import message_text
-from ..tools import Name, names_in
+from ..tools import TextName, count_names
 
 LOOKAHEAD = 60
 """Messages after a request in which a repeated name counts as needed by it."""
@@ -29,17 +29,17 @@ class RepeatedName(NamedTuple):
 
     position: int
     source: int
-    name: Name
+    name: TextName
 
 
 class ContextRecall:
     """The names that the requests of a session need, and how many of them were in the requests."""
 
     def __init__(self, messages: Iterable[Message]) -> None:
-        self._positions: dict[Name, list[int]] = defaultdict(list)
+        self._positions: dict[TextName, list[int]] = defaultdict(list)
         self._repeated: list[RepeatedName] = []
         self.needed = self.seen = 0
-        by_others: dict[Name, int] = {}
+        by_others: dict[TextName, int] = {}
         for position, message in enumerate(messages, 1):
             names = _extract_names(message_text(message))
             if message.get("role") == "assistant":
@@ -63,7 +63,7 @@ class ContextRecall:
         end = bisect_left(self._repeated, view.at + LOOKAHEAD, key=attrgetter("position"))
         needed = {each.name for each in self._repeated[start:end] if each.source <= view.at}
         unchanged: set[int] = set()
-        others: set[Name] = set()
+        others: set[TextName] = set()
         for entry in view.entries:
             if entry.seq is not None and entry.rule in (None, "repair"):
                 unchanged.add(entry.seq)
@@ -76,5 +76,5 @@ class ContextRecall:
 
 
 @lru_cache(maxsize=4_096)
-def _extract_names(text: str) -> frozenset[Name]:
-    return frozenset(names_in(text))
+def _extract_names(text: str) -> frozenset[TextName]:
+    return frozenset(count_names(text))

@@ -34,9 +34,9 @@ class Prices(NamedTuple):
     least: int = 0
 
 
-LEAST_CACHED = 1_024
+LEAST_CACHED_TOKENS = 1_024
 """The tokens that a beginning must have to be cached, with both providers."""
-ANTHROPIC_PRICES = Prices(least=LEAST_CACHED)
+ANTHROPIC_PRICES = Prices(least=LEAST_CACHED_TOKENS)
 WRITTEN_FOR_AN_HOUR = 2.0
 OPENAI_MODELS = {"openai 0.1": "gpt-5", "openai 0.25": "gpt-4.1", "openai 0.5": "gpt-4o"}
 """Models of OpenAI, by the price of a cached token."""
@@ -44,7 +44,7 @@ PROVIDERS = {
     "anthropic": ANTHROPIC_PRICES,
     "anthropic 1h": ANTHROPIC_PRICES._replace(written=WRITTEN_FOR_AN_HOUR, lifetime=60 * MINUTE_MS),
     **{
-        name: Prices(*_find_ratios(model), lifetime=10 * MINUTE_MS, least=LEAST_CACHED)
+        name: Prices(*_find_ratios(model), lifetime=10 * MINUTE_MS, least=LEAST_CACHED_TOKENS)
         for name, model in OPENAI_MODELS.items()
     },
 }

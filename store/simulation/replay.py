@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from ..clock import LONGEST_TIME, SECONDS_BELOW
+from ..clock import LONGEST_TIME, SECONDS_LIMIT
 from ..face import Store
 from ..history import load_tool_kinds
 from ..messages import Message, find_message_time
-from ..policy import Policy, checked
+from ..policy import Policy, check_policy
 from ..records import View
-from ..tokens import estimate, message_tokens
+from ..tokens import count_message_tokens, estimate
 from ..tools import TOOL_KINDS
 from .context_recall import ContextRecall
 from .prices import Prices, SentRequest
@@ -85,7 +85,7 @@ def compare(
     else once for all. Otherwise as `simulate`.
     """
     session = store.session(session_id)
-    policy = checked(policy)
+    policy = check_policy(policy)
     with store.database.reading() as connection:
         stored = load_tool_kinds(connection)
     # The private store knows tools as the source does: by the kinds that differ from a new store.
@@ -119,7 +119,7 @@ class SessionReplay:
         self._window = max_tokens
         self._root = project_root
         self._cache: CachedRequest | None = None
-        self._now = SECONDS_BELOW  # until a message has a time
+        self._now = SECONDS_LIMIT  # until a message has a time
         self._requests: list[SentRequest] = []
         self._compactions: list[str] = []
         self._recall: float | None = None
@@ -166,7 +166,7 @@ class SessionReplay:
         if moment is not None and moment < LONGEST_TIME:
             self._now = max(self._now, moment)
         if message.get("role") == "assistant":
-            recall.count(self._send(target, message_tokens(message, estimate)))
+            recall.count(self._send(target, count_message_tokens(message, estimate)))
         target.append(self._id, message, now=self._now)
 
     def _send(self, target: Store, output: int) -> View:

@@ -13,29 +13,29 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..messages import UNKNOWN_TOOL, Message
-from ..ready import Language, counted_phrase, phrase
-from ..text import Fields, as_object, get_at_path
+from ..ready import Language, render_counted_phrase, render_phrase
+from ..text import JsonFields, get_at_path, parse_object
 from ..tools import (
-    error_told,
-    files_named,
-    how_it_ended,
-    is_command,
-    kind_name,
-    known_by_looks,
-    looks_terminal,
+    find_error_text,
+    find_kind_name,
+    find_result_end,
+    is_command_output,
+    is_known_by_look,
+    is_terminal_result,
+    list_file_keys,
     normalise_path,
     patches,
 )
-from ..tools import failed as has_failed
+from ..tools import is_failed_result as has_failed
 from .summary import FileChange, KeyAction, SummaryRequest
 from .texts import (
-    ELLIPSIS,
+    SUMMARY_ELLIPSIS,
     GivenCall,
     extract_command,
     extract_message_text,
     extract_rejection_reason,
     flatten_to_line,
-    parse_json,
+    parse_json_container,
     scrub_text,
     strip_program_tags,
 )
@@ -104,9 +104,9 @@ OUTPUT_FIELDS = (
 )
 """The fields of a JSON result that hold the output of a command."""
 
-OUTPUT_READ = 4000
+OUTPUT_READ_LIMIT = 4000
 """Code points at the end of an output in which its outcome is searched."""
-OUTPUT_END = 400
+OUTPUT_END_LIMIT = 400
 """Code points at the very end that are searched first: nearly every last line is an outcome."""
 FAILURE_LIMIT = 200
 """Code points that are shown of the words of a user who refused a call."""
@@ -127,7 +127,7 @@ _HEREDOC = re.compile(
 )
 """A here-document: its beginning up to the end of its first line, its word, and its other lines."""
 _HEREDOC_LIMIT = 80
-_COMMAND_READ = 4000
+_COMMAND_READ_LIMIT = 4000
 
 
 class CallSummary(NamedTuple):
@@ -153,7 +153,7 @@ class _AnsweredCall(NamedTuple):
     kind: str | None
     arguments: Any
     result: str
-    fields: Fields
+    fields: JsonFields
     exit_code: int | None
     failed: bool
     files: list[str]
@@ -166,28 +166,28 @@ def summarize_call(given: GivenCall, message: Message, request: SummaryRequest) 
     results failed. Paths of files are relative to the project root.
     """
     policy, root = request.policy, request.project_root
-    arguments = parse_json(given.arguments)
+    arguments = parse_json_container(given.arguments)
     name = ""
     if given.name != UNKNOWN_TOOL:
-        name = kind_name(given.name, arguments) or ""
+        name = find_kind_name(given.name, arguments) or ""
     kind = policy.tool_kinds.get(name) or request.tool_kinds.get(name)
     result = extract_message_text(message)
-    fields = as_object(result)
-    ended = how_it_ended(message, fields)
-    looks = known_by_looks(name, policy) and looks_terminal(message)
-    command = is_command(name, kind, looks, policy)
+    fields = parse_object(result)
+    ended = find_result_end(message, fields)
+    looks = is_known_by_look(name, policy) and is_terminal_result(message)
+    command = is_command_output(name, kind, looks, policy)
     exit_code = ended.exit_code if command else None
     failed = has_failed(ended, policy, command=command)
     files: list[str] = []
     if kind != "terminal":
-        files = [scrub_text(path) for path in files_named(arguments, root)]
+        files = [scrub_text(path) for path in list_file_keys(arguments, root)]
     call = _AnsweredCall(given.name, kind, arguments, result, fields, exit_code, failed, files)
     changes = () if failed else _find_changes(call, root)
     parts = (
         _describe_purpose(call, changes, policy.language),
         _describe_outcome(call, policy.language),
     )
-    description = phrase("colon", policy.language).join(filter(None, parts))
+    description = render_phrase("colon", policy.language).join(filter(None, parts))
     return CallSummary(
         KeyAction(_make_quotable(call.name), scrub_text(description)),
         changes,
@@ -225,11 +225,11 @@ def describe_file_counts(
     counts = Counter(change.action for change in changes)
     counts["read"] = len({path for call in calls for path in call.files_read})
     told = [
-        counted_phrase(action, counts[action], language)
+        render_counted_phrase(action, counts[action], language)
         for action in COUNTED_ACTIONS
         if counts[action]
     ]
-    return phrase("counts_end", language, counts=join_words(told, language)) if told else ""
+    return render_phrase("counts_end", language, counts=join_words(told, language)) if told else ""
 
 
 def join_words(words: Sequence[str], language: Language) -> str:
@@ -237,7 +237,7 @@ def join_words(words: Sequence[str], language: Language) -> str:
     *before, last = words
     if not before:
         return last
-    return phrase("comma", language).join(before) + phrase("and", language) + last
+    return render_phrase("comma", language).join(before) + render_phrase("and", language) + last
 
 
 def _describe_purpose(
@@ -262,25 +262,25 @@ def _describe_purpose(
             words = (word for word in values if isinstance(word, str))
             target = next(filter(None, words), target)
     target = flatten_to_line(target, _TARGET_LIMIT)
-    return phrase(code, language, target=target) if target else ""
+    return render_phrase(code, language, target=target) if target else ""
 
 
 def _describe_outcome(call: _AnsweredCall, language: Language) -> str:
     """Return why a call failed, or the part of a successful result that is worth showing."""
-    ended = "" if call.exit_code is None else phrase("exit", language, code=call.exit_code)
+    ended = "" if call.exit_code is None else render_phrase("exit", language, code=call.exit_code)
     if call.failed:
         failure = describe_failure(call.result, call.fields, language)
-        parts = (ended or phrase("failed", language), _first_line(failure))
+        parts = (ended or render_phrase("failed", language), _find_first_line(failure))
     elif call.kind == "terminal":
         parts = (ended, find_outcome(call.result, call.fields))
     elif call.kind in (None, "other"):
-        parts = (ended, _first_line(call.result))
+        parts = (ended, _find_first_line(call.result))
     else:
         parts = (ended if call.kind in PURPOSE_PHRASES else "", "")
-    return phrase("comma", language).join(filter(None, parts))
+    return render_phrase("comma", language).join(filter(None, parts))
 
 
-def _first_line(text: str) -> str:
+def _find_first_line(text: str) -> str:
     """Return the first line of a text that is not blank."""
     lines = text[:4000].splitlines()
     return flatten_to_line(next((line for line in lines if line.strip()), ""), _OUTCOME_LIMIT)
@@ -298,7 +298,7 @@ def _find_changes(call: _AnsweredCall, root: str | None) -> tuple[FileChange, ..
     patched = [
         FileChange(key, action)
         for value in values
-        for path, action in patches.changes(value)
+        for path, action in patches.list_patch_changes(value)
         if (key := normalise_path(scrub_text(path), root))
     ]
     if patched or call.kind == "terminal" or not isinstance(arguments, dict):
@@ -310,25 +310,25 @@ def _find_changes(call: _AnsweredCall, root: str | None) -> tuple[FileChange, ..
     return merge_changes(FileChange(path, action) for path in call.files)
 
 
-def find_outcome(result: str, fields: Fields | None = None) -> str:
+def find_outcome(result: str, fields: JsonFields | None = None) -> str:
     """Return the last informative line of a command's result, in one line; "" for none.
 
     ``fields`` are those of a result that is a JSON object, {} of any other (None: not read yet).
     """
     if fields is None:
-        fields = as_object(result)
+        fields = parse_object(result)
     output = result
     if fields:
         texts = (get_at_path(path, fields) for path in OUTPUT_FIELDS)
         output = next((each for each in texts if isinstance(each, str) and each.strip()), result)
-    output = output[-OUTPUT_READ:]
-    end = scrub_text(output[output.find("\n", max(0, len(output) - OUTPUT_END)) + 1 :])
+    output = output[-OUTPUT_READ_LIMIT:]
+    end = scrub_text(output[output.find("\n", max(0, len(output) - OUTPUT_END_LIMIT)) + 1 :])
     # A tag that is closed there may begin before.
-    outcome = "" if "</" in end else _last_informative_line(end)
-    return outcome or _last_informative_line(scrub_text(output))
+    outcome = "" if "</" in end else _find_informative_line(end)
+    return outcome or _find_informative_line(scrub_text(output))
 
 
-def _last_informative_line(output: str) -> str:
+def _find_informative_line(output: str) -> str:
     for line in reversed(strip_program_tags(output).splitlines()):
         bare = line.strip()
         if _HAS_WORD.search(bare) and not _WRAPPER_LINE.fullmatch(bare):
@@ -336,16 +336,18 @@ def _last_informative_line(output: str) -> str:
     return ""
 
 
-def describe_failure(result: str, fields: Fields | None = None, language: Language = "en") -> str:
+def describe_failure(
+    result: str, fields: JsonFields | None = None, language: Language = "en"
+) -> str:
     """Return why a call failed; where the user refused it, the user's reasons.
 
     ``fields`` as for `find_outcome`.
     """
     reason = extract_rejection_reason(result)
     if reason:
-        refused = phrase("refused", language) + phrase("colon", language) + reason
+        refused = render_phrase("refused", language) + render_phrase("colon", language) + reason
         return flatten_to_line(refused, FAILURE_LIMIT)
-    return error_told(result, fields)
+    return find_error_text(result, fields)
 
 
 def strip_heredocs(command: str) -> str:
@@ -353,6 +355,8 @@ def strip_heredocs(command: str) -> str:
     if "<<" not in command:
         return command
     return _HEREDOC.sub(
-        lambda found: found[0] if len(found[3]) < _HEREDOC_LIMIT else f"{found[1]}{ELLIPSIS}\n",
-        command[:_COMMAND_READ],
+        lambda found: (
+            found[0] if len(found[3]) < _HEREDOC_LIMIT else f"{found[1]}{SUMMARY_ELLIPSIS}\n"
+        ),
+        command[:_COMMAND_READ_LIMIT],
     ).rstrip()

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from ..clock import load_zone
 from ..database import pause_gc
 from ..messages import Message
-from ..ready import REQUIRED, Language, counted_phrase, phrase
-from ..tools import answered_call_id
+from ..ready import REQUIRED, Language, render_counted_phrase, render_phrase
+from ..tools import find_answered_call_id
 from .actions import (
     CallSummary,
     describe_file_counts,
@@ -30,7 +30,7 @@ from .speeches import (
     SHORT_TEXT,
     SHOWN,
     USER,
-    Speech,
+    RankedSpeech,
     SpeechBuffer,
     select_speeches,
 )
@@ -44,14 +44,14 @@ from .summary import (
     SummaryRequest,
     build_title,
     measure_summary,
-    newest_with_room,
     render_action,
     render_change,
     render_summary,
+    select_newest_fitting,
 )
 from .texts import (
-    ELLIPSIS,
     RESULT_ROLES,
+    SUMMARY_ELLIPSIS,
     GivenCall,
     count_fitting,
     cut_at_line_end,
@@ -89,20 +89,22 @@ def extractive(request: SummaryRequest) -> Summary:
         worth.pop(call.action, None)  # an action is listed where it was met last
         worth[call.action] = call.worth
     all_changes = _list_changes(calls)
-    changes = newest_with_room(all_changes, render_change, room // 2)
+    changes = select_newest_fitting(all_changes, render_change, room // 2)
     room -= measure_summary(Summary("", file_changes=changes))
     line_of = partial(render_action, language=language)
-    worthiest = {*newest_with_room(sorted(worth, key=worth.__getitem__), line_of, room)}
+    worthiest = {*select_newest_fitting(sorted(worth, key=worth.__getitem__), line_of, room)}
     actions = tuple(action for action in worth if action in worthiest)
     lists = Summary("", _build_title(request), actions, changes, EXTRACTIVE_MODEL)
     left_out = {
         "more_action": len(worth) - len(actions),
         "more_change": len(all_changes) - len(changes),
     }
-    counts = [counted_phrase(noun, count, language) for noun, count in left_out.items() if count]
+    counts = [
+        render_counted_phrase(noun, count, language) for noun, count in left_out.items() if count
+    ]
     note = ""
     if counts:
-        note = phrase("not_listed", language, counts=join_words(counts, language))
+        note = render_phrase("not_listed", language, counts=join_words(counts, language))
     shown = lists._replace(body=_build_body(request, content, lists, note))
     return _add_whole_lists(shown, content.calls, language)
 
@@ -141,7 +143,7 @@ def _add_whole_lists(shown: Summary, calls: Sequence[CallSummary], language: Lan
     if len(calls) > MOST_ACTIONS:
         times = Counter(action.tool for action in actions)
         actions = tuple(
-            KeyAction(tool, phrase("used_times", language, count=count))
+            KeyAction(tool, render_phrase("used_times", language, count=count))
             for tool, count in times.items()
         )
     whole = shown._replace(key_actions=actions, file_changes=_list_changes(calls))
@@ -152,7 +154,7 @@ class _Content(NamedTuple):
     """The answered calls of messages, their texts in order, and the length of all contents."""
 
     calls: list[CallSummary]
-    speeches: list[Speech]
+    speeches: list[RankedSpeech]
     size: int
 
 
@@ -173,7 +175,9 @@ def _read_content(request: SummaryRequest, parts: Sequence[str]) -> _Content:
             if "tool_calls" in message:
                 waiting |= index_calls(message)
             if message.get("role") in RESULT_ROLES:
-                call = waiting.pop(answered_call_id(message), None) or make_unknown_call(message)
+                call = waiting.pop(find_answered_call_id(message), None) or make_unknown_call(
+                    message
+                )
                 calls.append(summarize_call(call, message, request))
             buffer.add(_read_speeches(message, text, parts, request.policy.language))
     return _Content(calls, buffer.ranked(), size)
@@ -181,7 +185,7 @@ def _read_content(request: SummaryRequest, parts: Sequence[str]) -> _Content:
 
 def _read_speeches(
     message: Message, text: str, parts: Sequence[str], language: Language
-) -> Iterator[Speech]:
+) -> Iterator[RankedSpeech]:
     """Yield the text of a message with its speaker, for each part that is kept.
 
     The words of a user in the result of a refused call are the user's text.
@@ -190,16 +194,18 @@ def _read_speeches(
     if "reasoning" in parts:
         reasoning = message.get("reasoning_content") or message.get("reasoning")
         if isinstance(reasoning, str):
-            yield Speech(phrase("voice_reasoning", language), reasoning, SHOWN)
+            yield RankedSpeech(render_phrase("voice_reasoning", language), reasoning, SHOWN)
     if "text" in parts:
         if role == "user":
-            yield Speech(phrase("voice_user", language), extract_user_words(text), USER)
+            yield RankedSpeech(
+                render_phrase("voice_user", language), extract_user_words(text), USER
+            )
         elif role == "assistant":
-            yield Speech(phrase("voice_assistant", language), text, SAID)
+            yield RankedSpeech(render_phrase("voice_assistant", language), text, SAID)
         elif role in RESULT_ROLES and (reason := extract_rejection_reason(text)):
-            yield Speech(phrase("voice_user", language), reason, USER)
+            yield RankedSpeech(render_phrase("voice_user", language), reason, USER)
     if role in RESULT_ROLES and "tool" in parts:
-        yield Speech(phrase("voice_tool", language), text, SHOWN)
+        yield RankedSpeech(render_phrase("voice_tool", language), text, SHOWN)
 
 
 def _build_body(request: SummaryRequest, content: _Content, lists: Summary, note: str) -> str:
@@ -227,14 +233,14 @@ def _build_body(request: SummaryRequest, content: _Content, lists: Summary, note
     most = max(content.size // 2, short_size)
     texts = select_speeches(speeches, min(left - len(previous) - 1, most))
     body = "\n".join(filter(None, (previous, texts, closing)))
-    nothing = phrase("without_text", language, count=len(request.messages))
+    nothing = render_phrase("without_text", language, count=len(request.messages))
     return cut_at_line_end(body or nothing, max(room, 1))
 
 
-_HEADING = "|".join(
+_HEADING_WORDS = "|".join(
     [f"# {REQUIRED['title'].text}.*", re.escape(ACTIONS_HEADING), re.escape(CHANGES_HEADING)]
 )
-_HEADINGS = re.compile(rf"\n*^(?:{_HEADING})\n*", re.MULTILINE)
+_HEADING_LINES = re.compile(rf"\n*^(?:{_HEADING_WORDS})\n*", re.MULTILINE)
 
 
 def _remove_headings(summary: str) -> str:
@@ -244,8 +250,8 @@ def _remove_headings(summary: str) -> str:
     """
     lists, heading, body = scrub_text(summary).rpartition(BODY_HEADING)
     if not heading:
-        return _HEADINGS.sub("\n", body).strip()
-    lists = _HEADINGS.sub("\n", lists).strip()
+        return _HEADING_LINES.sub("\n", body).strip()
+    lists = _HEADING_LINES.sub("\n", lists).strip()
     return f"{body}\n{lists}".strip()
 
 
@@ -260,7 +266,7 @@ def _shorten_lines(text: str, room: int) -> str:
     lines = text.splitlines(keepends=True)
     if len(lines) == 1:
         return _shorten_words(text, room)
-    gap = f"{ELLIPSIS}\n"
+    gap = f"{SUMMARY_ELLIPSIS}\n"
     half = (room - len(gap)) // 2
     if len(lines[0]) > half:
         lines[0] = _shorten_words(lines[0].rstrip(), half - 1) + "\n"
@@ -274,7 +280,7 @@ def _shorten_words(line: str, room: int) -> str:
     """Return the words at both ends of a line that is too long; "" for an entry of a list."""
     if line.startswith("- "):
         return ""
-    return _join_both_ends(_WORD_END.split(line), f"{ELLIPSIS} ", room)
+    return _join_both_ends(_WORD_END.split(line), f"{SUMMARY_ELLIPSIS} ", room)
 
 
 def _join_both_ends(parts: Sequence[str], gap: str, room: int) -> str:

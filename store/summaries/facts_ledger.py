@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ..ready import PHRASES, Language, counted_phrase, phrase
-from .texts import flatten_to_line, scrub_text, shorten
+from ..ready import PHRASES, Language, render_counted_phrase, render_phrase
+from .texts import flatten_to_line, scrub_text, shorten_text
 
 
 class HiddenFact(NamedTuple):
@@ -59,14 +59,14 @@ def build_facts_ledger(facts: Sequence[HiddenFact], budget: int, language: Langu
 def _render_entry(fact: HiddenFact, limit: int, language: Language) -> str:
     text = scrub_text(fact.text).strip()
     if fact.kind != "file":
-        text = shorten(text, limit)
+        text = shorten_text(text, limit)
     indented = text.replace("\n", "\n  ")
-    outcome = phrase("came_to", language, outcome=fact.came_to) if fact.came_to else ""
+    outcome = render_phrase("came_to", language, outcome=fact.came_to) if fact.came_to else ""
     if not fact.detail:
         return f"- {indented}{outcome}"
     code = f"kind_{fact.detail}"
     if fact.kind == "file" and code in PHRASES:
-        return f"- {indented}{outcome} ({phrase(code, language)})"
+        return f"- {indented}{outcome} ({render_phrase(code, language)})"
     return f"- {indented}{outcome} ({flatten_to_line(scrub_text(fact.detail), 80)})"
 
 
@@ -76,7 +76,7 @@ def _render_groups(entries: _Entries, language: Language) -> str:
     for kind in FACT_ORDER:
         group = [entry for fact, entry in entries.items() if fact.kind == kind]
         if group:
-            lines += [phrase(f"facts_{kind}", language), *reversed(group)]
+            lines += [render_phrase(f"facts_{kind}", language), *reversed(group)]
     return "\n".join(lines)
 
 
@@ -91,7 +91,7 @@ def _choose_in_turn(entries: _Entries, budget: int, language: Language) -> _Entr
         counts[fact.kind] += 1
         ranks[fact] = counts[fact.kind]
     room = budget - len(_count_facts(entries, language))
-    headings = {kind: len(phrase(f"facts_{kind}", language)) + 1 for kind in FACT_ORDER}
+    headings = {kind: len(render_phrase(f"facts_{kind}", language)) + 1 for kind in FACT_ORDER}
     chosen = set()
     for fact in sorted(ranks, key=ranks.__getitem__):
         cost = len(entries[fact]) + 1 + headings[fact.kind]
@@ -105,5 +105,9 @@ def _choose_in_turn(entries: _Entries, budget: int, language: Language) -> _Entr
 def _count_facts(facts: Iterable[HiddenFact], language: Language) -> str:
     """Return the line that counts the facts that are left out."""
     counts = Counter(fact.kind for fact in facts)
-    words = [counted_phrase(kind, counts[kind], language) for kind in FACT_ORDER if counts[kind]]
-    return phrase("facts_left_out", language, counts=phrase("comma", language).join(words))
+    words = [
+        render_counted_phrase(kind, counts[kind], language) for kind in FACT_ORDER if counts[kind]
+    ]
+    return render_phrase(
+        "facts_left_out", language, counts=render_phrase("comma", language).join(words)
+    )

@@ -12,16 +12,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from ..messages import Message
-from ..ready import Language, phrase
+from ..ready import Language, render_phrase
 from ..text import decode_json, encode_json
-from ..tools import names_in
-from .texts import extract_message_text, parse_calls, parse_json
+from ..tools import count_names
+from .texts import extract_message_text, parse_calls, parse_json_container
 
 SPEAKER_BITS = {"assistant": 1, "user": 2}
 """Who used a name, as one bit each; in results of tools only the number of uses counts."""
 SPEAKER_WORTH = {0: 0, 1: 3, 2: 2, 3: 5}
 """The worth of a name that the model, the user or both have used."""
-MOST_TIMES = 8
+MOST_NAME_TIMES = 8
 """Uses of a name that count, at most."""
 OLDEST_WORTH = 0.3
 """The worth of a name that was last used at the very beginning; at the end it is 1.3."""
@@ -51,7 +51,7 @@ def add_message(index: NameIndex, seq: int, message: Message, root: str | None) 
     """
     texts = [extract_message_text(message)]
     for call in parse_calls(message):
-        values = [parse_json(call.arguments)]
+        values = [parse_json_container(call.arguments)]
         while values:
             value = values.pop()
             if isinstance(value, str):
@@ -61,14 +61,14 @@ def add_message(index: NameIndex, seq: int, message: Message, root: str | None) 
             elif isinstance(value, list):
                 values.extend(value)
     use = NameUse(SPEAKER_BITS.get(str(message.get("role")), 0), 1, seq)
-    for name in extract_names(texts, root):
+    for name in extract_text_names(texts, root):
         index[name] = _add_uses(index.get(name), use)
     return sum(map(len, texts))
 
 
-def extract_names(texts: Iterable[str], root: str | None) -> set[str]:
+def extract_text_names(texts: Iterable[str], root: str | None) -> set[str]:
     """Return the names in texts, paths below the root relative to it."""
-    names = {name.text for text in texts for name in names_in(text)}
+    names = {name.text for text in texts for name in count_names(text)}
     return {_make_relative(name, root) for name in names} if root else names
 
 
@@ -98,13 +98,13 @@ def select_names(index: NameIndex, room: int) -> NameIndex:
     """Return the names worth storing for an index of so much room, the best first."""
     length = max((use.last for use in index.values()), default=1)
     worth = {
-        name: (SPEAKER_WORTH[use.said] + min(use.times, MOST_TIMES))
+        name: (SPEAKER_WORTH[use.said] + min(use.times, MOST_NAME_TIMES))
         * (OLDEST_WORTH + use.last / length)
         / (NAME_COST + len(name))
         for name, use in index.items()
     }
     ranked = sorted(sorted(index), key=worth.__getitem__, reverse=True)
-    return {name: index[name] for name in _names_with_room(ranked, STORED_ROOMS * room)}
+    return {name: index[name] for name in _list_fitting_names(ranked, STORED_ROOMS * room)}
 
 
 def render_index(ranked: Iterable[str], room: int, language: Language = "en") -> str:
@@ -112,12 +112,12 @@ def render_index(ranked: Iterable[str], room: int, language: Language = "en") ->
 
     A name is whole or left out.
     """
-    heading = phrase("names_met", language)
-    names = [*_names_with_room(ranked, room - len(heading))]
+    heading = render_phrase("names_met", language)
+    names = [*_list_fitting_names(ranked, room - len(heading))]
     return "\n".join([heading, *names]) if names else ""
 
 
-def _names_with_room(names: Iterable[str], room: int) -> Iterator[str]:
+def _list_fitting_names(names: Iterable[str], room: int) -> Iterator[str]:
     """Yield the names that fit, each on a line: after a long one the next may still fit."""
     for name in names:
         if len(name) < room:
@@ -126,10 +126,10 @@ def _names_with_room(names: Iterable[str], room: int) -> Iterator[str]:
 
 
 def dump_index(index: NameIndex) -> str:
-    """Return names as a text that `load_index` reads."""
+    """Return names as a text that `parse_index` reads."""
     return encode_json([[name, *use] for name, use in index.items()])
 
 
-def load_index(text: str | None) -> NameIndex:
+def parse_index(text: str | None) -> NameIndex:
     """Return the names of a text."""
     return {name: NameUse(*use) for name, *use in decode_json(text or "[]")}

@@ -12,26 +12,26 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..database import resources
-from ..errors import InvalidValue, StoreError, quoted
-from ..ready import Language, phrase
-from .summary import to_datetime
+from ..errors import InvalidValue, StoreError, quote_value
+from ..ready import Language, render_phrase
+from .summary import convert_to_datetime
 
 PLACEHOLDERS = frozenset({"transcript", "previous_summary", "max_chars"})
 """The placeholders that each prompt has."""
 
 _FRONT_MATTER = re.compile(r"---\n(?P<fields>.*?)\n---\n(?P<text>.*)", re.DOTALL)
-_TIMES = ("start_time", "cutoff_time")
+_TIME_PLACEHOLDERS = ("start_time", "cutoff_time")
 """Placeholders that a prompt may have."""
-_PLACEHOLDER = re.compile(rf"\{{({'|'.join((*sorted(PLACEHOLDERS), *_TIMES))})\}}")
+_PLACEHOLDER = re.compile(rf"\{{({'|'.join((*sorted(PLACEHOLDERS), *_TIME_PLACEHOLDERS))})\}}")
 
-_HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
-_WORDS = re.compile(r"[^\W_]+")
+_HEADING_LINE = re.compile(r"^#+ +(.+)$", re.MULTILINE)
+_WORD_RUN = re.compile(r"[^\W_]+")
 
-_LINE_END = r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"
-_UNSEEN = r"[ \t\x1f\xa0\xad\u1680\u180e\u2000-\u200f\u202a-\u202f\u205f-\u2064\u3000\ufeff]*"
+_LINE_END_SIGNS = r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]"
+_UNSEEN_SIGNS = r"[ \t\x1f\xa0\xad\u1680\u180e\u2000-\u200f\u202a-\u202f\u205f-\u2064\u3000\ufeff]*"
 _DASH, _EQUALS = r"[\-\u2010-\u2015\u2212\u2500\u2501\ufe58\ufe63\uff0d]", r"[=\u2550\uff1d]"
-_FENCE = re.compile(
-    f"({_LINE_END}{_UNSEEN})(?=(?:{_DASH}{_UNSEEN}){{3}}|(?:{_EQUALS}{_UNSEEN}){{3}})"
+_FENCE_LINE = re.compile(
+    f"({_LINE_END_SIGNS}{_UNSEEN_SIGNS})(?=(?:{_DASH}{_UNSEEN_SIGNS}){{3}}|(?:{_EQUALS}{_UNSEEN_SIGNS}){{3}})"
 )
 
 
@@ -52,9 +52,9 @@ class Prompt(NamedTuple):
 
         Pictures, marks, case and the level of a heading do not count.
         """
-        lines = {_heading_words(line) for line in answer.splitlines()}
-        headings = _HEADING.findall(self.text)
-        return [heading for heading in headings if _heading_words(heading) not in lines]
+        lines = {_split_heading(line) for line in answer.splitlines()}
+        headings = _HEADING_LINE.findall(self.text)
+        return [heading for heading in headings if _split_heading(heading) not in lines]
 
     def fill(
         self,
@@ -71,8 +71,8 @@ class Prompt(NamedTuple):
         Where a line of a value begins like a fence, in whatever dashes, a backslash is put before
         it, so that a history cannot end its block.
         """
-        language = phrase_language(self.language)
-        previous = previous_summary or phrase("no_previous_summary", language)
+        language = choose_phrase_language(self.language)
+        previous = previous_summary or render_phrase("no_previous_summary", language)
         values = {
             "transcript": _escape_fences(transcript).strip("\n"),
             "previous_summary": _escape_fences(previous).strip("\n"),
@@ -83,19 +83,19 @@ class Prompt(NamedTuple):
         return _PLACEHOLDER.sub(lambda found: values[found[1]], self.text)
 
 
-def phrase_language(language: str) -> Language:
+def choose_phrase_language(language: str) -> Language:
     """Return the language of the store's phrases in a prompt: Chinese, English in any other."""
     return "zh" if language.startswith("zh") else "en"
 
 
 def describe_unfinished_turn(language: str) -> str:
     """Return the note for a prompt in a language that the history ends within a turn."""
-    return phrase("unfinished", phrase_language(language))
+    return render_phrase("unfinished", choose_phrase_language(language))
 
 
-def _heading_words(heading: str) -> str:
+def _split_heading(heading: str) -> str:
     """Return the words of a heading, without case and marks."""
-    return " ".join(_WORDS.findall(heading)).casefold()
+    return " ".join(_WORD_RUN.findall(heading)).casefold()
 
 
 def list_prompts() -> list[str]:
@@ -111,7 +111,8 @@ def load(name: str) -> Prompt:
     """
     if name not in list_prompts():
         raise InvalidValue(
-            f"no prompt is named {quoted(name)}; there are {', '.join(list_prompts()) or 'none'}"
+            f"no prompt is named {quote_value(name)}; "
+            f"there are {', '.join(list_prompts()) or 'none'}"
         )
     path = _find_folder() / f"{name}.md"
     try:
@@ -148,9 +149,9 @@ def _parse_prompt(name: str, text: str) -> Prompt:
 
 
 def _escape_fences(text: str) -> str:
-    return _FENCE.sub(r"\1\\", f"\n{text}")[1:]
+    return _FENCE_LINE.sub(r"\1\\", f"\n{text}")[1:]
 
 
 def _render_time(milliseconds: int | None, language: Language) -> str:
-    when = to_datetime(milliseconds)
-    return f"{when:%Y-%m-%d %H:%M} UTC" if when else phrase("unknown_time", language)
+    when = convert_to_datetime(milliseconds)
+    return f"{when:%Y-%m-%d %H:%M} UTC" if when else render_phrase("unknown_time", language)

@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from .texts import ELLIPSIS, count_fitting, cut_at_line_end, flatten_to_line, scrub_text, shorten
+from .texts import (
+    SUMMARY_ELLIPSIS,
+    count_fitting,
+    cut_at_line_end,
+    flatten_to_line,
+    scrub_text,
+    shorten_text,
+)
 
 USER, LAST, SAID, DRAFT, SHOWN = range(5)
 """The ranks of texts, the first to have room: a user's, the last answer, another answer, a text on
@@ -26,7 +33,7 @@ BUFFERED_ROOMS = 16
 """The newest texts of so many times the room are buffered while more are read."""
 
 
-class Speech(NamedTuple):
+class RankedSpeech(NamedTuple):
     """A text, its speaker and its rank."""
 
     voice: str
@@ -40,9 +47,9 @@ class SpeechBuffer:
     def __init__(self, room: int) -> None:
         self._room = room
         self._size = 0
-        self._speeches: list[Speech] = []
+        self._speeches: list[RankedSpeech] = []
 
-    def add(self, speeches: Iterable[Speech]) -> None:
+    def add(self, speeches: Iterable[RankedSpeech]) -> None:
         """Add texts, as much of each as could have room."""
         longest = 2 * self._room
         for speech in speeches:
@@ -54,12 +61,12 @@ class SpeechBuffer:
         if self._size > 4 * BUFFERED_ROOMS * self._room:
             self._shrink()
 
-    def ranked(self) -> list[Speech]:
+    def ranked(self) -> list[RankedSpeech]:
         """Return the texts, each in one line, in order; the assistant's last is the last answer.
 
         A text of an assistant before its next one is on the way to an answer.
         """
-        ranked: list[Speech] = []
+        ranked: list[RankedSpeech] = []
         ranks = {SAID: LAST}
         next_rank = USER
         for speech in reversed(self._speeches):
@@ -68,7 +75,7 @@ class SpeechBuffer:
                 is_draft = speech.rank == next_rank == SAID
                 next_rank = speech.rank
                 rank = DRAFT if is_draft else ranks.pop(next_rank, next_rank)
-                ranked.append(Speech(speech.voice, line, rank))
+                ranked.append(RankedSpeech(speech.voice, line, rank))
         return ranked[::-1]
 
     def _shrink(self) -> None:
@@ -86,7 +93,7 @@ class SpeechBuffer:
         return indices[first:]
 
 
-def select_speeches(speeches: Sequence[Speech], room: int) -> str:
+def select_speeches(speeches: Sequence[RankedSpeech], room: int) -> str:
     """Return texts in at most ``room`` code points, one on each line, in order."""
     lines = [f"{speech.voice}: {speech.text}" for speech in speeches]
     text = "\n".join(lines)
@@ -108,7 +115,7 @@ def select_speeches(speeches: Sequence[Speech], room: int) -> str:
     for index in sorted(newest_first, key=ranks.__getitem__):
         limit = min(room, user_limit) if ranks[index] == USER else room
         if len(lines[index]) <= limit or limit >= least:
-            shown[index] = shorten(lines[index], limit)
+            shown[index] = shorten_text(lines[index], limit)
             room -= len(shown[index]) + 1
     return "\n".join(shown[index] for index in sorted(shown))
 
@@ -128,7 +135,7 @@ def _find_common_limit(sizes: list[int], room: int) -> int:
 def _join_goal_and_newest(lines: Sequence[str], room: int) -> str:
     """Return the first line, which names the goal, and the newest, with ``...`` between."""
     goal = cut_at_line_end(lines[0], room // 2)
-    left = room - len(goal) - len(f"\n{ELLIPSIS}")
+    left = room - len(goal) - len(f"\n{SUMMARY_ELLIPSIS}")
     sizes = (len(line) + 1 for line in reversed(lines[1:]))
     first = len(lines) - count_fitting(sizes, left)
-    return cut_at_line_end("\n".join([goal, ELLIPSIS, *lines[first:]]), room)
+    return cut_at_line_end("\n".join([goal, SUMMARY_ELLIPSIS, *lines[first:]]), room)

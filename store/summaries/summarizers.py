@@ -24,11 +24,11 @@ from ..errors import (
     StoreError,
     SummaryGenerationError,
     SummaryTimedOut,
-    origin_of,
-    quoted,
+    describe_origin,
+    quote_value,
 )
-from ..messages import content_text
-from ..ready import Language, phrase
+from ..messages import extract_content_text
+from ..ready import Language, render_phrase
 from .extractive_summary import complete_summary, extractive
 from .summary import Summarizer, Summary, SummaryRequest, normalize_summary
 from .texts import cut_at_line_end, scrub_text
@@ -40,7 +40,7 @@ TEMPERATURE = 0.3
 RETRIES = 2
 """How often a request that failed in transit is sent again, within the same time."""
 
-GRACE = 0.5
+TIMEOUT_GRACE = 0.5
 """Seconds an overdue connection has to be closed properly before its thread is abandoned."""
 
 ANSWER_LIMIT = 8 * 1024 * 1024
@@ -72,7 +72,7 @@ def call_summarizer(
         raise
     except BaseException as error:
         failed = SummaryGenerationError(describe_causes(error))
-        failed.origin = origin_of(error)
+        failed.origin = describe_origin(error)
         raise failed from error
 
 
@@ -157,7 +157,7 @@ def chat_model(
     def summarize(request: SummaryRequest) -> Summary:
         prompt = {"role": "user", "content": scrub_text(request.prompt)}
         work = partial(_request_answer, openai, client, {**options, "messages": [prompt]})
-        body = _run_in_thread(timeout + GRACE, lambda: asyncio.run(work()))
+        body = _run_in_thread(timeout + TIMEOUT_GRACE, lambda: asyncio.run(work()))
         text = _read_answer(body, request.max_chars, request.policy.language)
         return Summary(text, model=model)
 
@@ -196,7 +196,7 @@ def named(
     model = model.strip()
     if found is None or bool(colon) != bool(model):
         known = " and ".join(each.spelled for each in NAMED_SUMMARIZERS.values())
-        raise InvalidValue(f"no summarizer is named {quoted(name)}; there are {known}")
+        raise InvalidValue(f"no summarizer is named {quote_value(name)}; there are {known}")
     if base_url is not None and not model:
         raise InvalidValue(f"a base URL is for a model, such as openai:MODEL, not for {name}")
     return found.make(model, base_url=base_url, timeout=timeout)
@@ -205,20 +205,20 @@ def named(
 # Running a stranger.
 
 
-Result = TypeVar("Result")
+ThreadWorkT = TypeVar("ThreadWorkT")
 
 
-class _Thread(Generic[Result]):
+class _Thread(Generic[ThreadWorkT]):
     """Work in a thread of its own, in the context of its caller.
 
     A thread that hangs cannot be ended, only abandoned: it is a daemon, so that it does not keep
     the process alive either.
     """
 
-    def __init__(self, work: Callable[[], Result]) -> None:
+    def __init__(self, work: Callable[[], ThreadWorkT]) -> None:
         self.done = threading.Event()
         self._work = work
-        self._results: list[Result] = []
+        self._results: list[ThreadWorkT] = []
         self._errors: list[BaseException] = []
         context = contextvars.copy_context()
         self._thread = threading.Thread(
@@ -229,7 +229,7 @@ class _Thread(Generic[Result]):
         """Start the thread."""
         self._thread.start()
 
-    def result(self) -> Result:
+    def result(self) -> ThreadWorkT:
         """Return the result of the work, or raise its error.
 
         Raises Cancelled where it is not done.
@@ -248,7 +248,7 @@ class _Thread(Generic[Result]):
         self.done.set()
 
 
-def _run_in_thread(timeout: float | None, work: Callable[[], Result]) -> Result:
+def _run_in_thread(timeout: float | None, work: Callable[[], ThreadWorkT]) -> ThreadWorkT:
     """Return the result of the work, or raise its error.
 
     Raises SummaryTimedOut where it is not done in time, and Cancelled where the caller leaves
@@ -319,13 +319,13 @@ def _read_answer(body: bytes, max_chars: int, language: Language) -> str:
     choice = _read_choice(body)
     message = choice["message"]
     reason = choice.get("finish_reason")
-    text = _THOUGHT.sub("", content_text(message.get("content"))).strip()
+    text = _THOUGHT.sub("", extract_content_text(message.get("content"))).strip()
     if reason == "content_filter":
         raise SummaryGenerationError("the answer was withheld by the endpoint's content filter")
     if not text:
         refusal = message.get("refusal")
         if not isinstance(refusal, str):
-            raise SummaryGenerationError(phrase("empty_summary", language))
+            raise SummaryGenerationError(render_phrase("empty_summary", language))
         refusal = cut_at_line_end(scrub_text(refusal), _CAUSE_LIMIT)
         raise SummaryGenerationError(f"the model refused: {refusal}")
     is_whole = len(text) >= max_chars or text.endswith(_SENTENCE_ENDS)

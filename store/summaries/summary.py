@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from ..messages import Message
 from ..policy import Policy
-from ..ready import PHRASES, REQUIRED, Language, phrase
+from ..ready import PHRASES, REQUIRED, Language, render_phrase
 from ..tools import TOOL_KINDS
 from .texts import count_fitting, cut_at_line_end, flatten_to_line, scrub_text
 
@@ -97,8 +97,8 @@ def build_title(started_at: int | None, ended_at: int | None, zone: tzinfo = UTC
 
     Where a moment is unknown, the other is used for both. Within a day the hours are enough.
     """
-    start = to_datetime(started_at) or to_datetime(ended_at)
-    end = to_datetime(ended_at) or start
+    start = convert_to_datetime(started_at) or convert_to_datetime(ended_at)
+    end = convert_to_datetime(ended_at) or start
     if start is None or end is None:
         return REQUIRED["title"].text
     start, end = start.astimezone(zone), end.astimezone(zone)
@@ -107,7 +107,7 @@ def build_title(started_at: int | None, ended_at: int | None, zone: tzinfo = UTC
     return f"{REQUIRED['title'].text} {times}"
 
 
-def to_datetime(milliseconds: int | None) -> datetime | None:
+def convert_to_datetime(milliseconds: int | None) -> datetime | None:
     """Return a moment in UTC; None for none, and for a time that no calendar has."""
     if milliseconds is None:
         return None
@@ -121,7 +121,7 @@ def to_datetime(milliseconds: int | None) -> datetime | None:
 
 PURPOSE_BEGINNINGS: Mapping[Language, tuple[str, ...]] = {
     "en": ("to ",),
-    "zh": tuple(phrase(code, "zh", target="") for code in PHRASES if code.startswith("to_")),
+    "zh": tuple(render_phrase(code, "zh", target="") for code in PHRASES if code.startswith("to_")),
 }
 """The beginnings of the purpose of a tool."""
 
@@ -164,10 +164,10 @@ def render_action(action: KeyAction, language: Language = "en") -> str:
         each for each in PURPOSE_BEGINNINGS if action.result.startswith(PURPOSE_BEGINNINGS[each])
     )
     purpose_language = next(languages, None)
-    used = "- " + phrase("used", purpose_language or language, tool=f"`{action.tool}`")
+    used = "- " + render_phrase("used", purpose_language or language, tool=f"`{action.tool}`")
     if not action.result:
         return used
-    between = " " if purpose_language else phrase("colon", language)
+    between = " " if purpose_language else render_phrase("colon", language)
     return f"{used}{between}{action.result}"
 
 
@@ -176,12 +176,12 @@ def render_change(change: FileChange) -> str:
     return "- " + REQUIRED["change"].text.format(path=change.path, action=change.action)
 
 
-Entry = TypeVar("Entry", KeyAction, FileChange)
+ListEntryT = TypeVar("ListEntryT", KeyAction, FileChange)
 
 
-def newest_with_room(
-    entries: Sequence[Entry], line_of: Callable[[Entry], str], room: int
-) -> tuple[Entry, ...]:
+def select_newest_fitting(
+    entries: Sequence[ListEntryT], line_of: Callable[[ListEntryT], str], room: int
+) -> tuple[ListEntryT, ...]:
     """Return as many of the last entries as fit with their lines and a heading."""
     room -= len(f"{CHANGES_HEADING}\n\n")
     sizes = (len(line_of(entry)) + 1 for entry in reversed(entries))
@@ -205,15 +205,15 @@ def normalize_summary(result: object, request: SummaryRequest) -> Summary:
         result = Summary(result)
     if not isinstance(result, Summary):
         raise ValueError(
-            f"a summarizer returns text or a Summary, this one returned {_type_name(result)}"
+            f"a summarizer returns text or a Summary, this one returned {_name_type(result)}"
         )
     if not isinstance(result.body, str):
-        raise ValueError(f"the body of a summary is text, this one is {_type_name(result.body)}")
+        raise ValueError(f"the body of a summary is text, this one is {_name_type(result.body)}")
     language = request.policy.language
     body = scrub_text(result.body).strip()
     # White space, invisible characters and the bare label are nothing to read.
     if not any(each.isprintable() and not each.isspace() for each in _LABEL.sub("", body)):
-        raise ValueError(phrase("empty_summary", language))
+        raise ValueError(render_phrase("empty_summary", language))
     actions, changes = "key actions", "file changes"
     summary = Summary(
         body,
@@ -226,7 +226,7 @@ def normalize_summary(result: object, request: SummaryRequest) -> Summary:
     if result.shown is not None:
         if not isinstance(result.shown, str):
             raise ValueError(
-                f"what is shown of a summary is text, this is {_type_name(result.shown)}"
+                f"what is shown of a summary is text, this is {_name_type(result.shown)}"
             )
         summary = summary._replace(shown=scrub_text(result.shown).strip() or None)
     if measure_summary(summary, language) <= request.max_chars:
@@ -234,7 +234,7 @@ def normalize_summary(result: object, request: SummaryRequest) -> Summary:
     return _fit_to_limit(summary, request.max_chars, language)
 
 
-def _type_name(value: object) -> str:
+def _name_type(value: object) -> str:
     return type(value).__name__
 
 
@@ -254,7 +254,7 @@ def _clean_pairs(pairs: Iterable[Any], name: str) -> Iterator[tuple[str, str]]:
 
 def _clean_text(value: object, name: str) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"{name} of a summary must be text, this is {_type_name(value)}")
+        raise ValueError(f"{name} of a summary must be text, this is {_name_type(value)}")
     return flatten_to_line(scrub_text(value), _ITEM_LIMIT)
 
 
@@ -265,9 +265,9 @@ def _fit_to_limit(summary: Summary, max_chars: int, language: Language) -> Summa
         return summary._replace(body=body, shown=cut_at_line_end(summary.shown, max_chars))
     bare = summary._replace(body=body, key_actions=(), file_changes=())
     room = max_chars - len(bare.body) - len(BODY_HEADING)
-    changes = newest_with_room(summary.file_changes, render_change, room)
+    changes = select_newest_fitting(summary.file_changes, render_change, room)
     room -= measure_summary(Summary("", file_changes=changes))
     line_of = partial(render_action, language=language)
-    actions = newest_with_room(summary.key_actions, line_of, room - 2)
+    actions = select_newest_fitting(summary.key_actions, line_of, room - 2)
     shown = bare._replace(key_actions=actions, file_changes=changes)
     return summary._replace(body=body, shown=render_summary(shown, language))

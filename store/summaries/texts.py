@@ -16,15 +16,15 @@ from itertools import accumulate, takewhile
 from typing import Any, NamedTuple
 
 from .. import text as shorteners
-from ..messages import UNKNOWN_TOOL, Message, content_text
-from ..tools import bare_word
+from ..messages import UNKNOWN_TOOL, Message, extract_content_text
+from ..tools import normalise_key
 
 SYSTEM_ROLES = frozenset({"system", "developer"})
 """The roles of instructions, which no transcript shows and a view keeps unchanged."""
 RESULT_ROLES = frozenset({"tool", "function"})
 """Roles of tool results."""
 
-ELLIPSIS = "..."
+SUMMARY_ELLIPSIS = "..."
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
@@ -41,9 +41,9 @@ def scrub_text(text: str) -> str:
     return _CONTROLS.sub("", text)
 
 
-shorten = partial(shorteners.truncate, ellipsis=ELLIPSIS)
-cut_at_line_end = partial(shorteners.truncate, ellipsis=ELLIPSIS, at_line_end=True)
-flatten_to_line = partial(shorteners.truncate_to_line, ellipsis=ELLIPSIS)
+shorten_text = partial(shorteners.truncate, ellipsis=SUMMARY_ELLIPSIS)
+cut_at_line_end = partial(shorteners.truncate, ellipsis=SUMMARY_ELLIPSIS, at_line_end=True)
+flatten_to_line = partial(shorteners.truncate_to_line, ellipsis=SUMMARY_ELLIPSIS)
 """Summaries mark with three dots that something was left out."""
 
 
@@ -57,7 +57,7 @@ def extract_message_text(message: Message) -> str:
     content = message.get("content")
     if isinstance(content, dict):
         return json.dumps(content, ensure_ascii=False, separators=(",", ":"), default=str)
-    return content_text(content)
+    return extract_content_text(content)
 
 
 class GivenCall(NamedTuple):
@@ -95,7 +95,7 @@ def _read_tool_name(source: Mapping[str, Any]) -> str:
     return name if isinstance(name, str) and name else UNKNOWN_TOOL
 
 
-def parse_json(text: object) -> Any:
+def parse_json_container(text: object) -> Any:
     """Return the JSON object or list of a text, other values and texts unchanged."""
     if not isinstance(text, str):
         return text
@@ -136,7 +136,7 @@ def extract_command(arguments: object) -> str | None:
     is one command and its words, without a shell and its flag; under a plural name it is several
     commands.
     """
-    return _find_command(parse_json(arguments), plural=False)
+    return _find_command(parse_json_container(arguments), plural=False)
 
 
 def _find_command(value: object, *, plural: bool) -> str | None:
@@ -151,7 +151,7 @@ def _find_command(value: object, *, plural: bool) -> str | None:
             return words[-1].strip() or None
         return shlex.join(words) or None
     if isinstance(value, dict):
-        arguments = {bare_word(key): each for key, each in value.items()}
+        arguments = {normalise_key(key): each for key, each in value.items()}
         for key in _COMMAND_KEYS:
             command = _find_command(arguments.get(key), plural=key.endswith("s"))
             if command:

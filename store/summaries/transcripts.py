@@ -1,8 +1,8 @@
 """Transcripts of messages for a summarizer: a brief and a whole one, fitted into a limit.
 
-A transcript that is too long is never cut at its end, where nobody would notice the loss. The
-texts of its messages are shortened first, as a `Ladder` says; then whole groups are left for the
-next summary, and the transcript is returned with the number of messages that it shows.
+A transcript that is too long is never cut at its end, where nobody would notice the loss. The texts
+of its messages are shortened first, as a `ShorteningLadder` says; then whole groups are left for
+the next summary, and the transcript is returned with the number of messages that it shows.
 
 The *brief* transcript has short texts, and calls by the names of their tools alone. In the *whole*
 one texts and results are whole, calls have their arguments, and each message has its time. Only
@@ -22,14 +22,14 @@ from itertools import accumulate, chain
 from typing import Any, NamedTuple
 
 from ..messages import Message
-from ..ready import Language, phrase
+from ..ready import Language, render_phrase
 from ..text import truncate_middle
-from ..tools import answered_call_id, compress, markers_in
-from .prompts import phrase_language
-from .summary import to_datetime
+from ..tools import compress, find_answered_call_id, translate_markers
+from .prompts import choose_phrase_language
+from .summary import convert_to_datetime
 from .texts import (
-    ELLIPSIS,
     RESULT_ROLES,
+    SUMMARY_ELLIPSIS,
     SYSTEM_ROLES,
     GivenCall,
     extract_message_text,
@@ -37,9 +37,9 @@ from .texts import (
     index_calls,
     make_unknown_call,
     parse_calls,
-    parse_json,
+    parse_json_container,
     scrub_text,
-    shorten,
+    shorten_text,
 )
 
 # The words of a transcript for those who speak in it.
@@ -59,18 +59,18 @@ class Labels(NamedTuple):
 
 
 _LABEL_CODES = ("voice_user", "voice_assistant", "label_call", "label_result")
-CHINESE_LABELS = Labels(*(phrase(code, "zh") for code in _LABEL_CODES))
-ENGLISH_LABELS = Labels(*(phrase(code, "en") for code in _LABEL_CODES))
+CHINESE_LABELS = Labels(*(render_phrase(code, "zh") for code in _LABEL_CODES))
+ENGLISH_LABELS = Labels(*(render_phrase(code, "en") for code in _LABEL_CODES))
 
 
 def get_labels(language: str) -> Labels:
     """Return the labels for a prompt's language."""
-    return CHINESE_LABELS if phrase_language(language) == "zh" else ENGLISH_LABELS
+    return CHINESE_LABELS if choose_phrase_language(language) == "zh" else ENGLISH_LABELS
 
 
 # Fitting any transcript into its limit.
 
-RESULT = 0
+RESULT_RANK = 0
 """The rank of tool results; each style has higher ranks of its own."""
 
 
@@ -81,7 +81,7 @@ class FittedTranscript(NamedTuple):
     messages_shown: int
 
 
-class Piece(NamedTuple):
+class TranscriptPiece(NamedTuple):
     """A part of a transcript: a text that may be shortened, and the texts around it.
 
     Texts of one ``rank`` are shortened together; ``tool`` is the tool whose result the text is.
@@ -99,40 +99,40 @@ class Piece(NamedTuple):
         return len(self.before) + len(self.after)
 
 
-Pieces = list[Piece]
+TranscriptPieces = list[TranscriptPiece]
 """The pieces of one message."""
 
-Caps = Sequence[int]
+RankCaps = Sequence[int]
 """The code points shown of a text, by its rank."""
 
 
-class Ladder(NamedTuple):
+class ShorteningLadder(NamedTuple):
     """The steps in which texts are shortened; on a higher rung no text is shorter.
 
     Below the ``floor`` messages are left for the next summary, except those of the first group.
     """
 
-    caps: Callable[[int], Caps]
+    caps: Callable[[int], RankCaps]
     lowest: int
     floor: int
     highest: int
 
 
-class Style(NamedTuple):
+class FittingStyle(NamedTuple):
     """The way in which pieces are made to fit.
 
     ``show`` returns the text of a piece in at most a number of code points, ``rank`` returns the
     pieces with new ranks after it is known which are shown.
     """
 
-    ladder: Ladder
-    show: Callable[[Piece, int], str]
-    rank: Callable[[list[Pieces]], list[Pieces]] = list
+    ladder: ShorteningLadder
+    show: Callable[[TranscriptPiece, int], str]
+    rank: Callable[[list[TranscriptPieces]], list[TranscriptPieces]] = list
 
 
 def fit_pieces(
-    messages: Iterable[Pieces],
-    style: Style,
+    messages: Iterable[TranscriptPieces],
+    style: FittingStyle,
     max_chars: int,
     ends: Sequence[int] | None = None,
 ) -> FittedTranscript:
@@ -149,7 +149,7 @@ def fit_pieces(
     if sizes[-1] <= max_chars:
         return _fit_all(taken, style, ladder.floor, max_chars)
     if ends is None:
-        ends = _group_ends([_is_result(pieces) for pieces in taken])
+        ends = _list_group_ends([_has_result_piece(pieces) for pieces in taken])
     fitting = bisect_right(sizes, max_chars) - 1
     count = max((end for end in ends if end <= fitting), default=0)
     if count:
@@ -160,31 +160,31 @@ def fit_pieces(
 
 def find_group_ends(messages: Sequence[Message]) -> list[int]:
     """Return the numbers of messages after which a cut parts no tool result from its call."""
-    return _group_ends([message.get("role") in RESULT_ROLES for message in messages])
+    return _list_group_ends([message.get("role") in RESULT_ROLES for message in messages])
 
 
-def _group_ends(are_results: Sequence[bool]) -> list[int]:
+def _list_group_ends(are_results: Sequence[bool]) -> list[int]:
     ends = [end for end, is_result in enumerate(are_results[1:], 1) if not is_result]
     return [*ends, len(are_results)] if are_results else []
 
 
-def _is_result(pieces: Pieces) -> bool:
-    return bool(pieces) and pieces[0].rank == RESULT
+def _has_result_piece(pieces: TranscriptPieces) -> bool:
+    return bool(pieces) and pieces[0].rank == RESULT_RANK
 
 
 def _take_pieces(
-    messages: Iterable[Pieces], caps: Caps, max_chars: int, ends: Sequence[int] | None
-) -> tuple[list[Pieces], list[int]]:
+    messages: Iterable[TranscriptPieces], caps: RankCaps, max_chars: int, ends: Sequence[int] | None
+) -> tuple[list[TranscriptPieces], list[int]]:
     """Return messages until they do not fit and the first end is known.
 
     With them the length of the transcript of the first 0, 1, 2 … of them. All that fit are among
     them, and the first that does not, since lengths only grow.
     """
     first = ends[0] if ends else None
-    taken: list[Pieces] = []
+    taken: list[TranscriptPieces] = []
     sizes = [0]
     for count, pieces in enumerate(messages):
-        if first is None and count and not _is_result(pieces):
+        if first is None and count and not _has_result_piece(pieces):
             first = count
         if first is not None and count >= first and sizes[-1] > max_chars:
             break
@@ -194,7 +194,9 @@ def _take_pieces(
     return taken, sizes
 
 
-def _fit_all(messages: list[Pieces], style: Style, lowest: int, max_chars: int) -> FittedTranscript:
+def _fit_all(
+    messages: list[TranscriptPieces], style: FittingStyle, lowest: int, max_chars: int
+) -> FittedTranscript:
     """Return a transcript of all messages on the highest rung that fits, from ``lowest`` on."""
     messages = style.rank(messages)
     ladder, measure = style.ladder, _index_lengths(messages)
@@ -206,7 +208,7 @@ def _fit_all(messages: list[Pieces], style: Style, lowest: int, max_chars: int) 
     return FittedTranscript(_join_pieces(messages, style, caps), len(messages))
 
 
-def _index_lengths(messages: list[Pieces]) -> Callable[[Caps], int]:
+def _index_lengths(messages: list[TranscriptPieces]) -> Callable[[RankCaps], int]:
     """Return a function that returns the length of pieces under the caps of their ranks.
 
     It does not look at the pieces again: for each rank it has the sorted lengths of texts, and the
@@ -221,7 +223,7 @@ def _index_lengths(messages: list[Pieces]) -> Callable[[Caps], int]:
         each.sort()
     sums = {rank: list(accumulate(each, initial=0)) for rank, each in lengths.items()}
 
-    def measure(caps: Caps) -> int:
+    def measure(caps: RankCaps) -> int:
         size = labels
         for rank, each in lengths.items():
             whole = bisect_right(each, caps[rank])
@@ -231,7 +233,7 @@ def _index_lengths(messages: list[Pieces]) -> Callable[[Caps], int]:
     return measure
 
 
-def _join_pieces(messages: Iterable[Pieces], style: Style, caps: Caps) -> str:
+def _join_pieces(messages: Iterable[TranscriptPieces], style: FittingStyle, caps: RankCaps) -> str:
     """Return pieces as one text, each shortened to the cap of its rank."""
     return "".join(
         f"{piece.before}{style.show(piece, caps[piece.rank])}{piece.after}"
@@ -254,8 +256,8 @@ DEFAULT_LIMITS = TranscriptLimits()
 BRIEF_FLOOR = 100
 """Code points of a chat message below which it is left for the next summary instead."""
 
-_BRIEF_TEXT = RESULT + 1
-_BRIEF_LOWEST = len(ELLIPSIS)
+_BRIEF_TEXT = RESULT_RANK + 1
+_BRIEF_LOWEST = len(SUMMARY_ELLIPSIS)
 
 
 def render_brief_transcript(
@@ -266,8 +268,8 @@ def render_brief_transcript(
     The limit of a chat message is also that of the text with tool calls and of the calls' names:
     without it no transcript could be made to fit.
     """
-    pieces = _split_briefly(messages, CHINESE_LABELS)
-    return _join_pieces(pieces, _brief_style(limits), _brief_caps(limits, limits.text))
+    pieces = _split_brief_pieces(messages, CHINESE_LABELS)
+    return _join_pieces(pieces, _build_brief_style(limits), _build_brief_caps(limits, limits.text))
 
 
 def fit_brief_transcript(
@@ -283,24 +285,26 @@ def fit_brief_transcript(
     Texts of all messages are shortened equally, as little as possible, down to `BRIEF_FLOOR`; then
     only the first messages are shown, as many as fit, up to one of ``ends``, as in `fit_pieces`.
     """
-    return fit_pieces(_split_briefly(messages, labels), _brief_style(limits), max_chars, ends)
+    return fit_pieces(
+        _split_brief_pieces(messages, labels), _build_brief_style(limits), max_chars, ends
+    )
 
 
-def _brief_style(limits: TranscriptLimits) -> Style:
+def _build_brief_style(limits: TranscriptLimits) -> FittingStyle:
     floor = min(BRIEF_FLOOR, limits.text)
     lowest = min(_BRIEF_LOWEST, floor)
-    ladder = Ladder(partial(_brief_caps, limits), lowest, floor, limits.text)
-    return Style(ladder, lambda piece, cap: shorten(piece.text, cap))
+    ladder = ShorteningLadder(partial(_build_brief_caps, limits), lowest, floor, limits.text)
+    return FittingStyle(ladder, lambda piece, cap: shorten_text(piece.text, cap))
 
 
-def _brief_caps(limits: TranscriptLimits, text: int) -> Caps:
+def _build_brief_caps(limits: TranscriptLimits, text: int) -> RankCaps:
     """Return both limits reduced equally, that of results first, in the order of their ranks."""
     result = limits.result * text // max(limits.text, 1)
     lowest = min(_BRIEF_LOWEST, limits.result)
     return max(result, lowest), text
 
 
-def _split_briefly(messages: Iterable[Message], labels: Labels) -> Iterator[Pieces]:
+def _split_brief_pieces(messages: Iterable[Message], labels: Labels) -> Iterator[TranscriptPieces]:
     for message in messages:
         role = message.get("role")
         if role in SYSTEM_ROLES:
@@ -308,21 +312,21 @@ def _split_briefly(messages: Iterable[Message], labels: Labels) -> Iterator[Piec
             continue
         text = extract_message_text(message)
         if role in RESULT_ROLES:
-            yield [Piece(f"[{labels.result}]: ", text, "\n\n", RESULT)]
+            yield [TranscriptPiece(f"[{labels.result}]: ", text, "\n\n", RESULT_RANK)]
             continue
         names = ", ".join(call.name for call in parse_calls(message))
         if not names:
-            yield [Piece(f"[{labels.speaker(role)}]: ", text, "\n\n", _BRIEF_TEXT)]
+            yield [TranscriptPiece(f"[{labels.speaker(role)}]: ", text, "\n\n", _BRIEF_TEXT)]
             continue
-        pieces = [Piece(f"[{labels.call}]: ", names, "\n\n", _BRIEF_TEXT)]
+        pieces = [TranscriptPiece(f"[{labels.call}]: ", names, "\n\n", _BRIEF_TEXT)]
         if text:
-            pieces.insert(0, Piece(f"[{labels.assistant}]: ", text, "\n", _BRIEF_TEXT))
+            pieces.insert(0, TranscriptPiece(f"[{labels.assistant}]: ", text, "\n", _BRIEF_TEXT))
         yield pieces
 
 
 # The whole transcript.
 
-ASSISTANT, NEWEST, USER = range(RESULT + 1, RESULT + 4)
+ASSISTANT, NEWEST, USER = range(RESULT_RANK + 1, RESULT_RANK + 4)
 """Ranks: texts and calls of an assistant; the same and results of the last messages; users'
 texts.
 """
@@ -331,16 +335,16 @@ WHOLE_FLOOR = 100
 """Code points of any text below which its message is left for the next summary instead."""
 
 SHORTENING_ORDER: tuple[tuple[int, int], ...] = (
-    (RESULT, 8000),
+    (RESULT_RANK, 8000),
     (NEWEST, 16_000),
-    (RESULT, 1000),
+    (RESULT_RANK, 1000),
     (ASSISTANT, 4000),
     (NEWEST, 4000),
-    (RESULT, 200),
+    (RESULT_RANK, 200),
     (ASSISTANT, 500),
     (USER, 4000),
     (NEWEST, 500),
-    (RESULT, WHOLE_FLOOR),
+    (RESULT_RANK, WHOLE_FLOOR),
     (ASSISTANT, WHOLE_FLOOR),
     (NEWEST, WHOLE_FLOOR),
     (USER, WHOLE_FLOOR),
@@ -359,8 +363,8 @@ BOTH_ENDS_FROM = 200
 _WHOLE_LOWEST = 3
 _TOOL_NAME_LIMIT = 80
 
-_WORDS = "|".join(re.escape(word) for word in (*ENGLISH_LABELS, *CHINESE_LABELS))
-_FORGED_LABEL = re.compile(rf"^([^\S\n]*)\[(?=(?:{_WORDS})\b)", re.MULTILINE)
+_LABEL_WORDS = "|".join(re.escape(word) for word in (*ENGLISH_LABELS, *CHINESE_LABELS))
+_FORGED_LABEL = re.compile(rf"^([^\S\n]*)\[(?=(?:{_LABEL_WORDS})\b)", re.MULTILINE)
 
 
 class DatedMessage(NamedTuple):
@@ -370,7 +374,7 @@ class DatedMessage(NamedTuple):
     at: int | None = None
 
 
-ToolKinds = Mapping[str, Any]
+SummaryToolKinds = Mapping[str, Any]
 """The kinds of tools by their names."""
 
 
@@ -378,7 +382,7 @@ def fit_whole_transcript(
     messages: Iterable[DatedMessage],
     max_chars: int,
     labels: Labels,
-    kinds: ToolKinds,
+    kinds: SummaryToolKinds,
 ) -> FittedTranscript:
     """Return a transcript of at most ``max_chars``, of all messages or of the first that fit.
 
@@ -393,7 +397,7 @@ def fit_whole_transcript(
         levels[rank] = low
     steps.reverse()
 
-    def caps_of_rung(rung: int) -> Caps:
+    def caps_of_rung(rung: int) -> RankCaps:
         caps = [min(rung, WHOLE_FLOOR)] * (USER + 1)
         left = rung - WHOLE_FLOOR
         for rank, height in steps:
@@ -404,15 +408,15 @@ def fit_whole_transcript(
         return caps
 
     highest = WHOLE_FLOOR + sum(height for _, height in steps)
-    style = Style(
-        Ladder(caps_of_rung, _WHOLE_LOWEST, WHOLE_FLOOR, highest),
+    style = FittingStyle(
+        ShorteningLadder(caps_of_rung, _WHOLE_LOWEST, WHOLE_FLOOR, highest),
         partial(_show_text, kinds, language),
         _rank_last_messages,
     )
-    return fit_pieces(_split_wholly(messages, labels), style, max_chars)
+    return fit_pieces(_split_whole_pieces(messages, labels), style, max_chars)
 
 
-def _rank_last_messages(shown: list[Pieces]) -> list[Pieces]:
+def _rank_last_messages(shown: list[TranscriptPieces]) -> list[TranscriptPieces]:
     """Return pieces, those of the last messages ranked as the newest, except users' texts."""
     older, last = shown[:-NEWEST_MESSAGES], shown[-NEWEST_MESSAGES:]
     newest = [
@@ -422,7 +426,9 @@ def _rank_last_messages(shown: list[Pieces]) -> list[Pieces]:
     return [*older, *newest]
 
 
-def _split_wholly(messages: Iterable[DatedMessage], labels: Labels) -> Iterator[Pieces]:
+def _split_whole_pieces(
+    messages: Iterable[DatedMessage], labels: Labels
+) -> Iterator[TranscriptPieces]:
     """Yield the pieces of each message; a result is labelled with the tool of its call."""
     calls: dict[object, GivenCall] = {}
     for message, at in messages:
@@ -432,13 +438,13 @@ def _split_wholly(messages: Iterable[DatedMessage], labels: Labels) -> Iterator[
             continue
         text = extract_message_text(message)
         if role in RESULT_ROLES:
-            call = calls.get(answered_call_id(message)) or make_unknown_call(message)
+            call = calls.get(find_answered_call_id(message)) or make_unknown_call(message)
             label = _render_label(labels.result, at, call.name)
-            yield [Piece(label, text, "\n\n", RESULT, call.name)]
+            yield [TranscriptPiece(label, text, "\n\n", RESULT_RANK, call.name)]
             continue
         calls |= index_calls(message)
         pieces = [
-            Piece(
+            TranscriptPiece(
                 _render_label(labels.call, at, call.name),
                 _render_arguments(call.arguments),
                 "\n\n",
@@ -449,7 +455,7 @@ def _split_wholly(messages: Iterable[DatedMessage], labels: Labels) -> Iterator[
         if text or not pieces:
             rank = USER if role == "user" else ASSISTANT
             label = _render_label(labels.speaker(role), at)
-            pieces.insert(0, Piece(label, text, "\n\n", rank))
+            pieces.insert(0, TranscriptPiece(label, text, "\n\n", rank))
         yield pieces
 
 
@@ -461,7 +467,7 @@ def _render_label(word: str, at: int | None, tool: str | None = None) -> str:
 
 @lru_cache(maxsize=256)  # several messages have the same minute, one after the other
 def _render_minute(minutes: int) -> str:
-    moment = to_datetime(minutes * 60_000)
+    moment = convert_to_datetime(minutes * 60_000)
     return f" {moment:%Y-%m-%d %H:%M}" if moment else ""
 
 
@@ -471,11 +477,13 @@ def _render_arguments(arguments: Any) -> str:
         return ""
     if isinstance(arguments, str) and "\\u" not in arguments:
         return arguments
-    value = parse_json(arguments)
+    value = parse_json_container(arguments)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _show_text(kinds: ToolKinds, language: Language, piece: Piece, cap: int) -> str:
+def _show_text(
+    kinds: SummaryToolKinds, language: Language, piece: TranscriptPiece, cap: int
+) -> str:
     """Return a text in at most ``cap`` code points; a result in its short form, else by its ends.
 
     No line of it can pass for a label of the transcript, or a file could easily speak as the user.
@@ -486,9 +494,9 @@ def _show_text(kinds: ToolKinds, language: Language, piece: Piece, cap: int) -> 
         if piece.tool and cap >= SHORT_FORM_FROM:
             text = compress(piece.tool, text, kind=kinds.get(piece.tool), language=language)
         if cap < BOTH_ENDS_FROM:
-            text = shorten(text, cap)
+            text = shorten_text(text, cap)
         else:
-            text = markers_in(language, truncate_middle(text, cap, tail=cap // 3))
+            text = translate_markers(language, truncate_middle(text, cap, tail=cap // 3))
     if "[" not in text:
         return text  # the fast path: most texts have none
     return _FORGED_LABEL.sub(r"\1(", text)

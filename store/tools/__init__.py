@@ -13,67 +13,79 @@ from ..lazy_imports import attach_modules
 
 if TYPE_CHECKING:
     from . import failure, patches
-    from .calls import ToolPath, call_paths, files_named
-    from .error_texts import error_told
-    from .excerpts import markers_in
-    from .failure import failed, is_command, known_by_looks, signs_sql, switches
-    from .kinds import DECIDED_BY, TOOL_KINDS, bare_word
-    from .names import Name, best_first, names_in
+    from .calls import ToolPath, find_call_paths, list_file_keys
+    from .error_texts import find_error_text
+    from .excerpts import translate_markers
+    from .failure import (
+        build_sign_switches,
+        is_command_output,
+        is_failed_result,
+        is_known_by_look,
+        render_signs_sql,
+    )
+    from .kinds import DECIDING_ARGUMENTS, TOOL_KINDS, normalise_key
+    from .names import TextName, count_names, rank_names
     from .paths import normalise_path
     from .results import (
         Facts,
-        answered_call_id,
-        how_it_ended,
-        kind_name,
-        looks_terminal,
-        result_facts,
+        compute_result_facts,
+        find_answered_call_id,
+        find_kind_name,
+        find_result_end,
+        is_terminal_result,
     )
     from .short_forms import compress
-    from .todos import is_all_done, recap
+    from .todos import is_recap_all_done, render_recap
 
 __all__ = [
-    "DECIDED_BY",
+    "DECIDING_ARGUMENTS",
     "TOOL_KINDS",
     "Facts",
-    "Name",
+    "TextName",
     "ToolPath",
-    "answered_call_id",
-    "bare_word",
-    "best_first",
-    "call_paths",
+    "build_sign_switches",
     "compress",
-    "error_told",
-    "failed",
+    "compute_result_facts",
+    "count_names",
     "failure",
-    "files_named",
-    "how_it_ended",
-    "is_all_done",
-    "is_command",
-    "kind_name",
-    "known_by_looks",
-    "looks_terminal",
-    "markers_in",
-    "names_in",
+    "find_answered_call_id",
+    "find_call_paths",
+    "find_error_text",
+    "find_kind_name",
+    "find_result_end",
+    "is_command_output",
+    "is_failed_result",
+    "is_known_by_look",
+    "is_recap_all_done",
+    "is_terminal_result",
+    "list_file_keys",
+    "normalise_key",
     "normalise_path",
     "patches",
-    "recap",
-    "result_facts",
-    "signs_sql",
-    "switches",
+    "rank_names",
+    "render_recap",
+    "render_signs_sql",
+    "translate_markers",
 ]
 
 if not TYPE_CHECKING:  # otherwise type checkers would accept any name
     __getattr__, __dir__ = attach_modules(
         __package__,
         "failure patches",
-        calls="ToolPath call_paths files_named",
-        error_texts="error_told",
-        excerpts="markers_in",
-        failure="failed is_command known_by_looks signs_sql switches",
-        kinds="DECIDED_BY TOOL_KINDS bare_word",
-        names="Name best_first names_in",
+        calls="ToolPath find_call_paths list_file_keys",
+        error_texts="find_error_text",
+        excerpts="translate_markers",
+        failure=(
+            "is_failed_result is_command_output is_known_by_look render_signs_sql "
+            "build_sign_switches"
+        ),
+        kinds="DECIDING_ARGUMENTS TOOL_KINDS normalise_key",
+        names="TextName rank_names count_names",
         paths="normalise_path",
-        results="Facts answered_call_id how_it_ended kind_name looks_terminal result_facts",
+        results=(
+            "Facts find_answered_call_id find_result_end find_kind_name is_terminal_result "
+            "compute_result_facts"
+        ),
         short_forms="compress",
-        todos="is_all_done recap",
+        todos="is_recap_all_done render_recap",
     )

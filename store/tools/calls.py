@@ -9,10 +9,17 @@ from collections.abc import Iterator
 from itertools import starmap
 from typing import Any, NamedTuple
 
-from ..text import Fields, as_object
+from ..text import JsonFields, parse_object
 from . import patches
-from .kinds import FILE_WORDS, FOLDER_WORDS, bare_word
-from .line_ranges import UNKNOWN, WHOLE, Given, Lines, hull, lines_asked
+from .kinds import FILE_WORDS, FOLDER_WORDS, normalise_key
+from .line_ranges import (
+    UNKNOWN_LINES,
+    WHOLE_FILE,
+    GivenFields,
+    LineRanges,
+    build_line_hull,
+    find_asked_lines,
+)
 from .paths import normalise_path
 
 
@@ -31,27 +38,27 @@ class ToolPath(NamedTuple):
     mentions: int
 
 
-class Paths(NamedTuple):
+class CallPaths(NamedTuple):
     """The distinct files that a call named, and whether that is all it named."""
 
     paths: tuple[ToolPath, ...]
     complete: bool
 
 
-LEVELS = 3
+SEARCHED_LEVELS = 3
 """Levels of objects that are searched: ``files: [{path: {...}}]`` is as deep as programs go."""
 
-UNASKED: Lines = ((0, None),)
+UNASKED_LINES: LineRanges = ((0, None),)
 """Used for the lines if they are not requested."""
 
-Mention = tuple[str | None, Lines]
+PathMention = tuple[str | None, LineRanges]
 """A path with its lines; None for a path that could not be recognised."""
-Named = Iterator[Mention]
+PathMentions = Iterator[PathMention]
 
 
-def call_paths(
+def find_call_paths(
     arguments: object, project_root: str | None = None, *, fold_case: bool = False
-) -> Paths:
+) -> CallPaths:
     """Return the files that a call's arguments name, one entry for each normalised path.
 
     Arguments are an object or its JSON text, or a patch in the form of ``apply_patch``. Keys count
@@ -61,61 +68,71 @@ def call_paths(
     count lines from 1, as in most programs; for an offset that counts from 0 the range is a line
     early.
     """
-    found: dict[str, list[Lines]] = {}
+    found: dict[str, list[LineRanges]] = {}
     complete = True
-    for path, lines in _named(_fields(arguments), WHOLE, LEVELS):
+    for path, lines in _find_named_paths(
+        _parse_argument_fields(arguments), WHOLE_FILE, SEARCHED_LEVELS
+    ):
         key = normalise_path(path, project_root, fold_case=fold_case) if path else ""
         if key:
             found.setdefault(key, []).append(lines)
         else:
             complete = False
-    return Paths(tuple(starmap(_tool_path, found.items())), complete)
+    return CallPaths(tuple(starmap(_build_tool_path, found.items())), complete)
 
 
-def files_named(arguments: object, project_root: str | None = None) -> list[str]:
-    """Return the keys of the distinct files that `call_paths` finds, without their lines."""
-    named = (path for path, _ in _named(_fields(arguments), UNASKED, LEVELS) if path)
+def list_file_keys(arguments: object, project_root: str | None = None) -> list[str]:
+    """Return the keys of the distinct files that `find_call_paths` finds, without their lines."""
+    named = (
+        path
+        for path, _ in _find_named_paths(
+            _parse_argument_fields(arguments), UNASKED_LINES, SEARCHED_LEVELS
+        )
+        if path
+    )
     keys = [normalise_path(path, project_root) for path in named]
     return [*filter(None, dict.fromkeys(keys))]
 
 
-def _tool_path(key: str, asked: list[Lines]) -> ToolPath:
+def _build_tool_path(key: str, asked: list[LineRanges]) -> ToolPath:
     """Return a file with the range around all its mentions."""
-    return ToolPath(key, *hull(asked), len(asked))
+    return ToolPath(key, *build_line_hull(asked), len(asked))
 
 
-def _fields(arguments: object) -> Fields:
+def _parse_argument_fields(arguments: object) -> JsonFields:
     """Return the fields of arguments; a text that is not an object may be a patch."""
-    fields = as_object(arguments)
+    fields = parse_object(arguments)
     if not fields and isinstance(arguments, str):
         return {"patch": arguments}
     return fields
 
 
-def _named(fields: Fields, lines: Lines, levels: int) -> Named:
+def _find_named_paths(fields: JsonFields, lines: LineRanges, levels: int) -> PathMentions:
     """Yield each path that an object names, with its lines.
 
     Folders count if no file is named, patches if no folder is named.
     """
     given = [
-        (bare_word(key), value)
+        (normalise_key(key), value)
         for key, value in fields.items()
         if value is not None and value != ""
     ]
-    if lines is not UNASKED:
-        lines = lines_asked(given, lines)
-    values = _values_under(FILE_WORDS, given) or _values_under(FOLDER_WORDS, given)
+    if lines is not UNASKED_LINES:
+        lines = find_asked_lines(given, lines)
+    values = _list_word_values(FILE_WORDS, given) or _list_word_values(FOLDER_WORDS, given)
     for value in values:
         for element in value if isinstance(value, list) else (value,):
             if isinstance(element, dict) and levels:
-                yield from (list(_named(element, lines, (levels - 1))) or [(None, lines)])
+                yield from (
+                    list(_find_named_paths(element, lines, (levels - 1))) or [(None, lines)]
+                )
             else:
                 yield element if isinstance(element, str) else None, lines
     if not values:
         for _, value in given:
-            for heading in patches.headings(value):
-                yield heading.path, UNKNOWN
+            for heading in patches.find_patch_headings(value):
+                yield heading.path, UNKNOWN_LINES
 
 
-def _values_under(words: frozenset[str], given: Given) -> list[Any]:
+def _list_word_values(words: frozenset[str], given: GivenFields) -> list[Any]:
     return [value for word, value in given if word in words]

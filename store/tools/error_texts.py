@@ -9,16 +9,16 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from ..text import Fields, as_object, get_at_path
-from .excerpts import error_lines
+from ..text import JsonFields, get_at_path, parse_object
+from .excerpts import find_error_lines
 
-POINTS = 200
+ERROR_TEXT_POINTS = 200
 """Code points of an error that are shown."""
-READ = 40_000
+SEARCHED_ERROR_POINTS = 40_000
 """Only both ends of a text longer than this are searched."""
 
 
-class Said(NamedTuple):
+class ErrorText(NamedTuple):
     """The text in which a result reports its error.
 
     ``from_end``: its end tells more than its beginning.
@@ -29,18 +29,18 @@ class Said(NamedTuple):
 
     def end(self) -> str:
         """Return the end of the text that tells more."""
-        end = self.text[-POINTS:] if self.from_end else self.text[:POINTS]
+        end = self.text[-ERROR_TEXT_POINTS:] if self.from_end else self.text[:ERROR_TEXT_POINTS]
         return end.strip()
 
 
 class ErrorField(NamedTuple):
-    """A field in which a JSON result reports an error; ``from_end`` as for `Said`."""
+    """A field in which a JSON result reports an error; ``from_end`` as for `ErrorText`."""
 
     path: tuple[str, ...]
     from_end: bool = False
 
 
-FIELDS = (
+ERROR_FIELDS = (
     ErrorField(("error",)),
     ErrorField(("data", "stderr"), from_end=True),
     ErrorField(("stderr",), from_end=True),
@@ -51,23 +51,23 @@ FIELDS = (
 )
 """The fields in which a JSON result reports an error, the most reliable first."""
 
-_CODEX = r"""
+_CODEX_PREAMBLE = r"""
     (?:Command:\ (?s:.{0,4000}?)\n)?
     (?:Chunk\ ID|Exit\ code|Wall\ time):\ .*\n
     (?:.+\n){0,6}?
     Output:\n"""
-_CLAUDE_CODE = r"(?:Error:\s)?Exit\ code:?\ -?[0-9]+\n"
-_MINI_SWE_AGENT = r"<returncode>-?[0-9]+</returncode>\n(?:<output>\n)?"
-PREAMBLE = re.compile(
-    rf"\A(?:{_CODEX}|{_CLAUDE_CODE}|{_MINI_SWE_AGENT})(?=\s*\S)",
+_CLAUDE_CODE_PREAMBLE = r"(?:Error:\s)?Exit\ code:?\ -?[0-9]+\n"
+_MINI_SWE_PREAMBLE = r"<returncode>-?[0-9]+</returncode>\n(?:<output>\n)?"
+OUTPUT_PREAMBLE = re.compile(
+    rf"\A(?:{_CODEX_PREAMBLE}|{_CLAUDE_CODE_PREAMBLE}|{_MINI_SWE_PREAMBLE})(?=\s*\S)",
     re.VERBOSE,
 )
 """The lines that a program prints about a command before the output."""
 
-_HEADING = re.compile(r"Traceback \(most recent call last\):?")
+_TRACEBACK_HEADING = re.compile(r"Traceback \(most recent call last\):?")
 
 
-def error_told(text: str, fields: Fields | None = None) -> str:
+def find_error_text(text: str, fields: JsonFields | None = None) -> str:
     """Return the error of a failed result, without the words before an output.
 
     A short text is returned as it is; for JSON its code and message, otherwise stderr. For a longer
@@ -75,56 +75,56 @@ def error_told(text: str, fields: Fields | None = None) -> str:
     the end of a command's output, or the beginning of any other text. ``fields`` are those of a
     text that is a JSON object, {} for any other (None: not read yet).
     """
-    said = _said(text.strip(), as_object(text) if fields is None else fields)
-    if len(said.text) <= POINTS:
+    said = _find_error_source(text.strip(), parse_object(text) if fields is None else fields)
+    if len(said.text) <= ERROR_TEXT_POINTS:
         return said.text
-    return _telling(said.text) or said.end()
+    return _select_error_lines(said.text) or said.end()
 
 
-def _said(text: str, fields: Fields) -> Said:
-    in_field = _said_in_field(fields)
-    return in_field or Said(PREAMBLE.sub("", text, count=1).strip())
+def _find_error_source(text: str, fields: JsonFields) -> ErrorText:
+    in_field = _find_error_field(fields)
+    return in_field or ErrorText(OUTPUT_PREAMBLE.sub("", text, count=1).strip())
 
 
-def _said_in_field(fields: Fields) -> Said | None:
-    for path, from_end in FIELDS:
-        said = _coded(get_at_path(path, fields))
+def _find_error_field(fields: JsonFields) -> ErrorText | None:
+    for path, from_end in ERROR_FIELDS:
+        said = _render_error_field(get_at_path(path, fields))
         if said:
-            return Said(said, from_end)
+            return ErrorText(said, from_end)
     return None
 
 
-def _coded(field: Any) -> str:
+def _render_error_field(field: Any) -> str:
     """Return the text of a field; for an object its code and its message."""
     if isinstance(field, dict):
-        said = [_coded(field.get(key)) for key in ("code", "message")]
+        said = [_render_error_field(field.get(key)) for key in ("code", "message")]
         return ": ".join(filter(None, said))
     return str(field).strip() if type(field) in (str, int) else ""
 
 
-def _telling(text: str) -> str:
+def _select_error_lines(text: str) -> str:
     """Return the first line that reports an error, and as many of the last ones as fit.
 
     Returns "" if there is none.
     """
-    distinct = dict.fromkeys(line.strip() for _, line in error_lines(_ends(text)))
-    first, *others = [line for line in distinct if not _HEADING.fullmatch(line)] or [""]
+    distinct = dict.fromkeys(line.strip() for _, line in find_error_lines(_cut_middle(text)))
+    first, *others = [line for line in distinct if not _TRACEBACK_HEADING.fullmatch(line)] or [""]
     if not others:
-        return first[:POINTS]
-    return _with_newest(first[: POINTS // 2], others)
+        return first[:ERROR_TEXT_POINTS]
+    return _add_newest_lines(first[: ERROR_TEXT_POINTS // 2], others)
 
 
-def _with_newest(first: str, others: list[str]) -> str:
+def _add_newest_lines(first: str, others: list[str]) -> str:
     told = [first]
     for line in reversed(others):
-        if len("\n".join([*told, line])) > POINTS:
+        if len("\n".join([*told, line])) > ERROR_TEXT_POINTS:
             break
         told.insert(1, line)
     return "\n".join(told)
 
 
-def _ends(text: str) -> str:
+def _cut_middle(text: str) -> str:
     """Return both ends of a long text; a short one is whole."""
-    if len(text) <= READ:
+    if len(text) <= SEARCHED_ERROR_POINTS:
         return text
-    return f"{text[: READ // 2]}\n{text[-READ // 2 :]}"
+    return f"{text[: SEARCHED_ERROR_POINTS // 2]}\n{text[-SEARCHED_ERROR_POINTS // 2 :]}"

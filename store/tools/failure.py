@@ -2,10 +2,11 @@
 
 A view, the facts of a summary, summaries by rules, short forms and statistics all need to know
 whether a result failed. The facts of a result never change, their meaning depends on a policy: a
-warning on stderr may be an error or not. So each row of `SIGNS` names facts, says whether they
-count in the output of a command only (a file that was read may well hold ``"exitCode": 3``), and
-which choice of a policy makes the sign count. `failed` reads the table for one result; `signs_sql`
-writes it as a condition for the results of a statement, with `switches` as its values.
+warning on stderr may be an error or not. So each row of `FAILURE_SIGNS` names facts, says whether
+they count in the output of a command only (a file that was read may well hold ``"exitCode": 3``),
+and which choice of a policy makes the sign count. `is_failed_result` reads the table for one
+result; `render_signs_sql` writes it as a condition for the results of a statement, with
+`build_sign_switches` as its values.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from ..policy import Policy
 
 
-class Outcome(Protocol):
+class ResultOutcome(Protocol):
     """The facts of a tool result that tell how it ended, as in `tools.Facts`."""
 
     @property
@@ -42,7 +43,7 @@ class Outcome(Protocol):
 Comparison = Literal["is", "is known and not", "is not"]
 
 
-class Test(NamedTuple):
+class FactTest(NamedTuple):
     """A test of one fact; an unknown fact is None, and NULL in a database."""
 
     fact: Literal["error_prefix", "status", "has_stderr", "exit_code"]
@@ -50,7 +51,7 @@ class Test(NamedTuple):
     value: int | str
 
 
-class Choice(NamedTuple):
+class PolicyChoice(NamedTuple):
     """A field of a policy and the value of it for which a sign counts.
 
     ``switch`` is the name of its bound parameter.
@@ -61,57 +62,57 @@ class Choice(NamedTuple):
     value: object
 
 
-class Sign(NamedTuple):
+class FailureSign(NamedTuple):
     """Facts that together mean a failure."""
 
-    tests: tuple[Test, ...]
+    tests: tuple[FactTest, ...]
     commands_only: bool = False
-    choice: Choice | None = None
+    choice: PolicyChoice | None = None
     """The choice for which it counts; None: always."""
 
 
-STDERR = Test("has_stderr", "is", 1)
-SIGNS = (
-    Sign((Test("error_prefix", "is", 1),)),
-    Sign((Test("status", "is", "error"),)),
-    Sign((STDERR,), True, Choice("stderr_always", "stderr_is_error", "always")),
-    Sign(
-        (STDERR, Test("exit_code", "is not", 0)),
+STDERR_TEST = FactTest("has_stderr", "is", 1)
+FAILURE_SIGNS = (
+    FailureSign((FactTest("error_prefix", "is", 1),)),
+    FailureSign((FactTest("status", "is", "error"),)),
+    FailureSign((STDERR_TEST,), True, PolicyChoice("stderr_always", "stderr_is_error", "always")),
+    FailureSign(
+        (STDERR_TEST, FactTest("exit_code", "is not", 0)),
         True,
-        Choice("stderr_nonzero", "stderr_is_error", "nonzero_exit"),
+        PolicyChoice("stderr_nonzero", "stderr_is_error", "nonzero_exit"),
     ),
-    Sign(
-        (Test("exit_code", "is known and not", 0),),
+    FailureSign(
+        (FactTest("exit_code", "is known and not", 0),),
         True,
-        Choice("exit_code_is_error", "exit_code_is_error", True),
+        PolicyChoice("exit_code_is_error", "exit_code_is_error", True),
     ),
 )
 """The signs of failure: a result failed if it has any of them."""
 
 
-def _known_and_not(found: object, value: object) -> bool:
+def _is_known_and_different(found: object, value: object) -> bool:
     return found is not None and found != value
 
 
-_IN_PYTHON: Mapping[Comparison, Callable[[object, object], bool]] = {
+_PYTHON_COMPARISONS: Mapping[Comparison, Callable[[object, object], bool]] = {
     "is": operator.eq,
-    "is known and not": _known_and_not,
+    "is known and not": _is_known_and_different,
     "is not": operator.ne,
 }
-_IN_SQL: Mapping[Comparison, str] = {
+_SQL_COMPARISONS: Mapping[Comparison, str] = {
     "is": "{fact} = {value}",
     "is known and not": "{fact} <> {value}",
     "is not": "({fact} IS NULL OR {fact} <> {value})",
 }
 
 
-def failed(facts: Outcome, policy: Policy, *, command: bool) -> bool:
-    """Tell whether a result failed; ``command``: it is the output of one, as `is_command` tells."""
-    return _failed(_fields(facts), _choices(policy), command)
+def is_failed_result(facts: ResultOutcome, policy: Policy, *, command: bool) -> bool:
+    """Tell whether a result failed; ``command``: whether `is_command_output` holds for it."""
+    return _is_failed_outcome(_get_outcome_facts(facts), _get_policy_choices(policy), command)
 
 
-class Ended(NamedTuple):
-    """The end of a result: an `Outcome` by itself, with few different values."""
+class ResultEnd(NamedTuple):
+    """The end of a result: an `ResultOutcome` by itself, with few different values."""
 
     status: str | None
     exit_code: int | None
@@ -119,76 +120,78 @@ class Ended(NamedTuple):
     error_prefix: int
 
 
-_CHOSEN_BY = tuple(dict.fromkeys(sign.choice.field for sign in SIGNS if sign.choice))
+_CHOICE_FIELDS = tuple(dict.fromkeys(sign.choice.field for sign in FAILURE_SIGNS if sign.choice))
 """The fields of a policy that choose among the signs."""
 
-_fields: Callable[[Outcome], tuple[Any, ...]] = operator.attrgetter(*Ended._fields)
-_choices: Callable[[Policy], tuple[Any, ...]] = operator.attrgetter(*_CHOSEN_BY)
+_get_outcome_facts: Callable[[ResultOutcome], tuple[Any, ...]] = operator.attrgetter(
+    *ResultEnd._fields
+)
+_get_policy_choices: Callable[[Policy], tuple[Any, ...]] = operator.attrgetter(*_CHOICE_FIELDS)
 
 
 @lru_cache(maxsize=1024)
-def _failed(ended: tuple[Any, ...], chosen: tuple[Any, ...], command: bool) -> bool:
-    by_field = dict(zip(_CHOSEN_BY, chosen, strict=True))
-    counted = (sign for sign in SIGNS if _counts(sign, by_field, command=command))
-    return any(_is_there(sign, Ended(*ended)) for sign in counted)
+def _is_failed_outcome(ended: tuple[Any, ...], chosen: tuple[Any, ...], command: bool) -> bool:
+    by_field = dict(zip(_CHOICE_FIELDS, chosen, strict=True))
+    counted = (sign for sign in FAILURE_SIGNS if _is_counted_sign(sign, by_field, command=command))
+    return any(_has_sign(sign, ResultEnd(*ended)) for sign in counted)
 
 
-def is_command(
+def is_command_output(
     tool_name: str | None, kind: str | None, looks_terminal: int, policy: Policy
 ) -> bool:
     """Tell whether a result is the output of a command.
 
     The kind of its tool decides; if the tool has no name, the look of the result.
     """
-    if known_by_looks(tool_name, policy):
+    if is_known_by_look(tool_name, policy):
         return bool(looks_terminal)
     return kind == "terminal"
 
 
-def known_by_looks(tool_name: str | None, policy: Policy) -> bool:
+def is_known_by_look(tool_name: str | None, policy: Policy) -> bool:
     """Tell whether the output of a command is known by its look, not by the kind of its tool."""
     return policy.identity == "sniff" or not tool_name
 
 
-def switches(policy: Policy) -> dict[str, int]:
-    """Return the values, 0 or 1, of the parameters that `signs_sql` uses."""
-    choices = [sign.choice for sign in SIGNS if sign.choice]
+def build_sign_switches(policy: Policy) -> dict[str, int]:
+    """Return the values, 0 or 1, of the parameters that `render_signs_sql` uses."""
+    choices = [sign.choice for sign in FAILURE_SIGNS if sign.choice]
     return {choice.switch: int(getattr(policy, choice.field) == choice.value) for choice in choices}
 
 
-def signs_sql(table: str, *, commands_only: bool) -> str:
+def render_signs_sql(table: str, *, commands_only: bool) -> str:
     """Return SQL that is true for the rows of a table that have a sign of failure.
 
     It is false or NULL for all others. There are two such conditions: for the signs that count in
     every result, and for those of the output of a command. Bind parameters such as
-    ``:stderr_always`` to the values of `switches`.
+    ``:stderr_always`` to the values of `build_sign_switches`.
     """
-    signs = [sign for sign in SIGNS if sign.commands_only is commands_only]
-    any_of_them = " OR ".join(f"({_sign_sql(sign, table)})" for sign in signs)
+    signs = [sign for sign in FAILURE_SIGNS if sign.commands_only is commands_only]
+    any_of_them = " OR ".join(f"({_render_sign_sql(sign, table)})" for sign in signs)
     return f"({any_of_them})"
 
 
-def _counts(sign: Sign, by_field: Mapping[str, object], *, command: bool) -> bool:
+def _is_counted_sign(sign: FailureSign, by_field: Mapping[str, object], *, command: bool) -> bool:
     chosen = sign.choice is None or by_field[sign.choice.field] == sign.choice.value
     return chosen and (command or not sign.commands_only)
 
 
-def _is_there(sign: Sign, facts: Ended) -> bool:
-    return all(_holds(test, facts) for test in sign.tests)
+def _has_sign(sign: FailureSign, facts: ResultEnd) -> bool:
+    return all(_is_test_met(test, facts) for test in sign.tests)
 
 
-def _holds(test: Test, facts: Ended) -> bool:
+def _is_test_met(test: FactTest, facts: ResultEnd) -> bool:
     found = getattr(facts, test.fact)
-    return _IN_PYTHON[test.comparison](found, test.value)
+    return _PYTHON_COMPARISONS[test.comparison](found, test.value)
 
 
-def _sign_sql(sign: Sign, table: str) -> str:
-    conditions = [_test_sql(test, table) for test in sign.tests]
+def _render_sign_sql(sign: FailureSign, table: str) -> str:
+    conditions = [_render_test_sql(test, table) for test in sign.tests]
     if sign.choice:
         conditions.insert(0, f":{sign.choice.switch} = 1")
     return " AND ".join(conditions)
 
 
-def _test_sql(test: Test, table: str) -> str:
+def _render_test_sql(test: FactTest, table: str) -> str:
     value = f"'{test.value}'" if isinstance(test.value, str) else str(test.value)
-    return _IN_SQL[test.comparison].format(fact=f"{table}.{test.fact}", value=value)
+    return _SQL_COMPARISONS[test.comparison].format(fact=f"{table}.{test.fact}", value=value)

@@ -14,12 +14,12 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Literal, get_args
 
-Kind = Literal["terminal", "file_read", "file_edit", "search", "list", "todo", "other"]
+ToolResultKind = Literal["terminal", "file_read", "file_edit", "search", "list", "todo", "other"]
 
-KINDS: tuple[Kind, ...] = get_args(Kind)
+ALL_TOOL_KINDS: tuple[ToolResultKind, ...] = get_args(ToolResultKind)
 """All kinds; a name that is in no table has none."""
 
-DECIDED_BY: Mapping[str, str] = MappingProxyType(
+DECIDING_ARGUMENTS: Mapping[str, str] = MappingProxyType(
     {
         "str_replace_editor": "command",
         "str_replace_based_edit_tool": "command",
@@ -37,7 +37,7 @@ Such a kind is listed as ``name:argument``.
 """
 
 # Aider and mini-swe-agent are not here: they call no tools by name.
-_PROGRAMS: dict[str, dict[Kind, str]] = {
+_PROGRAM_TOOLS: dict[str, dict[ToolResultKind, str]] = {
     "snow-cli": {
         "terminal": "terminal-execute",
         "file_read": "filesystem-read",
@@ -260,7 +260,7 @@ _PROGRAMS: dict[str, dict[Kind, str]] = {
     },
 }
 
-_SERVERS: dict[str, dict[Kind, str]] = {
+_SERVER_TOOLS: dict[str, dict[ToolResultKind, str]] = {
     "filesystem": {
         "file_read": "read_file read_text_file read_media_file read_multiple_files",
         "file_edit": "write_file edit_file create_directory move_file",
@@ -294,7 +294,7 @@ _SERVERS: dict[str, dict[Kind, str]] = {
 tool.
 """
 
-_SERVER_NAMES = (
+_SERVER_NAME_FORMS = (
     "{tool}",
     "mcp__{server}__{tool}",
     "mcp_{server}_{tool}",
@@ -304,45 +304,45 @@ _SERVER_NAMES = (
 )
 
 
-def rows() -> Iterator[tuple[str, Kind]]:
+def list_tool_kinds() -> Iterator[tuple[str, ToolResultKind]]:
     """Yield every name with its kind, repeated where several programs use it."""
-    for kinds in _PROGRAMS.values():
-        yield from _each_name(kinds)
-    for server, kinds in _SERVERS.items():
-        for tool, kind in _each_name(kinds):
+    for kinds in _PROGRAM_TOOLS.values():
+        yield from _list_kind_names(kinds)
+    for server, kinds in _SERVER_TOOLS.items():
+        for tool, kind in _list_kind_names(kinds):
             yield from (
                 (name, kind)
-                for name in [name.format(server=server, tool=tool) for name in _SERVER_NAMES]
+                for name in [name.format(server=server, tool=tool) for name in _SERVER_NAME_FORMS]
             )
 
 
-def _each_name(kinds: Mapping[Kind, str]) -> Iterator[tuple[str, Kind]]:
+def _list_kind_names(kinds: Mapping[ToolResultKind, str]) -> Iterator[tuple[str, ToolResultKind]]:
     for kind, names in kinds.items():
         yield from ((name, kind) for name in names.split())
 
 
-TOOL_KINDS: Mapping[str, Kind] = MappingProxyType(dict(rows()))
-"""The kind of each tool by its exact name, or by ``name:argument`` if `DECIDED_BY` has the name."""
+TOOL_KINDS: Mapping[str, ToolResultKind] = MappingProxyType(dict(list_tool_kinds()))
+"""The kind of each tool by its exact name, or ``name:argument`` if `DECIDING_ARGUMENTS` has it."""
 
 
 @lru_cache(maxsize=1 << 12)
-def bare_word(key: str) -> str:
+def normalise_key(key: str) -> str:
     """Return a key in a uniform spelling: no dashes, underscores, capitals."""
     return key.replace("_", "").replace("-", "").lower()
 
 
-def names_in(text: str) -> frozenset[str]:
+def split_names(text: str) -> frozenset[str]:
     """Return the names of a text that are separated by spaces."""
     return frozenset(text.split())
 
 
-FILE_WORDS = names_in("""
+FILE_WORDS = split_names("""
     path paths file files filepath filepaths filename filenames targetfile targetpath absolutepath
     absolutepaths relativepath relativeworkspacepath notebookpath imagepath imagepaths
     operations""")
-"""Arguments that name files, spelled as in `bare_word`."""
+"""Arguments that name files, spelled as in `normalise_key`."""
 
-FOLDER_WORDS = names_in("""
+FOLDER_WORDS = split_names("""
     dir directory directories dirpath directorypath targetdirectory targetdirectories folder
     folderpath searchpath searchdirectory""")
 """Arguments that name folders, spelled likewise."""
@@ -373,7 +373,7 @@ EXIT_KEYS = ("exitCode", "exit_code", "returncode", "return_code", "exit_status"
 
 _CODE = r"(-?[0-9]{1,10})"
 
-EXIT_SAID_FIRST = re.compile(
+EXIT_CODE_AT_START = re.compile(
     rf"""
     \A(?:Error:\s)?Exit\ code:?\ {_CODE}[ \t]*$  # Claude Code, Codex, Cursor
     | ^Process\ exited\ with\ code\ {_CODE}$     # Codex exec_command
@@ -385,7 +385,7 @@ EXIT_SAID_FIRST = re.compile(
 )
 """The exit code at the beginning of a text, as programs print it."""
 
-EXIT_SAID_LAST = re.compile(
+EXIT_CODE_AT_END = re.compile(
     rf"""
     \[(?:The\ command\ completed|Command\ finished)\ with\ exit\ code\ {_CODE}\.?\]  # OpenHands
     | ^\[Process\ exited\ with\ code\ {_CODE}\]\Z                                    # Droid

@@ -11,23 +11,25 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from ..messages import INTEGER_LIMIT, is_integer
-from ..text import Fields
-from .kinds import LINE_WORDS, bare_word
+from ..text import JsonFields
+from .kinds import LINE_WORDS, normalise_key
 
-Lines = tuple[tuple[int, int | None], ...]
+LineRanges = tuple[tuple[int, int | None], ...]
 """Ranges of lines, each with its first and its last (None: to the end of the file)."""
 
-WHOLE: Lines = ((1, None),)
-UNKNOWN: Lines = ()
+WHOLE_FILE: LineRanges = ((1, None),)
+UNKNOWN_LINES: LineRanges = ()
 
-Range = tuple[int, int]
+LineRange = tuple[int, int]
 """The first and the last line of a range that has an end."""
-Ends = Sequence[Any]
+RangeEnds = Sequence[Any]
 """The two ends of a range as they were given; any other value holds none."""
-Given = Sequence[tuple[str, Any]]
+GivenFields = Sequence[tuple[str, Any]]
 """The fields of an object: its keys in a uniform spelling, and its values."""
 
-_SPANS = {frozenset(said.split()) for said in ("start", "end", "count", "start end", "start count")}
+_SPAN_WORDS = {
+    frozenset(said.split()) for said in ("start", "end", "count", "start end", "start count")
+}
 """The words that may describe one range together; an end and a count contradict each other."""
 
 LAST_LINE = INTEGER_LIMIT - 1
@@ -38,7 +40,7 @@ _DIGITS = re.compile(r"-?[0-9]{1,18}")
 _PAIR_TEXT = re.compile(r"[\s\[(]*([0-9]{1,18})\s*[-,:]\s*(-?[0-9]{1,18})[\s\])]*")
 
 
-class Hull(NamedTuple):
+class LineHull(NamedTuple):
     """One range around several; ``contiguous`` 0: it has lines that none of them has."""
 
     start: int | None
@@ -46,7 +48,7 @@ class Hull(NamedTuple):
     contiguous: int
 
 
-def lines_asked(given: Given, inherited: Lines) -> Lines:
+def find_asked_lines(given: GivenFields, inherited: LineRanges) -> LineRanges:
     """Return the lines that an object asks for, or ``inherited``, those of the object around it.
 
     Lines that are given twice are unknown.
@@ -55,103 +57,103 @@ def lines_asked(given: Given, inherited: Lines) -> Lines:
     if not words:
         return inherited
     meant = dict(words)
-    return _lines_of(meant) if len(meant) == len(words) else UNKNOWN
+    return _parse_line_words(meant) if len(meant) == len(words) else UNKNOWN_LINES
 
 
-def _lines_of(meant: Fields) -> Lines:
+def _parse_line_words(meant: JsonFields) -> LineRanges:
     if meant.pop("whole", None) is True:
-        return WHOLE
+        return WHOLE_FILE
     if meant.keys() == {"pair"}:
-        return _pairs(meant["pair"])
-    return _span(**meant) if frozenset(meant) in _SPANS else UNKNOWN
+        return _parse_range_pairs(meant["pair"])
+    return _parse_span(**meant) if frozenset(meant) in _SPAN_WORDS else UNKNOWN_LINES
 
 
-def hull(mentions: Iterable[Lines]) -> Hull:
+def build_line_hull(mentions: Iterable[LineRanges]) -> LineHull:
     """Return the range around all requested lines, both ends None for the whole file."""
     asked = list(mentions)
     if len(asked) == 1 and len(asked[0]) == 1:
-        return _one(*asked[0][0])
-    if WHOLE in asked:
-        return Hull(None, None, 1)
-    if UNKNOWN in asked:
-        return Hull(None, None, 0)
+        return _build_single_hull(*asked[0][0])
+    if WHOLE_FILE in asked:
+        return LineHull(None, None, 1)
+    if UNKNOWN_LINES in asked:
+        return LineHull(None, None, 0)
     ranges = (
         (first, LAST_LINE if last is None else last) for lines in asked for first, last in lines
     )
-    return _around(sorted(ranges))
+    return _join_ranges(sorted(ranges))
 
 
-def _around(ranges: list[Range]) -> Hull:
+def _join_ranges(ranges: list[LineRange]) -> LineHull:
     start, reached = ranges[0]
     contiguous = 1
     for first, last in ranges:
         if first > reached + 1:
             contiguous = 0
         reached = max(reached, last)
-    return Hull(*_one(start, reached)[:2], contiguous)
+    return LineHull(*_build_single_hull(start, reached)[:2], contiguous)
 
 
-def _one(first: int, last: int | None) -> Hull:
+def _build_single_hull(first: int, last: int | None) -> LineHull:
     """Return a range as its own hull."""
     if last is not None and last < LAST_LINE:
-        return Hull(first, last, 1)
-    return Hull(None if first == 1 else first, None, 1)
+        return LineHull(first, last, 1)
+    return LineHull(None if first == 1 else first, None, 1)
 
 
-def _pairs(value: object) -> Lines:
+def _parse_range_pairs(value: object) -> LineRanges:
     """Return the lines of [1, 50], "1-50" or a list of such; unknown if any of them is."""
-    pair = _pair(value)
+    pair = _parse_range_pair(value)
     if pair or not isinstance(value, list):
         return pair
-    pairs = [*map(_pair, value)]
-    return tuple(chain(*pairs)) if all(pairs) else UNKNOWN
+    pairs = [*map(_parse_range_pair, value)]
+    return tuple(chain(*pairs)) if all(pairs) else UNKNOWN_LINES
 
 
-def _pair(value: object) -> Lines:
-    ends = _ends(value)
+def _parse_range_pair(value: object) -> LineRanges:
+    ends = _parse_range_ends(value)
     if len(ends) != 2 or ends[0] is None:
-        return UNKNOWN
-    return _span(*ends)
+        return UNKNOWN_LINES
+    return _parse_span(*ends)
 
 
-def _ends(value: object) -> Ends:
+def _parse_range_ends(value: object) -> RangeEnds:
     if isinstance(value, str):
         found = _PAIR_TEXT.fullmatch(value)
         return found.groups() if found else ()
     if isinstance(value, dict):
-        named = {LINE_WORDS.get(bare_word(key)): each for key, each in value.items()}
+        named = {LINE_WORDS.get(normalise_key(key)): each for key, each in value.items()}
         return named.get("start"), named.get("end")
     return value if isinstance(value, list) else ()
 
 
-def _span(start: object = None, end: object = None, count: object = None) -> Lines:
+def _parse_span(start: object = None, end: object = None, count: object = None) -> LineRanges:
     """Return one range.
 
     -1 ends at the end of the file, 0 starts at line 1, other invalid values are unknown.
     """
-    first = 1 if start is None else _number(start)
+    first = 1 if start is None else _parse_line_number(start)
     if first is None or first < 0:
-        return UNKNOWN
+        return UNKNOWN_LINES
     first = max(first, 1)
-    last = _number(end) if count is None else _end_after(first, count)
+    last = _parse_line_number(end) if count is None else _compute_range_end(first, count)
     if last == -1 or (count is None and end is None):
         return ((first, None),)
-    return ((first, last),) if last is not None and last >= first else UNKNOWN
+    return ((first, last),) if last is not None and last >= first else UNKNOWN_LINES
 
 
-def _end_after(first: int, count: object) -> int | None:
-    lines = _number(count)
+def _compute_range_end(first: int, count: object) -> int | None:
+    lines = _parse_line_number(count)
     return first + lines - 1 if lines and lines > 0 else None
 
 
-def _number(value: object) -> int | None:
+def _parse_line_number(value: object) -> int | None:
     if isinstance(value, str):
         value = int(value) if _DIGITS.fullmatch(value) else None
-    number = integer(value)
+    number = parse_integer(value)
     return None if number is None or abs(number) >= SPAN_LIMIT else number
 
 
-def integer(value: object) -> int | None:
+def parse_integer(value: object) -> int | None:
     """Return a number as an integer that a database holds; None for any other value."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)

@@ -14,43 +14,43 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..text import clearable_cache
-from .paths import UNSTORABLE
+from .paths import UNSTORABLE_CHARACTERS
 
 
-class Name(NamedTuple):
-    """A name with its kind, a key of `WEIGHTS`."""
+class TextName(NamedTuple):
+    """A name with its kind, a key of `NAME_WEIGHTS`."""
 
     kind: str
     text: str
 
 
-WEIGHTS = {"path": 3.0, "error": 3.0, "url": 2.0, "identifier": 1.5, "number": 1.0}
+NAME_WEIGHTS = {"path": 3.0, "error": 3.0, "url": 2.0, "identifier": 1.5, "number": 1.0}
 """The kinds of names, and the weight of each."""
-MOST_TIMES = 5
+COUNTED_TIMES_LIMIT = 5
 """A name counts at most this many times."""
-LENGTH_OF_ALL = 8
+ADDED_LENGTH = 8
 """Code points that are added to the length of every name."""
-LONGEST = 160
+PIECE_LIMIT = 160
 """Code points of a piece that may be a name; a longer piece is data."""
 
 _PIECE = re.compile(r"https?://[^\s\"'`()<>{}\[\]|\\]+|[^\s\"'`()<>{}\[\],;|=*]+")
-_PLAIN = re.compile(r"[a-z]+[.:!?]?|[^\w]+")
+_PLAIN_PIECE = re.compile(r"[a-z]+[.:!?]?|[^\w]+")
 """Pieces that are not names, as most are: they are not examined further."""
-_STEPS = re.compile(r"[/\\]")
+_PATH_SEPARATOR = re.compile(r"[/\\]")
 _PART = re.compile(r"\w+")
-_AROUND = ".,;:!?-@#&$%^~+/"
-_LINES_OF = re.compile(r"(?::\d+)+:?\Z|#L\d+(?:-L?\d+)?\Z")
-_URL = re.compile(r"https?://[^/\s].*")
-_FILE = re.compile(r"[\w@~.+-]*\w\.[A-Za-z]\w{0,4}")
+_OUTER_SIGNS = ".,;:!?-@#&$%^~+/"
+_LINE_SUFFIX = re.compile(r"(?::\d+)+:?\Z|#L\d+(?:-L?\d+)?\Z")
+_URL_PIECE = re.compile(r"https?://[^/\s].*")
+_FILE_NAME = re.compile(r"[\w@~.+-]*\w\.[A-Za-z]\w{0,4}")
 """A word in the form of a file name; its ending decides whether it is one."""
-_ENDINGS = re.compile(
+_FILE_ENDINGS = re.compile(
     r"c|cc|cfg|conf|cpp|cs|css|csv|env|go|graphql|h|hpp|html|ini|ipynb|java|jsx?|jsonl?|kt|lock|log"
     r"|lua|mdx?|mjs|php|png|proto|ps1|py|rb|rst?|scala|scss|sh|sql|svelte|svg|swift|tf|toml|tsx?"
     r"|txt|vue|xml|ya?ml|zig|zsh",
     re.IGNORECASE,
 )
 _ERRNO = r"E(?:ACCES|ADDR|AGAIN|BUSY|CONN|EXIST|HOST|INVAL|ISDIR|MFILE|NET|NO|PERM|PIPE|TIME)[A-Z]*"
-_KINDS = (
+_PART_KINDS = (
     ("error", re.compile(rf"[A-Z]{{1,6}}\d{{3,5}}|{_ERRNO}|[A-Z]\w*(?:Error|Exception|Warning)")),
     ("number", re.compile(r"\d{4,}|(?=[a-f]*\d)[0-9a-f]{7,}")),
     ("identifier", re.compile(r"[A-Z]{1,6}\d\d|(?=\w*(?:[a-z][A-Z]|_|\d))(?=\w*[^\W\d_])\w{4,60}")),
@@ -58,53 +58,55 @@ _KINDS = (
 """The kinds of a part of a piece: the first whose pattern matches all of it."""
 
 
-def names_in(text: str) -> Counter[Name]:
+def count_names(text: str) -> Counter[TextName]:
     """Return the names of a text, with the number of their occurrences."""
-    found: Counter[Name] = Counter()
+    found: Counter[TextName] = Counter()
     for piece, times in Counter(_PIECE.findall(text)).items():
-        for name in _of_piece(piece) if len(piece) <= LONGEST else ():
+        for name in _parse_piece_names(piece) if len(piece) <= PIECE_LIMIT else ():
             found[name] += times
     return found
 
 
-def best_first(found: Counter[Name]) -> Iterator[str]:
+def rank_names(found: Counter[TextName]) -> Iterator[str]:
     """Yield the names that were found, the best first; equal ones in alphabetical order."""
-    ranked = sorted((-worth(name, times), name.text) for name, times in found.items())
+    ranked = sorted((-weigh_name(name, times), name.text) for name, times in found.items())
     return (text for _, text in ranked)
 
 
-def worth(name: Name, times: int) -> float:
+def weigh_name(name: TextName, times: int) -> float:
     """Return the worth of a name that occurs ``times`` times."""
-    return WEIGHTS[name.kind] * min(MOST_TIMES, times) / (LENGTH_OF_ALL + len(name.text))
+    return (
+        NAME_WEIGHTS[name.kind] * min(COUNTED_TIMES_LIMIT, times) / (ADDED_LENGTH + len(name.text))
+    )
 
 
 @clearable_cache(1 << 16)
-def _of_piece(piece: str) -> tuple[Name, ...]:
+def _parse_piece_names(piece: str) -> tuple[TextName, ...]:
     """Return the names in a piece of a text, or the piece itself if it is one."""
-    if _PLAIN.fullmatch(piece) or UNSTORABLE.search(piece):
+    if _PLAIN_PIECE.fullmatch(piece) or UNSTORABLE_CHARACTERS.search(piece):
         return ()
-    bare = _LINES_OF.sub("", piece.rstrip(_AROUND)).removeprefix("./")
-    if _URL.fullmatch(bare):
-        return (Name("url", bare),)
+    bare = _LINE_SUFFIX.sub("", piece.rstrip(_OUTER_SIGNS)).removeprefix("./")
+    if _URL_PIECE.fullmatch(bare):
+        return (TextName("url", bare),)
     if _is_path(bare):
-        return (Name("path", bare),)
-    return tuple(_of_parts(bare))
+        return (TextName("path", bare),)
+    return tuple(_parse_part_names(bare))
 
 
 def _is_path(piece: str) -> bool:
     """Tell whether a piece names a file or a folder: ``and/or`` does not."""
-    steps = _STEPS.split(piece)
+    steps = _PATH_SEPARATOR.split(piece)
     word = steps[-1]
     _, _, ending = word.rpartition(".")
-    is_file = bool(_ENDINGS.fullmatch(ending) and _FILE.fullmatch(word))
+    is_file = bool(_FILE_ENDINGS.fullmatch(ending) and _FILE_NAME.fullmatch(word))
     if len(steps) == 1:
         return is_file
     return any(map(str.isalpha, piece)) and (is_file or len(steps) > 2)
 
 
-def _of_parts(piece: str) -> Iterator[Name]:
+def _parse_part_names(piece: str) -> Iterator[TextName]:
     for part in _PART.findall(piece):
-        kinds = (kind for kind, pattern in _KINDS if pattern.fullmatch(part))
+        kinds = (kind for kind, pattern in _PART_KINDS if pattern.fullmatch(part))
         kind = next(kinds, None)
         if kind:
-            yield Name(kind, part)
+            yield TextName(kind, part)

@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from ..text import as_list
+from ..text import wrap_in_list
 
-BEGIN = "*** Begin Patch"
+PATCH_BEGIN = "*** Begin Patch"
 """The line that marks a text as a patch."""
 
-CHANGES: Mapping[str, str] = {
+HEADING_CHANGES: Mapping[str, str] = {
     "Add File": "created",
     "Update File": "modified",
     "Delete File": "deleted",
@@ -22,37 +22,37 @@ CHANGES: Mapping[str, str] = {
 }
 """The headings of a patch, and the change that each makes to the named file."""
 
-MOVED = "Move to"
+MOVE_HEADING = "Move to"
 """The heading of a file's new path; it follows the old path, which no longer exists after it."""
 
-_HEADING = re.compile(rf"^\*\*\* ({'|'.join(CHANGES)}): (.*\S)\s*$", re.MULTILINE)
+_PATCH_HEADING = re.compile(rf"^\*\*\* ({'|'.join(HEADING_CHANGES)}): (.*\S)\s*$", re.MULTILINE)
 
 
-class Heading(NamedTuple):
-    """A line of a patch that names a file: one of `CHANGES`, and the path as it is written."""
+class PatchHeading(NamedTuple):
+    """A line of a patch that names a file: one of `HEADING_CHANGES`, and the path as written."""
 
     says: str
     path: str
 
 
-def headings(value: object) -> Iterator[Heading]:
+def find_patch_headings(value: object) -> Iterator[PatchHeading]:
     """Yield the headings of the patches in a text, or in the texts of a list.
 
     Any other value has none.
     """
-    for text in as_list(value):
-        if isinstance(text, str) and BEGIN in text:
-            yield from map(Heading._make, _HEADING.findall(text))
+    for text in wrap_in_list(value):
+        if isinstance(text, str) and PATCH_BEGIN in text:
+            yield from map(PatchHeading._make, _PATCH_HEADING.findall(text))
 
 
-def changes(value: object) -> Iterator[tuple[str, str]]:
+def list_patch_changes(value: object) -> Iterator[tuple[str, str]]:
     """Yield each path that patches name, as it is written, and the change to it.
 
-    The change is a value of `CHANGES`.
+    The change is a value of `HEADING_CHANGES`.
     """
     before = None
-    for says, path in headings(value):
-        if says == MOVED and before:
+    for says, path in find_patch_headings(value):
+        if says == MOVE_HEADING and before:
             yield before, "deleted"
-        yield path, CHANGES[says]
+        yield path, HEADING_CHANGES[says]
         before = path

@@ -8,20 +8,20 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote
 
-from ..messages import utf8_size
+from ..messages import count_utf8_bytes
 from ..text import clearable_cache
 
 PATH_LIMIT = 2000
 """Bytes of a path that can be a key: PostgreSQL refuses an index entry of more than 2,704."""
 
-UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+UNSTORABLE_CHARACTERS = re.compile("[\0\ud800-\udfff]")
 """Characters that no text column holds."""
 _FILE_URI = re.compile(r"file:(?://(?:localhost(?=/))?([^/]*))?(/.*)", re.IGNORECASE | re.DOTALL)
 _DRIVE = re.compile(r"([A-Za-z]):(?:/|\Z)")
-_TAKEN_AS_ABSOLUTE = re.compile(r"[A-Za-z]:(?:/|\Z)|file:/", re.IGNORECASE)
+_ABSOLUTE_PREFIX = re.compile(r"[A-Za-z]:(?:/|\Z)|file:/", re.IGNORECASE)
 
 
-Split = tuple[str, list[str]]
+SplitPath = tuple[str, list[str]]
 """The anchor of a path (``/``, ``//``, ``C:/``, or "" if it is relative), and its parts."""
 
 
@@ -36,19 +36,19 @@ def normalise_path(path: str, project_root: str | None = None, *, fold_case: boo
     if not isinstance(path, str) or not path:
         return ""
     root = project_root if isinstance(project_root, str) else None
-    return _normalised(path, root, fold_case)
+    return _normalise_text_path(path, root, fold_case)
 
 
 @clearable_cache(1 << 12)
-def _normalised(path: str, root: str | None, fold_case: bool) -> str:
-    split = _split(path, fold_case)
+def _normalise_text_path(path: str, root: str | None, fold_case: bool) -> str:
+    split = _split_path(path, fold_case)
     if split[0] and root is not None:
-        split = _below(_split(root, fold_case), split)
-    key = _key(*split)
-    return key if utf8_size(key) <= PATH_LIMIT else ""
+        split = _relate_to_root(_split_path(root, fold_case), split)
+    key = _build_path_key(*split)
+    return key if count_utf8_bytes(key) <= PATH_LIMIT else ""
 
 
-def _below(root: Split, path: Split) -> Split:
+def _relate_to_root(root: SplitPath, path: SplitPath) -> SplitPath:
     """Return a path relative to the root if it is under it."""
     anchor, parts = path
     root_anchor, root_parts = root
@@ -57,15 +57,15 @@ def _below(root: Split, path: Split) -> Split:
     return path
 
 
-def _key(anchor: str, parts: list[str]) -> str:
+def _build_path_key(anchor: str, parts: list[str]) -> str:
     key = anchor + "/".join(parts) or "."
-    if not anchor and _TAKEN_AS_ABSOLUTE.match(key):
+    if not anchor and _ABSOLUTE_PREFIX.match(key):
         key = "./" + key  # so that a key is its own key
     return key
 
 
-def _split(path: str, fold_case: bool) -> Split:
-    anchor, rest = _anchored(_plain(path, fold_case))
+def _split_path(path: str, fold_case: bool) -> SplitPath:
+    anchor, rest = _split_anchor(_clean_path_text(path, fold_case))
     parts: list[str] = []
     for part in rest.split("/"):
         if part == "..":
@@ -79,19 +79,19 @@ def _split(path: str, fold_case: bool) -> Split:
     return ("/" if anchor == "//" and not parts else anchor), parts
 
 
-def _plain(path: str, fold_case: bool) -> str:
+def _clean_path_text(path: str, fold_case: bool) -> str:
     """Return a path as storable text with one kind of separator, without its ``file:``."""
     if ":" in path:
         uri = _FILE_URI.fullmatch(path)
         if uri is not None:
-            path = _of_uri(uri[1] or "", unquote(uri[2]).replace("\\", "/"))
+            path = _convert_uri_path(uri[1] or "", unquote(uri[2]).replace("\\", "/"))
     path = path.replace("\\", "/")
     if not path.isascii() or "\0" in path:
-        path = UNSTORABLE.sub("\ufffd", path)
+        path = UNSTORABLE_CHARACTERS.sub("\ufffd", path)
     return path.casefold() if fold_case else path
 
 
-def _of_uri(host: str, path: str) -> str:
+def _convert_uri_path(host: str, path: str) -> str:
     if _DRIVE.match(host):  # file://C:/x, which is wrong and common
         return host + path
     if host:
@@ -99,7 +99,7 @@ def _of_uri(host: str, path: str) -> str:
     return path[1:] if _DRIVE.match(path, 1) else path
 
 
-def _anchored(path: str) -> tuple[str, str]:
+def _split_anchor(path: str) -> tuple[str, str]:
     if path.startswith("//") and path[2:3] not in ("", "/"):
         return "//", path[2:]
     if path.startswith("/"):

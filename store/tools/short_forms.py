@@ -13,28 +13,35 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from ..policy import DEFAULT
+from ..policy import STANDARD_POLICY
 from ..ready import Language
-from ..text import Fields, decode_json, encode_json, get_at_path
+from ..text import JsonFields, decode_json, encode_json, get_at_path
 from . import failure
-from .excerpts import Limits, markers_in, trimmed
-from .kinds import Kind
-from .results import ENVELOPE, is_protocol, result_facts
-from .shapes import ERROR, POINTS, WIDTH, digested, recapped, squeezed
-from .short_rules import STATE_MARKS, Cut, Places, ShortRule, cut_error, rule_of
-from .todos import recap
+from .excerpts import ValueLimits, translate_markers, trim_value
+from .kinds import ToolResultKind
+from .results import PROTOCOL_FIELDS, compute_result_facts, is_protocol_result
+from .shapes import (
+    ERROR_BEGINNING,
+    LINE_WIDTH,
+    POINTS,
+    shorten_todos,
+    shorten_unknown,
+    squeeze_value,
+)
+from .short_rules import STATE_MARKS, FieldPaths, ShortRule, TextCut, cut_error, find_short_rule
+from .todos import render_recap
 
 TEXT_LEVELS = 4
 """Levels of a JSON value whose texts are cut, each like the text of a result."""
 
-_BEFORE_JSON = frozenset("{[ \n\r\t")
+_JSON_STARTS = frozenset("{[ \n\r\t")
 
 
 def compress(
     tool_name: str,
     content: str,
     *,
-    kind: Kind | None = None,
+    kind: ToolResultKind | None = None,
     failed: bool | None = None,
     language: Language | None = None,
 ) -> str:
@@ -45,58 +52,64 @@ def compress(
     the default policy decides, by the content alone. ``language`` is the language of the markers
     (None: English, with ``…``).
     """
-    rule = rule_of(
+    rule = find_short_rule(
         tool_name,
         kind,
         lambda: (
-            failure.failed(result_facts({"content": content}), DEFAULT, command=True)
+            failure.is_failed_result(
+                compute_result_facts({"content": content}), STANDARD_POLICY, command=True
+            )
             if failed is None
             else failed
         ),
     )
     short = content
-    while len(shorter := _shorter(rule, short, language or "en")) < len(short):
+    while len(shorter := _shorten_content(rule, short, language or "en")) < len(short):
         short = shorter
     if language is None or short is content:
         return short
-    told = markers_in(language, short)
+    told = translate_markers(language, short)
     return told if len(told) < len(content) else content
 
 
-def _shorter(rule: ShortRule, content: str, language: Language) -> str:
-    bare = content.strip() if content[:1] in _BEFORE_JSON else ""
+def _shorten_content(rule: ShortRule, content: str, language: Language) -> str:
+    bare = content.strip() if content[:1] in _JSON_STARTS else ""
     bare = bare if bare[:1] + bare[-1:] in ("{}", "[]") else ""
     if bare:
         with suppress(ValueError, RecursionError):
             value = decode_json(bare)
-            if isinstance(value, dict) and is_protocol(value):
-                return encode_json(_enveloped(rule, value, language))
+            if isinstance(value, dict) and is_protocol_result(value):
+                return encode_json(_shorten_protocol_result(rule, value, language))
             if rule.plain(content, value):
-                return _of_text(rule, content)
+                return _shorten_text(rule, content)
             said = (
-                recap({"todos": value} if isinstance(value, list) else value, language=language)
-                if rule.shape is recapped
+                render_recap(
+                    {"todos": value} if isinstance(value, list) else value, language=language
+                )
+                if rule.shape is shorten_todos
                 else None
             )
             if said:
                 return encode_json({"recap": said})
             if len(content) <= rule.points:
                 return content
-            return encode_json(squeezed(_with_texts_cut(rule.text, value, TEXT_LEVELS), rule.most))
-    return _of_text(rule, content)
+            return encode_json(
+                squeeze_value(_cut_nested_texts(rule.text, value, TEXT_LEVELS), rule.most)
+            )
+    return _shorten_text(rule, content)
 
 
-def _of_text(rule: ShortRule, text: str) -> str:
-    if ERROR.match(text) and not rule.keeps_errors:
+def _shorten_text(rule: ShortRule, text: str) -> str:
+    if ERROR_BEGINNING.match(text) and not rule.keeps_errors:
         return cut_error(text)
     return rule.text(text)
 
 
-def _with_texts_cut(cut: Cut, value: Any, levels: int) -> Any:
+def _cut_nested_texts(cut: TextCut, value: Any, levels: int) -> Any:
     """Return a JSON value with each of its texts cut."""
     if isinstance(value, str):
         return cut(value)
-    inner = partial(_with_texts_cut, cut, levels=levels - 1)
+    inner = partial(_cut_nested_texts, cut, levels=levels - 1)
     if levels and isinstance(value, list):
         return [inner(each) for each in value]
     if levels and isinstance(value, dict):
@@ -104,45 +117,45 @@ def _with_texts_cut(cut: Cut, value: Any, levels: int) -> Any:
     return value
 
 
-def _enveloped(rule: ShortRule, result: Fields, language: Language) -> Fields:
+def _shorten_protocol_result(rule: ShortRule, result: JsonFields, language: Language) -> JsonFields:
     """Return a result of the protocol in short; an error stays whole, whatever the status."""
     data = {} if result.get("data") is None else result["data"]
-    short = {"status": result["status"], "data": _data(rule, data, result, language)}
+    short = {"status": result["status"], "data": _shorten_data(rule, data, result, language)}
     if result.get("error") is not None:
         short["error"] = result["error"]
-    others = {key: value for key, value in result.items() if key not in ENVELOPE}
-    return short | {**trimmed(others, Limits(WIDTH, 10))}
+    others = {key: value for key, value in result.items() if key not in PROTOCOL_FIELDS}
+    return short | {**trim_value(others, ValueLimits(LINE_WIDTH, 10))}
 
 
-def _data(rule: ShortRule, data: Any, result: Fields, language: Language) -> Any:
+def _shorten_data(rule: ShortRule, data: Any, result: JsonFields, language: Language) -> Any:
     if not isinstance(data, dict):
-        return squeezed(data, POINTS)
+        return squeeze_value(data, POINTS)
     if data and rule.reads and not any(name in data for name in rule.reads):
-        return digested(data, {})
-    found = {name: _found(result, places) for name, places in rule.facts.items()}
+        return shorten_unknown(data, {})
+    found = {name: _find_first_value(result, places) for name, places in rule.facts.items()}
     facts = {name: value for name, value in found.items() if value is not None}
     if rule.subject and data and result["status"] != "error":
         facts = {rule.subject: "", **facts}
-    is_todo = rule.shape is recapped
-    short = recapped(data, facts, language) if is_todo else rule.shape(data, facts)
-    return {**short, **_marks(rule, data, short)}
+    is_todo = rule.shape is shorten_todos
+    short = shorten_todos(data, facts, language) if is_todo else rule.shape(data, facts)
+    return {**short, **_find_state_marks(rule, data, short)}
 
 
-def _found(result: Fields, places: Places) -> Any:
+def _find_first_value(result: JsonFields, places: FieldPaths) -> Any:
     """Return the first value in some places of a result, None if there is none."""
     for place in places:
         value = get_at_path(place, result)
         if value is not None:
-            return trimmed(value, Limits(WIDTH, 20))
+            return trim_value(value, ValueLimits(LINE_WIDTH, 20))
     return None
 
 
-def _marks(rule: ShortRule, data: Fields, short: Fields) -> Fields:
+def _find_state_marks(rule: ShortRule, data: JsonFields, short: JsonFields) -> JsonFields:
     """Return the fields that tell the state of a result, if the shape did not keep them."""
     kept = {
         name: value
         for name, value in data.items()
         if name in rule.marks and name not in short and value is not None
     }
-    marks: Fields = trimmed(kept, Limits(WIDTH, len(STATE_MARKS)))
+    marks: JsonFields = trim_value(kept, ValueLimits(LINE_WIDTH, len(STATE_MARKS)))
     return marks

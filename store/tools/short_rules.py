@@ -8,33 +8,33 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ..text import clip_text, truncate_middle
-from .excerpts import beginning
-from .kinds import EXIT_KEYS, TOOL_KINDS, Kind, names_in
+from .excerpts import cut_to_first_lines
+from .kinds import EXIT_KEYS, TOOL_KINDS, ToolResultKind, split_names
 from .shapes import (
-    OUTPUT_MOST,
+    LINE_WIDTH,
     OUTPUT_POINTS,
     POINTS,
     READ_WIDTH,
+    SHORT_OUTPUT_LIMIT,
     TAIL,
-    WIDTH,
-    Names,
-    Shape,
-    changed,
-    digested,
-    fragment,
-    listed,
-    output_text,
-    ran,
-    recapped,
-    whole,
+    DataShape,
+    FieldNames,
+    keep_data,
+    shorten_change,
+    shorten_command,
+    shorten_file,
+    shorten_list,
+    shorten_output,
+    shorten_todos,
+    shorten_unknown,
 )
-from .todos import LISTS
+from .todos import TODO_LIST_KEYS
 
-Cut = Callable[[str], str]
-Place = tuple[str, ...]
-Places = tuple[Place, ...]
+TextCut = Callable[[str], str]
+FieldPath = tuple[str, ...]
+FieldPaths = tuple[FieldPath, ...]
 
-STATE_MARKS = names_in("""
+STATE_MARKS = split_names("""
     truncated truncation_reasons applied dry_run timed_out signal aborted_reason fallback
     fallback_used fallback_reason fallback_encoding note mtime file_mtime_ms modified_externally
     failed_index failed_edits failed_items""")
@@ -44,11 +44,11 @@ ERROR_POINTS = 4000
 """Limit of a text that is an error as a whole."""
 
 
-def _never(_content: str, _value: Any) -> bool:
+def _is_never_plain(_content: str, _value: Any) -> bool:
     return False
 
 
-def _always(_content: str, _value: Any) -> bool:
+def _is_always_plain(_content: str, _value: Any) -> bool:
     return True
 
 
@@ -57,13 +57,13 @@ class ShortRule(NamedTuple):
 
     keeps: str
     """The kept data, in words."""
-    shape: Shape
+    shape: DataShape
     """Makes the new ``data`` from the old and from the facts."""
-    text: Cut
+    text: TextCut
     """Cuts plain text, and each text in JSON that is not of the protocol."""
     reads: tuple[str, ...] = ()
     """Fields of ``data`` that the shape reads; data without any is cut like an unknown tool's."""
-    facts: Mapping[str, Places] = MappingProxyType({})
+    facts: Mapping[str, FieldPaths] = MappingProxyType({})
     """Facts that are kept, each with its possible places, in order."""
     subject: str = ""
     """The fact that every successful result has, "" if it is unknown."""
@@ -72,7 +72,7 @@ class ShortRule(NamedTuple):
     """JSON that is not of the protocol stays as it is up to this many code points."""
     most: int = POINTS
     """Such JSON is cut further until it has no more code points than this."""
-    plain: Callable[[str, Any], bool] = _never
+    plain: Callable[[str, Any], bool] = _is_never_plain
     """Tells JSON that was read from a file, or printed by a command: it is cut like text."""
     keeps_errors: bool = False
     """Whether the cut of a text keeps the lines of an error; otherwise a whole error has its own
@@ -80,67 +80,69 @@ class ShortRule(NamedTuple):
     """
 
 
-def rule_of(
+def find_short_rule(
     tool_name: str,
-    kind: Kind | None,
+    kind: ToolResultKind | None,
     failed: Callable[[], bool],
 ) -> ShortRule:
     """Return the rule of a tool by its name, or else by its kind (None: the kind of the name).
 
     ``failed`` is called if commands that failed have a rule of their own.
     """
-    named = RULE_OF_TOOL.get(tool_name)
-    rule = SHORT_RULES[(named or RULE_OF_KIND[kind or TOOL_KINDS.get(tool_name, "other")])]
-    return FAILED_OUTPUT if rule is _OUTPUT and failed() else rule
+    named = TOOL_RULES.get(tool_name)
+    rule = SHORT_RULES[(named or KIND_RULES[kind or TOOL_KINDS.get(tool_name, "other")])]
+    return FAILED_OUTPUT_RULE if rule is _OUTPUT_RULE and failed() else rule
 
 
-_STREAMS = frozenset(("stdout", "stderr", "output", "content"))
+_STREAM_FIELDS = frozenset(("stdout", "stderr", "output", "content"))
 
 
-def _no_streams(_content: str, value: Any) -> bool:
-    return not isinstance(value, dict) or _STREAMS.isdisjoint(value)
+def _has_no_streams(_content: str, value: Any) -> bool:
+    return not isinstance(value, dict) or _STREAM_FIELDS.isdisjoint(value)
 
 
-def _several_lines(content: str, _value: Any) -> bool:
+def _has_several_lines(content: str, _value: Any) -> bool:
     return "\n" in content.strip()
 
 
-def _first_lines(lines: int, width: int = WIDTH) -> Cut:
-    return partial(beginning, lines=lines, width=width)
+def _build_lines_cut(lines: int, width: int = LINE_WIDTH) -> TextCut:
+    return partial(cut_to_first_lines, lines=lines, width=width)
 
 
-def _clipped_to(points: int) -> Cut:
+def _build_points_cut(points: int) -> TextCut:
     return partial(clip_text, points=points, before_marker="\n")
 
 
-cut_error = _clipped_to(ERROR_POINTS)
+cut_error = _build_points_cut(ERROR_POINTS)
 """Cuts a text that is an error as a whole."""
 
 
-def _facts(**places: str) -> Mapping[str, Places]:
-    return MappingProxyType({name: _places(words) for name, words in places.items()})
+def _build_fact_places(**places: str) -> Mapping[str, FieldPaths]:
+    return MappingProxyType({name: _parse_fact_places(words) for name, words in places.items()})
 
 
-def _places(words: str) -> Places:
+def _parse_fact_places(words: str) -> FieldPaths:
     return tuple(tuple(place.split(".")) for place in words.split())
 
 
-def _list_rule(keeps: str, lists: Names, *, items: int, subject: str, **facts: str) -> ShortRule:
+def _build_list_rule(
+    keeps: str, lists: FieldNames, *, items: int, subject: str, **facts: str
+) -> ShortRule:
     *_, total = facts
     return ShortRule(
         keeps,
-        shape=partial(listed, lists=lists, items=items, total=total),
-        text=_first_lines(items),
+        shape=partial(shorten_list, lists=lists, items=items, total=total),
+        text=_build_lines_cut(items),
         reads=lists,
-        facts=_facts(**facts),
+        facts=_build_fact_places(**facts),
         subject=subject,
     )
 
 
-_PATH = "data.path context.path_resolved context.params_input.path"
-_PATTERN = "data.pattern context.params_input.pattern"
-_CHANGE_FACTS = _facts(
-    path=_PATH,
+_PATH_PLACES = "data.path context.path_resolved context.params_input.path"
+_PATTERN_PLACES = "data.pattern context.params_input.pattern"
+_CHANGE_FACTS = _build_fact_places(
+    path=_PATH_PLACES,
     operation="data.operation",
     replacements="data.replacements stats.replacements",
     lines_added="data.lines_added stats.lines_added",
@@ -159,11 +161,11 @@ _CHANGE_FIELDS = (
 )
 
 
-def _change_rule(keeps: str, *, lines: int) -> ShortRule:
+def _build_change_rule(keeps: str, *, lines: int) -> ShortRule:
     return ShortRule(
         keeps,
-        shape=partial(changed, lines=lines),
-        text=_first_lines(lines),
+        shape=partial(shorten_change, lines=lines),
+        text=_build_lines_cut(lines),
         reads=_CHANGE_FIELDS,
         facts=_CHANGE_FACTS,
         subject="path",
@@ -172,38 +174,38 @@ def _change_rule(keeps: str, *, lines: int) -> ShortRule:
 
 SHORT_RULES: Mapping[str, ShortRule] = MappingProxyType(
     {
-        "LS": _list_rule(
+        "LS": _build_list_rule(
             "the path, the first 10 entries, how many there are",
             ("entries", "files", "items"),
             items=10,
             subject="path",
-            path=_PATH,
+            path=_PATH_PLACES,
             total_count="data.total_count stats.total_entries stats.total",
         ),
-        "Glob": _list_rule(
+        "Glob": _build_list_rule(
             "the pattern, the first 10 paths, how many there are",
             ("paths", "matches", "files"),
             items=10,
             subject="pattern",
-            pattern=_PATTERN,
+            pattern=_PATTERN_PLACES,
             total_matched="data.total_matched stats.matched stats.total_matches",
         ),
-        "Grep": _list_rule(
+        "Grep": _build_list_rule(
             "the pattern, the first 5 matches, how many there are",
             ("matches", "results", "files", "paths"),
             items=5,
             subject="pattern",
-            pattern=_PATTERN,
+            pattern=_PATTERN_PLACES,
             total_matches="data.total_matches stats.matched_lines stats.total_matches",
         ),
         "Read": ShortRule(
             "the path, the first 500 of the lines that were read, which lines these are, "
             "when the file was changed",
-            shape=partial(fragment, lines=500),
-            text=_first_lines(500, READ_WIDTH),
+            shape=partial(shorten_file, lines=500),
+            text=_build_lines_cut(500, READ_WIDTH),
             reads=("content",),
-            facts=_facts(
-                path=_PATH,
+            facts=_build_fact_places(
+                path=_PATH_PLACES,
                 start_line="data.start_line stats.start_line context.params_input.start_line",
                 end_line="data.end_line stats.end_line context.params_input.end_line",
                 total_lines="data.total_lines stats.total_lines context.total_lines",
@@ -213,14 +215,14 @@ SHORT_RULES: Mapping[str, ShortRule] = MappingProxyType(
             subject="path",
             points=0,
             most=100_000,
-            plain=_several_lines,
+            plain=_has_several_lines,
         ),
-        "Edit": _change_rule(
+        "Edit": _build_change_rule(
             "the path, how much was changed, the first 20 lines of the difference; "
             "if it is longer, also which lines",
             lines=20,
         ),
-        "Write": _change_rule(
+        "Write": _build_change_rule(
             "the path, whether the file is new, "
             "the first 50 lines of the difference or of the file",
             lines=50,
@@ -229,49 +231,49 @@ SHORT_RULES: Mapping[str, ShortRule] = MappingProxyType(
             "the exit code, the command, the first 200 code points of stdout, the last 20 lines of "
             "stderr; where both are one text, its last 3 lines too; if the command failed, the "
             "last 20 and 50 more that say an error",
-            shape=ran,
-            text=output_text,
+            shape=shorten_command,
+            text=shorten_output,
             reads=(*EXIT_KEYS, "stdout", "stderr", "stdout_summary", "stderr_tail"),
-            facts=_facts(
+            facts=_build_fact_places(
                 exit_code=" ".join(f"data.{key}" for key in EXIT_KEYS),
                 command="data.command context.params_input.command",
             ),
             points=OUTPUT_POINTS,
-            most=2 * OUTPUT_MOST,
-            plain=_no_streams,
+            most=2 * SHORT_OUTPUT_LIMIT,
+            plain=_has_no_streams,
             keeps_errors=True,
         ),
         "TodoWrite": ShortRule(
             "the recap",
-            shape=recapped,
-            text=_clipped_to(OUTPUT_POINTS),
-            reads=("recap", *LISTS),
-            facts=_facts(recap="data.recap"),
+            shape=shorten_todos,
+            text=_build_points_cut(OUTPUT_POINTS),
+            reads=("recap", *TODO_LIST_KEYS),
+            facts=_build_fact_places(recap="data.recap"),
             marks=frozenset(),
         ),
         "Skill": ShortRule(
             "everything: instructions, plans and answers hold on",
-            shape=whole,
+            shape=keep_data,
             text=str,
-            plain=_always,
+            plain=_is_always_plain,
         ),
         "default": ShortRule(
             "of 2,000 code points the last 600, where reports conclude, and the first; "
             "of JSON the first of each list",
-            shape=digested,
+            shape=shorten_unknown,
             text=partial(truncate_middle, limit=POINTS, tail=TAIL),
         ),
     }
 )
 """The rule of each tool's results, by the name of the rule."""
 
-_OUTPUT = SHORT_RULES["Bash"]
-FAILED_OUTPUT = _OUTPUT._replace(
-    shape=partial(ran, failed=True), text=partial(output_text, failed=True)
+_OUTPUT_RULE = SHORT_RULES["Bash"]
+FAILED_OUTPUT_RULE = _OUTPUT_RULE._replace(
+    shape=partial(shorten_command, failed=True), text=partial(shorten_output, failed=True)
 )
 """The rule for the output of a command that failed."""
 
-_TOOLS = {
+_RULE_TOOLS = {
     "LS": "LS",
     "Glob": """
         Glob glob find_file find_path find find_by_name file_search glob_file_search
@@ -289,12 +291,12 @@ _TOOLS = {
         ask_user""",
 }
 
-RULE_OF_TOOL: Mapping[str, str] = MappingProxyType(
-    {name: rule for rule, names in _TOOLS.items() for name in names.split()}
+TOOL_RULES: Mapping[str, str] = MappingProxyType(
+    {name: rule for rule, names in _RULE_TOOLS.items() for name in names.split()}
 )
 """The rules of tools that have one by name."""
 
-RULE_OF_KIND: Mapping[Kind, str] = MappingProxyType(
+KIND_RULES: Mapping[ToolResultKind, str] = MappingProxyType(
     {
         "terminal": "Bash",
         "file_read": "Read",

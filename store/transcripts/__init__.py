@@ -1,9 +1,9 @@
 """Read transcripts of other programs as sessions and messages, with pure parsers.
 
-Each kind of transcript is a row of `KINDS`: its name, its features and its parser. Code that only
-one program needs is in the folder of that program. Kinds are told apart by content, never by
-suffix. `importing` and the commands call `sniff` and `read`. Nothing here depends on a store; the
-events of a parser can be appended unchanged.
+Each kind of transcript is a row of `TRANSCRIPT_KINDS`: its name, its features and its parser. Code
+that only one program needs is in the folder of that program. Kinds are told apart by content, never
+by suffix. `importing` and the commands call `sniff` and `read`. Nothing here depends on a store;
+the events of a parser can be appended unchanged.
 """
 
 from __future__ import annotations
@@ -15,74 +15,74 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from ..errors import StoreError, UnknownTranscript, check_ends
-from .aider import History, is_history
-from .apis.openai import OWNER, PROJECT_ROOT, spoken, stands_before
-from .archive import Archive, is_export
-from .costs import Spent, Tokens
-from .database import Database, is_database
+from ..errors import StoreError, UnknownTranscript, check_readable_to_end
+from .aider import AiderHistory, is_aider_history
+from .apis.openai import OWNER_KEY, PROJECT_ROOT_KEY, convert_system_row, is_header_row
+from .archive import ExportArchive, is_export_archive
+from .costs import RequestUsage, UsageTokens
+from .database import DatabaseSource, is_sqlite_file
 from .events import (
     EXTRA_KEYS,
-    READ,
-    Beside,
-    Compacted,
+    READER_FORMAT,
+    CompactionEvent,
     Event,
-    Noted,
-    Opened,
-    Said,
-    Stem,
+    ForkPoint,
+    NoteEvent,
+    SessionEvent,
+    SessionMessage,
+    SideRowsEvent,
     StoreRow,
-    fields_of,
-    list_of,
-    sketch,
-    words_of,
+    get_fields,
+    get_list,
+    list_texts,
+    render_sketch,
 )
-from .exported import HEAD
-from .foreign import ITEM_TYPES, program_of, program_of_messages
+from .exported import STORE_HEAD_KEY
+from .foreign import ITEM_TYPES, find_messages_program, find_value_program
 from .homes import Home
-from .kinds import KINDS, TranscriptKind
+from .kinds import TRANSCRIPT_KINDS, TranscriptKind
 from .limits import Limits
-from .opencode import Stored, is_stored
-from .shelf import Numbers
-from .source import PACKED, FilePath, Progress, Source, Value
-from .spent import spent_on
+from .opencode import OpencodeFolderSource, is_opencode_session_file
+from .shelf import KeyNumbers
+from .source import PACKED_FILE_SIGNATURES, FilePath, Progress, SourceValue, TranscriptSource
+from .spent import parse_message_usage
 
 __all__ = [
     "EXTRA_KEYS",
-    "HEAD",
     "ITEM_TYPES",
-    "KINDS",
-    "OWNER",
-    "PROJECT_ROOT",
-    "READ",
-    "Beside",
-    "Compacted",
+    "OWNER_KEY",
+    "PROJECT_ROOT_KEY",
+    "READER_FORMAT",
+    "STORE_HEAD_KEY",
+    "TRANSCRIPT_KINDS",
+    "CompactionEvent",
     "Event",
     "FilePath",
+    "ForkPoint",
     "Home",
+    "KeyNumbers",
     "Limits",
-    "Noted",
-    "Numbers",
-    "Opened",
+    "NoteEvent",
     "Progress",
-    "Said",
-    "Spent",
-    "Stem",
+    "RequestUsage",
+    "SessionEvent",
+    "SessionMessage",
+    "SideRowsEvent",
     "StoreRow",
-    "Tokens",
-    "fields_of",
+    "UsageTokens",
+    "convert_system_row",
+    "find_messages_program",
+    "get_fields",
+    "get_list",
+    "is_header_row",
     "is_home",
     "is_kept",
-    "list_of",
-    "program_of_messages",
+    "list_texts",
+    "parse_message_usage",
     "read",
     "refused",
     "size",
     "sniff",
-    "spent_on",
-    "spoken",
-    "stands_before",
-    "words_of",
 ]
 
 
@@ -101,12 +101,12 @@ SNIFFED_VALUES = 200
 
 def is_home(name: str) -> bool:
     """Tell whether a hidden folder of this name is one in which a program keeps sessions."""
-    return any(name == home.folder for kind in KINDS.values() for home in kind.homes)
+    return any(name == home.folder for kind in TRANSCRIPT_KINDS.values() for home in kind.homes)
 
 
 def is_named(name: str) -> bool:
     """Tell whether a hidden file of this name is one that a program leaves in any folder."""
-    return any(name == kind.name for kind in KINDS.values())
+    return any(name == kind.name for kind in TRANSCRIPT_KINDS.values())
 
 
 def is_kept(path: Path) -> bool | None:
@@ -114,7 +114,7 @@ def is_kept(path: Path) -> bool | None:
 
     None where it is in no program's folder, so that only its content can tell.
     """
-    told = [home.holds(path) for kind in KINDS.values() for home in kind.homes]
+    told = [home.holds(path) for kind in TRANSCRIPT_KINDS.values() for home in kind.homes]
     known = [each for each in told if each is not None]
     return any(known) if known else None
 
@@ -156,11 +156,11 @@ def read(
     Raises StoreError if the file cannot be read, UnknownTranscript if it is not a transcript,
     LimitExceeded.
     """
-    if kind is not None and kind not in KINDS:
-        kinds = ", ".join(KINDS)
+    if kind is not None and kind not in TRANSCRIPT_KINDS:
+        kinds = ", ".join(TRANSCRIPT_KINDS)
         raise StoreError(f"there is no kind of transcript {kind!r}; the kinds are {kinds}")
     source = _open(path, limits)
-    found = KINDS[kind or source.kind or _sniff(source)]
+    found = TRANSCRIPT_KINDS[kind or source.kind or _sniff(source)]
     source.keeps_beside = beside
     source.report_to(progress)
     return _events(source, found, lines or (lambda _: None))
@@ -174,38 +174,43 @@ def size(path: str | PathLike[str]) -> int:
         raise _unreadable(path, problem) from problem
 
 
-def _open(path: FilePath, limits: Limits | None = None) -> Source:
+def _open(path: FilePath, limits: Limits | None = None) -> TranscriptSource:
     limits = limits or Limits()
     try:
-        check_ends(path)
+        check_readable_to_end(path)
         limits.check_size(size(path))
-        source: Source
-        if is_export(path):
-            source = Archive(path)
-        elif is_database(path):
-            source = Database(
-                path, {name: kind.layout for name, kind in KINDS.items() if kind.layout}
+        source: TranscriptSource
+        if is_export_archive(path):
+            source = ExportArchive(path)
+        elif is_sqlite_file(path):
+            source = DatabaseSource(
+                path, {name: kind.layout for name, kind in TRANSCRIPT_KINDS.items() if kind.layout}
             )
-        elif is_history(path):
-            source = History(path)
-        elif is_stored(path):
-            source = Stored(path)
+        elif is_aider_history(path):
+            source = AiderHistory(path)
+        elif is_opencode_session_file(path):
+            source = OpencodeFolderSource(path)
         else:
             with Path(path).open("rb") as file:
                 first = file.read(16)
             packed = next(
-                (packed for begin, packed in PACKED.items() if first.startswith(begin)), None
+                (
+                    packed
+                    for begin, packed in PACKED_FILE_SIGNATURES.items()
+                    if first.startswith(begin)
+                ),
+                None,
             )
             if packed:
                 raise UnknownTranscript(f"{os.fspath(path)} is no text in UTF-8, but {packed}")
-            source = Source(path)
+            source = TranscriptSource(path)
     except OSError as problem:
         raise _unreadable(path, problem) from problem
     source.limits = limits
     return source
 
 
-def _events(source: Source, kind: TranscriptKind, lines: Progress) -> Iterator[Event]:
+def _events(source: TranscriptSource, kind: TranscriptKind, lines: Progress) -> Iterator[Event]:
     try:
         yield from kind.parse(source)
         lines(source.rows)
@@ -215,13 +220,13 @@ def _events(source: Source, kind: TranscriptKind, lines: Progress) -> Iterator[E
         raise StoreError(f"{source.path}: a message is nested too deeply to be read") from problem
 
 
-def _sniff(source: Source) -> str:
+def _sniff(source: TranscriptSource) -> str:
     try:
-        first: Value | Noted | None = None
+        first: SourceValue | NoteEvent | None = None
         kind: str | None = None
         for item in _first_values(source):
             first = first or item
-            if isinstance(item, Value):
+            if isinstance(item, SourceValue):
                 source.limits.check_time()
                 kind = _kind_with(kind, item.value)
                 _refuse_foreign(source, kind, item.value)
@@ -234,55 +239,55 @@ def _sniff(source: Source) -> str:
         raise _unreadable(source.path, problem) from problem
 
 
-def _first_values(source: Source) -> Iterator[Value | Noted]:
+def _first_values(source: TranscriptSource) -> Iterator[SourceValue | NoteEvent]:
     return islice(source.values(), SNIFFED_VALUES)
 
 
 def _kind_with(kind: str | None, value: Any) -> str | None:
     """Return the kind of a file in which a value follows; a chat's may turn out to be another."""
     found = kind or _kind_of(value)
-    others = (name for name in OTHERS if found == "openai" and KINDS[name].looks(value))
+    others = (name for name in OTHERS if found == "openai" and TRANSCRIPT_KINDS[name].looks(value))
     return next(others, found)
 
 
 def _kind_of(value: Any) -> str | None:
-    for name, kind in KINDS.items():
+    for name, kind in TRANSCRIPT_KINDS.items():
         if kind.looks(value):
             return name
     return None
 
 
-def _refuse_foreign(source: Source, kind: str | None, value: Any) -> None:
-    program = program_of(value, always=True)
+def _refuse_foreign(source: TranscriptSource, kind: str | None, value: Any) -> None:
+    program = find_value_program(value, always=True)
     if program is None and kind:
-        program = KINDS[kind].foreign(value)
+        program = TRANSCRIPT_KINDS[kind].foreign(value)
     if program:
         program = _program_of(source) or program
         raise _unknown(source, _written_by(program), program)
 
 
-def _program_of(source: Source) -> str | None:
+def _program_of(source: TranscriptSource) -> str | None:
     """Return the program that one of a file's first values tells."""
-    values = (item.value for item in _first_values(source) if isinstance(item, Value))
-    return next(filter(None, map(program_of, values)), None)
+    values = (item.value for item in _first_values(source) if isinstance(item, SourceValue))
+    return next(filter(None, map(find_value_program, values)), None)
 
 
 def _written_by(program: str) -> str:
     return f"looks like a file of {program}, which is not read"
 
 
-def _unknown(source: Source, found: str, program: str | None) -> UnknownTranscript:
+def _unknown(source: TranscriptSource, found: str, program: str | None) -> UnknownTranscript:
     return UnknownTranscript(f"{source.path} {found}; {EXPECTED}", program)
 
 
-def _described(source: Source, first: Value | Noted | None) -> str:
+def _described(source: TranscriptSource, first: SourceValue | NoteEvent | None) -> str:
     if source.problem:
         return f"is {source.problem}"
     if first is None:
         return "is empty"
-    if isinstance(first, Noted):
+    if isinstance(first, NoteEvent):
         return f"cannot be read: {first.text}"
-    return f"begins with {sketch(first.value)}"
+    return f"begins with {render_sketch(first.value)}"
 
 
 def _unreadable(path: FilePath, problem: OSError) -> StoreError:

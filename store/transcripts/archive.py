@@ -18,10 +18,10 @@ except ImportError:  # of itself Python knows the packing of zstd from 3.14 on
     from zipfile import BadZipFile as ZstdError  # type: ignore[assignment]
 
 from ..errors import StoreError
-from .events import Noted
-from .source import FilePath, Source, Value
+from .events import NoteEvent
+from .source import FilePath, SourceValue, TranscriptSource
 
-CONVERSATIONS = re.compile(r"(.*/)?conversations[-_]?\d*\.json|header\.json|samples/.+\.json")
+CONVERSATION_FILE = re.compile(r"(.*/)?conversations[-_]?\d*\.json|header\.json|samples/.+\.json")
 """Names of the files that hold conversations: numbered ones, or a head and a file for each."""
 
 LARGE, TIGHT = 100_000_000, 300
@@ -29,11 +29,11 @@ LARGE, TIGHT = 100_000_000, 300
 come near it.
 """
 
-BROKEN = (zipfile.BadZipFile, ZstdError, zlib.error, EOFError, RuntimeError)
+UNPACKING_ERRORS = (zipfile.BadZipFile, ZstdError, zlib.error, EOFError, RuntimeError)
 """What reading a file of an archive raises where it is damaged, encrypted or packed otherwise."""
 
 
-class Archive(Source):
+class ExportArchive(TranscriptSource):
     """An archive: its files' values, one file after the other."""
 
     def __init__(self, path: FilePath) -> None:
@@ -41,12 +41,12 @@ class Archive(Source):
         self.problem = None
         self.report_to(None)
 
-    def values(self) -> Iterator[Value | Noted]:
+    def values(self) -> Iterator[SourceValue | NoteEvent]:
         """Return the values of all files. Raises StoreError where one cannot be unpacked."""
         self.rows = 0
         try:
             with zipfile.ZipFile(self.path) as archive:
-                names = conversations_in(archive)
+                names = list_conversation_files(archive)
                 sizes = (archive.getinfo(name).file_size for name in names)
                 self.limits.check_size(sum(sizes), "unpacked, the file has")
                 for name in names:
@@ -60,26 +60,26 @@ class Archive(Source):
         except NotImplementedError as problem:
             how = "pip install 'convostore[zstd]' brings what unpacks zstd"
             raise StoreError(f"cannot unpack {str(self.path)!r}: {problem}; {how}") from problem
-        except BROKEN as problem:
+        except UNPACKING_ERRORS as problem:
             raise StoreError(f"cannot unpack {str(self.path)!r}: {problem}") from problem
         self._progress(self.path.stat().st_size)
 
-    def _values_in(self, file: zipfile.Path) -> Iterator[Value | Noted]:
+    def _values_in(self, file: zipfile.Path) -> Iterator[SourceValue | NoteEvent]:
         self.limits.check_time()
-        source = Source(self.path, file)
+        source = TranscriptSource(self.path, file)
         source.limits = self.limits
         self.problem = self.problem or source.problem
         yield from source.values()
         self.rows += source.rows
 
 
-def is_export(path: FilePath) -> bool:
+def is_export_archive(path: FilePath) -> bool:
     """Tell whether a file is an archive with conversations in it."""
-    with suppress(*BROKEN), zipfile.ZipFile(path) as archive:
-        return bool(conversations_in(archive))
+    with suppress(*UNPACKING_ERRORS), zipfile.ZipFile(path) as archive:
+        return bool(list_conversation_files(archive))
     return False
 
 
-def conversations_in(archive: zipfile.ZipFile) -> list[str]:
+def list_conversation_files(archive: zipfile.ZipFile) -> list[str]:
     """Return the names of an archive's files that hold conversations, in order."""
-    return sorted(filter(CONVERSATIONS.fullmatch, archive.namelist()))
+    return sorted(filter(CONVERSATION_FILE.fullmatch, archive.namelist()))

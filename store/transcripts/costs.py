@@ -5,10 +5,10 @@ from __future__ import annotations
 from operator import add, sub
 from typing import NamedTuple
 
-from ..text import Fields
+from ..text import JsonFields
 
 
-class Tokens(NamedTuple):
+class UsageTokens(NamedTuple):
     """Tokens of a request: all that was sent, the answer, and what of the first a cache held."""
 
     input: int = 0
@@ -16,24 +16,24 @@ class Tokens(NamedTuple):
     cached: int = 0
     written: int = 0
 
-    def less(self, paid: Tokens) -> Tokens:
+    def less(self, paid: UsageTokens) -> UsageTokens:
         """Return the remaining tokens if some are paid already."""
         left = map(sub, self, paid)
-        return Tokens(*(max(0, each) for each in left))
+        return UsageTokens(*(max(0, each) for each in left))
 
-    def plus(self, others: Tokens) -> Tokens:
+    def plus(self, others: UsageTokens) -> UsageTokens:
         """Return them with others."""
-        return Tokens(*map(add, self, others))
+        return UsageTokens(*map(add, self, others))
 
 
-class Spent(NamedTuple):
+class RequestUsage(NamedTuple):
     """What a request cost: its tokens, who answered, and what the file says (``told``).
 
     ``name`` tells the answer from all others of its session, where its message does not.
     """
 
-    tokens: Tokens
+    tokens: UsageTokens
     model: str | None
     provider: str | None
-    told: Fields
+    told: JsonFields
     name: str | None = None

@@ -17,33 +17,33 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import LimitExceeded, StoreError, UnknownTranscript
-from .events import Noted
-from .foreign import program_of_columns
-from .source import FilePath, Source, Value
+from .events import NoteEvent
+from .foreign import find_database_program
+from .source import FilePath, SourceValue, TranscriptSource
 
-MAGIC = b"SQLite format 3\0"
+SQLITE_SIGNATURE = b"SQLite format 3\0"
 """What a database of SQLite begins with."""
 
-OWN_TABLES = {"alembic_version", "sessions", "branches", "head_moves"}
+STORE_TABLES = {"alembic_version", "sessions", "branches", "head_moves"}
 """Tables by which a store of our own is told."""
 
-LEAST_LENGTH = 1024 * 1024
+EXTRA_VALUE_BYTES = 1024 * 1024
 """Bytes that a value may have beyond those of the file that it is from."""
 TIMES, LEAST, ROW = 8, 32 * 1024 * 1024, 200
 """The most bytes read from a database: a multiple of its size plus a constant; each row also counts
 its size in memory. A row is read once, or a few times; but a join on a name that all rows share
 makes a million rows of a thousand in one table and a thousand in another.
 """
-STEPS = 10_000
+STEPS_PER_TIME_CHECK = 10_000
 """Steps of SQLite between two looks at the time."""
 
-COLUMNS = """
+SELECT_TABLE_COLUMNS = """
     SELECT tables.name || '.' || columns.name
     FROM sqlite_schema AS tables JOIN pragma_table_info(tables.name) AS columns
     WHERE tables.type = 'table'
 """
 
-Rows = sqlite3.Connection
+SqliteConnection = sqlite3.Connection
 
 
 class Layout(NamedTuple):
@@ -54,14 +54,14 @@ class Layout(NamedTuple):
     """
 
     columns: frozenset[str]
-    values: Callable[[Rows], Iterator[Any]]
+    values: Callable[[SqliteConnection], Iterator[Any]]
 
 
 Layouts = Mapping[str, Layout]
 """Kind of transcript → how its program's database is laid out."""
 
 
-class Database(Source):
+class DatabaseSource(TranscriptSource):
     """A database: its conversations, one after the other."""
 
     def __init__(self, path: FilePath, layouts: Layouts) -> None:
@@ -69,27 +69,30 @@ class Database(Source):
         self.problem = None
         self.report_to(None)
         with self._opened() as rows:
-            self.kind = _kind_of(rows, layouts, self.path)
+            self.kind = _find_database_kind(rows, layouts, self.path)
         self._layout = layouts[self.kind]
 
-    def values(self) -> Iterator[Value | Noted]:
+    def values(self) -> Iterator[SourceValue | NoteEvent]:
         """Return the conversations. Raises StoreError where the database cannot be read."""
         self.rows = 0
         with self._opened() as rows:
             for value in self._layout.values(rows):
                 self.rows += 1
                 self.limits.check_time()
-                yield value if isinstance(value, Noted) else Value(None, value)
+                yield value if isinstance(value, NoteEvent) else SourceValue(None, value)
         self._progress(self.path.stat().st_size)
 
     @contextmanager
-    def _opened(self) -> Iterator[Rows]:
+    def _opened(self) -> Iterator[SqliteConnection]:
         try:
-            with _undisturbed(self.path) as address, closing(_connected(address)) as rows:
-                rows.set_progress_handler(self.limits.is_over, STEPS)
-                rows.row_factory = _Fetched(self.path).row
+            with _prepare_address(self.path) as address, closing(_connect_sqlite(address)) as rows:
+                rows.set_progress_handler(self.limits.is_over, STEPS_PER_TIME_CHECK)
+                rows.row_factory = _RowByteCounter(self.path).row
                 # what a column is computed from may be short, and make a gigabyte of it
-                rows.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _size(self.path) + LEAST_LENGTH)
+                rows.setlimit(
+                    sqlite3.SQLITE_LIMIT_LENGTH,
+                    _count_database_bytes(self.path) + EXTRA_VALUE_BYTES,
+                )
                 yield rows
         except (sqlite3.Error, UnicodeError, LookupError) as problem:
             self.limits.check_time()
@@ -97,11 +100,11 @@ class Database(Source):
             raise StoreError(f"{what}: {problem}") from problem
 
 
-class _Fetched:
+class _RowByteCounter:
     """Count the bytes read from a database."""
 
     def __init__(self, path: Path) -> None:
-        self._left = self._allowed = TIMES * _size(path) + LEAST
+        self._left = self._allowed = TIMES * _count_database_bytes(path) + LEAST
 
     def row(self, cursor: sqlite3.Cursor, values: tuple[Any, ...]) -> sqlite3.Row:
         """Return a row with its names. Raises LimitExceeded where there are too many."""
@@ -113,76 +116,76 @@ class _Fetched:
         return sqlite3.Row(cursor, values)
 
 
-def is_database(path: FilePath) -> bool:
+def is_sqlite_file(path: FilePath) -> bool:
     """Tell whether a file is a database of SQLite, by its first bytes."""
     with Path(path).open("rb") as file:
-        return file.read(len(MAGIC)) == MAGIC
+        return file.read(len(SQLITE_SIGNATURE)) == SQLITE_SIGNATURE
 
 
 @contextmanager
-def _undisturbed(path: Path) -> Iterator[str]:
+def _prepare_address(path: Path) -> Iterator[str]:
     """Yield the address at which SQLite reads a database without writing beside it."""
-    log, index = _beside(path, "-wal"), _beside(path, "-shm")
+    log, index = _build_sibling_path(path, "-wal"), _build_sibling_path(path, "-shm")
     if not log.exists() or not log.stat().st_size:
-        yield _address(path, "mode=ro&immutable=1")
+        yield _build_sqlite_uri(path, "mode=ro&immutable=1")
     elif index.exists():
-        yield _address(path, "mode=ro")
+        yield _build_sqlite_uri(path, "mode=ro")
     else:
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder, "copy")
             shutil.copyfile(path, copy)
-            shutil.copyfile(log, _beside(copy, "-wal"))
-            yield _address(copy, "mode=ro")
+            shutil.copyfile(log, _build_sibling_path(copy, "-wal"))
+            yield _build_sqlite_uri(copy, "mode=ro")
 
 
-def _size(path: Path) -> int:
+def _count_database_bytes(path: Path) -> int:
     """Return the bytes of a database and its log."""
-    log = _beside(path, "-wal")
+    log = _build_sibling_path(path, "-wal")
     waiting = log.stat().st_size if log.exists() else 0
     return path.stat().st_size + waiting
 
 
-def _beside(path: Path, ending: str) -> Path:
+def _build_sibling_path(path: Path, ending: str) -> Path:
     return path.with_name(path.name + ending)
 
 
-def _address(path: Path, how: str) -> str:
+def _build_sqlite_uri(path: Path, how: str) -> str:
     return f"{path.absolute().as_uri()}?{how}"
 
 
-def _connected(address: str) -> Rows:
+def _connect_sqlite(address: str) -> SqliteConnection:
     rows = sqlite3.connect(address, uri=True, isolation_level=None)
     rows.text_factory = lambda raw: raw.decode("utf-8", "replace")
     return rows
 
 
-def _kind_of(rows: Rows, layouts: Layouts, path: Path) -> str:
-    tables, columns = tables_in(rows), columns_in(rows)
-    if tables >= OWN_TABLES:
+def _find_database_kind(rows: SqliteConnection, layouts: Layouts, path: Path) -> str:
+    tables, columns = load_table_names(rows), load_column_names(rows)
+    if tables >= STORE_TABLES:
         what = f"{path} is a store of convostore's own"
         raise UnknownTranscript(f"{what}: export its sessions, then import what was exported")
     for kind, layout in layouts.items():
         if layout.columns <= columns:
             return kind
     told = ", ".join(sorted(tables)[:6]) or "none"
-    program = program_of_columns(columns)
+    program = find_database_program(columns)
     whose = f"{program}, which" if program else "a program that"
     what = f"is an SQLite database of {whose} is not read; its tables: {told}"
     raise UnknownTranscript(f"{path} {what}", program)
 
 
-def tables_in(rows: Rows) -> set[str]:
+def load_table_names(rows: SqliteConnection) -> set[str]:
     """Return the names of a database's tables."""
     found = rows.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
     return {name for (name,) in found}
 
 
-def columns_in(rows: Rows) -> set[str]:
+def load_column_names(rows: SqliteConnection) -> set[str]:
     """Return the names of a database's columns, each with its table."""
-    return {name for (name,) in rows.execute(COLUMNS)}
+    return {name for (name,) in rows.execute(SELECT_TABLE_COLUMNS)}
 
 
-def json_in(cell: object) -> Any:
+def parse_json_cell(cell: object) -> Any:
     """Return the JSON value that a cell holds as text or bytes, None where it holds none."""
     if not isinstance(cell, str | bytes):
         return None

@@ -13,17 +13,17 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from ..messages import Message, part_text
-from ..text import Fields, as_list, format_count, truncate_to_line
-from .costs import Spent
+from ..messages import Message, extract_part_text
+from ..text import JsonFields, format_count, truncate_to_line, wrap_in_list
+from .costs import RequestUsage
 
-Counts = Mapping[tuple[str, str], int]
+TypeCounts = Mapping[tuple[str, str], int]
 """How many things there are of each type and subtype; the subtype may be ""."""
 
 TITLE_LENGTH = 80
 """Code points a title made from a prompt may have."""
 
-METADATA_LIMIT = 100_000
+METADATA_VALUE_LIMIT = 100_000
 """Code points of JSON text that one value may have in metadata, which every list reads."""
 
 EXTRA_KEYS = (
@@ -35,7 +35,7 @@ EXTRA_KEYS = (
 )
 """Keys of a message for what its file says beyond it; a longer file may say other things there."""
 
-OWN_TAGS = {
+PREAMBLE_TAGS_BY_PROGRAM = {
     "Gemini CLI": "session_context",
     "Codex": "environment_context user_instructions permissions INSTRUCTIONS",
     "Claude Code": "system-reminder command-message command-name local-command-stdout",
@@ -47,30 +47,30 @@ OWN_TAGS = {
     "Copilot CLI": "current_datetime",
 }
 """Program → tags around texts that it puts before a user's input, or sends instead of it."""
-OWN_WORDS = (
+PREAMBLE_TEXT_STARTS = (
     "# AGENTS.md instructions",
     "Caveat: The messages below",
     "This is the Gemini CLI. We are setting up the context",
     "[Request interrupted",
 )
 """Beginnings of texts that programs send instead of a user's input."""
-AROUND = ("user_query", "userRequest", "USER_REQUEST", "task", "feedback")
+USER_INPUT_TAGS = ("user_query", "userRequest", "USER_REQUEST", "task", "feedback")
 """Tags that programs put around what a user typed."""
-_OWN = frozenset(" ".join(OWN_TAGS.values()).split())
-_TAG = re.compile(r"<([A-Za-z][\w-]*)(?: [^<>]*)?>")
-_GAP = re.compile(r"\s*")
+_PREAMBLE_TAGS = frozenset(" ".join(PREAMBLE_TAGS_BY_PROGRAM.values()).split())
+_OPENING_TAG = re.compile(r"<([A-Za-z][\w-]*)(?: [^<>]*)?>")
+_GAP_PATTERN = re.compile(r"\s*")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Stem(NamedTuple):
+class ForkPoint(NamedTuple):
     """The place where a session continues another of its file: after that many of its messages."""
 
     session_id: str
     after: int
 
 
-class Opened(NamedTuple):
+class SessionEvent(NamedTuple):
     """A session begins: the messages that follow are its own, until the next session begins.
 
     ``titles`` are those that the same file may have given it when it was shorter; ``stem`` is what
@@ -81,33 +81,33 @@ class Opened(NamedTuple):
     session_id: str
     title: str | None
     project_root: str | None
-    metadata: Fields
+    metadata: JsonFields
     owner: str | None = None
     titles: tuple[str, ...] = ()
-    stem: Stem | None = None
+    stem: ForkPoint | None = None
     created_at: int | None = None
 
 
-READ = "read"
+READER_FORMAT = "read"
 """The value of `Said.format` for a message in a reader's own words."""
 
 
-class Said(NamedTuple):
+class SessionMessage(NamedTuple):
     """The next message of the session that was opened last.
 
-    ``format`` names its wire format, None if its shape tells, and `READ` if the program's own
-    record was read and is given here in the shape of a chat. ``moment`` (ms) is the time of the
+    ``format`` names its wire format, None if its shape tells, and `READER_FORMAT` if the program's
+    own record was read and is given here in the shape of a chat. ``moment`` (ms) is the time of the
     message, if the message itself does not tell it; ``spent`` is its cost as told elsewhere in the
     file.
     """
 
     message: Message
-    format: str | None = READ
+    format: str | None = READER_FORMAT
     moment: int | None = None
-    spent: tuple[Spent, ...] = ()
+    spent: tuple[RequestUsage, ...] = ()
 
 
-class Compacted(NamedTuple):
+class CompactionEvent(NamedTuple):
     """A compaction of the context: the session's first messages went out of the model's sight.
 
     ``through`` is their number, ``summary`` the text that replaced them, None if a later message
@@ -118,13 +118,13 @@ class Compacted(NamedTuple):
     summary: str | None = None
 
 
-class Beside(NamedTuple):
+class SideRowsEvent(NamedTuple):
     """What a program kept beside the message before: hooks, its own commands, context it added."""
 
-    rows: list[Fields]
+    rows: list[JsonFields]
 
 
-class Noted(NamedTuple):
+class NoteEvent(NamedTuple):
     """A notice for the user, with the row of the file that it is about, if there is one.
 
     ``broken``: a part of the file could not be read; the rest is kept. ``left_out``: the number of
@@ -146,20 +146,20 @@ class StoreRow(NamedTuple):
     """A row of a whole store, as its table holds it, with the row of the file that it stands in."""
 
     table: str
-    fields: Fields
+    fields: JsonFields
     row: int | None
 
 
-WORDS = ("content", "text", "output")
+MESSAGE_TEXT_KEYS = ("content", "text", "output")
 """Keys under which messages and their parts have their words."""
-INSTEAD = ("message", "parts", "value", "body", "prompt", "answer", "blocks", "summary")
+FALLBACK_TEXT_KEYS = ("message", "parts", "value", "body", "prompt", "answer", "blocks", "summary")
 """Keys under which a message has them that is of no known shape."""
-THOUGHTS = ("thinking", "redacted_thinking", "reasoning", "reasoning_text")
+THOUGHT_PART_TYPES = ("thinking", "redacted_thinking", "reasoning", "reasoning_text")
 """Types of parts that no one said."""
-WORDS_DEPTH = 8
+MAX_TEXT_DEPTH = 8
 """Levels of a message in which words are looked for: results in parts have them in the fifth."""
 
-Event = Opened | Said | Compacted | Beside | Noted | StoreRow
+Event = SessionEvent | SessionMessage | CompactionEvent | SideRowsEvent | NoteEvent | StoreRow
 
 
 class SessionNames:
@@ -185,65 +185,65 @@ class SessionNames:
         return name
 
 
-def title_of(messages: Iterable[Message]) -> str | None:
+def find_title(messages: Iterable[Message]) -> str | None:
     """Return the first text that a user typed as a title, None where no user typed anything."""
     users = (message for message in messages if message.get("role") == "user")
-    parts = (part for message in users for part in as_list(message.get("content")))
-    typed = filter(None, map(_typed, map(part_text, parts)))
-    return next(map(title_line, typed), None)
+    parts = (part for message in users for part in wrap_in_list(message.get("content")))
+    typed = filter(None, map(_strip_preamble, map(extract_part_text, parts)))
+    return next(map(render_title, typed), None)
 
 
-def _typed(text: str) -> str:
+def _strip_preamble(text: str) -> str:
     """Return a user's text without what the program put before it; "" where it is all of it."""
     place = len(text) - len(text.lstrip())
-    while found := _TAG.match(text, place):
+    while found := _OPENING_TAG.match(text, place):
         name = found[1]
-        if name in AROUND:
+        if name in USER_INPUT_TAGS:
             return text[found.end() :].partition(f"</{name}>")[0].strip()
-        if name not in _OWN:
+        if name not in _PREAMBLE_TAGS:
             break
         end = text.find(f"</{name}>", found.end())
         if end < 0:
             return ""
-        place = _GAP.match(text, end + len(name) + 3).end()  # type: ignore[union-attr]
-    return "" if text.startswith(OWN_WORDS, place) else text[place:].strip()
+        place = _GAP_PATTERN.match(text, end + len(name) + 3).end()  # type: ignore[union-attr]
+    return "" if text.startswith(PREAMBLE_TEXT_STARTS, place) else text[place:].strip()
 
 
-def title_line(text: str) -> str:
+def render_title(text: str) -> str:
     """Return a text as one line of at most 80 code points."""
     return truncate_to_line(text, TITLE_LENGTH)
 
 
-def as_messages(
+def wrap_raw_messages(
     values: Iterable[object], *, session_id: str, row: int | None = None
-) -> Iterator[Said | Noted]:
+) -> Iterator[SessionMessage | NoteEvent]:
     """Return the messages of a list unchanged; any other value is noted with its place."""
     for number, value in enumerate(values, 1):
-        yield as_message(value, row=row, place=f"message {number} of {session_id}")
+        yield wrap_raw_message(value, row=row, place=f"message {number} of {session_id}")
 
 
-def as_message(value: object, *, row: int | None, place: str) -> Said | Noted:
+def wrap_raw_message(value: object, *, row: int | None, place: str) -> SessionMessage | NoteEvent:
     """Return one message exactly as it is, or a note that it is none."""
-    if isinstance(value, dict) and text_of(value.get("role")):
-        return Said(value, "openai")
-    return unread(row, value, "not a message: an object with a role was expected", place)
+    if isinstance(value, dict) and get_text(value.get("role")):
+        return SessionMessage(value, "openai")
+    return note_unread_value(row, value, "not a message: an object with a role was expected", place)
 
 
-def split_metadata(fields: Fields) -> tuple[Fields, list[Noted]]:
+def split_metadata(fields: JsonFields) -> tuple[JsonFields, list[NoteEvent]]:
     """Return the fields that become a session's metadata, and a note for each that is too big."""
-    kept: Fields = {}
-    notes: list[Noted] = []
+    kept: JsonFields = {}
+    notes: list[NoteEvent] = []
     for key, held in fields.items():
         size = len(json.dumps(held, ensure_ascii=False, default=str))
-        if size <= METADATA_LIMIT:
+        if size <= METADATA_VALUE_LIMIT:
             kept[key] = held
         else:
             reason = f"{size:,} characters are too many for a session's metadata"
-            notes.append(Noted(None, f"left out {key!r}: {reason}"))
+            notes.append(NoteEvent(None, f"left out {key!r}: {reason}"))
     return kept, notes
 
 
-def sketch(value: object) -> str:
+def render_sketch(value: object) -> str:
     """Return what a JSON value looks like from outside, for an error text."""
     if isinstance(value, dict):
         keys = ", ".join(map(repr, list(value)[:6]))
@@ -251,60 +251,72 @@ def sketch(value: object) -> str:
     if isinstance(value, list):
         if not value or isinstance(value[0], list):
             return f"a list of {len(value)}"
-        return f"a list of {len(value)}, the first {sketch(value[0])}"
+        return f"a list of {len(value)}, the first {render_sketch(value[0])}"
     return f"{value!r:.60}"
 
 
-def unread(row: int | None, value: object, what: str, place: str | None = None) -> Noted:
+def note_unread_value(
+    row: int | None, value: object, what: str, place: str | None = None
+) -> NoteEvent:
     """Return a note that a value of a file is ``what``, and not of the kind read there."""
-    text = f"{place} is {what}, this is {sketch(value)}" if place else f"{sketch(value)} is {what}"
-    return Noted(row, text, broken=True, speaks=any(words_of(value)))
+    text = (
+        f"{place} is {what}, this is {render_sketch(value)}"
+        if place
+        else f"{render_sketch(value)} is {what}"
+    )
+    return NoteEvent(row, text, broken=True, speaks=any(list_texts(value)))
 
 
-def words_of(value: object) -> Iterator[str]:
+def list_texts(value: object) -> Iterator[str]:
     """Yield the texts of a message, or of any value that may be one.
 
     Thoughts and the arguments of tools are not included.
     """
-    fields = fields_of(value)
-    keys = WORDS if any(map(fields.get, (*WORDS, "tool_calls", "function_call"))) else INSTEAD
+    fields = get_fields(value)
+    keys = (
+        MESSAGE_TEXT_KEYS
+        if any(map(fields.get, (*MESSAGE_TEXT_KEYS, "tool_calls", "function_call")))
+        else FALLBACK_TEXT_KEYS
+    )
     for key in keys:
-        yield from _words_in(fields.get(key), 1)
+        yield from _list_words_below(fields.get(key), 1)
 
 
-def _words_in(value: object, depth: int) -> Iterator[str]:
+def _list_words_below(value: object, depth: int) -> Iterator[str]:
     if isinstance(value, str):
         yield from filter(str.strip, [value])
-    elif depth > WORDS_DEPTH:
+    elif depth > MAX_TEXT_DEPTH:
         return
     elif isinstance(value, list):
         for each in value:
-            yield from _words_in(each, depth + 1)
-    elif isinstance(value, dict) and value.get("type") not in THOUGHTS:
-        for key in WORDS:
-            yield from _words_in(value.get(key), depth + 1)
+            yield from _list_words_below(each, depth + 1)
+    elif isinstance(value, dict) and value.get("type") not in THOUGHT_PART_TYPES:
+        for key in MESSAGE_TEXT_KEYS:
+            yield from _list_words_below(value.get(key), depth + 1)
 
 
-def omissions(counts: Counts, thing: str) -> Iterator[Noted]:
+def list_omission_notes(counts: TypeCounts, thing: str) -> Iterator[NoteEvent]:
     """Return a note for each type of thing that was left out."""
     by_name = groupby(sorted(counts), key=lambda each: each[0])
     for name, kinds in by_name:
         subtypes = {subtype: counts[name, subtype] for _, subtype in kinds}
-        yield _omission(f"{name} {thing}", subtypes)
+        yield _note_omitted_type(f"{name} {thing}", subtypes)
 
 
-def _omission(thing: str, subtypes: Mapping[str, int]) -> Noted:
+def _note_omitted_type(thing: str, subtypes: Mapping[str, int]) -> NoteEvent:
     details = [f"{count} {subtype}" for subtype, count in subtypes.items() if subtype]
     told = f" ({', '.join(details)})" if details else ""
-    return left_out(sum(subtypes.values()), thing, told)
+    return note_omission(sum(subtypes.values()), thing, told)
 
 
-def left_out(count: int, thing: str, why: str) -> Noted:
+def note_omission(count: int, thing: str, why: str) -> NoteEvent:
     """Return a note that so many of a thing were left out, and why."""
-    return Noted(None, f"left out {format_count(count, thing)}{why}", left_out=count, thing=thing)
+    return NoteEvent(
+        None, f"left out {format_count(count, thing)}{why}", left_out=count, thing=thing
+    )
 
 
-def iso_milliseconds(timestamp: object) -> int | None:
+def parse_iso_milliseconds(timestamp: object) -> int | None:
     """Return an ISO time as milliseconds since the epoch, None for anything else.
 
     A time without a zone is in UTC.
@@ -320,91 +332,91 @@ def iso_milliseconds(timestamp: object) -> int | None:
         return None
 
 
-def text_of(value: object) -> str | None:
+def get_text(value: object) -> str | None:
     """Return a text that says something, None for anything else."""
     return value if isinstance(value, str) and value else None
 
 
-def first_text(values: Iterable[object]) -> str | None:
+def find_first_text(values: Iterable[object]) -> str | None:
     """Return the first value that is a text and says something, None where there is none."""
-    return next(filter(None, map(text_of, values)), None)
+    return next(filter(None, map(get_text, values)), None)
 
 
-def fields_of(value: object) -> Fields:
+def get_fields(value: object) -> JsonFields:
     """Return an object's fields; of anything else, none."""
     return value if isinstance(value, dict) else {}
 
 
-def within(value: object, *keys: str) -> Any:
+def get_nested(value: object, *keys: str) -> Any:
     """Return what objects hold, one in the other, under some keys; None where they do not."""
     for key in keys:
-        value = fields_of(value).get(key)
+        value = get_fields(value).get(key)
     return value
 
 
-def objects_of(value: object) -> list[Fields]:
+def get_objects(value: object) -> list[JsonFields]:
     """Return the objects in a list that have any fields; of anything else, none."""
-    return list(filter(None, map(fields_of, list_of(value))))
+    return list(filter(None, map(get_fields, get_list(value))))
 
 
-def call_of(name: object, tool: object, arguments: object) -> Fields:
+def build_chat_call(name: object, tool: object, arguments: object) -> JsonFields:
     """Return a call of a tool; arguments that are no text, as JSON."""
     if not isinstance(arguments, str):
         arguments = json.dumps(arguments or {}, ensure_ascii=False)
-    function = {"name": text_of(tool) or "", "arguments": arguments}
-    return {"id": text_of(name) or "", "type": "function", "function": function}
+    function = {"name": get_text(tool) or "", "arguments": arguments}
+    return {"id": get_text(name) or "", "type": "function", "function": function}
 
 
-def milliseconds_of(seconds: object) -> int | None:
+def convert_to_milliseconds(seconds: object) -> int | None:
     """Return a moment in seconds since the epoch as milliseconds, None for anything else."""
     if not isinstance(seconds, int | float) or not 0 < seconds < 2**40:
         return None
     return round(seconds * 1000)
 
 
-def joined(texts: Iterable[object], between: str = "\n\n") -> str:
+def join_texts(texts: Iterable[object], between: str = "\n\n") -> str:
     """Return the texts that say something as one."""
-    return between.join(filter(None, map(text_of, texts)))
+    return between.join(filter(None, map(get_text, texts)))
 
 
-def list_of(value: object) -> list[Any]:
+def get_list(value: object) -> list[Any]:
     """Return a list's items; of anything else, none."""
     return value if isinstance(value, list) else []
 
 
-def text_part(text: str) -> Fields:
+def build_text_part(text: str) -> JsonFields:
     """Return a text as a content part."""
     return {"type": "text", "text": text}
 
 
-def without(fields: Fields, *keys: str) -> Fields:
+def drop_keys(fields: JsonFields, *keys: str) -> JsonFields:
     """Return an object without some of its keys."""
     return {key: held for key, held in fields.items() if key not in keys}
 
 
-def telling(fields: Fields) -> Fields:
+def drop_empty_fields(fields: JsonFields) -> JsonFields:
     """Return an object without the keys that say nothing."""
     nothing: tuple[object, ...] = (None, "", [], {})
     return {key: held for key, held in fields.items() if held not in nothing}
 
 
-def title_lines(texts: Iterable[object]) -> tuple[str, ...]:
+def render_titles(texts: Iterable[object]) -> tuple[str, ...]:
     """Return the texts that say something as titles."""
-    lines = (title_line(text_of(text) or "") for text in texts)
+    lines = (render_title(get_text(text) or "") for text in texts)
     return tuple(filter(None, lines))
 
 
-def title_in(texts: Iterable[object]) -> str | None:
+def render_first_title(texts: Iterable[object]) -> str | None:
     """Return the first text that says something as a title, None where none does."""
-    return first_text(title_lines(texts))
+    return find_first_text(render_titles(texts))
 
 
-def simplest_content(parts: list[Any]) -> object:
+def simplify_content(parts: list[Any]) -> object:
     """Return content parts in their simplest form: None for none, a lone text, else the parts."""
-    if len(parts) == 1 and _is_plain(parts[0]):
+    if len(parts) == 1 and _is_plain_text_part(parts[0]):
         return parts[0]["text"]
     return parts or None
 
 
-def _is_plain(part: Any) -> bool:
+def _is_plain_text_part(part: Any) -> bool:
     return part.keys() == {"type", "text"} and isinstance(part["text"], str)

@@ -9,28 +9,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .events import Event, Noted, StoreRow, fields_of, sketch
-from .source import Source, Value
+from .events import Event, NoteEvent, StoreRow, get_fields, render_sketch
+from .source import SourceValue, TranscriptSource
 
-HEAD = "convostore"
+STORE_HEAD_KEY = "convostore"
 
 
-def looks(value: Any) -> bool:
+def is_store_head(value: Any) -> bool:
     """Tell whether a JSON value is the head of a store."""
-    fields = fields_of(value)
-    return fields.keys() == {HEAD} and "schema" in fields_of(fields[HEAD])
+    fields = get_fields(value)
+    return fields.keys() == {STORE_HEAD_KEY} and "schema" in get_fields(fields[STORE_HEAD_KEY])
 
 
-def parse(source: Source) -> Iterator[Event]:
+def parse_exported_store(source: TranscriptSource) -> Iterator[Event]:
     """Return the rows of a file as they are."""
     for item in source.values():
-        yield item if isinstance(item, Noted) else _row(item)
+        yield item if isinstance(item, NoteEvent) else _parse_store_row(item)
 
 
-def _row(item: Value) -> StoreRow | Noted:
-    fields = fields_of(item.value)
+def _parse_store_row(item: SourceValue) -> StoreRow | NoteEvent:
+    fields = get_fields(item.value)
     if len(fields) == 1:
         for table, held in fields.items():
             if isinstance(held, dict):
                 return StoreRow(table, held, item.row)
-    return Noted(item.row, f"this is no row of a store: {sketch(item.value)}", broken=True)
+    return NoteEvent(
+        item.row, f"this is no row of a store: {render_sketch(item.value)}", broken=True
+    )

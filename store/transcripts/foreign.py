@@ -11,50 +11,50 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from ..text import as_list
-from .events import fields_of, list_of
+from ..text import wrap_in_list
+from .events import get_fields, get_list
 
-ANTHROPIC = "Anthropic's Messages API"
-BEDROCK = "Amazon Bedrock's Converse API"
-GEMINI = "Google's Gemini API"
-RESPONSES = "the OpenAI Responses API"
-VERCEL = "the Vercel AI SDK"
+ANTHROPIC_PROGRAM = "Anthropic's Messages API"
+BEDROCK_PROGRAM = "Amazon Bedrock's Converse API"
+GEMINI_PROGRAM = "Google's Gemini API"
+RESPONSES_PROGRAM = "the OpenAI Responses API"
+VERCEL_PROGRAM = "the Vercel AI SDK"
 
-PART_TYPES = {
-    "tool_use": ANTHROPIC,
-    "tool_result": ANTHROPIC,
-    "thinking": ANTHROPIC,
-    "redacted_thinking": ANTHROPIC,
-    "server_tool_use": ANTHROPIC,
-    "mcp_tool_use": ANTHROPIC,
-    "container_upload": ANTHROPIC,
-    "compaction": ANTHROPIC,
+PROGRAM_BY_PART_TYPE = {
+    "tool_use": ANTHROPIC_PROGRAM,
+    "tool_result": ANTHROPIC_PROGRAM,
+    "thinking": ANTHROPIC_PROGRAM,
+    "redacted_thinking": ANTHROPIC_PROGRAM,
+    "server_tool_use": ANTHROPIC_PROGRAM,
+    "mcp_tool_use": ANTHROPIC_PROGRAM,
+    "container_upload": ANTHROPIC_PROGRAM,
+    "compaction": ANTHROPIC_PROGRAM,
     "toolRequest": "goose",
     "toolResponse": "goose",
-    "tool-call": VERCEL,
-    "tool-result": VERCEL,
-    "tool-invocation": VERCEL,
+    "tool-call": VERCEL_PROGRAM,
+    "tool-result": VERCEL_PROGRAM,
+    "tool-invocation": VERCEL_PROGRAM,
     "toolCall": "pi",
-    "input_text": RESPONSES,
-    "output_text": RESPONSES,
+    "input_text": RESPONSES_PROGRAM,
+    "output_text": RESPONSES_PROGRAM,
 }
 """Type of a content part → whose it is; the words or calls in it would be lost.
 
 Types that an import keeps as they are, as it knows no counterpart, are not among them.
 """
 
-SERVER_RESULT = "_tool_result"
+ANTHROPIC_RESULT_ENDING = "_tool_result"
 """What the types of Anthropic's results end with whose tools its server runs."""
 
-PART_KEYS = {
-    "toolUse": BEDROCK,
-    "toolResult": BEDROCK,
-    "functionCall": GEMINI,
-    "functionResponse": GEMINI,
+PROGRAM_BY_PART_KEY = {
+    "toolUse": BEDROCK_PROGRAM,
+    "toolResult": BEDROCK_PROGRAM,
+    "functionCall": GEMINI_PROGRAM,
+    "functionResponse": GEMINI_PROGRAM,
 }
 """Key of a content part without a type → whose it is."""
 
-CALL_KEYS = {
+PROGRAM_BY_CALL_KEY = {
     "requestor": "tau2-bench",
     "args": "LangChain",
     "arguments": "a program whose tool calls have no 'function'",
@@ -72,7 +72,7 @@ ITEM_TYPES = (
 """Types of the Responses API's items that have no role."""
 
 
-class Mark(NamedTuple):
+class ProgramMark(NamedTuple):
     """What gives a program's value away: where it has something, and by which pattern that goes.
 
     A place is a path of keys, through the first object of a list. ``always`` where a kind that is
@@ -84,65 +84,69 @@ class Mark(NamedTuple):
     always: bool = False
 
 
-def _mark(program: str, places: str, *, always: bool = False) -> Mark:
+def _parse_program_mark(program: str, places: str, *, always: bool = False) -> ProgramMark:
     """Return a mark as it is written: ``key``, ``key.inner`` or ``key=pattern``, in any order."""
     patterns: dict[tuple[str, ...], str | None] = {}
     for place in places.split():
         at, _, pattern = place.partition("=")
         patterns[tuple(at.split("."))] = pattern or None
-    return Mark(program, patterns, always)
+    return ProgramMark(program, patterns, always)
 
 
-MARKS = (
-    _mark("Amp", "id=T-* messages", always=True),
-    _mark("Cline (what its screen shows)", "ts type=say say", always=True),
-    _mark("Cline (what its screen shows)", "ts type=ask ask", always=True),
-    _mark("QwenPaw", "agent.memory.content"),
-    _mark("AgentScope, as QwenPaw writes it", "id name role content metadata timestamp"),
-    _mark("Grok Build", "type=tool_result tool_call_id content"),
-    _mark("Grok Build", "type=backend_tool_call kind"),
-    _mark("Grok Build", "type=user content prompt_index"),
-    _mark("Grok Build", "type=user content synthetic_reason"),
-    _mark("Grok Build", "type=assistant content model_id"),
-    _mark("Grok Build (what its screen shows)", "method params.update.sessionUpdate"),
-    _mark("GitHub Copilot (its old history.json)", "history.role history.text"),
-    _mark("a program whose messages have no 'content'", "role text"),
-    _mark("Kimi", "type=metadata protocol_version"),
-    _mark("Kimi", "timestamp message.type message.payload"),
-    _mark("Antigravity", "step_index source type status"),
-    _mark("Command Code", "sessionId role content.type metadata.cwd"),
-    _mark("Snowflake Cortex", "session_id history_length connection_name"),
-    _mark("Snowflake Cortex", "role content.tool_use.tool_use_id"),
-    _mark("Zencoder", "id creationReason createdAt"),
-    _mark("Zencoder", "role content.tag"),
-    _mark("Zed", "messages.User"),
-    _mark("Zed", "messages.Agent"),
-    _mark("Letta", "agents.in_context_message_ids"),
-    _mark("Letta", "agent_type messages.tool_calls in_context_message_indices"),
-    _mark("LangChain", "lc type=constructor id"),
-    _mark("pydantic-ai", "parts.part_kind kind"),
-    _mark("Harbor (an ATIF trajectory)", "schema_version=ATIF* steps"),
-    _mark("a collector of OpenTelemetry traces", "resourceSpans"),
-    _mark("a collector of OpenTelemetry traces", "traceId spanId"),
-    _mark("Claude Code on the web", "loglines"),
-    _mark("Cowork (a record beside its session)", "cliSessionId processName"),
-    _mark("ChatGPT (a conversation that does not tell its present path)", "mapping create_time"),
-    _mark("Gemini in Google Takeout", "header=Gemini* title time products"),
-    _mark("Claude Code (its stream-json)", "session_id cwd type=system subtype=init"),
-    _mark("goose (its stream-json)", "type=message message"),
-    _mark("opencode (its run --format json)", "type sessionID part"),
-    _mark("Continue, or Kiro before 1.0", "sessionId history"),
-    _mark("Kiro before 1.0", "executionId chat"),
-    _mark("ToolBench", "answer_generation"),
-    _mark("a recorder of HTTP requests", "request response"),
-    _mark(VERCEL, "role parts.type"),
-    _mark(VERCEL, "messages.parts.type"),
-    _mark(GEMINI, "contents"),
-    _mark(GEMINI, "parts role"),
+PROGRAM_MARKS = (
+    _parse_program_mark("Amp", "id=T-* messages", always=True),
+    _parse_program_mark("Cline (what its screen shows)", "ts type=say say", always=True),
+    _parse_program_mark("Cline (what its screen shows)", "ts type=ask ask", always=True),
+    _parse_program_mark("QwenPaw", "agent.memory.content"),
+    _parse_program_mark(
+        "AgentScope, as QwenPaw writes it", "id name role content metadata timestamp"
+    ),
+    _parse_program_mark("Grok Build", "type=tool_result tool_call_id content"),
+    _parse_program_mark("Grok Build", "type=backend_tool_call kind"),
+    _parse_program_mark("Grok Build", "type=user content prompt_index"),
+    _parse_program_mark("Grok Build", "type=user content synthetic_reason"),
+    _parse_program_mark("Grok Build", "type=assistant content model_id"),
+    _parse_program_mark("Grok Build (what its screen shows)", "method params.update.sessionUpdate"),
+    _parse_program_mark("GitHub Copilot (its old history.json)", "history.role history.text"),
+    _parse_program_mark("a program whose messages have no 'content'", "role text"),
+    _parse_program_mark("Kimi", "type=metadata protocol_version"),
+    _parse_program_mark("Kimi", "timestamp message.type message.payload"),
+    _parse_program_mark("Antigravity", "step_index source type status"),
+    _parse_program_mark("Command Code", "sessionId role content.type metadata.cwd"),
+    _parse_program_mark("Snowflake Cortex", "session_id history_length connection_name"),
+    _parse_program_mark("Snowflake Cortex", "role content.tool_use.tool_use_id"),
+    _parse_program_mark("Zencoder", "id creationReason createdAt"),
+    _parse_program_mark("Zencoder", "role content.tag"),
+    _parse_program_mark("Zed", "messages.User"),
+    _parse_program_mark("Zed", "messages.Agent"),
+    _parse_program_mark("Letta", "agents.in_context_message_ids"),
+    _parse_program_mark("Letta", "agent_type messages.tool_calls in_context_message_indices"),
+    _parse_program_mark("LangChain", "lc type=constructor id"),
+    _parse_program_mark("pydantic-ai", "parts.part_kind kind"),
+    _parse_program_mark("Harbor (an ATIF trajectory)", "schema_version=ATIF* steps"),
+    _parse_program_mark("a collector of OpenTelemetry traces", "resourceSpans"),
+    _parse_program_mark("a collector of OpenTelemetry traces", "traceId spanId"),
+    _parse_program_mark("Claude Code on the web", "loglines"),
+    _parse_program_mark("Cowork (a record beside its session)", "cliSessionId processName"),
+    _parse_program_mark(
+        "ChatGPT (a conversation that does not tell its present path)", "mapping create_time"
+    ),
+    _parse_program_mark("Gemini in Google Takeout", "header=Gemini* title time products"),
+    _parse_program_mark("Claude Code (its stream-json)", "session_id cwd type=system subtype=init"),
+    _parse_program_mark("goose (its stream-json)", "type=message message"),
+    _parse_program_mark("opencode (its run --format json)", "type sessionID part"),
+    _parse_program_mark("Continue, or Kiro before 1.0", "sessionId history"),
+    _parse_program_mark("Kiro before 1.0", "executionId chat"),
+    _parse_program_mark("ToolBench", "answer_generation"),
+    _parse_program_mark("a recorder of HTTP requests", "request response"),
+    _parse_program_mark(VERCEL_PROGRAM, "role parts.type"),
+    _parse_program_mark(VERCEL_PROGRAM, "messages.parts.type"),
+    _parse_program_mark(GEMINI_PROGRAM, "contents"),
+    _parse_program_mark(GEMINI_PROGRAM, "parts role"),
 )
 """What gives a whole value away, the narrowest first."""
 
-DATABASES = {
+COLUMNS_BY_PROGRAM = {
     "Warp": "agent_conversations.conversation_data ai_queries.exchange_id",
     "Zed": "threads.data_type threads.data",
     "Forge": "conversations.context conversations.metrics",
@@ -153,30 +157,32 @@ DATABASES = {
 """Program → columns of its database that tell it, the narrowest first."""
 
 
-def program_of_columns(columns: set[str]) -> str | None:
+def find_database_program(columns: set[str]) -> str | None:
     """Return the program whose database has some columns, None where it is not known."""
-    told = (program for program, own in DATABASES.items() if columns.issuperset(own.split()))
+    told = (
+        program for program, own in COLUMNS_BY_PROGRAM.items() if columns.issuperset(own.split())
+    )
     return next(told, None)
 
 
-def program_of(value: object, *, always: bool = False) -> str | None:
+def find_value_program(value: object, *, always: bool = False) -> str | None:
     """Return the program that wrote a value, None where it is not known.
 
     ``always``: only one whose value no kind may take, though it looks like one of its own.
     """
-    first = next(iter(as_list(value)), None)
-    marks = (mark for mark in MARKS if mark.always or not always)
+    first = next(iter(wrap_in_list(value)), None)
+    marks = (mark for mark in PROGRAM_MARKS if mark.always or not always)
     return next(
         (
             mark.program
             for mark in marks
-            if all(_has(first, place, pattern) for place, pattern in mark.places.items())
+            if all(_has_value_at(first, place, pattern) for place, pattern in mark.places.items())
         ),
         None,
     )
 
 
-def _has(value: object, place: tuple[str, ...], pattern: str | None) -> bool:
+def _has_value_at(value: object, place: tuple[str, ...], pattern: str | None) -> bool:
     """Tell whether a value has anything at a place, or a text that matches ``pattern`` if given."""
     for key in place:
         if isinstance(value, list):
@@ -187,32 +193,36 @@ def _has(value: object, place: tuple[str, ...], pattern: str | None) -> bool:
     return pattern is None or (isinstance(value, str) and fnmatchcase(value, pattern))
 
 
-def program_of_messages(messages: Iterable[object]) -> str | None:
+def find_messages_program(messages: Iterable[object]) -> str | None:
     """Return whose messages these are where they are not of the chat's shape, else None."""
-    return next(filter(None, map(_program_of_message, messages)), None)
+    return next(filter(None, map(_find_message_program, messages)), None)
 
 
-def _program_of_message(message: object) -> str | None:
-    fields = fields_of(message)
+def _find_message_program(message: object) -> str | None:
+    fields = get_fields(message)
     if "role" not in fields:
-        return RESPONSES if fields.get("type") in ITEM_TYPES else None
-    parts = map(_program_of_part, list_of(fields.get("content")))
-    calls = map(_program_of_call, list_of(fields.get("tool_calls")))
+        return RESPONSES_PROGRAM if fields.get("type") in ITEM_TYPES else None
+    parts = map(_find_part_program, get_list(fields.get("content")))
+    calls = map(_find_call_program, get_list(fields.get("tool_calls")))
     return next(filter(None, (*parts, *calls)), None)
 
 
-def _program_of_part(part: object) -> str | None:
-    fields = fields_of(part)
+def _find_part_program(part: object) -> str | None:
+    fields = get_fields(part)
     kind = fields.get("type")
     if kind is None:
-        return next((PART_KEYS[key] for key in fields if key in PART_KEYS), None)
+        return next(
+            (PROGRAM_BY_PART_KEY[key] for key in fields if key in PROGRAM_BY_PART_KEY), None
+        )
     if not isinstance(kind, str):
         return None
-    return PART_TYPES.get(kind) or (ANTHROPIC if kind.endswith(SERVER_RESULT) else None)
+    return PROGRAM_BY_PART_TYPE.get(kind) or (
+        ANTHROPIC_PROGRAM if kind.endswith(ANTHROPIC_RESULT_ENDING) else None
+    )
 
 
-def _program_of_call(call: object) -> str | None:
-    fields = fields_of(call)
+def _find_call_program(call: object) -> str | None:
+    fields = get_fields(call)
     if "function" in fields or "name" not in fields:
         return None
-    return next((program for key, program in CALL_KEYS.items() if key in fields), None)
+    return next((program for key, program in PROGRAM_BY_CALL_KEY.items() if key in fields), None)

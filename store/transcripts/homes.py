@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
-VSCODE_CHATS = (
+VSCODE_CHAT_FILES = (
     "workspaceStorage/*/chatSessions/*.json",
     "workspaceStorage/*/chatSessions/*.jsonl",
     "globalStorage/emptyWindowChatSessions/*.json",
@@ -16,17 +16,17 @@ VSCODE_CHATS = (
 )
 """The files of VS Code's chats, below the folder of its user data."""
 
-CURSOR_CHATS = ("globalStorage/state.vscdb", "workspaceStorage/*/state.vscdb")
+CURSOR_DATABASE_FILES = ("globalStorage/state.vscdb", "workspaceStorage/*/state.vscdb")
 """The database of Cursor's chats, and the database per folder of older versions."""
 
-GOOSE_SESSIONS = ("sessions/sessions.db", "sessions/*.jsonl")
+GOOSE_SESSION_FILES = ("sessions/sessions.db", "sessions/*.jsonl")
 """The database of goose, and the files of versions without a database."""
 
-STORED = "storage/session/*.json"
+OPENCODE_SESSION_FILES = "storage/session/*.json"
 """The session files of opencode and its forks, from versions without a database."""
 
 
-CLINE_TASKS = ("tasks/*/api_conversation_history.json",)
+CLINE_TASK_FILES = ("tasks/*/api_conversation_history.json",)
 """The task files of Cline and its forks."""
 
 CLINE_FOLDERS = tuple(

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..text import as_list
-from .events import Event, Noted, SessionNames, unread
-from .source import Source, Value
+from ..text import wrap_in_list
+from .events import Event, NoteEvent, SessionNames, note_unread_value
+from .source import SourceValue, TranscriptSource
 
-Reading = Callable[[Value, SessionNames], Iterator[Event]]
+ConversationParser = Callable[[SourceValue, SessionNames], Iterator[Event]]
 """How one conversation is read, which gets an id of its own from the names of its file."""
 
 
-def conversations(
-    source: Source, is_one: Callable[[Any], object], expected: str, read: Reading
+def parse_conversations(
+    source: TranscriptSource,
+    is_one: Callable[[Any], object],
+    expected: str,
+    read: ConversationParser,
 ) -> Iterator[Event]:
     """Return what each conversation of a file says, and a note for each value that is none.
 
@@ -22,11 +25,11 @@ def conversations(
     """
     names = SessionNames(source.stem)
     for item in source.values():
-        if isinstance(item, Noted):
+        if isinstance(item, NoteEvent):
             yield item
             continue
-        for each in as_list(item.value):
+        for each in wrap_in_list(item.value):
             if is_one(each):
-                yield from read(Value(item.row, each), names)
+                yield from read(SourceValue(item.row, each), names)
             else:
-                yield unread(item.row, each, f"no {expected}")
+                yield note_unread_value(item.row, each, f"no {expected}")

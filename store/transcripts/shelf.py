@@ -2,7 +2,7 @@
 
 How a file's messages stand together may show only at its end: what was taken back, what was
 compacted, what the session is called. So a parser puts what was said on a `Shelf`, and keeps in
-memory where it is and what sorting needs; ids by which rows name each other become `Numbers`.
+memory where it is and what sorting needs; ids by which rows name each other become `KeyNumbers`.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from typing import Any, Self
 
 from ..errors import StoreError
 
-IN_MEMORY = 4 * 1024 * 1024
+SHELF_MEMORY_BYTES = 4 * 1024 * 1024
 """Bytes that are kept in memory before a file is made."""
-READ_AT_ONCE = 64 * 1024
+SHELF_READ_BYTES = 64 * 1024
 """Bytes that are read of the file, at least."""
 
-PLAIN = 2
+MARSHAL_VERSION = 2
 """Version of marshal's format in which equal values are the same bytes, whoever else holds them."""
 
-LENGTH = 8
+LENGTH_BYTES = 8
 """Bytes that tell how long a value is that follows them."""
-DIGEST = 16
+DIGEST_BYTES = 16
 """Bytes that stand for a key: two of a file do not share them."""
 
 
-def packed(value: Any) -> bytes:
+def pack_value(value: Any) -> bytes:
     """Return a value of JSON, or a tuple of such, as bytes. Raises RecursionError."""
     try:
-        return marshal.dumps(value, PLAIN)
+        return marshal.dumps(value, MARSHAL_VERSION)
     except ValueError as problem:
         raise RecursionError("a value is nested too deeply") from problem
 
@@ -46,7 +46,7 @@ class Shelf:
 
     def __init__(self) -> None:
         self._file = tempfile.SpooledTemporaryFile(  # noqa: SIM115 - it is closed with the shelf
-            IN_MEMORY, buffering=READ_AT_ONCE
+            SHELF_MEMORY_BYTES, buffering=SHELF_READ_BYTES
         )
         self._end = 0
         self._at_end = True
@@ -60,14 +60,14 @@ class Shelf:
 
     def put(self, value: object) -> int:
         """Keep a value; return its place. Raises RecursionError, and StoreError on a full disk."""
-        text = packed(value)
+        text = pack_value(value)
         try:
             if not self._at_end:
                 self._file.seek(self._end)
-            self._file.write(len(text).to_bytes(LENGTH, "little") + text)
+            self._file.write(len(text).to_bytes(LENGTH_BYTES, "little") + text)
         except OSError as problem:
-            raise _full(problem) from problem
-        place, self._end = self._end, self._end + LENGTH + len(text)
+            raise _build_full_disk_error(problem) from problem
+        place, self._end = self._end, self._end + LENGTH_BYTES + len(text)
         self._at_end = True
         return place
 
@@ -76,19 +76,19 @@ class Shelf:
         try:
             self._at_end = False
             self._file.seek(place)
-            length = int.from_bytes(self._file.read(LENGTH), "little")
+            length = int.from_bytes(self._file.read(LENGTH_BYTES), "little")
             return marshal.loads(self._file.read(length))  # noqa: S302 - written by `put`
         except OSError as problem:
-            raise _full(problem) from problem
+            raise _build_full_disk_error(problem) from problem
 
 
-def _full(problem: OSError) -> StoreError:
+def _build_full_disk_error(problem: OSError) -> StoreError:
     folder = tempfile.gettempdir()
     told = f"cannot keep what was read in {folder!r}: {problem.strerror or problem}"
     return StoreError(f"{told}; TMPDIR names another folder")
 
 
-class Shelved(MutableMapping[str, Any]):
+class ShelfMapping(MutableMapping[str, Any]):
     """Values on a shelf, by their names, in the order in which these came.
 
     What is taken out is a copy: who changes it puts it there again.
@@ -127,7 +127,7 @@ class Shelved(MutableMapping[str, Any]):
         del self._places[name]
 
 
-class Numbers:
+class KeyNumbers:
     """A number for each key, where there are so many that a dict would be large.
 
     A key is a value of JSON or a tuple of such. Of each a digest is kept, in the order in which
@@ -146,16 +146,16 @@ class Numbers:
 
     def __contains__(self, key: object) -> bool:
         """Tell whether a key has a number."""
-        return self._slots[self._slot(_digest(key))] >= 0
+        return self._slots[self._slot(_digest_key(key))] >= 0
 
     def get(self, key: object) -> int | None:
         """Return a key's number, None where it has none."""
-        entry = self._slots[self._slot(_digest(key))]
+        entry = self._slots[self._slot(_digest_key(key))]
         return self._numbers[entry] if entry >= 0 else None
 
     def setdefault(self, key: object, number: int) -> int:
         """Return a key's number; give it this one where it has none."""
-        digest = _digest(key)
+        digest = _digest_key(key)
         slot = self._slot(digest)
         entry = self._slots[slot]
         if entry >= 0:
@@ -170,24 +170,24 @@ class Numbers:
     def __setitem__(self, key: object, number: int) -> None:
         """Give a key a number, another one where it has one."""
         self.setdefault(key, number)
-        self._numbers[self._slots[self._slot(_digest(key))]] = number
+        self._numbers[self._slots[self._slot(_digest_key(key))]] = number
 
     def _slot(self, digest: bytes) -> int:
         """Return the slot of a digest, a free one where it has none."""
         slots, digests = self._slots, self._digests
         bits = len(slots) - 1
         slot = int.from_bytes(digest, "little") & bits
-        while (entry := slots[slot]) >= 0 and not digests.startswith(digest, DIGEST * entry):
+        while (entry := slots[slot]) >= 0 and not digests.startswith(digest, DIGEST_BYTES * entry):
             slot = (slot + 1) & bits
         return slot
 
     def _make_room(self) -> None:
         self._slots = array("i", [-1]) * (2 * len(self._slots))
         for entry in range(len(self)):
-            start = DIGEST * entry
-            digest = bytes(self._digests[start : start + DIGEST])
+            start = DIGEST_BYTES * entry
+            digest = bytes(self._digests[start : start + DIGEST_BYTES])
             self._slots[self._slot(digest)] = entry
 
 
-def _digest(key: object) -> bytes:
-    return blake2b(packed(key), digest_size=DIGEST).digest()
+def _digest_key(key: object) -> bytes:
+    return blake2b(pack_value(key), digest_size=DIGEST_BYTES).digest()

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 from pydantic_core import from_json
 
-from .events import Noted
+from .events import NoteEvent
 from .limits import UNLIMITED, Limits
-from .shelf import packed
+from .shelf import pack_value
 
 FilePath = str | PathLike[str]
 Progress = Callable[[int], None]
@@ -27,7 +27,7 @@ Progress = Callable[[int], None]
 PROGRESS_STEP = 256 * 1024
 """Bytes between two calls of a progress function."""
 
-PACKED = {
+PACKED_FILE_SIGNATURES = {
     b"\x1f\x8b": "compressed by gzip: unpack it with gunzip",
     b"PK\x03\x04": "a zip archive: unpack it with unzip",
     b"BZh": "compressed by bzip2: unpack it with bunzip2",
@@ -42,13 +42,13 @@ PACKED = {
 }
 """First bytes of a file that is no text in UTF-8 → what it is, and what to do."""
 
-OF_FOLDERS = ("api_conversation_history", "claude_messages")
+CLINE_FILE_STEMS = ("api_conversation_history", "claude_messages")
 """Names that Cline and its kin give the file of every session, whose folder is named after it."""
 
-_decode = json.JSONDecoder().raw_decode
+_decode_first_value = json.JSONDecoder().raw_decode
 
 
-class Value(NamedTuple):
+class SourceValue(NamedTuple):
     """One JSON value and the row it began on, counted from 1.
 
     The row of a document is None, as its parts have none.
@@ -58,7 +58,7 @@ class Value(NamedTuple):
     value: Any
 
 
-class Source:
+class TranscriptSource:
     """A transcript file, or one that an archive at its place holds (``held``).
 
     Rows are streamed; documents are held whole, because JSON cannot be read otherwise.
@@ -90,7 +90,7 @@ class Source:
         Where a program names all files alike, it is the name of the folder.
         """
         name = self.path.stem
-        if name in OF_FOLDERS:
+        if name in CLINE_FILE_STEMS:
             name = self.path.absolute().parent.name
         return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
@@ -98,7 +98,7 @@ class Source:
         """Name the function that gets the bytes read so far from now on; None for nobody."""
         self._progress = progress or (lambda _: None)
 
-    def values(self) -> Iterator[Value | Noted]:
+    def values(self) -> Iterator[SourceValue | NoteEvent]:
         """Return the file's values in order, with a note in place of what could not be read.
 
         Raises OSError where the file cannot be read.
@@ -111,25 +111,25 @@ class Source:
         else:
             yield from self._values_of_rows()
 
-    def _values_of_rows(self) -> Iterator[Value | Noted]:
+    def _values_of_rows(self) -> Iterator[SourceValue | NoteEvent]:
         consumed = reported = 0
         at_top = True
         with self._file.open("rb") as file:
             for number, raw in enumerate(file, 1):
                 consumed += len(raw)
                 self.limits.check_time()
-                row = _content(number, raw)
-                at_top = at_top and _is_skipped(row)
+                row = _strip_row(number, raw)
+                at_top = at_top and _is_skipped_row(row)
                 if row and not at_top:
                     self.rows += 1
                     # Writers that crash or race leave two side by side (8 rows of 606 real files).
                     is_ended = raw.endswith(b"\n")
                     try:
-                        for value in _values_in(row):
-                            yield Value(number, value)
+                        for value in _decode_row(row):
+                            yield SourceValue(number, value)
                     except (ValueError, RecursionError) as problem:
-                        text = f"line {number} is left out, it is {_explain(problem)}"
-                        yield Noted(number, text, broken=True, unfinished=not is_ended)
+                        text = f"line {number} is left out, it is {_explain_decode_error(problem)}"
+                        yield NoteEvent(number, text, broken=True, unfinished=not is_ended)
                 if consumed - reported >= PROGRESS_STEP:
                     reported = consumed
                     self._progress(consumed)
@@ -141,7 +141,7 @@ class Source:
         if not first.startswith((b"{", b"[")):
             return False
         try:
-            _decode(first.decode())
+            _decode_first_value(first.decode())
         except json.JSONDecodeError as problem:
             # no JSON string goes over the end of a row: an open one means a row that was cut, not
             # the start of a document
@@ -152,31 +152,31 @@ class Source:
 
     def _first_row(self) -> bytes:
         with self._file.open("rb") as file:
-            rows = (_content(number, raw) for number, raw in enumerate(file, 1))
-            return next((row for row in rows if not _is_skipped(row)), b"")
+            rows = (_strip_row(number, raw) for number, raw in enumerate(file, 1))
+            return next((row for row in rows if not _is_skipped_row(row)), b"")
 
-    def _read_documents(self) -> list[Value]:
+    def _read_documents(self) -> list[SourceValue]:
         """Return the file's documents, mostly one; none where one of them cannot be read."""
         try:
             text = self._file.read_bytes().decode("utf-8-sig").rstrip()
-            return [Value(None, held) for held in _decoded(text)]
+            return [SourceValue(None, held) for held in _decode_adjacent_values(text)]
         except (ValueError, RecursionError) as problem:
-            self.problem = _explain(problem)
+            self.problem = _explain_decode_error(problem)
             return []
 
 
-def _content(number: int, raw: bytes) -> bytes:
+def _strip_row(number: int, raw: bytes) -> bytes:
     if number == 1:
         raw = raw.removeprefix(codecs.BOM_UTF8)
     return raw.strip()
 
 
-def _is_skipped(row: bytes) -> bool:
+def _is_skipped_row(row: bytes) -> bool:
     """Tell a row that may stand above the first value: an empty one, or a comment."""
     return not row or row.startswith(b"//")
 
 
-def _values_in(row: bytes) -> Iterable[Any]:
+def _decode_row(row: bytes) -> Iterable[Any]:
     """Return the values of a row, mostly one, which a quicker reader reads.
 
     What that one refuses is read by the one that tells why, or takes it: lone surrogates, deeper
@@ -185,32 +185,32 @@ def _values_in(row: bytes) -> Iterable[Any]:
     try:
         return (from_json(row),)
     except ValueError:
-        return map(_checked, _decoded(row.decode().strip()))
+        return map(_check_nesting, _decode_adjacent_values(row.decode().strip()))
 
 
-def _checked(value: Any) -> Any:
+def _check_nesting(value: Any) -> Any:
     """Return a value that can be kept until it is told. Raises RecursionError."""
-    packed(value)
+    pack_value(value)
     return value
 
 
-def _decoded(text: str) -> Iterator[Any]:
+def _decode_adjacent_values(text: str) -> Iterator[Any]:
     """Yield the values that stand side by side in a text."""
-    place = _gap(text, 0)
+    place = _skip_whitespace(text, 0)
     while place < len(text):
-        value, end = _decode(text, place)
+        value, end = _decode_first_value(text, place)
         yield value
-        place = _gap(text, end)
+        place = _skip_whitespace(text, end)
 
 
-def _gap(text: str, place: int) -> int:
+def _skip_whitespace(text: str, place: int) -> int:
     """Return where the next value of a row begins."""
     while place < len(text) and text[place].isspace():
         place += 1
     return place
 
 
-def _explain(problem: Exception) -> str:
+def _explain_decode_error(problem: Exception) -> str:
     if isinstance(problem, json.JSONDecodeError):
         where = f"line {problem.lineno}, " if problem.lineno > 1 else ""
         return f"not JSON: {problem.msg} at {where}character {problem.colno}"

@@ -11,14 +11,24 @@ from itertools import chain
 from typing import NamedTuple
 
 from ..messages import Message
-from ..text import Fields, format_count
-from .events import Compacted, Event, Noted, Opened, Said, Stem, fields_of, text_of, title_of
+from ..text import JsonFields, format_count
+from .events import (
+    CompactionEvent,
+    Event,
+    ForkPoint,
+    NoteEvent,
+    SessionEvent,
+    SessionMessage,
+    find_title,
+    get_fields,
+    get_text,
+)
 
 Parents = Mapping[str, str | None]
 """The id of each node's parent; one that is no node's id is none."""
 
 
-Compactions = Mapping[int, Compacted]
+Compactions = Mapping[int, CompactionEvent]
 """The compactions of a session, each under how many of its messages come before it."""
 
 
@@ -33,49 +43,53 @@ class Tree(NamedTuple):
     said: Callable[[str], list[Message]]
 
 
-def tree_events(tree: Tree, opened: Opened) -> Iterator[Event]:
+def build_tree_events(tree: Tree, opened: SessionEvent) -> Iterator[Event]:
     """Return the session of a tree's present path, then each branch that leaves it."""
     homes: dict[str | None, tuple[str, int]] = {}
     begun = False
-    for path in _paths(tree):
+    for path in _list_tree_paths(tree):
         home, position = homes.get(tree.parents[path[0]], (opened.session_id, 0))
         counts = [len(tree.said(node)) for node in path]
         if any(counts):
-            session = _branch(tree, path, opened, Stem(home, position)) if begun else opened
+            session = (
+                _build_branch_opening(tree, path, opened, ForkPoint(home, position))
+                if begun
+                else opened
+            )
             home = session.session_id
             yield session
-            yield from map(Said, _said_on(tree, path))
+            yield from map(SessionMessage, _list_path_messages(tree, path))
         if any(counts) and begun:
             messages = format_count(sum(counts), "message")
-            yield Noted(None, f"{messages} off the present path: session {home!r}")
+            yield NoteEvent(None, f"{messages} off the present path: session {home!r}")
         begun = begun or any(counts)
         for node, count in zip(path, counts, strict=True):
             position += count
             homes[node] = home, position
 
 
-def _said_on(tree: Tree, path: list[str]) -> Iterator[Message]:
+def _list_path_messages(tree: Tree, path: list[str]) -> Iterator[Message]:
     """Yield the messages of a path as they are read."""
     return chain.from_iterable(map(tree.said, path))
 
 
-def parents_of(nodes: Mapping[str, object], key: str) -> Parents:
+def find_node_parents(nodes: Mapping[str, object], key: str) -> Parents:
     """Return the parent that each node of a conversation tells under a key."""
-    return {name: text_of(fields_of(node).get(key)) for name, node in nodes.items()}
+    return {name: get_text(get_fields(node).get(key)) for name, node in nodes.items()}
 
 
-def with_compactions(events: Iterable[Event], found: Compactions) -> Iterator[Event]:
+def insert_compactions(events: Iterable[Event], found: Compactions) -> Iterator[Event]:
     """Yield events, and the compactions behind the messages of the first session."""
     sessions = count = 0
     for event in events:
         yield event
-        sessions += isinstance(event, Opened)
-        count += isinstance(event, Said)
-        if sessions == 1 and isinstance(event, Said) and count in found:
+        sessions += isinstance(event, SessionEvent)
+        count += isinstance(event, SessionMessage)
+        if sessions == 1 and isinstance(event, SessionMessage) and count in found:
             yield found[count]
 
 
-def ancestors(parents: Parents, node: str | None) -> Iterator[str]:
+def list_ancestors(parents: Parents, node: str | None) -> Iterator[str]:
     """Yield a node and those above it; each once, also where they go round in a circle."""
     seen: set[str] = set()
     while node is not None and node in parents and node not in seen:
@@ -84,12 +98,12 @@ def ancestors(parents: Parents, node: str | None) -> Iterator[str]:
         node = parents[node]
 
 
-def _paths(tree: Tree) -> Iterator[list[str]]:
+def _list_tree_paths(tree: Tree) -> Iterator[list[str]]:
     """Yield the present path, then for each other leaf what of its path no earlier one has."""
     walked: set[str] = set()
-    for leaf in _leaves(tree):
+    for leaf in _list_leaves(tree):
         path = []
-        for node in ancestors(tree.parents, leaf):
+        for node in list_ancestors(tree.parents, leaf):
             if node in walked:
                 break
             path.append(node)
@@ -98,7 +112,7 @@ def _paths(tree: Tree) -> Iterator[list[str]]:
             yield path[::-1]
 
 
-def _leaves(tree: Tree) -> list[str]:
+def _list_leaves(tree: Tree) -> list[str]:
     """Return the present leaf, then all others; none of an empty tree."""
     if not tree.parents:
         return []
@@ -110,9 +124,11 @@ def _leaves(tree: Tree) -> list[str]:
     return [current or leaves[-1], *leaves]
 
 
-def _branch(tree: Tree, path: list[str], opened: Opened, stem: Stem) -> Opened:
+def _build_branch_opening(
+    tree: Tree, path: list[str], opened: SessionEvent, stem: ForkPoint
+) -> SessionEvent:
     """Return the session of a branch, named after its first node, whatever grows on it."""
-    link: Fields = {"parent_session": stem.session_id, "forked_at": stem.after}
+    link: JsonFields = {"parent_session": stem.session_id, "forked_at": stem.after}
     name = f"{opened.session_id}/branch-{path[0]}"
-    title = title_of(_said_on(tree, path))
-    return Opened(name, title, opened.project_root, link, stem=stem)
+    title = find_title(_list_path_messages(tree, path))
+    return SessionEvent(name, title, opened.project_root, link, stem=stem)

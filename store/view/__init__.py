@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         list_range_summaries,
         load_records,
         load_visible_set,
-        select_active,
+        select_active_records,
     )
 
 __all__ = [
@@ -73,7 +73,7 @@ __all__ = [
     "load_view_context",
     "load_visible_set",
     "rules",
-    "select_active",
+    "select_active_records",
     "statement",
     "visible_set",
 ]
@@ -94,5 +94,5 @@ if not TYPE_CHECKING:  # a type checker would accept any name from it
         "kind_overrides",
         visible_set="ActiveSummary HiddenRange PositionRange VisibleSet build_summary_message "
         "build_visible_set describe_records list_range_summaries load_records load_visible_set "
-        "select_active",
+        "select_active_records",
     )

@@ -14,69 +14,69 @@ from ..clock import shift_moment
 from ..history import NO_LIMIT, find_last_answer, find_turn_start, load_message_time
 from ..policy import Policy
 from .context import ViewContext
-from .rules import CLEARABLE, switches
+from .rules import CLEARABLE_BORDER, bind_policy
 
-Values = dict[str, Any]
+RuleValues = dict[str, Any]
 """The values that the rules' queries bind."""
-PLACES = ("running_from", "judged_before", "protected_from", "clear_before")
+POSITION_BORDERS = ("running_from", "judged_before", "protected_from", "clear_before")
 """The borders that are positions; one more, ``old_before``, is a moment."""
-MOVING = frozenset((*PLACES, "clearable", "old_before", "last"))
+MOVING_VALUES = frozenset((*POSITION_BORDERS, "clearable", "old_before", "last"))
 """The values that change while a line grows and time passes."""
 
 
-class _Moments(NamedTuple):
+class _TurnMoments(NamedTuple):
     """The start of the running turn, and the moment from which ages are counted (`judge_at`)."""
 
     running_from: int
     now: int
 
 
-def values_of(context: ViewContext, before: Values | None = None) -> Values:
+def build_rule_values(context: ViewContext, before: RuleValues | None = None) -> RuleValues:
     """Return all values of the rules' queries except the runs that they read.
 
     ``before`` are the values of a line that may be an earlier state of this one.
     """
-    values = {**context.line, **switches(context.policy), **_borders(context)}
+    values = {**context.line, **bind_policy(context.policy), **_find_borders(context)}
     if not (context.policy.any_tool or context.policy.cut_arguments):
         return values | {"clearable": 0, "clear_before": 0}
     since = values["start"]
     if before and has_grown(values, before):
         since = max(since, before["clearable"])
-    return values | _clearing(context, values, since)
+    return values | _find_clearing_border(context, values, since)
 
 
-def has_grown(values: Values, before: Values) -> bool:
+def has_grown(values: RuleValues, before: RuleValues) -> bool:
     """Tell whether a line was judged by the same values before, and has only grown since."""
-    if values["last"] < before["last"] or _ranked_before(values) < _ranked_before(before):
+    if values["last"] < before["last"] or _find_ranking_end(values) < _find_ranking_end(before):
         return False
-    return all(before[name] == value for name, value in values.items() if name not in MOVING)
+    return all(before[name] == value for name, value in values.items() if name not in MOVING_VALUES)
 
 
-def _ranked_before(values: Values) -> int:
+def _find_ranking_end(values: RuleValues) -> int:
     """Return the position before which results take part in the ranking."""
     return min(int(values["judged_before"]), int(values["last"]) + 1)
 
 
-def runs_text(runs: Iterable[Sequence[int]]) -> str:
+def render_runs(runs: Iterable[Sequence[int]]) -> str:
     """Return runs of branches as the queries take them."""
     return json.dumps([*runs], separators=(",", ":"))
 
 
-def _clearing(context: ViewContext, values: Values, since: int) -> Values:
+def _find_clearing_border(context: ViewContext, values: RuleValues, since: int) -> RuleValues:
     """Return the position before which results of any tool may be replaced.
 
     The results after it are the newest ones, and those after the last answer, which no request has
     sent yet. No result before the position ``since`` is among the newest.
     """
-    runs = runs_text(context.shown(since, context.last))
-    newest: int | None = CLEARABLE.value(context.connection, **values, runs=runs)
+    runs = render_runs(context.shown(since, context.last))
+    newest: int | None = CLEARABLE_BORDER.value(context.connection, **values, runs=runs)
     answer = find_last_answer(context.raw, context.last)
     if newest is None or answer is None:
         return {"clearable": newest or 0, "clear_before": 0}
     return {"clearable": newest, "clear_before": min(newest + 1, answer)}
 
 
-def _borders(context: ViewContext) -> dict[str, int]:
+def _find_borders(context: ViewContext) -> dict[str, int]:
     """Return the positions that limit the conditions, and the moment before which results age."""
     policy = context.policy
     if not (
@@ -84,15 +84,17 @@ def _borders(context: ViewContext) -> dict[str, int]:
         or context.policy.tool_output
         or _is_frozen(context.policy)
     ):
-        running_from, now = _Moments(NO_LIMIT, context.now)
+        running_from, now = _TurnMoments(NO_LIMIT, context.now)
     elif context.turn_over:
-        running_from, now = _Moments(context.last + 1, context.now)
+        running_from, now = _TurnMoments(context.last + 1, context.now)
     else:
         running_from = find_turn_start(context.raw, context.last)
         if _is_frozen(context.policy):
-            running_from, now = _Moments(running_from, _frozen_now(context, running_from))
+            running_from, now = _TurnMoments(
+                running_from, _find_frozen_moment(context, running_from)
+            )
         else:
-            running_from, now = _Moments(running_from, context.now)
+            running_from, now = _TurnMoments(running_from, context.now)
     protected = policy.protect_current_turn or _is_frozen(policy)
     return {
         "start": context.visible.first_kept,
@@ -108,7 +110,7 @@ def _is_frozen(policy: Policy) -> bool:
     return policy.judge_at == "turn"
 
 
-def _frozen_now(context: ViewContext, running_from: int) -> int:
+def _find_frozen_moment(context: ViewContext, running_from: int) -> int:
     """Return the moment when the running turn began, or one before all if two clocks disagree."""
     began = load_message_time(context.raw, running_from)
     if began is None or began > context.now:

@@ -22,28 +22,28 @@ from ..formats import (
     CHAT,
     Placed,
     Written,
+    add_reasoning,
+    copy_written_message,
     format_named,
-    fresh,
-    with_own_markers,
-    with_reasoning,
-    without_extensions,
+    keep_own_markers,
+    remove_extensions,
 )
 from ..history import lines, load_totals, raw_messages, session_branches
 from ..messages import Message
-from ..policy import DEFAULT, Policy, checked
+from ..policy import STANDARD_POLICY, Policy, check_policy
 from ..ready import Language
 from ..records import View, ViewStats
 from .context import ViewContext, load_view_context
 from .explanation import Explanation, ExplanationInputs
-from .following import Followed, follow
-from .interrupted import with_drafts
+from .following import FollowedLine, follow_line
+from .interrupted import insert_drafts
 from .pairing import merge_summaries
-from .prompt_cache import last_request, sight_of
+from .prompt_cache import build_view_sight, find_earlier_request
 from .read_files import log_reads
-from .rules import log_lines
+from .rules import list_log_lines
 from .visible_set import ActiveSummary, HiddenRange
 
-log = get_logger(__name__)
+view_logger = get_logger(__name__)
 
 
 def view(
@@ -66,13 +66,13 @@ def view(
     format.
     """
     format_named(format)
-    pointer = session_branches.find(connection, session_id, branch)
+    pointer = session_branches.find_line_pointer(connection, session_id, branch)
     last = lines.resolve_position(pointer, at)
-    rules = DEFAULT if policy is None else checked(policy)
+    rules = STANDARD_POLICY if policy is None else check_policy(policy)
     context = load_view_context(connection, pointer, rules, last=last, now=require_moment(now))
     first = context.visible.first_kept
     runs = partial(context.told, first, context.last)
-    with pause_gc(context.last - first), raw_messages.reporting_damage(connection, runs):
+    with pause_gc(context.last - first), raw_messages.report_damage(connection, runs):
         return compose_view(context, format).written(format)
 
 
@@ -105,18 +105,18 @@ class ComposedView(NamedTuple):
 
     def _request(self, format: str) -> Written:  # noqa: A002 - the public name
         if self.sent is not None:
-            return Written([*map(fresh, self.sent)])
+            return Written([*map(copy_written_message, self.sent)])
         return format_named(format).request(self.placed, self.language)
 
 
 def compose_view(context: ViewContext, format: str = CHAT.name) -> ComposedView:  # noqa: A002 - the public name
     """Return the view of a look, before it is written in a format."""
     with pause_gc(context.last - context.visible.first_kept):
-        followed = follow(context, format)
+        followed = follow_line(context, format)
         pointer, made = context.pointer, followed.rendered
-        placed, sent = _in_place(context, followed)
+        placed, sent = _order_messages(context, followed)
         inputs = ExplanationInputs(
-            sight_of(context),
+            build_view_sight(context),
             format_named(format).names,
             placed,
             made.judged,
@@ -124,42 +124,42 @@ def compose_view(context: ViewContext, format: str = CHAT.name) -> ComposedView:
             followed.files,
             made.pictured,
             load_totals(context.raw, context.last).tokens,
-            last_request(context, placed),
+            find_earlier_request(context, placed),
             made.left_out,
             format,
         )
         explained = Explanation(inputs)
         log_reads(pointer.session_id, made.judged, followed.files)
-        if log.isEnabledFor(logging.INFO):
-            _log(pointer.session_id, explained.stats)
-        placed, sent = _as_asked(context.policy, placed, sent, format)
+        if view_logger.isEnabledFor(logging.INFO):
+            _log_replacements(pointer.session_id, explained.stats)
+        placed, sent = _apply_provider_changes(context.policy, placed, sent, format)
         language = context.policy.language
         line = (pointer.session_id, pointer.branch, context.last)
         return ComposedView(placed, explained, sent, *line, language)
 
 
-Laid = tuple[list[Placed], list[Message] | None]
+OrderedMessages = tuple[list[Placed], list[Message] | None]
 """Messages in order, and the same messages as they are sent, if known."""
 
 
-def _as_asked(
+def _apply_provider_changes(
     policy: Policy,
     placed: list[Placed],
     sent: list[Message] | None,
     format: str,  # noqa: A002 - the public name
-) -> Laid:
+) -> OrderedMessages:
     """Return messages with the changes for a provider that a policy asks for."""
     if policy.foreign_reasoning == "text":
-        told = with_reasoning(placed, format, extensions=policy.chat_extensions)
+        told = add_reasoning(placed, format, extensions=policy.chat_extensions)
         placed, sent = [*told], None
     if not policy.chat_extensions and format == CHAT.name:
-        placed, sent = [*map(without_extensions, placed)], None
+        placed, sent = [*map(remove_extensions, placed)], None
     if policy.cache_control and format == ANTHROPIC.name:
-        placed = with_own_markers(placed, format)
+        placed = keep_own_markers(placed, format)
     return placed, sent
 
 
-def _in_place(context: ViewContext, followed: Followed) -> Laid:
+def _order_messages(context: ViewContext, followed: FollowedLine) -> OrderedMessages:
     """Return the messages in order: pinned ones, summaries, then the rest with its insertions.
 
     If more than summaries is inserted, the messages have to be written again.
@@ -167,20 +167,20 @@ def _in_place(context: ViewContext, followed: Followed) -> Laid:
     placed, sent = followed.rendered.placed, followed.written
     visible, policy = context.visible, context.policy
     if visible.holes:
-        placed, sent = [*_filled(placed, visible.holes, policy)], None
-    behind = _behind(placed, visible.pinned)
-    summaries = _summaries(context)
+        placed, sent = [*_insert_range_summaries(placed, visible.holes, policy)], None
+    behind = _find_place_after_pinned(placed, visible.pinned)
+    summaries = _place_prefix_summaries(context)
     placed = [*placed[:behind], *summaries, *placed[behind:]]
     if sent is not None:
         sent = [*sent[:behind], *CHAT.write(summaries), *sent[behind:]]
     if policy.show_drafts:
-        placed, sent = with_drafts(context, placed), None
+        placed, sent = insert_drafts(context, placed), None
     if policy.summary_role == "merge" and context.visible.active_summaries:
         placed, sent = merge_summaries(placed), None
     return placed, sent
 
 
-def _filled(
+def _insert_range_summaries(
     placed: list[Placed],
     holes: tuple[HiddenRange, ...],
     policy: Policy,
@@ -191,22 +191,22 @@ def _filled(
         if each.call_id is None:
             seq = (placed[index + 1] if each.is_made_up_call else each).seq or 0
             while waiting and waiting[0].last < seq:
-                yield from _in_place_of(waiting.popleft(), policy)
+                yield from _place_range_summary(waiting.popleft(), policy)
         yield each
     for hole in waiting:
-        yield from _in_place_of(hole, policy)
+        yield from _place_range_summary(hole, policy)
 
 
-def _in_place_of(hole: HiddenRange, policy: Policy) -> Iterator[Placed]:
+def _place_range_summary(hole: HiddenRange, policy: Policy) -> Iterator[Placed]:
     if hole.summary:
-        yield _summary(hole.summary, policy)
+        yield _place_summary(hole.summary, policy)
 
 
-def _summaries(context: ViewContext) -> list[Placed]:
-    return [_summary(each, context.policy) for each in context.visible.summaries]
+def _place_prefix_summaries(context: ViewContext) -> list[Placed]:
+    return [_place_summary(each, context.policy) for each in context.visible.summaries]
 
 
-def _behind(placed: list[Placed], pinned: tuple[int, ...]) -> int:
+def _find_place_after_pinned(placed: list[Placed], pinned: tuple[int, ...]) -> int:
     """Return the place after the pinned messages and the results of pinned calls."""
     if not pinned:
         return 0
@@ -217,14 +217,14 @@ def _behind(placed: list[Placed], pinned: tuple[int, ...]) -> int:
     return behind
 
 
-def _summary(summary: ActiveSummary, policy: Policy) -> Placed:
+def _place_summary(summary: ActiveSummary, policy: Policy) -> Placed:
     """Return the message in which a summary is sent."""
     message = summary.message(policy)
     compaction = summary.compaction
     return Placed(None, message, summary.reason, rule="summary", compaction=compaction)
 
 
-def _log(session_id: str, stats: ViewStats) -> None:
-    for rule, text in log_lines().items():
+def _log_replacements(session_id: str, stats: ViewStats) -> None:
+    for rule, text in list_log_lines().items():
         if times := stats.replaced.get(rule):
-            log.info(text, times, extra={"session_id": session_id, "rule": rule})
+            view_logger.info(text, times, extra={"session_id": session_id, "rule": rule})

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from ..history import ChangeCounts, Line, Pointer, Segment, count_changes
 from ..policy import Policy
 from ..records import Compaction
-from .visible_set import VisibleSet, build_visible_set, load_records, select_active
+from .visible_set import VisibleSet, build_visible_set, load_records, select_active_records
 
 
 class ViewContext(NamedTuple):
@@ -81,7 +81,7 @@ def load_view_context(
     """Return a look at a line up to a position, with the visible set that its compactions leave."""
     changes = count_changes(connection, pointer.tree_id)
     known = load_records(connection, pointer, last, changes)
-    visible = build_visible_set(connection, pointer, select_active(known))
+    visible = build_visible_set(connection, pointer, select_active_records(known))
     return ViewContext(
         connection, pointer, policy, known, visible, last, now, turn_over, changes, {}
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..history import load_totals, sum_tokens
 from ..policy import Policy
-from ..tokens import estimate, message_tokens
+from ..tokens import count_message_tokens, estimate
 from .context import ViewContext
 from .judging import estimate_savings
 from .rejudging import load_verdicts
@@ -16,10 +16,15 @@ def estimate_view_tokens(context: ViewContext) -> int:
     """Return the estimated tokens of a line's view without building it; repairs are not counted."""
     summaries = estimate_summary_tokens(context.policy, context.visible.active_summaries)
     kept = estimate_shown_tokens(context, context.visible.first_kept, context.last)
-    return kept + sum_tokens(context.raw, context.visible.pinned) + summaries - _saved(context)
+    return (
+        kept
+        + sum_tokens(context.raw, context.visible.pinned)
+        + summaries
+        - _estimate_rule_savings(context)
+    )
 
 
-def _saved(context: ViewContext) -> int:
+def _estimate_rule_savings(context: ViewContext) -> int:
     """Return about how many tokens the rules save in a look."""
     policy = context.policy
     waits = policy.clearing != "always" and not context.visible.cleared
@@ -30,14 +35,16 @@ def _saved(context: ViewContext) -> int:
 
 def estimate_shown_tokens(context: ViewContext, first: int, last: int) -> int:
     """Return the estimated tokens, as stored, of the positions that no range hides."""
-    return sum(_span_tokens(context, *span) for span in context.visible.shown_ranges(first, last))
+    return sum(
+        _load_span_tokens(context, *span) for span in context.visible.shown_ranges(first, last)
+    )
 
 
-def _span_tokens(context: ViewContext, first: int, last: int) -> int:
+def _load_span_tokens(context: ViewContext, first: int, last: int) -> int:
     return load_totals(context.raw, last).tokens - load_totals(context.raw, first - 1).tokens
 
 
 def estimate_summary_tokens(policy: Policy, summaries: tuple[ActiveSummary, ...]) -> int:
     """Return the estimated tokens of summaries as they are sent."""
     messages = (each.message(policy) for each in summaries)
-    return sum(message_tokens(message, estimate) for message in messages)
+    return sum(count_message_tokens(message, estimate) for message in messages)

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, and_, bindparam, func, literal_column, select
 
 from ..database import (
-    BIG,
+    BIG_INTEGER,
     Row,
     RowsByKey,
     Statement,
@@ -32,57 +32,61 @@ from ..database import (
     tool_calls,
     tool_results,
 )
-from ..formats import ITEMS
-from ..history import IS_CALL, Segment, lines, segments_cte, visible_counts
+from ..formats import ITEM_FORMAT
+from ..history import IS_CALL, Segment, build_segments, lines, match_visible_counts
 from ..messages import decode_as
-from ..tokens import ESTIMATE
+from ..tokens import ESTIMATE_NAME
 from .context import ViewContext
 
-_walk = segments_cte()
+_view_segments = build_segments()
 _f, _m, _c, _r, _t = message_facts, messages, tool_calls, tool_results, token_counts
 _ASSISTANT: ColumnElement[str] = literal_column("'assistant'")
 _role_before = func.lag(_f.c.role).over(order_by=_f.c.seq).label("role_before")
-_in_order = (
+_ordered_facts = (
     select(_f.c.branch, _f.c.seq, _f.c.role, _role_before)
-    .select_from(_walk)
-    .join(_f, lines.in_segments(_f, _walk))
+    .select_from(_view_segments)
+    .join(_f, lines.match_segments(_f, _view_segments))
     .cte("in_order")
 )
 _is_stored = and_(
-    _m.c.tree_id == bindparam("tree_id", type_=BIG),
-    _m.c.branch == _in_order.c.branch,
-    _m.c.seq == _in_order.c.seq,
+    _m.c.tree_id == bindparam("tree_id", type_=BIG_INTEGER),
+    _m.c.branch == _ordered_facts.c.branch,
+    _m.c.seq == _ordered_facts.c.seq,
 )
-CONTINUED = Statement(
-    select(_in_order.c.seq)
+CONTINUED_ANSWERS = Statement(
+    select(_ordered_facts.c.seq)
     .join(_m, _is_stored)
-    .where(_in_order.c.role == _ASSISTANT)
-    .where(_in_order.c.role_before == _ASSISTANT)
-    .where(_m.c.wire_format == literal_column(f"'{ITEMS}'"))
-    .order_by(_in_order.c.seq)
+    .where(_ordered_facts.c.role == _ASSISTANT)
+    .where(_ordered_facts.c.role_before == _ASSISTANT)
+    .where(_m.c.wire_format == literal_column(f"'{ITEM_FORMAT}'"))
+    .order_by(_ordered_facts.c.seq)
 )
 """The items from ``start`` to ``last`` that continue an answer: another item comes before."""
-_calls_in = and_(*(_f.c[name] == _c.c[name] for name in ("tree_id", "branch", "seq")))
-CALLED = Statement(
+_is_call_of_fact = and_(*(_f.c[name] == _c.c[name] for name in ("tree_id", "branch", "seq")))
+RUN_CALL_COUNT = Statement(
     select(func.count())
     .select_from(_c)
-    .join(_f, _calls_in)
-    .where(lines.in_run(_c), _f.c.role == _ASSISTANT, IS_CALL)
+    .join(_f, _is_call_of_fact)
+    .where(lines.match_run(_c), _f.c.role == _ASSISTANT, IS_CALL)
 )
-ANSWERS = Statement(select(_r.c.call_seq, _r.c.call_position).where(lines.in_run(_r)))
-ESTIMATES = Statement(select(json_sql.AsObject(_f.c.seq, _f.c.tokens)).where(lines.in_run(_f)))
+RUN_ANSWERS = Statement(select(_r.c.call_seq, _r.c.call_position).where(lines.match_run(_r)))
+TOKEN_ESTIMATES = Statement(
+    select(json_sql.JsonObjectText(_f.c.seq, _f.c.tokens)).where(lines.match_run(_f))
+)
 """One text takes a third of the time of the rows, and most views are never explained."""
-COUNTS = Statement(select(_t.c.seq, _t.c.tokens, _t.c.encoding).where(lines.in_run(_t)))
+STORED_TOKEN_COUNTS = Statement(
+    select(_t.c.seq, _t.c.tokens, _t.c.encoding).where(lines.match_run(_t))
+)
 ANY_COUNT = Statement(
     select(_t.c.seq).where(_t.c.tree_id == bindparam("tree_id")).limit(literal_column("1"))
 )
 """Most trees have no counts, and a line may have many runs."""
 OWN_BRANCHES = Statement(
     select(branches.c.branch).where(
-        branches.c.tree_id == bindparam("tree_id"), visible_counts(branches)
+        branches.c.tree_id == bindparam("tree_id"), match_visible_counts(branches)
     )
 )
-NUMBER_OF_COUNTS = Statement(select(func.count()).where(lines.in_run(_t)))
+NUMBER_OF_COUNTS = Statement(select(func.count()).where(lines.match_run(_t)))
 
 
 def count_view_messages(context: ViewContext) -> int:
@@ -97,7 +101,7 @@ def count_view_messages(context: ViewContext) -> int:
         positions = sum(last - first + 1 for first, last in ranges)
         items = sum(len(find_continuations(context, *each)) for each in ranges)
         stored = positions - items + len(visible.pinned)
-        context.made[key] = stored + _count_made_up(context)
+        context.made[key] = stored + _count_made_up_messages(context)
     return int(context.made[key]) + len(visible.active_summaries)
 
 
@@ -106,23 +110,23 @@ def find_continuations(context: ViewContext, first: int, last: int) -> list[int]
     key = ("continued", first, last)
     if key not in context.made:
         places = {**context.line, "start": first, "last": last}
-        context.made[key] = CONTINUED.values(context.connection, **places)
+        context.made[key] = CONTINUED_ANSWERS.values(context.connection, **places)
     positions: list[int] = context.made[key]
     return positions
 
 
-def _count_made_up(context: ViewContext) -> int:
+def _count_made_up_messages(context: ViewContext) -> int:
     """Return how many messages a view makes up, less the results that it leaves out.
 
     If a call has two results, one is sent.
     """
     visible, policy = context.visible, context.policy
     runs = [run.within(context.pointer.tree_id) for run in context.visible_runs()]
-    calls = sum(CALLED.value(context.connection, **run) for run in runs)
+    calls = sum(RUN_CALL_COUNT.value(context.connection, **run) for run in runs)
     answered: set[tuple[int, int]] = set()
     orphans = doubles = 0
     for run in runs:
-        for seq, position in ANSWERS.rows(context.connection, **run):
+        for seq, position in RUN_ANSWERS.rows(context.connection, **run):
             is_visible = seq is not None and (
                 seq in visible.pinned or (seq >= visible.first_kept and visible.shows(seq))
             )
@@ -196,26 +200,28 @@ def extend_token_counts(context: ViewContext, known: TokenCounts, last: int) -> 
     """
     estimates = known.read + _load_estimates(context, context.shown(last + 1, context.last))
     runs = context.visible_runs()
-    numbers = _read_runs(NUMBER_OF_COUNTS, context, _runs_with_counts(context, runs))
+    numbers = _load_run_rows(NUMBER_OF_COUNTS, context, _list_counted_runs(context, runs))
     if sum(number for (number,) in numbers) == known.stored:
         return known._replace(read=estimates)
     return _load_counts(context, runs, estimates)
 
 
 def _load_estimates(context: ViewContext, runs: list[Segment]) -> Estimates:
-    return Estimates(*(text for (text,) in _read_runs(ESTIMATES, context, runs)))
+    return Estimates(*(text for (text,) in _load_run_rows(TOKEN_ESTIMATES, context, runs)))
 
 
 def _load_counts(context: ViewContext, runs: list[Segment], estimates: Estimates) -> TokenCounts:
-    counts: dict[str, dict[int, int]] = {ESTIMATE: {}}
-    for seq, tokens, encoding in _read_runs(COUNTS, context, _runs_with_counts(context, runs)):
+    counts: dict[str, dict[int, int]] = {ESTIMATE_NAME: {}}
+    for seq, tokens, encoding in _load_run_rows(
+        STORED_TOKEN_COUNTS, context, _list_counted_runs(context, runs)
+    ):
         counts.setdefault(encoding, {})[seq] = tokens
     encoding = max(counts, key=lambda name: len(counts[name]))
     stored = sum(map(len, counts.values()))
     return TokenCounts(estimates, encoding, counts[encoding], stored)
 
 
-def _runs_with_counts(context: ViewContext, runs: list[Segment]) -> list[Segment]:
+def _list_counted_runs(context: ViewContext, runs: list[Segment]) -> list[Segment]:
     """Return the runs that may have counts visible to the session; none if the tree has none."""
     tree = {"tree_id": context.pointer.tree_id}
     if ANY_COUNT.row(context.connection, **tree) is None:
@@ -224,7 +230,7 @@ def _runs_with_counts(context: ViewContext, runs: list[Segment]) -> list[Segment
     return [run for run in runs if run.branch in own]
 
 
-def _read_runs(
+def _load_run_rows(
     statement: Statement[Row],
     context: ViewContext,
     runs: list[Segment],

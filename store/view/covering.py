@@ -8,46 +8,46 @@ from typing import NamedTuple
 from ..database import Row
 from ..history import NO_LIMIT
 
-Span = tuple[int, int]
+FileLineRange = tuple[int, int]
 """Lines of a file, from the first to the last."""
 
 
-class Read(NamedTuple):
+class FileRead(NamedTuple):
     """Lines of a file that were read; ``contiguous``: in one piece."""
 
     path: str | None
-    lines: Span
+    lines: FileLineRange
     contiguous: int
 
 
-class Kept:
+class KeptReads:
     """The lines of each file that are kept, in the reads seen so far."""
 
     def __init__(self) -> None:
-        self._spans: dict[str | None, list[Span]] = {}
+        self._spans: dict[str | None, list[FileLineRange]] = {}
 
-    def add(self, reads: Iterable[Read]) -> None:
+    def add(self, reads: Iterable[FileRead]) -> None:
         """Keep reads, except those that are not in one piece, which cover nothing."""
         for read in reads:
             if read.contiguous:
                 self._spans.setdefault(read.path, []).append(read.lines)
 
-    def cover(self, reads: Iterable[Read]) -> bool:
+    def cover(self, reads: Iterable[FileRead]) -> bool:
         """Tell whether the kept lines include every line of other reads."""
         return all(map(self._covers, reads))
 
-    def _covers(self, read: Read) -> bool:
+    def _covers(self, read: FileRead) -> bool:
         kept = self._spans.get(read.path, [])
-        return _covers(kept, read.lines)
+        return _is_range_covered(kept, read.lines)
 
 
-def read_of(row: Row) -> Read:
+def parse_file_read(row: Row) -> FileRead:
     """Return the read in a row of the query ``covered``."""
     _, path, first, last, contiguous = row
-    return Read(path, (first or 1, last or NO_LIMIT), contiguous)
+    return FileRead(path, (first or 1, last or NO_LIMIT), contiguous)
 
 
-def _covers(kept: list[Span], lines: Span) -> bool:
+def _is_range_covered(kept: list[FileLineRange], lines: FileLineRange) -> bool:
     """Tell whether the kept ranges together include every line of a range."""
     first, last = lines
     for low, high in sorted(kept):

@@ -10,22 +10,25 @@ from functools import cached_property
 from itertools import chain, islice
 from typing import NamedTuple
 
-from ..formats import Names, Placed, format_named, names_sent
-from ..messages import WIRE, copy_message
+from ..formats import AcceptedNames, Placed, describe_renames, format_named
+from ..messages import WIRE_KEY, copy_message
 from ..records import Entry, LeftOut, ViewStats
 from ..text import truncate_to_line
-from ..tokens import ESTIMATE, estimate, message_tokens
+from ..tokens import ESTIMATE_NAME, count_message_tokens, estimate
 from .counts import TokenCounts
 from .judging import Verdicts
 from .placeholders import MEDIA_RULE
-from .prompt_cache import Request, Sight, unchanged_tokens
-from .read_files import Files
-from .rendering import DROPPED, UnsentItem
-from .rules import explanations
+from .prompt_cache import EarlierRequest, ViewSight, count_unchanged_tokens
+from .read_files import ReadFiles
+from .rendering import DROPPED_BY_PAIRING, UnsentItem
+from .rules import render_explanations
 
 FILES_LIMIT = 300
 """Code points that an entry spends on the files of a read."""
-UNPAIRED = {"tool": "a result of no call", "assistant": "it says nothing but calls without results"}
+UNPAIRED_REASONS = {
+    "tool": "a result of no call",
+    "assistant": "it says nothing but calls without results",
+}
 """Why pairing leaves a message out, by its role."""
 
 
@@ -36,15 +39,15 @@ class ExplanationInputs(NamedTuple):
     replaced reads name their ``files``; ``pictured`` has the reasons for replaced media.
     """
 
-    sight: Sight
-    names: Names | None
+    sight: ViewSight
+    names: AcceptedNames | None
     placed: list[Placed]
     judged: Verdicts
     tokens: TokenCounts
-    files: Files
+    files: ReadFiles
     pictured: dict[int, str]
     stored: int
-    request: Request | None
+    request: EarlierRequest | None
     left_out: dict[int, UnsentItem]
     format: str
 
@@ -65,7 +68,7 @@ class Explanation:
         """The same entries, in a tuple that is shared."""
         if self._inputs.names is None:
             return self.entries_without_names
-        reasons = names_sent(self._inputs.placed, self._inputs.names)
+        reasons = describe_renames(self._inputs.placed, self._inputs.names)
         entries = []
         for entry, more in zip(self.entries_without_names, reasons, strict=True):
             reason = "; ".join(filter(None, (entry.reason, more)))
@@ -89,13 +92,13 @@ class Explanation:
         for seq, (kind, own_format) in inputs.left_out.items():
             if own_format is None:
                 reason = "nothing in it is for a chat"
-            elif own_format == DROPPED:
-                reason = UNPAIRED[kind]
+            elif own_format == DROPPED_BY_PAIRING:
+                reason = UNPAIRED_REASONS[kind]
             else:
                 reason = f"only the format {own_format} has it"
             left_out.append(LeftOut(seq, str(kind), reason))
         for placed in format_named(inputs.format).unsent(inputs.placed):
-            kind = str(placed.message[WIRE]["block"]["type"])
+            kind = str(placed.message[WIRE_KEY]["block"]["type"])
             reason = "without the item that it belongs to it would be refused"
             left_out.append(LeftOut(placed.seq or 0, kind, reason))
         return tuple(sorted(left_out))
@@ -118,13 +121,13 @@ class Explanation:
 
 def build_entries(inputs: ExplanationInputs) -> tuple[Entry, ...]:
     """Return the entry of each message in its place."""
-    reasons = explanations(inputs.sight.policy)
+    reasons = render_explanations(inputs.sight.policy)
     tokens = inputs.tokens.best()
     entries = []
     for placed in inputs.placed:
         seq, message = placed.seq, copy_message(placed.message)
         if seq is None or placed.rule:  # a repair made it, or it holds a summary
-            cost = message_tokens(placed.message, estimate)
+            cost = count_message_tokens(placed.message, estimate)
             rule = placed.rule or "repair"
             entries.append(Entry(seq, message, rule, placed.repair or "", cost, 0))
             continue
@@ -142,7 +145,7 @@ def build_entries(inputs: ExplanationInputs) -> tuple[Entry, ...]:
             repaired = "repair" if placed.repair else None
             entries.append(Entry(seq, message, repaired, placed.repair or reason, whole, 0))
         else:
-            cost = message_tokens(placed.message, estimate)
+            cost = count_message_tokens(placed.message, estimate)
             entries.append(Entry(seq, message, changed_by, reason, cost, whole - cost))
     return tuple(entries)
 
@@ -160,7 +163,7 @@ def _build_stats(inputs: ExplanationInputs, entries: tuple[Entry, ...]) -> ViewS
             saved[str(entry.rule)] += entry.tokens_saved
     saved_by_rule = dict(saved)
     if hidden_messages:
-        saved_by_rule["summary"] = hidden_tokens - _summary_cost(entries, tokens)
+        saved_by_rule["summary"] = hidden_tokens - _sum_summary_tokens(entries, tokens)
     # Entries that differ from the raw line: replaced, moved, or after one left out or made up.
     moved = (
         place
@@ -177,15 +180,17 @@ def _build_stats(inputs: ExplanationInputs, entries: tuple[Entry, ...]) -> ViewS
         tokens_saved=sum(saved_by_rule.values()),
         saved_by_rule=saved_by_rule,
         first_changed=min(chain(islice(moved, 1), left_out[:1]), default=None),
-        counted_by=tokens.encoding if all_counted else ESTIMATE,
-        unchanged_tokens=unchanged_tokens(inputs.sight, inputs.request, inputs.placed, entries),
+        counted_by=tokens.encoding if all_counted else ESTIMATE_NAME,
+        unchanged_tokens=count_unchanged_tokens(
+            inputs.sight, inputs.request, inputs.placed, entries
+        ),
         left_out=left_out,
         hidden_messages=hidden_messages,
         hidden_tokens=hidden_tokens,
     )
 
 
-def _summary_cost(entries: tuple[Entry, ...], tokens: TokenCounts) -> int:
+def _sum_summary_tokens(entries: tuple[Entry, ...], tokens: TokenCounts) -> int:
     """Return the tokens of summaries, without those of the messages they are merged into."""
     summaries = [entry for entry in entries if entry.rule == "summary"]
     merged_into = sum(tokens.tokens_at(entry.seq) for entry in summaries if entry.seq)

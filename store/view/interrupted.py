@@ -13,29 +13,29 @@ from ..formats import Placed
 from ..records import Draft
 from .context import ViewContext
 
-RULE = "draft"
-WHY = "an answer that broke off, which is no message: draft {}"
+DRAFT_RULE = "draft"
+DRAFT_REASON = "an answer that broke off, which is no message: draft {}"
 
 
-def with_drafts(context: ViewContext, placed: list[Placed]) -> list[Placed]:
+def insert_drafts(context: ViewContext, placed: list[Placed]) -> list[Placed]:
     """Return the messages of a view with the answers that broke off in their places."""
     shown = placed
-    for draft in _on_line(context):
-        text = history.drafts.draft_text(draft)
+    for draft in _list_view_drafts(context):
+        text = history.drafts.render_draft_text(draft)
         behind = (
             index
             for index, each in enumerate(shown)
             if each.seq is not None and each.seq > draft.head and each.call_id is None
         )
         place = next(behind, len(shown))
-        if text and not _is_open(shown[:place]) and not _is_answer(shown[place:]):
+        if text and not _has_open_calls(shown[:place]) and not _is_answer_next(shown[place:]):
             message = {"role": "assistant", "content": f"{text}\n\n{context.policy.draft_notice}"}
-            made = Placed(None, message, WHY.format(draft.draft), rule=RULE)
+            made = Placed(None, message, DRAFT_REASON.format(draft.draft), rule=DRAFT_RULE)
             shown = [*shown[:place], made, *shown[place:]]
     return shown
 
 
-def _on_line(context: ViewContext) -> Iterator[Draft]:
+def _list_view_drafts(context: ViewContext) -> Iterator[Draft]:
     """Yield the drafts of the session that follow a message of the view."""
     known = history.drafts.list_drafts(context.connection, context.pointer.session_id)
     seen = (draft for draft in known if _is_in_sight(context, draft))
@@ -50,11 +50,11 @@ def _is_in_sight(context: ViewContext, draft: Draft) -> bool:
     return visible.shows(draft.head) and visible.shows(draft.head + 1)
 
 
-def _is_open(before: list[Placed]) -> bool:
+def _has_open_calls(before: list[Placed]) -> bool:
     """Tell whether the last message has calls, which have no results yet."""
     return bool(before) and bool(before[-1].calls)
 
 
-def _is_answer(behind: list[Placed]) -> bool:
+def _is_answer_next(behind: list[Placed]) -> bool:
     """Tell whether the line continues with an answer."""
     return bool(behind) and behind[0].message.get("role") == "assistant"

@@ -25,20 +25,28 @@ from operator import itemgetter
 from typing import Any, NamedTuple, cast, get_args
 
 from ..database import Row
-from ..errors import VERIFY, Damaged
-from ..policy import Kind, Policy
+from ..errors import VERIFY_HINT, Damaged
+from ..policy import Policy, PolicyToolKind
 from ..tokens import estimate, estimate_size
-from .borders import Values, runs_text
+from .borders import RuleValues, render_runs
 from .context import ViewContext
-from .covering import Kept, read_of
-from .made_once import Result
+from .covering import KeptReads, parse_file_read
+from .made_once import NarrowResult
 from .placeholders import (
-    AnsweredCall,
+    CallAnswer,
     estimate_cut_savings,
     estimate_short_savings,
     load_shorter_lines,
 )
-from .rules import COVERED, NAMING, RULES, VERDICTS, Cleared, Why, placeholders
+from .rules import (
+    COVERED_READS,
+    NAMING_RULES,
+    RESULT_VERDICTS,
+    RULES,
+    ClearingEffect,
+    VerdictReason,
+    list_placeholders,
+)
 
 
 class Verdict(NamedTuple):
@@ -50,12 +58,12 @@ class Verdict(NamedTuple):
 
     seq: int
     call: tuple[int, int] | None
-    rule: Cleared | None
-    why: Why
+    rule: ClearingEffect | None
+    why: VerdictReason
     length: int
     size: int
     tool_name: str | None
-    kind: Kind | None
+    kind: PolicyToolKind | None
     branch: int
     failed: bool
 
@@ -64,9 +72,9 @@ class Verdict(NamedTuple):
         """The estimated tokens of the result as it is stored."""
         return estimate_size(self.length, self.size)
 
-    def result(self, tree_id: int) -> Result:
+    def result(self, tree_id: int) -> NarrowResult:
         """Return the result of the verdict."""
-        return Result(
+        return NarrowResult(
             tree_id,
             self.branch,
             self.seq,
@@ -77,22 +85,22 @@ class Verdict(NamedTuple):
             self.failed,
         )
 
-    def answer(self, tree_id: int) -> AnsweredCall:
+    def answer(self, tree_id: int) -> CallAnswer:
         """Return the result of the verdict, with its call."""
-        return AnsweredCall(self.result(tree_id), self.call)
+        return CallAnswer(self.result(tree_id), self.call)
 
 
-_verdict: Callable[[tuple[Any, ...]], Verdict] = partial(tuple.__new__, Verdict)
+_build_verdict: Callable[[tuple[Any, ...]], Verdict] = partial(tuple.__new__, Verdict)
 """Builds a verdict from its fields, in C because there may be thousands."""
-KINDS = {*get_args(Kind), None}
+VERDICT_KINDS = {*get_args(PolicyToolKind), None}
 """The kinds of tools; None is for a tool without a kind."""
 Verdicts = dict[int, Verdict]
 """Verdicts on tool results, by position."""
-Moment = tuple[int, int]
+ResultMoment = tuple[int, int]
 """The moment of a result, and its position."""
 
 
-class Ranked(NamedTuple):
+class RankedVerdicts(NamedTuple):
     """Verdicts of some results, and those that may change.
 
     Later results may take the places of the ``newest`` results, and of the ``reads`` that are among
@@ -103,41 +111,43 @@ class Ranked(NamedTuple):
     found: Verdicts
     newest: frozenset[int]
     reads: frozenset[int]
-    young: frozenset[Moment]
+    young: frozenset[ResultMoment]
 
 
-def settled(context: ViewContext, found: Verdicts) -> Verdicts:
+def settle_verdicts(context: ViewContext, found: Verdicts) -> Verdicts:
     """Return the final verdicts, from the verdicts of the rules at this moment.
 
     Each final verdict follows from the verdict on the same result alone.
     """
-    found = recorded(context, found)
+    found = apply_recorded_clearings(context, found)
     if context.policy.clearing == "always" and not context.policy.any_tool:
         return found
-    answers = _to_be_named(context, found)
+    answers = _list_results_to_name(context, found)
     lines = load_shorter_lines(context, answers)
     places = (each.result.seq for each in answers if each.result.seq not in lines)
     return found | {seq: found[seq]._replace(rule=None, why="small") for seq in places}
 
 
-def recorded(context: ViewContext, found: Verdicts) -> Verdicts:
+def apply_recorded_clearings(context: ViewContext, found: Verdicts) -> Verdicts:
     """Return verdicts after the policy's ``clearing``: rules may act only at recorded moments.
 
     Results that are too short to be replaced by a line are not told apart yet.
     """
     if context.policy.clearing == "always":
         return found
-    told = (_as_recorded(context, verdict) for verdict in found.values())
+    told = (_apply_recorded_clearing(context, verdict) for verdict in found.values())
     return {verdict.seq: verdict for verdict in told}
 
 
-def judged(context: ViewContext, values: Values) -> Ranked:
+def judge_all_results(context: ViewContext, values: RuleValues) -> RankedVerdicts:
     """Return the verdicts at this moment on all results of a look, without recorded clearings."""
     runs = context.shown(values["start"], values["last"])
-    ranked = ranked_in(context, values, runs)
+    ranked = rank_run_results(context, values, runs)
     found = ranked.found
     if context.policy.range_aware:
-        found |= _uncovered(found, COVERED.rows(context.connection, **values, runs=runs_text(runs)))
+        found |= _spare_uncovered_reads(
+            found, COVERED_READS.rows(context.connection, **values, runs=render_runs(runs))
+        )
     if context.policy.cut_arguments:
         saved = estimate_cut_savings(context, min(values["clear_before"], values["protected_from"]))
         branch = context.pointer.branch
@@ -150,21 +160,23 @@ def judged(context: ViewContext, values: Values) -> Ranked:
     return ranked
 
 
-def ranked_in(context: ViewContext, values: Values, runs: Iterable[Sequence[int]]) -> Ranked:
+def rank_run_results(
+    context: ViewContext, values: RuleValues, runs: Iterable[Sequence[int]]
+) -> RankedVerdicts:
     """Return the verdicts on the results in some runs, ranked among themselves."""
-    rows = VERDICTS.rows(context.connection, **values, runs=runs_text(runs))
-    return Ranked(
-        {row[0]: verdict_of(row) for row in rows},
+    rows = RESULT_VERDICTS.rows(context.connection, **values, runs=render_runs(runs))
+    return RankedVerdicts(
+        {row[0]: parse_verdict(row) for row in rows},
         frozenset([row[0] for row in rows if row[-3]]),
         frozenset([row[0] for row in rows if row[-2]]),
         frozenset([(young_at, seq) for seq, *_, young_at in rows if young_at is not None]),
     )
 
 
-def _to_be_named(context: ViewContext, found: Verdicts) -> list[AnsweredCall]:
+def _list_results_to_name(context: ViewContext, found: Verdicts) -> list[CallAnswer]:
     """Return the results that are replaced by a line with names from their contents."""
     tree_id = context.pointer.tree_id
-    return [each.answer(tree_id) for each in found.values() if each.rule in NAMING]
+    return [each.answer(tree_id) for each in found.values() if each.rule in NAMING_RULES]
 
 
 def estimate_savings(context: ViewContext, found: Verdicts) -> dict[int, int]:
@@ -176,9 +188,9 @@ def estimate_savings(context: ViewContext, found: Verdicts) -> dict[int, int]:
     shortened = (each for each in found.values() if each.rule == "tool_output")
     results = [each.result(tree_id) for each in shortened]
     short = estimate_short_savings(context, results)
-    lines = load_shorter_lines(context, _to_be_named(context, found))
+    lines = load_shorter_lines(context, _list_results_to_name(context, found))
     named_savings = {seq: line.saved for seq, line in lines.items()}
-    texts = placeholders(context.policy)
+    texts = list_placeholders(context.policy)
     costs = {rule: estimate(text) for rule, text in texts.items()}
     replaced = (each for each in found.values() if each.rule in costs)
     places = [each.seq for each in found.values() if each.rule == "arguments"]
@@ -191,7 +203,7 @@ def estimate_savings(context: ViewContext, found: Verdicts) -> dict[int, int]:
     )
 
 
-def _as_recorded(context: ViewContext, verdict: Verdict) -> Verdict:
+def _apply_recorded_clearing(context: ViewContext, verdict: Verdict) -> Verdict:
     """Return a verdict that replaces a result only if a recorded clearing does.
 
     A read is shown again once it is among the newest again, because later ones were hidden or
@@ -199,15 +211,19 @@ def _as_recorded(context: ViewContext, verdict: Verdict) -> Verdict:
     of any tool are cleared, the newest reads may be cleared too, since nothing points to them.
     """
     rule = context.visible.cleared.get(verdict.seq)
-    if rule is None or verdict.why == "redacted" or _returns(verdict, rule, context.policy):
+    if (
+        rule is None
+        or verdict.why == "redacted"
+        or _is_read_shown_again(verdict, rule, context.policy)
+    ):
         is_due = verdict.rule is not None
         return verdict._replace(rule=None, why="waiting") if is_due else verdict
     if rule == "file_read" and context.policy.any_tool:
         rule = "any_tool"
-    return verdict._replace(rule=cast("Cleared", rule), why="cleared")
+    return verdict._replace(rule=cast("ClearingEffect", rule), why="cleared")
 
 
-def _returns(verdict: Verdict, rule: str, policy: Policy) -> bool:
+def _is_read_shown_again(verdict: Verdict, rule: str, policy: Policy) -> bool:
     """Tell whether a read that was replaced by a rule is shown again."""
     if not policy.file_read:
         return False
@@ -216,29 +232,31 @@ def _returns(verdict: Verdict, rule: str, policy: Policy) -> bool:
     return rule == "tool_output" and verdict.why == "newest_reads"
 
 
-def verdict_of(row: Row) -> Verdict:
+def parse_verdict(row: Row) -> Verdict:
     """Return the verdict in a row of the query ``verdicts``."""
     seq, call_seq, call_position, why, length, size, tool_name, kind, branch, failed, *_ = row
     call = None if call_seq is None else (call_seq, call_position)
     rule = why if why in RULES else None
-    if kind not in KINDS:
+    if kind not in VERDICT_KINDS:
         raise Damaged(
-            f"the tool {tool_name!r:.80} is said to be of the kind {kind!r:.40}; {VERIFY}"
+            f"the tool {tool_name!r:.80} is said to be of the kind {kind!r:.40}; {VERIFY_HINT}"
         )
-    return _verdict((seq, call, rule, why, length, size, tool_name, kind, branch, failed == 1))
+    return _build_verdict(
+        (seq, call, rule, why, length, size, tool_name, kind, branch, failed == 1)
+    )
 
 
-def _uncovered(found: Verdicts, rows: list[Row]) -> Verdicts:
+def _spare_uncovered_reads(found: Verdicts, rows: list[Row]) -> Verdicts:
     """Return the reads that stay because newer kept reads do not cover their lines.
 
     Each kept read may cover older ones. ``rows`` are ordered newest first. Lines that were not read
     in one piece cover nothing, nor does a read of a finished turn that the tool-output rule may
     shorten.
     """
-    kept = Kept()
+    kept = KeptReads()
     stays: Verdicts = {}
     for seq, group in groupby(rows, key=itemgetter(0)):
-        reads = [read_of(row) for row in group]
+        reads = [parse_file_read(row) for row in group]
         verdict = found[seq]
         if verdict.rule == "file_read" and not kept.cover(reads):
             verdict = stays[seq] = verdict._replace(rule=None, why="uncovered")

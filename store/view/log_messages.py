@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeVar
 
 from ..database import SafeLogger, get_logger
-from ..errors import origin_of
+from ..errors import describe_origin
 from ..ready import DEFAULT_LANGUAGE
 
-log = get_logger(__name__)
-T = TypeVar("T")
+rule_logger = get_logger(__name__)
+RuleResultT = TypeVar("RuleResultT")
 
 LANGUAGE_VARIABLE = "CONVOSTORE_LANGUAGE"
 """The variable for the language of log lines; requests follow the policy's language."""
@@ -46,12 +46,16 @@ RULE_FAILED = LogMessage(
 )
 
 
-def attempt_rule(rule: str, apply: Callable[[], T], otherwise: T) -> T:
+def attempt_rule(
+    rule: str, apply: Callable[[], RuleResultT], otherwise: RuleResultT
+) -> RuleResultT:
     """Return the result of a rule's function, or ``otherwise`` if the function fails."""
     try:
         return apply()
     except Exception as error:  # noqa: BLE001 - a rule never ends the turn of a host
-        RULE_FAILED.log(log, rule, origin_of(error), rule=rule, error=origin_of(error))
+        RULE_FAILED.log(
+            rule_logger, rule, describe_origin(error), rule=rule, error=describe_origin(error)
+        )
         return otherwise
 
 

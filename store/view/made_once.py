@@ -13,59 +13,63 @@ from typing import Any, NamedTuple, TypeVar
 
 from ..database import get_cache, get_read_mark, measure_bytes
 from ..history import ChangeCounts
-from ..policy import Kind
+from ..policy import PolicyToolKind
 from .context import ViewContext
 
-T = TypeVar("T")
+ComputedT = TypeVar("ComputedT")
 
 
-class Result(NamedTuple):
+class NarrowResult(NamedTuple):
     """A tool result as narrow rows know it; ``length`` in code points, ``size`` in bytes."""
 
     tree_id: int
     branch: int
     seq: int
     tool_name: str | None
-    kind: Kind | None
+    kind: PolicyToolKind | None
     length: int
     size: int
     failed: bool
 
 
-class Known(NamedTuple):
+class ComputedValues(NamedTuple):
     """Values computed from results after a number of changes, and their size in bytes."""
 
     changes: ChangeCounts
-    made: dict[Result, Any]
+    made: dict[NarrowResult, Any]
     size: int
 
 
-def made_once(
+def compute_once(
     context: ViewContext,
     name: tuple[Hashable, ...],
-    results: Iterable[Result],
-    make: Callable[[list[Result]], dict[Result, T]],
-) -> dict[Result, T]:
+    results: Iterable[NarrowResult],
+    make: Callable[[list[NarrowResult]], dict[NarrowResult, ComputedT]],
+) -> dict[NarrowResult, ComputedT]:
     """Return the values with a name, for these results at least; ``make`` computes missing ones."""
-    known = context.made.get(name) or _kept(context, name)
+    known = context.made.get(name) or _get_cached_values(context, name)
     new = [each for each in results if each not in known.made]
     if new:
         fresh = make(new)
-        known = Known(context.changes, known.made | fresh, known.size + measure_bytes(fresh))
+        known = ComputedValues(
+            context.changes, known.made | fresh, known.size + measure_bytes(fresh)
+        )
         get_cache(context.connection).put(
-            _key(context, name), known, known.size, get_read_mark(context.connection)
+            _build_values_key(context, name), known, known.size, get_read_mark(context.connection)
         )
     context.made[name] = known
     return known.made
 
 
-def _kept(context: ViewContext, name: tuple[Hashable, ...]) -> Known:
+def _get_cached_values(context: ViewContext, name: tuple[Hashable, ...]) -> ComputedValues:
     """Return the cached values of the look's tree; none if results have changed since."""
-    found: Known | None = get_cache(context.connection).get(_key(context, name))
+    found: ComputedValues | None = get_cache(context.connection).get(
+        _build_values_key(context, name)
+    )
     if found is None or found.changes != context.changes:
-        return Known(context.changes, {}, 0)
+        return ComputedValues(context.changes, {}, 0)
     return found
 
 
-def _key(context: ViewContext, name: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
+def _build_values_key(context: ViewContext, name: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
     return (context.pointer.tree_id, *name)

@@ -13,11 +13,18 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ..formats import ApiCall, Placed, continues, foreign_kinds, made_up_id, new_call
+from ..formats import (
+    ApiCall,
+    Placed,
+    is_continuing_item,
+    list_foreign_types,
+    make_api_call,
+    make_call_id,
+)
 from ..history import CALLS_IN_RUN
-from ..messages import UNKNOWN_TOOL, WIRE, Message, content_text, join_call
+from ..messages import UNKNOWN_TOOL, WIRE_KEY, Message, extract_content_text, join_call
 from ..policy import Policy
-from ..ready import phrase
+from ..ready import render_phrase
 from ..text import is_text
 
 
@@ -50,7 +57,7 @@ def load_message_calls(connection: Connection, run: dict[str, int]) -> dict[int,
             calls[seq] = MessageCalls(stored, sendable)
         call = join_call(call_id, name, form, arguments, extra)
         if extra is None and call_id and name and call_id not in sendable:
-            sendable[call_id] = new_call((len(stored), call_id, name, arguments))
+            sendable[call_id] = make_api_call((len(stored), call_id, name, arguments))
         else:
             _add_sendable(sendable, seq, len(stored), call)
         stored.append(call)
@@ -72,19 +79,19 @@ def _add_sendable(sendable: dict[str, ApiCall], seq: int, position: int, call: A
     """Add a call to the sendable calls of its message, under a unique id."""
     if not isinstance(call, dict):
         return
-    call_id = sendable_text(call, "id")
+    call_id = get_sendable_text(call, "id")
     if call_id is None or call_id in sendable:
-        call_id = made_up_id(seq, position)
+        call_id = make_call_id(seq, position)
         while call_id in sendable:
             call_id += "_"
     function = call.get("function")
     if not isinstance(function, dict):
         function = call
-    name = sendable_text(function, "name") or UNKNOWN_TOOL
+    name = get_sendable_text(function, "name") or UNKNOWN_TOOL
     sendable[call_id] = ApiCall(position, call_id, name, function.get("arguments"))
 
 
-def sendable_text(message: Message, key: str) -> str | None:
+def get_sendable_text(message: Message, key: str) -> str | None:
     """Return the text under a key if it can be sent unchanged.
 
     Other texts are not repaired: different ids must not become one id.
@@ -108,11 +115,11 @@ class LineMessage(NamedTuple):
     sound: str | None = None
 
 
-new_line_message: Callable[[tuple[Any, ...]], LineMessage] = partial(tuple.__new__, LineMessage)
+make_line_message: Callable[[tuple[Any, ...]], LineMessage] = partial(tuple.__new__, LineMessage)
 """Builds a message from its fields, in C because there may be thousands."""
 
 
-class Stretch(NamedTuple):
+class LineStretch(NamedTuple):
     """Where a stretch begins: its first position, and its index among the placed messages."""
 
     seq: int
@@ -126,7 +133,7 @@ class PairedMessages(NamedTuple):
     """
 
     placed: list[Placed]
-    stretches: list[Stretch]
+    stretches: list[LineStretch]
     loose: int
 
 
@@ -151,10 +158,10 @@ class _Pairing:
         self._continued = {
             place
             for place, item in enumerate(items)
-            if WIRE in item.message
+            if WIRE_KEY in item.message
             and place
             and items[place - 1].message["role"] == "assistant"
-            and continues(item.message)
+            and is_continuing_item(item.message)
         }
         self._results = {item.call: place for place, item in enumerate(items) if item.call}
         self._sendable: set[tuple[int, int] | None] | None = None
@@ -163,7 +170,7 @@ class _Pairing:
         self._running = find_open_turn(items)
         self._open_from = items[-1].seq if turn_over and items else self._running
         self._placed: list[Placed] = []
-        self._stretches: list[Stretch] = []
+        self._stretches: list[LineStretch] = []
         self._waiting: list[tuple[int, ApiCall]] = []
         self._loose: int | None = None
         self._reach = -1
@@ -177,7 +184,7 @@ class _Pairing:
             if place > self._reach:
                 self._reach = place
                 if place not in continued:
-                    stretches.append(Stretch(seq, len(placed)))
+                    stretches.append(LineStretch(seq, len(placed)))
             if calls:
                 self._place_calling(item)
             elif message["role"] != "tool":
@@ -203,8 +210,8 @@ class _Pairing:
 
     def _place_orphan(self, seq: int, message: Message, tool_name: str | None) -> None:
         """Place a result without a call after a made-up call."""
-        call_id = sendable_text(message, "tool_call_id") or f"call_{seq}"
-        name = tool_name or sendable_text(message, "name") or UNKNOWN_TOOL
+        call_id = get_sendable_text(message, "tool_call_id") or f"call_{seq}"
+        name = tool_name or get_sendable_text(message, "name") or UNKNOWN_TOOL
         call = ApiCall(0, call_id, name, "{}")
         function = {"name": call.name, "arguments": call.arguments}
         tool_call = {"id": call.id, "type": "function", "function": function}
@@ -240,7 +247,7 @@ class _Pairing:
             self._loose = len(self._stretches) - 1
         unanswered = self._policy.unanswered
         if unanswered == "synthetic" or (unanswered == "keep" and seq <= self._open_from):
-            text = phrase("no_result", self._policy.language)
+            text = render_phrase("no_result", self._policy.language)
             message = {"role": "tool", "tool_call_id": call.id, "content": text}
             self._placed.append(Placed(None, message, f"call {call.id} has no result", (), call.id))
 
@@ -257,7 +264,7 @@ def report_foreign_parts(placed: list[Placed]) -> list[Placed]:
     for index, each in enumerate(placed):
         if isinstance(each.message.get("content"), str):
             continue
-        if kinds := sorted({*foreign_kinds(each.message)}):
+        if kinds := sorted({*list_foreign_types(each.message)}):
             reason = f"no part of a chat, sent as its JSON text: {', '.join(kinds)}"
             repair = "; ".join(filter(None, (each.repair, reason)))
             reported[index] = each._replace(repair=repair)
@@ -276,7 +283,7 @@ def merge_summaries(placed: list[Placed]) -> list[Placed]:
     system = (each for each in placed if each.message.get("role") == "system" and each.rule is None)
     first = next(system, summaries[0])
     parts = [first, *(each for each in summaries if each is not first)]
-    texts = [content_text(each.message.get("content")) for each in parts]
+    texts = [extract_content_text(each.message.get("content")) for each in parts]
     merged = first._replace(
         message={**first.message, "content": "\n\n".join(texts)},
         repair="; ".join(each.repair or "" for each in summaries),

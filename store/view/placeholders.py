@@ -30,18 +30,18 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, and_, select
 
 from ..database import Statement, json_sql, messages, tool_results
-from ..errors import VERIFY, Damaged
+from ..errors import VERIFY_HINT, Damaged
 from ..history import Segment, lines, load_calls
-from ..messages import Media, Message, content_text, decode, replace_media
-from ..policy import Kind, Policy
-from ..ready import Language, phrase
+from ..messages import Media, Message, decode, extract_content_text, replace_media
+from ..policy import Policy, PolicyToolKind
+from ..ready import Language, render_phrase
 from ..summaries import extract_command
-from ..text import ELLIPSIS, as_object, truncate, truncate_to_line
-from ..tokens import estimate, estimate_size, message_tokens
-from ..tools import best_first, call_paths, compress, names_in
+from ..text import ELLIPSIS, parse_object, truncate, truncate_to_line
+from ..tokens import count_message_tokens, estimate, estimate_size
+from ..tools import compress, count_names, find_call_paths, rank_names
 from .context import ViewContext
 from .log_messages import attempt_rule
-from .made_once import Result, made_once
+from .made_once import NarrowResult, compute_once
 from .pairing import LineMessage, find_open_turn
 
 LONGEST_LINE = 500
@@ -60,25 +60,25 @@ SCREENSHOT = "computer_screenshot"
 """The type of the result of a computer's call."""
 
 _m, _r = messages, tool_results
-_PLACE = ("tree_id", "branch", "seq")
-CLEARED = Statement(
+_PLACE_COLUMNS = ("tree_id", "branch", "seq")
+CLEARED_RESULT = Statement(
     select(_m.c.content_form, _m.c.content, _r.c.exit_code)
-    .join_from(_m, _r, and_(*(_r.c[name] == _m.c[name] for name in _PLACE)))
-    .where(lines.at_place(_m))
+    .join_from(_m, _r, and_(*(_r.c[name] == _m.c[name] for name in _PLACE_COLUMNS)))
+    .where(lines.match_place(_m))
 )
-CONTENTS = Statement(
+RESULT_CONTENTS = Statement(
     select(_m.c.seq, _m.c.content_form, _m.c.content)
-    .where(lines.in_run(_m))
+    .where(lines.match_run(_m))
     .where(_m.c.seq.in_(json_sql.select_positions("wanted")))
     .order_by(_m.c.seq)
 )
 _BRANCH_KEY = attrgetter("tree_id", "branch")
 
 
-class AnsweredCall(NamedTuple):
+class CallAnswer(NamedTuple):
     """A result, and the place of its call: the position of the message, and the index in it."""
 
-    result: Result
+    result: NarrowResult
     call: tuple[int, int] | None
 
 
@@ -96,7 +96,7 @@ ResultLines = dict[int, ResultLine]
 """The lines of results, by their positions."""
 
 
-def load_shorter_lines(context: ViewContext, answers: Sequence[AnsweredCall]) -> ResultLines:
+def load_shorter_lines(context: ViewContext, answers: Sequence[CallAnswer]) -> ResultLines:
     """Return the lines of results, by position, where a line saves enough.
 
     A line is half as long as its result, or less, and saves the policy's ``min_saving``. A short
@@ -113,48 +113,48 @@ def load_shorter_lines(context: ViewContext, answers: Sequence[AnsweredCall]) ->
     return shorter
 
 
-def load_result_lines(context: ViewContext, answers: Sequence[AnsweredCall]) -> ResultLines:
+def load_result_lines(context: ViewContext, answers: Sequence[CallAnswer]) -> ResultLines:
     """Return the lines of results, by position."""
     by_result = {each.result: each for each in answers}
 
-    def make(results: list[Result]) -> dict[Result, ResultLine]:
-        return {each: _make_line(context, by_result[each]) for each in results}
+    def make(results: list[NarrowResult]) -> dict[NarrowResult, ResultLine]:
+        return {each: _load_result_line(context, by_result[each]) for each in results}
 
     policy = context.policy
-    name = ("line", policy.language, _line_prefix(policy), context.pointer.project_root)
-    made = made_once(context, name, by_result, make)
+    name = ("line", policy.language, _render_line_prefix(policy), context.pointer.project_root)
+    made = compute_once(context, name, by_result, make)
     return {each.seq: made[each] for each in by_result}
 
 
-def _line_prefix(policy: Policy) -> str:
+def _render_line_prefix(policy: Policy) -> str:
     """Return the beginning of each line."""
     if not policy.recall:
         return policy.any_tool_placeholder
     return f"{policy.any_tool_placeholder} {policy.recall_notice}"
 
 
-def _make_line(context: ViewContext, answer: AnsweredCall) -> ResultLine:
+def _load_result_line(context: ViewContext, answer: CallAnswer) -> ResultLine:
     """Return the line of a result, reading its content and the arguments of its call."""
     result = answer.result
     place = {"tree_id": result.tree_id, "branch": result.branch, "seq": result.seq}
-    form, content, exit_code = CLEARED.one(context.connection, **place)
+    form, content, exit_code = CLEARED_RESULT.one(context.connection, **place)
     value = decode(content) if form == "json" and content is not None else content
     arguments = None if answer.call is None else _load_arguments(context, *answer.call)
 
     def make() -> ResultLine:
         target = ""
         if answer.call is not None:
-            ellipsis = phrase("ellipsis", context.policy.language)
+            ellipsis = render_phrase("ellipsis", context.policy.language)
             root = context.pointer.project_root
             target = describe_target(arguments, result.kind, root, ellipsis)
-        text = content_text(value) or content or ""
-        fields = as_object(text)
+        text = extract_content_text(value) or content or ""
+        fields = parse_object(text)
         if fields:
-            text = "\n".join(filter(None, _texts_in(fields)))
+            text = "\n".join(filter(None, _list_value_texts(fields)))
         line = _write_line(context, result.tool_name, target, text, exit_code)
         tokens = estimate(line)
-        nothing = message_tokens({"content": ""}, estimate)
-        saved = message_tokens({"content": value}, estimate) - nothing - tokens
+        nothing = count_message_tokens({"content": ""}, estimate)
+        saved = count_message_tokens({"content": value}, estimate) - nothing - tokens
         return ResultLine(line, saved, tokens)
 
     return attempt_rule("any_tool", make, otherwise=NO_LINE)
@@ -166,7 +166,7 @@ def _load_arguments(context: ViewContext, seq: int, position: int) -> Any:
     run = {"tree_id": place["tree_id"], "branch": place["branch"], "first": seq, "last": seq}
     calls = load_calls(context.connection, run).get(seq, [])
     if not 0 <= position < len(calls):
-        raise Damaged(f"there is no call {position} at position {seq}; {VERIFY}")
+        raise Damaged(f"there is no call {position} at position {seq}; {VERIFY_HINT}")
     call = calls[position]
     function = call.get("function") if isinstance(call, dict) else None
     return function.get("arguments") if isinstance(function, dict) else None
@@ -179,13 +179,13 @@ def _write_line(
     language = context.policy.language
     parts = (
         " ".join(filter(None, (tool_name, target))),
-        "" if exit_code is None else phrase("exit", language, code=exit_code),
-        phrase("lines", language, count=len(text.splitlines())),
+        "" if exit_code is None else render_phrase("exit", language, code=exit_code),
+        render_phrase("lines", language, count=len(text.splitlines())),
     )
-    whole = f"{_line_prefix(context.policy)} {', '.join(filter(None, parts))}"
-    line = truncate_to_line(whole, LONGEST_LINE, ellipsis=phrase("ellipsis", language))
+    whole = f"{_render_line_prefix(context.policy)} {', '.join(filter(None, parts))}"
+    line = truncate_to_line(whole, LONGEST_LINE, ellipsis=render_phrase("ellipsis", language))
     between = ": "
-    for name in best_first(names_in(_seen_from(context.pointer.project_root, text))):
+    for name in rank_names(count_names(_make_paths_relative(context.pointer.project_root, text))):
         if len(line) + len(between) + len(name) > LONGEST_LINE:
             break
         line += between + name
@@ -193,14 +193,14 @@ def _write_line(
     return line
 
 
-def _texts_in(value: Any) -> Iterator[str]:
+def _list_value_texts(value: Any) -> Iterator[str]:
     """Yield the texts in a JSON value, and the numbers that are long enough to be names.
 
     Texts lose the line end that JSON tools add.
     """
     if isinstance(value, dict | list):
         for each in value.values() if isinstance(value, dict) else value:
-            yield from _texts_in(each)
+            yield from _list_value_texts(each)
     elif isinstance(value, str):
         yield value.removesuffix("\n")
     elif isinstance(value, int) and value > LARGEST_COUNT:
@@ -211,22 +211,24 @@ def describe_target(
     arguments: Any, kind: str | None, project_root: str | None, ellipsis: str = ELLIPSIS
 ) -> str:
     """Return the file or the command in the arguments of a tool of a kind, as a line names it."""
-    files = call_paths(arguments, project_root).paths
+    files = find_call_paths(arguments, project_root).paths
     command = extract_command(arguments) if kind == "terminal" or not files else None
     target = command or "".join(each.path for each in files[:1])
-    return truncate_to_line(_seen_from(project_root, target), LONGEST_TARGET, ellipsis=ellipsis)
+    return truncate_to_line(
+        _make_paths_relative(project_root, target), LONGEST_TARGET, ellipsis=ellipsis
+    )
 
 
-def _seen_from(root: str | None, text: str) -> str:
+def _make_paths_relative(root: str | None, text: str) -> str:
     """Return a text with the root folder and paths below it written relative to the root."""
     folder = (root or "").rstrip("/")
     if not folder:
         return text
-    return _folder_pattern(folder).sub(lambda found: "" if found[0][-1] == "/" else ".", text)
+    return _build_folder_pattern(folder).sub(lambda found: "" if found[0][-1] == "/" else ".", text)
 
 
 @lru_cache(maxsize=64)
-def _folder_pattern(folder: str) -> re.Pattern[str]:
+def _build_folder_pattern(folder: str) -> re.Pattern[str]:
     """Return the pattern of a folder, and of the slash after it if a name follows.
 
     The character before the folder is tested after the name: a pattern that begins with plain text
@@ -246,7 +248,7 @@ class ShortSize(NamedTuple):
 def shorten_result(
     content: object,
     tool_name: str | None,
-    kind: Kind | None,
+    kind: PolicyToolKind | None,
     *,
     failed: bool,
     min_saving: int = 0,
@@ -260,7 +262,7 @@ def shorten_result(
     text = content if isinstance(content, str) else ""
     if isinstance(content, list):
         is_text = all(isinstance(part, dict) and part.get("type") == "text" for part in content)
-        text = content_text(content) if is_text else ""
+        text = extract_content_text(content) if is_text else ""
     if not text:
         return None
     apply = partial(compress, tool_name or "", text, kind=kind, failed=failed, language=language)
@@ -268,12 +270,12 @@ def shorten_result(
     return short if len(text) - len(short) >= max(1, min_saving) else None
 
 
-def estimate_short_savings(context: ViewContext, results: Iterable[Result]) -> dict[int, int]:
+def estimate_short_savings(context: ViewContext, results: Iterable[NarrowResult]) -> dict[int, int]:
     """Return about how many tokens short forms save, by position; only for shorter ones."""
     wanted = dict.fromkeys(results)
     language = context.policy.language
     measure = partial(_measure_short_forms, context.connection, language)
-    sizes = made_once(context, ("short", language), wanted, measure)
+    sizes = compute_once(context, ("short", language), wanted, measure)
     least = max(1, context.policy.min_saving)
     return {
         result.seq: estimate_size(result.length, result.size) - short.tokens
@@ -283,18 +285,20 @@ def estimate_short_savings(context: ViewContext, results: Iterable[Result]) -> d
 
 
 def _measure_short_forms(
-    connection: Connection, language: Language, results: list[Result]
-) -> dict[Result, ShortSize | None]:
+    connection: Connection, language: Language, results: list[NarrowResult]
+) -> dict[NarrowResult, ShortSize | None]:
     """Return the sizes of short forms, reading the results a branch at a time.
 
     None where a result has no shorter form, or cannot be found.
     """
-    sizes: dict[Result, ShortSize | None] = dict.fromkeys(results)
+    sizes: dict[NarrowResult, ShortSize | None] = dict.fromkeys(results)
     by_branch = sorted(results, key=_BRANCH_KEY)
     for (tree_id, branch), group in groupby(by_branch, key=_BRANCH_KEY):
         wanted = {result.seq: result for result in group}
         run = Segment(branch, min(wanted), max(wanted)).within(tree_id)
-        for seq, form, content in CONTENTS.rows(connection, **run, wanted=json.dumps([*wanted])):
+        for seq, form, content in RESULT_CONTENTS.rows(
+            connection, **run, wanted=json.dumps([*wanted])
+        ):
             result = wanted[seq]
             value = decode(content) if form == "json" and content is not None else content
             short = shorten_result(
@@ -307,7 +311,7 @@ def _measure_short_forms(
 
 def cut_arguments(calls: list[Any], language: Language) -> list[Any]:
     """Return calls with the texts among their arguments cut."""
-    ellipsis = phrase("ellipsis", language)
+    ellipsis = render_phrase("ellipsis", language)
     return attempt_rule(
         "arguments", lambda: [_cut_call(call, ellipsis) for call in calls], otherwise=calls
     )
@@ -321,7 +325,7 @@ def estimate_cut_savings(context: ViewContext, before: int) -> dict[int, int]:
         for seq, calls in load_calls(context.connection, run.within(tree_id)).items():
             cut: Message = {"tool_calls": cut_arguments(calls, context.policy.language)}
             whole: Message = {"tool_calls": calls}
-            saved = message_tokens(whole, estimate) - message_tokens(cut, estimate)
+            saved = count_message_tokens(whole, estimate) - count_message_tokens(cut, estimate)
             if saved > 0:
                 savings[seq] = saved
     return savings

@@ -14,14 +14,14 @@ from .context import ViewContext
 from .judging import Verdicts
 from .placeholders import MEDIA_RULE, UNREADABLE_MEDIA
 from .rejudging import load_earlier_verdicts
-from .rules import REASONS
-from .visible_set import ActiveSummary, VisibleSet, build_visible_set, select_active
+from .rules import RULE_REASONS
+from .visible_set import ActiveSummary, VisibleSet, build_visible_set, select_active_records
 
-Rules = dict[int, str | None]
+RulesByPosition = dict[int, str | None]
 """The rule that replaced each result in a request, by position."""
 
 
-class Sight(NamedTuple):
+class ViewSight(NamedTuple):
     """The policy, visible set and last position of a look, without its connection."""
 
     policy: Policy
@@ -29,19 +29,19 @@ class Sight(NamedTuple):
     last: int
 
 
-class Request(NamedTuple):
+class EarlierRequest(NamedTuple):
     """An earlier request: its sight, and the verdicts on the results."""
 
-    sight: Sight
+    sight: ViewSight
     judged: Verdicts
 
 
-def sight_of(context: ViewContext) -> Sight:
+def build_view_sight(context: ViewContext) -> ViewSight:
     """Return the sight of a look."""
-    return Sight(context.policy, context.visible, context.last)
+    return ViewSight(context.policy, context.visible, context.last)
 
 
-def last_request(context: ViewContext, placed: list[Placed]) -> Request | None:
+def find_earlier_request(context: ViewContext, placed: list[Placed]) -> EarlierRequest | None:
     """Return the request before a view of these messages, None if none was recorded.
 
     It is the last one of `record_usage`, at its position and moment, by the same policy.
@@ -49,8 +49,8 @@ def last_request(context: ViewContext, placed: list[Placed]) -> Request | None:
     usage = find_last_usage(context.raw, context.last)
     if usage is None:
         return None
-    known = _known_then(context, usage)
-    visible = build_visible_set(context.connection, context.pointer, select_active(known))
+    known = _list_earlier_records(context, usage)
+    visible = build_visible_set(context.connection, context.pointer, select_active_records(known))
     then = context._replace(
         records=known,
         visible=visible,
@@ -59,22 +59,27 @@ def last_request(context: ViewContext, placed: list[Placed]) -> Request | None:
         turn_over=False,
     )
     if _has_results(context, then, placed):
-        return Request(sight_of(then), load_earlier_verdicts(then))
-    return Request(sight_of(then), {})
+        return EarlierRequest(build_view_sight(then), load_earlier_verdicts(then))
+    return EarlierRequest(build_view_sight(then), {})
 
 
 def _has_results(context: ViewContext, then: ViewContext, placed: list[Placed]) -> bool:
     """Tell whether the common beginning of a view and a request may include a result."""
     if context.visible.first_kept == then.visible.first_kept:
         return True
-    had = _had(sight_of(context), sight_of(then), placed)
+    had = _list_common_messages(build_view_sight(context), build_view_sight(then), placed)
     return any(each.message["role"] == "tool" for each in had)
 
 
-def _had(now: Sight, then: Sight, placed: list[Placed]) -> Iterator[Placed]:
+def _list_common_messages(
+    now: ViewSight, then: ViewSight, placed: list[Placed]
+) -> Iterator[Placed]:
     """Return the messages of the common beginning of a view and a request."""
-    begun = _Begun(set(), set())
-    sent, sent_then = _order(now, then.last), _order(then, then.last)
+    begun = _CommonBeginning(set(), set())
+    sent, sent_then = (
+        _list_in_request_order(now, then.last),
+        _list_in_request_order(then, then.last),
+    )
     for each, before in zip(sent, sent_then, strict=False):
         if each != before:
             break
@@ -85,9 +90,9 @@ def _had(now: Sight, then: Sight, placed: list[Placed]) -> Iterator[Placed]:
     return takewhile(begun.has, placed)
 
 
-def unchanged_tokens(
-    sight: Sight,
-    request: Request | None,
+def count_unchanged_tokens(
+    sight: ViewSight,
+    request: EarlierRequest | None,
     placed: list[Placed],
     entries: Sequence[Entry],
 ) -> int | None:
@@ -97,28 +102,30 @@ def unchanged_tokens(
     """
     if request is None:
         return None
-    had = _had(sight, request.sight, placed)
+    had = _list_common_messages(sight, request.sight, placed)
     there = [entry for entry, _ in zip(entries, had, strict=False)]
     rules = {seq: verdict.rule for seq, verdict in request.judged.items()}
     # All of them if no picture is ever sent; all before the current turn if its pictures are sent.
     # Unreadable pictures were always replaced.
     named = [entry for entry in there if entry.rule == MEDIA_RULE]
     if sight.policy.picture_keep:
-        named = [entry for entry in named if entry.reason == REASONS[UNREADABLE_MEDIA]]
+        named = [entry for entry in named if entry.reason == RULE_REASONS[UNREADABLE_MEDIA]]
     elif sight.policy.picture_current_turn:
         spoken = (each.seq for each in there if each.seq and each.message["role"] == "user")
         began = max(spoken, default=0)
         named = [entry for entry in named if entry.seq and entry.seq < began]
-    return _same_tokens(there, {**rules, **{entry.seq: MEDIA_RULE for entry in named if entry.seq}})
+    return _count_same_tokens(
+        there, {**rules, **{entry.seq: MEDIA_RULE for entry in named if entry.seq}}
+    )
 
 
-def _same_tokens(there: list[Entry], rules: Rules) -> int:
+def _count_same_tokens(there: list[Entry], rules: RulesByPosition) -> int:
     """Return the tokens of the entries before the first one that has changed."""
-    same = takewhile(lambda entry: _is_same(entry, rules), there)
+    same = takewhile(lambda entry: _is_unchanged_entry(entry, rules), there)
     return sum(entry.tokens for entry in same)
 
 
-class _Begun(NamedTuple):
+class _CommonBeginning(NamedTuple):
     """The common beginning of a view and a request: positions, and compactions with summaries."""
 
     positions: set[int]
@@ -131,13 +138,13 @@ class _Begun(NamedTuple):
         return placed.rule is None or placed.compaction in self.compactions
 
 
-def _known_then(context: ViewContext, usage: LastRequest) -> list[Compaction]:
+def _list_earlier_records(context: ViewContext, usage: LastRequest) -> list[Compaction]:
     """Return the records that counted where and when a request was made."""
     then = (usage.seq, usage.at)
     return [each for each in context.records if (each.head, each.created_at) <= then]
 
 
-def _order(sight: Sight, last: int) -> Iterator[ActiveSummary | int]:
+def _list_in_request_order(sight: ViewSight, last: int) -> Iterator[ActiveSummary | int]:
     """Yield the visible positions and summaries up to a position, in the order of the request.
 
     Merged summaries are in the first system message.
@@ -157,7 +164,7 @@ def _order(sight: Sight, last: int) -> Iterator[ActiveSummary | int]:
     yield from range(next_one, last + 1)
 
 
-def _is_same(entry: Entry, rules: Rules) -> bool:
+def _is_unchanged_entry(entry: Entry, rules: RulesByPosition) -> bool:
     """Tell whether an entry is the same as before, given the rules that replaced results then.
 
     A whole result that the tool-output rule shortened then was short already, so it is the same.

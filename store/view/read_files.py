@@ -17,16 +17,16 @@ from .context import ViewContext
 from .judging import Verdicts
 from .log_messages import LogMessage
 
-log = get_logger(__name__)
+read_logger = get_logger(__name__)
 
 _p = tool_result_paths
-PATHS = Statement(
+READ_PATHS = Statement(
     select(_p.c.seq, _p.c.path)
-    .where(lines.in_run(_p), _p.c.seq.in_(json_sql.select_positions("places")))
+    .where(lines.match_run(_p), _p.c.seq.in_(json_sql.select_positions("places")))
     .order_by(_p.c.seq, _p.c.path)
 )
 
-REPLACED = LogMessage(
+REPLACED_READS = LogMessage(
     logging.DEBUG,
     "a view replaces old reads: of which files, and how many of each",
     {
@@ -34,7 +34,7 @@ REPLACED = LogMessage(
         "en": "reads that were replaced: %s",
     },
 )
-UNKNOWN = LogMessage(
+UNKNOWN_READS = LogMessage(
     logging.DEBUG,
     "a view has reads whose files the store cannot tell: the positions of their results",
     {
@@ -42,47 +42,49 @@ UNKNOWN = LogMessage(
         "en": "%d reads of files that are not known, at positions %s",
     },
 )
-LINES = (REPLACED, UNKNOWN)
+READ_LOG_MESSAGES = (REPLACED_READS, UNKNOWN_READS)
 
-Files = dict[int, list[str]]
+ReadFiles = dict[int, list[str]]
 """The files of results, by position."""
 
 
-def files_of(context: ViewContext, judged: Verdicts) -> Files:
+def load_replaced_files(context: ViewContext, judged: Verdicts) -> ReadFiles:
     """Return the files of the replaced reads."""
     places = [verdict.seq for verdict in judged.values() if verdict.rule == "file_read"]
-    return paths_of(context, places)
+    return load_read_paths(context, places)
 
 
-def paths_of(context: ViewContext, places: Iterable[int]) -> Files:
+def load_read_paths(context: ViewContext, places: Iterable[int]) -> ReadFiles:
     """Return the files of the reads among the results at some positions."""
     wanted = sorted(places)
     if not wanted:
         return {}
-    rows = groupby(_rows(context, wanted), key=itemgetter(0))
+    rows = groupby(_load_path_rows(context, wanted), key=itemgetter(0))
     return {seq: [path for _, path in group] for seq, group in rows}
 
 
-def _rows(context: ViewContext, places: list[int]) -> Iterator[Row]:
+def _load_path_rows(context: ViewContext, places: list[int]) -> Iterator[Row]:
     for run in context.runs(places[0], places[-1]):
         if here := run.of(places):
             place = run.within(context.pointer.tree_id)
-            yield from PATHS.rows(context.connection, **place, places=json.dumps(here))
+            yield from READ_PATHS.rows(context.connection, **place, places=json.dumps(here))
 
 
-def log_reads(session_id: str, judged: Verdicts, files: Files) -> None:
+def log_reads(session_id: str, judged: Verdicts, files: ReadFiles) -> None:
     """Log at DEBUG the files of replaced reads, and the reads whose files are unknown."""
-    if not log.isEnabledFor(logging.DEBUG):
+    if not read_logger.isEnabledFor(logging.DEBUG):
         return
     extra = {"session_id": session_id, "rule": "file_read"}
     if files:
-        REPLACED.log(log, _counted(chain.from_iterable(files.values())), **extra)
+        REPLACED_READS.log(
+            read_logger, _render_path_counts(chain.from_iterable(files.values())), **extra
+        )
     unknown = [verdict.seq for verdict in judged.values() if verdict.why == "no_path"]
     if unknown:
-        UNKNOWN.log(log, len(unknown), ", ".join(map(str, unknown)), **extra)
+        UNKNOWN_READS.log(read_logger, len(unknown), ", ".join(map(str, unknown)), **extra)
 
 
-def _counted(paths: Iterable[str]) -> str:
+def _render_path_counts(paths: Iterable[str]) -> str:
     """Return each path with the number of its reads."""
     times = Counter(paths).items()
     return ", ".join(f"{path} ×{count}" for path, count in times)

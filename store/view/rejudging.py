@@ -24,23 +24,30 @@ from typing import NamedTuple
 from ..database import get_read_mark, get_reader_cache, measure_bytes
 from ..history import ChangeCounts, Segment, load_kinds_json
 from ..policy import Policy
-from .borders import PLACES, Values, has_grown, values_of
+from .borders import POSITION_BORDERS, RuleValues, build_rule_values, has_grown
 from .context import ViewContext
-from .judging import Ranked, Verdicts, judged, ranked_in, recorded, settled
-from .read_files import Files, paths_of
+from .judging import (
+    RankedVerdicts,
+    Verdicts,
+    apply_recorded_clearings,
+    judge_all_results,
+    rank_run_results,
+    settle_verdicts,
+)
+from .read_files import ReadFiles, load_read_paths
 from .visible_set import VisibleSet
 
-LARGEST_SHARE = 4
+LARGEST_REJUDGED_SHARE = 4
 """All results are judged again if more than one in this many would be."""
-FRAME = 1_250
+FRAME_BYTES = 1_250
 """Bytes of a message without its texts; the verdict on a result takes as many."""
-LINE = 4_500
+LINE_BYTES = 4_500
 """Bytes of a line without its messages."""
-CLEARED = 150
+CLEARED_BYTES = 150
 """Bytes of each result that a recorded clearing replaces."""
 
 
-class Truth(NamedTuple):
+class ViewInputs(NamedTuple):
     """The inputs of a view other than its line, policy and moment."""
 
     changes: ChangeCounts
@@ -49,7 +56,7 @@ class Truth(NamedTuple):
     visible: VisibleSet
 
 
-class Judged(NamedTuple):
+class JudgedLine(NamedTuple):
     """The verdicts on a look's results, and the values from which later verdicts are derived.
 
     ``ranked`` has the verdicts at the moment, in the order of the line, and the results whose
@@ -58,10 +65,10 @@ class Judged(NamedTuple):
     differ from the earlier ones, None if there were none.
     """
 
-    values: Values
-    ranked: Ranked
+    values: RuleValues
+    ranked: RankedVerdicts
     final: Verdicts
-    files: Files | None = None
+    files: ReadFiles | None = None
     changed: frozenset[int] | None = None
 
     @property
@@ -72,56 +79,62 @@ class Judged(NamedTuple):
 
 def load_earlier_verdicts(context: ViewContext) -> Verdicts:
     """Return the final verdicts of a look at an earlier request, from cached ones if possible."""
-    return _kept_judged(context, "before").final
+    return _load_judged_line(context, "before").final
 
 
 def load_verdicts(context: ViewContext) -> Verdicts:
     """Return verdicts without the check for results too short to be replaced by a line."""
     name = f"ruled from {context.visible.first_kept}, {context.turn_over}"
-    return recorded(context, _kept_judged(context, name).found)
+    return apply_recorded_clearings(context, _load_judged_line(context, name).found)
 
 
-def _kept_judged(context: ViewContext, name: str) -> Judged:
+def _load_judged_line(context: ViewContext, name: str) -> JudgedLine:
     """Return the verdicts of a look, from those cached under a name if they are valid."""
     kept = get_reader_cache(context.connection)
     if kept is None:
-        return judge(context, None)
-    key = (*context.line.values(), name, policy_text(context.policy))
-    truth = truth_of(context, load_kinds_json(context.connection))
+        return judge_line(context, None)
+    key = (*context.line.values(), name, render_policy_text(context.policy))
+    truth = build_view_inputs(context, load_kinds_json(context.connection))
     truth_then, judged_then = kept.get(key) or (None, None)
-    found = judge(context, judged_then if truth_then == truth else None)
-    kept.put(key, (truth, found), weight_of(truth, found), get_read_mark(context.connection))
+    found = judge_line(context, judged_then if truth_then == truth else None)
+    kept.put(
+        key, (truth, found), weigh_judged_line(truth, found), get_read_mark(context.connection)
+    )
     return found
 
 
-def policy_text(policy: Policy) -> str:
+def render_policy_text(policy: Policy) -> str:
     """Return a policy as text, one object for all caches: it is larger than a short session."""
     return intern(policy.model_dump_json())
 
 
-def truth_of(context: ViewContext, kinds: str) -> Truth:
+def build_view_inputs(context: ViewContext, kinds: str) -> ViewInputs:
     """Return the inputs of a look's view, with the kinds of tools as text."""
-    return Truth(context.changes, context.pointer.project_root, kinds, context.visible)
+    return ViewInputs(context.changes, context.pointer.project_root, kinds, context.visible)
 
 
-def weight_of(truth: Truth, judged: Judged) -> int:
+def weigh_judged_line(truth: ViewInputs, judged: JudgedLine) -> int:
     """Return about how many bytes the verdicts take in the cache."""
     visible = truth.visible
     texts = measure_bytes((visible.summaries, visible.ranges))
-    return LINE + texts + CLEARED * len(visible.cleared) + FRAME * len(judged.found)
+    return (
+        LINE_BYTES + texts + CLEARED_BYTES * len(visible.cleared) + FRAME_BYTES * len(judged.found)
+    )
 
 
-def judge(context: ViewContext, known: Judged | None) -> Judged:
+def judge_line(context: ViewContext, known: JudgedLine | None) -> JudgedLine:
     """Return the verdicts on the results of a look, from known ones if possible."""
-    values = values_of(context, known.values if known else None)
-    grown = _grown(context, values, known) if known else None
+    values = build_rule_values(context, known.values if known else None)
+    grown = _extend_judged_line(context, values, known) if known else None
     if grown is not None:
         return grown
-    ranked = judged(context, values)
-    return Judged(values, ranked, settled(context, ranked.found))
+    ranked = judge_all_results(context, values)
+    return JudgedLine(values, ranked, settle_verdicts(context, ranked.found))
 
 
-def _grown(context: ViewContext, values: Values, known: Judged) -> Judged | None:
+def _extend_judged_line(
+    context: ViewContext, values: RuleValues, known: JudgedLine
+) -> JudgedLine | None:
     """Return the known verdicts with the new ones, None if all results have to be judged."""
     policy, before = context.policy, known.values
     if policy.range_aware or policy.cut_arguments or not has_grown(values, before):
@@ -131,24 +144,24 @@ def _grown(context: ViewContext, values: Values, known: Judged) -> Judged | None
     if values["old_before"] < before["old_before"]:
         return None
     new = context.shown(before["last"] + 1, values["last"])
-    passed = {*_passed(known, values), *_aged(known.ranked, values)}
+    passed = {*_list_passed_results(known, values), *_list_aged_results(known.ranked, values)}
     if not new and not passed:
         return known._replace(values=values, changed=frozenset())
-    files = paths_of(context, known.ranked.reads) if known.files is None else known.files
+    files = load_read_paths(context, known.ranked.reads) if known.files is None else known.files
     added = (range(run.first, run.last + 1) for run in new)
     looked_at = passed | known.ranked.newest
     # A read that the short form spares is so for an older one of its file.
     named = looked_at if policy.tool_output else passed
-    asked = paths_of(context, chain(named, *added))
-    again = looked_at | _reads_of(asked, files)
-    if len(again) > len(known.found) // LARGEST_SHARE + 100:
+    asked = load_read_paths(context, chain(named, *added))
+    again = looked_at | _find_related_reads(asked, files)
+    if len(again) > len(known.found) // LARGEST_REJUDGED_SHARE + 100:
         return None
     places = [Segment(known.found[seq].branch, seq, seq) for seq in sorted(again)]
-    fresh = ranked_in(context, values, chain(places, new))
-    return _with(context, values, known, again, files | asked, fresh)
+    fresh = rank_run_results(context, values, chain(places, new))
+    return _merge_judged_line(context, values, known, again, files | asked, fresh)
 
 
-def _reads_of(asked: Files, files: Files) -> set[int]:
+def _find_related_reads(asked: ReadFiles, files: ReadFiles) -> set[int]:
     """Return the reads of some files, and of all other files in these reads."""
     readers: dict[str, list[int]] = {}
     for seq, paths in files.items():
@@ -163,36 +176,36 @@ def _reads_of(asked: Files, files: Files) -> set[int]:
     return found
 
 
-def _with(
+def _merge_judged_line(
     context: ViewContext,
-    values: Values,
-    known: Judged,
+    values: RuleValues,
+    known: JudgedLine,
     again: set[int],
-    files: Files,
-    fresh: Ranked,
-) -> Judged:
+    files: ReadFiles,
+    fresh: RankedVerdicts,
+) -> JudgedLine:
     """Return the known verdicts with the fresh verdicts on some results."""
-    final = settled(context, fresh.found)
+    final = settle_verdicts(context, fresh.found)
     reads = (known.ranked.reads - again) | fresh.reads
     young = frozenset(each for each in known.ranked.young if each[1] not in again)
-    return Judged(
+    return JudgedLine(
         values,
-        Ranked(known.found | fresh.found, fresh.newest, reads, young | fresh.young),
+        RankedVerdicts(known.found | fresh.found, fresh.newest, reads, young | fresh.young),
         known.final | final,
         {seq: files[seq] for seq in reads},
         frozenset(seq for seq in final if known.final.get(seq) != final[seq]),
     )
 
 
-def _passed(known: Judged, values: Values) -> Iterator[int]:
+def _list_passed_results(known: JudgedLine, values: RuleValues) -> Iterator[int]:
     """Yield the results that a border has passed."""
     places = list(known.found)
-    for name in PLACES:
+    for name in POSITION_BORDERS:
         ends = sorted((known.values[name], values[name]))
         first, last = (bisect_left(places, end) for end in ends)
         yield from places[first:last]
 
 
-def _aged(known: Ranked, values: Values) -> Iterator[int]:
+def _list_aged_results(known: RankedVerdicts, values: RuleValues) -> Iterator[int]:
     """Yield the results that have grown old."""
     return (seq for at, seq in known.young if at < values["old_before"])

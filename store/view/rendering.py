@@ -17,27 +17,27 @@ from typing import Any, NamedTuple
 from sqlalchemy import case, null, select
 
 from ..database import Statement, json_sql, messages, tool_results
-from ..formats import CHAT, Placed, audio_of, kept, reasoning_of, without_audio
+from ..formats import CHAT, Placed, find_audio, find_reasoning, find_wire_values, remove_audio
 from ..history import Segment, lines
-from ..messages import WIRE, assemble, opaque_fields
+from ..messages import WIRE_KEY, assemble_message, select_opaque_fields
 from .context import ViewContext
 from .judging import Verdict, Verdicts
 from .pairing import (
     NO_CALLS,
     LineMessage,
-    Stretch,
+    LineStretch,
     load_message_calls,
-    new_line_message,
+    make_line_message,
     pair_messages,
     report_foreign_parts,
     select_sendable_calls,
 )
 from .placeholders import cut_arguments, load_result_lines, select_media, shorten_result
-from .rules import NAMING, placeholders
+from .rules import NAMING_RULES, list_placeholders
 
 _m = messages
 _is_replaced = _m.c.seq.in_(json_sql.select_positions("replaced"))
-VISIBLE = Statement(
+VISIBLE_MESSAGES = Statement(
     select(
         _m.c.seq,
         _m.c.role,
@@ -50,26 +50,26 @@ VISIBLE = Statement(
         _m.c.content_form,
         case((_is_replaced, null()), else_=_m.c.content),
     )
-    .where(lines.in_run(_m))
+    .where(lines.match_run(_m))
     .order_by(_m.c.seq)
 )
 
-_r = tool_results
-CALL_OF = Statement(
+_answering_results = tool_results
+ANSWERED_CALL = Statement(
     select(
-        _r.c.call_seq,
-        _r.c.call_position,
-        _r.c.tool_name,
-    ).where(lines.at_place(_r))
+        _answering_results.c.call_seq,
+        _answering_results.c.call_position,
+        _answering_results.c.tool_name,
+    ).where(lines.match_place(_answering_results))
 )
 
 
 UnsentItem = tuple[Any, str | None]
 """The type of an item or the role of a message, and the only format that has such an item.
 
-`DROPPED` is used for the format where pairing left the message out.
+`DROPPED_BY_PAIRING` is used for the format where pairing left the message out.
 """
-DROPPED = "pairing"
+DROPPED_BY_PAIRING = "pairing"
 
 
 class RenderedSegment(NamedTuple):
@@ -82,7 +82,7 @@ class RenderedSegment(NamedTuple):
 
     placed: list[Placed]
     judged: Verdicts
-    stretches: list[Stretch]
+    stretches: list[LineStretch]
     loose: int
     pictured: dict[int, str]
     has_pictures: bool
@@ -111,16 +111,18 @@ def render_segment(
     left_out: dict[int, UnsentItem] = {}
     if len(items) < len(stored):
         sent = {each.seq for each in items}
-        left_out = {each.seq: _unsent_item(each) for each in stored if each.seq not in sent}
-    has_audio = format == CHAT.name and any(audio_of(each.message) for each in items)
+        left_out = {
+            each.seq: _describe_unsent_item(each) for each in stored if each.seq not in sent
+        }
+    has_audio = format == CHAT.name and any(find_audio(each.message) for each in items)
     if has_audio:
-        items = [_with_lasting_audio(each, context.now) for each in items]
+        items = [_drop_expired_audio(each, context.now) for each in items]
     items, pictured, has_media = select_media(items, policy, turn_over=turn_over)
     paired = pair_messages(items, policy, turn_over=turn_over)
     if "drop" in (policy.unanswered, policy.orphans):
         sent = {each.seq for each in paired.placed if each.seq is not None}
         dropped = (item for item in items if item.seq not in sent)
-        left_out |= {item.seq: (item.message["role"], DROPPED) for item in dropped}
+        left_out |= {item.seq: (item.message["role"], DROPPED_BY_PAIRING) for item in dropped}
     return RenderedSegment(
         report_foreign_parts(paired.placed),
         judged,
@@ -145,14 +147,14 @@ def _is_sendable(
     is sent if the policy sends it as text.
     """
     message = item.message
-    if not opaque_fields(message) or kept(message, format) is not None:
+    if not select_opaque_fields(message) or find_wire_values(message, format) is not None:
         return True
-    return tells_reasoning and bool(reasoning_of(message, format))
+    return tells_reasoning and bool(find_reasoning(message, format))
 
 
-def _unsent_item(item: LineMessage) -> UnsentItem:
+def _describe_unsent_item(item: LineMessage) -> UnsentItem:
     """Return the type and format of a message that has no place in the view's format."""
-    held = item.message.get(WIRE)
+    held = item.message.get(WIRE_KEY)
     wire = held if isinstance(held, dict) else {}
     block = wire.get("block")
     if isinstance(block, dict):
@@ -160,13 +162,13 @@ def _unsent_item(item: LineMessage) -> UnsentItem:
     return item.message.get("type", item.message["role"]), None
 
 
-def _with_lasting_audio(item: LineMessage, now: int) -> LineMessage:
+def _drop_expired_audio(item: LineMessage, now: int) -> LineMessage:
     """Return a message without the id of audio that its provider has deleted by now (ms)."""
-    audio = audio_of(item.message) or {}
+    audio = find_audio(item.message) or {}
     ends = audio.get("expires_at")
     if not isinstance(ends, int | float) or now < ends * 1_000:
         return item
-    return item._replace(message=without_audio(item.message))
+    return item._replace(message=remove_audio(item.message))
 
 
 def _load_messages(
@@ -180,12 +182,12 @@ def _load_messages(
     items: list[LineMessage] = []
     too_short: Verdicts = {}
     replaced = _load_replacements(context, judged)
-    for stored, verdict in _read_messages(context, judged, runs, replaced):
+    for stored, verdict in _load_judged_messages(context, judged, runs, replaced):
         item, message = stored, stored.message
         if verdict is None:
             if message["role"] == "tool":  # it is pinned: no rule judges it, so its call is unknown
                 place = context.raw.place(item.seq)
-                call_seq, position, tool_name = CALL_OF.one(context.connection, **place)
+                call_seq, position, tool_name = ANSWERED_CALL.one(context.connection, **place)
                 call = None if call_seq is None else (call_seq, position)
                 item = item._replace(call=call, tool_name=tool_name)
         elif verdict.rule == "arguments":
@@ -210,18 +212,18 @@ def _load_messages(
 
 def _load_replacements(context: ViewContext, judged: Verdicts) -> dict[int, str]:
     """Return the texts of the results that are replaced as a whole, by position."""
-    texts = placeholders(context.policy)
+    texts = list_placeholders(context.policy)
     verdicts = [verdict for verdict in judged.values() if verdict.rule]
     replaced = {verdict.seq: texts[verdict.rule] for verdict in verdicts if verdict.rule in texts}
     tree_id = context.pointer.tree_id
-    cleared = [verdict.answer(tree_id) for verdict in verdicts if verdict.rule in NAMING]
+    cleared = [verdict.answer(tree_id) for verdict in verdicts if verdict.rule in NAMING_RULES]
     if cleared:
         lines = load_result_lines(context, cleared)
         replaced |= {seq: each.line for seq, each in lines.items()}
     return replaced
 
 
-def _read_messages(
+def _load_judged_messages(
     context: ViewContext,
     judged: Verdicts,
     runs: list[Segment],
@@ -233,14 +235,14 @@ def _read_messages(
         values = run.within(context.pointer.tree_id)
         calls_by_seq = load_message_calls(context.connection, values)
         unread = json.dumps(run.of(replaced_places))
-        for row in VISIBLE.rows(context.connection, **values, replaced=unread):
+        for row in VISIBLE_MESSAGES.rows(context.connection, **values, replaced=unread):
             seq, columns = row[0], row[1:]
             verdict = judged.get(seq)
             stored = calls_by_seq.get(seq, NO_CALLS)
-            message = assemble(columns, stored.stored)
+            message = assemble_message(columns, stored.stored)
             if seq in replaced:
                 message["content"] = replaced[seq]
             call, tool_name = (verdict.call, verdict.tool_name) if verdict else (None, None)
             calls = stored.calls if message["role"] == "assistant" else ()
             sound = row[-1] if row[-2] == "text" else None
-            yield new_line_message((seq, message, call, tool_name, calls, sound)), verdict
+            yield make_line_message((seq, message, call, tool_name, calls, sound)), verdict

@@ -1,10 +1,10 @@
 """The rules of a view, as a table.
 
 A verdict names a rule that replaces a result, or the reason why the result stays. The rows of
-`TABLE` are both, in the order in which they are tested: the first row whose condition holds for a
-result is its verdict. The conditions are in ``rules.sql`` under the names of the rows, and this
-table orders them in the query there. Reasons, log lines, bound values, the results that need not be
-read, and the page about the rules follow from the same rows.
+`RULE_TABLE` are both, in the order in which they are tested: the first row whose condition holds
+for a result is its verdict. The conditions are in ``rules.sql`` under the names of the rows, and
+this table orders them in the query there. Reasons, log lines, bound values, the results that need
+not be read, and the page about the rules follow from the same rows.
 
 To add a rule: write its condition in ``rules.sql``, its row here, its fields and its texts in
 ``policy.py``.
@@ -18,11 +18,11 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from ..database import Queries
 from ..policy import Policy
-from ..tools import failure, signs_sql
+from ..tools import failure, render_signs_sql
 from .log_messages import choose_text
 
 RuleName = Literal["terminal", "file_read", "any_tool", "tool_output"]
-Why = Literal[
+VerdictReason = Literal[
     "redacted",
     "terminal",
     "file_read",
@@ -58,7 +58,7 @@ class Rule(NamedTuple):
     policy that the condition uses. ``log`` is the log line for a view, by language.
     """
 
-    name: Why
+    name: VerdictReason
     reason: str
     fields: tuple[str, ...] = ()
     does: Literal["replaces", "names", "shortens", "keeps"] = "keeps"
@@ -73,7 +73,7 @@ class Rule(NamedTuple):
         return self.does == "replaces"
 
 
-SAID_OF_ALL = (
+COMMON_FIELDS = (
     *("tool_kinds", "identity", "undated"),
     *("exit_code_is_error", "stderr_is_error", "orphans"),
 )
@@ -81,19 +81,26 @@ SAID_OF_ALL = (
 results that are shown.
 """
 
-RIPE = ("judge_at", "protect_current_turn")
-SLOTS = ("terminal_keep", "errors_take_slots")
-READS = ("file_read", "file_read_keep", "batch_rule", "dedupe")
-OF_ANY_TOOL = ("any_tool", "clear_keep")
-CLEARED_LINE = ("any_tool_placeholder", "recall", "recall_notice")
+TURN_FIELDS = ("judge_at", "protect_current_turn")
+SLOT_FIELDS = ("terminal_keep", "errors_take_slots")
+READ_FIELDS = ("file_read", "file_read_keep", "batch_rule", "dedupe")
+ANY_TOOL_FIELDS = ("any_tool", "clear_keep")
+CLEARED_LINE_FIELDS = ("any_tool_placeholder", "recall", "recall_notice")
 
-TABLE = (
+RULE_TABLE = (
     Rule("redacted", "its words were taken out"),
     Rule(
         "terminal",
         "output of a command, not one of the newest {terminal_keep} tool results, "
         "over {minutes} minutes old",
-        ("terminal", *SLOTS, "terminal_max_age", "terminal_placeholder", "min_saving", *RIPE),
+        (
+            "terminal",
+            *SLOT_FIELDS,
+            "terminal_max_age",
+            "terminal_placeholder",
+            "min_saving",
+            *TURN_FIELDS,
+        ),
         "replaces",
         {
             "zh": "精简了 %d 个过时命令返回内容",
@@ -103,7 +110,14 @@ TABLE = (
     Rule(
         "file_read",
         "{file_read_keep} newer reads of the same file are kept",
-        (*READS, *OF_ANY_TOOL, "range_aware", "file_read_placeholder", "min_saving", *RIPE),
+        (
+            *READ_FIELDS,
+            *ANY_TOOL_FIELDS,
+            "range_aware",
+            "file_read_placeholder",
+            "min_saving",
+            *TURN_FIELDS,
+        ),
         "replaces",
         {
             "zh": "精简了 %d 个历史文件读取内容",
@@ -113,7 +127,7 @@ TABLE = (
     Rule(
         "any_tool",
         "not one of the newest {clear_keep} tool results, and sent before",
-        (*OF_ANY_TOOL, "clear_warm_keep", *CLEARED_LINE, "min_saving", *RIPE),
+        (*ANY_TOOL_FIELDS, "clear_warm_keep", *CLEARED_LINE_FIELDS, "min_saving", *TURN_FIELDS),
         "names",
         {
             "zh": "清除了 %d 个旧的工具返回内容",
@@ -123,7 +137,7 @@ TABLE = (
     Rule(
         "tool_output",
         "its turn is finished, so its short form is enough",
-        ("tool_output", "terminal", *READS, "min_saving"),
+        ("tool_output", "terminal", *READ_FIELDS, "min_saving"),
         "shortens",
         {
             "zh": "压缩了 %d 个已完成轮次的工具返回内容",
@@ -135,20 +149,22 @@ TABLE = (
     Rule(
         "recent",
         "one of the newest {clear_keep} tool results, or not sent yet",
-        OF_ANY_TOOL,
+        ANY_TOOL_FIELDS,
     ),
     Rule("undated", "no timestamp, so no age and no rank"),
-    Rule("current_turn", "part of the current turn", RIPE),
-    Rule("newest", "one of the newest {terminal_keep} tool results", ("terminal", *SLOTS)),
+    Rule("current_turn", "part of the current turn", TURN_FIELDS),
+    Rule("newest", "one of the newest {terminal_keep} tool results", ("terminal", *SLOT_FIELDS)),
     Rule("young", "not over {minutes} minutes old", ("terminal", "terminal_max_age")),
-    Rule("small", "replacing it would save too little", ("terminal", *READS, "min_saving")),
+    Rule("small", "replacing it would save too little", ("terminal", *READ_FIELDS, "min_saving")),
     Rule("no_path", "the file it read is not known", ("file_read",)),
-    Rule("newest_reads", "among the newest {file_read_keep} reads of each of its files", READS),
+    Rule(
+        "newest_reads", "among the newest {file_read_keep} reads of each of its files", READ_FIELDS
+    ),
     Rule("other", "no rule is about this tool"),
 )
 """The rows tested for each result, in this order; the last one applies if no other does."""
 
-LATER = (
+LATER_RULES = (
     Rule("arguments", "a call as old as that, its arguments cut", ("cut_arguments",), "shortens"),
     Rule("short", "its turn is finished, and it is short already", ("tool_output", "min_saving")),
     Rule("uncovered", "newer kept reads do not cover its lines", ("range_aware",)),
@@ -176,42 +192,44 @@ LATER = (
 )
 """The rows found for a result after it was judged."""
 
-Cleared = RuleName | Literal["arguments"]
+ClearingEffect = RuleName | Literal["arguments"]
 """The effect of a clearing: a rule for a result, or the cut of a call's arguments."""
 RULES: tuple[RuleName, ...] = get_args(RuleName)
 """The rows that change a result; each is a switch of the policy with the same name."""
-WHOLE = tuple(rule.name for rule in TABLE if rule.whole)
+WHOLE_RESULT_RULES = tuple(rule.name for rule in RULE_TABLE if rule.whole)
 """The rules that replace a result as a whole by a text of the policy."""
-NAMING = tuple(rule.name for rule in TABLE if rule.does == "names")
+NAMING_RULES = tuple(rule.name for rule in RULE_TABLE if rule.does == "names")
 """The rules that replace a whole result by a line with names from its content."""
-REASONS: dict[str, str] = {rule.name: rule.reason for rule in (*TABLE, *LATER)}
-LOGGED = {rule.name: rule.log for rule in TABLE if rule.log}
+RULE_REASONS: dict[str, str] = {rule.name: rule.reason for rule in (*RULE_TABLE, *LATER_RULES)}
+RULE_LOG_TEXTS = {rule.name: rule.log for rule in RULE_TABLE if rule.log}
 
 
-FILE = Path(__file__).with_name("rules.sql")
-QUERIES = Queries(
-    FILE,
+RULES_FILE = Path(__file__).with_name("rules.sql")
+RULE_QUERIES = Queries(
+    RULES_FILE,
     texts=("kinds", "runs"),
-    any_sign=signs_sql("named", commands_only=False),
-    command_sign=signs_sql("named", commands_only=True),
+    any_sign=render_signs_sql("named", commands_only=False),
+    command_sign=render_signs_sql("named", commands_only=True),
     first_that_holds="\n        ".join(
-        f"WHEN {{{rule.name}}} THEN '{rule.name}'" for rule in TABLE[:-1]
+        f"WHEN {{{rule.name}}} THEN '{rule.name}'" for rule in RULE_TABLE[:-1]
     ),
     names_of_rules=", ".join(f"'{name}'" for name in RULES),
-    names_of_whole=", ".join(f"'{name}'" for name in WHOLE),
-    whole_text="\n        ".join(f"WHEN rule = '{name}' THEN :{name}_text" for name in WHOLE),
+    names_of_whole=", ".join(f"'{name}'" for name in WHOLE_RESULT_RULES),
+    whole_text="\n        ".join(
+        f"WHEN rule = '{name}' THEN :{name}_text" for name in WHOLE_RESULT_RULES
+    ),
 )
-VERDICTS = QUERIES.statement("verdicts")
-COVERED = QUERIES.statement("covered")
-CLEARABLE = QUERIES.statement("clearable")
+RESULT_VERDICTS = RULE_QUERIES.statement("verdicts")
+COVERED_READS = RULE_QUERIES.statement("covered")
+CLEARABLE_BORDER = RULE_QUERIES.statement("clearable")
 
 
-def switches(policy: Policy) -> dict[str, Any]:
+def bind_policy(policy: Policy) -> dict[str, Any]:
     """Return the policy as the values that the queries bind: switches 0 or 1, texts by length."""
     return {
-        **_named_alike(policy),
-        **failure.switches(policy),
-        **_sizes(policy),
+        **_bind_named_fields(policy),
+        **failure.build_sign_switches(policy),
+        **_measure_placeholders(policy),
         "kinds": json.dumps(dict(policy.tool_kinds)),
         "sniff": int(policy.identity == "sniff"),
         "adopt": int(policy.orphans == "adopt"),
@@ -221,37 +239,37 @@ def switches(policy: Policy) -> dict[str, Any]:
     }
 
 
-ASKED_ALIKE = (
+BOUND_FIELDS = (
     *RULES,
     "errors_take_slots",
     "dedupe",
     "min_saving",
     "clear_keep",
-    *(f"{name}_keep" for name in WHOLE),
+    *(f"{name}_keep" for name in WHOLE_RESULT_RULES),
 )
 """Fields of a policy that queries bind under their own names."""
 
 
-def _named_alike(policy: Policy) -> dict[str, int]:
-    return {name: int(getattr(policy, name)) for name in ASKED_ALIKE}
+def _bind_named_fields(policy: Policy) -> dict[str, int]:
+    return {name: int(getattr(policy, name)) for name in BOUND_FIELDS}
 
 
-def _sizes(policy: Policy) -> dict[str, int]:
+def _measure_placeholders(policy: Policy) -> dict[str, int]:
     """Return the lengths of the texts that replace results, in code points."""
-    return {f"{name}_placeholder": len(text) for name, text in placeholders(policy).items()}
+    return {f"{name}_placeholder": len(text) for name, text in list_placeholders(policy).items()}
 
 
-def placeholders(policy: Policy) -> dict[str | None, str]:
+def list_placeholders(policy: Policy) -> dict[str | None, str]:
     """Return the text that replaces a whole result, by rule."""
-    return {name: getattr(policy, f"{name}_placeholder") for name in WHOLE}
+    return {name: getattr(policy, f"{name}_placeholder") for name in WHOLE_RESULT_RULES}
 
 
-def explanations(policy: Policy) -> dict[str, str]:
+def render_explanations(policy: Policy) -> dict[str, str]:
     """Return the meaning of each row under a policy, in words."""
     values = {**vars(policy), "minutes": f"{policy.terminal_max_age / 60_000:g}"}
-    return {why: text.format_map(values) for why, text in REASONS.items()}
+    return {why: text.format_map(values) for why, text in RULE_REASONS.items()}
 
 
-def log_lines() -> dict[Why, str]:
+def list_log_lines() -> dict[VerdictReason, str]:
     """Return the log line of each rule."""
-    return {name: choose_text(texts) for name, texts in LOGGED.items()}
+    return {name: choose_text(texts) for name, texts in RULE_LOG_TEXTS.items()}

@@ -16,20 +16,20 @@ from sqlalchemy import Connection
 
 from ..clock import Now, require_moment
 from ..history import lines, session_branches
-from ..policy import DEFAULT, Policy, checked
-from .borders import runs_text, values_of
+from ..policy import STANDARD_POLICY, Policy, check_policy
+from .borders import build_rule_values, render_runs
 from .build import ComposedView, compose_view
 from .context import load_view_context
 from .explanation import FILES_LIMIT
-from .following import follow
-from .judging import Verdict, Verdicts, ranked_in
-from .rules import QUERIES, explanations, placeholders
+from .following import follow_line
+from .judging import Verdict, Verdicts, rank_run_results
+from .rules import RULE_QUERIES, list_placeholders, render_explanations
 
-LEFT_OUT = "left_out", "no request of this policy has it"
+LEFT_OUT_VERDICT = "left_out", "no request of this policy has it"
 """Rule and reason of a message that is visible and is not sent."""
 
 
-class Decided(NamedTuple):
+class PythonDecision(NamedTuple):
     """Python's decision on the message at a position: the rule, if any, and the reason."""
 
     seq: int
@@ -54,31 +54,33 @@ def view_sql(
     have the rule ``hidden``, messages left out of requests ``left_out``. Messages that a view makes
     up have no row. Raises SessionNotFound, PositionOutOfRange, InvalidPolicy.
     """
-    pointer = session_branches.find(connection, session_id, None)
+    pointer = session_branches.find_line_pointer(connection, session_id, None)
     last = lines.resolve_position(pointer, at)
-    rules = DEFAULT if policy is None else checked(policy)
+    rules = STANDARD_POLICY if policy is None else check_policy(policy)
     context = load_view_context(connection, pointer, rules, last=last, now=require_moment(now))
-    made, values = compose_view(context), values_of(context)
+    made, values = compose_view(context), build_rule_values(context)
     runs = context.shown(values["start"], context.last)
-    said = ranked_in(context, values, runs).found
-    decided = [*_decided(made, said, follow(context, "openai").rendered.judged)]
-    texts = {f"{rule}_text": text for rule, text in placeholders(context.policy).items()}
+    said = rank_run_results(context, values, runs).found
+    decided = [*_list_decisions(made, said, follow_line(context, "openai").rendered.judged)]
+    texts = {f"{rule}_text": text for rule, text in list_placeholders(context.policy).items()}
     asked = {
         **values,
         **texts,
         "files_limit": FILES_LIMIT,
-        "runs": runs_text(runs),
-        "line": runs_text(context.runs(1, context.last)),
-        "shown": runs_text(context.visible_runs()),
-        "rules": _as_json({each.seq: each.rule or "" for each in decided}),
-        "whys": _as_json({each.seq: each.reason for each in decided}),
-        "written": _as_json(dict.fromkeys(_written(made), "")),
-        "reasons": _as_json(explanations(context.policy)),
+        "runs": render_runs(runs),
+        "line": render_runs(context.runs(1, context.last)),
+        "shown": render_runs(context.visible_runs()),
+        "rules": _encode_bound_json({each.seq: each.rule or "" for each in decided}),
+        "whys": _encode_bound_json({each.seq: each.reason for each in decided}),
+        "written": _encode_bound_json(dict.fromkeys(_list_rewritten_positions(made), "")),
+        "reasons": _encode_bound_json(render_explanations(context.policy)),
     }
-    return QUERIES.written("sent", connection.dialect.name, asked)
+    return RULE_QUERIES.written("sent", connection.dialect.name, asked)
 
 
-def _decided(made: ComposedView, said: Verdicts, judged: Verdicts) -> Iterator[Decided]:
+def _list_decisions(
+    made: ComposedView, said: Verdicts, judged: Verdicts
+) -> Iterator[PythonDecision]:
     """Yield Python's decisions on messages, where the statement alone would decide otherwise."""
     for entry in made.explained.entries_without_names:
         if entry.seq is None:
@@ -86,18 +88,18 @@ def _decided(made: ComposedView, said: Verdicts, judged: Verdicts) -> Iterator[D
         verdict = judged.get(entry.seq)
         if verdict is None or entry.rule != verdict.rule:
             if entry.rule is not None:
-                yield Decided(entry.seq, entry.rule, entry.reason.partition(":")[0])
-        elif _why(said.get(entry.seq)) != verdict.why:
-            yield Decided(entry.seq, entry.rule, verdict.why)
+                yield PythonDecision(entry.seq, entry.rule, entry.reason.partition(":")[0])
+        elif _get_verdict_reason(said.get(entry.seq)) != verdict.why:
+            yield PythonDecision(entry.seq, entry.rule, verdict.why)
     for seq in made.explained.stats.left_out:
-        yield Decided(seq, *LEFT_OUT)
+        yield PythonDecision(seq, *LEFT_OUT_VERDICT)
 
 
-def _why(verdict: Verdict | None) -> str | None:
+def _get_verdict_reason(verdict: Verdict | None) -> str | None:
     return None if verdict is None else verdict.why
 
 
-def _written(made: ComposedView) -> Iterator[int]:
+def _list_rewritten_positions(made: ComposedView) -> Iterator[int]:
     """Yield the positions whose content is rewritten although no rule replaces it."""
     entries = {entry.seq: entry for entry in made.explained.shared_entries}
     for placed in made.placed:
@@ -107,5 +109,5 @@ def _written(made: ComposedView) -> Iterator[int]:
                 yield placed.seq
 
 
-def _as_json(value: object) -> str:
+def _encode_bound_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)

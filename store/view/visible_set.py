@@ -55,8 +55,8 @@ from ..database import (
     select_positions,
     summaries,
 )
-from ..errors import VERIFY, Damaged
-from ..history import ChangeCounts, Pointer, line_cte, lines, visible_records
+from ..errors import VERIFY_HINT, Damaged
+from ..history import ChangeCounts, Pointer, build_line_walk, lines, match_visible_records
 from ..messages import Message, decode_as
 from ..policy import Policy
 from ..records import Compaction, Hidden
@@ -192,17 +192,17 @@ class VisibleSet(NamedTuple):
         return next(around, None)
 
 
-_line = line_cte()
-_tree: BindParameter[int] = bindparam("tree_id")
+_records_line = build_line_walk()
+_records_tree: BindParameter[int] = bindparam("tree_id")
 _c, _s = compaction_records, summaries
-COUNTING = Statement(
+RECORD_OUTCOMES = Statement(
     select(_c.c.compaction, _c.c.outcome)
-    .select_from(_line)
-    .join(_c, visible_records(_line))
+    .select_from(_records_line)
+    .join(_c, match_visible_records(_records_line))
     .order_by(_c.c.compaction),
     row=RecordOutcome,
 )
-_STORED = (
+_RECORD_COLUMNS = (
     _c.c.compaction.label("id"),
     _c.c.kind,
     _c.c.outcome,
@@ -226,23 +226,27 @@ _STORED = (
     _c.c.summary.label("summary_number"),
     _s.c.first.label("stands_from"),
 )
-_STORED_NAMES = [column.name for column in _STORED]
+_RECORD_COLUMN_NAMES = [column.name for column in _RECORD_COLUMNS]
 RECORDS = Statement(
-    select(*_STORED)
+    select(*_RECORD_COLUMNS)
     .select_from(_c)
-    .outerjoin(_s, (_s.c.tree_id == _tree) & (_s.c.summary == _c.c.summary))
-    .where(_c.c.tree_id == _tree)
+    .outerjoin(_s, (_s.c.tree_id == _records_tree) & (_s.c.summary == _c.c.summary))
+    .where(_c.c.tree_id == _records_tree)
     .where(_c.c.compaction.in_(select_positions("numbers")))
 )
 ANY_RECORD = Statement(
-    select(_c.c.compaction).where(_c.c.tree_id == _tree).limit(literal_column("1"))
+    select(_c.c.compaction).where(_c.c.tree_id == _records_tree).limit(literal_column("1"))
 )
-_is_wanted = and_(_s.c.tree_id == _tree, _s.c.summary.in_(select_positions("numbers")))
-WRITTEN = Statement(
-    select(_s.c.summary, *(_s.c[name] for name in SummaryTexts._fields)).where(_is_wanted)
+_is_wanted_summary = and_(
+    _s.c.tree_id == _records_tree, _s.c.summary.in_(select_positions("numbers"))
 )
-TEXTS = Statement(
-    select(_s.c.summary, *(_s.c[name] for name in ("body", "facts", "notice"))).where(_is_wanted)
+REPORTED_SUMMARY_TEXTS = Statement(
+    select(_s.c.summary, *(_s.c[name] for name in SummaryTexts._fields)).where(_is_wanted_summary)
+)
+ACTIVE_SUMMARY_TEXTS = Statement(
+    select(_s.c.summary, *(_s.c[name] for name in ("body", "facts", "notice"))).where(
+        _is_wanted_summary
+    )
 )
 """Apart from the records: a line has many, and few of their summaries are active."""
 
@@ -258,7 +262,7 @@ def load_records(
     tree_id = pointer.tree_id
     if ANY_RECORD.row(connection, tree_id=tree_id) is None:
         return []
-    counting = COUNTING.rows(connection, **pointer.line, last=last, newest=pointer.newest)
+    counting = RECORD_OUTCOMES.rows(connection, **pointer.line, last=last, newest=pointer.newest)
     cache = get_reader_cache(connection)
     cached = cache.get((tree_id, "records")) if cache else None
     known: CachedRecords = cached[1] if cached is not None and cached[0] == changes else {}
@@ -282,7 +286,7 @@ def load_records(
 
 def _parse_record(row: Row) -> Compaction:
     """Return a row of `RECORDS` as a record, without its texts."""
-    stored = dict(zip(_STORED_NAMES, row, strict=True))
+    stored = dict(zip(_RECORD_COLUMN_NAMES, row, strict=True))
     hidden = (stored.pop("hidden_first"), stored.pop("hidden_last"))
     pinned = _decode_array(stored.pop("pinned"))
     cleared = _decode_array(stored.pop("cleared"))
@@ -299,9 +303,9 @@ def _decode_array(text: str | None) -> list[Any]:
     return decode_as(list, text) if text else []
 
 
-def select_active(records: list[Compaction]) -> list[Compaction]:
+def select_active_records(records: list[Compaction]) -> list[Compaction]:
     """Return the active records: applied, and not undone."""
-    undone = _undone_numbers(records)
+    undone = _list_undone_numbers(records)
     return [
         record
         for record in records
@@ -309,14 +313,14 @@ def select_active(records: list[Compaction]) -> list[Compaction]:
     ]
 
 
-def _undone_numbers(records: list[Compaction]) -> set[int | None]:
+def _list_undone_numbers(records: list[Compaction]) -> set[int | None]:
     return {record.undoes for record in records if record.kind == "undo"}
 
 
 def load_visible_set(connection: Connection, pointer: Pointer, last: int) -> VisibleSet:
     """Return the visible set of a line up to a position."""
     records = load_records(connection, pointer, last)
-    return build_visible_set(connection, pointer, select_active(records))
+    return build_visible_set(connection, pointer, select_active_records(records))
 
 
 def build_visible_set(
@@ -332,30 +336,30 @@ def build_visible_set(
             pinned = {place for place in pinned if not first <= place <= last}
         pinned.update(record.pinned)
     active: list[ActiveSummary] = []
-    for summary in filter(None, map(_summary_of, hiding)):
+    for summary in filter(None, map(_build_record_summary, hiding)):
         while active and active[-1].first >= summary.first:
             active.pop()  # a later one takes the place of those whose positions it covers
         active.append(summary)
     visible = VisibleSet(
         first_kept,
         tuple(sorted(place for place in pinned if place < first_kept)),
-        _load_texts(connection, pointer, active),
+        _load_active_texts(connection, pointer, active),
         dict(chain.from_iterable(record.cleared for record in records)),
     )
     for record in records:
         if record.kind == "hide":
             first, last = record.hidden or (0, 0)
-            hidden_range = HiddenRange(first, last, record.id, _summary_of(record))
+            hidden_range = HiddenRange(first, last, record.id, _build_record_summary(record))
             visible = visible.hide_range(hidden_range)
     if not visible.ranges:
         return visible
-    loaded = _load_texts(connection, pointer, list_range_summaries(visible.ranges))
+    loaded = _load_active_texts(connection, pointer, list_range_summaries(visible.ranges))
     by_compaction = {each.compaction: each for each in loaded}
     ranges = (each._replace(summary=by_compaction.get(each.compaction)) for each in visible.ranges)
     return visible._replace(ranges=tuple(ranges))
 
 
-def _summary_of(record: Compaction) -> ActiveSummary | None:
+def _build_record_summary(record: Compaction) -> ActiveSummary | None:
     """Return the summary of a record without its texts, if it has one."""
     if record.summary_number is None:
         return None
@@ -364,14 +368,14 @@ def _summary_of(record: Compaction) -> ActiveSummary | None:
     return ActiveSummary(record.summary_number, record.id, first, last, "", None)
 
 
-def _load_texts(
+def _load_active_texts(
     connection: Connection, pointer: Pointer, active: Sequence[ActiveSummary]
 ) -> tuple[ActiveSummary, ...]:
     """Return summaries with their texts."""
     if not active:
         return ()
     numbers = json.dumps([each.number for each in active])
-    rows = TEXTS.rows(connection, tree_id=pointer.tree_id, numbers=numbers)
+    rows = ACTIVE_SUMMARY_TEXTS.rows(connection, tree_id=pointer.tree_id, numbers=numbers)
     texts = RowsByKey({number: (body, facts, notice) for number, body, facts, notice in rows})
     loaded = []
     for each in active:
@@ -390,7 +394,9 @@ def hidden(
     Raises SessionNotFound, PositionOutOfRange.
     """
     pointer = lines.load_pointer(connection, session_id)
-    records = select_active(load_records(connection, pointer, lines.resolve_position(pointer, at)))
+    records = select_active_records(
+        load_records(connection, pointer, lines.resolve_position(pointer, at))
+    )
     found: dict[int, Hidden] = {}
     for record in records:
         if not record.hidden:
@@ -411,13 +417,13 @@ def describe_records(
 
     With a ``number`` only that one.
     """
-    undone = _undone_numbers(records)
+    undone = _list_undone_numbers(records)
     wanted = [each for each in records if each.kind != "undo" and number in (None, each.id)]
     numbers = [each.summary_number for each in wanted]
     texts: dict[int | None, SummaryTexts] = {}
     if any(numbers):
         values = {"tree_id": pointer.tree_id, "numbers": json.dumps(numbers)}
-        rows = WRITTEN.rows(connection, **values)
+        rows = REPORTED_SUMMARY_TEXTS.rows(connection, **values)
         texts = RowsByKey({number: SummaryTexts(*columns) for number, *columns in rows})
     described = []
     for record in wanted:
@@ -437,7 +443,7 @@ def _decode_pairs(text: str | None) -> tuple[tuple[str, str], ...]:
     try:
         return tuple((first, second) for first, second in map(dict.values, objects))
     except (TypeError, ValueError) as error:
-        raise Damaged(f"a compaction's record holds {text!r:.60}; {VERIFY}") from error
+        raise Damaged(f"a compaction's record holds {text!r:.60}; {VERIFY_HINT}") from error
 
 
 def list_range_summaries(ranges: Iterable[HiddenRange]) -> tuple[ActiveSummary, ...]:

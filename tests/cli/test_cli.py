@@ -15,7 +15,7 @@ from conftest import ROOT, Ran, Run
 
 from store import Store
 from store.cli import store as asking
-from store.cli.demo_session import NOW, PROJECT_ROOT, conversation
+from store.cli.demo_session import DEMO_NOW, DEMO_ROOT, build_conversation
 from store.errors import SessionNotFound
 from store.records import Finding
 
@@ -29,7 +29,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("stored") / "convostore.db"
     with Store(path, durability="normal") as store:
         store.create_session("talk", title="Parcels", project_root="/home/ada/parcel")
-        store.append("talk", conversation())
+        store.append("talk", build_conversation())
     return path
 
 
@@ -246,7 +246,7 @@ def test_show_says_where_there_is_nothing_to_show(talk: Run) -> None:
 def test_show_prints_raw_messages(talk: Run) -> None:
     """Raw messages come out whole, or some lines of each; --json equals what went in."""
     shown = json.loads(talk("show", "talk", "--json").out)
-    assert [each["message"] for each in shown] == conversation()
+    assert [each["message"] for each in shown] == build_conversation()
     assert [
         each["seq"]
         for each in json.loads(
@@ -258,7 +258,7 @@ def test_show_prints_raw_messages(talk: Run) -> None:
         4,
     ]
     newest = json.loads(talk("show", "talk", "--from", -2, "--json").out)
-    assert [each["message"] for each in newest] == conversation()[-2:]
+    assert [each["message"] for each in newest] == build_conversation()[-2:]
     out = talk("show", "talk", "--from", 13, "--to", 13, "--lines", 1).out
     assert out.startswith("#13 tool  2025-03-14 09:04:01Z  tool_call_id call_06_0\n")
     assert "make build" in talk("show", "talk", "--from", 12, "--to", 12).out
@@ -270,25 +270,27 @@ def test_view_prints_what_is_sent(talk: Run) -> None:
     The policy can be changed.
     """
     with Store("convostore.db") as store:
-        expected = store.view("talk", now=NOW)
-    assert json.loads(talk("view", "talk", "--now", NOW, "--json").out) == expected.messages
+        expected = store.view("talk", now=DEMO_NOW)
+    assert json.loads(talk("view", "talk", "--now", DEMO_NOW, "--json").out) == expected.messages
     assert (
         json.loads(talk("view", "talk", "--now", "2025-03-14T10:02Z", "--json").out)
         == expected.messages
     )
-    out = talk("view", "talk", "--now", NOW).out
+    out = talk("view", "talk", "--now", DEMO_NOW).out
     assert "5 newer reads of the same file are kept" in out
     assert "此命令返回内容已过时" in out
     assert "errors always stay" not in out
-    assert "errors always stay" in talk("view", "talk", "--now", NOW, "--explain").out
-    explained = json.loads(talk("view", "talk", "--now", NOW, "--explain", "--json").out)
+    assert "errors always stay" in talk("view", "talk", "--now", DEMO_NOW, "--explain").out
+    explained = json.loads(talk("view", "talk", "--now", DEMO_NOW, "--explain", "--json").out)
     assert explained["replaced"] == expected.stats.replaced
     assert [each["sent"] for each in explained["entries"]] == expected.messages
     for change in (["--policy", "raw"], ["--set", "terminal=false", "--set", "file_read=False"]):
-        changed = json.loads(talk("view", "talk", "--now", NOW, "--json", "--explain", *change).out)
+        changed = json.loads(
+            talk("view", "talk", "--now", DEMO_NOW, "--json", "--explain", *change).out
+        )
         assert changed["replaced"] == {"repair": 1}
     kinds = '--set=tool_kinds={"terminal-execute": "other"}'
-    assert json.loads(talk("view", "talk", "--now", NOW, "--json", "--explain", kinds).out)[
+    assert json.loads(talk("view", "talk", "--now", DEMO_NOW, "--json", "--explain", kinds).out)[
         "replaced"
     ] == {
         "file_read": 2,
@@ -360,7 +362,7 @@ def test_delete_with_yes_erases(talk: Run) -> None:
 
 def test_stats_add_up(talk: Run) -> None:
     """Bars by role, rule, tool and file; --json has the numbers, and they agree with the view."""
-    out = talk("stats", "talk", "--now", NOW).out
+    out = talk("stats", "talk", "--now", DEMO_NOW).out
     assert out.startswith("talk: 56 messages, 26 tool calls\n")
     for part in (
         "visible tokens by role, before the rules",
@@ -371,11 +373,11 @@ def test_stats_add_up(talk: Run) -> None:
         "█",
     ):
         assert part in out
-    told = json.loads(talk("stats", "talk", "--now", NOW, "--json").out)
+    told = json.loads(talk("stats", "talk", "--now", DEMO_NOW, "--json").out)
     tools = {each["name"]: each for each in told["tools"]}
     assert (tools["terminal-execute"]["results"], tools["terminal-execute"]["failed"]) == (9, 1)
     with Store("convostore.db") as store:
-        entries = store.view("talk", now=NOW).entries
+        entries = store.view("talk", now=DEMO_NOW).entries
     results = sum(
         each.tokens + each.tokens_saved
         for each in entries
@@ -449,9 +451,9 @@ def test_a_number_is_printed_whole_however_narrow_the_terminal_is(
 ) -> None:
     """A part of it would be another number."""
     monkeypatch.setenv("COLUMNS", "20")
-    out = talk("view", "talk", "--now", NOW, "--policy", "raw").out
+    out = talk("view", "talk", "--now", DEMO_NOW, "--policy", "raw").out
     shown = json.loads(
-        talk("view", "talk", "--now", NOW, "--policy", "raw", "--explain", "--json").out
+        talk("view", "talk", "--now", DEMO_NOW, "--policy", "raw", "--explain", "--json").out
     )
     tokens = max(each["tokens"] for each in shown["entries"])
     assert tokens > 999
@@ -472,8 +474,8 @@ def test_export_comes_back_equal(talk: Run) -> None:
     assert talk("export", "talk", "-o", "out.jsonl").out == "56 messages written to out.jsonl\n"
     assert stat.S_IMODE(Path("out.jsonl").stat().st_mode) == 0o600
     before, *rows = map(json.loads, Path("out.jsonl").read_text("utf-8").splitlines())
-    assert rows == conversation()
-    assert before == {"project_root": PROJECT_ROOT}
+    assert rows == build_conversation()
+    assert before == {"project_root": DEMO_ROOT}
     assert talk("export", "talk").out == Path("out.jsonl").read_text("utf-8")
     failed(talk("export", "talk", "-o", "out.jsonl"), "exists already", "--force")
     assert talk("export", "talk", "--at", 3, "-o", "out.jsonl", "--force").status == 0
@@ -481,9 +483,10 @@ def test_export_comes_back_equal(talk: Run) -> None:
     assert list(Path().glob(".out.jsonl*")) == []
     assert talk("import", "out.jsonl", "--id", "talk").status == 0
     view = [
-        json.loads(line) for line in talk("export", "talk", "--view", "--now", NOW).out.splitlines()
+        json.loads(line)
+        for line in talk("export", "talk", "--view", "--now", DEMO_NOW).out.splitlines()
     ]
-    assert view == json.loads(talk("view", "talk", "--now", NOW, "--json").out)
+    assert view == json.loads(talk("view", "talk", "--now", DEMO_NOW, "--json").out)
 
 
 @pytest.mark.parametrize("root", [None, "/p"])
@@ -641,7 +644,7 @@ def test_a_terminal_without_unicode_is_no_reason_to_stop(talk: Run, tmp_path: Pa
     """
     ascii_only = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
     assert process("view", "talk", cwd=tmp_path, env=ascii_only).returncode == 0
-    ran = process("view", "talk", "--json", "--now", str(NOW), cwd=tmp_path, env=ascii_only)
+    ran = process("view", "talk", "--json", "--now", str(DEMO_NOW), cwd=tmp_path, env=ascii_only)
     assert any("过时" in str(each["content"]) for each in json.loads(ran.stdout))
 
 

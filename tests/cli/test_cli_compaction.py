@@ -11,7 +11,7 @@ import pytest
 from conftest import Ran, Run
 
 from store import Policy, Store
-from store.cli.demo_session import NOW, conversation
+from store.cli.demo_session import DEMO_NOW, build_conversation
 from store.policy import POLICIES, load
 from store.simulation import PROVIDERS
 
@@ -22,7 +22,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("stored") / "convostore.db"
     with Store(path, durability="normal") as store:
         store.create_session("talk", title="Parcels", project_root="/home/ada/parcel")
-        store.append("talk", conversation())
+        store.append("talk", build_conversation())
     return path
 
 
@@ -48,7 +48,7 @@ def answer(ran: Ran) -> Any:
     return json.loads(ran.out)
 
 
-AT = ("--now", NOW)
+AT = ("--now", DEMO_NOW)
 
 
 def test_a_range_is_hidden_by_name_and_brought_back(run: Run, tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_compact_prints_its_record(run: Run) -> None:
     out = run("compact", "talk", "--policy", "message_count", *AT).out
     with Store("convostore.db") as store:
         (done,) = store.compactions("talk")
-        view = store.view("talk", now=NOW)
+        view = store.view("talk", now=DEMO_NOW)
     assert out.startswith(
         "talk: compaction 1 applied (manual, policy message_count)\n  hidden: positions 1 to 22\n"
     )
@@ -261,12 +261,12 @@ def test_hidden_messages_are_marked_and_explained(run: Run) -> None:
     assert [mark in message for message in shown[:23]] == [False, *[True] * 21, False]
     told = answer(run("show", "talk", "--from", 1, "--to", 2, "--json"))
     assert "time" not in told[0]
-    assert (told[1]["compaction"], told[1]["time"]) == (1, {"compacted": NOW})
+    assert (told[1]["compaction"], told[1]["time"]) == (1, {"compacted": DEMO_NOW})
     out = run("view", "talk", "--explain", *AT).out
     assert "stands for positions 1 to 22, compaction 1" in out
     assert "compaction 1 hides 2 to 22, 21 messages, since 2025-03-14 10:02:00Z" in out
     ranges = answer(run("view", "talk", "--explain", "--json", *AT))["hidden"]
-    assert ranges == [{"compaction": 1, "since": NOW, "first": 2, "last": 22}]
+    assert ranges == [{"compaction": 1, "since": DEMO_NOW, "first": 2, "last": 22}]
 
 
 def test_undo_takes_back_a_compaction(run: Run) -> None:
@@ -504,7 +504,7 @@ def test_no_control_character_of_a_summary_or_policy_is_printed(run: Run) -> Non
     with Store("convostore.db") as store:
         policy = Policy(name="\x1b[2J", summary_heading="\x1b[31m")
         store.compact(
-            "talk", policy, lambda _: Summary("a \x1b[0m body", title="\x9b title"), now=NOW
+            "talk", policy, lambda _: Summary("a \x1b[0m body", title="\x9b title"), now=DEMO_NOW
         )
     for command in (
         ["compactions", "talk"],

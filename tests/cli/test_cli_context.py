@@ -9,7 +9,7 @@ import pytest
 from conftest import Run
 
 from store import Policy, Store
-from store.cli.demo_session import NOW, conversation
+from store.cli.demo_session import DEMO_NOW, build_conversation
 from store.context.request import LAYERS, remind
 
 
@@ -18,9 +18,9 @@ def run(run: Run, tmp_path: Path) -> Run:
     """Give a function that asks for a request of a session, in a project with rules."""
     with Store(tmp_path / "convostore.db", durability="normal") as store:
         store.create_session("talk", project_root=str(tmp_path))
-        store.append("talk", conversation())
+        store.append("talk", build_conversation())
     (tmp_path / "CODE_LAW.md").write_text("Keep it \x1b[31msimple.")
-    return lambda *arguments: run("context", *arguments, "--now", NOW)
+    return lambda *arguments: run("context", *arguments, "--now", DEMO_NOW)
 
 
 def test_the_messages_are_on_standard_output_and_the_layers_on_standard_error(
@@ -38,7 +38,7 @@ def test_the_messages_are_on_standard_output_and_the_layers_on_standard_error(
         assert f"\n{layer} " in ran.err
     assert "together" in ran.err
     with Store(tmp_path / "convostore.db") as store:
-        context = store.context("talk", "You fix bugs.", None, "fix @a.py", "left", now=NOW)
+        context = store.context("talk", "You fix bugs.", None, "fix @a.py", "left", now=DEMO_NOW)
         assert context.messages == messages
         assert f"{context.tokens:,}" in ran.err
 
@@ -84,7 +84,7 @@ def test_another_root_and_policy(run: Run, tmp_path: Path) -> None:
     ran = run("talk", "--root", "other", "--policy", "raw")
     with Store(tmp_path / "convostore.db") as store:
         wanted = store.context(
-            "talk", root=tmp_path / "other", policy=Policy.named("raw"), now=NOW
+            "talk", root=tmp_path / "other", policy=Policy.named("raw"), now=DEMO_NOW
         ).messages
     assert json.loads(ran.out) == wanted
 

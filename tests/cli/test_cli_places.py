@@ -14,7 +14,7 @@ from conftest import ROOT, Run
 
 from store import Policy, Store
 from store.cli import app
-from store.cli.demo_session import NOW, conversation
+from store.cli.demo_session import DEMO_NOW, build_conversation
 from store.cli.options import complete_session
 
 IDS = [f"6f1c{number}a34-93d1-4b6e-a1f5-1d1f6a0b77c2" for number in range(3)]
@@ -100,11 +100,11 @@ def test_a_missing_store_is_said_with_both_places(run: Run, tmp_path: Path) -> N
 
 def test_a_password_is_not_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The store's URL may hold one."""
-    from store.cli.place import Place
+    from store.cli.place import StorePlace
 
     shown: list[str] = []
-    monkeypatch.setattr("store.cli.render.remark", shown.append)
-    Place("postgresql://ada:secret@host/chat", named=False).tell()
+    monkeypatch.setattr("store.cli.render.print_remark", shown.append)
+    StorePlace("postgresql://ada:secret@host/chat", named=False).tell()
     assert shown == ["store: postgresql://ada:***@host/chat"]
 
 
@@ -142,8 +142,8 @@ def test_columns_that_can_be_spared_go_before_texts_are_folded_small(
     """Of a compaction the number, what came of it and its title stay; its heading stays whole."""
     with Store("convostore.db") as store:
         store.create_session("talk")
-        store.append("talk", conversation())
-        store.compact("talk", Policy(keep_turns=2), now=NOW)
+        store.append("talk", build_conversation())
+        store.compact("talk", Policy(keep_turns=2), now=DEMO_NOW)
     monkeypatch.setenv("COLUMNS", "80")
     heading, *rows = run("compactions", "talk").out.splitlines()
     assert max(len(line) for line in (heading, *rows)) <= 80
@@ -205,7 +205,7 @@ def test_columns_of_numbers_leave_a_policy_its_name(
     """A name is never folded to a letter a line."""
     with Store("convostore.db") as store:
         store.create_session("talk")
-        store.append("talk", conversation())
+        store.append("talk", build_conversation())
     monkeypatch.setenv("COLUMNS", "60")
     lines = run("simulate", "talk", "--policy", "token_ratio").out.splitlines()
     assert {"policy", "sent", "bill"} <= {*lines[0].split()}

@@ -11,8 +11,8 @@ import pytest
 from conftest import Ran, Run
 
 from store import Store
-from store.cli.spending import Key
-from store.history.usage_reports import KEYS
+from store.cli.spending import UsageKey
+from store.history.usage_reports import TOTAL_KEYS
 
 NOW = 1_800_000_000_000
 DAY = 86_400_000
@@ -145,4 +145,4 @@ def test_what_cannot_be_asked(run: Run, asked: list[str], said: str) -> None:
 
 def test_the_command_adds_up_by_what_the_store_does() -> None:
     """No key is left out."""
-    assert [*Key] == [*KEYS]
+    assert [*UsageKey] == [*TOTAL_KEYS]

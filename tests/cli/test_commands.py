@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from store import Store
-from store.cli.commands import COMMANDS, command
+from store.cli.commands import COMMANDS, import_command
 from tests.conftest import ROOT
 
 NAMES = [name for listed in COMMANDS.values() for name in listed]
@@ -24,7 +24,7 @@ STORE = {*SELDOM, "sqlalchemy", "store.face", "store.database"}
 def test_a_command_is_listed_by_the_first_line_of_its_help(name: str) -> None:
     """The table says again what the function says, so that the list needs no function."""
     listed = next(group[name] for group in COMMANDS.values() if name in group)
-    found = command(name)
+    found = import_command(name)
     assert found.name in {name, ""}
     assert found.help is not None
     assert found.help.splitlines()[0] == listed.line

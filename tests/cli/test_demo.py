@@ -8,8 +8,8 @@ from rich.cells import cell_len
 
 from store import Store
 from store.cli import main
-from store.cli.demo import FORK, PARTS, SESSION
-from store.cli.demo_session import NOW, conversation
+from store.cli.demo import DEMO_FORK, DEMO_PARTS, DEMO_SESSION
+from store.cli.demo_session import DEMO_NOW, build_conversation
 from store.context.request import LAYERS
 
 Output = pytest.CaptureFixture[str]
@@ -32,7 +32,7 @@ def test_the_demo_tells_the_same_each_time(told: str, capsys: Output) -> None:
 
 def test_the_demo_shows_every_part_and_fits(told: str) -> None:
     """Each part has its heading, nothing is wrong at the end, no line is wider than 100 columns."""
-    for title in PARTS:
+    for title in DEMO_PARTS:
         assert title in told
     assert "messages read back equal: yes" in told
     assert "Nothing is wrong." in told
@@ -107,7 +107,7 @@ def test_the_session_has_what_a_demo_needs() -> None:
 
     Repeated reads, failures, a parallel call, Chinese, a long log, an open call.
     """
-    messages = conversation()
+    messages = build_conversation()
     calls = [call for message in messages for call in message.get("tool_calls", ())]
     results = {
         message["tool_call_id"]: message["content"]
@@ -124,7 +124,7 @@ def test_the_session_has_what_a_demo_needs() -> None:
         for message in messages
         if message["role"] == "user"
     )
-    assert all(message["timestamp"] < NOW for message in messages)
+    assert all(message["timestamp"] < DEMO_NOW for message in messages)
 
 
 @pytest.mark.slow
@@ -134,7 +134,7 @@ def test_the_demo_can_be_kept(tmp_path: Path, capsys: Output) -> None:
     assert main(["demo", "--keep", str(path)]) == 0
     assert f"--db {path}" in capsys.readouterr().out
     with Store(path) as store:
-        assert {session.id for session in store.sessions()} == {SESSION, FORK}
-        assert [stored.message for stored in store.messages(SESSION)] == conversation()
+        assert {session.id for session in store.sessions()} == {DEMO_SESSION, DEMO_FORK}
+        assert [stored.message for stored in store.messages(DEMO_SESSION)] == build_conversation()
     assert main(["demo", "--keep", str(path)]) == 2
     assert "exists already" in capsys.readouterr().err

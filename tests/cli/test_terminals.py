@@ -15,8 +15,8 @@ import pytest
 from conftest import ROOT, Run
 
 from store import Policy, Store, Summary
-from store.cli.commands import COMMANDS, command
-from store.cli.shown import _UNSAFE as UNSAFE
+from store.cli.commands import COMMANDS, import_command
+from store.cli.shown import _UNSAFE_CHARACTERS as UNSAFE
 from store.exporting import Shape
 from store.records import Draft
 
@@ -206,7 +206,7 @@ def at_terminal(folder: Path, lines: list[list[str]]) -> dict[int, tuple[int, st
 def names() -> set[str]:
     """Return the names of all commands, also of those in groups."""
     listed = [name for group in COMMANDS.values() for name in group]
-    inner = {name: getattr(command(name), "commands", {}) for name in listed}
+    inner = {name: getattr(import_command(name), "commands", {}) for name in listed}
     return {
         " ".join(filter(None, (name, each)))
         for name, commands in inner.items()

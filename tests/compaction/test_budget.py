@@ -20,8 +20,8 @@ from store.compaction.triggers import reaches_share
 from store.context import remind
 from store.errors import InvalidValue, MaxCompactionReachedError, SessionNotFound
 from store.summaries import SummaryRequest
-from store.tokens import FRAMING_TOKENS, PLAIN_KEYS, estimate, estimate_size, message_tokens
-from store.tools.results import result_facts
+from store.tokens import FRAMING_TOKENS, PLAIN_KEYS, count_message_tokens, estimate, estimate_size
+from store.tools.results import compute_result_facts
 from store.view.rules import RULES
 
 Message = dict[str, Any]
@@ -695,7 +695,9 @@ def test_what_is_to_be_added_is_above_the_trigger_too(store: Store) -> None:
 
 def sent_tokens(view: Any, raw: list[Any]) -> int:
     """The tokens of a view without its repairs: made-up messages apart, left-out ones back in."""
-    left_out = sum(message_tokens(raw[seq - 1].message, estimate) for seq in view.stats.left_out)
+    left_out = sum(
+        count_message_tokens(raw[seq - 1].message, estimate) for seq in view.stats.left_out
+    )
     return left_out + sum(
         each.tokens for each in view.entries if each.seq is not None or each.rule == "summary"
     )
@@ -763,9 +765,11 @@ def _beyond_text(message: Message) -> int:
     For an object less.
     """
     content = {"role": "tool", "content": message.get("content")}
-    facts = result_facts(content)
+    facts = compute_result_facts(content)
     return (
-        message_tokens(content, estimate) - FRAMING_TOKENS - estimate_size(facts.length, facts.size)
+        count_message_tokens(content, estimate)
+        - FRAMING_TOKENS
+        - estimate_size(facts.length, facts.size)
     )
 
 

@@ -74,14 +74,16 @@ def steps(store: Store, operation: Any, *arguments: Any, **options: Any) -> int:
 def test_hidden_messages_are_not_read(store: Store) -> None:
     """The contents of a view are those of what is kept, however many messages are hidden."""
     from store.history import lines
-    from store.view.rendering import VISIBLE
+    from store.view.rendering import VISIBLE_MESSAGES
 
     def read(connection: Any, session_id: str) -> None:
         pointer = lines.load_pointer(connection, session_id)
         visible = visible_set.load_visible_set(connection, pointer, pointer.head)
         line = lines.Line(connection, pointer)
         for run in line.runs(visible.first_kept, pointer.head):
-            VISIBLE.rows(connection, tree_id=pointer.tree_id, **run._asdict(), replaced="[]")
+            VISIBLE_MESSAGES.rows(
+                connection, tree_id=pointer.tree_id, **run._asdict(), replaced="[]"
+            )
 
     costs = []
     for turns in (6, 300):

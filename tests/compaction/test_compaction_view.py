@@ -69,7 +69,7 @@ def test_what_is_written_is_read_of_standing_summaries_only(
 
         return read
 
-    for statement in (visible_set.TEXTS, visible_set.WRITTEN):
+    for statement in (visible_set.ACTIVE_SUMMARY_TEXTS, visible_set.REPORTED_SUMMARY_TEXTS):
         monkeypatch.setattr(statement, "rows", noting(statement))
     assert store.view(session_id, COUNT).messages[0]["content"].startswith(f"{HEADING}\nsummary 9")
     assert not store.check(session_id, COUNT).should_compact

@@ -703,6 +703,6 @@ def test_verify_finds_a_range_that_is_none(
         record = {"kind": "hide", "outcome": "applied", "reason": "manual", "created_at": NOW}
         pointer = lines.load_pointer(connection, session_id)
         insert_record(connection, pointer, None, **record, hidden_first=first, hidden_last=last)
-        found += integrity.examine(connection)
+        found += integrity.examine_store(connection)
         raise RuntimeError("taken back")
     assert any("which are no range before its head" in each.problem for each in found), found

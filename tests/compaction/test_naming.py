@@ -98,7 +98,7 @@ def test_the_newest_are_looked_through_where_there_is_too_much(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In portions, from the end on."""
-    monkeypatch.setattr("store.compaction.job.SCANNED", 3000)
+    monkeypatch.setattr("store.compaction.job.MOST_SCANNED", 3000)
     monkeypatch.setattr("store.compaction.job.NAMES_AT_ONCE", 3)
     session_id = begun(
         store, [*turn("old_name"), *turn("mid_name"), *turn("new_name"), *turn("go")]

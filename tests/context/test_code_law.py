@@ -10,7 +10,7 @@ import pytest
 
 from store import Store
 from store.context import mentions, remind
-from store.context.law import LIMIT, Law
+from store.context.law import LAW_SIZE_LIMIT, Law
 from store.context.law import code_law as law_of
 from store.errors import InvalidValue
 
@@ -102,7 +102,7 @@ def test_a_mark_at_the_beginning_and_line_ends(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("x" * (LIMIT + 1), f"it has more than {LIMIT:,} bytes"),
+        ("x" * (LAW_SIZE_LIMIT + 1), f"it has more than {LAW_SIZE_LIMIT:,} bytes"),
         (b"rule \0 rule", "it is no text"),
         (b"bad \xff", "it is no text in UTF-8"),
     ],
@@ -117,8 +117,8 @@ def test_what_is_no_text_to_be_sent_is_refused(
 
 def test_as_much_as_may_be(tmp_path: Path) -> None:
     """The limit itself is not too large."""
-    write(tmp_path, "CODE_LAW.md", "中" * (LIMIT // 3))
-    assert len(code_law(tmp_path)) == LIMIT // 3
+    write(tmp_path, "CODE_LAW.md", "中" * (LAW_SIZE_LIMIT // 3))
+    assert len(code_law(tmp_path)) == LAW_SIZE_LIMIT // 3
 
 
 def test_a_link_out_of_the_project_is_refused(tmp_path: Path) -> None:

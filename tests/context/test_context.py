@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from refusals import refusals
 
 from store import AsyncStore, Context, Policy, Store
-from store.context.request import LAYERS, LOOK_BACK, gather, remind
+from store.context.request import LAYERS, TODO_LOOK_BACK, gather_parts, remind
 from store.context.request_cache import Requests
 from store.errors import InvalidPolicy, InvalidValue, PositionOutOfRange, SessionNotFound
 
@@ -287,7 +287,7 @@ def test_the_list_outlives_a_compaction(store: Store) -> None:
 def test_a_list_of_long_ago_is_not_looked_for(store: Store) -> None:
     """The cost follows the view: so far back, and no farther."""
     session_id = begun(store, user("a"), *todos(1, "x"))
-    store.append(session_id, [user("filler " * 20)] * (LOOK_BACK + 5))
+    store.append(session_id, [user("filler " * 20)] * (TODO_LOOK_BACK + 5))
     assert recapped(store, session_id) is not None
     assert store.compact(session_id, Policy()).outcome == "applied"
     assert recapped(store, session_id) is None
@@ -373,7 +373,7 @@ def test_a_request_of_before_an_erasure_is_not_kept_behind(store: Store) -> None
     """A reader of the state from before it may have read its words."""
     requests, session_id = Requests(), begun(store, user("hunter2"))
     with store.database.reading() as connection:
-        gathered = gather(connection, session_id, Policy(), now=NOW)
+        gathered = gather_parts(connection, session_id, Policy(), now=NOW)
         store.delete_session(session_id)
     context = store.context(begun(store, user("a")), now=NOW)
     last = weakref.ref(requests.remember(session_id, context, gathered.since).layered)

@@ -11,7 +11,7 @@ from conftest import ROOT
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from store.context.file_mentions import MOST, reminder
+from store.context.file_mentions import MOST_MENTIONS, render_reminder
 from store.context.request import mentions, remind
 
 CASES = json.loads((ROOT / "tests" / "vectors" / "mentions.json").read_text(encoding="utf-8"))[
@@ -23,7 +23,7 @@ CASES = json.loads((ROOT / "tests" / "vectors" / "mentions.json").read_text(enco
 def test_examples_of_the_specification(case: dict[str, Any]) -> None:
     """The files and the exact text of the reminder (A4.16)."""
     assert mentions(case["text"]) == case["files"]
-    assert reminder(case["text"]) == case["reminder"]
+    assert render_reminder(case["text"]) == case["reminder"]
     wanted = f"{case['text']}\n\n{case['reminder']}" if case["reminder"] else case["text"]
     assert remind(case["text"]) == wanted
 
@@ -78,7 +78,7 @@ def test_what_exists_only(tmp_path: Path) -> None:
 
 def test_paths_with_spaces_keep_their_quotes() -> None:
     """So that the reminder can be read."""
-    assert reminder('@"my notes.md" @a').splitlines()[1:3] == [
+    assert render_reminder('@"my notes.md" @a').splitlines()[1:3] == [
         'The user mentioned @"my notes.md", @a.',
         "You MUST read these files with the Read tool before answering.",
     ]
@@ -93,7 +93,7 @@ def test_laws(text: str) -> None:
     A reminder is added once, at the end, and only for mentions.
     """
     found = mentions(text)
-    assert len(found) == len(set(found)) <= MOST
+    assert len(found) == len(set(found)) <= MOST_MENTIONS
     assert all(
         path and not path.startswith(("/", "~", "\\")) and ".." not in path.split("/")
         for path in found

@@ -32,7 +32,7 @@ from sqlalchemy import text
 from store import Store, StoreError, lazy_imports
 from store.database import fork_safety
 from store.database.engine import Database
-from store.database.lease import Lease, lease_of
+from store.database.lease import Lease, get_lease
 from store.database.statements import Statement
 from store.errors import InvalidValue, NotAStore, StoreBusy, StoreClosed, StoreMoved
 
@@ -720,7 +720,7 @@ def test_an_operation_that_has_ended_leaves_nobody_elses_place_in_the_queue(path
         taken = TakenAtOnce()
         database._idle = dict.fromkeys(database._idle, taken)
         with database.writing() as connection:
-            lease = lease_of(connection)
+            lease = get_lease(connection)
             lease.begin()
         with Store(path, timeout=0) as other, pytest.raises(StoreBusy):
             other.append("s", said("too early"))

@@ -206,7 +206,7 @@ def test_opening_again_changes_nothing(bare_url: str) -> None:
     with Store(bare_url) as store:
         store.create_session("s")
     database = Database(bare_url)
-    assert migrate.upgrade(database) == (SCHEMA_HEAD, None)
+    assert migrate.upgrade_schema(database) == (SCHEMA_HEAD, None)
     database.close()
     with Store(bare_url) as store:
         assert [each.id for each in store.sessions()] == ["s"]
@@ -460,7 +460,7 @@ def test_a_new_store_knows_the_kinds_of_tools(bare_url: str) -> None:
     with Store(bare_url) as store:
         assert kinds_in(store.database) == TOOL_KINDS
         with store.database.reading() as connection:
-            assert migrate.has_kinds(connection, TOOL_KINDS)
+            assert migrate.has_tool_kinds(connection, TOOL_KINDS)
 
 
 def test_a_release_adds_the_names_that_it_knows(

@@ -26,7 +26,7 @@ from store.errors import (
     StoreFull,
     Unavailable,
 )
-from store.history.append import append
+from store.history.append import append_messages
 from tests import wheel_server
 
 on_server = pytest.mark.skipif(
@@ -204,7 +204,7 @@ def test_a_commit_of_unknown_outcome_can_be_repeated(url: str, psql: Any) -> Non
 
         def cut_off() -> None:
             with store.database.writing() as connection:
-                append(connection, "s", said("once", id="m"), now=1)
+                append_messages(connection, "s", said("once", id="m"), now=1)
                 psql.execute(CUT_OFF)
 
         with pytest.raises(ConnectionLost, match="nobody knows"):
@@ -333,9 +333,9 @@ def test_a_connection_that_is_ended_in_a_transaction_is_lost(url: str, psql: Any
 
         def write() -> None:
             with store.database.writing() as connection:
-                append(connection, "s", said("never"), now=1)
+                append_messages(connection, "s", said("never"), now=1)
                 psql.execute(CUT_OFF)
-                append(connection, "s", said("never"), now=1)
+                append_messages(connection, "s", said("never"), now=1)
 
         with pytest.raises(ConnectionLost) as caught:
             write()

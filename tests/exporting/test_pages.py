@@ -15,7 +15,7 @@ from markdown_it.token import Token
 
 from store import Store
 from store.exporting import session_lines
-from store.transcripts.writing import markdown
+from store.transcripts.writing import render_markdown_page
 
 PARSERS = [MarkdownIt("commonmark"), MarkdownIt("commonmark").enable(["table", "strikethrough"])]
 OUR_TAG = re.compile(r"<details><summary>[^<>]*</summary>\n?|</details>\n?")
@@ -92,7 +92,7 @@ def check(page: str, count: int) -> None:
 
 def page_of(title: str, messages: list[dict[str, Any]]) -> str:
     """Return a page as it is written."""
-    return "\n".join(markdown(title, messages)) + "\n"
+    return "\n".join(render_markdown_page(title, messages)) + "\n"
 
 
 @given(st.lists(texts, min_size=1, max_size=3), texts, texts, texts)

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Connection
 
 from store import AsyncStore, Owned, Policy, Steps, Store, Streaming
-from store.database.lease import Lease, lease_of
+from store.database.lease import Lease, get_lease
 from store.errors import InvalidValue, SessionNotFound, StoreClosed, StoreError
 
 NOW = 1_800_000_000_000
@@ -369,9 +369,9 @@ def test_pages_give_nothing_after_the_store_was_closed(url: str, chats: Store) -
 def test_a_connection_that_was_given_back_begins_nothing(chats: Store) -> None:
     """Whoever kept it is told so at the first statement."""
     with chats.database.reading() as connection:
-        lease_of(connection).begin()
+        get_lease(connection).begin()
     with pytest.raises(StoreError, match="has ended"):
-        lease_of(connection).begin()
+        get_lease(connection).begin()
 
 
 def test_no_connection_is_given_back_inside_a_transaction(chats: Store) -> None:
@@ -379,7 +379,7 @@ def test_no_connection_is_given_back_inside_a_transaction(chats: Store) -> None:
     leases: list[Lease] = []
 
     def forget(connection: Connection) -> None:
-        leases.append(lease_of(connection))
+        leases.append(get_lease(connection))
         leases[0].driver.execute("BEGIN")
 
     with pytest.raises(AssertionError, match="inside a transaction"):

@@ -21,8 +21,8 @@ import sqlalchemy
 from conftest import ROOT, Child
 
 from store import Policy, Store, StoreError, inspection
-from store.clock import SECONDS_BELOW
-from store.database import Database, upgrade
+from store.clock import SECONDS_LIMIT
+from store.database import Database, upgrade_schema
 
 from . import disk, processes, values
 from .rows import Count, Row, Work, contents, said
@@ -84,7 +84,7 @@ def copies_under_writers(url: str, folder: Path) -> Count:
     return held, 20
 
 
-LEAST = SECONDS_BELOW + 1_000
+LEAST = SECONDS_LIMIT + 1_000
 """Clocks go back no farther: an earlier moment would count as seconds."""
 
 
@@ -162,7 +162,7 @@ def ways_back(_: str, folder: Path) -> Count:
     for each in saved:
         path = Path(shutil.copy(each, folder))
         with closing(Database(path)) as database:
-            upgrade(database, copy_to=folder / f"before-{each.name}")
+            upgrade_schema(database, copy_to=folder / f"before-{each.name}")
         inspection.restore(folder / f"before-{each.name}", path, replace=True)
         held += rows(path) == rows(each)
     return held, len(saved)

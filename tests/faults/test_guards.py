@@ -56,7 +56,7 @@ def store(path: Path) -> Iterator[Store]:
 
 def test_writers_keep_the_log_short(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a reader let grow is emptied by the next writers, though SQLite would leave it so long."""
-    monkeypatch.setattr(write_ahead, "LOG_BOUND", 100_000)
+    monkeypatch.setattr(write_ahead, "MAX_LOG_BYTES", 100_000)
     log = path.with_name("chat.db-wal")
     with Store(path) as opened:
         opened.create_session("s")
@@ -64,7 +64,7 @@ def test_writers_keep_the_log_short(path: Path, monkeypatch: pytest.MonkeyPatch)
             reader.exec_driver_sql("SELECT count(*) FROM messages").all()
             opened.append("s", [said("x" * 9000) for _ in range(40)])
         grown = log.stat().st_size
-        for number in range(2 * write_ahead.LOG_CHECKED_EVERY):
+        for number in range(2 * write_ahead.LOG_CHECK_INTERVAL):
             opened.append("s", said(number))
         assert grown > 300_000
         assert log.stat().st_size < 250_000
@@ -75,9 +75,9 @@ def test_after_a_long_reader_the_log_is_short_again(
     path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """While somebody reads, a warning tells that the log grows; soon after it is emptied."""
-    monkeypatch.setattr(write_ahead, "LOG_BOUND", 100_000)
-    monkeypatch.setattr(write_ahead, "LOG_TOLD", 1_000_000)
-    monkeypatch.setattr(write_ahead, "LOG_PAUSE", 0.05)
+    monkeypatch.setattr(write_ahead, "MAX_LOG_BYTES", 100_000)
+    monkeypatch.setattr(write_ahead, "LOG_WARNING_BYTES", 1_000_000)
+    monkeypatch.setattr(write_ahead, "LOG_RETRY_SECONDS", 0.05)
     log = path.with_name("chat.db-wal")
     with Store(path) as opened:
         opened.create_session("s")
@@ -97,7 +97,7 @@ def let_the_log_grow(store: Store) -> None:
     """Write much while somebody reads, then go on for some looks at the log."""
     with store.database.reading() as reader:
         reader.exec_driver_sql("SELECT count(*) FROM messages").all()
-        for _ in range(write_ahead.LOG_CHECKED_EVERY * 2):
+        for _ in range(write_ahead.LOG_CHECK_INTERVAL * 2):
             store.append("s", said("x" * 30_000))
         for _ in range(4):
             time.sleep(0.06)
@@ -170,7 +170,7 @@ def test_readers_are_not_waited_for_as_writers_are(store: Store, path: Path) -> 
         reader.exec_driver_sql("SELECT count(*) FROM messages").all()
         driver.execute("UPDATE sessions SET title = 'later'")
         begun = time.monotonic()
-        assert not write_ahead.checkpoint(driver, 100)
+        assert not write_ahead.checkpoint_log(driver, 100)
         assert time.monotonic() - begun < 20
 
 
@@ -236,7 +236,7 @@ def take_and_let_the_line_move_up(place: QueuePlace) -> None:
     """Begin a turn, and come as far as the end of its first write."""
     place.take()
     assert place._file is not None
-    queue._line(place._file, queue._LEAVE)
+    queue._apply_lock_operation(place._file, queue._LEAVE_QUEUE)
 
 
 def until_one_waits(path: Path, kind: str) -> None:
@@ -251,8 +251,8 @@ def test_a_turn_goes_on_past_those_who_wait(
     path: Path, places: tuple[QueuePlace, QueuePlace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A writer takes the lock again; the first in line looks later."""
-    monkeypatch.setattr(queue, "TURN", 60)
-    monkeypatch.setattr(queue, "LOOK", 0.5)
+    monkeypatch.setattr(queue, "TURN_SECONDS", 60)
+    monkeypatch.setattr(queue, "LOOK_SECONDS", 0.5)
     front, behind = places
     take_and_let_the_line_move_up(front)
     with ThreadPoolExecutor(1) as threads:
@@ -527,7 +527,7 @@ def test_an_import_in_parts_says_nothing_more_was_written(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was imported before stays; the same call adds the rest."""
-    monkeypatch.setattr(importing.session, "BATCH", 2)
+    monkeypatch.setattr(importing.session, "BATCH_MESSAGES", 2)
     lines = [json.dumps(said(f"m{number}")) for number in range(7)]
     (tmp_path / "talk.jsonl").write_text("\n".join(lines))
     with monkeypatch.context() as patch:
@@ -616,7 +616,7 @@ def allow_core_dumps() -> None:
 @pytest.fixture(scope="module")
 def layers(made_file: Path) -> dict[str, Any]:
     """Say what each layer of the console does when the authorizer, the first one, is gone."""
-    folder = str(sql.CONSOLE.parent)
+    folder = str(sql.CONSOLE_FILE.parent)
     command = [sys.executable, "-I", "-S", "-c", LAYERS, folder, made_file.as_uri()]
     done = subprocess.run(
         command, capture_output=True, text=True, check=True, preexec_fn=allow_core_dumps
@@ -697,7 +697,7 @@ def test_a_console_that_never_answers_is_killed(
         f"open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\n"
         "time.sleep(60)\n"
     )
-    monkeypatch.setattr(sql, "CONSOLE", tmp_path / "deaf.py")
+    monkeypatch.setattr(sql, "CONSOLE_FILE", tmp_path / "deaf.py")
     monkeypatch.setattr(sql, "CHILD_GRACE", 2.0)
     with pytest.raises(QueryRefused, match="stopped: longer than"):
         sql.query(path, "SELECT 1", timeout=0.1)

@@ -52,24 +52,27 @@ def said(text: str) -> dict[str, Any]:
 Use = Callable[[Store], Any]
 OURS: dict[str, tuple[type[Exception], Use]] = {
     "store.history.lines.POINTER.row": (TypeError, lambda s: s.messages("s")),
-    "store.history.raw_messages.assemble": (KeyError, lambda s: s.messages("s")),
+    "store.history.raw_messages.assemble_message": (KeyError, lambda s: s.messages("s")),
     "store.history.raw_messages.join_call": (AttributeError, lambda s: s.messages("s")),
     "store.messages.json_text.parse_json": (TypeError, lambda s: s.messages("s")),
     "store.view.following.load_token_counts": (TypeError, lambda s: s.view("s", AGENT, now=NOW)),
-    "store.view.following.judge": (ValueError, lambda s: s.view("s", AGENT, now=NOW)),
+    "store.view.following.judge_line": (ValueError, lambda s: s.view("s", AGENT, now=NOW)),
     "store.view.rendering.pair_messages": (IndexError, lambda s: s.view("s", AGENT, now=NOW)),
     "store.view.build.load_view_context": (AssertionError, lambda s: s.view("s", now=NOW)),
     "store.view.explanation.build_entries": (KeyError, lambda s: s.view("s", now=NOW).entries),
-    "store.context.request.gather": (TypeError, lambda s: s.context("s", "be kind", now=NOW)),
+    "store.context.request.gather_parts": (TypeError, lambda s: s.context("s", "be kind", now=NOW)),
     "store.search.hits.make_snippet": (ValueError, lambda s: [*s.search("file")]),
     "store.history.append.taken": (KeyError, lambda s: s.append("s", said("never"))),
     "store.history.append.facts.write": (AttributeError, lambda s: s.append("s", said("never"))),
     "store.history.append.MOVE_HEAD.run": (AssertionError, lambda s: s.append("s", said("never"))),
     "store.history.heads.insert_session": (TypeError, lambda s: s.fork("s", 3)),
     "store.history.heads.update_head": (ValueError, lambda s: s.rewind("s", 3)),
-    "store.history.redaction.at_end": (IndexError, lambda s: s.redact("s", 3, "asked for")),
+    "store.history.redaction.build_end_pointer": (
+        IndexError,
+        lambda s: s.redact("s", 3, "asked for"),
+    ),
     "store.history.sessions.write_keys": (KeyError, lambda s: s.set_metadata("s", {"b": 2})),
-    "store.history.usages._columns": (
+    "store.history.usages._build_usage_row": (
         TypeError,
         lambda s: s.record_usage("s", input=1, output=1),
     ),
@@ -165,7 +168,7 @@ def broken_handler() -> Iterator[None]:
 OTHERS_OFF = {"terminal": False, "file_read": False, "clear_keep": 1}
 RULES = {
     "tool_output": ("store.view.placeholders.compress", Policy(tool_output=True, **OTHERS_OFF)),
-    "any_tool": ("store.view.placeholders.names_in", Policy(any_tool=True, **OTHERS_OFF)),
+    "any_tool": ("store.view.placeholders.count_names", Policy(any_tool=True, **OTHERS_OFF)),
     "arguments": (
         "store.view.placeholders._cut_call",
         Policy(any_tool=True, any_tool_placeholder="x", cut_arguments=True, **OTHERS_OFF),

@@ -12,7 +12,7 @@ from features import FEATURES, Feature
 from judge import JUDGES, complaints, misfits, own_types
 
 from store import InvalidMessage, Policy, Store
-from store.formats.item_keys import ITEM_KEYS, RESULTS
+from store.formats.item_keys import ITEM_KEYS, RESULT_TYPES
 from store.importing import import_file
 
 Message = dict[str, Any]
@@ -133,7 +133,7 @@ def test_the_keys_of_items_are_those_of_the_client() -> None:
     assert {
         kind: keys - ITEM_KEYS[kind] for kind, keys in known.items() if keys - ITEM_KEYS[kind]
     } == {}
-    assert {*RESULTS} | {*RESULTS.values()} <= {*ITEM_KEYS}
+    assert {*RESULT_TYPES} | {*RESULT_TYPES.values()} <= {*ITEM_KEYS}
 
 
 def _types_in(union: Any) -> Iterator[Any]:

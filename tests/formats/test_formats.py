@@ -13,7 +13,7 @@ from refusals import refusals
 
 from store.errors import InvalidValue
 from store.formats import CHAT, FORMATS, REACT, asks_for_tool, format_named
-from store.formats.openai import clean, sendable
+from store.formats.openai import clean_message, replace_surrogates
 from store.formats.placed import ApiCall, Placed
 
 Message = dict[str, Any]
@@ -27,7 +27,7 @@ TEXT = {"type": "text", "text": "hi"}
 def sent(message: Message, *calls: ApiCall, call_id: str | None = None) -> Message:
     """A message as it is sent, after making sure that nothing was done to the one given."""
     before = repr(message)
-    written = clean(Placed(1, message, None, calls, call_id))
+    written = clean_message(Placed(1, message, None, calls, call_id))
     assert repr(message) == before
     return written
 
@@ -52,16 +52,16 @@ def test_a_chat_format_writes_a_message_for_each() -> None:
         Placed(1, {"role": "user", "content": "a"}),
         Placed(None, {"role": "x", "content": 1}),
     ]
-    assert CHAT.write(placed) == [clean(each) for each in placed]
+    assert CHAT.write(placed) == [clean_message(each) for each in placed]
     assert CHAT.write([]) == []
 
 
 def test_a_content_that_is_not_the_sound_one_is_mended() -> None:
     """What was known of a text holds of no other that takes its place."""
     sound = Placed(1, {"role": "user", "content": "a"}, sound="a")
-    assert clean(sound)["content"] == "a"
+    assert clean_message(sound)["content"] == "a"
     other = sound._replace(message={"role": "user", "content": "a\ud800"})
-    assert clean(other)["content"] == "a\ufffd"
+    assert clean_message(other)["content"] == "a\ufffd"
 
 
 def test_react_writes_one_message() -> None:
@@ -304,8 +304,8 @@ def test_without_calls_there_are_no_tool_calls() -> None:
 )
 def test_lone_surrogates_are_replaced(text: str, expected: str) -> None:
     """A request that holds one cannot be encoded; all other characters stay."""
-    assert sendable(text) == expected
-    sendable(text).encode()
+    assert replace_surrogates(text) == expected
+    replace_surrogates(text).encode()
 
 
 BAD = "\ud800"

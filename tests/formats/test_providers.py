@@ -18,7 +18,7 @@ from judge import JUDGES, complaints, misfits, own_types
 from store import Policy, Store, StoreError, View
 from store.errors import CompactionError, PositionOutOfRange
 from store.formats import FORMATS, Placed
-from store.formats.naming import WORD
+from store.formats.naming import WORD_ALPHABET
 from store.importing import import_file
 
 PROVIDERS = [*JUDGES]
@@ -125,13 +125,13 @@ def test_ids_and_names_are_taken(store: Store, name: str) -> None:
 def test_a_name_that_was_sent_says_which_one_was_meant() -> None:
     """Of those at hand."""
     names = ["a.b", "a/b", "a_b", "x" * 80]
-    sent = [WORD.fitted(each) for each in names]
+    sent = [WORD_ALPHABET.fitted(each) for each in names]
     assert len({*sent}) == 4
     assert sent[2] == "a_b"
-    assert [WORD.original(each, names) for each in sent] == names
-    assert WORD.original("other", names) is None
-    assert all(WORD.fits(each) for each in sent)
-    assert not WORD.fits("")
+    assert [WORD_ALPHABET.original(each, names) for each in sent] == names
+    assert WORD_ALPHABET.original("other", names) is None
+    assert all(WORD_ALPHABET.fits(each) for each in sent)
+    assert not WORD_ALPHABET.fits("")
 
 
 @pytest.mark.parametrize("name", IN_TURNS)

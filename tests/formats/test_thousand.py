@@ -17,7 +17,7 @@ from judge import JUDGES, complaints
 
 from store import Store
 from store.importing import ImportReport, import_file
-from store.transcripts import HEAD, KINDS
+from store.transcripts import STORE_HEAD_KEY, TRANSCRIPT_KINDS
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "transcripts"))
 
@@ -98,6 +98,6 @@ def test_a_thousand_sessions(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         assert store.verify() == []
     with capsys.disabled():
         print(f"\n{shown(table)}")
-    assert {*table} == {*KINDS} - {HEAD}
+    assert {*table} == {*TRANSCRIPT_KINDS} - {STORE_HEAD_KEY}
     assert sum(counts["files"] for counts in table.values()) >= FILES
     assert {kind: each for kind, each in table.items() if each["valid"] < each["views"]} == {}

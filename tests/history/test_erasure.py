@@ -190,7 +190,7 @@ def test_an_erasure_that_fails_erases_nothing(
         def run(self, *_: object, **__: object) -> None:
             raise ZeroDivisionError
 
-    monkeypatch.setattr(erasure, "LOWER_SEEN", Failing())
+    monkeypatch.setattr(erasure, "LOWER_SEEN_RECORDS", Failing())
     with pytest.raises(ZeroDivisionError):
         store.delete_session("s")
     assert counts(store) == before

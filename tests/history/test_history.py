@@ -23,7 +23,7 @@ from store.errors import (
     PositionOutOfRange,
     SessionNotFound,
 )
-from store.formats.naming import WORD
+from store.formats.naming import WORD_ALPHABET
 
 Message = dict[str, Any]
 
@@ -528,7 +528,7 @@ def test_a_result_may_come_under_the_id_that_was_sent(
 
 def test_an_id_that_was_sent_is_looked_for_near_its_result(store: Store, session: str) -> None:
     """Further back it may be anything; and no name of another call is taken for it."""
-    sent = WORD.fitted("a b")
+    sent = WORD_ALPHABET.fitted("a b")
     store.append(session, called("a b"))
     store.append(session, said(*"x" * 200))
     store.append(session, answered(sent))
@@ -623,7 +623,7 @@ def test_parts_of_another_shape_are_noted_once(
     store: Store, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     """At WARNING; they are stored as they are."""
-    monkeypatch.setattr("store.history.append_warnings._NOTED", set())
+    monkeypatch.setattr("store.history.append_warnings._GIVEN_WARNINGS", set())
     made = store.create_session().id
     message = {"role": "assistant", "content": [{"type": kind, "text": "x"}, {"type": kind}]}
     store.append(made, [message, message])
@@ -653,7 +653,7 @@ def test_arguments_that_name_no_file_are_noted_once(
     told: int,
 ) -> None:
     """A1.10: of a tool that reads files; other tools may take what they like."""
-    monkeypatch.setattr("store.history.append_warnings._NOTED", set())
+    monkeypatch.setattr("store.history.append_warnings._GIVEN_WARNINGS", set())
     function = {"name": name, "arguments": arguments}
     message = {
         "role": "assistant",
@@ -669,7 +669,7 @@ def test_parts_of_the_chat_shape_are_not_noted(
     store: Store, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Texts and pictures are what a content is made of."""
-    monkeypatch.setattr("store.history.append_warnings._NOTED", set())
+    monkeypatch.setattr("store.history.append_warnings._GIVEN_WARNINGS", set())
     parts = [{"type": "text", "text": "a"}, {"type": "image_url", "image_url": {"url": "x"}}, "b"]
     store.append(store.create_session().id, {"role": "user", "content": parts})
     assert not [each for each in caplog.records if each.name == "store.history.append_warnings"]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store import AsyncStore, InvalidValue, PositionOutOfRange, Store
-from store.history.newest import MOST
+from store.history.newest import MAX_NEWEST_ROWS
 
 Message = dict[str, Any]
 
@@ -55,9 +55,16 @@ def test_positions_and_messages_are_counted_apart(store: Store) -> None:
 def test_many_messages_of_many_positions(store: Store) -> None:
     """More than are kept in memory; again they are the same."""
     session = store.create_session().id
-    store.append(session, [said(9)] * 3 * MOST, format="anthropic")
+    store.append(session, [said(9)] * 3 * MAX_NEWEST_ROWS, format="anthropic")
     whole = store.messages(session)
-    for count in (1, MOST, 2 * MOST, 2 * MOST, 3 * MOST, 10**30):
+    for count in (
+        1,
+        MAX_NEWEST_ROWS,
+        2 * MAX_NEWEST_ROWS,
+        2 * MAX_NEWEST_ROWS,
+        3 * MAX_NEWEST_ROWS,
+        10**30,
+    ):
         assert store.messages(session, last=count) == whole[-count:]
 
 

@@ -11,7 +11,7 @@ from conftest import Child
 from store import Store
 from store.errors import InvalidValue
 from store.history import raw_messages
-from store.history.newest import MOST
+from store.history.newest import MAX_NEWEST_ROWS
 from store.records import StoredMessage
 
 Fork = Callable[..., Child]
@@ -43,13 +43,13 @@ def session(store: Store) -> str:
 def read(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """The positions that are read from the database, first and last of each run."""
     runs: list[tuple[int, int]] = []
-    stored = raw_messages.load_stored
+    stored = raw_messages.load_stored_rows
 
     def noted(connection: Any, run: dict[str, int]) -> Any:
         runs.append((run["first"], run["last"]))
         return stored(connection, run)
 
-    monkeypatch.setattr(raw_messages, "load_stored", noted)
+    monkeypatch.setattr(raw_messages, "load_stored_rows", noted)
     return runs
 
 
@@ -121,13 +121,13 @@ def test_what_is_given_out_is_the_caller_s(store: Store, plain: Store, session: 
 def test_no_more_than_so_many_messages_are_kept(store: Store, plain: Store, session: str) -> None:
     """However long a line grows; more than that at once is not kept at all."""
     sizes = []
-    for number in range(MOST):
+    for number in range(MAX_NEWEST_ROWS):
         store.append(session, turn(f"{number:05}"))
         assert store.messages(session, -20) == plain.messages(session, -20)
         sizes.append(store.cache_info().bytes)
-    assert max(sizes[MOST // 2 :]) < 1.1 * max(sizes[: MOST // 2])
+    assert max(sizes[MAX_NEWEST_ROWS // 2 :]) < 1.1 * max(sizes[: MAX_NEWEST_ROWS // 2])
     before = store.cache_info()
-    assert len(store.messages(session, -MOST - 1)) == MOST + 1
+    assert len(store.messages(session, -MAX_NEWEST_ROWS - 1)) == MAX_NEWEST_ROWS + 1
     assert store.cache_info() == before
 
 

@@ -18,7 +18,12 @@ from store import Policy, Store
 from store.errors import InvalidMessage
 from store.exporting import export_session
 from store.importing import import_file
-from store.messages.redacted_messages import REDACTED, ROLES, STATUSES, neutral_id
+from store.messages.redacted_messages import (
+    KEPT_ROLES,
+    KEPT_STATUSES,
+    REDACTED_TEXT,
+    make_neutral_id,
+)
 from store.policy import POLICIES
 
 Message = dict[str, Any]
@@ -260,7 +265,7 @@ def test_values_that_stay() -> None:
     """The page that lists them has each role, status and kind of id that the code lets stay."""
     text = (ROOT / "docs" / "storage.md").read_text("utf-8")
     section = text.partition("### Redaction of one message")[2].partition("\n### ")[0]
-    for word in (*ROLES, *STATUSES, "other", "unknown_tool", "redacted_"):
+    for word in (*KEPT_ROLES, *KEPT_STATUSES, "other", "unknown_tool", "redacted_"):
         assert f"`{word}`" in section, word
 
 
@@ -286,9 +291,9 @@ def test_values_that_stay() -> None:
 )
 def test_ids_that_stay(given: str, stays: bool) -> None:
     """What counts, what the store makes and UUIDs; what stands for another stands for itself."""
-    neutral = neutral_id(given)
+    neutral = make_neutral_id(given)
     assert (neutral == given) is stays
-    assert neutral_id(neutral) == neutral
+    assert make_neutral_id(neutral) == neutral
 
 
 # --- what is redacted, and what hangs on it -------------------------------------------------------
@@ -361,7 +366,7 @@ def test_a_message_is_found_by_the_id_it_had(url: str) -> None:
         store.append("s", said, now=NOW)
         store.redact("s", 1, "leaked", now=NOW)
         (stored,) = store.append("s", said, now=NOW)
-        assert (stored.seq, stored.message["content"]) == (1, REDACTED)
+        assert (stored.seq, stored.message["content"]) == (1, REDACTED_TEXT)
         neutral = stored.message["id"]
         assert MARK not in neutral
         for given in (MARK, neutral):
@@ -407,7 +412,7 @@ def test_a_title_that_repeats_a_message_goes_with_it(path: Path, tmp_path: Path)
         store.redact(session, 1, "leaked")
         import_file(store, file)
         titles = [store.session(name).title for name in (session, "f0", "f1", "f2", "f3")]
-        assert titles == [REDACTED, "Prices", "use", REDACTED, MARK.lower()]
+        assert titles == [REDACTED_TEXT, "Prices", "use", REDACTED_TEXT, MARK.lower()]
         assert store.session(session).revision != revision
         assert store.verify() == []
         assert store.purge()
@@ -422,20 +427,20 @@ def test_neutral_ids_are_taken_by_every_provider(url: str, form: str) -> None:
         store.append("s", [{"role": "user", "content": "Go."}, *step(MARK)], now=NOW)
         store.redact("s", 2, "leaked", now=NOW)
         sent = store.view("s", Policy.named("raw"), now=NOW, format=form).messages
-        assert repr(sent).count(repr(neutral_id(MARK))) == 2
+        assert repr(sent).count(repr(make_neutral_id(MARK))) == 2
 
 
-@pytest.mark.parametrize("status", [*sorted(STATUSES), "errors", "", None])
+@pytest.mark.parametrize("status", [*sorted(KEPT_STATUSES), "errors", "", None])
 def test_a_status_stays_that_is_a_known_word(store: Store, status: str | None) -> None:
     """So a result that failed is one that failed, whatever else goes."""
     session = store.create_session().id
     told = {} if status is None else {"messageStatus": status}
     store.append(session, {"role": "tool", "tool_call_id": "c1", "content": MARK, **told}, now=NOW)
     store.redact(session, 1, "leaked", now=NOW)
-    kept = {"messageStatus": status} if status in STATUSES else {}
+    kept = {"messageStatus": status} if status in KEPT_STATUSES else {}
     assert store.messages(session)[0].message == {
         "role": "tool",
-        "content": REDACTED,
+        "content": REDACTED_TEXT,
         "redacted": True,
         "tool_call_id": "c1",
         **kept,

@@ -22,7 +22,7 @@ from store.errors import (
     SessionNotFound,
     StoreError,
 )
-from store.messages import REDACTED
+from store.messages import REDACTED_TEXT
 
 NOW = 1_800_000_000_000
 SECRET = "hunter2-is-the-pass-phrase"
@@ -86,7 +86,7 @@ def test_what_stays_of_a_message(chat: Store, seq: int) -> None:
     ]
     left = after[seq - 1].message
     given = LINE[seq - 1]
-    assert (left["content"], left["redacted"]) == (REDACTED, True)
+    assert (left["content"], left["redacted"]) == (REDACTED_TEXT, True)
     for key in ("role", "id", "tool_call_id", "timestamp"):
         assert left.get(key) == given.get(key)
     assert after[seq - 1].stored_at == before[seq - 1].stored_at
@@ -116,7 +116,7 @@ def test_calls_and_results_still_find_each_other(chat: Store) -> None:
     }
     sent = chat.view("s", policy=Policy.named("raw"), now=NOW).messages
     assert [each["role"] for each in sent] == [each["role"] for each in LINE]
-    assert sent[3]["content"] == REDACTED
+    assert sent[3]["content"] == REDACTED_TEXT
 
 
 @pytest.mark.parametrize("name", ["default", "turns", "agent", "raw"])
@@ -124,7 +124,7 @@ def test_views_show_what_is_left(chat: Store, name: str) -> None:
     """In every policy, with no key that a provider does not know."""
     chat.redact("s", 2, "leaked")
     sent = chat.view("s", policy=Policy.named(name), now=NOW).messages
-    assert {"role": "user", "content": REDACTED} in sent
+    assert {"role": "user", "content": REDACTED_TEXT} in sent
     assert SECRET not in repr([each for each in sent if each["role"] == "user"])
 
 
@@ -221,7 +221,7 @@ def test_what_was_said_does_not_come_back_by_its_id(chat: Store) -> None:
     """A client that says it again is given what is left; another id is another message."""
     chat.redact("s", 2, "leaked")
     (stored,) = chat.append("s", LINE[1])
-    assert (stored.seq, stored.message["content"]) == (2, REDACTED)
+    assert (stored.seq, stored.message["content"]) == (2, REDACTED_TEXT)
     assert chat.session("s").head == 6
     with pytest.raises(InvalidMessage):
         chat.append("s", said("another", id="m1"))
@@ -237,7 +237,7 @@ def test_an_import_does_not_bring_it_back(chat: Store, tmp_path: Path) -> None:
     chat.redact(first.id, 2, "leaked")
     (again,) = import_file(chat, file).sessions
     assert (again.appended, again.differs_at) == (0, None)
-    assert chat.messages(first.id)[1].message["content"] == REDACTED
+    assert chat.messages(first.id)[1].message["content"] == REDACTED_TEXT
 
 
 def test_the_database_lets_nothing_else_change(chat: Store) -> None:
@@ -362,6 +362,6 @@ def test_any_messages_can_be_redacted(odd: list[Callable[[], dict[str, Any]]], d
         for name in data.draw(st.lists(names, min_size=1, max_size=6)):
             seq = data.draw(st.integers(1, store.session(name).head))
             store.redact(name, seq, "why")
-            assert store.messages(name)[seq - 1].message["content"] == REDACTED
+            assert store.messages(name)[seq - 1].message["content"] == REDACTED_TEXT
         assert store.verify() == []
         store.view("f", now=NOW)

@@ -12,7 +12,7 @@ import pytest
 
 from store import Store
 from store.errors import InvalidValue, SessionExists, SessionNotFound
-from store.history.sessions import METADATA_LIMIT, TEXT_LIMIT
+from store.history.sessions import METADATA_TEXT_LIMIT, TEXT_LIMIT
 from store.records import Session
 
 NOW = 1_800_000_000_000
@@ -57,7 +57,7 @@ def test_metadata_come_out_as_they_went_in(store: Store, metadata: dict[str, Any
         ),
         {"metadata": {"a": within(0, 200, lambda value: [value])}},
         {"metadata": {"a": within([0], 60, lambda value: [value, value])}},
-        {"metadata": longest(METADATA_LIMIT + 1)},
+        {"metadata": longest(METADATA_TEXT_LIMIT + 1)},
         *({"title": title} for title in (5, "\0", "\ud800", "x" * (TEXT_LIMIT + 1))),
         *({"project_root": root} for root in (5, b"/root", "/\udc80", "/x" * TEXT_LIMIT)),
     ],
@@ -73,7 +73,7 @@ def test_what_would_not_come_out_is_refused(store: Store, options: dict[str, Any
 
 def test_titles_and_metadata_have_room(store: Store) -> None:
     """As much as the limits say, no more; what is there stays where more is refused."""
-    metadata, title = longest(METADATA_LIMIT), "文" * TEXT_LIMIT
+    metadata, title = longest(METADATA_TEXT_LIMIT), "文" * TEXT_LIMIT
     session = store.create_session(title=title, metadata=metadata)
     assert (session.title, session.metadata) == (title, metadata)
     for refused in (

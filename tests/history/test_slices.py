@@ -41,8 +41,8 @@ def store(url: str) -> Iterator[Store]:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make each slice a single step of a single position."""
-    monkeypatch.setattr(erasure_batches, "SLICE", 0)
-    monkeypatch.setattr(erasure_batches, "STEP", 1)
+    monkeypatch.setattr(erasure_batches, "SLICE_SECONDS", 0)
+    monkeypatch.setattr(erasure_batches, "STEP_POSITIONS", 1)
 
 
 def left(store: Store) -> int:
@@ -153,7 +153,7 @@ def test_a_slice_is_short(store: Store, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(erasure_batches, "_erase_slice", noted)
     store.delete_session("s")
     assert steps == sorted(steps, reverse=True)
-    assert steps[0] - steps[1] == 3 * erasure_batches.STEP
+    assert steps[0] - steps[1] == 3 * erasure_batches.STEP_POSITIONS
 
 
 # --- After a kill ---------------------------------------------------------------------------------
@@ -190,9 +190,9 @@ def test_the_next_opening_goes_on(
         store.append("f", said("fork's own"))
         before = store.messages("f")
     killed(url, fork, monkeypatch, number)
-    monkeypatch.setattr(erasure_batches, "OPENING", math.inf)
+    monkeypatch.setattr(erasure_batches, "OPENING_SECONDS", math.inf)
     with closing(Database(url)) as database, database.reading() as connection:
-        (open_ones,) = erasure.erasures(connection)
+        (open_ones,) = erasure.list_erasures(connection)
         assert open_ones.finished is False
         assert integrity.verify(connection) == []
     with Store(url) as store:
@@ -212,7 +212,7 @@ def test_a_purge_goes_on(url: str, fork: Fork, monkeypatch: pytest.MonkeyPatch) 
             fill(store, name)
         store.fork("s", 1, "f")
     killed(url, fork, monkeypatch, 2)
-    monkeypatch.setattr(erasure_batches, "OPENING", 0)
+    monkeypatch.setattr(erasure_batches, "OPENING_SECONDS", 0)
     with Store(url) as store:
         store.delete_session("t")
         assert [each.finished for each in store.erasures()] == [False, True]
@@ -276,7 +276,7 @@ def test_anything_may_happen_between_slices(
 
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(erasure_batches, "STEP", 2)
+            patch.setattr(erasure_batches, "STEP_POSITIONS", 2)
             patch.setattr(erasure_batches, "_erase_tree", in_part)
             model = Model(shared, "t")
             for step in steps:
@@ -413,7 +413,7 @@ def test_a_copy_between_two_slices_is_one_that_holds_the_bytes(
         assert store.delete_session("s").copies == ()
     copy = tmp_path / "copy.db"
     store.backup(copy)
-    monkeypatch.setattr(erasure_batches, "OPENING", math.inf)
+    monkeypatch.setattr(erasure_batches, "OPENING_SECONDS", math.inf)
     done = store.purge()
     assert (done.done, done.removed) == (True, ())
     assert [each.copies for each in store.erasures()] == [(str(copy),)]
@@ -433,7 +433,7 @@ def test_a_copy_goes_on_when_it_is_opened(
     store.delete_session("s")
     store.backup(tmp_path / "copy.db")
     monkeypatch.undo()
-    monkeypatch.setattr(erasure_batches, "OPENING", math.inf)
+    monkeypatch.setattr(erasure_batches, "OPENING_SECONDS", math.inf)
     with Store(tmp_path / "copy.db") as copy:
         assert (left(copy), copy.verify()) == (0, [])
 
@@ -571,7 +571,7 @@ def two(path: Path) -> Path:
 @pytest.mark.sqlite_only
 def test_erasing_on_a_full_disk(two: Path, fork: Fork, monkeypatch: pytest.MonkeyPatch) -> None:
     """The log has no room for all slices, so its room is used again between them."""
-    monkeypatch.setattr(erasure_batches, "SLICE", 0)
+    monkeypatch.setattr(erasure_batches, "SLICE_SECONDS", 0)
 
     def erase() -> tuple[Any, ...]:
         with Store(two) as opened:
@@ -611,10 +611,10 @@ def test_the_least_is_erased_where_there_is_no_room_for_more(
 
     monkeypatch.setattr(erasure_batches, "_erase_slice", with_little_room)
     store.create_session("s")
-    store.append("s", [said(f"{number}") for number in range(3 * erasure_batches.STEP)])
+    store.append("s", [said(f"{number}") for number in range(3 * erasure_batches.STEP_POSITIONS)])
     assert store.delete_session("s").finished
     assert left(store) == 0
-    assert asked == [erasure_batches.SLICE, 0] * (len(asked) // 2)
+    assert asked == [erasure_batches.SLICE_SECONDS, 0] * (len(asked) // 2)
 
 
 @pytest.mark.sqlite_only

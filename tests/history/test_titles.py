@@ -9,7 +9,7 @@ import pytest
 from conftest import Run
 
 from store import Store
-from store.cli.options import titled
+from store.cli.options import fill_titles
 from store.errors import SessionNotFound
 
 
@@ -88,7 +88,7 @@ def test_a_list_outlives_an_erasure(store: Store) -> None:
     """A session that is erased while it is listed has no title any more."""
     session = store.create_session()
     store.delete_session(session.id)
-    assert titled(store, [session]) == [session]
+    assert fill_titles(store, [session]) == [session]
 
 
 def test_who_is_not_there_has_none(store: Store) -> None:

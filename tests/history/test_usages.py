@@ -12,7 +12,7 @@ import pytest
 
 from store import Policy, Store
 from store.errors import InvalidValue, PositionOutOfRange, SessionNotFound
-from store.history.model_prices import Price, load_prices, plain_name
+from store.history.model_prices import Price, load_prices, normalize_model_name
 from store.history.usages import UsageInput
 
 NOW = 1_800_000_000_000
@@ -418,7 +418,7 @@ def test_a_log_for_sql_has_each_once(url: str) -> None:
 )
 def test_a_model_is_known_by_its_names(name: str, plain: str) -> None:
     """With its day, its version, and by whomever it is resold; no other model for it."""
-    assert plain_name(name) == plain
+    assert normalize_model_name(name) == plain
     assert load_prices().of(name) == load_prices().models[plain]
 
 

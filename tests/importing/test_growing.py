@@ -16,7 +16,7 @@ from conftest import ROOT, Run
 from store import Store
 from store.cli import transfer
 from store.errors import StoreBusy, StoreFull
-from store.importing import Growing, ImportReport, growing, import_file
+from store.importing import GrowingFiles, ImportReport, growing, import_file
 
 HELLO = '{"role": "user", "content": "hello"}\n'
 
@@ -27,7 +27,7 @@ def ended(looks: Iterator[int]) -> None:
         raise KeyboardInterrupt
 
 
-def names(growing: Growing) -> list[str]:
+def names(growing: GrowingFiles) -> list[str]:
     """Return the names of the files that have changed."""
     return [file.path.name for file in growing.look()]
 
@@ -37,7 +37,7 @@ def test_what_grows_or_is_new_is_told_once(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     first = tmp_path / "a.jsonl"
     first.write_text(HELLO)
-    growing = Growing([tmp_path])
+    growing = GrowingFiles([tmp_path])
     assert names(growing) == ["a.jsonl"]
     assert names(growing) == []
     with first.open("a") as file:
@@ -58,7 +58,7 @@ def test_what_is_written_over_is_told(tmp_path: Path) -> None:
     """Though it is as long as it was."""
     file = tmp_path / "a.jsonl"
     file.write_text(HELLO)
-    growing = Growing([tmp_path])
+    growing = GrowingFiles([tmp_path])
     assert names(growing) == ["a.jsonl"]
     os.utime(file, ns=(0, 0))
     assert names(growing) == ["a.jsonl"]
@@ -118,14 +118,14 @@ def test_what_is_no_session_of_its_program_is_not_followed(tmp_path: Path) -> No
     sessions.mkdir(parents=True)
     for path in (sessions / "rollout-1.jsonl", tmp_path / ".codex/log.jsonl", tmp_path / "s.db"):
         path.write_text(HELLO)
-    assert names(Growing([tmp_path], tmp_path / "s.db")) == ["rollout-1.jsonl"]
+    assert names(GrowingFiles([tmp_path], tmp_path / "s.db")) == ["rollout-1.jsonl"]
 
 
 def test_a_database_grows_in_the_log_beside_it(tmp_path: Path) -> None:
     """Its own file is written later, when the program has time."""
     path, log = tmp_path / "state.vscdb", tmp_path / "state.vscdb-wal"
     path.write_text("x")
-    growing = Growing([path])
+    growing = GrowingFiles([path])
     assert names(growing) == ["state.vscdb"]
     log.write_text("x")
     assert names(growing) == ["state.vscdb"]

@@ -14,7 +14,7 @@ import pytest
 from benchmarks import bring
 from store import Store, StoreError
 from store.importing import import_file, session
-from store.transcripts import Numbers, shelf
+from store.transcripts import KeyNumbers, shelf
 
 Fields = dict[str, Any]
 Writer = Callable[[int], Fields]
@@ -115,9 +115,9 @@ def test_memory_is_that_of_a_few_messages(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A quarter of what was said at most, whether it is new or known; none of it is lost."""
-    monkeypatch.setattr(shelf, "IN_MEMORY", LONG)
+    monkeypatch.setattr(shelf, "SHELF_MEMORY_BYTES", LONG)
     monkeypatch.setattr(session, "BATCH_SIZE", 4 * LONG)
-    monkeypatch.setattr(session, "PAGE", 2)
+    monkeypatch.setattr(session, "MESSAGE_PAGE_SIZE", 2)
     short, long = (
         written(tmp_path / f"{n}.jsonl", map(WRITERS[kind], range(n))) for n in (3, ROWS)
     )
@@ -149,7 +149,7 @@ def test_a_file_of_four_times_the_size_needs_no_more(tmp_path: Path) -> None:
 
 def test_values_come_off_a_shelf_as_they_were_put_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """In any order, also while others are put on it, in memory and in a file."""
-    monkeypatch.setattr(shelf, "IN_MEMORY", 300)
+    monkeypatch.setattr(shelf, "SHELF_MEMORY_BYTES", 300)
     values: list[Any] = ["", "\ud800", {"a": [1, 1.5, True, None]}, 2**70, "x" * 1000, [], "é"]
     with shelf.Shelf() as held:
         places: list[int] = []
@@ -168,7 +168,7 @@ def test_nothing_is_stored_where_no_room_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The error names the folder that has none, and how to name another one."""
-    monkeypatch.setattr(shelf, "IN_MEMORY", LONG)
+    monkeypatch.setattr(shelf, "SHELF_MEMORY_BYTES", LONG)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
     path = written(tmp_path / "f.jsonl", map(of_claude_code, range(3)))
     with Store(tmp_path / "chat.db") as store:
@@ -180,7 +180,7 @@ def test_nothing_is_stored_where_no_room_is_left(
 def test_names_lead_to_what_was_put_there_last() -> None:
     """In the order in which the names came; what is taken away comes last when it comes again."""
     with shelf.Shelf() as held:
-        values, expected = shelf.Shelved(held), {}
+        values, expected = shelf.ShelfMapping(held), {}
         for number in range(40):
             name = f"{number % 7}"
             values[name] = expected[name] = {"n": number}
@@ -194,7 +194,7 @@ def test_names_lead_to_what_was_put_there_last() -> None:
 
 def test_numbers_are_those_of_a_dict() -> None:
     """Whatever the keys are; equal values of other types are other keys."""
-    numbers, expected = Numbers(), {}
+    numbers, expected = KeyNumbers(), {}
     for number in range(5000):
         key = f"key {number * 7 % 3001}"
         assert (key in numbers) == (key in expected)

@@ -372,7 +372,7 @@ def test_the_authorizer_allows_nothing_by_itself() -> None:
 def test_memory_is_capped() -> None:
     """Beyond the address space that the console leaves itself there is nothing to get."""
     code = (
-        f"import sys; sys.path.insert(0, {str(inspection.CONSOLE.parent)!r}); import console; console.confine(1)\n"
+        f"import sys; sys.path.insert(0, {str(inspection.CONSOLE_FILE.parent)!r}); import console; console.confine(1)\n"
         "try: bytearray(console.ADDRESS_SPACE)\n"
         "except MemoryError: print('capped')"
     )
@@ -388,7 +388,7 @@ def test_memory_is_capped() -> None:
 def probe(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: str) -> None:
     """Put another program in the place of the console."""
     (tmp_path / "probe.py").write_text(code)
-    monkeypatch.setattr(inspection, "CONSOLE", tmp_path / "probe.py")
+    monkeypatch.setattr(inspection, "CONSOLE_FILE", tmp_path / "probe.py")
 
 
 def test_the_child_is_given_nothing(
@@ -450,7 +450,7 @@ def test_the_child_stands_alone(path: Path) -> None:
         "timeout": 20,
     }
     done = subprocess.run(
-        [sys.executable, "-I", "-S", str(inspection.CONSOLE)],
+        [sys.executable, "-I", "-S", str(inspection.CONSOLE_FILE)],
         input=json.dumps(request).encode(),
         capture_output=True,
         check=True,

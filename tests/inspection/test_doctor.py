@@ -79,8 +79,8 @@ server:/home /home nfs4 rw 0 0
 )
 def test_the_deepest_mount_counts(path: str, kind: str) -> None:
     """A local disk may be mounted inside of a network file system, and the other way round."""
-    assert advice.file_system_of(Path(path), MOUNTS) == kind
-    assert advice.file_system_of(Path(path), "") == ""
+    assert advice.find_file_system(Path(path), MOUNTS) == kind
+    assert advice.find_file_system(Path(path), "") == ""
 
 
 @pytest.mark.sqlite_only
@@ -89,7 +89,7 @@ def test_a_network_file_system(
 ) -> None:
     """Locks do not hold there."""
     (tmp_path / "mounts").write_text("server:/ / nfs4 rw 0 0\n")
-    monkeypatch.setattr(advice, "MOUNTS", tmp_path / "mounts")
+    monkeypatch.setattr(advice, "MOUNTS_FILE", tmp_path / "mounts")
     assert troubles(path)["file system"].advice.startswith("move the store to a local disk")
 
 

@@ -8,7 +8,7 @@ import pytest
 from store import Store
 from store.errors import SessionNotFound
 from store.inspection.usage_statistics import FileUse, Statistics, ToolUse, statistics
-from store.tokens import FRAMING_TOKENS, estimate, message_tokens
+from store.tokens import FRAMING_TOKENS, count_message_tokens, estimate
 
 
 def statistics_of(store: Store, *given: Any, **options: Any) -> Statistics:
@@ -97,7 +97,7 @@ def test_stored_counts_take_the_place_of_estimates(store: Store) -> None:
     store.append("s", LINE[:2])
     store.count_tokens("s", "third_of_length")
     store.append("s", LINE[2:4])
-    counted = message_tokens(LINE[1], lambda text: len(text) // 3)
+    counted = count_message_tokens(LINE[1], lambda text: len(text) // 3)
     assert statistics_of(store, "s", encoding="third_of_length").tools[0].tokens == counted + cost(
         "x" * 399
     )

@@ -231,7 +231,7 @@ def test_what_an_earlier_release_stored_is_not_taken_for_damage(
     full: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Its digests are of version 1, and hold all but when it was stored; the log says so."""
-    from store.messages import prepare
+    from store.messages import prepare_message
 
     message = {"role": "user", "content": "of old"}
     session = full.create_session(now=NOW).id
@@ -241,9 +241,9 @@ def test_what_an_earlier_release_stored_is_not_taken_for_damage(
     def work(connection: Connection) -> None:
         table = METADATA.tables["messages"]
         of_old = table.c.content == "of old"
-        old = table.update().where(of_old).values(digest=prepare(message).digest)
+        old = table.update().where(of_old).values(digest=prepare_message(message).digest)
         connection.execute(old)
-        told.append({each.check for each in integrity.examine(connection)})
+        told.append({each.check for each in integrity.examine_store(connection)})
 
     with caplog.at_level("INFO", "store"):
         assert found_after(full, work) <= {"seal"}

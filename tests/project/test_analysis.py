@@ -10,7 +10,7 @@ from conftest import ROOT
 from sqlalchemy import text
 
 from store import Policy, Store
-from store.cli.demo_session import NOW, conversation
+from store.cli.demo_session import DEMO_NOW, build_conversation
 from store.inspection import query
 
 FILE = ROOT / "examples" / "analysis.sql"
@@ -22,19 +22,19 @@ SECOND = 1000
 @pytest.fixture(scope="module")
 def talked(store: Store) -> Store:
     """Give a store with a session, a fork, a compaction, usages and what a rewind left."""
-    store.create_session("talk", title="Parcels", project_root="/home/ada/parcel", now=NOW)
-    store.append("talk", conversation(), now=NOW)
-    assert store.compact("talk", Policy(keep_turns=2), lambda _: "Said.", now=NOW).hidden
-    store.record_usage("talk", input=900, output=90, cached=300, model="m", cost=0.5, now=NOW)
-    store.record_usage("talk", input=100, output=10, model="other", now=NOW)
-    store.fork("talk", session_id="fork", now=NOW)
-    store.fork("fork", session_id="again", now=NOW)
+    store.create_session("talk", title="Parcels", project_root="/home/ada/parcel", now=DEMO_NOW)
+    store.append("talk", build_conversation(), now=DEMO_NOW)
+    assert store.compact("talk", Policy(keep_turns=2), lambda _: "Said.", now=DEMO_NOW).hidden
+    store.record_usage("talk", input=900, output=90, cached=300, model="m", cost=0.5, now=DEMO_NOW)
+    store.record_usage("talk", input=100, output=10, model="other", now=DEMO_NOW)
+    store.fork("talk", session_id="fork", now=DEMO_NOW)
+    store.fork("fork", session_id="again", now=DEMO_NOW)
     head = store.session("talk").head
     for said_, after in (("Left: the PARCEL.", 1), ("Go on.", 61), ("And now?", 122)):
-        said = {"role": "user", "content": said_, "timestamp": NOW + after * SECOND}
-        store.append("talk", said, now=NOW)
+        said = {"role": "user", "content": said_, "timestamp": DEMO_NOW + after * SECOND}
+        store.append("talk", said, now=DEMO_NOW)
         if after == 1:
-            store.rewind("talk", head, now=NOW)
+            store.rewind("talk", head, now=DEMO_NOW)
     return store
 
 
@@ -66,7 +66,7 @@ def test_the_console_runs_it(talked: Store, number: int) -> None:
 
 def test_forks_are_counted_once(talked: Store) -> None:
     """Messages, commands and usages are those that were said, run and paid."""
-    said = len(conversation()) + 2
+    said = len(build_conversation()) + 2
     assert sum(each["messages"] for each in rows(talked, 1)) == said
     whole = {each.message.get("tool_call_id") for each in talked.messages("talk")} - {None}
     assert 0 < len(rows(talked, 4)) < len(whole)

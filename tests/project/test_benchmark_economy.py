@@ -25,7 +25,7 @@ from benchmarks.economy.reuse import (
 from benchmarks.economy.strings import GROUPS, String, lines, repeated, strings
 from benchmarks.recorded import START, Message, Transcript
 from store import Policy, StoreError
-from store.tokens import estimate, message_tokens
+from store.tokens import count_message_tokens, estimate
 
 ROOT = "/home/ann/parser"
 SECOND = 1_000
@@ -89,7 +89,7 @@ def made_up(messages: list[Message] | None = None) -> Recording:
 
 def tokens(message: Message) -> int:
     """Return the tokens of a message, by the estimate."""
-    return message_tokens(message, estimate)
+    return count_message_tokens(message, estimate)
 
 
 def test_a_bill_is_that_counted_by_hand() -> None:

@@ -22,7 +22,7 @@ from store import context, errors, policy, records
 from store.cli import demo_session
 from store.context.freshness import Freshness
 from store.database import schema
-from store.tools.short_rules import RULE_OF_TOOL, SHORT_RULES
+from store.tools.short_rules import SHORT_RULES, TOOL_RULES
 from store.view import interrupted, placeholders, rules
 
 PEOPLES_VIEWS = (
@@ -219,11 +219,11 @@ def test_every_rule() -> None:
     """
     text = documented("docs/rules.md")
     wanted = [
-        f"`{name}`" for name in (*policy.Policy.model_fields, *policy.POLICIES, *rules.REASONS)
+        f"`{name}`" for name in (*policy.Policy.model_fields, *policy.POLICIES, *rules.RULE_REASONS)
     ]
     wanted += [
-        *(text for texts in policy.TEXTS.values() for text in texts.values()),
-        *rules.REASONS.values(),
+        *(text for texts in policy.LANGUAGE_TEXTS.values() for text in texts.values()),
+        *rules.RULE_REASONS.values(),
     ]
     assert [each for each in wanted if each not in text] == []
     _, said = text.split("## What an entry says")
@@ -231,7 +231,7 @@ def test_every_rule() -> None:
         *rules.RULES,
         "arguments",
         placeholders.MEDIA_RULE,
-        interrupted.RULE,
+        interrupted.DRAFT_RULE,
         "summary",
         "repair",
     )
@@ -243,7 +243,7 @@ def test_every_short_form() -> None:
     its results.
     """
     text = documented("docs/rules.md")
-    assert [name for name in RULE_OF_TOOL if f"`{name}`" not in text] == []
+    assert [name for name in TOOL_RULES if f"`{name}`" not in text] == []
     assert [rule.keeps for rule in SHORT_RULES.values() if rule.keeps not in text] == []
 
 
@@ -272,7 +272,7 @@ def test_steps_of_the_rules() -> None:
         documented("docs/rules.md").partition("## One statement")[2].partition("\n## ")[0],
         re.MULTILINE,
     )
-    text = rules.VERDICTS.text("sqlite")
+    text = rules.RESULT_VERDICTS.text("sqlite")
     named = re.findall(r"^(?:WITH )?(\w+) AS (?:NOT )?(?:MATERIALIZED )?\(", text, re.MULTILINE)
     assert len(named) > 5
     assert steps == named
@@ -348,9 +348,9 @@ def test_pictures_are_drawn_from_runs() -> None:
     """The README's picture has the figures of the demo, and a reason for each change."""
     drawn = parts.picture.session_picture()
     with store.Store(":memory:") as opened:
-        opened.create_session("demo", project_root=demo_session.PROJECT_ROOT)
-        opened.append("demo", demo_session.conversation())
-        view = opened.view("demo", now=demo_session.NOW)
+        opened.create_session("demo", project_root=demo_session.DEMO_ROOT)
+        opened.append("demo", demo_session.build_conversation())
+        view = opened.view("demo", now=demo_session.DEMO_NOW)
     assert f"{view.stats.raw_tokens:,} tokens" in drawn
     assert f"{view.stats.tokens:,} tokens" in drawn
     changed = [entry for entry in view.entries if entry.rule in ("terminal", "file_read")]

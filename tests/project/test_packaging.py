@@ -81,7 +81,7 @@ def test_installed(project: dict[str, Any]) -> None:
 
 def test_typed() -> None:
     """Type checkers are told that the package has types."""
-    assert (resources.PACKAGE / "py.typed").is_file()
+    assert (resources.PACKAGE_FOLDER / "py.typed").is_file()
 
 
 @pytest.mark.parametrize(("name", "file"), [("migrations", "env.py"), ("prompts", "README.md")])
@@ -93,14 +93,14 @@ def test_shipped_folders(name: str, file: str) -> None:
 @pytest.mark.parametrize("place", ["store/prompts", "prompts"])
 def test_wheel_and_checkout(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: str) -> None:
     """A folder is found inside the package, as in a wheel, and beside it, as in a checkout."""
-    monkeypatch.setattr(resources, "PACKAGE", tmp_path / "store")
+    monkeypatch.setattr(resources, "PACKAGE_FOLDER", tmp_path / "store")
     (tmp_path / place).mkdir(parents=True)
     assert resources.find_folder("prompts") == tmp_path / place
 
 
 def test_inside_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """An installed package does not take a stranger's folder that happens to lie beside it."""
-    monkeypatch.setattr(resources, "PACKAGE", tmp_path / "store")
+    monkeypatch.setattr(resources, "PACKAGE_FOLDER", tmp_path / "store")
     for place in ("store/prompts", "prompts"):
         (tmp_path / place).mkdir(parents=True)
     assert resources.find_folder("prompts") == tmp_path / "store" / "prompts"

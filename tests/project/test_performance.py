@@ -101,7 +101,7 @@ def said(svg: str) -> list[Said]:
     found = []
     for each in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text"):
         size = int(each.attrib["font-size"])
-        wide = drawing.width(each.text or "", size)
+        wide = drawing.measure_text(each.text or "", size)
         x = float(each.attrib["x"])
         left = x - {"start": 0, "middle": wide / 2, "end": wide}[each.attrib["text-anchor"]]
         base = float(each.attrib["y"])

@@ -13,7 +13,7 @@ from conftest import ROOT
 
 from store import Policy, Store
 from store.tools.paths import normalise_path
-from store.tools.results import result_facts
+from store.tools.results import compute_result_facts
 from store.tools.short_forms import compress
 
 FILES = sorted((ROOT / "tests" / "vectors").glob("*.json"))
@@ -58,13 +58,13 @@ def test_the_view_is_as_the_example_says(store: Store, case: dict[str, Any]) -> 
 @cases("sniff")
 def test_output_is_recognised(case: dict[str, Any]) -> None:
     """Command output is told by its content where nothing else tells it."""
-    assert bool(result_facts(case).looks_terminal) is case["expect"]
+    assert bool(compute_result_facts(case).looks_terminal) is case["expect"]
 
 
 @cases("error")
 def test_errors_are_recognised(store: Store, case: dict[str, Any]) -> None:
     """The facts say so, and a view keeps an error that it would have replaced otherwise."""
-    facts = result_facts(case["message"])
+    facts = compute_result_facts(case["message"])
     assert bool(facts.error_prefix or facts.has_stderr or facts.status == "error") is case["expect"]
     session_id = store.create_session().id
     call = {

@@ -305,7 +305,7 @@ def test_however_many_passages_are_read_at_once(
         store.compact(f"t{turns}", Policy(), lambda _: "It is told.", now=NOW)
         store.index()
         counted = 0
-        run = database_statements._executed
+        run = database_statements._execute_text
 
         def executed(*given: Any) -> Any:
             nonlocal counted
@@ -313,7 +313,7 @@ def test_however_many_passages_are_read_at_once(
             return run(*given)
 
         with monkeypatch.context() as patch:
-            patch.setattr(database_statements, "_executed", executed)
+            patch.setattr(database_statements, "_execute_text", executed)
             found = store.recall(f"t{turns}", "walrus", policy=Policy(), budget=100_000)
         assert len(found) == turns
         return counted

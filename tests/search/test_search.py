@@ -20,7 +20,7 @@ from store.errors import InvalidValue, SessionNotFound, StoreError
 from store.records import Hits
 from store.search import backlog, index
 from store.search import hits as searching
-from store.search.documents import message_text
+from store.search.documents import join_message_texts
 from store.search.terms import WORD_PATTERN, parse_terms, split_cjk
 
 NOW = 1_767_225_600_000
@@ -363,9 +363,7 @@ def test_a_purge_leaves_no_word(path: Path) -> None:
 def test_a_store_that_nobody_searches_has_no_index(path: Path) -> None:
     """Its tables are made by the first search, and known to the check of the schema."""
     made = Statement(
-        index.cached_statement(
-            "SELECT name FROM sqlite_schema WHERE name LIKE 'search%'"
-        )._construct
+        index.cache_statement("SELECT name FROM sqlite_schema WHERE name LIKE 'search%'")._construct
     )
     with Store(path) as store:
         with store.database.reading() as connection:
@@ -485,13 +483,13 @@ def test_each_word_of_recordings_finds_its_message(tmp_path: Path) -> None:
         for number, each in enumerate(recorded):
             store.create_session(f"s{number}")
             store.append(f"s{number}", each.messages)
-            length += sum(len(message_text(message).encode()) for message in each.messages)
+            length += sum(len(join_message_texts(message).encode()) for message in each.messages)
         assert store.index().size < 1.5 * length
         for number, each in enumerate(recorded):
             for seq in chance.sample(range(len(each.messages)), min(8, len(each.messages))):
                 words = [
                     word
-                    for word in WORD_PATTERN.findall(message_text(each.messages[seq]))
+                    for word in WORD_PATTERN.findall(join_message_texts(each.messages[seq]))
                     if word.isascii()
                 ]
                 for word in chance.sample(words, min(4, len(words))):
@@ -520,7 +518,7 @@ def test_what_a_message_says() -> None:
     """Texts of its parts, names of tools, keys and values of arguments; no data of pictures."""
     parts = [{"type": "text", "text": "one"}, {"type": "image_url", "image_url": {"url": "data:x"}}]
     message = {**call("edit", path="a.py", lines=[1, {"to": "二"}]), "content": parts}
-    assert message_text(message).split() == [
+    assert join_message_texts(message).split() == [
         "one",
         "edit",
         "path",
@@ -531,7 +529,7 @@ def test_what_a_message_says() -> None:
         "二",
     ]
     odd = {"role": "assistant", "tool_calls": [5, {"function": {"arguments": "{"}}]}
-    assert message_text(odd) == "{"
+    assert join_message_texts(odd) == "{"
 
 
 # --- The command ----------------------------------------------------------------------------------

@@ -129,6 +129,13 @@ WHERE (message_facts.role NOT IN ('tool', 'system', 'developer'))
 ORDER BY message_facts.seq DESC
 LIMIT :count OFFSET :param_1
 
+-- compaction.cuts.MESSAGE_ROLE
+SELECT message_facts.role
+FROM message_facts
+WHERE message_facts.tree_id = :tree_id
+  AND message_facts.branch = :branch
+  AND message_facts.seq = :seq
+
 -- compaction.cuts.NEXT_USER
 WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
   SELECT branches.branch AS branch,
@@ -181,7 +188,7 @@ WHERE facts.role = 'user'
 ORDER BY facts.seq
 LIMIT 1 OFFSET :param_1
 
--- compaction.cuts.PINNED
+-- compaction.cuts.PINNED_POSITIONS
 WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
   SELECT branches.branch AS branch,
     branches.parent_branch AS parent_branch,
@@ -231,13 +238,6 @@ SELECT facts.seq
 FROM facts
 WHERE facts.role IN ('system', 'developer')
 ORDER BY facts.seq
-
--- compaction.cuts.ROLE
-SELECT message_facts.role
-FROM message_facts
-WHERE message_facts.tree_id = :tree_id
-  AND message_facts.branch = :branch
-  AND message_facts.seq = :seq
 
 -- compaction.cuts.SPANNING_CALL
 WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
@@ -333,7 +333,7 @@ SELECT min(facts.seq) AS min_1
 FROM facts
 WHERE facts.turn >= :turn
 
--- compaction.facts.CONTENT
+-- compaction.facts.HIDDEN_CONTENT
 SELECT messages.content_form,
   messages.content
 FROM messages
@@ -436,7 +436,7 @@ WHERE tool_results.tree_id = :tree_id
 ORDER BY tool_result_paths.seq,
   tool_result_paths.path
 
--- compaction.facts.UNANSWERED
+-- compaction.facts.UNANSWERED_CALLS
 SELECT tool_calls.seq,
   tool_calls.position,
   tool_calls.name,
@@ -657,7 +657,7 @@ FROM compaction_records
 WHERE compaction_records.tree_id = :tree_id
   AND compaction_records.compaction = :number
 
--- compaction.record_rows.SOURCES
+-- compaction.record_rows.SUMMARY_SOURCES
 SELECT messages.seq,
   messages.digest,
   coalesce(messages.created_at, messages.stored_at) AS at

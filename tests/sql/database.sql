@@ -8,20 +8,20 @@ SELECT copies.copy,
 FROM copies
 ORDER BY copies.copy
 
+-- database.file_copies.DELETE_COPY
+DELETE FROM copies
+WHERE copies.copy = :number
+
+-- database.file_copies.DELETE_REPLACED_COPIES
+DELETE FROM copies
+WHERE copies.path = :name
+  AND copies.copy < :number
+
 -- database.file_copies.FINISH_COPY
 UPDATE copies
 SET size=:bytes,
   modified=:changed
 WHERE copies.copy = :number
-
--- database.file_copies.FORGET_COPY
-DELETE FROM copies
-WHERE copies.copy = :number
-
--- database.file_copies.FORGET_REPLACED
-DELETE FROM copies
-WHERE copies.path = :name
-  AND copies.copy < :number
 
 -- database.file_copies.INSERT_COPY
 INSERT INTO copies (copy, made_at, size, modified, kind, path, sealed)

@@ -6,6 +6,15 @@ SET head=:to,
 WHERE sessions.tree_id = :tree
   AND sessions.id = :session_id COLLATE "C"
 
+-- history.drafts.DRAFT_PIECES
+SELECT draft_pieces.at,
+  draft_pieces.key,
+  draft_pieces.text
+FROM draft_pieces
+WHERE draft_pieces.tree_id = :tree_id
+  AND draft_pieces.draft = :draft
+ORDER BY draft_pieces.piece
+
 -- history.drafts.INSERT_DRAFT
 INSERT INTO drafts (
   tree_id,
@@ -34,7 +43,7 @@ VALUES (
 INSERT INTO draft_pieces (tree_id, draft, piece, at, key, text, sealed)
 VALUES (:tree_id, :draft, :piece, :at, :key, :text, :sealed)
 
--- history.drafts.OF_OWNER
+-- history.drafts.OWNER_DRAFTS
 SELECT drafts.tree_id,
   drafts.draft,
   drafts.session_id,
@@ -48,7 +57,7 @@ JOIN sessions ON sessions.tree_id = drafts.tree_id
   AND sessions.id = drafts.session_id
   AND sessions.owner = :owner COLLATE "C"
 
--- history.drafts.OF_SESSION
+-- history.drafts.SESSION_DRAFTS
 SELECT drafts.tree_id,
   drafts.draft,
   drafts.session_id,
@@ -60,15 +69,6 @@ SELECT drafts.tree_id,
 FROM drafts
 WHERE drafts.tree_id = :tree_id
   AND drafts.session_id = :session_id COLLATE "C"
-
--- history.drafts.PIECES
-SELECT draft_pieces.at,
-  draft_pieces.key,
-  draft_pieces.text
-FROM draft_pieces
-WHERE draft_pieces.tree_id = :tree_id
-  AND draft_pieces.draft = :draft
-ORDER BY draft_pieces.piece
 
 -- history.erasure.DELETE_SESSION.1
 DELETE FROM draft_pieces
@@ -214,14 +214,7 @@ ORDER BY erasures.erasure,
   erasures.branch DESC
 LIMIT 1
 
--- history.facts.KINDS
-SELECT COALESCE(
-  CAST(json_object_agg(tool_kinds.name, tool_kinds.kind) AS text),
-  '{}'
-) AS anon_1
-FROM tool_kinds
-
--- history.facts.LAST_ANSWER
+-- history.facts.LAST_ANSWER_POSITION
 SELECT message_facts.seq
 FROM message_facts
 WHERE message_facts.tree_id = :tree_id
@@ -231,7 +224,7 @@ WHERE message_facts.tree_id = :tree_id
 ORDER BY message_facts.seq DESC
 LIMIT 1
 
--- history.facts.LAST_USER
+-- history.facts.LAST_USER_POSITION
 SELECT message_facts.seq
 FROM message_facts
 WHERE message_facts.tree_id = :tree_id
@@ -241,12 +234,32 @@ WHERE message_facts.tree_id = :tree_id
 ORDER BY message_facts.seq DESC
 LIMIT 1
 
--- history.facts.TOKENS_OF
+-- history.facts.POSITION_TOKENS
 SELECT CAST(coalesce(sum(message_facts.tokens), 0) AS BIGINT) AS coalesce_1
 FROM message_facts
 WHERE message_facts.tree_id = :tree_id
   AND message_facts.branch = :branch
   AND message_facts.seq = :seq
+
+-- history.facts.TOOL_KINDS_JSON
+SELECT COALESCE(
+  CAST(json_object_agg(tool_kinds.name, tool_kinds.kind) AS text),
+  '{}'
+) AS anon_1
+FROM tool_kinds
+
+-- history.heads.HEAD_MOVES
+SELECT head_moves.move,
+  head_moves.kind,
+  head_moves.from_position,
+  head_moves.to_position,
+  head_moves.moved_at,
+  head_moves.from_branch,
+  head_moves.to_branch
+FROM head_moves
+WHERE head_moves.tree_id = :tree_id
+  AND head_moves.session_id = :session_id COLLATE "C"
+ORDER BY head_moves.move
 
 -- history.heads.INSERT_MOVE
 INSERT INTO head_moves (
@@ -279,19 +292,6 @@ VALUES (
   :source_record,
   :sealed
 )
-
--- history.heads.MOVES
-SELECT head_moves.move,
-  head_moves.kind,
-  head_moves.from_position,
-  head_moves.to_position,
-  head_moves.moved_at,
-  head_moves.from_branch,
-  head_moves.to_branch
-FROM head_moves
-WHERE head_moves.tree_id = :tree_id
-  AND head_moves.session_id = :session_id COLLATE "C"
-ORDER BY head_moves.move
 
 -- history.heads.MOVE_STATE
 SELECT (
@@ -343,7 +343,7 @@ LEFT OUTER JOIN head_moves AS undone ON undone.tree_id = sessions.tree_id
 WHERE sessions.tree_id = :tree_id
   AND sessions.id = :session_id COLLATE "C"
 
--- history.heads.POINT_TO
+-- history.heads.SET_HEAD
 UPDATE sessions
 SET head_branch=:branch,
   head=:to,
@@ -434,28 +434,6 @@ ORDER BY sessions.created_at DESC,
   sessions.id DESC
 LIMIT :limit
 
--- history.listing.LIST_OWNED
-SELECT sessions.id AS id,
-  sessions.title AS title,
-  sessions.head AS head,
-  sessions.project_root AS project_root,
-  sessions.metadata AS metadata,
-  sessions.created_at AS created_at,
-  sessions.updated_at AS updated_at,
-  sessions.forked_from AS forked_from,
-  sessions.forked_at AS forked_at,
-  sessions.head_branch AS branch,
-  sessions.revision AS revision,
-  sessions.owner AS owner,
-  sessions.archived AS archived
-FROM sessions
-WHERE sessions.archived = :archived
-  AND sessions.owner = :owner COLLATE "C"
-  AND (sessions.updated_at, sessions.id) < (:moment, :id COLLATE "C")
-ORDER BY sessions.updated_at DESC,
-  sessions.id DESC
-LIMIT :limit
-
 -- history.listing.LIST_OWNED_CREATED
 SELECT sessions.id AS id,
   sessions.title AS title,
@@ -475,6 +453,28 @@ WHERE sessions.archived = :archived
   AND sessions.owner = :owner COLLATE "C"
   AND (sessions.created_at, sessions.id) < (:moment, :id COLLATE "C")
 ORDER BY sessions.created_at DESC,
+  sessions.id DESC
+LIMIT :limit
+
+-- history.listing.LIST_OWNED_SESSIONS
+SELECT sessions.id AS id,
+  sessions.title AS title,
+  sessions.head AS head,
+  sessions.project_root AS project_root,
+  sessions.metadata AS metadata,
+  sessions.created_at AS created_at,
+  sessions.updated_at AS updated_at,
+  sessions.forked_from AS forked_from,
+  sessions.forked_at AS forked_at,
+  sessions.head_branch AS branch,
+  sessions.revision AS revision,
+  sessions.owner AS owner,
+  sessions.archived AS archived
+FROM sessions
+WHERE sessions.archived = :archived
+  AND sessions.owner = :owner COLLATE "C"
+  AND (sessions.updated_at, sessions.id) < (:moment, :id COLLATE "C")
+ORDER BY sessions.updated_at DESC,
   sessions.id DESC
 LIMIT :limit
 
@@ -630,7 +630,7 @@ ORDER BY sessions.updated_at DESC,
   sessions.id DESC
 LIMIT :limit
 
--- history.lookup.FOUND_OWNED
+-- history.lookup.FIND_OWNED_MESSAGES
 WITH RECURSIVE through(tree_id, branch, seq, holder) AS (
   SELECT messages.tree_id AS tree_id,
     messages.branch AS branch,
@@ -672,7 +672,15 @@ ORDER BY sessions.updated_at DESC,
   sessions.id DESC,
   through.seq DESC
 
--- history.message_notes.DELETE_LEFT
+-- history.message_notes.DELETE_NOTE
+DELETE FROM notes
+WHERE notes.tree_id = :tree_id
+  AND notes.branch = :branch
+  AND notes.seq = :seq
+  AND notes.key = :key COLLATE "C"
+  AND notes.owner IS NOT DISTINCT FROM :owner COLLATE "C"
+
+-- history.message_notes.DELETE_UNREACHABLE_NOTES
 DELETE FROM notes
 WHERE notes.tree_id = :tree_id
   AND notes.session_id = :session_id COLLATE "C"
@@ -684,14 +692,6 @@ WHERE notes.tree_id = :tree_id
         AND sessions.owner IS NOT DISTINCT FROM notes.owner
     )
   )
-
--- history.message_notes.DELETE_NOTE
-DELETE FROM notes
-WHERE notes.tree_id = :tree_id
-  AND notes.branch = :branch
-  AND notes.seq = :seq
-  AND notes.key = :key COLLATE "C"
-  AND notes.owner IS NOT DISTINCT FROM :owner COLLATE "C"
 
 -- history.message_notes.INSERT_NOTE
 INSERT INTO notes (
@@ -719,7 +719,106 @@ VALUES (
   :sealed
 )
 
--- history.message_notes.LIST_OF_KEY
+-- history.message_notes.LINE_NOTES
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+)
+SELECT notes.session_id,
+  notes.branch,
+  notes.seq,
+  notes.key,
+  notes.value,
+  notes.at
+FROM segments
+JOIN notes ON notes.tree_id = :tree_id
+  AND notes.branch = segments.branch
+  AND notes.seq BETWEEN segments.first AND segments.last
+  AND notes.owner IS NOT DISTINCT FROM :owner COLLATE "C"
+ORDER BY notes.seq,
+  notes.key
+
+-- history.message_notes.LINE_NOTES_OF_KEY
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+)
+SELECT notes.session_id,
+  notes.branch,
+  notes.seq,
+  notes.key,
+  notes.value,
+  notes.at
+FROM segments
+JOIN notes ON notes.tree_id = :tree_id
+  AND notes.branch = segments.branch
+  AND notes.seq BETWEEN segments.first AND segments.last
+  AND notes.owner IS NOT DISTINCT FROM :owner COLLATE "C"
+WHERE notes.key = :key COLLATE "C"
+ORDER BY notes.seq,
+  notes.key
+
+-- history.message_notes.LIST_NOTES_OF_KEY
 SELECT notes.session_id,
   notes.branch,
   notes.seq,
@@ -737,7 +836,7 @@ ORDER BY notes.at,
   notes.key
 LIMIT :limit
 
--- history.message_notes.LIST_OF_KEY_AFTER
+-- history.message_notes.LIST_NOTES_OF_KEY_AFTER
 SELECT notes.session_id,
   notes.branch,
   notes.seq,
@@ -769,7 +868,7 @@ ORDER BY notes.at,
   notes.key
 LIMIT :limit
 
--- history.message_notes.LIST_OF_OWNER
+-- history.message_notes.LIST_OWNED_NOTES
 SELECT notes.session_id,
   notes.branch,
   notes.seq,
@@ -788,7 +887,7 @@ ORDER BY notes.at,
   notes.key
 LIMIT :limit
 
--- history.message_notes.LIST_OF_OWNERS_KEY
+-- history.message_notes.LIST_OWNED_NOTES_OF_KEY
 SELECT notes.session_id,
   notes.branch,
   notes.seq,
@@ -807,105 +906,6 @@ ORDER BY notes.at,
   notes.seq,
   notes.key
 LIMIT :limit
-
--- history.message_notes.NOTES
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
-    :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
-  UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
-  FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
-)
-SELECT notes.session_id,
-  notes.branch,
-  notes.seq,
-  notes.key,
-  notes.value,
-  notes.at
-FROM segments
-JOIN notes ON notes.tree_id = :tree_id
-  AND notes.branch = segments.branch
-  AND notes.seq BETWEEN segments.first AND segments.last
-  AND notes.owner IS NOT DISTINCT FROM :owner COLLATE "C"
-ORDER BY notes.seq,
-  notes.key
-
--- history.message_notes.NOTES_OF_KEY
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
-    :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
-  UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
-  FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
-)
-SELECT notes.session_id,
-  notes.branch,
-  notes.seq,
-  notes.key,
-  notes.value,
-  notes.at
-FROM segments
-JOIN notes ON notes.tree_id = :tree_id
-  AND notes.branch = segments.branch
-  AND notes.seq BETWEEN segments.first AND segments.last
-  AND notes.owner IS NOT DISTINCT FROM :owner COLLATE "C"
-WHERE notes.key = :key COLLATE "C"
-ORDER BY notes.seq,
-  notes.key
 
 -- history.redaction.OPEN_REDACTION
 INSERT INTO redactions (
@@ -933,14 +933,14 @@ VALUES (
   :sealed
 )
 
--- history.redaction.SET_TITLE
+-- history.redaction.SET_REDACTED_TITLE
 UPDATE sessions
 SET title=:title,
   revision=:revision
 WHERE sessions.tree_id = :tree
   AND sessions.id = :session_id COLLATE "C"
 
--- history.session_branches.OWN
+-- history.session_branches.OWN_BRANCH_END
 SELECT branches.parent_position,
   (
     SELECT max(messages.seq) AS max_1
@@ -1022,14 +1022,7 @@ WHERE compaction_records.tree_id = :tree_id
 ORDER BY compaction_records.compaction DESC
 LIMIT 1
 
--- history.sessions.OWNER
-SELECT sessions.owner
-FROM session_ids
-JOIN sessions ON sessions.tree_id = session_ids.tree_id
-  AND sessions.id = session_ids.id
-WHERE session_ids.id = :session_id COLLATE "C"
-
--- history.sessions.SESSION
+-- history.sessions.SESSION_BY_ID
 SELECT sessions.id AS id,
   sessions.title AS title,
   sessions.head AS head,
@@ -1043,6 +1036,13 @@ SELECT sessions.id AS id,
   sessions.revision AS revision,
   sessions.owner AS owner,
   sessions.archived AS archived
+FROM session_ids
+JOIN sessions ON sessions.tree_id = session_ids.tree_id
+  AND sessions.id = session_ids.id
+WHERE session_ids.id = :session_id COLLATE "C"
+
+-- history.sessions.SESSION_OWNER
+SELECT sessions.owner
 FROM session_ids
 JOIN sessions ON sessions.tree_id = session_ids.tree_id
   AND sessions.id = session_ids.id
@@ -1109,7 +1109,7 @@ RETURNING sessions.id AS id,
   sessions.owner AS owner,
   sessions.archived AS archived
 
--- history.titles.FIRST_TURN
+-- history.titles.FIRST_TURN_POSITION
 SELECT message_facts.seq
 FROM message_facts
 WHERE message_facts.tree_id = :tree_id
@@ -1119,59 +1119,7 @@ WHERE message_facts.tree_id = :tree_id
 ORDER BY message_facts.seq
 LIMIT 1
 
--- history.token_counts.SAID_BY_OTHERS
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
-    :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
-  UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
-  FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
-)
-SELECT segments.first,
-  segments.last
-FROM segments
-WHERE NOT (
-  EXISTS (
-    SELECT *
-    FROM branches AS theirs,
-      sessions
-    WHERE theirs.tree_id = :tree_id
-      AND theirs.branch = segments.branch
-      AND sessions.tree_id = theirs.tree_id
-      AND sessions.id = theirs.session_id
-      AND sessions.owner IS NOT DISTINCT FROM :owner COLLATE "C"
-  )
-)
-ORDER BY segments.first
-
--- history.token_counts.TOTAL
+-- history.token_counts.COUNTED_TOTAL
 WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
   SELECT branches.branch AS branch,
     branches.parent_branch AS parent_branch,
@@ -1224,7 +1172,59 @@ WHERE EXISTS (
     AND sessions.owner IS NOT DISTINCT FROM :owner COLLATE "C"
 )
 
--- history.token_counts.UNCOUNTED
+-- history.token_counts.OTHER_OWNERS_RUNS
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+)
+SELECT segments.first,
+  segments.last
+FROM segments
+WHERE NOT (
+  EXISTS (
+    SELECT *
+    FROM branches AS theirs,
+      sessions
+    WHERE theirs.tree_id = :tree_id
+      AND theirs.branch = segments.branch
+      AND sessions.tree_id = theirs.tree_id
+      AND sessions.id = theirs.session_id
+      AND sessions.owner IS NOT DISTINCT FROM :owner COLLATE "C"
+  )
+)
+ORDER BY segments.first
+
+-- history.token_counts.UNCOUNTED_MESSAGES
 WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
   SELECT branches.branch AS branch,
     branches.parent_branch AS parent_branch,
@@ -1285,7 +1285,34 @@ WHERE token_counts.tokens IS NULL
 ORDER BY messages.seq
 LIMIT :limit
 
--- history.usage_reports.LIST_OF_SESSION
+-- history.usage_reports.LIST_OWNED_USAGES
+SELECT sessions.id AS session_id,
+  usages.branch AS branch,
+  usages.seq AS seq,
+  usages.model AS model,
+  usages.provider AS provider,
+  usages.input AS input,
+  usages.output AS output,
+  usages.cached AS cached,
+  coalesce(usages.written, 0) AS written,
+  usages.cost AS cost,
+  usages.details AS details,
+  usages.at AS at,
+  usages.usage % 4294967296 AS number
+FROM usages
+JOIN branches ON branches.tree_id = usages.tree_id
+  AND branches.branch = usages.branch
+JOIN sessions ON sessions.tree_id = branches.tree_id
+  AND sessions.id = branches.session_id
+WHERE sessions.owner = :owner COLLATE "C"
+ORDER BY usages.at,
+  sessions.id,
+  usages.branch,
+  usages.seq,
+  usages.usage % 4294967296
+LIMIT :limit
+
+-- history.usage_reports.LIST_SESSION_USAGES
 SELECT sessions.id AS session_id,
   usages.branch AS branch,
   usages.seq AS seq,
@@ -1306,33 +1333,6 @@ JOIN sessions ON sessions.tree_id = branches.tree_id
   AND sessions.id = branches.session_id
 WHERE sessions.tree_id = :tree_id
   AND sessions.id = :session_id COLLATE "C"
-ORDER BY usages.at,
-  sessions.id,
-  usages.branch,
-  usages.seq,
-  usages.usage % 4294967296
-LIMIT :limit
-
--- history.usage_reports.LIST_OWNED
-SELECT sessions.id AS session_id,
-  usages.branch AS branch,
-  usages.seq AS seq,
-  usages.model AS model,
-  usages.provider AS provider,
-  usages.input AS input,
-  usages.output AS output,
-  usages.cached AS cached,
-  coalesce(usages.written, 0) AS written,
-  usages.cost AS cost,
-  usages.details AS details,
-  usages.at AS at,
-  usages.usage % 4294967296 AS number
-FROM usages
-JOIN branches ON branches.tree_id = usages.tree_id
-  AND branches.branch = usages.branch
-JOIN sessions ON sessions.tree_id = branches.tree_id
-  AND sessions.id = branches.session_id
-WHERE sessions.owner = :owner COLLATE "C"
 ORDER BY usages.at,
   sessions.id,
   usages.branch,
@@ -1382,8 +1382,8 @@ ORDER BY usages.at,
   usages.usage % 4294967296
 LIMIT :limit
 
--- history.usage_reports.SUM_OF_DAYS
-SELECT usages.at / 86400000 AS key,
+-- history.usage_reports.SUM_OWNED_USAGES
+SELECT usages.model AS key,
   usages.model,
   count(*) AS requests,
   CAST(sum(usages.input) AS BIGINT) AS input,
@@ -1396,14 +1396,13 @@ JOIN branches ON branches.tree_id = usages.tree_id
   AND branches.branch = usages.branch
 JOIN sessions ON sessions.tree_id = branches.tree_id
   AND sessions.id = branches.session_id
-WHERE usages.at >= :since
-  AND usages.at < :until
-GROUP BY usages.at / 86400000,
+WHERE sessions.owner = :owner COLLATE "C"
+GROUP BY usages.model,
   usages.model,
   usages.cost IS NULL
 ORDER BY key
 
--- history.usage_reports.SUM_OF_SESSION
+-- history.usage_reports.SUM_SESSION_USAGES
 SELECT usages.model AS key,
   usages.model,
   count(*) AS requests,
@@ -1424,8 +1423,8 @@ GROUP BY usages.model,
   usages.cost IS NULL
 ORDER BY key
 
--- history.usage_reports.SUM_OWNED
-SELECT usages.model AS key,
+-- history.usage_reports.SUM_USAGES_BY_DAY
+SELECT usages.at / 86400000 AS key,
   usages.model,
   count(*) AS requests,
   CAST(sum(usages.input) AS BIGINT) AS input,
@@ -1438,8 +1437,9 @@ JOIN branches ON branches.tree_id = usages.tree_id
   AND branches.branch = usages.branch
 JOIN sessions ON sessions.tree_id = branches.tree_id
   AND sessions.id = branches.session_id
-WHERE sessions.owner = :owner COLLATE "C"
-GROUP BY usages.model,
+WHERE usages.at >= :since
+  AND usages.at < :until
+GROUP BY usages.at / 86400000,
   usages.model,
   usages.cost IS NULL
 ORDER BY key

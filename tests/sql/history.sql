@@ -82,7 +82,7 @@ SET head=:to,
 WHERE sessions.tree_id = :tree
   AND sessions.id = :session_id
 
--- history.changed.CHANGES
+-- history.changed.CHANGE_COUNTS
 SELECT (
   SELECT count(*) AS count_1
   FROM redactions
@@ -97,7 +97,7 @@ SELECT (
     :coalesce_1
   ) AS erasures
 
--- history.drafts.ALL
+-- history.drafts.ALL_DRAFTS
 SELECT drafts.tree_id,
   drafts.draft,
   drafts.session_id,
@@ -118,7 +118,7 @@ DELETE FROM drafts
 WHERE drafts.tree_id = :tree_id
   AND drafts.draft = :draft
 
--- history.drafts.DELETE_FROM
+-- history.drafts.DELETE_PIECES_FROM
 DELETE FROM draft_pieces
 WHERE draft_pieces.tree_id = :tree_id
   AND draft_pieces.draft = :draft
@@ -136,6 +136,15 @@ SELECT drafts.tree_id,
 FROM drafts
 WHERE drafts.tree_id = :tree_id
   AND drafts.draft = :draft
+
+-- history.drafts.DRAFT_PIECES
+SELECT draft_pieces.at,
+  draft_pieces."key",
+  draft_pieces.text
+FROM draft_pieces
+WHERE draft_pieces.tree_id = :tree_id
+  AND draft_pieces.draft = :draft
+ORDER BY draft_pieces.piece
 
 -- history.drafts.INSERT_DRAFT
 INSERT INTO drafts (
@@ -165,7 +174,7 @@ VALUES (
 INSERT INTO draft_pieces (tree_id, draft, piece, at, "key", text, sealed)
 VALUES (:tree_id, :draft, :piece, :at, :key, :text, :sealed)
 
--- history.drafts.OF_OWNER
+-- history.drafts.OWNER_DRAFTS
 SELECT drafts.tree_id,
   drafts.draft,
   drafts.session_id,
@@ -179,7 +188,7 @@ JOIN sessions ON sessions.tree_id = drafts.tree_id
   AND sessions.id = drafts.session_id
   AND sessions.owner = :owner
 
--- history.drafts.OF_SESSION
+-- history.drafts.SESSION_DRAFTS
 SELECT drafts.tree_id,
   drafts.draft,
   drafts.session_id,
@@ -192,16 +201,7 @@ FROM drafts
 WHERE drafts.tree_id = :tree_id
   AND drafts.session_id = :session_id
 
--- history.drafts.PIECES
-SELECT draft_pieces.at,
-  draft_pieces."key",
-  draft_pieces.text
-FROM draft_pieces
-WHERE draft_pieces.tree_id = :tree_id
-  AND draft_pieces.draft = :draft
-ORDER BY draft_pieces.piece
-
--- history.drafts.SET_MESSAGE
+-- history.drafts.SET_DRAFT_MESSAGE
 UPDATE drafts
 SET at=:now,
   message=:given
@@ -261,7 +261,7 @@ SET session_id=:session_id
 WHERE branches.tree_id = :tree
   AND branches.session_id = :owner
 
--- history.erasure.END
+-- history.erasure.ERASABLE_END
 SELECT (
   SELECT max(messages.seq) AS max_1
   FROM messages
@@ -306,17 +306,23 @@ GROUP BY erasures.tree_id,
 ORDER BY min(erasures.started_at),
   erasures.session_id
 
--- history.erasure.LOWER_SEEN
+-- history.erasure.LOWER_SEEN_RECORDS
 UPDATE branches
 SET records_seen=:newest
 WHERE branches.tree_id = :tree
   AND branches.records_seen > :newest
 
--- history.erasure.LOWER_SOURCE
+-- history.erasure.LOWER_SOURCE_RECORDS
 UPDATE head_moves
 SET source_record=:newest
 WHERE head_moves.tree_id = :tree
   AND head_moves.source_record > :newest
+
+-- history.erasure.MARK_ERASURES_PURGED
+UPDATE erasures
+SET purged_at=:now
+WHERE erasures.purged_at IS NULL
+  AND erasures.finished_at IS NOT NULL
 
 -- history.erasure.NEWEST_COPY
 SELECT coalesce(max(copies.copy), :coalesce_2) AS coalesce_1
@@ -326,12 +332,6 @@ FROM copies
 SELECT coalesce(max(erasures.erasure), :coalesce_1) + 1 AS anon_1
 FROM erasures
 WHERE erasures.tree_id = :tree_id
-
--- history.erasure.NOTE_PURGED
-UPDATE erasures
-SET purged_at=:now
-WHERE erasures.purged_at IS NULL
-  AND erasures.finished_at IS NOT NULL
 
 -- history.erasure.OPEN_ERASURE
 INSERT INTO erasures (
@@ -389,64 +389,64 @@ WHERE erasures.tree_id = :tree
   AND erasures.erasure <= :through
   AND erasures.finished_at IS NULL
 
--- history.erasure_batches.DELETE_BEYOND.1
+-- history.erasure_batches.DELETE_BRANCH
+DELETE FROM branches
+WHERE branches.tree_id = :tree_id
+  AND branches.branch = :branch
+
+-- history.erasure_batches.DELETE_ROWS_BEYOND.1
 DELETE FROM notes
 WHERE notes.tree_id = :tree_id
   AND notes.branch = :branch
   AND notes.seq > :kept
 
--- history.erasure_batches.DELETE_BEYOND.2
+-- history.erasure_batches.DELETE_ROWS_BEYOND.2
 DELETE FROM token_counts
 WHERE token_counts.tree_id = :tree_id
   AND token_counts.branch = :branch
   AND token_counts.seq > :kept
 
--- history.erasure_batches.DELETE_BEYOND.3
+-- history.erasure_batches.DELETE_ROWS_BEYOND.3
 DELETE FROM message_facts
 WHERE message_facts.tree_id = :tree_id
   AND message_facts.branch = :branch
   AND message_facts.seq > :kept
 
--- history.erasure_batches.DELETE_BEYOND.4
+-- history.erasure_batches.DELETE_ROWS_BEYOND.4
 DELETE FROM usages
 WHERE usages.tree_id = :tree_id
   AND usages.branch = :branch
   AND usages.seq > :kept
 
--- history.erasure_batches.DELETE_BEYOND.5
+-- history.erasure_batches.DELETE_ROWS_BEYOND.5
 DELETE FROM tool_result_paths
 WHERE tool_result_paths.tree_id = :tree_id
   AND tool_result_paths.branch = :branch
   AND tool_result_paths.seq > :kept
 
--- history.erasure_batches.DELETE_BEYOND.6
+-- history.erasure_batches.DELETE_ROWS_BEYOND.6
 DELETE FROM tool_results
 WHERE tool_results.tree_id = :tree_id
   AND tool_results.branch = :branch
   AND tool_results.seq > :kept
 
--- history.erasure_batches.DELETE_BEYOND.7
+-- history.erasure_batches.DELETE_ROWS_BEYOND.7
 DELETE FROM tool_calls
 WHERE tool_calls.tree_id = :tree_id
   AND tool_calls.branch = :branch
   AND tool_calls.seq > :kept
 
--- history.erasure_batches.DELETE_BEYOND.8
+-- history.erasure_batches.DELETE_ROWS_BEYOND.8
 DELETE FROM messages
 WHERE messages.tree_id = :tree_id
   AND messages.branch = :branch
   AND messages.seq > :kept
 
--- history.erasure_batches.DELETE_BEYOND.9
+-- history.erasure_batches.DELETE_ROWS_BEYOND.9
 DELETE FROM search_rows
 WHERE search_rows.tree_id = :tree_id
   AND search_rows.branch = :branch
   AND search_rows.seq > :kept
-
--- history.erasure_batches.DELETE_BRANCH
-DELETE FROM branches
-WHERE branches.tree_id = :tree_id
-  AND branches.branch = :branch
 
 -- history.erasure_batches.DELETE_SUMMARIES
 DELETE FROM summaries
@@ -468,7 +468,7 @@ WHERE summaries.tree_id = :tree_id
     LIMIT 8 OFFSET :param_1
   )
 
--- history.erasure_batches.FORGET_SUMMARIES
+-- history.erasure_batches.DELETE_SUMMARY_SEARCH_ROWS
 DELETE FROM search_rows
 WHERE search_rows.tree_id = :tree_id
   AND search_rows.summary > 0
@@ -577,11 +577,7 @@ VALUES (
   :paths_complete
 )
 
--- history.facts.KINDS
-SELECT json_group_object(tool_kinds.name, tool_kinds.kind) AS anon_1
-FROM tool_kinds
-
--- history.facts.LAST_ANSWER
+-- history.facts.LAST_ANSWER_POSITION
 SELECT message_facts.seq
 FROM message_facts
 WHERE message_facts.tree_id = :tree_id
@@ -591,7 +587,7 @@ WHERE message_facts.tree_id = :tree_id
 ORDER BY message_facts.seq DESC
 LIMIT 1 OFFSET :param_1
 
--- history.facts.LAST_USER
+-- history.facts.LAST_USER_POSITION
 SELECT message_facts.seq
 FROM message_facts
 WHERE message_facts.tree_id = :tree_id
@@ -609,21 +605,25 @@ WHERE message_facts.tree_id = :tree_id
   AND message_facts.branch = :branch
   AND message_facts.seq = :seq
 
--- history.facts.MOMENT
+-- history.facts.MESSAGE_MOMENT
 SELECT coalesce(messages.created_at, messages.stored_at) AS coalesce_1
 FROM messages
 WHERE messages.tree_id = :tree_id
   AND messages.branch = :branch
   AND messages.seq = :seq
 
--- history.facts.TOKENS_OF
+-- history.facts.POSITION_TOKENS
 SELECT CAST(coalesce(sum(message_facts.tokens), 0) AS INTEGER) AS coalesce_1
 FROM message_facts
 WHERE message_facts.tree_id = :tree_id
   AND message_facts.branch = :branch
   AND message_facts.seq = :seq
 
--- history.fates.BRANCHES
+-- history.facts.TOOL_KINDS_JSON
+SELECT json_group_object(tool_kinds.name, tool_kinds.kind) AS anon_1
+FROM tool_kinds
+
+-- history.fates.BRANCH_OWNERS
 SELECT branches.branch,
   branches.parent_branch,
   branches.parent_position,
@@ -648,6 +648,19 @@ SELECT branches.parent_branch,
 FROM branches
 WHERE branches.tree_id = :tree_id
   AND branches.branch = :branch
+
+-- history.heads.HEAD_MOVES
+SELECT head_moves.move,
+  head_moves.kind,
+  head_moves.from_position,
+  head_moves.to_position,
+  head_moves.moved_at,
+  head_moves.from_branch,
+  head_moves.to_branch
+FROM head_moves
+WHERE head_moves.tree_id = :tree_id
+  AND head_moves.session_id = :session_id
+ORDER BY head_moves.move
 
 -- history.heads.INSERT_MOVE
 INSERT INTO head_moves (
@@ -680,19 +693,6 @@ VALUES (
   :source_record,
   :sealed
 )
-
--- history.heads.MOVES
-SELECT head_moves.move,
-  head_moves.kind,
-  head_moves.from_position,
-  head_moves.to_position,
-  head_moves.moved_at,
-  head_moves.from_branch,
-  head_moves.to_branch
-FROM head_moves
-WHERE head_moves.tree_id = :tree_id
-  AND head_moves.session_id = :session_id
-ORDER BY head_moves.move
 
 -- history.heads.MOVE_STATE
 SELECT (
@@ -744,7 +744,7 @@ LEFT OUTER JOIN head_moves AS undone ON undone.tree_id = sessions.tree_id
 WHERE sessions.tree_id = :tree_id
   AND sessions.id = :session_id
 
--- history.heads.POINT_TO
+-- history.heads.SET_HEAD
 UPDATE sessions
 SET head_branch=:branch,
   head=:to,
@@ -842,7 +842,7 @@ WHERE branches.tree_id = :tree_id
 ORDER BY branches.branch
 LIMIT 1 OFFSET :param_1
 
--- history.links.ANSWERS
+-- history.links.ANSWERED_PLACES
 SELECT tool_results.call_seq,
   tool_results.call_position
 FROM tool_results
@@ -850,29 +850,6 @@ WHERE tool_results.tree_id = :tree_id
   AND tool_results.branch = :branch
   AND tool_results.seq BETWEEN :first AND :last
   AND tool_results.call_seq IS NOT NULL
-
--- history.links.CALLS_OF_RUN
-SELECT tool_calls.seq,
-  tool_calls.position,
-  tool_calls.name,
-  tool_calls.arguments_form,
-  tool_calls.arguments,
-  tool_calls.call_id
-FROM tool_calls
-JOIN message_facts ON message_facts.tree_id = :tree_id
-  AND message_facts.branch = tool_calls.branch
-  AND message_facts.seq = tool_calls.seq
-WHERE tool_calls.tree_id = :tree_id
-  AND tool_calls.branch = :branch
-  AND tool_calls.seq BETWEEN :first AND :last
-  AND (
-    tool_calls.call_id IS NOT NULL
-    OR tool_calls.name IS NOT NULL
-    OR substr(coalesce(tool_calls.extra, '{'), 1, 2) IN ('{', '{"', '{}', '=e')
-  )
-  AND message_facts.role = 'assistant'
-ORDER BY tool_calls.seq DESC,
-  tool_calls.position
 
 -- history.links.OPEN_CALLS
 SELECT tool_calls.seq,
@@ -895,6 +872,29 @@ WHERE tool_calls.tree_id = :tree_id
   )
   AND message_facts.role = 'assistant'
   AND coalesce(tool_calls.call_id, '') IN (:call_id, :neutral_id)
+ORDER BY tool_calls.seq DESC,
+  tool_calls.position
+
+-- history.links.RUN_CALLS
+SELECT tool_calls.seq,
+  tool_calls.position,
+  tool_calls.name,
+  tool_calls.arguments_form,
+  tool_calls.arguments,
+  tool_calls.call_id
+FROM tool_calls
+JOIN message_facts ON message_facts.tree_id = :tree_id
+  AND message_facts.branch = tool_calls.branch
+  AND message_facts.seq = tool_calls.seq
+WHERE tool_calls.tree_id = :tree_id
+  AND tool_calls.branch = :branch
+  AND tool_calls.seq BETWEEN :first AND :last
+  AND (
+    tool_calls.call_id IS NOT NULL
+    OR tool_calls.name IS NOT NULL
+    OR substr(coalesce(tool_calls.extra, '{'), 1, 2) IN ('{', '{"', '{}', '=e')
+  )
+  AND message_facts.role = 'assistant'
 ORDER BY tool_calls.seq DESC,
   tool_calls.position
 
@@ -930,28 +930,6 @@ ORDER BY sessions.created_at DESC,
   sessions.id DESC
 LIMIT :limit OFFSET :param_1
 
--- history.listing.LIST_OWNED
-SELECT sessions.id AS id,
-  sessions.title AS title,
-  sessions.head AS head,
-  sessions.project_root AS project_root,
-  sessions.metadata AS metadata,
-  sessions.created_at AS created_at,
-  sessions.updated_at AS updated_at,
-  sessions.forked_from AS forked_from,
-  sessions.forked_at AS forked_at,
-  sessions.head_branch AS branch,
-  sessions.revision AS revision,
-  sessions.owner AS owner,
-  sessions.archived AS archived
-FROM sessions
-WHERE sessions.archived = :archived
-  AND sessions.owner = :owner
-  AND (sessions.updated_at, sessions.id) < (:moment, :id)
-ORDER BY sessions.updated_at DESC,
-  sessions.id DESC
-LIMIT :limit OFFSET :param_1
-
 -- history.listing.LIST_OWNED_CREATED
 SELECT sessions.id AS id,
   sessions.title AS title,
@@ -971,6 +949,28 @@ WHERE sessions.archived = :archived
   AND sessions.owner = :owner
   AND (sessions.created_at, sessions.id) < (:moment, :id)
 ORDER BY sessions.created_at DESC,
+  sessions.id DESC
+LIMIT :limit OFFSET :param_1
+
+-- history.listing.LIST_OWNED_SESSIONS
+SELECT sessions.id AS id,
+  sessions.title AS title,
+  sessions.head AS head,
+  sessions.project_root AS project_root,
+  sessions.metadata AS metadata,
+  sessions.created_at AS created_at,
+  sessions.updated_at AS updated_at,
+  sessions.forked_from AS forked_from,
+  sessions.forked_at AS forked_at,
+  sessions.head_branch AS branch,
+  sessions.revision AS revision,
+  sessions.owner AS owner,
+  sessions.archived AS archived
+FROM sessions
+WHERE sessions.archived = :archived
+  AND sessions.owner = :owner
+  AND (sessions.updated_at, sessions.id) < (:moment, :id)
+ORDER BY sessions.updated_at DESC,
   sessions.id DESC
 LIMIT :limit OFFSET :param_1
 
@@ -1126,30 +1126,7 @@ ORDER BY sessions.updated_at DESC,
   sessions.id DESC
 LIMIT :limit OFFSET :param_1
 
--- history.lookup.BEGINNINGS
-SELECT message_facts.turn,
-  message_facts.seq,
-  coalesce(messages.created_at, messages.stored_at) AS coalesce_1,
-  messages.role,
-  messages.name,
-  messages.status,
-  messages.tool_call_id,
-  messages.created_at,
-  messages.message_id,
-  messages.extra,
-  messages.content_form,
-  messages.content
-FROM message_facts
-JOIN messages ON messages.tree_id = :tree_id
-  AND messages.branch = :branch
-  AND messages.seq = message_facts.seq
-WHERE message_facts.tree_id = :tree_id
-  AND message_facts.branch = :branch
-  AND message_facts.seq BETWEEN :first AND :last
-  AND message_facts.role = 'user'
-ORDER BY message_facts.seq
-
--- history.lookup.FOUND
+-- history.lookup.FIND_MESSAGES
 WITH RECURSIVE through(tree_id, branch, seq, holder) AS (
   SELECT messages.tree_id AS tree_id,
     messages.branch AS branch,
@@ -1190,7 +1167,49 @@ ORDER BY sessions.updated_at DESC,
   sessions.id DESC,
   through.seq DESC
 
--- history.lookup.FOUND_IN_TREE
+-- history.lookup.FIND_OWNED_MESSAGES
+WITH RECURSIVE through(tree_id, branch, seq, holder) AS (
+  SELECT messages.tree_id AS tree_id,
+    messages.branch AS branch,
+    messages.seq AS seq,
+    messages.branch AS holder
+  FROM messages
+  WHERE messages.message_id IN (:message_id, :neutral_id)
+  UNION ALL
+  SELECT branches.tree_id AS tree_id,
+    branches.branch AS branch,
+    through.seq AS seq,
+    through.holder AS holder
+  FROM branches
+  JOIN through ON branches.tree_id = through.tree_id
+    AND branches.parent_branch = through.branch
+    AND branches.parent_position >= through.seq
+)
+SELECT sessions.id AS session_id,
+  coalesce(
+    max(
+      CASE
+        WHEN (own.branch = sessions.head_branch) THEN own.branch
+      END
+    ),
+    max(own.branch)
+  ) AS branch,
+  through.seq
+FROM through
+JOIN branches AS own ON own.tree_id = through.tree_id
+  AND own.branch = through.branch
+JOIN sessions ON sessions.tree_id = own.tree_id
+  AND sessions.id = own.session_id
+WHERE sessions.owner = :owner
+GROUP BY sessions.id,
+  sessions.updated_at,
+  through.holder,
+  through.seq
+ORDER BY sessions.updated_at DESC,
+  sessions.id DESC,
+  through.seq DESC
+
+-- history.lookup.FIND_TREE_MESSAGES
 WITH RECURSIVE through(tree_id, branch, seq, holder) AS (
   SELECT messages.tree_id AS tree_id,
     messages.branch AS branch,
@@ -1234,49 +1253,38 @@ ORDER BY sessions.updated_at DESC,
   sessions.id DESC,
   through.seq DESC
 
--- history.lookup.FOUND_OWNED
-WITH RECURSIVE through(tree_id, branch, seq, holder) AS (
-  SELECT messages.tree_id AS tree_id,
-    messages.branch AS branch,
-    messages.seq AS seq,
-    messages.branch AS holder
-  FROM messages
-  WHERE messages.message_id IN (:message_id, :neutral_id)
-  UNION ALL
-  SELECT branches.tree_id AS tree_id,
-    branches.branch AS branch,
-    through.seq AS seq,
-    through.holder AS holder
-  FROM branches
-  JOIN through ON branches.tree_id = through.tree_id
-    AND branches.parent_branch = through.branch
-    AND branches.parent_position >= through.seq
-)
-SELECT sessions.id AS session_id,
-  coalesce(
-    max(
-      CASE
-        WHEN (own.branch = sessions.head_branch) THEN own.branch
-      END
-    ),
-    max(own.branch)
-  ) AS branch,
-  through.seq
-FROM through
-JOIN branches AS own ON own.tree_id = through.tree_id
-  AND own.branch = through.branch
-JOIN sessions ON sessions.tree_id = own.tree_id
-  AND sessions.id = own.session_id
-WHERE sessions.owner = :owner
-GROUP BY sessions.id,
-  sessions.updated_at,
-  through.holder,
-  through.seq
-ORDER BY sessions.updated_at DESC,
-  sessions.id DESC,
-  through.seq DESC
+-- history.lookup.TURN_BEGINNINGS
+SELECT message_facts.turn,
+  message_facts.seq,
+  coalesce(messages.created_at, messages.stored_at) AS coalesce_1,
+  messages.role,
+  messages.name,
+  messages.status,
+  messages.tool_call_id,
+  messages.created_at,
+  messages.message_id,
+  messages.extra,
+  messages.content_form,
+  messages.content
+FROM message_facts
+JOIN messages ON messages.tree_id = :tree_id
+  AND messages.branch = :branch
+  AND messages.seq = message_facts.seq
+WHERE message_facts.tree_id = :tree_id
+  AND message_facts.branch = :branch
+  AND message_facts.seq BETWEEN :first AND :last
+  AND message_facts.role = 'user'
+ORDER BY message_facts.seq
 
--- history.message_notes.DELETE_LEFT
+-- history.message_notes.DELETE_NOTE
+DELETE FROM notes
+WHERE notes.tree_id = :tree_id
+  AND notes.branch = :branch
+  AND notes.seq = :seq
+  AND notes."key" = :key
+  AND notes.owner IS :owner
+
+-- history.message_notes.DELETE_UNREACHABLE_NOTES
 DELETE FROM notes
 WHERE notes.tree_id = :tree_id
   AND notes.session_id = :session_id
@@ -1288,14 +1296,6 @@ WHERE notes.tree_id = :tree_id
         AND sessions.owner IS notes.owner
     )
   )
-
--- history.message_notes.DELETE_NOTE
-DELETE FROM notes
-WHERE notes.tree_id = :tree_id
-  AND notes.branch = :branch
-  AND notes.seq = :seq
-  AND notes."key" = :key
-  AND notes.owner IS :owner
 
 -- history.message_notes.INSERT_NOTE
 INSERT INTO notes (
@@ -1323,7 +1323,106 @@ VALUES (
   :sealed
 )
 
--- history.message_notes.LIST_OF_KEY
+-- history.message_notes.LINE_NOTES
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+)
+SELECT notes.session_id,
+  notes.branch,
+  notes.seq,
+  notes."key",
+  notes.value,
+  notes.at
+FROM segments
+JOIN notes ON notes.tree_id = :tree_id
+  AND notes.branch = segments.branch
+  AND notes.seq BETWEEN segments.first AND segments.last
+  AND notes.owner IS :owner
+ORDER BY notes.seq,
+  notes."key"
+
+-- history.message_notes.LINE_NOTES_OF_KEY
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+)
+SELECT notes.session_id,
+  notes.branch,
+  notes.seq,
+  notes."key",
+  notes.value,
+  notes.at
+FROM segments
+JOIN notes ON notes.tree_id = :tree_id
+  AND notes.branch = segments.branch
+  AND notes.seq BETWEEN segments.first AND segments.last
+  AND notes.owner IS :owner
+WHERE notes."key" = :key
+ORDER BY notes.seq,
+  notes."key"
+
+-- history.message_notes.LIST_NOTES_OF_KEY
 SELECT notes.session_id,
   notes.branch,
   notes.seq,
@@ -1341,7 +1440,7 @@ ORDER BY notes.at,
   notes."key"
 LIMIT :limit OFFSET :param_1
 
--- history.message_notes.LIST_OF_KEY_AFTER
+-- history.message_notes.LIST_NOTES_OF_KEY_AFTER
 SELECT notes.session_id,
   notes.branch,
   notes.seq,
@@ -1373,7 +1472,7 @@ ORDER BY notes.at,
   notes."key"
 LIMIT :limit OFFSET :param_1
 
--- history.message_notes.LIST_OF_OWNER
+-- history.message_notes.LIST_OWNED_NOTES
 SELECT notes.session_id,
   notes.branch,
   notes.seq,
@@ -1392,7 +1491,7 @@ ORDER BY notes.at,
   notes."key"
 LIMIT :limit OFFSET :param_1
 
--- history.message_notes.LIST_OF_OWNERS_KEY
+-- history.message_notes.LIST_OWNED_NOTES_OF_KEY
 SELECT notes.session_id,
   notes.branch,
   notes.seq,
@@ -1419,105 +1518,6 @@ WHERE notes.tree_id = :tree_id
   AND notes.branch = :branch
   AND notes.seq = :seq
 
--- history.message_notes.NOTES
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
-    :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
-  UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
-  FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
-)
-SELECT notes.session_id,
-  notes.branch,
-  notes.seq,
-  notes."key",
-  notes.value,
-  notes.at
-FROM segments
-JOIN notes ON notes.tree_id = :tree_id
-  AND notes.branch = segments.branch
-  AND notes.seq BETWEEN segments.first AND segments.last
-  AND notes.owner IS :owner
-ORDER BY notes.seq,
-  notes."key"
-
--- history.message_notes.NOTES_OF_KEY
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
-    :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
-  UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
-  FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
-)
-SELECT notes.session_id,
-  notes.branch,
-  notes.seq,
-  notes."key",
-  notes.value,
-  notes.at
-FROM segments
-JOIN notes ON notes.tree_id = :tree_id
-  AND notes.branch = segments.branch
-  AND notes.seq BETWEEN segments.first AND segments.last
-  AND notes.owner IS :owner
-WHERE notes."key" = :key
-ORDER BY notes.seq,
-  notes."key"
-
 -- history.open_erasures.OPEN_TREES
 SELECT DISTINCT erasures.tree_id
 FROM erasures,
@@ -1527,27 +1527,7 @@ WHERE erasures.finished_at IS NULL
   AND branches.tree_id = erasures.tree_id
   AND branches.branch = erasures.branch
 
--- history.project_root.ARGUMENTS
-SELECT tool_calls.arguments_form,
-  tool_calls.arguments
-FROM tool_calls
-WHERE tool_calls.tree_id = :tree_id
-  AND tool_calls.branch = :branch
-  AND tool_calls.seq = :seq
-  AND tool_calls.position = :position
-
--- history.project_root.BRANCHES
-SELECT branches.branch,
-  branches.parent_position
-FROM branches
-WHERE branches.tree_id = :tree_id
-ORDER BY branches.branch
-
--- history.project_root.FORGET_PATHS
-DELETE FROM tool_result_paths
-WHERE tool_result_paths.tree_id = :tree_id
-
--- history.project_root.RESULTS
+-- history.project_root.ANSWERING_RESULTS
 SELECT tool_results.seq,
   tool_results.call_seq,
   tool_results.call_position,
@@ -1558,7 +1538,27 @@ WHERE tool_results.tree_id = :tree_id
   AND tool_results.call_seq IS NOT NULL
 ORDER BY tool_results.seq
 
--- history.project_root.SET_COMPLETE
+-- history.project_root.BRANCH_STARTS
+SELECT branches.branch,
+  branches.parent_position
+FROM branches
+WHERE branches.tree_id = :tree_id
+ORDER BY branches.branch
+
+-- history.project_root.CALL_ARGUMENTS
+SELECT tool_calls.arguments_form,
+  tool_calls.arguments
+FROM tool_calls
+WHERE tool_calls.tree_id = :tree_id
+  AND tool_calls.branch = :branch
+  AND tool_calls.seq = :seq
+  AND tool_calls.position = :position
+
+-- history.project_root.DELETE_TREE_PATHS
+DELETE FROM tool_result_paths
+WHERE tool_result_paths.tree_id = :tree_id
+
+-- history.project_root.SET_PATHS_COMPLETE
 UPDATE tool_results
 SET paths_complete=:complete
 WHERE tool_results.tree_id = :tree
@@ -1605,7 +1605,7 @@ WHERE messages.tree_id = :tree_id
   AND messages.seq BETWEEN :first AND :last
 ORDER BY messages.seq
 
--- history.redaction.ASKED_FOR
+-- history.redaction.ANSWERING_POSITIONS
 SELECT tool_results.seq
 FROM tool_results
 WHERE tool_results.tree_id = :tree_id
@@ -1642,7 +1642,62 @@ WHERE messages.tree_id = :tree
   AND messages.branch = :of
   AND messages.seq = :position
 
--- history.redaction.CALLS_OF
+-- history.redaction.BRANCH_PARENTS
+SELECT branches.branch,
+  branches.parent_branch,
+  branches.parent_position
+FROM branches
+WHERE branches.tree_id = :tree_id
+ORDER BY branches.branch
+
+-- history.redaction.CLOSE_REDACTION
+UPDATE redactions
+SET finished_at=:now
+WHERE redactions.tree_id = :tree
+  AND redactions.branch = :of
+  AND redactions.seq = :position
+
+-- history.redaction.COVERING_SUMMARIES
+SELECT summaries.branch,
+  summaries.last,
+  compaction_records.compaction
+FROM summaries
+JOIN compaction_records ON compaction_records.tree_id = summaries.tree_id
+  AND compaction_records.summary = summaries.summary
+WHERE summaries.tree_id = :tree_id
+  AND summaries.first <= :seq
+  AND summaries.last >= :seq
+
+-- history.redaction.DELETE_RESULT
+DELETE FROM tool_results
+WHERE tool_results.tree_id = :tree
+  AND tool_results.branch = :of
+  AND tool_results.seq = :position
+
+-- history.redaction.DELETE_RESULT_PATHS
+DELETE FROM tool_result_paths
+WHERE tool_result_paths.tree_id = :tree
+  AND tool_result_paths.branch = :of
+  AND tool_result_paths.seq = :position
+
+-- history.redaction.DELETE_SEARCH_ROWS
+DELETE FROM search_rows
+WHERE search_rows.tree_id = :tree
+  AND search_rows.branch = :of
+  AND search_rows.seq = :position
+
+-- history.redaction.DELETE_TOKEN_COUNTS
+DELETE FROM token_counts
+WHERE token_counts.tree_id = :tree
+  AND token_counts.branch = :of
+  AND token_counts.seq = :position
+
+-- history.redaction.MARK_REDACTIONS_PURGED
+UPDATE redactions
+SET purged_at=:now
+WHERE redactions.purged_at IS NULL
+
+-- history.redaction.MESSAGE_CALLS
 SELECT tool_calls.call_id,
   tool_calls.name,
   tool_calls.arguments_form,
@@ -1653,50 +1708,6 @@ WHERE tool_calls.tree_id = :tree_id
   AND tool_calls.branch = :branch
   AND tool_calls.seq = :seq
 ORDER BY tool_calls.position
-
--- history.redaction.CLOSE_REDACTION
-UPDATE redactions
-SET finished_at=:now
-WHERE redactions.tree_id = :tree
-  AND redactions.branch = :of
-  AND redactions.seq = :position
-
--- history.redaction.FORGET_COUNTS
-DELETE FROM token_counts
-WHERE token_counts.tree_id = :tree
-  AND token_counts.branch = :of
-  AND token_counts.seq = :position
-
--- history.redaction.FORGET_PATHS
-DELETE FROM tool_result_paths
-WHERE tool_result_paths.tree_id = :tree
-  AND tool_result_paths.branch = :of
-  AND tool_result_paths.seq = :position
-
--- history.redaction.FORGET_RESULT
-DELETE FROM tool_results
-WHERE tool_results.tree_id = :tree
-  AND tool_results.branch = :of
-  AND tool_results.seq = :position
-
--- history.redaction.FORGET_SEARCHED
-DELETE FROM search_rows
-WHERE search_rows.tree_id = :tree
-  AND search_rows.branch = :of
-  AND search_rows.seq = :position
-
--- history.redaction.HANGING
-SELECT branches.branch,
-  branches.parent_branch,
-  branches.parent_position
-FROM branches
-WHERE branches.tree_id = :tree_id
-ORDER BY branches.branch
-
--- history.redaction.NOTE_REWRITTEN
-UPDATE redactions
-SET purged_at=:now
-WHERE redactions.purged_at IS NULL
 
 -- history.redaction.OPEN_REDACTION
 INSERT INTO redactions (
@@ -1773,48 +1784,14 @@ ORDER BY redactions.redacted_at,
   redactions.branch,
   redactions.seq
 
--- history.redaction.SET_TITLE
+-- history.redaction.SET_REDACTED_TITLE
 UPDATE sessions
 SET title=:title,
   revision=:revision
 WHERE sessions.tree_id = :tree
   AND sessions.id = :session_id
 
--- history.redaction.SHIFT
-UPDATE message_facts
-SET tokens_through=(message_facts.tokens_through + :difference)
-WHERE message_facts.tree_id = :tree
-  AND message_facts.branch = :of
-  AND message_facts.seq >= :position
-
--- history.redaction.STORED
-SELECT messages.stored_at,
-  messages.wire_format
-FROM messages
-WHERE messages.tree_id = :tree_id
-  AND messages.branch = :branch
-  AND messages.seq = :seq
-
--- history.redaction.SUMMARISED
-SELECT summaries.branch,
-  summaries.last,
-  compaction_records.compaction
-FROM summaries
-JOIN compaction_records ON compaction_records.tree_id = summaries.tree_id
-  AND compaction_records.summary = summaries.summary
-WHERE summaries.tree_id = :tree_id
-  AND summaries.first <= :seq
-  AND summaries.last >= :seq
-
--- history.redaction.TITLED
-SELECT sessions.id,
-  sessions.title
-FROM sessions
-WHERE sessions.tree_id = :tree_id
-  AND sessions.title IS NOT NULL
-ORDER BY sessions.id
-
--- history.redaction.WEIGH
+-- history.redaction.SET_TOKEN_WEIGHT
 UPDATE message_facts
 SET role=:new_role,
   tokens=:weight
@@ -1822,14 +1799,172 @@ WHERE message_facts.tree_id = :tree
   AND message_facts.branch = :of
   AND message_facts.seq = :position
 
--- history.redaction.WEIGHT
+-- history.redaction.SHIFT_TOKEN_SUMS
+UPDATE message_facts
+SET tokens_through=(message_facts.tokens_through + :difference)
+WHERE message_facts.tree_id = :tree
+  AND message_facts.branch = :of
+  AND message_facts.seq >= :position
+
+-- history.redaction.STORED_ATTRIBUTES
+SELECT messages.stored_at,
+  messages.wire_format
+FROM messages
+WHERE messages.tree_id = :tree_id
+  AND messages.branch = :branch
+  AND messages.seq = :seq
+
+-- history.redaction.TOKEN_WEIGHT
 SELECT message_facts.tokens
 FROM message_facts
 WHERE message_facts.tree_id = :tree_id
   AND message_facts.branch = :branch
   AND message_facts.seq = :seq
 
--- history.session_branches.BRANCHES
+-- history.redaction.TREE_TITLES
+SELECT sessions.id,
+  sessions.title
+FROM sessions
+WHERE sessions.tree_id = :tree_id
+  AND sessions.title IS NOT NULL
+ORDER BY sessions.id
+
+-- history.session_branches.INHERITED_END
+WITH RECURSIVE sources(generation, session_id, moves, records, before) AS (
+  SELECT 0,
+    sessions.id,
+    COALESCE(
+      (
+        SELECT MAX(head_moves.move)
+        FROM head_moves
+        WHERE head_moves.tree_id = :tree_id
+          AND head_moves.session_id = :session_id
+      ),
+      0
+    ),
+    :never,
+    :never
+  FROM sessions
+  WHERE sessions.tree_id = :tree_id
+    AND sessions.id = :session_id
+  UNION ALL
+  SELECT sources.generation + 1,
+    sessions.forked_from,
+    forks.source_move,
+    forks.source_record,
+    forks.to_branch
+  FROM sources
+  JOIN sessions ON sessions.tree_id = :tree_id
+    AND sessions.id = sources.session_id
+  JOIN head_moves AS forks ON forks.tree_id = :tree_id
+    AND forks.session_id = sources.session_id
+    AND forks.move = 1
+  WHERE forks.kind = 'fork'
+    AND forks.source_move IS NOT NULL
+    AND forks.to_branch < sources.before
+),
+gone(generation, session_id, moves, records, branch, move, head) AS (
+  SELECT sources.generation,
+    sources.session_id,
+    sources.moves,
+    sources.records,
+    head_moves.from_branch,
+    MAX(head_moves.move),
+    MAX(head_moves.from_position)
+  FROM sources
+  JOIN head_moves ON head_moves.tree_id = :tree_id
+    AND head_moves.session_id = sources.session_id
+    AND head_moves.move <= sources.moves
+  WHERE head_moves.kind <> 'fork'
+    AND head_moves.from_branch < sources.before
+  GROUP BY sources.generation,
+    sources.session_id,
+    sources.moves,
+    sources.records,
+    head_moves.from_branch
+),
+seen(
+  branch,
+  parent_branch,
+  parent_position,
+  head,
+  left_at,
+  records,
+  generation,
+  move
+) AS (
+  SELECT branches.branch,
+    branches.parent_branch,
+    branches.parent_position,
+    sessions.head,
+    NULL,
+    :never,
+    -1,
+    0
+  FROM sessions
+  JOIN branches ON branches.tree_id = :tree_id
+    AND branches.branch = sessions.head_branch
+  WHERE sessions.tree_id = :tree_id
+    AND sessions.id = :session_id
+  UNION ALL
+  SELECT branches.branch,
+    branches.parent_branch,
+    branches.parent_position,
+    gone.head,
+    leaving.moved_at,
+    gone.records,
+    gone.generation,
+    gone.move
+  FROM gone
+  JOIN head_moves AS leaving ON leaving.tree_id = :tree_id
+    AND leaving.session_id = gone.session_id
+    AND leaving.move = gone.move
+  JOIN branches ON branches.tree_id = :tree_id
+    AND branches.branch = gone.branch
+  WHERE NOT EXISTS (
+    SELECT 1
+    FROM head_moves AS last
+    WHERE last.tree_id = :tree_id
+      AND last.session_id = gone.session_id
+      AND last.move = gone.moves
+      AND last.to_branch = gone.branch
+  )
+    AND (
+      gone.generation = 0
+      OR gone.head > branches.parent_position
+    )
+    AND NOT EXISTS (
+      SELECT 1
+      FROM sources AS nearer
+      JOIN branches AS own ON own.tree_id = :tree_id
+        AND own.parent_branch = gone.branch
+        AND own.parent_position = gone.head
+        AND own.session_id = nearer.session_id
+        AND own.branch < nearer.before
+      WHERE nearer.generation < gone.generation
+    )
+)
+SELECT parent_position,
+  head,
+  records
+FROM seen
+WHERE branch = :branch
+  AND generation > 0
+
+-- history.session_branches.OWN_BRANCH_END
+SELECT branches.parent_position,
+  (
+    SELECT max(messages.seq) AS max_1
+    FROM messages
+    WHERE messages.tree_id = :tree_id
+      AND messages.branch = :branch
+  ) AS anon_1
+FROM branches
+WHERE branches.tree_id = :tree_id
+  AND branches.branch = :branch
+  AND branches.session_id = :session_id
+
+-- history.session_branches.SESSION_BRANCHES
 WITH RECURSIVE sources(generation, session_id, moves, records, before) AS (
   SELECT 0,
     sessions.id,
@@ -1953,141 +2088,6 @@ SELECT branch,
 FROM seen
 ORDER BY branch
 
--- history.session_branches.INHERITED
-WITH RECURSIVE sources(generation, session_id, moves, records, before) AS (
-  SELECT 0,
-    sessions.id,
-    COALESCE(
-      (
-        SELECT MAX(head_moves.move)
-        FROM head_moves
-        WHERE head_moves.tree_id = :tree_id
-          AND head_moves.session_id = :session_id
-      ),
-      0
-    ),
-    :never,
-    :never
-  FROM sessions
-  WHERE sessions.tree_id = :tree_id
-    AND sessions.id = :session_id
-  UNION ALL
-  SELECT sources.generation + 1,
-    sessions.forked_from,
-    forks.source_move,
-    forks.source_record,
-    forks.to_branch
-  FROM sources
-  JOIN sessions ON sessions.tree_id = :tree_id
-    AND sessions.id = sources.session_id
-  JOIN head_moves AS forks ON forks.tree_id = :tree_id
-    AND forks.session_id = sources.session_id
-    AND forks.move = 1
-  WHERE forks.kind = 'fork'
-    AND forks.source_move IS NOT NULL
-    AND forks.to_branch < sources.before
-),
-gone(generation, session_id, moves, records, branch, move, head) AS (
-  SELECT sources.generation,
-    sources.session_id,
-    sources.moves,
-    sources.records,
-    head_moves.from_branch,
-    MAX(head_moves.move),
-    MAX(head_moves.from_position)
-  FROM sources
-  JOIN head_moves ON head_moves.tree_id = :tree_id
-    AND head_moves.session_id = sources.session_id
-    AND head_moves.move <= sources.moves
-  WHERE head_moves.kind <> 'fork'
-    AND head_moves.from_branch < sources.before
-  GROUP BY sources.generation,
-    sources.session_id,
-    sources.moves,
-    sources.records,
-    head_moves.from_branch
-),
-seen(
-  branch,
-  parent_branch,
-  parent_position,
-  head,
-  left_at,
-  records,
-  generation,
-  move
-) AS (
-  SELECT branches.branch,
-    branches.parent_branch,
-    branches.parent_position,
-    sessions.head,
-    NULL,
-    :never,
-    -1,
-    0
-  FROM sessions
-  JOIN branches ON branches.tree_id = :tree_id
-    AND branches.branch = sessions.head_branch
-  WHERE sessions.tree_id = :tree_id
-    AND sessions.id = :session_id
-  UNION ALL
-  SELECT branches.branch,
-    branches.parent_branch,
-    branches.parent_position,
-    gone.head,
-    leaving.moved_at,
-    gone.records,
-    gone.generation,
-    gone.move
-  FROM gone
-  JOIN head_moves AS leaving ON leaving.tree_id = :tree_id
-    AND leaving.session_id = gone.session_id
-    AND leaving.move = gone.move
-  JOIN branches ON branches.tree_id = :tree_id
-    AND branches.branch = gone.branch
-  WHERE NOT EXISTS (
-    SELECT 1
-    FROM head_moves AS last
-    WHERE last.tree_id = :tree_id
-      AND last.session_id = gone.session_id
-      AND last.move = gone.moves
-      AND last.to_branch = gone.branch
-  )
-    AND (
-      gone.generation = 0
-      OR gone.head > branches.parent_position
-    )
-    AND NOT EXISTS (
-      SELECT 1
-      FROM sources AS nearer
-      JOIN branches AS own ON own.tree_id = :tree_id
-        AND own.parent_branch = gone.branch
-        AND own.parent_position = gone.head
-        AND own.session_id = nearer.session_id
-        AND own.branch < nearer.before
-      WHERE nearer.generation < gone.generation
-    )
-)
-SELECT parent_position,
-  head,
-  records
-FROM seen
-WHERE branch = :branch
-  AND generation > 0
-
--- history.session_branches.OWN
-SELECT branches.parent_position,
-  (
-    SELECT max(messages.seq) AS max_1
-    FROM messages
-    WHERE messages.tree_id = :tree_id
-      AND messages.branch = :branch
-  ) AS anon_1
-FROM branches
-WHERE branches.tree_id = :tree_id
-  AND branches.branch = :branch
-  AND branches.session_id = :session_id
-
 -- history.sessions.CLAIM_ID
 INSERT INTO session_ids (id, tree_id)
 VALUES (:id, :tree_id) ON CONFLICT DO NOTHING
@@ -2161,14 +2161,7 @@ WHERE compaction_records.tree_id = :tree_id
 ORDER BY compaction_records.compaction DESC
 LIMIT 1 OFFSET :param_1
 
--- history.sessions.OWNER
-SELECT sessions.owner
-FROM session_ids
-JOIN sessions ON sessions.tree_id = session_ids.tree_id
-  AND sessions.id = session_ids.id
-WHERE session_ids.id = :session_id
-
--- history.sessions.SESSION
+-- history.sessions.SESSION_BY_ID
 SELECT sessions.id AS id,
   sessions.title AS title,
   sessions.head AS head,
@@ -2182,6 +2175,13 @@ SELECT sessions.id AS id,
   sessions.revision AS revision,
   sessions.owner AS owner,
   sessions.archived AS archived
+FROM session_ids
+JOIN sessions ON sessions.tree_id = session_ids.tree_id
+  AND sessions.id = session_ids.id
+WHERE session_ids.id = :session_id
+
+-- history.sessions.SESSION_OWNER
+SELECT sessions.owner
 FROM session_ids
 JOIN sessions ON sessions.tree_id = session_ids.tree_id
   AND sessions.id = session_ids.id
@@ -2395,7 +2395,7 @@ LEFT JOIN walk AS earlier ON earlier.line = seen.branch
 ORDER BY seen.generation,
   seen.move DESC
 
--- history.titles.FIRST_TURN
+-- history.titles.FIRST_TURN_POSITION
 SELECT message_facts.seq
 FROM message_facts
 WHERE message_facts.tree_id = :tree_id
@@ -2405,75 +2405,7 @@ WHERE message_facts.tree_id = :tree_id
 ORDER BY message_facts.seq
 LIMIT 1 OFFSET :param_1
 
--- history.token_counts.KEEP_COUNTS
-INSERT INTO token_counts (tree_id, branch, seq, encoding, tokens, sealed)
-VALUES (:tree_id, :branch, :seq, :encoding, :tokens, :sealed)
-
--- history.token_counts.SAID_BY_OTHERS
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
-    :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
-  UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
-  FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
-)
-SELECT segments.first,
-  segments.last
-FROM segments
-WHERE NOT (
-  EXISTS (
-    SELECT *
-    FROM branches AS theirs,
-      sessions
-    WHERE theirs.tree_id = :tree_id
-      AND theirs.branch = segments.branch
-      AND sessions.tree_id = theirs.tree_id
-      AND sessions.id = theirs.session_id
-      AND sessions.owner IS :owner
-  )
-)
-ORDER BY segments.first
-
--- history.token_counts.STILL_UNCOUNTED
-SELECT messages.seq
-FROM messages
-LEFT OUTER JOIN token_counts ON token_counts.tree_id = :tree_id
-  AND token_counts.branch = messages.branch
-  AND token_counts.seq = messages.seq
-  AND token_counts.encoding = :encoding
-WHERE messages.tree_id = :tree_id
-  AND messages.branch = :branch
-  AND messages.seq = :seq
-  AND token_counts.tokens IS NULL
-
--- history.token_counts.TOTAL
+-- history.token_counts.COUNTED_TOTAL
 WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
   SELECT branches.branch AS branch,
     branches.parent_branch AS parent_branch,
@@ -2526,7 +2458,63 @@ WHERE EXISTS (
     AND sessions.owner IS :owner
 )
 
--- history.token_counts.UNCOUNTED
+-- history.token_counts.INSERT_COUNTS
+INSERT INTO token_counts (tree_id, branch, seq, encoding, tokens, sealed)
+VALUES (:tree_id, :branch, :seq, :encoding, :tokens, :sealed)
+
+-- history.token_counts.OTHER_OWNERS_RUNS
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+)
+SELECT segments.first,
+  segments.last
+FROM segments
+WHERE NOT (
+  EXISTS (
+    SELECT *
+    FROM branches AS theirs,
+      sessions
+    WHERE theirs.tree_id = :tree_id
+      AND theirs.branch = segments.branch
+      AND sessions.tree_id = theirs.tree_id
+      AND sessions.id = theirs.session_id
+      AND sessions.owner IS :owner
+  )
+)
+ORDER BY segments.first
+
+-- history.token_counts.UNCOUNTED_MESSAGES
 WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
   SELECT branches.branch AS branch,
     branches.parent_branch AS parent_branch,
@@ -2587,7 +2575,46 @@ WHERE token_counts.tokens IS NULL
 ORDER BY messages.seq
 LIMIT :limit OFFSET :param_1
 
--- history.usage_reports.LIST_OF_SESSION
+-- history.token_counts.UNCOUNTED_POSITION
+SELECT messages.seq
+FROM messages
+LEFT OUTER JOIN token_counts ON token_counts.tree_id = :tree_id
+  AND token_counts.branch = messages.branch
+  AND token_counts.seq = messages.seq
+  AND token_counts.encoding = :encoding
+WHERE messages.tree_id = :tree_id
+  AND messages.branch = :branch
+  AND messages.seq = :seq
+  AND token_counts.tokens IS NULL
+
+-- history.usage_reports.LIST_OWNED_USAGES
+SELECT sessions.id AS session_id,
+  usages.branch AS branch,
+  usages.seq AS seq,
+  usages.model AS model,
+  usages.provider AS provider,
+  usages.input AS input,
+  usages.output AS output,
+  usages.cached AS cached,
+  coalesce(usages.written, 0) AS written,
+  usages.cost AS cost,
+  usages.details AS details,
+  usages.at AS at,
+  usages.usage % 4294967296 AS number
+FROM usages
+JOIN branches ON branches.tree_id = usages.tree_id
+  AND branches.branch = usages.branch
+JOIN sessions ON sessions.tree_id = branches.tree_id
+  AND sessions.id = branches.session_id
+WHERE sessions.owner = :owner
+ORDER BY usages.at,
+  sessions.id,
+  usages.branch,
+  usages.seq,
+  usages.usage % 4294967296
+LIMIT :limit OFFSET :param_1
+
+-- history.usage_reports.LIST_SESSION_USAGES
 SELECT sessions.id AS session_id,
   usages.branch AS branch,
   usages.seq AS seq,
@@ -2608,33 +2635,6 @@ JOIN sessions ON sessions.tree_id = branches.tree_id
   AND sessions.id = branches.session_id
 WHERE sessions.tree_id = :tree_id
   AND sessions.id = :session_id
-ORDER BY usages.at,
-  sessions.id,
-  usages.branch,
-  usages.seq,
-  usages.usage % 4294967296
-LIMIT :limit OFFSET :param_1
-
--- history.usage_reports.LIST_OWNED
-SELECT sessions.id AS session_id,
-  usages.branch AS branch,
-  usages.seq AS seq,
-  usages.model AS model,
-  usages.provider AS provider,
-  usages.input AS input,
-  usages.output AS output,
-  usages.cached AS cached,
-  coalesce(usages.written, 0) AS written,
-  usages.cost AS cost,
-  usages.details AS details,
-  usages.at AS at,
-  usages.usage % 4294967296 AS number
-FROM usages
-JOIN branches ON branches.tree_id = usages.tree_id
-  AND branches.branch = usages.branch
-JOIN sessions ON sessions.tree_id = branches.tree_id
-  AND sessions.id = branches.session_id
-WHERE sessions.owner = :owner
 ORDER BY usages.at,
   sessions.id,
   usages.branch,
@@ -2684,8 +2684,8 @@ ORDER BY usages.at,
   usages.usage % 4294967296
 LIMIT :limit OFFSET :param_1
 
--- history.usage_reports.SUM_OF_DAYS
-SELECT usages.at / 86400000 AS "key",
+-- history.usage_reports.SUM_OWNED_USAGES
+SELECT usages.model AS "key",
   usages.model,
   count(*) AS requests,
   CAST(sum(usages.input) AS INTEGER) AS input,
@@ -2698,14 +2698,13 @@ JOIN branches ON branches.tree_id = usages.tree_id
   AND branches.branch = usages.branch
 JOIN sessions ON sessions.tree_id = branches.tree_id
   AND sessions.id = branches.session_id
-WHERE usages.at >= :since
-  AND usages.at < :until
-GROUP BY usages.at / 86400000,
+WHERE sessions.owner = :owner
+GROUP BY usages.model,
   usages.model,
   usages.cost IS NULL
 ORDER BY "key"
 
--- history.usage_reports.SUM_OF_SESSION
+-- history.usage_reports.SUM_SESSION_USAGES
 SELECT usages.model AS "key",
   usages.model,
   count(*) AS requests,
@@ -2726,8 +2725,8 @@ GROUP BY usages.model,
   usages.cost IS NULL
 ORDER BY "key"
 
--- history.usage_reports.SUM_OWNED
-SELECT usages.model AS "key",
+-- history.usage_reports.SUM_USAGES_BY_DAY
+SELECT usages.at / 86400000 AS "key",
   usages.model,
   count(*) AS requests,
   CAST(sum(usages.input) AS INTEGER) AS input,
@@ -2740,8 +2739,9 @@ JOIN branches ON branches.tree_id = usages.tree_id
   AND branches.branch = usages.branch
 JOIN sessions ON sessions.tree_id = branches.tree_id
   AND sessions.id = branches.session_id
-WHERE sessions.owner = :owner
-GROUP BY usages.model,
+WHERE usages.at >= :since
+  AND usages.at < :until
+GROUP BY usages.at / 86400000,
   usages.model,
   usages.cost IS NULL
 ORDER BY "key"

@@ -14,7 +14,7 @@ SELECT session_ids.tree_id
 FROM session_ids
 WHERE session_ids.id = :session_id COLLATE "C"
 
--- inspection.replacing.ABOUT
+-- inspection.replacing.REPLACED_RESULTS
 SELECT tool_results.seq,
   tool_results.tool_name,
   tool_result_paths.path

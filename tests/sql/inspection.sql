@@ -12,11 +12,19 @@ FROM session_keys
 WHERE session_keys.tree_id = :tree_id
   AND session_keys.session_id = :session_id
 
+-- inspection.dump.ALL_TREES
+SELECT branches.tree_id
+FROM branches
+UNION
+SELECT erasures.tree_id
+FROM erasures
+ORDER BY tree_id
+
 -- inspection.dump.INSERT_ID
 INSERT INTO session_ids (id, tree_id)
 VALUES (:id, :tree_id)
 
--- inspection.dump.IS_THERE
+-- inspection.dump.STORED_TREE
 SELECT branches.tree_id
 FROM branches
 WHERE branches.tree_id = :tree_id
@@ -24,14 +32,6 @@ UNION
 SELECT erasures.tree_id
 FROM erasures
 WHERE erasures.tree_id = :tree_id
-
--- inspection.dump.TREES
-SELECT branches.tree_id
-FROM branches
-UNION
-SELECT erasures.tree_id
-FROM erasures
-ORDER BY tree_id
 
 -- inspection.line_check.BRANCH_END
 SELECT b.tree_id,
@@ -182,26 +182,26 @@ ORDER BY message_facts.tree_id,
   message_facts.branch,
   message_facts.seq
 
--- inspection.read_check.PLACES
+-- inspection.read_check.MESSAGE_PLACES
 SELECT messages.tree_id,
   messages.branch,
   messages.seq
 FROM messages
 WHERE messages.message_id = :message_id
 
--- inspection.read_check.STATE
+-- inspection.read_check.TREE_OF_SESSION
+SELECT session_ids.tree_id
+FROM session_ids
+WHERE session_ids.id = :session_id
+
+-- inspection.read_check.TREE_STATE
 SELECT sessions.id,
   sessions.revision
 FROM sessions
 WHERE sessions.tree_id = :tree_id
 ORDER BY sessions.id
 
--- inspection.read_check.TREE_OF_SESSION
-SELECT session_ids.tree_id
-FROM session_ids
-WHERE session_ids.id = :session_id
-
--- inspection.replacing.ABOUT
+-- inspection.replacing.REPLACED_RESULTS
 SELECT tool_results.seq,
   tool_results.tool_name,
   tool_result_paths.path

@@ -4,18 +4,6 @@ FROM token_counts
 WHERE token_counts.tree_id = :tree_id
 LIMIT 1
 
--- view.counts.ESTIMATES
-SELECT COALESCE(
-  CAST(
-    json_object_agg(message_facts.seq, message_facts.tokens) AS text
-  ),
-  '{}'
-) AS anon_1
-FROM message_facts
-WHERE message_facts.tree_id = :tree_id
-  AND message_facts.branch = :branch
-  AND message_facts.seq BETWEEN :first AND :last
-
 -- view.counts.OWN_BRANCHES
 SELECT branches.branch
 FROM branches
@@ -33,7 +21,19 @@ WHERE branches.tree_id = :tree_id
     )
   )
 
--- view.placeholders.CONTENTS
+-- view.counts.TOKEN_ESTIMATES
+SELECT COALESCE(
+  CAST(
+    json_object_agg(message_facts.seq, message_facts.tokens) AS text
+  ),
+  '{}'
+) AS anon_1
+FROM message_facts
+WHERE message_facts.tree_id = :tree_id
+  AND message_facts.branch = :branch
+  AND message_facts.seq BETWEEN :first AND :last
+
+-- view.placeholders.RESULT_CONTENTS
 SELECT messages.seq,
   messages.content_form,
   messages.content
@@ -47,7 +47,7 @@ WHERE messages.tree_id = :tree_id
   )
 ORDER BY messages.seq
 
--- view.read_files.PATHS
+-- view.read_files.READ_PATHS
 SELECT tool_result_paths.seq,
   tool_result_paths.path
 FROM tool_result_paths
@@ -61,7 +61,7 @@ WHERE tool_result_paths.tree_id = :tree_id
 ORDER BY tool_result_paths.seq,
   tool_result_paths.path
 
--- view.rendering.VISIBLE
+-- view.rendering.VISIBLE_MESSAGES
 SELECT messages.seq,
   messages.role,
   messages.name,
@@ -86,7 +86,7 @@ WHERE messages.tree_id = :tree_id
   AND messages.seq BETWEEN :first AND :last
 ORDER BY messages.seq
 
--- view.rules.CLEARABLE
+-- view.rules.CLEARABLE_BORDER
 WITH segments AS MATERIALIZED (
   SELECT CAST(value ->> 0 AS BIGINT) AS branch,
     CAST(value ->> 1 AS BIGINT) AS first,
@@ -121,7 +121,7 @@ SELECT seq
 FROM newest_first
 WHERE nth = :clear_keep + 1
 
--- view.rules.COVERED
+-- view.rules.COVERED_READS
 WITH segments AS MATERIALIZED (
   SELECT CAST(value ->> 0 AS BIGINT) AS branch,
     CAST(value ->> 1 AS BIGINT) AS first,
@@ -243,7 +243,7 @@ WHERE is_read = 1
 ORDER BY at DESC,
   judged.seq DESC
 
--- view.rules.VERDICTS
+-- view.rules.RESULT_VERDICTS
 WITH segments AS MATERIALIZED (
   SELECT CAST(value ->> 0 AS BIGINT) AS branch,
     CAST(value ->> 1 AS BIGINT) AS first,
@@ -520,6 +520,18 @@ SELECT seq,
 FROM told
 ORDER BY seq
 
+-- view.visible_set.ACTIVE_SUMMARY_TEXTS
+SELECT summaries.summary,
+  summaries.body,
+  summaries.facts,
+  summaries.notice
+FROM summaries
+WHERE summaries.tree_id = :tree_id
+  AND summaries.summary IN (
+    SELECT CAST(numbers.value AS BIGINT) AS value
+    FROM json_array_elements_text(CAST(:numbers AS json)) AS numbers
+  )
+
 -- view.visible_set.ANY_RECORD
 SELECT compaction_records.compaction
 FROM compaction_records
@@ -558,19 +570,7 @@ WHERE compaction_records.tree_id = :tree_id
     FROM json_array_elements_text(CAST(:numbers AS json)) AS numbers
   )
 
--- view.visible_set.TEXTS
-SELECT summaries.summary,
-  summaries.body,
-  summaries.facts,
-  summaries.notice
-FROM summaries
-WHERE summaries.tree_id = :tree_id
-  AND summaries.summary IN (
-    SELECT CAST(numbers.value AS BIGINT) AS value
-    FROM json_array_elements_text(CAST(:numbers AS json)) AS numbers
-  )
-
--- view.visible_set.WRITTEN
+-- view.visible_set.REPORTED_SUMMARY_TEXTS
 SELECT summaries.summary,
   summaries.title,
   summaries.body,

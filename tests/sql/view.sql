@@ -1,34 +1,10 @@
--- view.counts.ANSWERS
-SELECT tool_results.call_seq,
-  tool_results.call_position
-FROM tool_results
-WHERE tool_results.tree_id = :tree_id
-  AND tool_results.branch = :branch
-  AND tool_results.seq BETWEEN :first AND :last
-
 -- view.counts.ANY_COUNT
 SELECT token_counts.seq
 FROM token_counts
 WHERE token_counts.tree_id = :tree_id
 LIMIT 1 OFFSET :param_1
 
--- view.counts.CALLED
-SELECT count(*) AS count_1
-FROM tool_calls
-JOIN message_facts ON message_facts.tree_id = tool_calls.tree_id
-  AND message_facts.branch = tool_calls.branch
-  AND message_facts.seq = tool_calls.seq
-WHERE tool_calls.tree_id = :tree_id
-  AND tool_calls.branch = :branch
-  AND tool_calls.seq BETWEEN :first AND :last
-  AND message_facts.role = 'assistant'
-  AND (
-    tool_calls.call_id IS NOT NULL
-    OR tool_calls.name IS NOT NULL
-    OR substr(coalesce(tool_calls.extra, '{'), 1, 2) IN ('{', '{"', '{}', '=e')
-  )
-
--- view.counts.CONTINUED
+-- view.counts.CONTINUED_ANSWERS
 WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
   SELECT branches.branch AS branch,
     branches.parent_branch AS parent_branch,
@@ -83,22 +59,6 @@ WHERE in_order.role = 'assistant'
   AND messages.wire_format = 'responses'
 ORDER BY in_order.seq
 
--- view.counts.COUNTS
-SELECT token_counts.seq,
-  token_counts.tokens,
-  token_counts.encoding
-FROM token_counts
-WHERE token_counts.tree_id = :tree_id
-  AND token_counts.branch = :branch
-  AND token_counts.seq BETWEEN :first AND :last
-
--- view.counts.ESTIMATES
-SELECT json_group_object(message_facts.seq, message_facts.tokens) AS anon_1
-FROM message_facts
-WHERE message_facts.tree_id = :tree_id
-  AND message_facts.branch = :branch
-  AND message_facts.seq BETWEEN :first AND :last
-
 -- view.counts.NUMBER_OF_COUNTS
 SELECT count(*) AS count_1
 FROM token_counts
@@ -123,7 +83,47 @@ WHERE branches.tree_id = :tree_id
     )
   )
 
--- view.placeholders.CLEARED
+-- view.counts.RUN_ANSWERS
+SELECT tool_results.call_seq,
+  tool_results.call_position
+FROM tool_results
+WHERE tool_results.tree_id = :tree_id
+  AND tool_results.branch = :branch
+  AND tool_results.seq BETWEEN :first AND :last
+
+-- view.counts.RUN_CALL_COUNT
+SELECT count(*) AS count_1
+FROM tool_calls
+JOIN message_facts ON message_facts.tree_id = tool_calls.tree_id
+  AND message_facts.branch = tool_calls.branch
+  AND message_facts.seq = tool_calls.seq
+WHERE tool_calls.tree_id = :tree_id
+  AND tool_calls.branch = :branch
+  AND tool_calls.seq BETWEEN :first AND :last
+  AND message_facts.role = 'assistant'
+  AND (
+    tool_calls.call_id IS NOT NULL
+    OR tool_calls.name IS NOT NULL
+    OR substr(coalesce(tool_calls.extra, '{'), 1, 2) IN ('{', '{"', '{}', '=e')
+  )
+
+-- view.counts.STORED_TOKEN_COUNTS
+SELECT token_counts.seq,
+  token_counts.tokens,
+  token_counts.encoding
+FROM token_counts
+WHERE token_counts.tree_id = :tree_id
+  AND token_counts.branch = :branch
+  AND token_counts.seq BETWEEN :first AND :last
+
+-- view.counts.TOKEN_ESTIMATES
+SELECT json_group_object(message_facts.seq, message_facts.tokens) AS anon_1
+FROM message_facts
+WHERE message_facts.tree_id = :tree_id
+  AND message_facts.branch = :branch
+  AND message_facts.seq BETWEEN :first AND :last
+
+-- view.placeholders.CLEARED_RESULT
 SELECT messages.content_form,
   messages.content,
   tool_results.exit_code
@@ -135,7 +135,7 @@ WHERE messages.tree_id = :tree_id
   AND messages.branch = :branch
   AND messages.seq = :seq
 
--- view.placeholders.CONTENTS
+-- view.placeholders.RESULT_CONTENTS
 SELECT messages.seq,
   messages.content_form,
   messages.content
@@ -149,7 +149,7 @@ WHERE messages.tree_id = :tree_id
   )
 ORDER BY messages.seq
 
--- view.read_files.PATHS
+-- view.read_files.READ_PATHS
 SELECT tool_result_paths.seq,
   tool_result_paths.path
 FROM tool_result_paths
@@ -163,7 +163,7 @@ WHERE tool_result_paths.tree_id = :tree_id
 ORDER BY tool_result_paths.seq,
   tool_result_paths.path
 
--- view.rendering.CALL_OF
+-- view.rendering.ANSWERED_CALL
 SELECT tool_results.call_seq,
   tool_results.call_position,
   tool_results.tool_name
@@ -172,7 +172,7 @@ WHERE tool_results.tree_id = :tree_id
   AND tool_results.branch = :branch
   AND tool_results.seq = :seq
 
--- view.rendering.VISIBLE
+-- view.rendering.VISIBLE_MESSAGES
 SELECT messages.seq,
   messages.role,
   messages.name,
@@ -197,7 +197,7 @@ WHERE messages.tree_id = :tree_id
   AND messages.seq BETWEEN :first AND :last
 ORDER BY messages.seq
 
--- view.rules.CLEARABLE
+-- view.rules.CLEARABLE_BORDER
 WITH segments AS MATERIALIZED (
   SELECT json_extract(value, '$[0]') AS branch,
     json_extract(value, '$[1]') AS first,
@@ -232,7 +232,7 @@ SELECT seq
 FROM newest_first
 WHERE nth = :clear_keep + 1
 
--- view.rules.COVERED
+-- view.rules.COVERED_READS
 WITH segments AS MATERIALIZED (
   SELECT json_extract(value, '$[0]') AS branch,
     json_extract(value, '$[1]') AS first,
@@ -354,7 +354,7 @@ WHERE is_read = 1
 ORDER BY at DESC,
   judged.seq DESC
 
--- view.rules.VERDICTS
+-- view.rules.RESULT_VERDICTS
 WITH segments AS MATERIALIZED (
   SELECT json_extract(value, '$[0]') AS branch,
     json_extract(value, '$[1]') AS first,
@@ -631,13 +631,57 @@ SELECT seq,
 FROM told
 ORDER BY seq
 
+-- view.visible_set.ACTIVE_SUMMARY_TEXTS
+SELECT summaries.summary,
+  summaries.body,
+  summaries.facts,
+  summaries.notice
+FROM summaries
+WHERE summaries.tree_id = :tree_id
+  AND summaries.summary IN (
+    SELECT CAST(numbers.value AS INTEGER) AS value
+    FROM json_each(:numbers) AS numbers
+  )
+
 -- view.visible_set.ANY_RECORD
 SELECT compaction_records.compaction
 FROM compaction_records
 WHERE compaction_records.tree_id = :tree_id
 LIMIT 1 OFFSET :param_1
 
--- view.visible_set.COUNTING
+-- view.visible_set.RECORDS
+SELECT compaction_records.compaction AS id,
+  compaction_records.kind,
+  compaction_records.outcome,
+  compaction_records.reason,
+  compaction_records.policy,
+  compaction_records.session_id,
+  compaction_records.head,
+  compaction_records.hidden_first,
+  compaction_records.hidden_last,
+  compaction_records.first_kept,
+  compaction_records.pinned,
+  compaction_records.cleared,
+  compaction_records.undoes,
+  compaction_records.messages_before,
+  compaction_records.messages_after,
+  compaction_records.tokens_before,
+  compaction_records.tokens_after,
+  compaction_records.created_at,
+  compaction_records.error,
+  compaction_records.error_kind,
+  compaction_records.summary AS summary_number,
+  summaries.first AS stands_from
+FROM compaction_records
+LEFT OUTER JOIN summaries ON summaries.tree_id = :tree_id
+  AND summaries.summary = compaction_records.summary
+WHERE compaction_records.tree_id = :tree_id
+  AND compaction_records.compaction IN (
+    SELECT CAST(numbers.value AS INTEGER) AS value
+    FROM json_each(:numbers) AS numbers
+  )
+
+-- view.visible_set.RECORD_OUTCOMES
 WITH RECURSIVE line(
   branch,
   parent_branch,
@@ -678,51 +722,7 @@ JOIN compaction_records ON compaction_records.tree_id = :tree_id
   AND compaction_records.compaction <= line.newest
 ORDER BY compaction_records.compaction
 
--- view.visible_set.RECORDS
-SELECT compaction_records.compaction AS id,
-  compaction_records.kind,
-  compaction_records.outcome,
-  compaction_records.reason,
-  compaction_records.policy,
-  compaction_records.session_id,
-  compaction_records.head,
-  compaction_records.hidden_first,
-  compaction_records.hidden_last,
-  compaction_records.first_kept,
-  compaction_records.pinned,
-  compaction_records.cleared,
-  compaction_records.undoes,
-  compaction_records.messages_before,
-  compaction_records.messages_after,
-  compaction_records.tokens_before,
-  compaction_records.tokens_after,
-  compaction_records.created_at,
-  compaction_records.error,
-  compaction_records.error_kind,
-  compaction_records.summary AS summary_number,
-  summaries.first AS stands_from
-FROM compaction_records
-LEFT OUTER JOIN summaries ON summaries.tree_id = :tree_id
-  AND summaries.summary = compaction_records.summary
-WHERE compaction_records.tree_id = :tree_id
-  AND compaction_records.compaction IN (
-    SELECT CAST(numbers.value AS INTEGER) AS value
-    FROM json_each(:numbers) AS numbers
-  )
-
--- view.visible_set.TEXTS
-SELECT summaries.summary,
-  summaries.body,
-  summaries.facts,
-  summaries.notice
-FROM summaries
-WHERE summaries.tree_id = :tree_id
-  AND summaries.summary IN (
-    SELECT CAST(numbers.value AS INTEGER) AS value
-    FROM json_each(:numbers) AS numbers
-  )
-
--- view.visible_set.WRITTEN
+-- view.visible_set.REPORTED_SUMMARY_TEXTS
 SELECT summaries.summary,
   summaries.title,
   summaries.body,

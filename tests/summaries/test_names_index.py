@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.messages import Message
-from store.ready import phrase
+from store.ready import render_phrase
 from store.summaries import names_index
 from store.summaries.names_index import NameIndex, NameUse
 
-HEADING = phrase("names_met", "en")
+HEADING = render_phrase("names_met", "en")
 
 
 NAME = st.text(alphabet="ab长_/.", min_size=1, max_size=12)
@@ -86,7 +86,7 @@ def test_an_index_keeps_its_room(known: NameIndex, room: int) -> None:
     assert text == names_index.render_index(
         names_index.select_names(dict(reversed(known.items())), room), room
     )
-    assert names_index.load_index(names_index.dump_index(ranked)) == ranked
+    assert names_index.parse_index(names_index.dump_index(ranked)) == ranked
     assert {*names_index.select_names(known, 1000)} == {*known}
 
 

@@ -217,6 +217,6 @@ def test_a_damaged_prompt_is_named(
 
 def test_a_missing_folder_is_our_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A damaged installation says so."""
-    monkeypatch.setattr(resources, "PACKAGE", tmp_path / "store")
+    monkeypatch.setattr(resources, "PACKAGE_FOLDER", tmp_path / "store")
     with pytest.raises(StoreError, match="install it again"):
         prompts.list_prompts()

@@ -11,12 +11,20 @@ from hypothesis import strategies as st
 from store import Policy, Store
 from store.messages import Message
 from store.summaries import KeyAction, SummaryRequest, extractive, render_summary
-from store.summaries.speeches import LAST, SAID, SHOWN, USER, Speech, SpeechBuffer, select_speeches
+from store.summaries.speeches import (
+    LAST,
+    SAID,
+    SHOWN,
+    USER,
+    RankedSpeech,
+    SpeechBuffer,
+    select_speeches,
+)
 
 ONCE = Policy(language="en", told_once=True)
 SPEECHES = st.lists(
     st.builds(
-        Speech,
+        RankedSpeech,
         st.sampled_from(["User", "Assistant"]),
         st.text(alphabet="ab 长\n\0", min_size=1, max_size=200),
         st.sampled_from([USER, SAID, SHOWN]),
@@ -25,9 +33,9 @@ SPEECHES = st.lists(
 )
 
 
-def said(*texts: tuple[int, str]) -> list[Speech]:
+def said(*texts: tuple[int, str]) -> list[RankedSpeech]:
     """Return texts with their ranks; users say the first rank."""
-    return [Speech("U" if rank == USER else "A", text, rank) for rank, text in texts]
+    return [RankedSpeech("U" if rank == USER else "A", text, rank) for rank, text in texts]
 
 
 def use(name: str, arguments: Any, result: str, call_id: str) -> list[Message]:
@@ -73,7 +81,7 @@ def test_the_largest_texts_of_users_give_way() -> None:
 
 
 @given(SPEECHES, st.integers(0, 600))
-def test_what_is_selected_keeps_its_room(speeches: list[Speech], room: int) -> None:
+def test_what_is_selected_keeps_its_room(speeches: list[RankedSpeech], room: int) -> None:
     """The same every time, each line as it was said or cut with a sign, in order."""
     heard = SpeechBuffer(room or 1)
     heard.add(speeches)
@@ -89,8 +97,8 @@ def test_of_very_much_the_first_and_the_newest_are_held() -> None:
     """However much is said, no more is in memory than could have room."""
     heard = SpeechBuffer(100)
     for number in range(10_000):
-        request = Speech("User", f"request {number} " + "x" * 80, USER)
-        heard.add([request, Speech("Assistant", f"answer {number} " + "x" * 80, SAID)])
+        request = RankedSpeech("User", f"request {number} " + "x" * 80, USER)
+        heard.add([request, RankedSpeech("Assistant", f"answer {number} " + "x" * 80, SAID)])
     held = heard.ranked()
     assert sum(len(each.text) for each in held) <= 100 * 100
     assert held[0].text.startswith("request 0 ")

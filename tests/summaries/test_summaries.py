@@ -38,7 +38,7 @@ from store.summaries import (
     render_summary,
     scrub_text,
 )
-from store.tools.calls import call_paths
+from store.tools.calls import find_call_paths
 
 
 def user(text: Any) -> Message:
@@ -474,7 +474,7 @@ def test_a_summary_and_the_file_read_rule_find_the_same_files_in_a_patch(patch: 
     """
     told = extractive(request(use("apply_patch", {"input": patch}, "ok"))).file_changes
     assert {change.path for change in told} == {
-        each.path for each in call_paths({"input": patch}).paths
+        each.path for each in find_call_paths({"input": patch}).paths
     }
 
 

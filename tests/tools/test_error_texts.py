@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.tools.error_texts import POINTS, READ, error_told
-from store.tools.excerpts import ERROR_WORDS, error_lines, lines_with
+from store.tools.error_texts import ERROR_TEXT_POINTS, SEARCHED_ERROR_POINTS, find_error_text
+from store.tools.excerpts import ERROR_WORDS, find_error_lines, find_matching_lines
 
 NOISE = "\n".join(f"compiling module {number} of 90" for number in range(90))
 CHUNK = "Chunk ID: 1f3f42\nWall time: 0.0000 seconds\nProcess exited with code 2\nOriginal token count: 49\nOutput:\n"
@@ -44,7 +44,7 @@ TOLD: list[tuple[str, Any, str]] = [
     ("no output", CHUNK, CHUNK.strip()),
     ("no output either", "Exit code 1", "Exit code 1"),
     ("line in the middle", f"{CHUNK}{NOISE}\n  error[E0382]: moved value\n{NOISE}", "error[E0382]: moved value"),
-    ("no line", "y" * 300, "y" * POINTS),
+    ("no line", "y" * 300, "y" * ERROR_TEXT_POINTS),
     (
         "first and newest",
         f"Error: 3 targets\n{NOISE}\n" + "\n".join(f"FAILED test_{n} - " + "z" * 60 for n in range(9)) + "\n9 failed",
@@ -58,7 +58,7 @@ TOLD: list[tuple[str, Any, str]] = [
     ),
     ("a long first line", f"error {'x' * 300}\nfatal: y", f"error {'x' * 94}\nfatal: y"),
     ("one long line", f"error {'x' * 300}", f"error {'x' * 194}"),
-    ("far out", f"error: first\n{'q' * READ}\nerror amid\n{'q' * READ}\nlast failed", "error: first\nlast failed"),
+    ("far out", f"error: first\n{'q' * SEARCHED_ERROR_POINTS}\nerror amid\n{'q' * SEARCHED_ERROR_POINTS}\nlast failed", "error: first\nlast failed"),
 ]  # fmt: skip
 
 
@@ -67,7 +67,7 @@ TOLD: list[tuple[str, Any, str]] = [
 )
 def test_what_is_told(text: Any, told: str) -> None:
     """Code and message, the end of stderr, lines that say an error; else the beginning."""
-    assert error_told(text if isinstance(text, str) else json.dumps(text)) == told
+    assert find_error_text(text if isinstance(text, str) else json.dumps(text)) == told
 
 
 @given(
@@ -78,8 +78,8 @@ def test_what_is_told(text: Any, told: str) -> None:
 )
 def test_it_is_never_long_and_never_empty(text: str) -> None:
     """Whatever comes in."""
-    told = error_told(text)
-    assert len(told) <= POINTS
+    told = find_error_text(text)
+    assert len(told) <= ERROR_TEXT_POINTS
     assert bool(told) is bool(text.strip())
     assert all(line.strip() in text for line in told.split("\n"))
 
@@ -96,4 +96,4 @@ def test_it_is_never_long_and_never_empty(text: str) -> None:
 )
 def test_lines_that_say_an_error_are_those_in_which_its_words_are_found(text: str) -> None:
     """However fast they are found, in capitals and in small letters."""
-    assert error_lines(text) == list(lines_with(ERROR_WORDS, text, 0, len(text)))
+    assert find_error_lines(text) == list(find_matching_lines(ERROR_WORDS, text, 0, len(text)))

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection
 
 from store import Policy, Store
-from store.compaction.facts import hidden_facts
+from store.compaction.facts import load_hidden_facts
 from store.history.lines import load_pointer
 from store.inspection.usage_statistics import Statistics, statistics
 from store.messages import Message
 from store.summaries import SummaryRequest, extractive
-from store.tools.failure import SIGNS, failed, is_command
+from store.tools.failure import FAILURE_SIGNS, is_command_output, is_failed_result
 from store.tools.kinds import TOOL_KINDS
-from store.tools.results import Facts, result_facts
+from store.tools.results import Facts, compute_result_facts
 from store.tools.short_forms import compress
 from store.view import load_view_context
 
@@ -40,7 +40,7 @@ def facts_of(store: Store, session: str, policy: Policy, last: int) -> list[Any]
         context = load_view_context(
             connection, load_pointer(connection, session), policy, last=last, now=10**12
         )
-        return hidden_facts(context, 1, last)
+        return load_hidden_facts(context, 1, last)
 
     return store.database.read(collect)
 
@@ -105,9 +105,9 @@ def failures(line: list[Message], policy: Policy) -> list[int]:
         before = line[seq - 2].get("tool_calls") if seq > 1 else None
         name = before[0]["function"]["name"] if before else None
         kind = policy.tool_kinds.get(str(name)) or TOOL_KINDS.get(str(name))
-        facts = result_facts(message)
-        command = is_command(name, kind, facts.looks_terminal, policy)
-        if message["role"] == "tool" and failed(facts, policy, command=command):
+        facts = compute_result_facts(message)
+        command = is_command_output(name, kind, facts.looks_terminal, policy)
+        if message["role"] == "tool" and is_failed_result(facts, policy, command=command):
             found.append(seq)
     return found
 
@@ -196,7 +196,7 @@ def test_every_sign_is_a_fact_and_every_choice_a_field() -> None:
 
     Columns of a result, fields of a policy and values that these can have.
     """
-    for sign in SIGNS:
+    for sign in FAILURE_SIGNS:
         assert {test.fact for test in sign.tests} <= set(Facts._fields)
         if sign.choice:
             assert (

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from store.tools import Name, best_first, names, names_in
+from store.tools import TextName, count_names, names, rank_names
 
 
 @pytest.mark.parametrize(
@@ -29,32 +29,32 @@ from store.tools import Name, best_first, names, names_in
 )
 def test_names_are_told_apart(text: str, kind: str, found: list[str]) -> None:
     """Each piece of a text is of one kind; plain words, data and what no database keeps is none."""
-    assert sorted(name.text for name in names_in(text) if name.kind == kind) == found
+    assert sorted(name.text for name in count_names(text) if name.kind == kind) == found
 
 
 def test_a_name_counts_as_often_as_it_is_there() -> None:
     """However it is written around."""
-    found = names_in("a_name 'a_name' other_name(a_name)")
-    assert found == {Name("identifier", "a_name"): 3, Name("identifier", "other_name"): 1}
+    found = count_names("a_name 'a_name' other_name(a_name)")
+    assert found == {TextName("identifier", "a_name"): 3, TextName("identifier", "other_name"): 1}
 
 
 def test_the_best_names_come_first() -> None:
     """By kind, by how often, up to five times, and by how short they are; else by the alphabet."""
     found = Counter(
         {
-            Name("number", "8080"): 1,
-            Name("identifier", "long_" * 10): 5,
-            Name("identifier", "b_name"): 5,
-            Name("identifier", "a_name"): 50,
-            Name("path", "b.py"): 1,
-            Name("error", "E501"): 2,
+            TextName("number", "8080"): 1,
+            TextName("identifier", "long_" * 10): 5,
+            TextName("identifier", "b_name"): 5,
+            TextName("identifier", "a_name"): 50,
+            TextName("path", "b.py"): 1,
+            TextName("error", "E501"): 2,
         }
     )
-    assert [*best_first(found)] == ["a_name", "b_name", "E501", "b.py", "long_" * 10, "8080"]
+    assert [*rank_names(found)] == ["a_name", "b_name", "E501", "b.py", "long_" * 10, "8080"]
 
 
 def test_what_is_too_long_for_a_name_is_not_remembered() -> None:
     """A picture in a text is one piece of a million characters."""
-    before = names._of_piece.cache_info().currsize
-    assert not names_in("a_1" * 10**5)
-    assert names._of_piece.cache_info().currsize == before
+    before = names._parse_piece_names.cache_info().currsize
+    assert not count_names("a_1" * 10**5)
+    assert names._parse_piece_names.cache_info().currsize == before

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.tools.todos import LIMIT, recap
+from store.tools.todos import TODO_TEXT_LIMIT, render_recap
 
 CLAUDE = [
     {"content": "Read", "status": "completed", "activeForm": "Reading"},
@@ -42,15 +42,18 @@ CLAUDE = [
 )
 def test_what_a_list_came_to(arguments: Any, said: str) -> None:
     """How many are done, what is running, what waits; the keys of the tools in use are known."""
-    assert recap(arguments) == said
+    assert render_recap(arguments) == said
 
 
 def test_a_result_that_says_it_is_believed() -> None:
     """The tool knows its list best (S4.16)."""
     assert (
-        recap({"todos": CLAUDE}, '{"status": "success", "data": {"recap": "[1/3] x"}}') == "[1/3] x"
+        render_recap({"todos": CLAUDE}, '{"status": "success", "data": {"recap": "[1/3] x"}}')
+        == "[1/3] x"
     )
-    assert recap("{}", {"data": {"todos": CLAUDE}}) == "[1/3] in progress: Write; pending: Test"
+    assert (
+        render_recap("{}", {"data": {"todos": CLAUDE}}) == "[1/3] in progress: Write; pending: Test"
+    )
 
 
 @pytest.mark.parametrize(
@@ -58,12 +61,12 @@ def test_a_result_that_says_it_is_believed() -> None:
 )
 def test_nothing_to_say(arguments: Any) -> None:
     """A call that lists nothing has no recap."""
-    assert recap(arguments) is None
+    assert render_recap(arguments) is None
 
 
 def test_long_items_are_cut() -> None:
     """A recap is one line of a bounded length."""
-    assert len(recap({"todos": ["x" * 10_000]}) or "") < LIMIT + 20
+    assert len(render_recap({"todos": ["x" * 10_000]}) or "") < TODO_TEXT_LIMIT + 20
 
 
 @given(
@@ -74,5 +77,5 @@ def test_long_items_are_cut() -> None:
 def test_nothing_is_raised(value: Any) -> None:
     """Whatever a model wrote."""
     for arguments in (value, {"todos": value}, json.dumps(value)):
-        said = recap(arguments, value)
+        said = render_recap(arguments, value)
         assert said is None or (said and "\n" not in said)

@@ -17,14 +17,20 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from store.errors import StoreError
-from store.messages import content_text
+from store.messages import extract_content_text
 from store.text import clip_text, encode_json, is_marker
-from store.tools.excerpts import Limits, trimmed
-from store.tools.kinds import KINDS, TOOL_KINDS
-from store.tools.results import ENVELOPE, STATUSES, answered_call_id, kind_name, result_facts
+from store.tools.excerpts import ValueLimits, trim_value
+from store.tools.kinds import ALL_TOOL_KINDS, TOOL_KINDS
+from store.tools.results import (
+    PROTOCOL_FIELDS,
+    PROTOCOL_STATUSES,
+    compute_result_facts,
+    find_answered_call_id,
+    find_kind_name,
+)
 from store.tools.short_forms import compress
-from store.tools.short_rules import RULE_OF_KIND, RULE_OF_TOOL, SHORT_RULES, STATE_MARKS
-from store.transcripts import Said, read, sniff
+from store.tools.short_rules import KIND_RULES, SHORT_RULES, STATE_MARKS, TOOL_RULES
+from store.transcripts import SessionMessage, read, sniff
 
 
 def short(tool: str, data: Any = None, *, status: str = "success", **envelope: Any) -> Any:
@@ -52,7 +58,7 @@ def test_status_data_and_error_stay_and_the_rest_is_dropped() -> None:
         assert short(tool) == {"status": "success", "data": {}}
 
 
-@pytest.mark.parametrize("status", STATUSES)
+@pytest.mark.parametrize("status", PROTOCOL_STATUSES)
 @pytest.mark.parametrize("tool", [*SHORT_RULES, "nobody"])
 def test_an_error_stays_whole_whatever_the_status(tool: str, status: str) -> None:
     """Code and message are never cut; an error that is null is none (A4.13)."""
@@ -310,8 +316,8 @@ def test_fields_beside_the_protocol_stay() -> None:
 
 def test_every_rule_is_reached_and_every_name_has_one() -> None:
     """The tables fit together."""
-    assert {*RULE_OF_TOOL.values(), *RULE_OF_KIND.values()} == SHORT_RULES.keys()
-    assert RULE_OF_KIND.keys() == {*KINDS}
+    assert {*TOOL_RULES.values(), *KIND_RULES.values()} == SHORT_RULES.keys()
+    assert KIND_RULES.keys() == {*ALL_TOOL_KINDS}
 
 
 def test_the_kind_decides_where_the_name_does_not() -> None:
@@ -338,7 +344,7 @@ def test_the_kind_decides_where_the_name_does_not() -> None:
 
 def test_text_within_the_limits_is_returned_as_it_is() -> None:
     """Not a byte is changed, space at the ends included."""
-    for tool in (*RULE_OF_TOOL, *TOOL_KINDS, "nobody", ""):
+    for tool in (*TOOL_RULES, *TOOL_KINDS, "nobody", ""):
         for text in (
             "",
             "plain text",
@@ -412,7 +418,7 @@ def test_a_failed_command_keeps_its_errors_and_its_exit_code(text: str) -> None:
     ]
     whole = text.format("\n".join([*middle, *lines(60).split("\n")]))
     found = compress("shell", whole)
-    assert result_facts({"content": found}).exit_code == 1
+    assert compute_result_facts({"content": found}).exit_code == 1
     assert (
         found.index("more lines)") < found.index("error: no member") < found.index("Fatal: gave up")
     )
@@ -471,8 +477,8 @@ def test_a_json_result_of_a_command_keeps_its_form() -> None:
         assert found["stdout"].endswith("\n" + "\n".join(lines(100).split("\n")[-20:]))
         assert found.keys() == {"stdout", *failure}
         assert (
-            result_facts({"content": found}).exit_code
-            == result_facts({"content": failure}).exit_code
+            compute_result_facts({"content": found}).exit_code
+            == compute_result_facts({"content": failure}).exit_code
         )
     found = json.loads(
         compress("terminal-execute", json.dumps({"stdout": stdout, "stderr": "", "exitCode": 0}))
@@ -558,7 +564,7 @@ FIELDS = {
     field for rule in SHORT_RULES.values() for field in (*rule.reads, *rule.facts, *rule.marks)
 }
 FIELDS |= {
-    *ENVELOPE,
+    *PROTOCOL_FIELDS,
     "stdout",
     "stderr",
     "stdout_tail",
@@ -587,7 +593,7 @@ values = st.recursive(
 )
 objects = st.dictionaries(keys, values, max_size=6)
 results = st.fixed_dictionaries(
-    {"status": st.sampled_from(STATUSES), "data": objects | values},
+    {"status": st.sampled_from(PROTOCOL_STATUSES), "data": objects | values},
     optional={
         "text": texts,
         "error": st.fixed_dictionaries({"code": texts, "message": texts}) | values,
@@ -642,7 +648,7 @@ def test_a_result_of_the_protocol_stays_one(
     assert found["status"] == result["status"]
     assert joined(found.get("error")) == joined(result.get("error"))
     if found != json.loads(content):
-        assert found.keys() <= (ENVELOPE | {"id"}) - {"text", "stats", "context"}
+        assert found.keys() <= (PROTOCOL_FIELDS | {"id"}) - {"text", "stats", "context"}
         assert found.keys() >= {"status", "data"}
 
 
@@ -670,9 +676,9 @@ def test_what_is_trimmed_says_by_how_much_and_stays_as_it_is(
 
     One item too many is cut.
     """
-    limits = Limits(points, items, keys)
-    found = trimmed(value, limits)
-    assert trimmed(found, limits) == found
+    limits = ValueLimits(points, items, keys)
+    found = trim_value(value, limits)
+    assert trim_value(found, limits) == found
     if isinstance(value, list) and len(value) > items and not is_marker(value[-1]):
         assert found[items:] == [f"… ({len(value) - items} more items)"]
     if isinstance(value, dict) and len(value) > keys and not is_marker(value.get("…")):
@@ -733,19 +739,19 @@ def real_results() -> Iterator[tuple[str, str]]:
             continue
         names: dict[str | None, str | None] = {}
         for event in read(path):
-            if isinstance(event, Said):
+            if isinstance(event, SessionMessage):
                 functions = [
                     (call.get("id"), call.get("function") or {})
                     for call in event.message.get("tool_calls") or ()
                 ]
                 names |= {
-                    call_id: kind_name(each.get("name"), each.get("arguments"))
+                    call_id: find_kind_name(each.get("name"), each.get("arguments"))
                     for call_id, each in functions
                 }
                 if event.message.get("role") == "tool":
                     yield (
-                        names.get(answered_call_id(event.message)) or "",
-                        content_text(event.message.get("content")),
+                        names.get(find_answered_call_id(event.message)) or "",
+                        extract_content_text(event.message.get("content")),
                     )
 
 
@@ -757,8 +763,8 @@ def test_real_results_keep_the_laws_and_their_exit_codes() -> None:
     for tool, content in real_results():
         found = check_laws(tool, content)
         assert (
-            result_facts({"content": found}).exit_code
-            == result_facts({"content": content}).exit_code
+            compute_result_facts({"content": found}).exit_code
+            == compute_result_facts({"content": content}).exit_code
         )
         before, after = before + len(content), after + len(found)
     assert 0 < after < before

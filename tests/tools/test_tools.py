@@ -14,7 +14,7 @@ from store.tools import calls
 from store.tools import kinds as tool_kinds
 from store.tools import results as tools
 from store.tools.calls import ToolPath
-from store.tools.kinds import KINDS, TOOL_KINDS
+from store.tools.kinds import ALL_TOOL_KINDS, TOOL_KINDS
 from store.tools.paths import PATH_LIMIT, normalise_path
 
 # --- facts ----------------------------------------------------------------------------------------
@@ -22,7 +22,7 @@ from store.tools.paths import PATH_LIMIT, normalise_path
 
 def facts(content: object, **more: Any) -> tools.Facts:
     """Facts of a result with this content."""
-    return tools.result_facts({"role": "tool", "content": content, **more})
+    return tools.compute_result_facts({"role": "tool", "content": content, **more})
 
 
 SNIFFED = [
@@ -43,7 +43,7 @@ SNIFFED = [
 @pytest.mark.parametrize(("content", "expected"), SNIFFED)
 def test_command_output_is_recognised_by_its_marks(content: object, expected: bool) -> None:
     """Any of the three marks in the text is enough (S0.21-S0.23, S0.39, A0.12)."""
-    assert bool(tools.result_facts({"content": content}).looks_terminal) is expected
+    assert bool(tools.compute_result_facts({"content": content}).looks_terminal) is expected
     assert facts(content).looks_terminal == int(expected)
 
 
@@ -66,7 +66,7 @@ def test_the_facts_tell_an_error_of_a_command(message: dict[str, Any], expected:
 
     Together they say what S0.24 says (S0.25, S0.40, A0.6).
     """
-    fact = tools.result_facts({"role": "tool", **message})
+    fact = tools.compute_result_facts({"role": "tool", **message})
     assert bool(fact.error_prefix or fact.has_stderr or fact.status == "error") is expected
 
 
@@ -176,7 +176,7 @@ def test_content_that_cannot_be_parsed_is_text() -> None:
 )
 def test_a_result_names_the_call_it_answers(message: dict[str, Any], expected: str | None) -> None:
     """By its id, or by the one id of a list; nothing else is an id."""
-    assert tools.answered_call_id(message) == expected
+    assert tools.find_answered_call_id(message) == expected
 
 
 # --- kinds ----------------------------------------------------------------------------------------
@@ -238,13 +238,13 @@ def test_the_names_of_the_field_have_their_kinds(kind: str, names: str) -> None:
 
 def test_a_name_is_of_one_kind_whoever_uses_it() -> None:
     """The names of all programs share one table, so no two of them may disagree."""
-    named = groupby(sorted(set(tool_kinds.rows())), key=lambda row: row[0])
+    named = groupby(sorted(set(tool_kinds.list_tool_kinds())), key=lambda row: row[0])
     assert [rows for _, group in named if len(rows := list(group)) > 1] == []
 
 
 def test_every_kind_is_known() -> None:
     """The table holds no kind that policies do not know, and no kind is without a name."""
-    assert set(TOOL_KINDS.values()) == set(KINDS)
+    assert set(TOOL_KINDS.values()) == set(ALL_TOOL_KINDS)
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def test_an_argument_may_decide_what_a_tool_is(
     name: str | None, arguments: object, expected: str | None
 ) -> None:
     """A view is told from an edit by the name under which its kind is looked up."""
-    assert tools.kind_name(name, arguments) == expected
+    assert tools.find_kind_name(name, arguments) == expected
 
 
 # --- paths of a call ------------------------------------------------------------------------------
@@ -300,8 +300,12 @@ def test_a_path_is_found_under_every_key_and_in_every_shape(key: str, value: obj
 
     As an object or as JSON text (S1.35, S1.42, A1.2).
     """
-    expected = calls.Paths((read("src/a.py"),), True)
-    assert calls.call_paths({key: value}) == calls.call_paths(json.dumps({key: value})) == expected
+    expected = calls.CallPaths((read("src/a.py"),), True)
+    assert (
+        calls.find_call_paths({key: value})
+        == calls.find_call_paths(json.dumps({key: value}))
+        == expected
+    )
 
 
 NAMED: list[tuple[object, tuple[ToolPath, ...], bool]] = [
@@ -392,7 +396,7 @@ NAMED: list[tuple[object, tuple[ToolPath, ...], bool]] = [
 @pytest.mark.parametrize(("arguments", "paths", "complete"), NAMED)
 def test_what_a_call_names(arguments: object, paths: tuple[ToolPath, ...], complete: bool) -> None:
     """Files, lines and whether all of it was understood (S1.32, A1.4, A1.5, A1.10, A1.14)."""
-    assert calls.call_paths(arguments) == (paths, complete)
+    assert calls.find_call_paths(arguments) == (paths, complete)
 
 
 NONSENSE: list[dict[str, Any]] = [
@@ -424,12 +428,12 @@ def test_lines_that_make_no_sense_cover_nothing(lines: dict[str, Any]) -> None:
 
     The hull is all of it, and it is not contiguous.
     """
-    assert calls.call_paths({"path": "a", **lines}).paths == (read("a", contiguous=0),)
+    assert calls.find_call_paths({"path": "a", **lines}).paths == (read("a", contiguous=0),)
 
 
 def test_paths_are_keys_of_the_session() -> None:
     """The project root and the folding of case reach every path of a call."""
-    named = calls.call_paths(
+    named = calls.find_call_paths(
         {"files": ["C:\\Code\\A.py", "a.PY", "c:/code/a.py"]}, "c:/code", fold_case=True
     )
     assert named.paths == (read("a.py", mentions=3),)
@@ -581,13 +585,15 @@ def test_nothing_that_comes_in_is_too_odd(
     value: object, message: dict[str, Any], root: str | None
 ) -> None:
     """All functions take any JSON value, and what they return fits its columns."""
-    fact = tools.result_facts({**message, "content": value})
+    fact = tools.compute_result_facts({**message, "content": value})
     numbers = [number for number in fact if isinstance(number, int)]
     assert all(-(2**63) <= number < 2**63 for number in numbers)
     assert fact.looks_terminal in (0, 1)
-    tools.answered_call_id(message)
-    tools.kind_name("file_editor", value)
-    for path in calls.call_paths(message, root).paths + calls.call_paths(value, root).paths:
+    tools.find_answered_call_id(message)
+    tools.find_kind_name("file_editor", value)
+    for path in (
+        calls.find_call_paths(message, root).paths + calls.find_call_paths(value, root).paths
+    ):
         assert path.path
         assert 1 <= (path.start_line or 1) <= (path.end_line or 2**63 - 1) < 2**63
 
@@ -644,12 +650,12 @@ PATCH = """*** Begin Patch
 )
 def test_a_patch_names_its_files(arguments: Any) -> None:
     """Wherever it stands: by itself, in a field, in the words of a command."""
-    found = calls.call_paths(arguments, "/home/dev")
+    found = calls.find_call_paths(arguments, "/home/dev")
     assert [path.path for path in found.paths] == ["src/a.py", "src/b.py", "new file.py", "old.py"]
     assert found.complete
 
 
 def test_what_only_speaks_of_patches_names_none() -> None:
     """A header without a patch around it is text."""
-    assert calls.call_paths({"command": "echo '*** Update File: a.py'"}).paths == ()
-    assert calls.call_paths("not json").paths == ()
+    assert calls.find_call_paths({"command": "echo '*** Update File: a.py'"}).paths == ()
+    assert calls.find_call_paths("not json").paths == ()

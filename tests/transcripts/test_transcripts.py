@@ -10,8 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from store.errors import StoreError, UnknownTranscript
-from store.transcripts import KINDS, Noted, Opened, Said, read, size, sniff
-from store.transcripts.events import title_of
+from store.transcripts import (
+    TRANSCRIPT_KINDS,
+    NoteEvent,
+    SessionEvent,
+    SessionMessage,
+    read,
+    size,
+    sniff,
+)
+from store.transcripts.events import find_title
 
 HELLO = {"role": "user", "content": "hello\nthere"}
 ANSWER = {
@@ -33,17 +41,19 @@ def write(path: Path, *lines: object) -> Path:
 
 def messages(path: Path, **options: Any) -> list[dict[str, Any]]:
     """Return the messages of a file."""
-    return [event.message for event in read(path, **options) if isinstance(event, Said)]
+    return [event.message for event in read(path, **options) if isinstance(event, SessionMessage)]
 
 
-def sessions(path: Path) -> list[Opened]:
+def sessions(path: Path) -> list[SessionEvent]:
     """Return the sessions of a file."""
-    return [event for event in read(path) if isinstance(event, Opened)]
+    return [event for event in read(path) if isinstance(event, SessionEvent)]
 
 
-def notes(path: Path, *, broken: bool) -> list[Noted]:
+def notes(path: Path, *, broken: bool) -> list[NoteEvent]:
     """Return the notes of a file, those on what was broken or those on what was left out."""
-    return [event for event in read(path) if isinstance(event, Noted) and event.broken is broken]
+    return [
+        event for event in read(path) if isinstance(event, NoteEvent) and event.broken is broken
+    ]
 
 
 @pytest.mark.parametrize(
@@ -229,7 +239,7 @@ def test_swe_agent_history_comes_out_as_it_is(tmp_path: Path) -> None:
     path = write(tmp_path / "a.traj", json.dumps(record, indent=2))
     assert sniff(path) == "swe_agent"
     assert sessions(path) == [
-        Opened("a", "the task", None, {"environment": "e", "info": {"exit_status": "x"}})
+        SessionEvent("a", "the task", None, {"environment": "e", "info": {"exit_status": "x"}})
     ]
     assert messages(path) == history
     (note,) = notes(path, broken=False)
@@ -316,8 +326,8 @@ def test_lines_are_streamed(tmp_path: Path) -> None:
         list[int](),
     )
     events = read(path, progress=seen.append)
-    assert isinstance(next(events), Opened)
-    assert isinstance(next(events), Said)
+    assert isinstance(next(events), SessionEvent)
+    assert isinstance(next(events), SessionMessage)
     assert seen[-1] < size(path) / 2
 
 
@@ -325,7 +335,7 @@ def test_kinds_are_named() -> None:
     """The table of kinds holds those there are."""
     apis = ("openai", "anthropic", "exchanges")
     benchmarks = ("tau2_bench", "mini_swe_agent", "inspect")
-    assert tuple(KINDS) == (
+    assert tuple(TRANSCRIPT_KINDS) == (
         *benchmarks,
         "goose",
         *apis,
@@ -393,7 +403,7 @@ anything = st.recursive(
 )
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TRANSCRIPT_KINDS)
 @settings(max_examples=25)
 @given(values=st.lists(anything, max_size=4), tail=st.binary(max_size=6))
 @pytest.mark.sampled(4)
@@ -405,12 +415,12 @@ def test_no_json_breaks_a_parser(tmp_path: Path, kind: str, values: list[Any], t
     path = write(tmp_path / "f", *(json.dumps(value) for value in values), end)
     events = list(read(path, kind=kind))
     assert repr(events) == repr(list(read(path, kind=kind)))
-    ids = [event.session_id for event in events if isinstance(event, Opened)]
+    ids = [event.session_id for event in events if isinstance(event, SessionEvent)]
     assert len(ids) == len(set(ids))
     assert all(
         isinstance(event.message["role"], str)
         for event in events
-        if isinstance(event, Said) and event.format == "openai" and kind != "exchanges"
+        if isinstance(event, SessionMessage) and event.format == "openai" and kind != "exchanges"
     )
 
 
@@ -433,10 +443,10 @@ TYPED: dict[str, list[Any]] = {
 @pytest.mark.parametrize("where", TYPED)
 def test_a_title_is_what_the_user_typed_first(where: str) -> None:
     """Not what the program put before it, or in the place of it."""
-    assert title_of({"role": "user", "content": each} for each in TYPED[where]) == "Mend it."
+    assert find_title({"role": "user", "content": each} for each in TYPED[where]) == "Mend it."
 
 
 def test_a_session_without_anything_typed_has_no_title() -> None:
     """Tags that are the user's own are a title like any text."""
-    assert title_of([{"role": "user", "content": CONTEXT}]) is None
-    assert title_of([{"role": "user", "content": "<b>Mend</b> it."}]) == "<b>Mend</b> it."
+    assert find_title([{"role": "user", "content": CONTEXT}]) is None
+    assert find_title([{"role": "user", "content": "<b>Mend</b> it."}]) == "<b>Mend</b> it."

@@ -7,8 +7,8 @@ from typing import Any
 
 from store import Store
 from store.importing import import_file
-from store.importing.folders import files_in
-from store.transcripts import Noted, Opened, Said, read, sniff
+from store.importing.folders import find_transcript_files
+from store.transcripts import NoteEvent, SessionEvent, SessionMessage, read, sniff
 
 
 def ended(text: str) -> str:
@@ -57,17 +57,17 @@ def test_each_chat_is_a_session(tmp_path: Path) -> None:
     path = tmp_path / ".aider.chat.history.md"
     path.write_text(FIRST + SECOND)
     assert sniff(path) == "aider"
-    (session,) = events(path, Opened)
+    (session,) = events(path, SessionEvent)
     assert session.session_id == f"aider-{tmp_path.name}-2026-01-01T00:00:01"
     assert (session.project_root, session.created_at) == (str(tmp_path), 1767225601000)
     assert session.metadata == {"model": "gemini/gemini-2.5-pro"}
-    said = [event.message for event in events(path, Said)]
+    said = [event.message for event in events(path, SessionMessage)]
     assert [each["role"] for each in said] == ["user", "assistant", "user"]
     assert said[0]["content"] == "Add a loop\nto a.py"
     heading = "#### A heading\n\n> a quotation"
     assert said[1]["content"] == f"{heading}\n\n```python\nfor x in y: ...\n```"
     assert said[2]["content"] == "/add b.py"
-    assert [event.left_out for event in events(path, Noted)] == [5, 1]
+    assert [event.left_out for event in events(path, NoteEvent)] == [5, 1]
 
 
 def test_a_history_whose_breaks_an_editor_took_off(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_history_whose_breaks_an_editor_took_off(tmp_path: Path) -> None:
     path = tmp_path / ".aider.chat.history.md"
     lines = [line.rstrip() for line in FIRST.replace("#### A heading", "A heading").splitlines()]
     path.write_text("\n".join(lines))
-    roles = [event.message["role"] for event in events(path, Said)]
+    roles = [event.message["role"] for event in events(path, SessionMessage)]
     assert roles == ["user", "assistant", "user"]
 
 
@@ -84,7 +84,7 @@ def test_a_history_is_found_in_its_folder(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / ".aider.chat.history.md").write_text(FIRST)
     (tmp_path / "work" / ".other.md").write_text(FIRST)
-    found = files_in([tmp_path / "work"])
+    found = find_transcript_files([tmp_path / "work"])
     assert [each.path.name for each in found] == [".aider.chat.history.md"]
 
 

@@ -11,7 +11,7 @@ import pytest
 from store import Store
 from store.errors import UnknownTranscript
 from store.importing import import_file
-from store.transcripts import Noted, Opened, Said, is_kept, read, sniff
+from store.transcripts import NoteEvent, SessionEvent, SessionMessage, is_kept, read, sniff
 from tests.formats.judge import complaints
 
 Message = dict[str, Any]
@@ -51,9 +51,9 @@ def test_messages_are_kept_as_they_are(tmp_path: Path, form: str) -> None:
     path.write_text(forms(tmp_path)[form])
     assert sniff(path) == "anthropic"
     events = list(read(path))
-    assert not any(event.broken for event in events if isinstance(event, Noted))
-    sessions = sum(isinstance(event, Opened) for event in events)
-    said = [event.message for event in events if isinstance(event, Said)]
+    assert not any(event.broken for event in events if isinstance(event, NoteEvent))
+    sessions = sum(isinstance(event, SessionEvent) for event in events)
+    said = [event.message for event in events if isinstance(event, SessionMessage)]
     assert said == LINE * sessions
 
 
@@ -62,10 +62,10 @@ def test_system_text_in_a_row_before_the_messages_is_read(tmp_path: Path) -> Non
     path = tmp_path / "f.jsonl"
     rows = [{"system": [{"type": "text", "text": "Be kind."}]}, *LINE]
     path.write_text("".join(f"{json.dumps(each)}\n" for each in rows))
-    first, *others = (event.message for event in read(path) if isinstance(event, Said))
+    first, *others = (event.message for event in read(path) if isinstance(event, SessionMessage))
     assert first == {"role": "system", "content": rows[0]["system"]}
     assert others == LINE
-    assert not any(isinstance(event, Noted) for event in read(path))
+    assert not any(isinstance(event, NoteEvent) for event in read(path))
 
 
 def test_they_go_out_as_they_were(url: str, tmp_path: Path) -> None:
@@ -103,9 +103,9 @@ def test_what_is_no_message_of_theirs_is_refused_or_kept(tmp_path: Path) -> None
     odd = [{"role": "user", "content": [5]}, {"role": "system", "content": "be kind"}, 7]
     path.write_text("".join(f"{json.dumps(each)}\n" for each in [LINE[1], *odd]))
     events = list(read(path, kind="anthropic"))
-    said = [event.message for event in events if isinstance(event, Said)]
+    said = [event.message for event in events if isinstance(event, SessionMessage)]
     assert said[1:] == odd[:2]
-    assert [event.broken for event in events if isinstance(event, Noted)] == [True]
+    assert [event.broken for event in events if isinstance(event, NoteEvent)] == [True]
 
 
 def test_files_of_one_name_are_told_by_their_folders(store: Store, tmp_path: Path) -> None:

@@ -12,7 +12,16 @@ import pytest
 
 from store import Store, StoreError
 from store.importing import import_file
-from store.transcripts import Noted, Opened, Said, Tokens, archive, read, sniff, spent_on
+from store.transcripts import (
+    NoteEvent,
+    SessionEvent,
+    SessionMessage,
+    UsageTokens,
+    archive,
+    parse_message_usage,
+    read,
+    sniff,
+)
 
 
 def write(path: Path, *rows: Any) -> Path:
@@ -23,17 +32,17 @@ def write(path: Path, *rows: Any) -> Path:
 
 def messages(path: Path) -> list[dict[str, Any]]:
     """Return the messages of a file."""
-    return [event.message for event in read(path) if isinstance(event, Said)]
+    return [event.message for event in read(path) if isinstance(event, SessionMessage)]
 
 
-def opened(path: Path) -> list[Opened]:
+def opened(path: Path) -> list[SessionEvent]:
     """Return the sessions of a file."""
-    return [event for event in read(path) if isinstance(event, Opened)]
+    return [event for event in read(path) if isinstance(event, SessionEvent)]
 
 
 def notes(path: Path) -> list[str]:
     """Return the notes on a file."""
-    return [event.text for event in read(path) if isinstance(event, Noted)]
+    return [event.text for event in read(path) if isinstance(event, NoteEvent)]
 
 
 def calls(message: dict[str, Any]) -> list[tuple[str, str, str]]:
@@ -71,7 +80,7 @@ def test_a_simulation_is_the_agents_session(tmp_path: Path) -> None:
     assert greeting["timestamp"] == 1767225601000
     assert [each["role"] for each in asked["tau2_bench"]["user_tools"]] == ["user", "tool"]
     assert calls(looked) == [("c", "look", '{"at": 1}')]
-    assert [each.tokens for each in spent_on(looked)] == [Tokens(9, 2)]
+    assert [each.tokens for each in parse_message_usage(looked)] == [UsageTokens(9, 2)]
     assert (failed["tool_call_id"], failed["messageStatus"]) == ("c", "error")
     assert failed["tau2_bench"]["user_tools"][0]["content"] == "late"
     assert notes(path) == ["3 is no simulation"]
@@ -102,7 +111,9 @@ def test_a_trajectory_of_mini_swe_agent(tmp_path: Path) -> None:
     assert (called["content"], called["timestamp"]) == ("So.", 1767225601500)
     assert calls(called) == [("c", "bash", '{"command": "ls"}')]
     assert called["reasoning_items"] == output[:1]
-    assert [(each.tokens, each.model) for each in spent_on(called)] == [(Tokens(9, 2, 4), "m")]
+    assert [(each.tokens, each.model) for each in parse_message_usage(called)] == [
+        (UsageTokens(9, 2, 4), "m")
+    ]
     assert result == {"role": "tool", "tool_call_id": "c", "content": "a.txt"}
     assert notes(path) == ["left out 1 message that told how the run ended"]
     write(path, {"info": info, "messages": []}, 3)
@@ -163,7 +174,7 @@ def test_a_sample_of_inspect_is_a_session(tmp_path: Path) -> None:
         assert (asked["content"], asked["inspect"]) == ("What is it?", {"source": "input"})
         assert (called["reasoning_content"], called["content"]) == ("Hm", None)
         assert calls(called) == [("c", "look", '{"at": 1}')]
-        assert [each.tokens for each in spent_on(called)] == [Tokens(9, 2, 3)]
+        assert [each.tokens for each in parse_message_usage(called)] == [UsageTokens(9, 2, 3)]
         assert result["content"][0]["image_url"]["detail"] == "auto"
         assert (result["name"], result["messageStatus"]) == ("look", "error")
     assert notes(document) == ["3 is no sample"]
@@ -235,5 +246,5 @@ def test_a_tree_of_moatless(tmp_path: Path) -> None:
     assert calls(finish) == [("call-2", "Finish", '{"reason": "done"}')]
     assert (result["tool_call_id"], result["content"]) == ("call-2", "ok")
     assert calls(found) == [("c", "Find", '{"at": 1}')]
-    assert [each.tokens for each in spent_on(found)] == [Tokens(43, 2, 40)]
+    assert [each.tokens for each in parse_message_usage(found)] == [UsageTokens(43, 2, 40)]
     assert notes(path)[-1] == "an object with 'odd' is no tree of nodes"

@@ -12,7 +12,7 @@ import pytest
 from store import Store
 from store.errors import StoreError, UnknownTranscript
 from store.importing import import_file
-from store.transcripts import Noted, Opened, Said, read, sniff
+from store.transcripts import NoteEvent, SessionEvent, SessionMessage, read, sniff
 
 
 def node(name: str, parent: str | None, role: str, said: Any, **more: Any) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def write(path: Path, value: object) -> Path:
 
 def messages(path: Path) -> list[dict[str, Any]]:
     """Return the messages of an export, without what is kept beside the chat's shape."""
-    said = [event.message for event in read(path) if isinstance(event, Said)]
+    said = [event.message for event in read(path) if isinstance(event, SessionMessage)]
     return [{key: held for key, held in each.items() if key != "chatgpt"} for each in said]
 
 
@@ -75,14 +75,14 @@ def test_the_present_path_is_a_session_and_others_are_its_branches(tmp_path: Pat
     """A branch is named after its first node, and says where it leaves which session."""
     path = write(tmp_path / "conversations.json", [conversation("u2", *TREE)])
     assert sniff(path) == "chatgpt"
-    opened = [event for event in read(path) if isinstance(event, Opened)]
+    opened = [event for event in read(path) if isinstance(event, SessionEvent)]
     assert [each.session_id for each in opened] == ["c1", "c1/branch-a1"]
     assert (opened[0].title, opened[0].metadata["model"]) == ("Talk", "gpt-4o")
     assert opened[1].metadata == {"parent_session": "c1", "forked_at": 1}
     assert contents(path) == ["How many?", "Three.", "Thanks.", "Two."]
     moments = {message["timestamp"] for message in messages(path)}
     assert moments == {1_700_000_000_250}
-    extras = [event.message["chatgpt"] for event in read(path) if isinstance(event, Said)]
+    extras = [event.message["chatgpt"] for event in read(path) if isinstance(event, SessionMessage)]
     assert extras[1]["metadata"] == {"model_slug": "o3"}
 
 
@@ -90,7 +90,7 @@ def test_branches_of_branches_tell_their_nearest_session(tmp_path: Path) -> None
     """Positions are those of the line that they leave."""
     deeper = [node("u3", "a1", "user", "Sure?"), node("u4", "a1", "user", "Really?")]
     path = write(tmp_path / "f.json", conversation("u2", *TREE, *deeper))
-    opened = [event for event in read(path) if isinstance(event, Opened)]
+    opened = [event for event in read(path) if isinstance(event, SessionEvent)]
     links = [(each.session_id, each.metadata.get("forked_at")) for each in opened]
     assert links == [("c1", None), ("c1/branch-a1", 1), ("c1/branch-u4", 2)]
     assert opened[2].metadata["parent_session"] == "c1/branch-a1"
@@ -113,7 +113,7 @@ def test_a_present_path_that_says_nothing_gives_way(tmp_path: Path) -> None:
     path = write(tmp_path / "f.json", conversation("root", *TREE))
     empty = conversation("e", {"id": "e", "message": None, "parent": None}, *TREE)
     for value in (empty, conversation("root", *TREE)):
-        opened = [each for each in read(write(path, value)) if isinstance(each, Opened)]
+        opened = [each for each in read(write(path, value)) if isinstance(each, SessionEvent)]
         assert [each.session_id for each in opened] == ["c1", "c1/branch-a2"]
 
 
@@ -167,7 +167,7 @@ def test_all_contents_are_kept(tmp_path: Path) -> None:
     assert said[2]["content"] == [{"type": "text", "text": "see"}, asset, {"type": "text", **heard}]
     reasoned = [(each["content"], each.get("reasoning_content")) for each in said[3:]]
     assert reasoned == [(None, "Hm."), (None, "Thought for 2 s"), (None, None)]
-    extras = [event.message["chatgpt"] for event in read(path) if isinstance(event, Said)]
+    extras = [event.message["chatgpt"] for event in read(path) if isinstance(event, SessionMessage)]
     assert extras[0]["metadata"] == {"is_visually_hidden_from_conversation": True}
     assert extras[5]["content"] == {"content_type": "new", "what": 1}
 
@@ -220,7 +220,7 @@ def test_an_archive_that_would_fill_the_memory_is_refused(tmp_path: Path) -> Non
 def test_what_is_no_conversation_is_broken(tmp_path: Path) -> None:
     """The others are read."""
     path = write(tmp_path / "f.json", [conversation("u2", *TREE), {"title": "x"}, 7])
-    broken = [event.text for event in read(path) if isinstance(event, Noted) and event.broken]
+    broken = [event.text for event in read(path) if isinstance(event, NoteEvent) and event.broken]
     assert len(broken) == 2
     assert "no 'mapping'" in broken[0]
     with pytest.raises(UnknownTranscript):

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from store.transcripts import Noted, Opened, Said, read, sniff
+from store.transcripts import NoteEvent, SessionEvent, SessionMessage, read, sniff
 
 Lines = list[dict[str, Any] | str]
 
@@ -85,16 +85,16 @@ def split(events: list[Any]) -> dict[str, list[dict[str, Any]]]:
     """Return the messages of each session."""
     found: dict[str, list[dict[str, Any]]] = {}
     for event in events:
-        if isinstance(event, Opened):
+        if isinstance(event, SessionEvent):
             found[event.session_id] = []
-        elif isinstance(event, Said):
+        elif isinstance(event, SessionMessage):
             found[list(found)[-1]].append(event.message)
     return found
 
 
-def opened(events: list[Any]) -> dict[str, Opened]:
+def opened(events: list[Any]) -> dict[str, SessionEvent]:
     """Return the sessions by id."""
-    return {event.session_id: event for event in events if isinstance(event, Opened)}
+    return {event.session_id: event for event in events if isinstance(event, SessionEvent)}
 
 
 def told(messages: list[dict[str, Any]]) -> list[str]:
@@ -247,7 +247,7 @@ def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
     ]
     session.result("t1", toolUseResult={"stdout": "é"})
     events = events_of(tmp_path, session.lines)
-    notes = [event.text for event in events if isinstance(event, Noted) and not event.broken]
+    notes = [event.text for event in events if isinstance(event, NoteEvent) and not event.broken]
     assert notes == [
         "left out 1 brand-new line",
         "left out 1 file-history-snapshot line",
@@ -269,7 +269,7 @@ def test_broken_lines_are_reported_and_the_rest_kept(tmp_path: Path) -> None:
     lines = ["// a comment", "// another", first + second, *odd, third, second[:-9]]
     events = events_of(tmp_path, lines, end="")
     assert told(split(events)["S"]) == ["u:a", "a:b", "u:c"]
-    assert [event.row for event in events if isinstance(event, Noted) and event.broken] == [
+    assert [event.row for event in events if isinstance(event, NoteEvent) and event.broken] == [
         4,
         5,
         6,
@@ -341,7 +341,7 @@ def test_a_file_without_messages_has_no_session(tmp_path: Path) -> None:
     assert sniff(tmp_path / "f") == "claude_code"
     events = list(read(tmp_path / "f"))
     assert not split(events)
-    assert events[0] == Noted(None, "no message in this file", False)
+    assert events[0] == NoteEvent(None, "no message in this file", False)
 
 
 ids = st.sampled_from(["a", "b", "c", "", None]) | st.integers()
@@ -392,7 +392,7 @@ def test_no_lines_break_the_parser(tmp_path: Path, lines: Lines) -> None:
     """
     events = events_of(tmp_path, lines)
     assert repr(events) == repr(events_of(tmp_path, lines))
-    sessions = [event.session_id for event in events if isinstance(event, Opened)]
+    sessions = [event.session_id for event in events if isinstance(event, SessionEvent)]
     assert len(sessions) == len(set(sessions))
     for messages in split(events).values():
         given_ids = [each["id"] for each in messages if "id" in each]

@@ -11,7 +11,7 @@ from conftest import TRANSCRIPTS, needs_transcripts
 
 from store import Store
 from store.importing import import_file
-from store.transcripts import Noted, Opened, Said, read
+from store.transcripts import NoteEvent, SessionEvent, SessionMessage, read
 
 Row = dict[str, Any]
 
@@ -118,11 +118,11 @@ def test_a_row_of_progress_that_says_nothing_is_counted(tmp_path: Path) -> None:
     odd["data"]["message"]["type"] = "stream"
     rows = [*SESSION[:2], odd, own("user", 3, DONE, toolUseResult={"totalDurationMs": 5})]
     events = [*read(written(tmp_path / "S.jsonl", rows))]
-    assert sum(isinstance(each, Opened) for each in events) == 1
-    assert next(each.text for each in events if isinstance(each, Noted)) == (
+    assert sum(isinstance(each, SessionEvent) for each in events) == 1
+    assert next(each.text for each in events if isinstance(each, NoteEvent)) == (
         "left out 1 progress line (1 agent_progress)"
     )
-    said = [each.message for each in events if isinstance(each, Said)]
+    said = [each.message for each in events if isinstance(each, SessionMessage)]
     assert "agent_cost" not in said[-1]["claude_code"]
 
 
@@ -217,11 +217,11 @@ def test_a_resumed_session_says_what_it_continues(tmp_path: Path) -> None:
     """By the id that its first rows have, and by the row that stands in another file."""
     rows = [own("user", 2, "go", sessionId="old"), own("assistant", 3, [], sessionId="new")]
     opened = next(iter(read(written(tmp_path / "new.jsonl", rows))))
-    assert isinstance(opened, Opened)
+    assert isinstance(opened, SessionEvent)
     assert (opened.session_id, opened.metadata["parent_session"]) == ("new", "old")
     assert opened.metadata["continues"] == "u1"
     whole = next(iter(read(written(tmp_path / "S.jsonl", SESSION))))
-    assert isinstance(whole, Opened)
+    assert isinstance(whole, SessionEvent)
     assert not {"parent_session", "continues"} & whole.metadata.keys()
 
 
@@ -229,5 +229,5 @@ def test_titles_that_were_taken_are_counted(tmp_path: Path) -> None:
     """As every line of a file is."""
     titles = [{"type": "custom-title", "customTitle": each, "sessionId": "S"} for each in "ab"]
     notes = [*read(written(tmp_path / "S.jsonl", [*SESSION, *titles]))]
-    texts = [each.text for each in notes if isinstance(each, Noted)]
+    texts = [each.text for each in notes if isinstance(each, NoteEvent)]
     assert "took titles from 2 custom-title lines, the last counts" in texts

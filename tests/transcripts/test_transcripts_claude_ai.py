@@ -12,7 +12,7 @@ import pytest
 from store import Store
 from store.errors import UnknownTranscript
 from store.importing import import_file
-from store.transcripts import Noted, Opened, Said, read, sniff
+from store.transcripts import NoteEvent, SessionEvent, SessionMessage, read, sniff
 
 ROOT = "00000000-0000-4000-8000-000000000000"
 AT = "2026-01-02T03:04:05.678Z"
@@ -44,7 +44,7 @@ def write(path: Path, value: object) -> Path:
 
 def messages(path: Path) -> list[dict[str, Any]]:
     """Return the messages of an export."""
-    return [event.message for event in read(path) if isinstance(event, Said)]
+    return [event.message for event in read(path) if isinstance(event, SessionMessage)]
 
 
 TALK = (said("u1", "human", "Hi."), said("a1", "assistant", "Hello."))
@@ -54,7 +54,7 @@ def test_a_conversation_is_a_session(tmp_path: Path) -> None:
     """Its messages follow each other where none tells what it follows."""
     path = write(tmp_path / "conversations.json", [conversation(*TALK, model="m")])
     assert sniff(path) == "claude_ai"
-    opened = next(event for event in read(path) if isinstance(event, Opened))
+    opened = next(event for event in read(path) if isinstance(event, SessionEvent))
     assert (opened.session_id, opened.title) == ("c1", "Talk")
     assert opened.metadata == {"model": "m", "claude_ai": {"account": {"uuid": "me"}}}
     moment = 1_767_323_045_678
@@ -84,7 +84,7 @@ def test_what_was_edited_is_a_branch(tmp_path: Path) -> None:
     links = [
         (each.session_id, each.metadata.get("parent_session"), each.metadata.get("forked_at"))
         for each in read(path)
-        if isinstance(each, Opened)
+        if isinstance(each, SessionEvent)
     ]
     assert links == [
         ("c1", None, None),
@@ -149,7 +149,7 @@ def test_what_cannot_be_read_is_broken_and_no_words_are_refused(tmp_path: Path) 
     """The rest is kept."""
     strange = said("x", "robot", "?")
     path = write(tmp_path / "f.json", [conversation(*TALK, strange), {"uuid": "c2"}])
-    broken = [event.text for event in read(path) if isinstance(event, Noted) and event.broken]
+    broken = [event.text for event in read(path) if isinstance(event, NoteEvent) and event.broken]
     assert len(broken) == 2
     assert broken[0].startswith("message 3 of c1")
     assert len(messages(path)) == 2

@@ -8,7 +8,7 @@ from test_transcripts_claude import Recorder, call, events_of, opened, split, te
 
 from store import Store
 from store.importing import import_file
-from store.transcripts import Noted
+from store.transcripts import NoteEvent
 
 
 def queue(session: Recorder, operation: str, content: str | None = None, **more: Any) -> None:
@@ -49,7 +49,7 @@ def test_a_prompt_in_an_attachment_is_a_message_in_its_place(tmp_path: Path) -> 
     assert messages[3]["id"] == uuid
     queued = {"commandMode": "prompt", "origin": {"kind": "human"}}
     assert messages[3]["claude_code"]["queued"] == queued
-    assert [event for event in events if isinstance(event, Noted)] == []
+    assert [event for event in events if isinstance(event, NoteEvent)] == []
 
 
 def test_an_attachment_may_hold_blocks(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_what_was_taken_back_or_waits_still_is_no_message(tmp_path: Path) -> Non
     queue(session, "enqueue", "too late")
     events = events_of(tmp_path, session.lines)
     assert told(split(events)["S"]) == ["u:go", "a:c1", "t:c1"]
-    notes = [event.text for event in events if isinstance(event, Noted)]
+    notes = [event.text for event in events if isinstance(event, NoteEvent)]
     assert "left out 1 queued prompt that the model was never given" in notes
 
 

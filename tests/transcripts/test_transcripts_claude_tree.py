@@ -6,7 +6,7 @@ from typing import Any
 
 from test_transcripts_claude import Lines, Recorder, call, events_of, opened, split, text, told
 
-from store.transcripts import Noted
+from store.transcripts import NoteEvent
 
 
 def test_copies_of_a_resumed_session_count_once(tmp_path: Path) -> None:
@@ -31,7 +31,7 @@ def test_copies_of_a_resumed_session_count_once(tmp_path: Path) -> None:
         messages[0]["claude_code"] | {"copies": ["na", "nb"], "uuids": [root]}
         == messages[0]["claude_code"]
     )
-    assert any("5 copied lines" in event.text for event in events if isinstance(event, Noted))
+    assert any("5 copied lines" in event.text for event in events if isinstance(event, NoteEvent))
 
 
 def test_a_copy_stands_for_the_line_it_repeats(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_a_prompt_that_was_taken_back_is_a_session_of_its_own(tmp_path: Path) ->
     branch = opened(events)[f"S/branch-{old}"]
     assert (branch.metadata["parent_session"], branch.metadata["forked_after"]) == ("S", "m1")
     assert branch.title == "old way"
-    assert any("taken back" in event.text for event in events if isinstance(event, Noted))
+    assert any("taken back" in event.text for event in events if isinstance(event, NoteEvent))
 
 
 def test_a_queued_prompt_is_no_fork(tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ from store import Store
 from store.errors import UnknownTranscript
 from store.importing import import_file
 from store.tools.kinds import TOOL_KINDS
-from store.tools.results import result_facts
-from store.transcripts import Noted, Opened, Said, read, sniff
-from store.transcripts.codex.line import Line
+from store.tools.results import compute_result_facts
+from store.transcripts import NoteEvent, SessionEvent, SessionMessage, read, sniff
+from store.transcripts.codex.line import RolloutLine
 from store.transcripts.shelf import Shelf
 from store.view.build import View
 
@@ -93,12 +93,14 @@ def events_of(tmp_path: Path, lines: Lines) -> list[Any]:
 
 def messages_of(tmp_path: Path, *lines: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the messages that lines make."""
-    return [each.message for each in events_of(tmp_path, [*lines]) if isinstance(each, Said)]
+    return [
+        each.message for each in events_of(tmp_path, [*lines]) if isinstance(each, SessionMessage)
+    ]
 
 
 def notes(events: list[Any]) -> list[str]:
     """Return what the notes say."""
-    return [each.text for each in events if isinstance(each, Noted)]
+    return [each.text for each in events if isinstance(each, NoteEvent)]
 
 
 def view_of(tmp_path: Path, *lines: dict[str, Any]) -> View:
@@ -301,7 +303,7 @@ def test_a_session_is_told_by_its_first_head(tmp_path: Path) -> None:
     spawn = {"subagent": {"thread_spawn": {"parent_thread_id": "above"}}}
     fork = line("session_meta", **META["payload"], forked_from_id="parent", source=spawn)
     events = events_of(tmp_path, [fork, copied, CONTEXT, said("user", "hi"), resumed])
-    (opened,) = [each for each in events if isinstance(each, Opened)]
+    (opened,) = [each for each in events if isinstance(each, SessionEvent)]
     assert (opened.session_id, opened.title, opened.project_root) == ("S", "hi", "/p")
     known = {key: value for key, value in opened.metadata.items() if key != "codex"}
     git = {"branch": "main"}
@@ -357,7 +359,9 @@ def test_what_is_left_out_is_counted(tmp_path: Path) -> None:
         "left out 1 turn_context line",
         "left out 1 world_state line",
     ]
-    assert "SCREEN" not in json.dumps([each.message for each in events if isinstance(each, Said)])
+    assert "SCREEN" not in json.dumps(
+        [each.message for each in events if isinstance(each, SessionMessage)]
+    )
 
 
 def test_compactions_are_noted_and_all_messages_stay(tmp_path: Path) -> None:
@@ -368,7 +372,10 @@ def test_compactions_are_noted_and_all_messages_stay(tmp_path: Path) -> None:
     events = events_of(
         tmp_path, [META, said("user", "a"), compacted, said("user", "b"), item(kind="compaction")]
     )
-    assert [each.message["content"] for each in events if isinstance(each, Said)] == ["a", "b"]
+    assert [each.message["content"] for each in events if isinstance(each, SessionMessage)] == [
+        "a",
+        "b",
+    ]
     first, second = events[0].metadata["codex"]["compactions"]
     at = "2026-01-01T00:00:00.000Z"
     assert first == {
@@ -422,10 +429,10 @@ def test_turns_that_were_taken_back_are_a_session(tmp_path: Path) -> None:
         event("thread_rolled_back"),
     ]
     events = events_of(tmp_path, lines)
-    main, branch = [each for each in events if isinstance(each, Opened)]
+    main, branch = [each for each in events if isinstance(each, SessionEvent)]
     assert (main.session_id, branch.session_id, branch.title) == ("S", "S/branch-1", "two")
     assert branch.metadata == {"parent_session": "S", "forked_at": 2}
-    contents = [each.message["content"] for each in events if isinstance(each, Said)]
+    contents = [each.message["content"] for each in events if isinstance(each, SessionMessage)]
     assert contents == ["one", "1", "three", "two", "2", "<turn_aborted>"]
     assert "3 messages that were taken back are session 'S/branch-1'" in notes(events)
     with Store(tmp_path / "chat.db") as store:
@@ -485,12 +492,12 @@ def test_the_layouts_of_early_2025(tmp_path: Path, lines: Lines) -> None:
     events = events_of(tmp_path, [*lines, {"record_type": "state"}] if len(lines) > 1 else lines)
     assert sniff(tmp_path / "rollout.jsonl") == "codex"
     assert events[0].session_id == "S"
-    assert [each.message["role"] for each in events if isinstance(each, Said)] == [
+    assert [each.message["role"] for each in events if isinstance(each, SessionMessage)] == [
         "user",
         "assistant",
         "tool",
     ]
-    assert [each for each in events if isinstance(each, Noted) and each.broken] == []
+    assert [each for each in events if isinstance(each, NoteEvent) and each.broken] == []
 
 
 @pytest.mark.parametrize(
@@ -508,8 +515,12 @@ def test_broken_lines_are_reported_and_the_rest_kept(tmp_path: Path) -> None:
     odd: Lines = [[1], {"what": 1}, {"type": "response_item"}, {"type": "event_msg", "payload": 5}]  # type: ignore[list-item]
     whole = json.dumps(said("user", "b"))
     events = events_of(tmp_path, [META, said("user", "a"), *odd, whole + whole, whole[:-9]])
-    assert [each.message["content"] for each in events if isinstance(each, Said)] == ["a", "b", "b"]
-    assert [each.row for each in events if isinstance(each, Noted) and each.broken] == [
+    assert [each.message["content"] for each in events if isinstance(each, SessionMessage)] == [
+        "a",
+        "b",
+        "b",
+    ]
+    assert [each.row for each in events if isinstance(each, NoteEvent) and each.broken] == [
         3,
         4,
         5,
@@ -520,7 +531,7 @@ def test_broken_lines_are_reported_and_the_rest_kept(tmp_path: Path) -> None:
 
 def test_a_file_without_messages_has_no_session(tmp_path: Path) -> None:
     """A rollout of which only the head was written says so."""
-    assert events_of(tmp_path, [META]) == [Noted(None, "no message in this file", False)]
+    assert events_of(tmp_path, [META]) == [NoteEvent(None, "no message in this file", False)]
 
 
 def test_ids_are_the_apis_and_unique(tmp_path: Path) -> None:
@@ -553,7 +564,11 @@ def test_results_are_recognised(tmp_path: Path) -> None:
         for number, text in enumerate(outputs)
         for part in (call(str(number)), result(str(number), text))
     ]
-    found = [result_facts(each) for each in messages_of(tmp_path, *calls) if each["role"] == "tool"]
+    found = [
+        compute_result_facts(each)
+        for each in messages_of(tmp_path, *calls)
+        if each["role"] == "tool"
+    ]
     assert [facts.exit_code for facts in found] == [2, 3, 4]
 
 
@@ -628,10 +643,10 @@ def check(events: list[Any]) -> None:
     """Check what holds for any file: distinct sessions, and distinct ids within each."""
     found: dict[str, list[str]] = {}
     for each in events:
-        if isinstance(each, Opened):
+        if isinstance(each, SessionEvent):
             assert each.session_id not in found
             found[each.session_id] = []
-        elif isinstance(each, Said):
+        elif isinstance(each, SessionMessage):
             assert isinstance(each.message["role"], str)
             given_ids = list(found.values())[-1]
             assert each.message.get("id") not in given_ids
@@ -677,7 +692,7 @@ def test_shuffled_and_cut_lines_never_break_an_import(
     path, name = tmp_path / "f.jsonl", uuid.uuid4().hex
     path.write_text("\n".join(map(json.dumps, lines))[: max(cut, 1)])
     check(list(read(path, kind="codex")))
-    if not any(isinstance(each, Said) for each in read(path, kind="codex")):
+    if not any(isinstance(each, SessionMessage) for each in read(path, kind="codex")):
         with pytest.raises(UnknownTranscript):
             import_file(shelf, path, kind="codex", session_id=name)
         return
@@ -701,7 +716,7 @@ def test_the_last_answer_is_found_without_a_look_at_the_others() -> None:
     """However many messages follow it, or where there is none; it may be changed until then."""
     asked = {"role": "user", "content": "x"}
     with CountedShelf() as shelf:
-        line = Line(shelf)
+        line = RolloutLine(shelf)
         for _ in range(100):
             line.append(asked)
             assert line.answer is None

@@ -9,7 +9,7 @@ from typing import Any
 
 from store import Store
 from store.importing import import_file
-from store.transcripts import Compacted, Noted, Opened, Said, read, sniff
+from store.transcripts import CompactionEvent, NoteEvent, SessionEvent, SessionMessage, read, sniff
 
 START = {
     "sessionId": "s",
@@ -66,12 +66,12 @@ def write(path: Path, *rows: dict[str, Any]) -> Path:
 
 def messages(path: Path) -> list[dict[str, Any]]:
     """Return the messages of a file."""
-    return [event.message for event in read(path) if isinstance(event, Said)]
+    return [event.message for event in read(path) if isinstance(event, SessionMessage)]
 
 
-def opened(path: Path) -> list[Opened]:
+def opened(path: Path) -> list[SessionEvent]:
     """Return the sessions of a file."""
-    return [event for event in read(path) if isinstance(event, Opened)]
+    return [event for event in read(path) if isinstance(event, SessionEvent)]
 
 
 TURN = (
@@ -113,7 +113,7 @@ def test_a_file_is_a_session(tmp_path: Path) -> None:
     assert "copilot_cli" not in result
     assert (failed["content"], failed["messageStatus"]) == ("denied", "error")
     assert last["timestamp"] == 1767225601500
-    notes = [event.text for event in read(path) if isinstance(event, Noted)]
+    notes = [event.text for event in read(path) if isinstance(event, NoteEvent)]
     assert notes == [
         "left out 1 assistant.turn_start event",
         "left out 1 tool.execution_start event",
@@ -127,9 +127,9 @@ def test_what_is_said_again_or_broken(tmp_path: Path) -> None:
     path = write(tmp_path / "f", *rows, {"type": "odd"})
     assert [each["role"] for each in messages(path)].count("system") == 1
     assert messages(path)[-1]["id"] not in (rows[2]["id"], None)
-    broken = [event.text for event in read(path) if isinstance(event, Noted) and event.broken]
+    broken = [event.text for event in read(path) if isinstance(event, NoteEvent) and event.broken]
     assert broken == ["an object with 'type' is no event of a session"]
-    notes = [event.text for event in read(path) if isinstance(event, Noted)]
+    notes = [event.text for event in read(path) if isinstance(event, NoteEvent)]
     assert "left out 1 system.message event (1 said before)" in notes
 
 
@@ -168,8 +168,8 @@ def test_a_compaction_hides_what_came_before_it_began(tmp_path: Path, url: str) 
         ("session.compaction_complete", {"success": False}),
     )
     path = write(tmp_path / "f", *rows)
-    told = [event for event in read(path) if isinstance(event, Said | Compacted)]
-    assert told[4] == Compacted(3, "They greeted.")
+    told = [event for event in read(path) if isinstance(event, SessionMessage | CompactionEvent)]
+    assert told[4] == CompactionEvent(3, "They greeted.")
     assert len(told) == 6
     with Store(url) as store:
         import_file(store, path)

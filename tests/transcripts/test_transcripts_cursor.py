@@ -10,7 +10,16 @@ from typing import Any
 
 from store import Store
 from store.importing import import_file
-from store.transcripts import Compacted, Noted, Opened, Said, Tokens, read, sniff, spent_on
+from store.transcripts import (
+    CompactionEvent,
+    NoteEvent,
+    SessionEvent,
+    SessionMessage,
+    UsageTokens,
+    parse_message_usage,
+    read,
+    sniff,
+)
 
 TABLES = """
     CREATE TABLE ItemTable (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB);
@@ -52,12 +61,12 @@ def events(path: Path, kind: type) -> list[Any]:
 
 def messages(path: Path) -> list[dict[str, Any]]:
     """Return the messages of a file."""
-    return [event.message for event in events(path, Said)]
+    return [event.message for event in events(path, SessionMessage)]
 
 
 def notes(path: Path) -> list[str]:
     """Return the notes on a file."""
-    return [event.text for event in events(path, Noted)]
+    return [event.text for event in events(path, NoteEvent)]
 
 
 def test_a_chat_is_a_session(tmp_path: Path) -> None:
@@ -66,7 +75,7 @@ def test_a_chat_is_a_session(tmp_path: Path) -> None:
     known = {"name": "Mine", "modelConfig": {"modelName": "m"}, "createdAt": 1767225600000}
     path = chat(tmp_path / "state.vscdb", BUBBLES, workspaceIdentifier=root, **known)
     assert sniff(path) == "cursor"
-    (session,) = events(path, Opened)
+    (session,) = events(path, SessionEvent)
     assert (session.session_id, session.title, session.project_root) == ("s", "Mine", "/w/a b")
     assert session.metadata == {"model": "m", "cursor": {"createdAt": 1767225600000}}
     asked, call, result, last = messages(path)
@@ -77,7 +86,7 @@ def test_a_chat_is_a_session(tmp_path: Path) -> None:
     assert (result["tool_call_id"], result["content"]) == ("c1", "no")
     assert result["messageStatus"] == "error"
     assert last["content"] == "It is not there."
-    assert [each.tokens for each in spent_on(last)] == [Tokens(9)]
+    assert [each.tokens for each in parse_message_usage(last)] == [UsageTokens(9)]
     assert notes(path) == []
 
 
@@ -118,8 +127,8 @@ def test_a_summary_hides_what_it_stands_for(tmp_path: Path) -> None:
     """It stands behind the last bubble that it tells of."""
     summary = {"summary": "They read a.", "truncationLastBubbleIdInclusive": "t1"}
     path = chat(tmp_path / "f", BUBBLES, latestConversationSummary={"summary": summary})
-    told = [event for event in read(path) if isinstance(event, Said | Compacted)]
-    assert told[3] == Compacted(3, "They read a.")
+    told = [event for event in read(path) if isinstance(event, SessionMessage | CompactionEvent)]
+    assert told[3] == CompactionEvent(3, "They read a.")
 
 
 def test_older_chats(tmp_path: Path) -> None:
@@ -130,7 +139,7 @@ def test_older_chats(tmp_path: Path) -> None:
     key = "workbench.panel.aichat.view.aichat.chatdata"
     write(path, {key: {"tabs": [tab]}}, "ItemTable")
     write(path, {"composerData:p": 3})
-    assert [each.session_id for each in events(path, Opened)] == ["o", "t"]
+    assert [each.session_id for each in events(path, SessionEvent)] == ["o", "t"]
     assert [each["content"] for each in messages(path)] == ["One", "Two"]
     assert notes(path) == ["the chat 'p' is left out, it is no JSON"]
 
@@ -144,9 +153,9 @@ def test_a_workspace_of_the_first_versions(tmp_path: Path) -> None:
         database.executescript(TABLES.splitlines()[1])
         key = "workbench.panel.aichat.view.aichat.chatdata"
         database.execute("INSERT INTO ItemTable VALUES (?, ?)", (key, value))
-    assert [each.project_root for each in events(path, Opened)] == [None]
+    assert [each.project_root for each in events(path, SessionEvent)] == [None]
     path.with_name("workspace.json").write_text(json.dumps({"folder": "file:///home/a%20b"}))
-    assert [each.project_root for each in events(path, Opened)] == ["/home/a b"]
+    assert [each.project_root for each in events(path, SessionEvent)] == ["/home/a b"]
     assert [each["content"] for each in messages(path)] == ["One"]
 
 
@@ -157,7 +166,7 @@ def test_heads_and_subagents(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as database, database:
         database.execute("CREATE TABLE composerHeaders (composerId, value)")
         database.execute("INSERT INTO composerHeaders VALUES ('s', ?)", (json.dumps(head),))
-    (session,) = events(path, Opened)
+    (session,) = events(path, SessionEvent)
     assert (session.title, session.metadata["parent_session"]) == ("Task", "top")
 
 
@@ -175,7 +184,7 @@ def test_an_agents_transcript(tmp_path: Path) -> None:
     path = folder / "s.jsonl"
     path.write_text("".join(json.dumps(each) + "\n" for each in rows))
     assert sniff(path) == "cursor"
-    (session,) = events(path, Opened)
+    (session,) = events(path, SessionEvent)
     assert (session.session_id, session.title) == ("s/transcript", "Go.")
     assert session.metadata == {"parent_session": "p/transcript"}
     first, second = messages(path)

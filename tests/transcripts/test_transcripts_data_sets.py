@@ -8,7 +8,7 @@ from typing import Any
 
 from store import Store
 from store.importing import import_file
-from store.transcripts import Noted, Opened, Said, read, sniff
+from store.transcripts import NoteEvent, SessionEvent, SessionMessage, read, sniff
 
 
 def turn(speaker: str, value: Any, **more: Any) -> dict[str, Any]:
@@ -36,17 +36,17 @@ def write(path: Path, *rows: Any) -> Path:
 
 def messages(path: Path) -> list[dict[str, Any]]:
     """Return the messages of a file."""
-    return [event.message for event in read(path) if isinstance(event, Said)]
+    return [event.message for event in read(path) if isinstance(event, SessionMessage)]
 
 
-def opened(path: Path) -> list[Opened]:
+def opened(path: Path) -> list[SessionEvent]:
     """Return the sessions of a file."""
-    return [event for event in read(path) if isinstance(event, Opened)]
+    return [event for event in read(path) if isinstance(event, SessionEvent)]
 
 
 def notes(path: Path) -> list[str]:
     """Return the notes on a file."""
-    return [event.text for event in read(path) if isinstance(event, Noted)]
+    return [event.text for event in read(path) if isinstance(event, NoteEvent)]
 
 
 def test_turns_are_messages(tmp_path: Path) -> None:

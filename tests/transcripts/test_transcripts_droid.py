@@ -8,7 +8,7 @@ from typing import Any
 
 from store import Store
 from store.importing import import_file
-from store.transcripts import Noted, Opened, Said, read, sniff
+from store.transcripts import NoteEvent, SessionEvent, SessionMessage, read, sniff
 
 HEAD = {"type": "session_start", "id": "s", "title": "t", "sessionTitle": "Mine", "cwd": "/w"}
 INIT = {
@@ -56,12 +56,12 @@ def events(path: Path, kind: type) -> list[Any]:
 
 def messages(path: Path) -> list[dict[str, Any]]:
     """Return the messages of a file."""
-    return [event.message for event in events(path, Said)]
+    return [event.message for event in events(path, SessionMessage)]
 
 
 def notes(path: Path) -> list[str]:
     """Return the notes on a file."""
-    return [event.text for event in events(path, Noted)]
+    return [event.text for event in events(path, NoteEvent)]
 
 
 def test_a_file_is_a_session(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_a_file_is_a_session(tmp_path: Path) -> None:
     rows = [*TALK, {"type": "todo_state", "todos": []}, unseen, {"odd": 1}]
     path = write(tmp_path / "f", HEAD, *rows)
     assert sniff(path) == "droid"
-    (session,) = events(path, Opened)
+    (session,) = events(path, SessionEvent)
     assert (session.session_id, session.title, session.project_root) == ("s", "Mine", "/w")
     asked, call, result, last = messages(path)
     assert (asked["id"], asked["timestamp"]) == ("u1", 1767225601000)
@@ -102,7 +102,7 @@ def test_a_subagent_names_its_parent(tmp_path: Path) -> None:
     """Several sessions may lie in one file."""
     child = {**HEAD, "id": "c", "callingSessionId": "s", "callingToolUseId": "x"}
     path = write(tmp_path / "f", HEAD, TALK[0], child, TALK[0])
-    first, second = events(path, Opened)
+    first, second = events(path, SessionEvent)
     assert (first.session_id, second.metadata["parent_session"]) == ("s", "s")
     assert second.metadata["droid"]["callingToolUseId"] == "x"
 
@@ -123,7 +123,7 @@ def test_a_stream_is_a_session(tmp_path: Path) -> None:
         {"type": "completion", "numTurns": 1},
     )
     assert sniff(path) == "droid"
-    (session,) = events(path, Opened)
+    (session,) = events(path, SessionEvent)
     assert (session.session_id, session.project_root) == ("s", "/w")
     assert session.metadata == {"model": "m", "droid": {"tools": []}}
     asked, said, called_only, seen, failed = messages(path)

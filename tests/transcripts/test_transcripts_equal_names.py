@@ -12,8 +12,8 @@ from made_up import SAMPLES
 
 from store import Store
 from store.importing import import_file
-from store.messages import content_text
-from store.transcripts import Opened, Said, read
+from store.messages import extract_content_text
+from store.transcripts import SessionEvent, SessionMessage, read
 
 NAMED_BY_FILE = {
     *("mini_swe_agent", "openai", "anthropic", "exchanges", "tau_bench", "swe_agent"),
@@ -40,7 +40,7 @@ def sample(folder: Path, kind: str) -> Path:
 
 def names(path: Path) -> list[str]:
     """Return what the sessions of a file are called."""
-    return [event.session_id for event in read(path) if isinstance(event, Opened)]
+    return [event.session_id for event in read(path) if isinstance(event, SessionEvent)]
 
 
 def lines(store: Store) -> dict[str, list[Any]]:
@@ -70,8 +70,8 @@ def test_another_file_of_that_name_is_another_session(
 ) -> None:
     """It is told, and neither is written over; by a name of its own it comes in."""
     one, other = (sample(tmp_path / name, kind) for name in "ab")
-    said = (event.message for event in read(one) if isinstance(event, Said))
-    words = next(filter(None, (content_text(each.get("content")) for each in said)))
+    said = (event.message for event in read(one) if isinstance(event, SessionMessage))
+    words = next(filter(None, (extract_content_text(each.get("content")) for each in said)))
     text = other.read_text()
     other.write_text(text.replace(json.dumps(words)[1:-1], "Other words."))
     assert other.read_text() != text

@@ -16,8 +16,8 @@ import pytest
 from store import Store
 from store.errors import UnknownTranscript
 from store.importing import import_file
-from store.transcripts import Noted, Said, read, sniff
-from store.transcripts.foreign import DATABASES, MARKS
+from store.transcripts import NoteEvent, SessionMessage, read, sniff
+from store.transcripts.foreign import COLUMNS_BY_PROGRAM, PROGRAM_MARKS
 
 
 def user(content: object = "x") -> dict[str, Any]:
@@ -215,8 +215,8 @@ def test_a_database_of_a_known_program_is_refused_by_name(tmp_path: Path, progra
 
 def test_each_program_of_the_tables_is_tried() -> None:
     """A new row brings an example along."""
-    assert {mark.program for mark in MARKS} == OTHERS.keys()
-    assert DATABASES.keys() == COLUMNS.keys()
+    assert {mark.program for mark in PROGRAM_MARKS} == OTHERS.keys()
+    assert COLUMNS_BY_PROGRAM.keys() == COLUMNS.keys()
 
 
 @pytest.mark.parametrize("one_a_line", [True, False])
@@ -227,8 +227,8 @@ def test_a_kind_that_is_named_reads_all_the_same_and_says_so(
     values = [user(), TOOL_USE, TOOL_USE]
     path = write(tmp_path / "f.jsonl", values if one_a_line else [values])
     events = list(read(path, kind="openai"))
-    assert [event.message for event in events if isinstance(event, Said)] == values
-    notes = [event for event in events if isinstance(event, Noted)]
+    assert [event.message for event in events if isinstance(event, SessionMessage)] == values
+    notes = [event for event in events if isinstance(event, NoteEvent)]
     assert [("Anthropic" in note.text, note.broken) for note in notes] == [(True, True)]
 
 
@@ -236,7 +236,7 @@ def test_rows_without_readable_words_are_broken(tmp_path: Path, url: str) -> Non
     """Also where the kind is named: nothing comes of such a file."""
     path = write(tmp_path / "f.jsonl", QWEN)
     events = list(read(path, kind="claude_code"))
-    assert [event.broken for event in events if isinstance(event, Noted)] == [True, True, False]
+    assert [event.broken for event in events if isinstance(event, NoteEvent)] == [True, True, False]
     with Store(url) as store, pytest.raises(UnknownTranscript, match="holds no message"):
         import_file(store, path, kind="claude_code")
 

@@ -10,7 +10,7 @@ import pytest
 
 from store import Store
 from store.importing import import_file
-from store.transcripts import Noted, Opened, Said, read, sniff
+from store.transcripts import NoteEvent, SessionEvent, SessionMessage, read, sniff
 
 HEAD = {"sessionId": "s1", "projectHash": "h", "startTime": "2026-01-01T00:00:00Z"}
 TOKENS = {"input": 100, "output": 5, "cached": 80, "thoughts": 7, "tool": 3, "total": 115}
@@ -55,12 +55,12 @@ def lines(path: Path, *values: dict[str, Any]) -> Path:
 
 def contents(path: Path) -> list[object]:
     """Return what the messages of a file say."""
-    return [event.message["content"] for event in read(path) if isinstance(event, Said)]
+    return [event.message["content"] for event in read(path) if isinstance(event, SessionMessage)]
 
 
 def notes(path: Path) -> list[str]:
     """Return the notes of a file."""
-    return [event.text for event in read(path) if isinstance(event, Noted)]
+    return [event.text for event in read(path) if isinstance(event, NoteEvent)]
 
 
 @pytest.mark.parametrize("one_document", [True, False])
@@ -73,11 +73,13 @@ def test_a_session_is_a_document_or_lines(tmp_path: Path, one_document: bool) ->
         rows = (HEAD, ASKED, CALLED, {"$set": {"lastUpdated": "x"}}, DONE, MORE, LAST)
         lines(path, *rows, {"$set": {"summary": "Reading"}})
     assert sniff(path) == "gemini_cli"
-    opened, *said = [event for event in read(path) if not isinstance(event, Noted)]
-    assert isinstance(opened, Opened)
+    opened, *said = [event for event in read(path) if not isinstance(event, NoteEvent)]
+    assert isinstance(opened, SessionEvent)
     assert (opened.session_id, opened.title) == ("s1", "Reading")
     assert opened.metadata["model"] == "gemini-2.5-pro"
-    asked, answer, result, *_ = [event.message for event in said if isinstance(event, Said)]
+    asked, answer, result, *_ = [
+        event.message for event in said if isinstance(event, SessionMessage)
+    ]
     assert asked == {
         "role": "user",
         "content": "Read a.",
@@ -122,12 +124,12 @@ def test_a_context_that_was_replaced_takes_nothing_away(tmp_path: Path) -> None:
     lines(path, HEAD, ASKED, DONE, {"$set": {"messages": [ASKED, masked, MORE]}})
     assert contents(path) == ["Read a.", None, "words", "And?"]
     lines(path, HEAD, *TALK, {"$set": {"messages": [ASKED, DONE]}})
-    names = [event.session_id for event in read(path) if isinstance(event, Opened)]
+    names = [event.session_id for event in read(path) if isinstance(event, SessionEvent)]
     assert names == ["s1", "s1/branch-u2"]
     summary = record("x", "user", "So far: …")
     lines(path, HEAD, *TALK, {"$set": {"messages": [summary, LAST]}}, record("u3", "user", "On."))
     assert contents(path) == ["Read a.", None, "words", "And?", "Done.", "On."]
-    opened = next(event for event in read(path) if isinstance(event, Opened))
+    opened = next(event for event in read(path) if isinstance(event, SessionEvent))
     context = {"after": 5, "messages": 2, "new": [summary]}
     assert opened.metadata["gemini_cli"]["contexts"] == [context]
     assert any("replaced after message 5" in note for note in notes(path))
@@ -143,7 +145,7 @@ def test_results_in_all_their_shapes(tmp_path: Path) -> None:
         call("d", status="cancelled"),
     ]
     path = lines(tmp_path / "f.jsonl", HEAD, ASKED, record("g", "gemini", "", toolCalls=calls))
-    results = [event.message for event in read(path) if isinstance(event, Said)][2:]
+    results = [event.message for event in read(path) if isinstance(event, SessionMessage)][2:]
     url = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
     assert [each["content"] for each in results] == [
         "no",
@@ -160,7 +162,9 @@ def test_notices_are_counted_and_what_is_no_line_is_broken(tmp_path: Path) -> No
     path = lines(tmp_path / "f.jsonl", HEAD, ASKED, notice, {"what": 1})
     assert contents(path) == ["Read a."]
     assert any("1 info message" in note for note in notes(path))
-    assert [event.row for event in read(path) if isinstance(event, Noted) and event.broken] == [4]
+    assert [event.row for event in read(path) if isinstance(event, NoteEvent) and event.broken] == [
+        4
+    ]
 
 
 def test_a_growing_file_and_its_usage(tmp_path: Path, url: str) -> None:
@@ -183,5 +187,5 @@ def test_a_session_is_not_called_by_the_context_that_it_begins_with(tmp_path: Pa
     """The first record of a user is the program's in newer versions; it is kept all the same."""
     context = record("u0", "user", "<session_context>\nThis is the Gemini CLI.\n</session_context>")
     path = lines(tmp_path / "session.jsonl", HEAD, context, *TALK)
-    assert [event.title for event in read(path) if isinstance(event, Opened)] == ["Read a."]
+    assert [event.title for event in read(path) if isinstance(event, SessionEvent)] == ["Read a."]
     assert contents(path)[0] == context["content"]

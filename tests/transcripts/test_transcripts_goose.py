@@ -8,7 +8,16 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from store.transcripts import Compacted, Noted, Opened, Said, Tokens, read, sniff, spent_on
+from store.transcripts import (
+    CompactionEvent,
+    NoteEvent,
+    SessionEvent,
+    SessionMessage,
+    UsageTokens,
+    parse_message_usage,
+    read,
+    sniff,
+)
 
 REQUEST = {"status": "success", "value": {"name": "shell", "arguments": {"command": "ls"}}}
 RESULT = {"status": "success", "value": {"content": [{"type": "text", "text": "a.txt"}]}}
@@ -44,7 +53,7 @@ def events(path: Path, kind: type) -> list[Any]:
 
 def messages(path: Path) -> list[dict[str, Any]]:
     """Return the messages of a file."""
-    return [event.message for event in events(path, Said)]
+    return [event.message for event in events(path, SessionMessage)]
 
 
 def lines(path: Path, *rows: Any) -> Path:
@@ -87,7 +96,7 @@ def test_a_database_an_export_and_lines_tell_the_same(tmp_path: Path) -> None:
     paths = database(tmp_path / "d", *TALK), document, lines(tmp_path / "s.jsonl", head, *TALK)
     for path in paths:
         assert sniff(path) == "goose"
-        (session,) = events(path, Opened)
+        (session,) = events(path, SessionEvent)
         assert (session.session_id, session.title, session.project_root) == ("s", "Mine", "/w")
         asked, called, result, last = messages(path)
         assert (asked["id"], asked["content"], asked["timestamp"]) == (
@@ -100,7 +109,7 @@ def test_a_database_an_export_and_lines_tell_the_same(tmp_path: Path) -> None:
         assert called["tool_calls"] == [{"id": "c", "type": "function", "function": function}]
         assert (called["content"], result["content"]) == ("So.", "a.txt")
         assert (result["tool_call_id"], last["content"]) == ("c", "One file.")
-    (session,) = events(paths[0], Opened)
+    (session,) = events(paths[0], SessionEvent)
     assert session.metadata == {
         "model": "m",
         "goose": {"total_tokens": 9, "model_config": {"model_name": "m"}},
@@ -128,7 +137,7 @@ def test_lines_without_a_head_and_what_fails(tmp_path: Path) -> None:
     assert called["tool_calls"][0]["function"]["name"] == "unknown"
     assert called["goose"] == {"calls": [{"error": "odd"}]}
     assert (result["content"], result["messageStatus"]) == ("no", "error")
-    assert [event.text for event in events(path, Noted)] == [
+    assert [event.text for event in events(path, NoteEvent)] == [
         "3 is no message",
         "left out 1 notice, which were for the screen",
     ]
@@ -138,8 +147,8 @@ def test_what_the_agent_no_longer_sees_is_hidden(tmp_path: Path) -> None:
     """It stands before what it sees."""
     hidden = [{**each, "metadata": {"agentVisible": False}} for each in TALK]
     path = database(tmp_path / "d", *hidden, said("user", text("They listed.")))
-    told = [event for event in read(path) if isinstance(event, Said | Compacted)]
-    assert told[4] == Compacted(4)
+    told = [event for event in read(path) if isinstance(event, SessionMessage | CompactionEvent)]
+    assert told[4] == CompactionEvent(4)
 
 
 def test_what_newer_versions_tell_of_an_answer(tmp_path: Path) -> None:
@@ -151,6 +160,6 @@ def test_what_newer_versions_tell_of_an_answer(tmp_path: Path) -> None:
     )
     asked, answered = messages(path)
     assert "goose" not in asked
-    assert [(each.tokens, each.model) for each in spent_on(answered)] == [
-        (Tokens(100, 8, 90, 5), "m")
+    assert [(each.tokens, each.model) for each in parse_message_usage(answered)] == [
+        (UsageTokens(100, 8, 90, 5), "m")
     ]

@@ -10,7 +10,16 @@ from typing import Any
 
 import pytest
 
-from store.transcripts import Compacted, Noted, Opened, Said, Tokens, read, sniff, spent_on
+from store.transcripts import (
+    CompactionEvent,
+    NoteEvent,
+    SessionEvent,
+    SessionMessage,
+    UsageTokens,
+    parse_message_usage,
+    read,
+    sniff,
+)
 
 STATE = {"env_state": {"current_working_directory": "/w"}}
 ASKED = {"content": {"Prompt": {"prompt": "List."}}, "timestamp": "2026-01-01T00:00:01Z"}
@@ -37,7 +46,7 @@ def events(path: Path, kind: type) -> list[Any]:
 
 def messages(path: Path) -> list[dict[str, Any]]:
     """Return the messages of a file."""
-    return [event.message for event in events(path, Said)]
+    return [event.message for event in events(path, SessionMessage)]
 
 
 def database(path: Path, value: str) -> Path:
@@ -56,19 +65,23 @@ def test_a_database_and_what_was_saved_tell_the_same(tmp_path: Path) -> None:
     saved.write_text(json.dumps(chat))
     for path in (database(tmp_path / "d", json.dumps(chat)), saved):
         assert sniff(path) == "kiro"
-        (session,) = events(path, Opened)
+        (session,) = events(path, SessionEvent)
         assert (session.session_id, session.title, session.project_root) == ("s", "List.", "/w")
         asked, called, result, last = messages(path)
         assert (asked["content"], asked["timestamp"]) == ("List.", 1767225601000)
         function = {"name": "shell", "arguments": '{"command": "ls"}'}
         assert called["tool_calls"] == [{"id": "c", "type": "function", "function": function}]
         assert (called["id"], called["content"]) == ("a1", "So.")
-        assert [(each.tokens, each.model) for each in spent_on(called)] == [(Tokens(9, 2), "m")]
+        assert [(each.tokens, each.model) for each in parse_message_usage(called)] == [
+            (UsageTokens(9, 2), "m")
+        ]
         assert (result["tool_call_id"], result["content"]) == ("c", 'a\n{"b": 1}')
         assert (result["messageStatus"], last["content"]) == ("error", "One file.")
-        (note,) = events(path, Noted)
+        (note,) = events(path, NoteEvent)
         assert (note.text, note.broken) == ("left out 1 turn that cannot be read", True)
-    assert events(database(tmp_path / "b", "{"), Noted)[0].text.startswith("the chat 's' is left")
+    assert events(database(tmp_path / "b", "{"), NoteEvent)[0].text.startswith(
+        "the chat 's' is left"
+    )
 
 
 @pytest.mark.parametrize("unasked", [None, {}, "absent"])
@@ -83,7 +96,7 @@ def test_a_turn_without_a_question_is_what_the_agent_went_on_with(
     asked, called, last = messages(path)
     assert (asked["role"], called["role"], last["content"]) == ("user", "assistant", "On.")
     assert [call["id"] for each in (called, last) for call in each["tool_calls"]] == ["c", "c"]
-    assert events(path, Noted) == []
+    assert events(path, NoteEvent) == []
 
 
 def line(kind: str, name: str, *parts: tuple[str, Any], **more: Any) -> dict[str, Any]:
@@ -108,10 +121,10 @@ def test_a_file_of_lines(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert sniff(path) == "kiro"
-    assert events(path, Opened)[0].session_id == "s"
+    assert events(path, SessionEvent)[0].session_id == "s"
     known = {"session_id": "k", "cwd": "/w", "title": "Mine", "session_state": {}, "x": 1}
     path.with_suffix(".json").write_text(json.dumps(known))
-    (session,) = events(path, Opened)
+    (session,) = events(path, SessionEvent)
     assert (session.session_id, session.title, session.project_root) == ("k", "Mine", "/w")
     assert session.metadata == {"kiro": {"x": 1}}
     asked, called, failed, other, seen = messages(path)
@@ -121,7 +134,7 @@ def test_a_file_of_lines(tmp_path: Path) -> None:
     assert (failed["id"], failed["content"], failed["messageStatus"]) == ("r", '{"a": 1}', "error")
     assert (other["id"], other["content"]) == ("r-2", "x")
     assert seen["content"] == [{"type": "text", "text": "See"}, {"type": "image", "data": {"x": 1}}]
-    assert [event.text for event in events(path, Noted)] == [
+    assert [event.text for event in events(path, NoteEvent)] == [
         "an object with 'odd' is no line of a session",
         "left out 1 Compaction line",
     ]
@@ -157,11 +170,11 @@ def test_a_folder_of_records(tmp_path: Path) -> None:
     path = folder / "messages.jsonl"
     path.write_text("".join(json.dumps(each) + "\n" for each in [*RECORDS, *ENDED]))
     assert sniff(path) == "kiro"
-    assert events(path, Opened)[0].session_id == "sess_1"
+    assert events(path, SessionEvent)[0].session_id == "sess_1"
     known = {"id": "k", "title": "Mine", "modelId": "auto", "workspacePaths": ["/w"], "status": "x"}
     times = {"createdAt": "2026-09-01T00:00:00Z", "rootConversationId": "top"}
     (folder / "session.json").write_text(json.dumps(known | times))
-    (session,) = events(path, Opened)
+    (session,) = events(path, SessionEvent)
     assert (session.session_id, session.title, session.project_root) == ("k", "Mine", "/w")
     assert session.created_at == 1788220800000
     kept = {"kiro": {"status": "x"}, "model": "auto", "parent_session": "top"}
@@ -173,8 +186,8 @@ def test_a_folder_of_records(tmp_path: Path) -> None:
     assert called["tool_calls"] == [{"id": "c", "type": "function", "function": function}]
     assert (result["tool_call_id"], result["content"]) == ("c", "none")
     assert (result["messageStatus"], last["content"]) == ("error", "Done.")
-    assert events(path, Compacted) == [Compacted(3, "They looked.")]
-    assert [event.text for event in events(path, Noted)] == [
+    assert events(path, CompactionEvent) == [CompactionEvent(3, "They looked.")]
+    assert [event.text for event in events(path, NoteEvent)] == [
         "left out 1 tombstone record",
         "left out 1 turn_start record",
     ]
@@ -199,10 +212,10 @@ def test_what_was_taken_back_is_a_branch(tmp_path: Path) -> None:
     ]
     path.write_text("".join(json.dumps(each) + "\n" for each in [*RECORDS, *more]))
     told = list(read(path))
-    sessions = [event.session_id for event in told if isinstance(event, Opened)]
+    sessions = [event.session_id for event in told if isinstance(event, SessionEvent)]
     assert sessions == [tmp_path.name, f"{tmp_path.name}/branch-v"]
     assert [each["content"] for each in messages(path)][-3:] == ["Right.", "Wrong.", "No."]
-    stem = events(path, Opened)[1].stem
+    stem = events(path, SessionEvent)[1].stem
     assert (stem.session_id, stem.after) == (tmp_path.name, 3)
 
 

@@ -15,8 +15,8 @@ from made_up import SAMPLES
 
 from store import Store
 from store.importing import import_file
-from store.transcripts import KINDS, _open, sniff
-from store.transcripts.source import Value
+from store.transcripts import TRANSCRIPT_KINDS, _open, sniff
+from store.transcripts.source import SourceValue
 
 LONG = 12
 """Code points of a text that is looked for; words have white space between them, too."""
@@ -101,7 +101,7 @@ def missing(path: Path, store: Store) -> list[tuple[str, str]]:
     return [
         (place, text[:80])
         for item in _open(path).values()
-        if isinstance(item, Value)
+        if isinstance(item, SourceValue)
         for place, text in leaves(item.value, kind_of_line(item.value))
         if text not in known
         and text not in whole
@@ -139,4 +139,4 @@ def test_no_text_of_a_made_up_conversation_is_lost(kind: str, tmp_path: Path) ->
 
 def test_what_the_table_leaves_out_is_said_where_kinds_are_described() -> None:
     """Each kind that leaves something out says what."""
-    assert [kind for kind in LEFT_OUT if not KINDS[kind].left_out] == []
+    assert [kind for kind in LEFT_OUT if not TRANSCRIPT_KINDS[kind].left_out] == []

@@ -10,7 +10,16 @@ from typing import Any
 
 from store import Store
 from store.importing import import_file
-from store.transcripts import Compacted, Noted, Opened, Said, Tokens, read, sniff, spent_on
+from store.transcripts import (
+    CompactionEvent,
+    NoteEvent,
+    SessionEvent,
+    SessionMessage,
+    UsageTokens,
+    parse_message_usage,
+    read,
+    sniff,
+)
 
 TOKENS = {"input": 5, "output": 9, "reasoning": 1, "cache": {"read": 60, "write": 7}}
 END = {"type": "step-finish", "reason": "stop", "tokens": TOKENS, "cost": 0.1}
@@ -49,17 +58,17 @@ def write(path: Path, *sessions: Any) -> Path:
 
 def messages(path: Path) -> list[dict[str, Any]]:
     """Return the messages of a file."""
-    return [event.message for event in read(path) if isinstance(event, Said)]
+    return [event.message for event in read(path) if isinstance(event, SessionMessage)]
 
 
-def opened(path: Path) -> list[Opened]:
+def opened(path: Path) -> list[SessionEvent]:
     """Return the sessions of a file."""
-    return [event for event in read(path) if isinstance(event, Opened)]
+    return [event for event in read(path) if isinstance(event, SessionEvent)]
 
 
 def notes(path: Path) -> list[str]:
     """Return the notes on a file."""
-    return [event.text for event in read(path) if isinstance(event, Noted)]
+    return [event.text for event in read(path) if isinstance(event, NoteEvent)]
 
 
 STEPS = (
@@ -93,9 +102,13 @@ def test_a_file_is_a_session(tmp_path: Path) -> None:
     assert result["timestamp"] == 1767225602500
     assert (failed["content"], failed["messageStatus"]) == ("denied", "error")
     assert (last["content"], last["id"], len(last["tool_calls"])) == ("Done.", "m2-4", 1)
-    (spent,) = spent_on(call)
-    assert (spent.tokens, spent.model, spent.provider) == (Tokens(72, 10, 60, 7), "gpt-5", "openai")
-    assert spent_on(last) == []
+    (spent,) = parse_message_usage(call)
+    assert (spent.tokens, spent.model, spent.provider) == (
+        UsageTokens(72, 10, 60, 7),
+        "gpt-5",
+        "openai",
+    )
+    assert parse_message_usage(last) == []
     assert notes(path) == ["left out 1 patch part"]
 
 
@@ -112,7 +125,7 @@ def test_what_a_user_sends(tmp_path: Path) -> None:
         {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}},
     ]
     assert see["opencode"]["files"] == [other]
-    assert [each.tokens.output for each in spent_on(yes)] == [10]
+    assert [each.tokens.output for each in parse_message_usage(yes)] == [10]
     assert opened(path)[0].title == "Mine"
 
 
@@ -142,8 +155,10 @@ def test_a_compaction_hides_what_came_before(tmp_path: Path, url: str) -> None:
             said("m6", "user", text("Three")),
         ]
         path = write(tmp_path / "f", session(*rows))
-        told = [event for event in read(path) if isinstance(event, Said | Compacted)]
-        assert told[5] == Compacted(hidden)
+        told = [
+            event for event in read(path) if isinstance(event, SessionMessage | CompactionEvent)
+        ]
+        assert told[5] == CompactionEvent(hidden)
     with Store(url) as store:
         import_file(store, path)
         view = json.dumps(store.view("s").messages)

@@ -14,8 +14,8 @@ from store import Store
 from store.errors import UnknownTranscript
 from store.importing import import_file
 from store.tools.kinds import TOOL_KINDS
-from store.tools.results import result_facts
-from store.transcripts import Noted, Opened, Said, read, sniff
+from store.tools.results import compute_result_facts
+from store.transcripts import NoteEvent, SessionEvent, SessionMessage, read, sniff
 
 AT = "2026-01-01T00:00:01.500000"
 ENDING = (
@@ -55,12 +55,14 @@ def events_of(tmp_path: Path, *values: object) -> list[Any]:
 
 def messages_of(tmp_path: Path, *values: object) -> list[dict[str, Any]]:
     """Return the messages that values make."""
-    return [each.message for each in events_of(tmp_path, *values) if isinstance(each, Said)]
+    return [
+        each.message for each in events_of(tmp_path, *values) if isinstance(each, SessionMessage)
+    ]
 
 
 def notes(events: list[Any]) -> list[str]:
     """Return what the notes say."""
-    return [each.text for each in events if isinstance(each, Noted)]
+    return [each.text for each in events if isinstance(each, NoteEvent)]
 
 
 def v1(kind: str, number: int, source: str = "agent", **fields: Any) -> dict[str, Any]:
@@ -235,9 +237,9 @@ def test_results_of_v1(tmp_path: Path) -> None:
     )
     texts = [part["text"] for part in command["content"]]
     assert texts == ["[Below is the rest]\n", "out", ENDING]
-    assert result_facts(command).exit_code == 3
+    assert compute_result_facts(command).exit_code == 3
     assert command["openhands"]["observation"]["metadata"] == METADATA
-    assert result_facts(old).exit_code == 1
+    assert compute_result_facts(old).exit_code == 1
     assert (failed["content"], failed["messageStatus"]) == ("bad", "error")
     assert (refused["content"], refused["messageStatus"]) == ("Action rejected: no", "error")
     assert (error["content"], error["messageStatus"], error["tool_call_id"]) == (
@@ -278,7 +280,7 @@ def test_what_v1_leaves_out_is_counted(tmp_path: Path) -> None:
         "/w",
     )
     assert opened.metadata == {"model": "m", "condensations": [{"after": 2} | forgotten]}
-    assert len([each for each in events if isinstance(each, Said)]) == 2
+    assert len([each for each in events if isinstance(each, SessionMessage)]) == 2
     assert notes(events) == [
         "the context was condensed after message 2: all messages stay",
         "left out 2 ConversationStateUpdateEvent events (1 full_state, 1 stats)",
@@ -384,7 +386,7 @@ def test_a_response_of_v0_is_one_message(tmp_path: Path) -> None:
         "execute_bash",
         ENDING,
     )
-    assert result_facts(one).exit_code == 3
+    assert compute_result_facts(one).exit_code == 3
     assert (one["openhands"]["cause"], one["openhands"]["extras"]["command"]) == (2, "ls")
     assert (two["tool_call_id"], two["content"], two["messageStatus"]) == ("c2", "out", "error")
     assert (last["content"], last["tool_calls"][0]["id"]) == ("", "c1")
@@ -416,7 +418,7 @@ def test_calls_of_v0_without_metadata_are_joined_by_their_cause(tmp_path: Path) 
     assert run["content"] == "I look"
     function = {"name": "execute_bash", "arguments": '{"command": "ls"}'}
     assert run["tool_calls"] == [{"id": "event-2", "type": "function", "function": function}]
-    assert (result["role"], result["tool_call_id"], result_facts(result).exit_code) == (
+    assert (result["role"], result["tool_call_id"], compute_result_facts(result).exit_code) == (
         "tool",
         "event-2",
         1,
@@ -503,7 +505,7 @@ def test_the_layouts_of_files(tmp_path: Path, values: list[Any]) -> None:
     """Events are found wherever programs keep them."""
     path = write(tmp_path, *values)
     assert sniff(path) == "openhands"
-    assert [each.message["role"] for each in read(path) if isinstance(each, Said)] == [
+    assert [each.message["role"] for each in read(path) if isinstance(each, SessionMessage)] == [
         "system",
         "user",
     ]
@@ -514,7 +516,7 @@ def test_records_are_sessions_of_their_own(tmp_path: Path) -> None:
     events = events_of(
         tmp_path, {"history": TASK}, {"instance_id": "i", "history": TASK}, {"history": TASK}, *TASK
     )
-    names = [each.session_id for each in events if isinstance(each, Opened)]
+    names = [each.session_id for each in events if isinstance(each, SessionEvent)]
     assert names == ["talk", "talk-i", "talk-3", "talk-4"]
 
 
@@ -524,8 +526,8 @@ def test_broken_events_are_reported_and_the_rest_kept(tmp_path: Path) -> None:
     A list without messages says so.
     """
     events = events_of(tmp_path, [ASKED, 5], {"a": 1}, ASKED, '{"id', {"history": []})
-    assert len([each for each in events if isinstance(each, Said)]) == 2
-    assert [each.row for each in events if isinstance(each, Noted) and each.broken] == [1, 2, 4]
+    assert len([each for each in events if isinstance(each, SessionMessage)]) == 2
+    assert [each.row for each in events if isinstance(each, NoteEvent) and each.broken] == [1, 2, 4]
     assert "no message in 'talk-2'" in notes(events)
 
 
@@ -629,7 +631,7 @@ def test_no_events_break_the_parser(tmp_path: Path, events: list[Any], listed: b
     values = [events] if listed else events
     found = events_of(tmp_path, *map(json.dumps, values))
     assert repr(found) == repr(events_of(tmp_path, *map(json.dumps, values)))
-    messages = [each.message for each in found if isinstance(each, Said)]
+    messages = [each.message for each in found if isinstance(each, SessionMessage)]
     assert all(isinstance(each["role"], str) for each in messages)
     given_ids = [each["id"] for each in messages if "id" in each]
     assert len(given_ids) == len(set(given_ids))
@@ -661,7 +663,7 @@ def test_shuffled_and_cut_events_never_break_an_import(
     """
     path, name = tmp_path / "f.jsonl", uuid.uuid4().hex
     path.write_text("\n".join(map(json.dumps, events))[:cut])
-    if not any(isinstance(each, Said) for each in read(path, kind="openhands")):
+    if not any(isinstance(each, SessionMessage) for each in read(path, kind="openhands")):
         with pytest.raises(UnknownTranscript):
             import_file(shelf, path, kind="openhands", session_id=name)
         return

@@ -8,7 +8,16 @@ from typing import Any
 
 from store import Store
 from store.importing import import_file
-from store.transcripts import Compacted, Noted, Opened, Said, Tokens, read, sniff, spent_on
+from store.transcripts import (
+    CompactionEvent,
+    NoteEvent,
+    SessionEvent,
+    SessionMessage,
+    UsageTokens,
+    parse_message_usage,
+    read,
+    sniff,
+)
 
 HEAD = {"type": "session", "version": 3, "id": "s", "timestamp": "2026-01-01", "cwd": "/w"}
 USAGE = {"input": 5, "output": 9, "cacheRead": 60, "cacheWrite": 7, "cost": {"total": 0.1}}
@@ -50,17 +59,17 @@ def write(path: Path, *rows: Any) -> Path:
 
 def messages(path: Path) -> list[dict[str, Any]]:
     """Return the messages of a file."""
-    return [event.message for event in read(path) if isinstance(event, Said)]
+    return [event.message for event in read(path) if isinstance(event, SessionMessage)]
 
 
-def opened(path: Path) -> list[Opened]:
+def opened(path: Path) -> list[SessionEvent]:
     """Return the sessions of a file."""
-    return [event for event in read(path) if isinstance(event, Opened)]
+    return [event for event in read(path) if isinstance(event, SessionEvent)]
 
 
 def notes(path: Path) -> list[str]:
     """Return the notes on a file."""
-    return [event.text for event in read(path) if isinstance(event, Noted)]
+    return [event.text for event in read(path) if isinstance(event, NoteEvent)]
 
 
 def test_a_file_is_a_session(tmp_path: Path) -> None:
@@ -78,8 +87,8 @@ def test_a_file_is_a_session(tmp_path: Path) -> None:
     assert (result["tool_call_id"], result["name"]) == ("c1", "read")
     assert (result["content"], result["messageStatus"]) == ("no", "error")
     assert (last["content"], last["pi"]) == ("Done.", CLAUDE)
-    (spent,) = spent_on(last)
-    assert (spent.tokens, spent.model) == (Tokens(72, 9, 60, 7), "claude")
+    (spent,) = parse_message_usage(last)
+    assert (spent.tokens, spent.model) == (UsageTokens(72, 9, 60, 7), "claude")
     assert notes(path) == ["left out 1 label entry"]
 
 
@@ -131,8 +140,8 @@ def test_a_compaction_hides_what_was_not_kept(tmp_path: Path, url: str) -> None:
         said("u3", "k", "user", "Go on."),
     ]
     path = write(tmp_path / "f.jsonl", *rows)
-    told = [event for event in read(path) if isinstance(event, Said | Compacted)]
-    assert told[5] == Compacted(4, "They read a.")
+    told = [event for event in read(path) if isinstance(event, SessionMessage | CompactionEvent)]
+    assert told[5] == CompactionEvent(4, "They read a.")
     with Store(url) as store:
         import_file(store, path)
         view = json.dumps(store.view("s").messages)

@@ -8,7 +8,7 @@ from typing import Any
 
 from store import Store
 from store.importing import import_file
-from store.transcripts import Noted, Opened, Said, read, sniff
+from store.transcripts import NoteEvent, SessionEvent, SessionMessage, read, sniff
 
 USAGE = {
     "promptTokenCount": 100,
@@ -56,7 +56,7 @@ def write(path: Path, *rows: dict[str, Any]) -> Path:
 
 def messages(path: Path) -> list[dict[str, Any]]:
     """Return the messages of a file."""
-    return [event.message for event in read(path) if isinstance(event, Said)]
+    return [event.message for event in read(path) if isinstance(event, SessionMessage)]
 
 
 def test_a_file_is_a_session(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_a_file_is_a_session(tmp_path: Path) -> None:
     path = write(tmp_path / "f.jsonl", row("s0", None, "system", **STATE), *TALK)
     assert sniff(path) == "qwen_code"
     write(path, *TALK, row("s2", "a2", "system", **title))
-    opened = next(event for event in read(path) if isinstance(event, Opened))
+    opened = next(event for event in read(path) if isinstance(event, SessionEvent))
     assert (opened.session_id, opened.title, opened.project_root) == ("s", "Mine", "/w")
     assert opened.metadata == {"model": "qwen", "qwen_code": {"version": "0.15.6"}}
     asked, call, result, last = messages(path)
@@ -74,7 +74,7 @@ def test_a_file_is_a_session(tmp_path: Path) -> None:
     assert call["tool_calls"][0]["function"] == {"name": "read_file", "arguments": '{"path": "a"}'}
     assert (result["role"], result["tool_call_id"], result["content"]) == ("tool", "c1", "words")
     assert last["content"] == "Done."
-    notes = [event.text for event in read(path) if isinstance(event, Noted)]
+    notes = [event.text for event in read(path) if isinstance(event, NoteEvent)]
     assert notes == ["left out 2 system lines (1 custom_title, 1 ui_telemetry)"]
 
 

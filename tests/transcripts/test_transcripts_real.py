@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from conftest import TRANSCRIPTS, needs_transcripts
 
-from store.transcripts import Event, Noted, Opened, Said, read, sniff
+from store.transcripts import Event, NoteEvent, SessionEvent, SessionMessage, read, sniff
 
 pytestmark = needs_transcripts
 
@@ -66,7 +66,7 @@ def events(path: Path) -> list[Event]:
 
 def said(path: Path) -> list[dict[str, Any]]:
     """Return a file's messages."""
-    return [event.message for event in events(path) if isinstance(event, Said)]
+    return [event.message for event in events(path) if isinstance(event, SessionMessage)]
 
 
 def api_messages(path: Path) -> Iterator[dict[str, Any]]:
@@ -103,8 +103,8 @@ def blocks(message: dict[str, Any], kind: str) -> list[dict[str, Any]]:
 def test_a_real_file_is_read_whole(path: Path) -> None:
     """The kind is found by content, nothing is broken, and a second reading is equal."""
     assert sniff(path) == FOLDERS[path.parent.name]
-    assert [event for event in events(path) if isinstance(event, Noted) and event.broken] == []
-    assert any(isinstance(event, Opened) for event in events(path))
+    assert [event for event in events(path) if isinstance(event, NoteEvent) and event.broken] == []
+    assert any(isinstance(event, SessionEvent) for event in events(path))
     assert list(read(path)) == events(path)
 
 
@@ -221,9 +221,9 @@ def test_every_line_and_call_is_in_one_place(path: Path) -> None:
     ids: Counter[str] = Counter()
     called: set[str] = set()
     for event in events(path):
-        if isinstance(event, Opened):
+        if isinstance(event, SessionEvent):
             ids, called = Counter(), set()
-        elif isinstance(event, Said):
+        elif isinstance(event, SessionMessage):
             ids[event.message.get("id", str(id(event)))] += 1
             assert ids.most_common(1)[0][1] == 1
             called |= {call["id"] for call in calls_of(event.message)}

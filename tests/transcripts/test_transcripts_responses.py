@@ -10,7 +10,7 @@ import pytest
 
 from store import Policy, Store
 from store.importing import import_file
-from store.transcripts import Noted, Opened, Said, read, sniff
+from store.transcripts import NoteEvent, SessionEvent, SessionMessage, read, sniff
 
 Item = dict[str, Any]
 SEEING = Policy(picture_keep=1)
@@ -115,8 +115,8 @@ def test_what_is_no_item_is_told(tmp_path: Path) -> None:
     values = [ITEMS[1], 7, {"x": 1}, [ITEMS[0], 8]]
     path.write_text("".join(f"{json.dumps(each)}\n" for each in values))
     events = list(read(path))
-    assert sum(isinstance(event, Said) for event in events) == 1
-    assert [event.row for event in events if isinstance(event, Noted)] == [2, 3, 4]
+    assert sum(isinstance(event, SessionMessage) for event in events) == 1
+    assert [event.row for event in events if isinstance(event, NoteEvent)] == [2, 3, 4]
     path.write_text(json.dumps({"output": [ITEMS[1], 7], "object": "response"}) + "\n5\n")
     events = list(read(path))
-    assert [type(event) for event in events] == [Opened, Said, Noted, Noted]
+    assert [type(event) for event in events] == [SessionEvent, SessionMessage, NoteEvent, NoteEvent]

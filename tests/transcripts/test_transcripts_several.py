@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from test_transcripts_claude import Recorder, events_of, opened, split, text, told
 
-from store.transcripts import Noted, Opened, Said, read, sniff
+from store.transcripts import NoteEvent, SessionEvent, SessionMessage, read, sniff
 
 
 @pytest.mark.parametrize("between", ["\n", "", "\n\n  \n"])
@@ -20,11 +20,11 @@ def test_documents_over_several_lines_may_follow_each_other(tmp_path: Path, betw
     path.write_text(between.join(json.dumps(talk, indent=2) for talk in talks))
     assert sniff(path) == "openai"
     events = list(read(path))
-    assert [event.session_id for event in events if isinstance(event, Opened)] == [
+    assert [event.session_id for event in events if isinstance(event, SessionEvent)] == [
         "talks",
         "talks-2",
     ]
-    said = [event.message["content"] for event in events if isinstance(event, Said)]
+    said = [event.message["content"] for event in events if isinstance(event, SessionMessage)]
     assert said == ["a", "b"]
     path.write_text(path.read_text() + '\n{"messages": [')
     with pytest.raises(Exception, match="not JSON"):
@@ -94,9 +94,9 @@ def test_rollouts_that_were_put_into_one_file_are_several(
     lines = rollout("one", 1, 1) + rollout("two", 3, began)
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     events = list(read(path))
-    assert [event.session_id for event in events if isinstance(event, Opened)] == names
-    assert len([event for event in events if isinstance(event, Said)]) == 2
-    assert not any(event.broken for event in events if isinstance(event, Noted))
+    assert [event.session_id for event in events if isinstance(event, SessionEvent)] == names
+    assert len([event for event in events if isinstance(event, SessionMessage)]) == 2
+    assert not any(event.broken for event in events if isinstance(event, NoteEvent))
 
 
 def test_rollouts_may_come_newest_first(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_rollouts_may_come_newest_first(tmp_path: Path) -> None:
 
     def sessions(*lines: dict[str, Any]) -> list[str]:
         path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-        return [event.session_id for event in read(path) if isinstance(event, Opened)]
+        return [event.session_id for event in read(path) if isinstance(event, SessionEvent)]
 
     new, old = rollout("two", 3, 3), rollout("one", 1, 1)
     assert sessions(*new, *old) == ["two", "one"]

@@ -8,7 +8,17 @@ from typing import Any
 
 from store import Store
 from store.importing import import_file
-from store.transcripts import KINDS, Noted, Opened, Said, Spent, Tokens, read, sniff, spent_on
+from store.transcripts import (
+    TRANSCRIPT_KINDS,
+    NoteEvent,
+    RequestUsage,
+    SessionEvent,
+    SessionMessage,
+    UsageTokens,
+    parse_message_usage,
+    read,
+    sniff,
+)
 
 
 def request(name: str, text: str, *parts: Any, **more: Any) -> dict[str, Any]:
@@ -50,17 +60,17 @@ def log(path: Path, *entries: dict[str, Any]) -> Path:
 
 def messages(path: Path) -> list[dict[str, Any]]:
     """Return the messages of a file."""
-    return [event.message for event in read(path) if isinstance(event, Said)]
+    return [event.message for event in read(path) if isinstance(event, SessionMessage)]
 
 
-def opened(path: Path) -> list[Opened]:
+def opened(path: Path) -> list[SessionEvent]:
     """Return the sessions of a file."""
-    return [event for event in read(path) if isinstance(event, Opened)]
+    return [event for event in read(path) if isinstance(event, SessionEvent)]
 
 
 def notes(path: Path) -> list[str]:
     """Return the notes on a file."""
-    return [event.text for event in read(path) if isinstance(event, Noted)]
+    return [event.text for event in read(path) if isinstance(event, NoteEvent)]
 
 
 PIECES = [{"type": 2, "text": "one"}, {"type": 2, "text": "two", "lineBreakBefore": True}]
@@ -104,8 +114,8 @@ def test_the_rounds_of_an_agent(tmp_path: Path) -> None:
     assert (call["content"], call["reasoning_content"]) == (None, "Hm")
     assert (result["tool_call_id"], result["content"]) == ("c1", "one\ntwo")
     assert (last["content"], last["id"], last["timestamp"]) == ("Done.", "q1-3", 1767225602500)
-    told = Spent(Tokens(100, 9), "copilot/gpt-5", None, USAGE)
-    assert [spent_on(each) for each in messages(path)] == [[], [], [], [told]]
+    told = RequestUsage(UsageTokens(100, 9), "copilot/gpt-5", None, USAGE)
+    assert [parse_message_usage(each) for each in messages(path)] == [[], [], [], [told]]
 
 
 def test_what_the_screen_showed(tmp_path: Path) -> None:
@@ -201,7 +211,7 @@ def test_several_chats_and_old_ones(tmp_path: Path) -> None:
 
 def test_chats_are_found_where_the_program_keeps_them() -> None:
     """Those of each folder that was open, and those without one; nothing else that lies there."""
-    (home, *_) = KINDS["vscode_chat"].homes
+    (home, *_) = TRANSCRIPT_KINDS["vscode_chat"].homes
     user = Path("/home/me/.config/Code/User")
     assert home.holds(user / "workspaceStorage/0f/chatSessions/a.jsonl")
     assert home.holds(user / "globalStorage/emptyWindowChatSessions/a.json")

@@ -17,12 +17,12 @@ from conversations import NOW, Agent
 from store import Policy, Store
 from store.errors import UnknownTranscript
 from store.exporting import session_lines, shapes
-from store.exporting.shapes import raw_line
+from store.exporting.shapes import build_line_view_maker
 from store.importing import import_file
-from store.messages import content_text
+from store.messages import extract_content_text
 from store.ready import PHRASES
 from store.records import View
-from store.transcripts.writing import project_folder
+from store.transcripts.writing import name_project_folder
 
 FIXTURE = "Resources_Fixtures"
 """Of files that no program wrote: another project made them up for its tests."""
@@ -169,20 +169,23 @@ def test_what_a_compaction_hides_is_hidden_there(
     assert ("the task" in summary) is (compact is pinned)
     Path("out.jsonl").write_text("\n".join(map(json.dumps, rows)))
     ours = store.session("s")
-    parts = shapes.compacted(store, ours, None)
+    parts = shapes.split_compacted_line(store, ours, None)
     assert parts
     with Store("other.db") as other:
         (found,) = import_file(other, "out.jsonl").sessions
         theirs = other.session(found.id)
         whole = [
-            said_in(raw_line(*each, None), program) for each in ((other, theirs), (store, ours))
+            said_in(build_line_view_maker(*each, None), program)
+            for each in ((other, theirs), (store, ours))
         ]
         again = "".join(summary.split()) if program == "claude_code" else ""
         assert whole[0][0].replace(again, "", 1) == whole[1][0]
         assert whole[0][1] == whole[1][1]
-        sent = said_in(lambda kind: other.view(found.id, shapes.RAW, format=kind), program)
+        sent = said_in(
+            lambda kind: other.view(found.id, shapes.RAW_EXPORT_POLICY, format=kind), program
+        )
         kept, others = said_in(parts.kept, program)
-        beginning = PHRASES["beginning"][shapes.RAW.language]
+        beginning = PHRASES["beginning"][shapes.RAW_EXPORT_POLICY.language]
         kept = kept.removeprefix("".join(beginning.split()))
         assert sent[0].endswith(kept)
         assert "".join(summary.split()) in sent[0].removesuffix(kept)
@@ -193,10 +196,10 @@ def summary_in(row: Fields) -> str | None:
     """Return the words of a summary that a row has, if any."""
     if row["type"] == "compacted":
         items = row["payload"]["replacement_history"]
-        said = (content_text(each["content"]) for each in items if each["role"] == "user")
+        said = (extract_content_text(each["content"]) for each in items if each["role"] == "user")
         assert row["payload"]["message"] == "\n\n".join(said)
         return str(row["payload"]["message"])
-    return content_text(row["message"]["content"]) if "isCompactSummary" in row else None
+    return extract_content_text(row["message"]["content"]) if "isCompactSummary" in row else None
 
 
 def said_in(look: Callable[..., View], program: str) -> tuple[str, list[Any]]:
@@ -246,7 +249,7 @@ def test_what_is_sent_has_no_compaction(store: Store, run: Run) -> None:
 
 def spoken(store: Store, name: str, program: str) -> list[Any]:
     """Return what a line says in the format of a program, neighbours of a side as one."""
-    view = store.view(name, shapes.RAW, now=NOW, format=FORMATS[program])
+    view = store.view(name, shapes.RAW_EXPORT_POLICY, now=NOW, format=FORMATS[program])
     return [*as_one(view.messages)]
 
 
@@ -298,7 +301,7 @@ def test_where_to_put_a_file_is_told(store: Store, run: Run) -> None:
 
 def test_the_folder_of_a_project_has_plain_letters() -> None:
     """As the program names it."""
-    assert project_folder("/home/ada/my_app.py") == "-home-ada-my-app-py"
+    assert name_project_folder("/home/ada/my_app.py") == "-home-ada-my-app-py"
 
 
 @needs_transcripts

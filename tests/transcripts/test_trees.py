@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from store.transcripts.events import Opened
-from store.transcripts.trees import Tree, tree_events
+from store.transcripts.events import SessionEvent
+from store.transcripts.trees import Tree, build_tree_events
 
 
 def test_an_empty_tree_has_no_session() -> None:
     """A conversation in which nothing was said."""
     tree = Tree({}, None, lambda _: [])
-    assert list(tree_events(tree, Opened("empty", None, None, {}))) == []
+    assert list(build_tree_events(tree, SessionEvent("empty", None, None, {}))) == []

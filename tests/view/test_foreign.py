@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from store import Policy, Store, View
-from store.messages import opaque_fields
+from store.messages import select_opaque_fields
 from store.tokens import estimate
 
 Message = dict[str, Any]
@@ -102,4 +102,4 @@ def test_the_size_of_opaque_messages_counts(store: Store) -> None:
 )
 def test_what_says_something_in_a_chat_is_not_opaque(message: Message) -> None:
     """Nor is a message that holds nothing else, nor a result, which its call waits for."""
-    assert opaque_fields(message) == {}
+    assert select_opaque_fields(message) == {}

@@ -11,10 +11,10 @@ import pytest
 from conversations import MINUTE, NOW, ROOT, Message
 
 from store import Policy, Store, StoreError
-from store.policy import TEXTS
+from store.policy import LANGUAGE_TEXTS
 from store.records import View
 
-PLACEHOLDERS = {texts["file_read_placeholder"] for texts in TEXTS.values()}
+PLACEHOLDERS = {texts["file_read_placeholder"] for texts in LANGUAGE_TEXTS.values()}
 TOOLS = {"filesystem-read": "file_read", "terminal-execute": "terminal"}
 
 

@@ -8,12 +8,12 @@ import pytest
 from refusals import refusals
 
 from store import Policy, Store
-from store.ready import phrase
+from store.ready import render_phrase
 from store.view.pairing import UNKNOWN_TOOL, LineMessage, pair_messages, select_sendable_calls
 
 Message = dict[str, Any]
 NOW = 1_767_225_600_000
-NO_RESULT = phrase("no_result", "zh")
+NO_RESULT = render_phrase("no_result", "zh")
 NO_RULE = "no rule is about this tool"
 USER = {"role": "user", "content": "go"}
 

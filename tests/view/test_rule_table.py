@@ -10,20 +10,20 @@ from conftest import ROOT
 from conversations import NOW
 
 from store import Policy, Store
-from store.policy import TEXTS
+from store.policy import LANGUAGE_TEXTS
 from store.view.rules import (
-    LATER,
-    QUERIES,
-    REASONS,
+    COMMON_FIELDS,
+    LATER_RULES,
+    RULE_QUERIES,
+    RULE_REASONS,
+    RULE_TABLE,
     RULES,
-    SAID_OF_ALL,
-    TABLE,
-    WHOLE,
-    Why,
-    explanations,
+    WHOLE_RESULT_RULES,
+    VerdictReason,
+    render_explanations,
 )
 
-ROWS = (*TABLE, *LATER)
+ROWS = (*RULE_TABLE, *LATER_RULES)
 FIRST_FIELD, AFTER_LAST_FIELD = "terminal", "context_window"
 NOT_JUDGED = {
     "unanswered",
@@ -44,37 +44,37 @@ def fields_of_rules() -> list[str]:
 
 def test_every_row_has_a_condition_and_every_condition_a_row() -> None:
     """The last row needs none: it is what is said where no condition holds."""
-    assert [rule.name for rule in TABLE[:-1]] == QUERIES.names["condition"]
+    assert [rule.name for rule in RULE_TABLE[:-1]] == RULE_QUERIES.names["condition"]
 
 
 def test_every_reason_is_named_once() -> None:
     """The type of reasons, the rows and their texts are one list."""
-    assert sorted(get_args(Why)) == sorted(rule.name for rule in ROWS)
-    assert len(REASONS) == len(ROWS)
-    assert explanations(Policy()).keys() == REASONS.keys()
+    assert sorted(get_args(VerdictReason)) == sorted(rule.name for rule in ROWS)
+    assert len(RULE_REASONS) == len(ROWS)
+    assert render_explanations(Policy()).keys() == RULE_REASONS.keys()
 
 
 def test_every_field_is_asked_by_a_row_and_every_row_asks_fields_that_exist() -> None:
     """So no switch of a policy is without a rule, and no rule asks for what nobody can set."""
-    asked = {name for rule in ROWS for name in rule.fields} | {*SAID_OF_ALL}
+    asked = {name for rule in ROWS for name in rule.fields} | {*COMMON_FIELDS}
     assert asked | NOT_JUDGED == {*fields_of_rules()}
 
 
 def test_a_rule_is_a_switch_of_the_policy_by_its_name() -> None:
     """What does something can be switched off; what replaces has a text in every language."""
-    assert tuple(rule.name for rule in TABLE if rule.does != "keeps") == RULES
+    assert tuple(rule.name for rule in RULE_TABLE if rule.does != "keeps") == RULES
     for name in RULES:
         assert Policy.model_fields[name].annotation is bool
-    for name in WHOLE:
-        assert all(texts[f"{name}_placeholder"] for texts in TEXTS.values())
+    for name in WHOLE_RESULT_RULES:
+        assert all(texts[f"{name}_placeholder"] for texts in LANGUAGE_TEXTS.values())
 
 
 def test_rows_that_do_something_are_logged_in_every_language() -> None:
     """With a place for how many there are."""
-    for rule in TABLE:
+    for rule in RULE_TABLE:
         assert (rule.log is not None) == (rule.does != "keeps")
         if rule.log:
-            assert rule.log.keys() == TEXTS.keys()
+            assert rule.log.keys() == LANGUAGE_TEXTS.keys()
             assert all("%d" in text for text in rule.log.values())
 
 
@@ -124,4 +124,4 @@ def test_the_language_of_log_lines_is_that_of_the_environment(
     with caplog.at_level(logging.INFO, logger="store.view.build"):
         sent = store.view(session.id, Policy(terminal_keep=0), now=NOW).messages
     assert [record.getMessage() for record in caplog.records] == [text]
-    assert sent[-1]["content"] == TEXTS["zh"]["terminal_placeholder"]
+    assert sent[-1]["content"] == LANGUAGE_TEXTS["zh"]["terminal_placeholder"]

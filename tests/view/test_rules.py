@@ -10,7 +10,7 @@ import pytest
 from conversations import DONE, MINUTE, NOW, ROOT, Script
 
 from store import Policy, Store
-from store.view.rules import REASONS
+from store.view.rules import RULE_REASONS
 
 TERMINAL = "此命令返回内容已过时"
 FILE_READ = "[该文件的历史读取内容已压缩,请参看最新读取结果]"
@@ -149,7 +149,7 @@ def test_errors_stay(store: Store, script: Script, content: Any, more: dict[str,
     """However old (S0.12, S0.24, S0.43, A0.6, A0.12, X.6)."""
     position = script.command(content, **more)
     assert replaced(store, script, terminal_keep=0) == []
-    assert why(store, script, position, terminal_keep=0) == REASONS["error"]
+    assert why(store, script, position, terminal_keep=0) == RULE_REASONS["error"]
 
 
 @pytest.mark.parametrize(
@@ -334,7 +334,7 @@ def test_without_a_time_output_stays_and_takes_no_place(
     assert (
         why(store, script, undated, terminal_keep=0)
         == why(store, script, bare)
-        == REASONS["undated"]
+        == RULE_REASONS["undated"]
     )
 
 
@@ -357,7 +357,7 @@ def test_what_is_running_stays(store: Store, script: Script) -> None:
     running = script.command(messageStatus="pending")
     done = script.command(messageStatus="completed")
     assert replaced(store, script, terminal_keep=0) == [done]
-    assert why(store, script, running, terminal_keep=0) == REASONS["pending"]
+    assert why(store, script, running, terminal_keep=0) == RULE_REASONS["pending"]
 
 
 @pytest.mark.parametrize(("protect", "expected"), [(False, [2, 5, 7]), (True, [2])])
@@ -371,7 +371,7 @@ def test_the_current_turn_may_be_protected(
     read = script.read("a.ts")
     switches = {**NONE_KEPT, "protect_current_turn": protect}
     assert replaced(store, script, **switches) == expected
-    assert (why(store, script, read, **switches) == REASONS["current_turn"]) is protect
+    assert (why(store, script, read, **switches) == RULE_REASONS["current_turn"]) is protect
     alone = Script()
     alone.command()
     assert replaced(store, alone, **switches) == [2] * (not protect), (
@@ -411,7 +411,7 @@ def test_a_saving_may_be_asked_for(
         store, script, terminal_keep=0, terminal_placeholder="x" * 10, min_saving=least
     )[position]
     assert (shown.message["content"] == "x" * 10) is replaces
-    assert replaces or shown.reason == REASONS["small"]
+    assert replaces or shown.reason == RULE_REASONS["small"]
 
 
 def test_placeholders_longer_than_what_they_stand_for(store: Store, script: Script) -> None:
@@ -471,7 +471,7 @@ def test_failed_reads_stay_and_take_no_place(
     good = script.reads("a.ts", 5)
     assert replaced(store, script) == [first]
     assert replaced(store, script, file_read_keep=0) == [first, *good]
-    assert why(store, script, failed[0], file_read_keep=0) == REASONS["error"]
+    assert why(store, script, failed[0], file_read_keep=0) == RULE_REASONS["error"]
 
 
 def test_output_of_a_failed_command_is_no_failed_read(store: Store, script: Script) -> None:
@@ -584,7 +584,7 @@ def test_reads_of_no_known_file_stay(store: Store, script: Script, arguments: An
     """However many (S1.32, S1.35, S1.54, A1.10)."""
     positions = [script.tool("filesystem-read", "1→x", 60 - n, arguments) for n in range(7)]
     assert replaced(store, script, file_read_keep=0) == []
-    assert why(store, script, positions[0]) == REASONS["no_path"]
+    assert why(store, script, positions[0]) == RULE_REASONS["no_path"]
 
 
 def test_reads_of_no_known_call_stay(store: Store, script: Script) -> None:
@@ -627,7 +627,7 @@ def test_a_read_without_a_time_stays_and_takes_no_place(store: Store, script: Sc
     undated = script.read("a.ts", None)
     assert replaced(store, script, file_read_keep=1) == []
     assert replaced(store, script, file_read_keep=0) == [old]
-    assert why(store, script, undated, file_read_keep=0) == REASONS["undated"]
+    assert why(store, script, undated, file_read_keep=0) == RULE_REASONS["undated"]
 
 
 def test_ids_that_repeat_are_of_the_nearest_call(store: Store, script: Script) -> None:
@@ -658,7 +658,8 @@ def test_a_batch_that_is_stale_in_part(
     switches = {"file_read_keep": 1, "batch_rule": batch_rule}
     assert replaced(store, script, **switches) == [batch] * stale
     assert (
-        why(store, script, batch, **switches) == REASONS["newest_reads"].format(file_read_keep=1)
+        why(store, script, batch, **switches)
+        == RULE_REASONS["newest_reads"].format(file_read_keep=1)
     ) is not stale
     script.read("b.ts", 40)
     assert replaced(store, script, **switches) == [batch]
@@ -761,7 +762,7 @@ def test_a_read_may_stay_for_its_lines(
     assert first in replaced(store, script, **switches)
     assert (first in replaced(store, script, **switches, range_aware=True)) is covered
     if not covered:
-        assert why(store, script, first, **switches, range_aware=True) == REASONS["uncovered"]
+        assert why(store, script, first, **switches, range_aware=True) == RULE_REASONS["uncovered"]
 
 
 def test_what_stays_for_its_lines_covers_in_its_turn(store: Store, script: Script) -> None:

@@ -17,7 +17,7 @@ from store.view import (
     estimate_view_tokens,
     load_view_context,
 )
-from store.view.rejudging import judge
+from store.view.rejudging import judge_line
 
 Message = dict[str, Any]
 _sessions = iter(range(10**9))
@@ -43,7 +43,7 @@ def test_what_a_view_costs_is_what_is_stored_less_what_the_verdicts_save(
     with store.database.reading() as connection:
         seen = look(connection, session.id, policy, last=last, turn_over=turn_over)
         assert estimate_view_tokens(seen) == stored(seen) - sum(
-            estimate_savings(seen, judge(seen, None).final).values()
+            estimate_savings(seen, judge_line(seen, None).final).values()
         )
 
 
@@ -71,7 +71,7 @@ def test_the_sum_is_of_what_a_fork_shows(store: Store) -> None:
     policy = Policy(terminal_keep=1)
     with store.database.reading() as connection:
         seen = look(connection, fork.id, policy, last=12, turn_over=False)
-        found = judge(seen, None).final
+        found = judge_line(seen, None).final
         assert [seq for seq, verdict in found.items() if verdict.rule] == [3, 6, 9]
         assert (
             stored(seen) - estimate_view_tokens(seen)

@@ -76,14 +76,14 @@ def begun(store: Store, steps: int = 8) -> str:
 def traced(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, Any]]]:
     """Give all statements that run meanwhile, with their values."""
     seen: list[tuple[str, Any]] = []
-    execute = statements._executed
+    execute = statements._execute_text
 
     def noted(connection: Any, text: str, values: Any) -> Any:
         seen.append((" ".join(text.split()), values))
         return execute(connection, text, values)
 
     with monkeypatch.context() as patched:
-        patched.setattr(statements, "_executed", noted)
+        patched.setattr(statements, "_execute_text", noted)
         yield seen
 
 

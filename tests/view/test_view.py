@@ -12,7 +12,7 @@ from conversations import DONE, NOW, Script
 
 from store import Policy, Store, StoreError
 from store.errors import InvalidValue, PositionOutOfRange, SessionNotFound
-from store.tokens import ESTIMATE, estimate, message_tokens
+from store.tokens import ESTIMATE_NAME, count_message_tokens, estimate
 
 NONE_KEPT = Policy(terminal_keep=0, file_read_keep=0)
 
@@ -55,7 +55,7 @@ def test_an_empty_line_has_an_empty_view(store: Store, script: Script) -> None:
     """With totals of nothing."""
     view = store.view(begun(store, script), now=NOW)
     assert (view.messages, view.entries, view.at) == ([], [], 0)
-    assert view.stats == (0, 0, {}, 0, 0, {}, None, ESTIMATE) or view.stats[:7] == (
+    assert view.stats == (0, 0, {}, 0, 0, {}, None, ESTIMATE_NAME) or view.stats[:7] == (
         0,
         0,
         {},
@@ -228,7 +228,7 @@ def test_totals(store: Store, script: Script) -> None:
         e.rule: e.tokens_saved for e in view.entries if e.rule in ("terminal", "file_read")
     }
     assert stats.first_changed == 3
-    assert stats.counted_by == ESTIMATE
+    assert stats.counted_by == ESTIMATE_NAME
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_tokens_saved_are_those_not_sent(
         "but for rounding"
     )
     assert view.stats.tokens == sum(
-        message_tokens(entry.message, estimate) for entry in view.entries
+        count_message_tokens(entry.message, estimate) for entry in view.entries
     )
 
 
@@ -265,7 +265,7 @@ def test_raw_tokens_are_those_of_the_whole_line(store: Store, script: Script) ->
     """
     session_id = begun(store, filled(script))
     store.append(session_id, [{"role": "user", "content": "and now?"}])
-    raw = sum(message_tokens(each.message, estimate) for each in store.messages(session_id))
+    raw = sum(count_message_tokens(each.message, estimate) for each in store.messages(session_id))
     assert store.view(session_id, now=NOW).stats.raw_tokens == raw
     store.compact(session_id, Policy(facts_chars=0, summary_max_chars=20), now=NOW)
     compacted = store.view(session_id, now=NOW)
@@ -277,8 +277,8 @@ def test_raw_tokens_are_those_of_the_whole_line(store: Store, script: Script) ->
     assert stats.tokens_saved == stats.saved_by_rule["summary"] == raw - stats.tokens > 0
     assert stats.hidden_tokens == stats.tokens_saved + compacted.entries[0].tokens
     visible = [each.message for each in compacted.entries if each.seq]
-    counted = sum(message_tokens(each, lambda text: len(text) // 3) for each in visible)
-    estimated = sum(message_tokens(each, estimate) for each in visible)
+    counted = sum(count_message_tokens(each, lambda text: len(text) // 3) for each in visible)
+    estimated = sum(count_message_tokens(each, estimate) for each in visible)
     assert store.view(session_id, now=NOW).stats.raw_tokens == raw - estimated + counted
 
 
@@ -296,7 +296,7 @@ def test_stored_counts_are_used(store: Store, script: Script) -> None:
     script.messages.clear()
     script.user()
     store.append(session_id, script.messages)
-    assert store.view(session_id, now=NOW).stats.counted_by == ESTIMATE
+    assert store.view(session_id, now=NOW).stats.counted_by == ESTIMATE_NAME
     assert store.view(session_id, at=3, now=NOW).stats.counted_by == total.encoding
 
 
@@ -309,7 +309,7 @@ def test_a_count_of_a_text_that_is_not_sent_is_not_used(store: Store, script: Sc
     counted = store.count_tokens(session_id)
     view = store.view(session_id, NONE_KEPT, now=NOW)
     assert view.stats.tokens + view.stats.tokens_saved == counted.tokens
-    assert view.entries[1].tokens == message_tokens(view.entries[1].message, estimate)
+    assert view.entries[1].tokens == count_message_tokens(view.entries[1].message, estimate)
 
 
 FIRST_CHANGED: list[tuple[str, Any, int | None]] = [

@@ -390,12 +390,12 @@ def test_words_that_are_taken_out_are_kept_in_no_memory(url: str, how: str) -> N
         assert SECRET in in_memory(other)
         before = [each.cache_info().entries for each in (store, other)]
         assert before == [8, 8]
-        assert names._of_piece.cache_info().currsize > 0
-        assert paths._normalised.cache_info().currsize > 0
+        assert names._parse_piece_names.cache_info().currsize > 0
+        assert paths._normalise_text_path.cache_info().currsize > 0
         TAKEN_OUT[how](store, secret)
         assert SECRET not in in_memory(store, other)
-        assert names._of_piece.cache_info().currsize == 0
-        assert paths._normalised.cache_info().currsize == 0
+        assert names._parse_piece_names.cache_info().currsize == 0
+        assert paths._normalise_text_path.cache_info().currsize == 0
         assert [each.cache_info().entries for each in (store, other)] == [4, 4]
 
 
@@ -459,10 +459,12 @@ def test_lines_of_results_are_asked_for_together(url: str, monkeypatch: pytest.M
     Also where nothing is kept.
     """
     asked, read = [], []
-    line_of = placeholders._make_line
+    line_of = placeholders._load_result_line
     with Store(url, durability="normal", cache_bytes=0) as store:
         monkeypatch.setattr(store.database.cache, "get", lambda key: asked.append(key))
-        monkeypatch.setattr(placeholders, "_make_line", lambda *of: read.append(of) or line_of(*of))
+        monkeypatch.setattr(
+            placeholders, "_load_result_line", lambda *of: read.append(of) or line_of(*of)
+        )
         for count in (10, 100):
             asked.clear(), read.clear()
             store.view(begun(store, count, size=2_000), NAMING, now=NOW)

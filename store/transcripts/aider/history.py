@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..events import Noted
-from ..source import FilePath, Source, Value
+from ..events import NoteEvent
+from ..source import FilePath, SourceValue, TranscriptSource
 
-NAME = ".aider.chat.history.md"
+AIDER_HISTORY_NAME = ".aider.chat.history.md"
 """How the file is named, in the folder that was worked in."""
 
-BEGIN = "# aider chat started at "
+CHAT_HEADING = "# aider chat started at "
 """How the first line of a chat begins; the time follows."""
 
 
-def is_history(path: FilePath) -> bool:
+def is_aider_history(path: FilePath) -> bool:
     """Tell whether a file is such a history, by its first line that says something."""
     with Path(path).open("rb") as file:
         first = file.read(200).lstrip(b"\xef\xbb\xbf \r\n")
-    return first.startswith(BEGIN.encode())
+    return first.startswith(CHAT_HEADING.encode())
 
 
-class History(Source):
+class AiderHistory(TranscriptSource):
     """A history: a sequence of chats, each of which begins with a line of its own."""
 
     kind = "aider"
@@ -32,7 +32,7 @@ class History(Source):
         self.problem = None
         self.report_to(None)
 
-    def values(self) -> Iterator[Value | Noted]:
+    def values(self) -> Iterator[SourceValue | NoteEvent]:
         """Return the chats, each with its lines; bad UTF-8 is replaced."""
         self.rows = consumed = 0
         began: int | None = None
@@ -43,15 +43,15 @@ class History(Source):
                 self.limits.check_time()
                 line = raw.decode("utf-8-sig", "replace").rstrip("\r\n")
                 self.rows += bool(line.strip())
-                if line.startswith(BEGIN):
-                    yield from _chat(began, lines)
+                if line.startswith(CHAT_HEADING):
+                    yield from _build_chat_value(began, lines)
                     began, lines = number, []
                 lines.append(line)
-        yield from _chat(began, lines)
+        yield from _build_chat_value(began, lines)
         self._progress(consumed)
 
 
-def _chat(began: int | None, lines: list[str]) -> Iterator[Value]:
+def _build_chat_value(began: int | None, lines: list[str]) -> Iterator[SourceValue]:
     if began is not None:
-        started = lines[0].removeprefix(BEGIN).strip()
-        yield Value(began, {"aider_chat": started, "lines": lines[1:]})
+        started = lines[0].removeprefix(CHAT_HEADING).strip()
+        yield SourceValue(began, {"aider_chat": started, "lines": lines[1:]})

@@ -17,87 +17,90 @@ from typing import Any
 from ...messages import Message
 from ..events import (
     Event,
-    Opened,
-    Said,
+    SessionEvent,
+    SessionMessage,
     SessionNames,
-    fields_of,
-    iso_milliseconds,
-    left_out,
-    telling,
-    title_of,
+    drop_empty_fields,
+    find_title,
+    get_fields,
+    note_omission,
+    parse_iso_milliseconds,
 )
-from ..several import conversations
-from ..source import Source, Value
+from ..several import parse_conversations
+from ..source import SourceValue, TranscriptSource
 
 TYPED, OUTPUT = "#### ", "> "
 """How lines begin that the user typed, and that the program said."""
 
-BREAK = "  "
+MARKED_LINE_END = "  "
 """How the lines end that aider marked itself."""
 
-MODEL = re.compile(r"> (?:Main model|Models?): (\S+)")
+MODEL_LINE = re.compile(r"> (?:Main model|Models?): (\S+)")
 """The model that answered; older versions name a second one after it."""
 
-ROLES = {TYPED: "user", "": "assistant"}
+ROLE_BY_MARK = {TYPED: "user", "": "assistant"}
 
-Marked = tuple[str, str]
+MarkedLine = tuple[str, str]
 """How a line begins, and the line."""
 
 
-def looks(value: Any) -> bool:
+def is_aider_chat(value: Any) -> bool:
     """Tell whether a value is a chat of a history."""
-    return "aider_chat" in fields_of(value)
+    return "aider_chat" in get_fields(value)
 
 
-def parse(source: Source) -> Iterator[Event]:
+def parse_aider(source: TranscriptSource) -> Iterator[Event]:
     """Return a session for each chat in which something was said."""
     folder = source.path.absolute().parent
-    return conversations(source, looks, "chat of a history", partial(_session, folder))
+    return parse_conversations(
+        source, is_aider_chat, "chat of a history", partial(_parse_aider_session, folder)
+    )
 
 
-def _session(folder: Path, item: Value, names: SessionNames) -> Iterator[Event]:
-    chat = fields_of(item.value)
+def _parse_aider_session(folder: Path, item: SourceValue, names: SessionNames) -> Iterator[Event]:
+    chat = get_fields(item.value)
     started = str(chat["aider_chat"])
     name = names.name(f"aider-{folder.name}-{started.replace(' ', 'T')}")
     lines = chat["lines"]
-    are_ended = any(_mark(line) and line.endswith(BREAK) for line in lines)
+    are_ended = any(_find_line_mark(line) and line.endswith(MARKED_LINE_END) for line in lines)
     marked = [
-        ("" if are_ended and not line.endswith(BREAK) else _mark(line), line) for line in lines
+        ("" if are_ended and not line.endswith(MARKED_LINE_END) else _find_line_mark(line), line)
+        for line in lines
     ]
-    messages = list(_messages(marked))
+    messages = list(_join_marked_lines(marked))
     if messages:
-        began = iso_milliseconds(started)
-        metadata = telling({"model": _model(chat["lines"])})
-        yield Opened(name, title_of(messages), str(folder), metadata, created_at=began)
-        yield from map(Said, messages)
+        began = parse_iso_milliseconds(started)
+        metadata = drop_empty_fields({"model": _find_aider_model(chat["lines"])})
+        yield SessionEvent(name, find_title(messages), str(folder), metadata, created_at=began)
+        yield from map(SessionMessage, messages)
     output = sum(mark == OUTPUT and line.strip() != OUTPUT.strip() for mark, line in marked)
     if output:
-        yield left_out(output, "line", f" that aider said itself in {name!r}")
+        yield note_omission(output, "line", f" that aider said itself in {name!r}")
 
 
-def _model(lines: list[str]) -> str | None:
-    found = filter(None, map(MODEL.match, lines))
+def _find_aider_model(lines: list[str]) -> str | None:
+    found = filter(None, map(MODEL_LINE.match, lines))
     return next((match[1].rstrip(",") for match in found), None)
 
 
-def _messages(marked: list[Marked]) -> Iterator[Message]:
+def _join_marked_lines(marked: list[MarkedLine]) -> Iterator[Message]:
     """Yield the messages: consecutive lines of one kind are one message."""
     sent = (each for each in marked if each[0] != OUTPUT)
-    for mark, group in groupby(_without_gaps(sent), key=lambda each: each[0]):
+    for mark, group in groupby(_drop_gaps(sent), key=lambda each: each[0]):
         said = [line.removeprefix(mark).rstrip() for _, line in group]
         text = "\n".join(said).strip()
         if text:
-            yield {"role": ROLES[mark], "content": text}
+            yield {"role": ROLE_BY_MARK[mark], "content": text}
 
 
-def _mark(line: str) -> str:
+def _find_line_mark(line: str) -> str:
     """Return the mark of a line, "" if it belongs to an answer; a typed line may be empty."""
     if line.startswith(TYPED) or line == TYPED.rstrip():
         return TYPED
     return OUTPUT if line.startswith(OUTPUT) or line == OUTPUT.rstrip() else ""
 
 
-def _without_gaps(said: Iterator[Marked]) -> Iterator[Marked]:
+def _drop_gaps(said: Iterator[MarkedLine]) -> Iterator[MarkedLine]:
     """Yield the lines without empty lines after a typed line, which are not an answer."""
     before = ""
     for mark, line in said:

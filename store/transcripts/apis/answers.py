@@ -6,10 +6,10 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from ...text import Fields
-from ..costs import Spent
-from ..events import fields_of, list_of, text_of
-from ..spent import of_anthropic, of_gemini, of_openai
+from ...text import JsonFields
+from ..costs import RequestUsage
+from ..events import get_fields, get_list, get_text
+from ..spent import parse_anthropic_usage, parse_gemini_usage, parse_openai_usage
 from . import streams
 
 
@@ -24,30 +24,30 @@ class Api(NamedTuple):
     """A part of the address under which it is asked."""
     answered: str
     """The key of an answer that only it has."""
-    said: Callable[[Fields], list[Any]]
+    said: Callable[[JsonFields], list[Any]]
     """Returns the messages of an answer, as they are sent again."""
-    spent: Callable[[Fields], Iterator[Spent]]
+    spent: Callable[[JsonFields], Iterator[RequestUsage]]
     """Yields what an answer tells of its cost."""
-    whole: Callable[[list[Fields]], Fields]
+    whole: Callable[[list[JsonFields]], JsonFields]
     """Returns an answer from the events as which it was streamed."""
 
 
-def _of_chat(body: Fields) -> list[Any]:
-    choices = map(fields_of, list_of(body.get("choices"))[:1])
-    return [choice["message"] for choice in choices if fields_of(choice.get("message"))]
+def _list_choice_messages(body: JsonFields) -> list[Any]:
+    choices = map(get_fields, get_list(body.get("choices"))[:1])
+    return [choice["message"] for choice in choices if get_fields(choice.get("message"))]
 
 
-def _of_responses(body: Fields) -> list[Any]:
-    return [*filter(fields_of, list_of(body.get("output")))]
+def _list_output_items(body: JsonFields) -> list[Any]:
+    return [*filter(get_fields, get_list(body.get("output")))]
 
 
-def _of_anthropic(body: Fields) -> list[Any]:
-    blocks = list_of(body.get("content"))
+def _list_anthropic_messages(body: JsonFields) -> list[Any]:
+    blocks = get_list(body.get("content"))
     return [{"role": "assistant", "content": blocks}] if blocks else []
 
 
-def _of_gemini(body: Fields) -> list[Any]:
-    parts = streams.parts_of(body)
+def _list_gemini_messages(body: JsonFields) -> list[Any]:
+    parts = streams.list_candidate_parts(body)
     return [{"role": "model", "parts": parts}] if parts else []
 
 
@@ -55,45 +55,45 @@ APIS = (
     Api(
         "responses",
         *("input", "/responses", "output"),
-        *(_of_responses, of_openai, streams.response),
+        *(_list_output_items, parse_openai_usage, streams.join_response_events),
     ),
     Api(
         "openai",
         *("messages", "/chat/completions", "choices"),
-        *(_of_chat, of_openai, streams.completion),
+        *(_list_choice_messages, parse_openai_usage, streams.join_completion_events),
     ),
     Api(
         "anthropic",
         *("messages", "/messages", "content"),
-        *(_of_anthropic, of_anthropic, streams.message),
+        *(_list_anthropic_messages, parse_anthropic_usage, streams.join_anthropic_events),
     ),
     Api(
         "gemini",
         *("contents", "enerateContent", "candidates"),
-        *(_of_gemini, of_gemini, streams.contents),
+        *(_list_gemini_messages, parse_gemini_usage, streams.join_gemini_events),
     ),
 )
-RESPONSES = APIS[0]
+RESPONSES_API = APIS[0]
 
 
-def body_of(told: Any) -> Fields | str:
+def parse_body(told: Any) -> JsonFields | str:
     """Return a body as an object, or a stream of events as its text."""
-    text = text_of(told)
+    text = get_text(told)
     if text is None:
-        return fields_of(told)
+        return get_fields(told)
     try:
-        return fields_of(json.loads(text))
+        return get_fields(json.loads(text))
     except ValueError:
         return text
 
 
-def cost_of(api: Api, body: Fields) -> tuple[Spent, ...]:
+def parse_answer_cost(api: Api, body: JsonFields) -> tuple[RequestUsage, ...]:
     """Return what an answer cost, under its own id."""
     found = (each for each in api.spent(body) if any(each.tokens))
-    return tuple(each._replace(name=text_of(body.get("id"))) for each in found)
+    return tuple(each._replace(name=get_text(body.get("id"))) for each in found)
 
 
-def moment_of(body: Fields) -> int | None:
+def parse_answer_timestamp(body: JsonFields) -> int | None:
     """Return when an answer was made (ms), None where it does not tell."""
     told = body.get("created_at") or body.get("created")
     if not isinstance(told, int | float) or not 0 < told < 2**40:

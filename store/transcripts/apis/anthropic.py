@@ -9,24 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..events import Event, Said
-from ..foreign import ANTHROPIC
-from ..source import Source
+from ..events import Event, SessionMessage
+from ..foreign import ANTHROPIC_PROGRAM
+from ..source import TranscriptSource
 from . import openai
 
 
-def looks(value: Any) -> bool:
+def has_anthropic_messages(value: Any) -> bool:
     """Tell whether a JSON value holds messages with blocks that no chat has."""
-    return openai.foreign(value) == ANTHROPIC
+    return openai.find_openai_lookalike(value) == ANTHROPIC_PROGRAM
 
 
-def foreign(value: Any) -> str | None:
+def find_anthropic_lookalike(value: Any) -> str | None:
     """Return the program whose messages only look like these, None where they can be read."""
-    program = openai.foreign(value)
-    return None if program == ANTHROPIC else program
+    program = openai.find_openai_lookalike(value)
+    return None if program == ANTHROPIC_PROGRAM else program
 
 
-def parse(source: Source) -> Iterator[Event]:
+def parse_anthropic(source: TranscriptSource) -> Iterator[Event]:
     """Return the sessions and messages of a file, and a note for each thing that is no message."""
-    for event in openai.with_unread(openai.told(source), ANTHROPIC):
-        yield event._replace(format=None) if isinstance(event, Said) else event
+    for event in openai.add_unread_notes(openai.parse_chat_file(source), ANTHROPIC_PROGRAM):
+        yield event._replace(format=None) if isinstance(event, SessionMessage) else event

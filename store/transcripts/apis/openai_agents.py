@@ -10,89 +10,101 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from ...text import Fields
-from ..database import Layout, Rows, json_in
+from ...text import JsonFields
+from ..database import Layout, SqliteConnection, parse_json_cell
 from ..events import (
     Event,
-    Noted,
-    Opened,
-    Said,
+    NoteEvent,
+    SessionEvent,
+    SessionMessage,
     SessionNames,
-    fields_of,
-    iso_milliseconds,
-    text_of,
-    title_of,
+    find_title,
+    get_fields,
+    get_text,
+    parse_iso_milliseconds,
 )
-from ..several import conversations
-from ..source import Source, Value
-from ..trees import Tree, tree_events
-from .answers import RESPONSES
+from ..several import parse_conversations
+from ..source import SourceValue, TranscriptSource
+from ..trees import Tree, build_tree_events
+from .answers import RESPONSES_API
 
-SESSIONS = "SELECT session_id, created_at FROM agent_sessions ORDER BY rowid"
-ITEMS = "SELECT id, message_data FROM agent_messages WHERE session_id = ? ORDER BY id"
-BRANCHED = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'message_structure'"
-BRANCHES = """
+SELECT_AGENT_SESSIONS = "SELECT session_id, created_at FROM agent_sessions ORDER BY rowid"
+SELECT_AGENT_ITEMS = "SELECT id, message_data FROM agent_messages WHERE session_id = ? ORDER BY id"
+SELECT_BRANCH_TABLE = (
+    "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'message_structure'"
+)
+SELECT_BRANCH_ITEMS = """
     SELECT branch_id, message_id FROM message_structure
     WHERE session_id = ? ORDER BY sequence_number, id
 """
 
 
-def looks(value: Any) -> bool:
+def is_openai_agents_session(value: Any) -> bool:
     """Tell whether a value is a session of such a database."""
-    return fields_of(value).get("store") == "openai_agents"
+    return get_fields(value).get("store") == "openai_agents"
 
 
-def parse(source: Source) -> Iterator[Event]:
+def parse_openai_agents(source: TranscriptSource) -> Iterator[Event]:
     """Return each session, and its branches after it."""
-    return conversations(source, looks, "session of the database", _session)
+    return parse_conversations(
+        source, is_openai_agents_session, "session of the database", _parse_agents_session
+    )
 
 
-def _session(item: Value, names: SessionNames) -> Iterator[Event]:
-    fields = fields_of(item.value)
+def _parse_agents_session(item: SourceValue, names: SessionNames) -> Iterator[Event]:
+    fields = get_fields(item.value)
     items, lines = fields["items"], fields["lines"]
     parents: dict[str, str | None] = {}
     for line in lines:
         for before, name in pairwise([None, *line]):
             parents.setdefault(str(name), before)
-    present = max(lines, key=lambda line: _number(line[-1]))
+    present = max(lines, key=lambda line: _parse_item_number(line[-1]))
     tree = Tree(parents, present[-1], lambda name: [items[name]])
-    title = title_of(items[name] for name in present)
-    created = iso_milliseconds(fields.get("created_at"))
-    name = names.name(text_of(fields.get("id")))
-    opened = Opened(name, title, None, {}, created_at=created)
-    for event in tree_events(tree, opened):
-        yield event._replace(format=RESPONSES.format) if isinstance(event, Said) else event
+    title = find_title(items[name] for name in present)
+    created = parse_iso_milliseconds(fields.get("created_at"))
+    name = names.name(get_text(fields.get("id")))
+    opened = SessionEvent(name, title, None, {}, created_at=created)
+    for event in build_tree_events(tree, opened):
+        yield (
+            event._replace(format=RESPONSES_API.format)
+            if isinstance(event, SessionMessage)
+            else event
+        )
 
 
-def _number(name: object) -> int:
+def _parse_item_number(name: object) -> int:
     """Return the number that an item has in its table, 0 where it has none."""
     return int(name) if isinstance(name, str) and name.isdecimal() else 0
 
 
-def _sessions(rows: Rows) -> Iterator[Any]:
-    is_branched = rows.execute(BRANCHED).fetchone() is not None
-    for name, created in rows.execute(SESSIONS):
-        items: dict[str, Fields] = {}
-        for number, text in rows.execute(ITEMS, (name,)):
-            item = json_in(text)
+def _load_agents_sessions(rows: SqliteConnection) -> Iterator[Any]:
+    is_branched = rows.execute(SELECT_BRANCH_TABLE).fetchone() is not None
+    for name, created in rows.execute(SELECT_AGENT_SESSIONS):
+        items: dict[str, JsonFields] = {}
+        for number, text in rows.execute(SELECT_AGENT_ITEMS, (name,)):
+            item = parse_json_cell(text)
             if isinstance(item, dict):
                 items[str(number)] = item
             else:
-                yield Noted(None, f"item {number} of {name} cannot be read", broken=True)
+                yield NoteEvent(None, f"item {number} of {name} cannot be read", broken=True)
         if items:
-            lines = _lines(rows, name, items) if is_branched else []
+            lines = _load_branch_items(rows, name, items) if is_branched else []
             told = {"id": name, "created_at": created, "items": items}
             yield told | {"store": "openai_agents", "lines": lines or [list(items)]}
 
 
-def _lines(rows: Rows, name: str, items: dict[str, Fields]) -> list[list[str]]:
+def _load_branch_items(
+    rows: SqliteConnection, name: str, items: dict[str, JsonFields]
+) -> list[list[str]]:
     """Return the items of each branch, by their numbers."""
     lines: dict[str, list[str]] = {}
-    for branch, number in rows.execute(BRANCHES, (name,)):
+    for branch, number in rows.execute(SELECT_BRANCH_ITEMS, (name,)):
         if str(number) in items:
             lines.setdefault(branch, []).append(str(number))
     return list(lines.values())
 
 
-LAYOUT = Layout(frozenset({"agent_sessions.session_id", "agent_messages.message_data"}), _sessions)
+OPENAI_AGENTS_LAYOUT = Layout(
+    frozenset({"agent_sessions.session_id", "agent_messages.message_data"}), _load_agents_sessions
+)
 """How the SDK's database is laid out."""

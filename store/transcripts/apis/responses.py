@@ -9,133 +9,139 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import Any
 
-from ...text import Fields
+from ...text import JsonFields
 from ..events import (
     Event,
-    Noted,
-    Opened,
-    Said,
+    NoteEvent,
+    SessionEvent,
+    SessionMessage,
     SessionNames,
-    fields_of,
-    list_of,
+    drop_keys,
+    find_title,
+    get_fields,
+    get_list,
+    get_text,
+    note_unread_value,
     split_metadata,
-    text_of,
-    title_of,
-    unread,
-    without,
 )
-from ..foreign import ITEM_TYPES, RESPONSES
-from ..source import Source, Value
+from ..foreign import ITEM_TYPES, RESPONSES_PROGRAM
+from ..source import SourceValue, TranscriptSource
 from . import openai
-from .answers import RESPONSES as API
-from .answers import cost_of, moment_of
+from .answers import RESPONSES_API as API
+from .answers import parse_answer_cost, parse_answer_timestamp
 
-LISTS = ("input", "messages", "items", "output")
+ITEM_LIST_KEYS = ("input", "messages", "items", "output")
 """Keys under which an object has items, in their order."""
 
 
-def looks(value: Any) -> bool:
+def has_responses_items(value: Any) -> bool:
     """Tell whether a JSON value is an item, or holds some."""
-    if openai.foreign(value) == RESPONSES:
+    if openai.find_openai_lookalike(value) == RESPONSES_PROGRAM:
         return True
-    fields = fields_of(value)
+    fields = get_fields(value)
     if fields.get("object") == "response":
         return isinstance(fields.get("output"), list)
-    held = filter(None, map(_items, _listed(value)))
-    return any(_is_typed(item) for items in held for item in items)
+    held = filter(None, map(_list_api_items, _split_item_lists(value)))
+    return any(_is_typed_item(item) for items in held for item in items)
 
 
-def foreign(value: Any) -> str | None:
+def find_responses_lookalike(value: Any) -> str | None:
     """Return the program whose messages only look like these, None where they can be read."""
-    program = openai.foreign(value)
-    return None if program == RESPONSES else program
+    program = openai.find_openai_lookalike(value)
+    return None if program == RESPONSES_PROGRAM else program
 
 
-def parse(source: Source) -> Iterator[Event]:
+def parse_responses(source: TranscriptSource) -> Iterator[Event]:
     """Return the sessions and items of a file, and a note for each thing that is none."""
     names = SessionNames(source.stem)
     values = source.values()
     for item in values:
-        if isinstance(item, Noted):
+        if isinstance(item, NoteEvent):
             yield item
-        elif _items(item.value) is None and _is_item(item.value):
-            yield from _streamed(names.name(source.stem), chain([item], values))
+        elif _list_api_items(item.value) is None and _is_api_item(item.value):
+            yield from _parse_item_stream(names.name(source.stem), chain([item], values))
         else:
-            for conversation in _listed(item.value):
-                items = _items(conversation)
+            for conversation in _split_item_lists(item.value):
+                items = _list_api_items(conversation)
                 if items is None:
-                    yield unread(item.row, conversation, "no item, and holds none")
+                    yield note_unread_value(item.row, conversation, "no item, and holds none")
                 else:
-                    yield from _conversation(
-                        fields_of(conversation), items, names, source.stem, item.row
+                    yield from _parse_item_conversation(
+                        get_fields(conversation), items, names, source.stem, item.row
                     )
 
 
-def _listed(value: Any) -> list[Any]:
-    is_several = isinstance(value, list) and value and all(map(_items, value))
+def _split_item_lists(value: Any) -> list[Any]:
+    is_several = isinstance(value, list) and value and all(map(_list_api_items, value))
     return value if is_several else [value]
 
 
-def _conversation(
-    fields: Fields, items: list[Any], names: SessionNames, stem: str, row: int | None
+def _parse_item_conversation(
+    fields: JsonFields, items: list[Any], names: SessionNames, stem: str, row: int | None
 ) -> Iterator[Event]:
-    session_id = names.name(text_of(fields.get("id")) or stem)
-    metadata, notes = split_metadata(without(fields, *LISTS))
-    yield Opened(session_id, title_of(filter(fields_of, items)), None, metadata)
-    moment, spent = moment_of(fields), cost_of(API, fields)
+    session_id = names.name(get_text(fields.get("id")) or stem)
+    metadata, notes = split_metadata(drop_keys(fields, *ITEM_LIST_KEYS))
+    yield SessionEvent(session_id, find_title(filter(get_fields, items)), None, metadata)
+    moment, spent = parse_answer_timestamp(fields), parse_answer_cost(API, fields)
     for number, item in enumerate(items, 1):
-        event = _said(item, row, f"item {number} of {session_id}")
-        is_last = number == len(items) and isinstance(event, Said)
+        event = _parse_item(item, row, f"item {number} of {session_id}")
+        is_last = number == len(items) and isinstance(event, SessionMessage)
         told = {"moment": moment, "spent": spent} if is_last else {"moment": moment}
-        yield event._replace(**told) if isinstance(event, Said) else event
+        yield event._replace(**told) if isinstance(event, SessionMessage) else event
     yield from notes
 
 
-def _streamed(session_id: str, values: Iterable[Value | Noted]) -> Iterator[Event]:
+def _parse_item_stream(
+    session_id: str, values: Iterable[SourceValue | NoteEvent]
+) -> Iterator[Event]:
     """Return the one session of a file that has an item a row."""
-    events = iter(_events(values))
-    first = list(islice(events, openai.LOOK_AHEAD))
-    title = title_of(event.message for event in first if isinstance(event, Said))
-    yield Opened(session_id, title, None, {})
+    events = iter(_parse_item_rows(values))
+    first = list(islice(events, openai.TITLE_LOOK_AHEAD))
+    title = find_title(event.message for event in first if isinstance(event, SessionMessage))
+    yield SessionEvent(session_id, title, None, {})
     yield from first
     yield from events
 
 
-def _events(values: Iterable[Value | Noted]) -> Iterator[Said | Noted]:
+def _parse_item_rows(
+    values: Iterable[SourceValue | NoteEvent],
+) -> Iterator[SessionMessage | NoteEvent]:
     for item in values:
-        if isinstance(item, Noted):
+        if isinstance(item, NoteEvent):
             yield item
         else:
-            yield _said(item.value, item.row, f"line {item.row}")
+            yield _parse_item(item.value, item.row, f"line {item.row}")
 
 
-def _said(value: Any, row: int | None, place: str) -> Said | Noted:
-    if _is_item(value):
-        return Said(value, API.format)
-    return unread(row, value, "no item: an object with a type or a role was expected", place)
+def _parse_item(value: Any, row: int | None, place: str) -> SessionMessage | NoteEvent:
+    if _is_api_item(value):
+        return SessionMessage(value, API.format)
+    return note_unread_value(
+        row, value, "no item: an object with a type or a role was expected", place
+    )
 
 
-def _is_item(value: Any) -> bool:
-    fields = fields_of(value)
-    return bool(text_of(fields.get("type")) or text_of(fields.get("role")))
+def _is_api_item(value: Any) -> bool:
+    fields = get_fields(value)
+    return bool(get_text(fields.get("type")) or get_text(fields.get("role")))
 
 
-def _is_typed(value: Any) -> bool:
+def _is_typed_item(value: Any) -> bool:
     """Tell an item by its type."""
-    fields = fields_of(value)
+    fields = get_fields(value)
     return "role" not in fields and fields.get("type") in ITEM_TYPES
 
 
-def _items(value: Any) -> list[Any] | None:
+def _list_api_items(value: Any) -> list[Any] | None:
     """Return the items of a conversation, None for any other value, such as a single item."""
     if isinstance(value, list):
         return value
-    fields = fields_of(value)
-    if "type" in fields or "role" in fields or not set(LISTS) & fields.keys():
+    fields = get_fields(value)
+    if "type" in fields or "role" in fields or not set(ITEM_LIST_KEYS) & fields.keys():
         return None
-    return [each for key in LISTS for each in _said_under(fields.get(key))]
+    return [each for key in ITEM_LIST_KEYS for each in _list_held_items(fields.get(key))]
 
 
-def _said_under(held: Any) -> list[Any]:
+def _list_held_items(held: Any) -> list[Any]:
     """Return the items under a key, where a text is what the user said."""
-    return [{"role": "user", "content": held}] if isinstance(held, str) else list_of(held)
+    return [{"role": "user", "content": held}] if isinstance(held, str) else get_list(held)

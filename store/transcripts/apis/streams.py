@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ...text import Fields
-from ..events import fields_of, list_of, telling, text_of, without
+from ...text import JsonFields
+from ..events import drop_empty_fields, drop_keys, get_fields, get_list, get_text
 
-DATA = "data:"
-DELTAS = {
+EVENT_DATA_PREFIX = "data:"
+KEY_BY_DELTA_TYPE = {
     "text_delta": "text",
     "thinking_delta": "thinking",
     "signature_delta": "signature",
@@ -19,115 +19,115 @@ DELTAS = {
 """Type of a piece of Anthropic's → its key, under which its block says it, too."""
 
 
-def events_of(text: str) -> list[Fields]:
+def parse_stream_events(text: str) -> list[JsonFields]:
     """Return the objects that a stream told."""
-    told = (line for line in text.splitlines() if line.startswith(DATA))
-    objects = (_object(line.removeprefix(DATA)) for line in told)
+    told = (line for line in text.splitlines() if line.startswith(EVENT_DATA_PREFIX))
+    objects = (_parse_event_object(line.removeprefix(EVENT_DATA_PREFIX)) for line in told)
     return [*filter(None, objects)]
 
 
-def _object(text: str) -> Fields:
+def _parse_event_object(text: str) -> JsonFields:
     try:
-        return fields_of(json.loads(text))
+        return get_fields(json.loads(text))
     except ValueError:
         return {}
 
 
-def response(events: list[Fields]) -> Fields:
+def join_response_events(events: list[JsonFields]) -> JsonFields:
     """Return the answer of the Responses API; its items as far as they came, if it broke off."""
-    told = [fields_of(event.get("response")) for event in events]
-    whole: Fields = next(filter(None, reversed(told)), {})
-    if list_of(whole.get("output")):
+    told = [get_fields(event.get("response")) for event in events]
+    whole: JsonFields = next(filter(None, reversed(told)), {})
+    if get_list(whole.get("output")):
         return whole
     done = (event for event in events if event.get("type") == "response.output_item.done")
     return {**whole, "output": [event["item"] for event in done if "item" in event]}
 
 
-def completion(events: list[Fields]) -> Fields:
+def join_completion_events(events: list[JsonFields]) -> JsonFields:
     """Return the answer of the chat API."""
-    message: Fields = {"role": "assistant", "content": None}
-    calls: dict[str, Fields] = {}
-    body: Fields = {}
+    message: JsonFields = {"role": "assistant", "content": None}
+    calls: dict[str, JsonFields] = {}
+    body: JsonFields = {}
     for event in events:
         body |= {key: held for key, held in event.items() if held is not None}
-        for choice in list_of(event.get("choices"))[:1]:
-            _add_delta(message, calls, fields_of(fields_of(choice).get("delta")))
+        for choice in get_list(event.get("choices"))[:1]:
+            _add_delta(message, calls, get_fields(get_fields(choice).get("delta")))
     if calls:
         message["tool_calls"] = [*calls.values()]
     return {**body, "choices": [{"message": message}]}
 
 
-def _add_delta(message: Fields, calls: dict[str, Fields], delta: Fields) -> None:
+def _add_delta(message: JsonFields, calls: dict[str, JsonFields], delta: JsonFields) -> None:
     for key, held in delta.items():
         if isinstance(held, str) and key != "role":
-            _append(message, key, held)
-    for piece in map(fields_of, list_of(delta.get("tool_calls"))):
+            _append_text(message, key, held)
+    for piece in map(get_fields, get_list(delta.get("tool_calls"))):
         call = calls.setdefault(
             str(piece.get("index")), {"function": {"name": "", "arguments": ""}}
         )
-        call |= telling(without(piece, "index", "function"))
-        for key, held in fields_of(piece.get("function")).items():
-            _append(call["function"], key, held)
+        call |= drop_empty_fields(drop_keys(piece, "index", "function"))
+        for key, held in get_fields(piece.get("function")).items():
+            _append_text(call["function"], key, held)
 
 
-def _append(fields: Fields, key: str, piece: object) -> None:
+def _append_text(fields: JsonFields, key: str, piece: object) -> None:
     """Append a piece of text to the value of a key."""
-    before = text_of(fields.get(key)) or ""
-    fields[key] = before + (text_of(piece) or "")
+    before = get_text(fields.get(key)) or ""
+    fields[key] = before + (get_text(piece) or "")
 
 
-def message(events: list[Fields]) -> Fields:
+def join_anthropic_events(events: list[JsonFields]) -> JsonFields:
     """Return the answer of Anthropic's API."""
-    body: Fields = {}
-    blocks: dict[str, Fields] = {}
+    body: JsonFields = {}
+    blocks: dict[str, JsonFields] = {}
     for event in events:
         match event.get("type"):
             case "message_start":
-                body = dict(fields_of(event.get("message")))
+                body = dict(get_fields(event.get("message")))
             case "content_block_start":
-                begun = fields_of(event.get("content_block"))
+                begun = get_fields(event.get("content_block"))
                 blocks[str(event.get("index"))] = dict(begun)
             case "content_block_delta":
                 block = blocks.setdefault(str(event.get("index")), {})
-                _add_piece(block, fields_of(event.get("delta")))
+                _add_piece(block, get_fields(event.get("delta")))
             case "message_delta":
-                body |= fields_of(event.get("delta"))
-                told = fields_of(event.get("usage"))
-                body["usage"] = {**fields_of(body.get("usage")), **told}
-    return {**body, "content": [*map(_block, blocks.values())]}
+                body |= get_fields(event.get("delta"))
+                told = get_fields(event.get("usage"))
+                body["usage"] = {**get_fields(body.get("usage")), **told}
+    return {**body, "content": [*map(_parse_block_input, blocks.values())]}
 
 
-def _add_piece(block: Fields, delta: Fields) -> None:
-    key = DELTAS.get(str(delta.get("type")))
+def _add_piece(block: JsonFields, delta: JsonFields) -> None:
+    key = KEY_BY_DELTA_TYPE.get(str(delta.get("type")))
     if key:
-        _append(block, key, delta.get(key))
+        _append_text(block, key, delta.get(key))
     elif "citation" in delta:
-        block["citations"] = [*list_of(block.get("citations")), delta["citation"]]
+        block["citations"] = [*get_list(block.get("citations")), delta["citation"]]
 
 
-def _block(block: Fields) -> Fields:
+def _parse_block_input(block: JsonFields) -> JsonFields:
     """Return a block with its input, which came as pieces of JSON."""
     if "partial_json" not in block:
         return block
     told = block.pop("partial_json")
-    return {**block, "input": _object(told)} if told else block
+    return {**block, "input": _parse_event_object(told)} if told else block
 
 
-def contents(events: list[Fields]) -> Fields:
+def join_gemini_events(events: list[JsonFields]) -> JsonFields:
     """Return the answer of the Gemini API."""
-    body: Fields = {}
+    body: JsonFields = {}
     parts: list[Any] = []
     for event in events:
         body |= event
-        parts += parts_of(event)
+        parts += list_candidate_parts(event)
     return {**body, "candidates": [{"content": {"role": "model", "parts": parts}}]}
 
 
-def parts_of(body: Fields) -> Iterable[Any]:
+def list_candidate_parts(body: JsonFields) -> Iterable[Any]:
     """Return the parts of the first candidate."""
-    return [part for each in _candidates(body) for part in list_of(each.get("parts"))]
+    return [part for each in _list_candidate_contents(body) for part in get_list(each.get("parts"))]
 
 
-def _candidates(body: Fields) -> Iterator[Fields]:
-    for candidate in list_of(body.get("candidates"))[:1]:
-        yield fields_of(fields_of(candidate).get("content"))
+def _list_candidate_contents(body: JsonFields) -> Iterator[JsonFields]:
+    for candidate in get_list(body.get("candidates"))[:1]:
+        yield get_fields(get_fields(candidate).get("content"))

@@ -3,6 +3,6 @@
 `nodes` translates a node; `reading` makes a tree of them.
 """
 
-from .reading import looks, parse
+from .reading import has_chatgpt_nodes, parse_chatgpt
 
-__all__ = ["looks", "parse"]
+__all__ = ["has_chatgpt_nodes", "parse_chatgpt"]

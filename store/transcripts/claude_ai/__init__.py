@@ -3,6 +3,6 @@
 `messages` translates a message; `reading` makes a tree of them.
 """
 
-from .reading import looks, parse
+from .reading import has_claude_ai_messages, parse_claude_ai
 
-__all__ = ["looks", "parse"]
+__all__ = ["has_claude_ai_messages", "parse_claude_ai"]

@@ -10,22 +10,22 @@ from __future__ import annotations
 from typing import Any
 
 from ...messages import Message
-from ...text import Fields
-from ..blocks import Block, answer_messages
+from ...text import JsonFields
+from ..blocks import ContentBlock, build_answer_messages
 from ..events import (
-    fields_of,
-    iso_milliseconds,
-    list_of,
-    simplest_content,
-    telling,
-    text_of,
-    text_part,
-    without,
+    build_text_part,
+    drop_empty_fields,
+    drop_keys,
+    get_fields,
+    get_list,
+    get_text,
+    parse_iso_milliseconds,
+    simplify_content,
 )
 
-ROLES = {"human": "user", "assistant": "assistant"}
+ROLE_BY_SENDER = {"human": "user", "assistant": "assistant"}
 
-BLOCK_KEYS = {
+API_BLOCK_KEYS = {
     "text": ("type", "text"),
     "thinking": ("type", "thinking", "signature"),
     "redacted_thinking": ("type", "data"),
@@ -34,47 +34,47 @@ BLOCK_KEYS = {
 }
 """Type of a block → its keys that the API knows; blocks of other types stay as they are."""
 
-_SAID = ("uuid", "sender", "text", "content", "created_at", "parent_message_uuid")
+_SENT_MESSAGE_KEYS = ("uuid", "sender", "text", "content", "created_at", "parent_message_uuid")
 
 
-def is_message(value: object) -> bool:
+def is_claude_ai_message(value: object) -> bool:
     """Tell whether a message can be read: who said it, and what."""
-    fields = fields_of(value)
-    is_named = text_of(fields.get("sender")) in ROLES
+    fields = get_fields(value)
+    is_named = get_text(fields.get("sender")) in ROLE_BY_SENDER
     return is_named and not fields.keys().isdisjoint({"text", "content"})
 
 
-def messages_of(name: str, fields: Fields) -> list[Message]:
+def parse_claude_ai_message(name: str, fields: JsonFields) -> list[Message]:
     """Return the messages that one of claude.ai makes; the first has its id."""
-    blocks = [each for each in list_of(fields.get("content")) if isinstance(each, dict)]
-    text = text_of(fields.get("text"))
-    blocks = [text_part(text)] if text and not blocks else blocks
-    known = _linked(name, [_known(block) for block in blocks])
+    blocks = [each for each in get_list(fields.get("content")) if isinstance(each, dict)]
+    text = get_text(fields.get("text"))
+    blocks = [build_text_part(text)] if text and not blocks else blocks
+    known = _link_calls_and_results(name, [_pick_api_keys(block) for block in blocks])
     if fields["sender"] == "human":
-        messages = [_question(known, fields)]
+        messages = [_build_question(known, fields)]
     else:
-        messages = answer_messages(known) or [{"role": "assistant", "content": None}]
-    created = iso_milliseconds(fields.get("created_at"))
+        messages = build_answer_messages(known) or [{"role": "assistant", "content": None}]
+    created = parse_iso_milliseconds(fields.get("created_at"))
     moment = {} if created is None else {"timestamp": created}
     for number, message in enumerate(messages, 1):
         message["id"] = name if number == 1 else f"{name}-{number}"
         message.update(moment)
-    messages[0]["claude_ai"] = _extra_of(fields, blocks)
+    messages[0]["claude_ai"] = _collect_claude_ai_extra(fields, blocks)
     return messages
 
 
-def _known(block: Block) -> Block:
+def _pick_api_keys(block: ContentBlock) -> ContentBlock:
     """Return what the API knows of a block."""
-    keys = _keys_of(block)
+    keys = _list_api_keys(block)
     return {key: block[key] for key in keys if block.get(key) is not None}
 
 
-def _keys_of(block: Block) -> tuple[str, ...]:
-    kind = text_of(block.get("type"))
-    return BLOCK_KEYS.get(kind or "", tuple(block))
+def _list_api_keys(block: ContentBlock) -> tuple[str, ...]:
+    kind = get_text(block.get("type"))
+    return API_BLOCK_KEYS.get(kind or "", tuple(block))
 
 
-def _linked(name: str, blocks: list[Block]) -> list[Block]:
+def _link_calls_and_results(name: str, blocks: list[ContentBlock]) -> list[ContentBlock]:
     """Name calls that have no id, and let results without one answer the first open call."""
     calls = [block for block in blocks if block.get("type") == "tool_use"]
     for number, call in enumerate(calls, 1):
@@ -88,21 +88,23 @@ def _linked(name: str, blocks: list[Block]) -> list[Block]:
     return blocks
 
 
-def _question(blocks: list[Block], fields: Fields) -> Message:
+def _build_question(blocks: list[ContentBlock], fields: JsonFields) -> Message:
     """Return the user's message, followed by the extracted text of its attachments."""
-    read = [each.get("extracted_content") for each in _attachments(fields)]
-    parts = [*blocks, *map(text_part, filter(None, map(text_of, read)))]
-    return {"role": "user", "content": simplest_content(parts) or ""}
+    read = [each.get("extracted_content") for each in _list_attachments(fields)]
+    parts = [*blocks, *map(build_text_part, filter(None, map(get_text, read)))]
+    return {"role": "user", "content": simplify_content(parts) or ""}
 
 
-def _extra_of(fields: Fields, blocks: list[Block]) -> Fields:
+def _collect_claude_ai_extra(fields: JsonFields, blocks: list[ContentBlock]) -> JsonFields:
     """Return the fields of a message, its attachments and its blocks that have no other place."""
-    extra = without(fields, *_SAID)
-    extra["attachments"] = [without(each, "extracted_content") for each in _attachments(fields)]
-    beside = [telling(without(block, *_keys_of(block))) for block in blocks]
+    extra = drop_keys(fields, *_SENT_MESSAGE_KEYS)
+    extra["attachments"] = [
+        drop_keys(each, "extracted_content") for each in _list_attachments(fields)
+    ]
+    beside = [drop_empty_fields(drop_keys(block, *_list_api_keys(block))) for block in blocks]
     extra["blocks"] = beside if any(beside) else []
-    return telling(extra)
+    return drop_empty_fields(extra)
 
 
-def _attachments(fields: Fields) -> list[Any]:
-    return [fields_of(each) for each in list_of(fields.get("attachments"))]
+def _list_attachments(fields: JsonFields) -> list[Any]:
+    return [get_fields(each) for each in get_list(fields.get("attachments"))]

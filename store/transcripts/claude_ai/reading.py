@@ -10,89 +10,102 @@ from itertools import pairwise
 from typing import Any
 
 from ...messages import Message
-from ...text import Fields, as_list
+from ...text import JsonFields, wrap_in_list
 from ..events import (
     Event,
-    Noted,
-    Opened,
+    NoteEvent,
+    SessionEvent,
     SessionNames,
-    fields_of,
-    list_of,
-    sketch,
+    drop_empty_fields,
+    drop_keys,
+    get_fields,
+    get_list,
+    get_text,
+    render_first_title,
+    render_sketch,
     split_metadata,
-    telling,
-    text_of,
-    title_in,
-    without,
 )
-from ..several import conversations
-from ..source import Source, Value
-from ..trees import Parents, Tree, parents_of, tree_events
-from .messages import is_message, messages_of
+from ..several import parse_conversations
+from ..source import SourceValue, TranscriptSource
+from ..trees import Parents, Tree, build_tree_events, find_node_parents
+from .messages import is_claude_ai_message, parse_claude_ai_message
 
-KNOWN = ("uuid", "name", "model", "chat_messages", "current_leaf_message_uuid")
+CLAUDE_AI_SESSION_KEYS = ("uuid", "name", "model", "chat_messages", "current_leaf_message_uuid")
 """Keys of a conversation that say what its session says."""
 
-PARENT = "parent_message_uuid"
+PARENT_MESSAGE_KEY = "parent_message_uuid"
 
-Named = dict[str, Fields]
+MessagesById = dict[str, JsonFields]
 """The messages of a conversation, each under its id."""
 
 
-def looks(value: Any) -> bool:
+def has_claude_ai_messages(value: Any) -> bool:
     """Tell whether a JSON value is such a conversation, or a list of them, with words in it."""
-    return any(is_message(each) for item in as_list(value) for each in _listed(item))
+    return any(
+        is_claude_ai_message(each)
+        for item in wrap_in_list(value)
+        for each in _list_claude_ai_messages(item)
+    )
 
 
-def parse(source: Source) -> Iterator[Event]:
+def parse_claude_ai(source: TranscriptSource) -> Iterator[Event]:
     """Return a session for each conversation, its branches after it."""
-    return conversations(source, _is_one, "conversation: it has no list 'chat_messages'", _session)
+    return parse_conversations(
+        source,
+        _is_claude_ai_conversation,
+        "conversation: it has no list 'chat_messages'",
+        _parse_claude_ai_session,
+    )
 
 
-def _is_one(value: Any) -> bool:
-    return isinstance(fields_of(value).get("chat_messages"), list)
+def _is_claude_ai_conversation(value: Any) -> bool:
+    return isinstance(get_fields(value).get("chat_messages"), list)
 
 
-def _session(item: Value, names: SessionNames) -> Iterator[Event]:
-    fields = fields_of(item.value)
-    name = names.name(text_of(fields.get("uuid")))
-    known = telling(without(fields, *KNOWN))
+def _parse_claude_ai_session(item: SourceValue, names: SessionNames) -> Iterator[Event]:
+    fields = get_fields(item.value)
+    name = names.name(get_text(fields.get("uuid")))
+    known = drop_empty_fields(drop_keys(fields, *CLAUDE_AI_SESSION_KEYS))
     kept, notes = split_metadata(known)
-    model = text_of(fields.get("model"))
+    model = get_text(fields.get("model"))
     metadata = {"model": model, "claude_ai": kept} if model else {"claude_ai": kept}
-    title = title_in([fields.get("name")])
-    opened = Opened(name, title, None, metadata)
-    yield from _unread(fields, opened.session_id)
-    yield from tree_events(_tree(fields), opened)
+    title = render_first_title([fields.get("name")])
+    opened = SessionEvent(name, title, None, metadata)
+    yield from _note_unread_messages(fields, opened.session_id)
+    yield from build_tree_events(_build_message_tree(fields), opened)
     yield from notes
 
 
-def _unread(fields: Fields, name: str) -> Iterator[Noted]:
+def _note_unread_messages(fields: JsonFields, name: str) -> Iterator[NoteEvent]:
     """Yield a note for each message that cannot be read."""
-    for number, value in enumerate(_listed(fields), 1):
-        if not is_message(value):
-            text = f"message {number} of {name} cannot be read: this is {sketch(value)}"
-            yield Noted(None, text, broken=True)
+    for number, value in enumerate(_list_claude_ai_messages(fields), 1):
+        if not is_claude_ai_message(value):
+            text = f"message {number} of {name} cannot be read: this is {render_sketch(value)}"
+            yield NoteEvent(None, text, broken=True)
 
 
-def _tree(fields: Fields) -> Tree:
+def _build_message_tree(fields: JsonFields) -> Tree:
     """Return a conversation's messages as a tree: a single line if no message names its parent."""
-    readable = filter(is_message, _listed(fields))
+    readable = filter(is_claude_ai_message, _list_claude_ai_messages(fields))
     numbered = enumerate(readable, 1)
-    messages = {text_of(each.get("uuid")) or f"message-{number}": each for number, each in numbered}
+    messages = {
+        get_text(each.get("uuid")) or f"message-{number}": each for number, each in numbered
+    }
 
     def said(name: str) -> list[Message]:
-        return messages_of(name, messages[name])
+        return parse_claude_ai_message(name, messages[name])
 
-    return Tree(_parents(messages), text_of(fields.get("current_leaf_message_uuid")), said)
+    return Tree(
+        _find_message_parents(messages), get_text(fields.get("current_leaf_message_uuid")), said
+    )
 
 
-def _parents(messages: Named) -> Parents:
-    if any(PARENT in message for message in messages.values()):
-        return parents_of(messages, PARENT)
+def _find_message_parents(messages: MessagesById) -> Parents:
+    if any(PARENT_MESSAGE_KEY in message for message in messages.values()):
+        return find_node_parents(messages, PARENT_MESSAGE_KEY)
     first = dict.fromkeys(list(messages)[:1])
     return first | {after: before for before, after in pairwise(messages)}
 
 
-def _listed(value: object) -> list[Any]:
-    return list_of(fields_of(value).get("chat_messages"))
+def _list_claude_ai_messages(value: object) -> list[Any]:
+    return get_list(get_fields(value).get("chat_messages"))

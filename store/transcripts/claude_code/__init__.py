@@ -6,6 +6,6 @@ worked, subagents, compactions. The printed stream is read separately (`stream`)
 """
 
 from . import stream
-from .reading import foreign, looks, parse
+from .reading import find_claude_code_lookalike, is_claude_code_row, parse_claude_code
 
-__all__ = ["foreign", "looks", "parse", "stream"]
+__all__ = ["find_claude_code_lookalike", "is_claude_code_row", "parse_claude_code", "stream"]

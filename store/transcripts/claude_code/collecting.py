@@ -10,38 +10,52 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from ...text import Fields, format_count
-from ..events import Noted, fields_of, left_out, omissions, text_of, unread
-from ..shelf import Numbers, Shelf
-from ..source import Value
-from .agents import Agents
-from .kept import Rows
-from .queue import Queue, line_of_attachment, words_of
-from .rows import CONVERSATION, Indices, Row, block_key, parent_of, row_of
+from ...text import JsonFields, format_count
+from ..events import (
+    NoteEvent,
+    get_fields,
+    get_text,
+    list_omission_notes,
+    note_omission,
+    note_unread_value,
+)
+from ..shelf import KeyNumbers, Shelf
+from ..source import SourceValue
+from .agents import SubagentTracker
+from .kept import SessionRows
+from .queue import PromptQueue, build_attachment_line, render_words
+from .rows import (
+    CONVERSATION_ROW_TYPES,
+    ConversationRow,
+    RowIndices,
+    build_block_key,
+    find_parent_uuid,
+    parse_conversation_row,
+)
 
-TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
+TITLE_KEY_BY_ROW_TYPE = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
 """Row type → its key that holds a title, the best first."""
 
-SUBTYPES: dict[str, Callable[[Fields], object]] = {
+SUBTYPE_GETTERS: dict[str, Callable[[JsonFields], object]] = {
     "system": lambda row: row.get("subtype"),
-    "attachment": lambda row: fields_of(row.get("attachment")).get("type"),
-    "progress": lambda row: fields_of(row.get("data")).get("type"),
+    "attachment": lambda row: get_fields(row.get("attachment")).get("type"),
+    "progress": lambda row: get_fields(row.get("data")).get("type"),
     "queue-operation": lambda row: row.get("operation"),
 }
 """Row type → the subtype of a row, for the note on omitted rows."""
 
-BESIDE: dict[str, Callable[[str], bool]] = {
+SIDE_ROW_FILTERS: dict[str, Callable[[str], bool]] = {
     "system": lambda subtype: subtype in ("local_command", "stop_hook_summary"),
     "attachment": lambda _: True,
     "progress": lambda subtype: subtype == "hook_progress",
 }
 """Row type → whether rows of a subtype may be kept beside a message."""
 
-NOWHERE = -1
+NO_ROW = -1
 """The number of a uuid whose row stands for none of the conversation."""
 
 
-class _Title(NamedTuple):
+class _TitleRow(NamedTuple):
     """A title, the type of row that gave it, and the row that it names as its session's last."""
 
     kind: str
@@ -49,7 +63,7 @@ class _Title(NamedTuple):
     leaf: object
 
 
-class Reading:
+class ConversationCollector:
     """Collect a file's conversation, row by row.
 
     ``anchors`` maps every uuid to the row of the conversation it stands for: the row itself, the
@@ -64,103 +78,103 @@ class Reading:
         self._shelf = shelf
         self._keeps_beside = keeps_beside
         self.beside: dict[int, list[int]] = {}
-        self.rows = Rows(shelf)
-        self.anchors = Numbers()
-        self.agents = Agents()
+        self.rows = SessionRows(shelf)
+        self.anchors = KeyNumbers()
+        self.agents = SubagentTracker()
         self._parents: list[int | str | None] = []
-        self._titles: list[_Title] = []
+        self._titles: list[_TitleRow] = []
         self._left_out: Counter[tuple[str, str]] = Counter()
         self._results = self._copies = 0
-        self._blocks = Numbers()
-        self._boundary: Fields = {}
-        self._queue = Queue()
+        self._blocks = KeyNumbers()
+        self._boundary: JsonFields = {}
+        self._queue = PromptQueue()
         self._absorbed: dict[str, int] = {}
 
-    def knows(self, value: Fields) -> bool:
+    def knows(self, value: JsonFields) -> bool:
         """Tell whether a row follows a row that was read, or repeats one."""
-        names = text_of(value.get("uuid")), parent_of(value)
+        names = get_text(value.get("uuid")), find_parent_uuid(value)
         if any(name in self.anchors for name in names if name):
             return True
-        row = row_of(value)
+        row = parse_conversation_row(value)
         return row is not None and all(key in self._blocks for key in self._keys(row))
 
-    def parents(self) -> Indices:
+    def parents(self) -> RowIndices:
         """Return for each row the nearest row of the conversation above it, None where unknown."""
         found = (
             self._stands_for(each) if isinstance(each, str) else each for each in self._parents
         )
         return [None if parent == index else parent for index, parent in enumerate(found)]
 
-    def beside_of(self, places: Iterable[int]) -> list[Fields]:
+    def beside_of(self, places: Iterable[int]) -> list[JsonFields]:
         """Return what hung on a row and is no conversation."""
         return [*map(self._shelf.at, places)]
 
     def title(self) -> str | None:
         """Return the session's last title: one the user gave before one that a program made."""
         titles = {title.kind: title.text for title in self._titles if self._is_own(title)}
-        return next((titles[kind] for kind in TITLES if kind in titles), None)
+        return next((titles[kind] for kind in TITLE_KEY_BY_ROW_TYPE if kind in titles), None)
 
     def titles(self) -> list[str]:
         """Return every title of the file; each of them was the last title at some time."""
         return [title.text for title in self._titles]
 
-    def notes(self) -> Iterator[Noted]:
+    def notes(self) -> Iterator[NoteEvent]:
         """Return a note for each sort of row that was left out."""
         foreign = [title.kind for title in self._titles if not self._is_own(title)]
         others = Counter((kind, "of other sessions") for kind in foreign)
-        yield from omissions(self._left_out + others, "line")
+        yield from list_omission_notes(self._left_out + others, "line")
         own = Counter(title.kind for title in self._titles if self._is_own(title))
         for kind, count in sorted(own.items()):
-            yield Noted(
+            yield NoteEvent(
                 None, f"took titles from {format_count(count, f'{kind} line')}, the last counts"
             )
         if self._queue.waiting:
             why = " that the model was never given"
-            yield left_out(self._queue.waiting, "queued prompt", why)
+            yield note_omission(self._queue.waiting, "queued prompt", why)
         if self._copies:
-            yield left_out(self._copies, "copied line", ", said before in the file")
+            yield note_omission(self._copies, "copied line", ", said before in the file")
         if self._results:
             lines = format_count(self._results, "result line")
             told = f"left out toolUseResult of {lines}: most of it repeats the tool results"
-            yield Noted(None, told)
+            yield NoteEvent(None, told)
 
-    def _is_own(self, title: _Title) -> bool:
+    def _is_own(self, title: _TitleRow) -> bool:
         """Tell whether a title is this session's; a file may begin with those of others."""
         return not isinstance(title.leaf, str) or title.leaf in self.anchors
 
-    def take(self, item: Value) -> Noted | None:
+    def take(self, item: SourceValue) -> NoteEvent | None:
         """Take a row; return a note if it cannot be read."""
         if not isinstance(item.value, dict):
-            return unread(item.row, item.value, "no line of a session")
+            return note_unread_value(item.row, item.value, "no line of a session")
         kind = item.value.get("type")
         line = self._absorbed_line(item.value)
         if line:
-            return self._take_conversation(Value(item.row, line))
-        if kind in CONVERSATION:
+            return self._take_conversation(SourceValue(item.row, line))
+        if kind in CONVERSATION_ROW_TYPES:
             return self._take_conversation(item)
         self._take_other(item.value, kind if isinstance(kind, str) else "untyped")
         return None
 
-    def _absorbed_line(self, value: Fields) -> Fields | None:
+    def _absorbed_line(self, value: JsonFields) -> JsonFields | None:
         """Return the line that a row of the queue, of progress or an attachment stands for."""
         kind = value.get("type")
         if kind == "queue-operation":
             return self._queue.take(value)
         if kind == "progress":
             return self._subagents_line(value)
-        return line_of_attachment(value) if kind == "attachment" else None
+        return build_attachment_line(value) if kind == "attachment" else None
 
-    def _subagents_line(self, value: Fields) -> Fields | None:
+    def _subagents_line(self, value: JsonFields) -> JsonFields | None:
         line = self.agents.took(value)
         if line:
-            self._anchor(text_of(value.get("uuid")), self._above(value))
+            self._anchor(get_text(value.get("uuid")), self._above(value))
         return line
 
-    def _take_conversation(self, item: Value) -> Noted | None:
-        row = row_of(item.value)
+    def _take_conversation(self, item: SourceValue) -> NoteEvent | None:
+        row = parse_conversation_row(item.value)
         if row is None:
             text = f"a {item.value['type']} line without a message that can be read"
-            return Noted(item.row, text, broken=True)
+            return NoteEvent(item.row, text, broken=True)
         self._drop_tool_use_result(item.value.get("toolUseResult"), row)
         original = self._original(row)
         if original is None:
@@ -171,19 +185,19 @@ class Reading:
             self._add_copy(row, original)
         return None
 
-    def _absorbed_before(self, row: Row) -> int | None:
+    def _absorbed_before(self, row: ConversationRow) -> int | None:
         """Return the row of the same words that left the queue just before, else None.
 
         Also take these words out of the queue.
         """
-        words = words_of(row.content)
+        words = render_words(row.content)
         if row.role != "user" or self._queue.said(words):
             return None
         absorbed = self._absorbed.pop(words, None)
         is_last = absorbed == len(self.rows) - 1
         return absorbed if is_last or "queued" in row.envelope else None
 
-    def _add(self, row: Row) -> None:
+    def _add(self, row: ConversationRow) -> None:
         index = len(self.rows)
         self._anchor(row.uuid, index)
         above = self._stands_for(row.parent) if row.parent else None
@@ -192,58 +206,58 @@ class Reading:
         if not row.sidechain:
             self.agents.asked_in(row.blocks)
         if not row.uuid and "queued" in row.envelope:
-            self._absorbed[words_of(row.content)] = index
+            self._absorbed[render_words(row.content)] = index
 
-    def _add_copy(self, row: Row, index: int) -> None:
+    def _add_copy(self, row: ConversationRow, index: int) -> None:
         self._anchor(row.uuid, index)
         self._copies += 1
         if row.uuid:
             self.rows.copies.setdefault(index, []).append(row.uuid)
 
-    def _take_other(self, value: Fields, kind: str) -> None:
+    def _take_other(self, value: JsonFields, kind: str) -> None:
         """Remember a place in the tree, a title, or where the context was compacted."""
-        self._anchor(text_of(value.get("uuid")), self._above(value))
-        title = text_of(value.get(TITLES.get(kind, "")))
+        self._anchor(get_text(value.get("uuid")), self._above(value))
+        title = get_text(value.get(TITLE_KEY_BY_ROW_TYPE.get(kind, "")))
         if title:
-            self._titles.append(_Title(kind, title, value.get("leafUuid")))
+            self._titles.append(_TitleRow(kind, title, value.get("leafUuid")))
         elif kind == "system" and isinstance(value.get("compactMetadata"), dict):
             self._boundary = {"compactMetadata": value["compactMetadata"]}
         else:
             self._leave(kind, value)
 
-    def _leave(self, kind: str, value: Fields) -> None:
-        told = SUBTYPES[kind](value) if kind in SUBTYPES else None
-        subtype = text_of(told) or ""
-        if self._keeps_beside and kind in BESIDE and BESIDE[kind](subtype):
+    def _leave(self, kind: str, value: JsonFields) -> None:
+        told = SUBTYPE_GETTERS[kind](value) if kind in SUBTYPE_GETTERS else None
+        subtype = get_text(told) or ""
+        if self._keeps_beside and kind in SIDE_ROW_FILTERS and SIDE_ROW_FILTERS[kind](subtype):
             beside = self.beside.setdefault(self._above(value) or 0, [])
             beside.append(self._shelf.put(value))
         else:
             self._left_out[kind, subtype] += 1
 
-    def _above(self, value: Fields) -> int | None:
+    def _above(self, value: JsonFields) -> int | None:
         """Return the row of the conversation above a row that is none."""
-        parent = parent_of(value)
+        parent = find_parent_uuid(value)
         if parent:
             return self._stands_for(parent)
         return len(self.rows) - 1 if self.rows else None
 
     def _anchor(self, uuid: str | None, index: int | None) -> None:
         if uuid is not None:
-            self.anchors.setdefault(uuid, NOWHERE if index is None else index)
+            self.anchors.setdefault(uuid, NO_ROW if index is None else index)
 
     def _stands_for(self, uuid: str) -> int | None:
         """Return the row of the conversation that a uuid stands for, None where there is none."""
         index = self.anchors.get(uuid)
-        return None if index == NOWHERE else index
+        return None if index == NO_ROW else index
 
-    def _with_boundary(self, row: Row) -> Row:
+    def _with_boundary(self, row: ConversationRow) -> ConversationRow:
         """Return a row; add the facts of the last compaction if the row is its summary."""
         if not row.is_summary or not self._boundary:
             return row
         boundary, self._boundary = self._boundary, {}
         return row._replace(envelope=row.envelope | boundary)
 
-    def _original(self, row: Row) -> int | None:
+    def _original(self, row: ConversationRow) -> int | None:
         """Return the row that this one copies, None if any part of it is new.
 
         A resumed or rewritten session repeats rows, under their own uuid or a new one, sometimes as
@@ -253,16 +267,16 @@ class Reading:
         originals = [self._blocks.setdefault(key, new) for key in self._keys(row)]
         return originals[0] if max(originals) < new else None
 
-    def _keys(self, row: Row) -> list[object]:
+    def _keys(self, row: ConversationRow) -> list[object]:
         """Return a key for each block of a row, the same for copies of the block."""
         moment = row.envelope.get("timestamp") or row.uuid or len(self._blocks)
-        return [block_key(row, moment, block) for block in row.blocks or [{}]]
+        return [build_block_key(row, moment, block) for block in row.blocks or [{}]]
 
-    def _drop_tool_use_result(self, result: object, row: Row) -> None:
+    def _drop_tool_use_result(self, result: object, row: ConversationRow) -> None:
         """Count a copy of a result, and keep which call began the subagent that it names."""
         if result is None:
             return
         self._results += 1
-        agent = text_of(fields_of(result).get("agentId"))
-        call = text_of(row.blocks[0].get("tool_use_id")) if row.blocks else None
+        agent = get_text(get_fields(result).get("agentId"))
+        call = get_text(row.blocks[0].get("tool_use_id")) if row.blocks else None
         self.agents.began(agent, call)

@@ -8,20 +8,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from ...messages import Message
-from ...text import Fields
-from ..events import Beside, Compacted, Event, Said, fields_of, list_of
-from ..shelf import Numbers
+from ...text import JsonFields
+from ..events import CompactionEvent, Event, SessionMessage, SideRowsEvent, get_fields, get_list
+from ..shelf import KeyNumbers
 
 
-def said(messages: Iterable[Message], *, compacts: bool) -> Iterator[Event]:
+def add_summary_ranges(messages: Iterable[Message], *, compacts: bool) -> Iterator[Event]:
     """Yield the messages and, if the program compacts the context, the range of each summary."""
-    places = Numbers()
+    places = KeyNumbers()
     for place, message in enumerate(messages):
-        yield Said(message)
+        yield SessionMessage(message)
         facts = message["claude_code"]
         if facts.get("isCompactSummary") is True:
-            through = _first_preserved(fields_of(facts.get("compactMetadata")), places, place)
-            yield from [Compacted(through)] if through else []
+            through = _count_before_preserved(
+                get_fields(facts.get("compactMetadata")), places, place
+            )
+            yield from [CompactionEvent(through)] if through else []
         for uuid in (
             [each for key in ("uuids", "copies") for each in facts.get(key, ()) if each]
             if compacts
@@ -30,23 +32,23 @@ def said(messages: Iterable[Message], *, compacts: bool) -> Iterator[Event]:
             places.setdefault(uuid, place)
 
 
-def with_beside(
+def add_side_rows(
     events: Iterable[Event],
     places: Mapping[int, list[int]],
-    rows_at: Callable[[list[int]], list[Fields]],
+    rows_at: Callable[[list[int]], list[JsonFields]],
 ) -> Iterator[Event]:
     """Yield events, and after the n-th message the rows kept beside it, from ``places[n]``."""
     count = 0
     for event in events:
         yield event
-        count += isinstance(event, Said)
-        if isinstance(event, Said) and count in places:
-            yield Beside(rows_at(places[count]))
+        count += isinstance(event, SessionMessage)
+        if isinstance(event, SessionMessage) and count in places:
+            yield SideRowsEvent(rows_at(places[count]))
 
 
-def _first_preserved(told: Fields, places: Numbers, count: int) -> int:
+def _count_before_preserved(told: JsonFields, places: KeyNumbers, count: int) -> int:
     """Return how many messages stand before those that were kept in sight, all where none were."""
-    kept = [fields_of(told.get("preservedSegment")).get("headUuid")]
-    kept += list_of(fields_of(told.get("preservedMessages")).get("uuids"))
+    kept = [get_fields(told.get("preservedSegment")).get("headUuid")]
+    kept += get_list(get_fields(told.get("preservedMessages")).get("uuids"))
     found = (places.get(each) for each in kept if isinstance(each, str))
     return min((place for place in found if place is not None), default=count)

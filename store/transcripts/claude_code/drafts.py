@@ -5,18 +5,18 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 
-from .kept import NO_ANSWER, Rows
-from .rows import Indices
-from .tree import in_order
+from .kept import NO_ANSWER, SessionRows
+from .rows import RowIndices
+from .tree import sort_by_needs
 
-Draft = Sequence[int]
+RowGroup = Sequence[int]
 """Rows, by index, of one message of the API; a user's content may make several of ours."""
 
 
-class Drafts:
+class RunMessages:
     """The messages of a run: ``firsts`` are their first rows, ``_next`` maps a row to the next."""
 
-    def __init__(self, rows: Rows, indices: Iterable[int]) -> None:
+    def __init__(self, rows: SessionRows, indices: Iterable[int]) -> None:
         """Join the rows of a run to messages, in the order of their first rows.
 
         One API message may be several rows. A message id without a request's beside it comes from
@@ -36,11 +36,11 @@ class Drafts:
                 self.firsts.append(index)
             lasts[key] = index
 
-    def __iter__(self) -> Iterator[Draft]:
+    def __iter__(self) -> Iterator[RowGroup]:
         """Yield the rows of each message."""
         return map(self.rows_of, self.firsts)
 
-    def rows_of(self, first: int) -> Draft:
+    def rows_of(self, first: int) -> RowGroup:
         """Return the rows of a message by its first one."""
         rows = [first]
         while rows[-1] in self._next:
@@ -48,10 +48,12 @@ class Drafts:
         return rows
 
 
-def drafts_of(rows: Rows, parents: Indices, indices: Iterable[int]) -> Drafts:
+def order_run_messages(
+    rows: SessionRows, parents: RowIndices, indices: Iterable[int]
+) -> RunMessages:
     """Return the messages of a run, each after the messages that it needs before it."""
-    drafts = Drafts(rows, indices)
-    order = in_order(len(drafts.firsts), _Precedence(rows, parents, drafts).needs)
+    drafts = RunMessages(rows, indices)
+    order = sort_by_needs(len(drafts.firsts), _Precedence(rows, parents, drafts).needs)
     drafts.firsts = array("q", map(drafts.firsts.__getitem__, order))
     return drafts
 
@@ -59,7 +61,7 @@ def drafts_of(rows: Rows, parents: Indices, indices: Iterable[int]) -> Drafts:
 class _Precedence:
     """What must stand before each message: its parent, and the calls that it answers."""
 
-    def __init__(self, rows: Rows, parents: Indices, drafts: Drafts) -> None:
+    def __init__(self, rows: SessionRows, parents: RowIndices, drafts: RunMessages) -> None:
         self._rows = rows
         self._parents = parents
         self._drafts = drafts

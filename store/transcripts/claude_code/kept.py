@@ -9,16 +9,16 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..blocks import blocks_of, count_of_messages
-from ..shelf import Numbers, Shelf
-from .rows import LINKS, Outline, Row, is_prompt
+from ..blocks import count_user_messages, parse_blocks
+from ..shelf import KeyNumbers, Shelf
+from .rows import CALL_BLOCK_BY_ROLE, ConversationRow, RowOutline, is_prompt_row
 
 NO_ANSWER = -1
 
-_CONTENT = Row._fields.index("content")
+_CONTENT_INDEX = ConversationRow._fields.index("content")
 
 
-class Rows:
+class SessionRows:
     """The rows of a session, by their index in the order of the file.
 
     Of each there is its ``outlines``, and in ``answers`` the first row of the same answer of the
@@ -32,10 +32,10 @@ class Rows:
         self._places = array("q")
         self._links = array("q")
         self._ends = array("q", [0])
-        self._shared: dict[Outline, Outline] = {}
-        self._calls = Numbers()
-        self._requests = Numbers()
-        self.outlines: list[Outline] = []
+        self._shared: dict[RowOutline, RowOutline] = {}
+        self._calls = KeyNumbers()
+        self._requests = KeyNumbers()
+        self.outlines: list[RowOutline] = []
         self.answers = array("q")
         self.copies: dict[int, list[str]] = {}
 
@@ -43,19 +43,19 @@ class Rows:
         """Return how many rows there are."""
         return len(self.outlines)
 
-    def __getitem__(self, index: int) -> Row:
+    def __getitem__(self, index: int) -> ConversationRow:
         """Return a row as it was read."""
         kept = self._shelf.at(self._places[index])
-        return Row._make((*kept, blocks_of(kept[_CONTENT]) or []))
+        return ConversationRow._make((*kept, parse_blocks(kept[_CONTENT_INDEX]) or []))
 
-    def of(self, indices: Iterable[int]) -> Iterator[Row]:
+    def of(self, indices: Iterable[int]) -> Iterator[ConversationRow]:
         """Return rows one by one."""
         return map(self.__getitem__, indices)
 
-    def append(self, row: Row) -> None:
+    def append(self, row: ConversationRow) -> None:
         """Keep the next row."""
-        prompt = is_prompt(row)
-        outline = Outline(
+        prompt = is_prompt_row(row)
+        outline = RowOutline(
             role=row.role,
             sidechain=row.sidechain,
             agent=row.agent,
@@ -63,11 +63,11 @@ class Rows:
             begins_turn=prompt and row.envelope.get("isMeta") is not True,
             is_summary=row.is_summary,
             has_request=row.request_id is not None,
-            width=1 if row.role == "assistant" else count_of_messages(row.blocks),
+            width=1 if row.role == "assistant" else count_user_messages(row.blocks),
         )
         self._places.append(self._shelf.put(row[:-1]))
         self.answers.append(self._answer_of(row))
-        kind, key = LINKS[row.role]
+        kind, key = CALL_BLOCK_BY_ROLE[row.role]
         named = (block.get(key) for block in row.blocks if block.get("type") == kind)
         for call in [each for each in named if isinstance(each, str)]:
             self._links.append(self._calls.setdefault(call, len(self)))
@@ -78,7 +78,7 @@ class Rows:
         """Return the numbers of the calls that a row makes or answers."""
         return self._links[self._ends[index] : self._ends[index + 1]]
 
-    def _answer_of(self, row: Row) -> int:
+    def _answer_of(self, row: ConversationRow) -> int:
         if row.role != "assistant" or not row.message_id:
             return NO_ANSWER
         return self._requests.setdefault((row.message_id, row.request_id), len(self))

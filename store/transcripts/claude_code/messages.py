@@ -8,40 +8,40 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ...messages import Message
-from ...text import Fields
-from ..blocks import Block, assistant_message, user_messages
-from ..events import iso_milliseconds, without
-from ..shelf import Numbers
-from .drafts import Draft
-from .kept import Rows
-from .rows import Row, differences
+from ...text import JsonFields
+from ..blocks import ContentBlock, build_assistant_message, build_user_messages
+from ..events import drop_keys, parse_iso_milliseconds
+from ..shelf import KeyNumbers
+from .drafts import RowGroup
+from .kept import SessionRows
+from .rows import ConversationRow, pick_differing_fields
 
-SYNTHETIC = "<synthetic>"
+SYNTHETIC_MODEL = "<synthetic>"
 """The model of answers that no model gave: Claude Code's own notices."""
 
 
-def messages_of(
-    rows: Rows, drafts: Iterable[Draft], constant: Fields
-) -> Iterator[tuple[Draft, list[Message]]]:
+def build_row_messages(
+    rows: SessionRows, drafts: Iterable[RowGroup], constant: JsonFields
+) -> Iterator[tuple[RowGroup, list[Message]]]:
     """Yield drafts with the messages that they make, which say nothing that all rows say.
 
     Each message has its id, its time, and what its rows say beyond it. Where rows make several
     messages, the first has what they say, the others only their uuids.
     """
-    taken = Numbers()
+    taken = KeyNumbers()
     for draft in drafts:
         own = [*rows.of(draft)]
         first = own[0]
         if first.role == "user":
-            messages = user_messages(first.content, first.blocks)
+            messages = build_user_messages(first.content, first.blocks)
         else:
-            messages = [_answer([block for row in own for block in row.blocks])]
-        extra = _extra(own, constant)
+            messages = [_build_ordered_answer([block for row in own for block in row.blocks])]
+        extra = _collect_row_extra(own, constant)
         copies = [uuid for index in draft for uuid in rows.copies.get(index, ())]
         if copies:
             extra["copies"] = copies
         for message in messages:
-            _identify(message, own[0], taken)
+            _set_id_and_time(message, own[0], taken)
             message["claude_code"] = extra | message.get("claude_code", {})
             message_id = own[0].message_id
             if message_id and message.get("id") != message_id:
@@ -50,16 +50,16 @@ def messages_of(
         yield draft, messages
 
 
-def _answer(blocks: list[Block]) -> Message:
-    message, order = assistant_message(blocks)
+def _build_ordered_answer(blocks: list[ContentBlock]) -> Message:
+    message, order = build_assistant_message(blocks)
     if order:
         message["claude_code"] = {"block_order": order}
     return message
 
 
-def _identify(message: Message, row: Row, taken: Numbers) -> None:
+def _set_id_and_time(message: Message, row: ConversationRow, taken: KeyNumbers) -> None:
     """Give a message its id and its time."""
-    if row.role != "assistant" or row.api.get("model") == SYNTHETIC:
+    if row.role != "assistant" or row.api.get("model") == SYNTHETIC_MODEL:
         wanted = row.uuid
     else:
         wanted = row.message_id or row.uuid
@@ -77,12 +77,12 @@ def _identify(message: Message, row: Row, taken: Numbers) -> None:
         message_id = wanted
     if message_id:
         message["id"] = message_id
-    at = iso_milliseconds(row.envelope.get("timestamp"))
+    at = parse_iso_milliseconds(row.envelope.get("timestamp"))
     if at is not None:
         message["timestamp"] = at
 
 
-def _extra(rows: Sequence[Row], constant: Fields) -> Fields:
+def _collect_row_extra(rows: Sequence[ConversationRow], constant: JsonFields) -> JsonFields:
     """Return what a message's rows say beyond the API's message.
 
     The keys are the first row's; what a later row says otherwise is under ``later_lines``, row by
@@ -90,18 +90,18 @@ def _extra(rows: Sequence[Row], constant: Fields) -> Fields:
     """
     first, *later = rows
     envelope = first.envelope
-    extra: Fields = {"uuids": [row.uuid for row in rows]}
-    extra |= without(envelope, *constant)
-    for key, held in _last_said(rows).items():
+    extra: JsonFields = {"uuids": [row.uuid for row in rows]}
+    extra |= drop_keys(envelope, *constant)
+    for key, held in _merge_api_fields(rows).items():
         extra[f"message_{key}" if key in envelope else key] = held
     if later:
-        extra["later_lines"] = [differences(envelope, row.envelope) for row in later]
+        extra["later_lines"] = [pick_differing_fields(envelope, row.envelope) for row in later]
     return extra
 
 
-def _last_said(rows: Iterable[Row]) -> Fields:
+def _merge_api_fields(rows: Iterable[ConversationRow]) -> JsonFields:
     """Return what rows say of their API message, of each key the last value."""
-    api: Fields = {}
+    api: JsonFields = {}
     for row in rows:
         for key, held in row.api.items():
             if held is not None or key not in api:

@@ -12,28 +12,28 @@ from itertools import accumulate, chain
 from typing import Any, NamedTuple
 
 from ...messages import Message
-from ...text import Fields
-from ..events import Event, Noted, Opened, Stem, fields_of, first_text
+from ...text import JsonFields
+from ..events import Event, ForkPoint, NoteEvent, SessionEvent, find_first_text, get_fields
 from ..shelf import Shelf
-from ..source import Source
-from .collecting import Reading
-from .compactions import said, with_beside
-from .drafts import Drafts, drafts_of
-from .messages import messages_of
-from .rows import Row, constant_of, is_unread
-from .sessions import Sessions
-from .titles import prompt_titles
-from .tree import MAIN, Run, continued, runs_of
+from ..source import TranscriptSource
+from .collecting import ConversationCollector
+from .compactions import add_side_rows, add_summary_ranges
+from .drafts import RunMessages, order_run_messages
+from .messages import build_row_messages
+from .rows import ConversationRow, find_constant_fields, has_only_parts
+from .sessions import SessionSorter
+from .titles import list_prompt_titles
+from .tree import MAIN_RUN, RowRun, assign_runs, find_continuation
 
 
-class Ends(NamedTuple):
+class MessageEnds(NamedTuple):
     """Of each message of the API its first row, and how many messages there are with it."""
 
     firsts: array[int]
     counts: array[int]
 
 
-def looks(value: Any) -> bool:
+def is_claude_code_row(value: Any) -> bool:
     """Tell whether a JSON value is a row of such a session."""
     if not isinstance(value, dict) or "role" in value:
         return False
@@ -45,30 +45,30 @@ def looks(value: Any) -> bool:
     return isinstance(kind, str) and isinstance(value.get("sessionId"), str)
 
 
-def foreign(value: Any) -> str | None:
+def find_claude_code_lookalike(value: Any) -> str | None:
     """Return the program whose rows only look like these, None where they can be read."""
-    message = fields_of(fields_of(value).get("message"))
-    return "Qwen Code" if is_unread(message) else None
+    message = get_fields(get_fields(value).get("message"))
+    return "Qwen Code" if has_only_parts(message) else None
 
 
-def parse(source: Source) -> Iterator[Event]:
+def parse_claude_code(source: TranscriptSource) -> Iterator[Event]:
     """Return the sessions of a file: the main line, then abandoned branches and subagents.
 
     Notes on omitted parts come last.
     """
     with Shelf() as shelf:
-        sessions = Sessions(shelf, keeps_beside=source.keeps_beside)
+        sessions = SessionSorter(shelf, keeps_beside=source.keeps_beside)
         yield from sessions.read(source)
         for reading in sessions.readings:
-            session = _Session(source.stem, reading)
+            session = _SessionRuns(source.stem, reading)
             yield from chain.from_iterable(map(session.events, session.runs()))
             if not reading.rows:
-                yield Noted(None, "no message in this file")
+                yield NoteEvent(None, "no message in this file")
     for reading in sessions.readings:
         yield from reading.notes()
 
 
-class _Session:
+class _SessionRuns:
     """Make the events of each run of a file.
 
     ``_members`` are the rows of each run, in the order of the file, ``_ends`` where its messages
@@ -76,51 +76,51 @@ class _Session:
     their rows.
     """
 
-    def __init__(self, stem: str, reading: Reading) -> None:
+    def __init__(self, stem: str, reading: ConversationCollector) -> None:
         self._reading = reading
         self._rows = reading.rows
         self._parents = reading.parents()
-        self._runs = runs_of(self._rows.outlines, self._parents)
-        self._members: dict[Run, array[int]] = {}
+        self._runs = assign_runs(self._rows.outlines, self._parents)
+        self._members: dict[RowRun, array[int]] = {}
         for index, run in enumerate(self._runs):
             self._members.setdefault(run, array("q")).append(index)
-        own = self._members.get(MAIN) or range(len(self._rows))
+        own = self._members.get(MAIN_RUN) or range(len(self._rows))
         self._id = self._first_said("sessionId", reversed(own)) or stem
         left = [int(run.name) for run in self._members if run.kind == "branch"]
         self._ids = dict.fromkeys(map(self._parents.__getitem__, left))
-        self._ends: dict[Run, Ends] = {}
-        self._stems: dict[Run, Stem] = {}
+        self._ends: dict[RowRun, MessageEnds] = {}
+        self._stems: dict[RowRun, ForkPoint] = {}
 
-    def runs(self) -> list[Run]:
+    def runs(self) -> list[RowRun]:
         """Return the runs, the main line first."""
-        return sorted(self._members, key=lambda run: run != MAIN)
+        return sorted(self._members, key=lambda run: run != MAIN_RUN)
 
-    def events(self, run: Run) -> Iterator[Event]:
+    def events(self, run: RowRun) -> Iterator[Event]:
         """Return a run's session and messages."""
         indices = self._members[run]
         name = self._name(run)
-        constant = constant_of(self._rows.of(indices))
-        drafts = drafts_of(self._rows, self._parents, indices)
+        constant = find_constant_fields(self._rows.of(indices))
+        drafts = order_run_messages(self._rows, self._parents, indices)
         self._ends[run] = self._ends_of(drafts)
         root = self._first_said("cwd", indices)
-        prompts = prompt_titles(self._messages(drafts, constant))
+        prompts = list_prompt_titles(self._messages(drafts, constant))
         titles = (*self._given_titles(run), *prompts)
         metadata = self._metadata(run, constant)
         title = next(iter(titles), None)
         stem = self._stem(run) if run.kind == "branch" else None
-        yield Opened(name, title, root, metadata, titles=titles, stem=stem)
+        yield SessionEvent(name, title, root, metadata, titles=titles, stem=stem)
         compacts = any(self._rows.outlines[index].is_summary for index in indices)
-        messages = said(self._messages(drafts, constant), compacts=compacts)
-        yield from with_beside(messages, self._beside(run, drafts), self._reading.beside_of)
+        messages = add_summary_ranges(self._messages(drafts, constant), compacts=compacts)
+        yield from add_side_rows(messages, self._beside(run, drafts), self._reading.beside_of)
         if run.kind == "branch":
             followed = f"with {self._ends[run].counts[-1] - 1} messages after it"
-            yield Noted(None, f"a prompt that was taken back, {followed}, is session {name!r}")
+            yield NoteEvent(None, f"a prompt that was taken back, {followed}, is session {name!r}")
 
-    def _ends_of(self, drafts: Drafts) -> Ends:
+    def _ends_of(self, drafts: RunMessages) -> MessageEnds:
         counts = accumulate(self._rows.outlines[first].width for first in drafts.firsts)
-        return Ends(drafts.firsts, array("q", counts))
+        return MessageEnds(drafts.firsts, array("q", counts))
 
-    def _beside(self, run: Run, drafts: Drafts) -> dict[int, list[int]]:
+    def _beside(self, run: RowRun, drafts: RunMessages) -> dict[int, list[int]]:
         """Return where what stood beside a run's messages is, by how many there are with each."""
         beside = self._reading.beside
         if not beside:
@@ -134,16 +134,16 @@ class _Session:
 
     def _first_said(self, key: str, indices: Iterable[int]) -> str | None:
         """Return the first text that rows say under a key of their envelopes."""
-        return first_text(row.envelope.get(key) for row in self._rows.of(indices))
+        return find_first_text(row.envelope.get(key) for row in self._rows.of(indices))
 
-    def _messages(self, drafts: Drafts, constant: Fields) -> Iterator[Message]:
+    def _messages(self, drafts: RunMessages, constant: JsonFields) -> Iterator[Message]:
         """Yield the messages of a run, and keep the ids that are asked for."""
-        for draft, messages in messages_of(self._rows, drafts, constant):
+        for draft, messages in build_row_messages(self._rows, drafts, constant):
             for index in filter(self._ids.__contains__, draft):
                 self._ids[index] = messages[0].get("id", "")
             yield from messages
 
-    def _stem(self, branch: Run) -> Stem | None:
+    def _stem(self, branch: RowRun) -> ForkPoint | None:
         """Return the messages that stood before a prompt that was taken back."""
         prompt = int(branch.name)
         run = self._run_of(self._parents[prompt])
@@ -152,34 +152,34 @@ class _Session:
         above = self._stems[run].after if run in self._stems else 0
         ends = zip(*self._ends[run], strict=True)
         before = max((end for first, end in ends if first < prompt), default=0)
-        self._stems[branch] = Stem(self._name(run), above + before)
+        self._stems[branch] = ForkPoint(self._name(run), above + before)
         return self._stems[branch]
 
-    def _run_of(self, index: int | None) -> Run:
-        return MAIN if index is None else self._runs[index]
+    def _run_of(self, index: int | None) -> RowRun:
+        return MAIN_RUN if index is None else self._runs[index]
 
-    def _name(self, run: Run) -> str:
-        if run == MAIN:
+    def _name(self, run: RowRun) -> str:
+        if run == MAIN_RUN:
             return self._id
         name = run.name
         if run.kind != "agent":
             name = self._rows[int(run.name)].uuid or run.name
         return f"{self._id}/{run.kind}-{name}"
 
-    def _given_titles(self, run: Run) -> list[str]:
+    def _given_titles(self, run: RowRun) -> list[str]:
         """Return the titles that were given to a session, the present one first."""
         title = self._reading.title()
-        return [title, *self._reading.titles()] if title and run == MAIN else []
+        return [title, *self._reading.titles()] if title and run == MAIN_RUN else []
 
-    def _metadata(self, run: Run, constant: Fields) -> Fields:
+    def _metadata(self, run: RowRun, constant: JsonFields) -> JsonFields:
         """Return where a session hangs, and what all its rows say the same."""
         return {**self._links(run), "claude_code": constant}
 
-    def _links(self, run: Run) -> Fields:
+    def _links(self, run: RowRun) -> JsonFields:
         """Return what a session continues, the message before a branch, the call of a subagent."""
-        if run == MAIN:
-            agents, first = self._reading.agents.calls, self._rows[self._members[MAIN][0]]
-            links = continued(first, self._id, self._reading.anchors)
+        if run == MAIN_RUN:
+            agents, first = self._reading.agents.calls, self._rows[self._members[MAIN_RUN][0]]
+            links = find_continuation(first, self._id, self._reading.anchors)
             return {**links, "agents": agents} if agents else links
         links = {"parent_session": self._id}
         if run.kind == "branch":
@@ -193,10 +193,10 @@ class _Session:
     def _id_above(self, index: int) -> str | None:
         return self._ids[self._parents[index]]
 
-    def _first_row(self, run: Run) -> Row:
+    def _first_row(self, run: RowRun) -> ConversationRow:
         return self._rows[self._members[run][0] if run.kind == "agent" else int(run.name)]
 
-    def _call_of(self, root: Row) -> str | None:
+    def _call_of(self, root: ConversationRow) -> str | None:
         """Return the call whose prompt is a subagent's first text; 1.0 has no other link."""
         prompt = root.blocks[0].get("text") if root.blocks else None
         return self._reading.agents.call_that_asks(prompt) if isinstance(prompt, str) else None

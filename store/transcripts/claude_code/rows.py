@@ -9,17 +9,17 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from ...text import Fields
-from ..blocks import Block, blocks_of
-from ..events import text_of, without
-from .agents import cost_of
+from ...text import JsonFields
+from ..blocks import ContentBlock, parse_blocks
+from ..events import drop_keys, get_text
+from .agents import parse_agent_cost
 
-CONVERSATION = ("user", "assistant")
+CONVERSATION_ROW_TYPES = ("user", "assistant")
 
-Indices = Sequence[int | None]
+RowIndices = Sequence[int | None]
 """For each row the index of another, None where there is none."""
 
-OF_ONE_MESSAGE = {
+MESSAGE_ENVELOPE_KEYS = {
     "parentUuid",
     "logicalParentUuid",
     "timestamp",
@@ -37,11 +37,11 @@ OF_ONE_MESSAGE = {
 }
 """Envelope keys that stay with their message even where a whole session has the same value."""
 
-_NOT_ENVELOPE = ("type", "uuid", "message", "toolUseResult")
-_NOT_EXTRA = ("role", "content", "id")
+_NON_ENVELOPE_KEYS = ("type", "uuid", "message", "toolUseResult")
+_NON_EXTRA_KEYS = ("role", "content", "id")
 
 
-class Row(NamedTuple):
+class ConversationRow(NamedTuple):
     """One row of the conversation.
 
     ``envelope`` holds the fields around the API's message, ``api`` the fields of the message other
@@ -55,14 +55,14 @@ class Row(NamedTuple):
     agent: str | None
     message_id: str | None
     content: object
-    envelope: Fields
-    api: Fields
-    blocks: list[Block]
+    envelope: JsonFields
+    api: JsonFields
+    blocks: list[ContentBlock]
 
     @property
     def request_id(self) -> str | None:
         """Return the API request that a row answers, None where the row does not say."""
-        return text_of(self.envelope.get("requestId"))
+        return get_text(self.envelope.get("requestId"))
 
     @property
     def is_summary(self) -> bool:
@@ -74,7 +74,7 @@ class Row(NamedTuple):
         return any(block.get("type") == kind for block in self.blocks)
 
 
-class Outline(NamedTuple):
+class RowOutline(NamedTuple):
     """What sorting needs of a row; many rows have the same.
 
     ``begins_turn`` where it is a prompt that a user typed; ``width`` is how many messages the row
@@ -91,52 +91,53 @@ class Outline(NamedTuple):
     width: int
 
 
-def is_prompt(row: Row) -> bool:
+def is_prompt_row(row: ConversationRow) -> bool:
     """Tell whether a user said a row on the main line: no tool's result and no summary."""
     if row.role != "user" or row.sidechain or row.is_summary:
         return False
     return not row.holds("tool_result")
 
 
-LINKS = {"assistant": ("tool_use", "id"), "user": ("tool_result", "tool_use_id")}
+CALL_BLOCK_BY_ROLE = {"assistant": ("tool_use", "id"), "user": ("tool_result", "tool_use_id")}
 """Role of a row → the type of its blocks that name calls, and the key of the call's id."""
 
 
-def row_of(value: Fields) -> Row | None:
+def parse_conversation_row(value: JsonFields) -> ConversationRow | None:
     """Return a row of the conversation, None where it has no message that can be read."""
-    message, role = value.get("message"), text_of(value.get("type"))
-    if not isinstance(message, dict) or is_unread(message):
+    message, role = value.get("message"), get_text(value.get("type"))
+    if not isinstance(message, dict) or has_only_parts(message):
         return None
-    blocks = blocks_of(message.get("content"))
+    blocks = parse_blocks(message.get("content"))
     if blocks is None or role is None:
         return None
-    return Row(
-        uuid=text_of(value.get("uuid")),
-        parent=parent_of(value),
+    return ConversationRow(
+        uuid=get_text(value.get("uuid")),
+        parent=find_parent_uuid(value),
         role=role,
         sidechain=value.get("isSidechain") is True,
-        agent=text_of(value.get("agentId")),
-        message_id=text_of(message.get("id")),
+        agent=get_text(value.get("agentId")),
+        message_id=get_text(message.get("id")),
         content=message.get("content"),
-        envelope=without(value, *_NOT_ENVELOPE) | cost_of(value.get("toolUseResult")),
-        api=_api_of(message, value["type"]),
+        envelope=drop_keys(value, *_NON_ENVELOPE_KEYS)
+        | parse_agent_cost(value.get("toolUseResult")),
+        api=_pick_api_fields(message, value["type"]),
         blocks=blocks,
     )
 
 
-def is_unread(message: Fields) -> bool:
+def has_only_parts(message: JsonFields) -> bool:
     """Tell a message that has its words elsewhere, as those of a program much like this one."""
     return "parts" in message and "content" not in message
 
 
-def parent_of(value: Fields) -> str | None:
+def find_parent_uuid(value: JsonFields) -> str | None:
     """Return the uuid of the row that a row hangs on, None where it hangs on nothing."""
-    return text_of(value.get("parentUuid")) or text_of(value.get("logicalParentUuid"))
+    return get_text(value.get("parentUuid")) or get_text(value.get("logicalParentUuid"))
 
 
-def _api_of(message: Fields, role: str) -> Fields:
+def _pick_api_fields(message: JsonFields, role: str) -> JsonFields:
     """Return what the API's message says beyond its content; its role only where it is another."""
-    api = without(message, *_NOT_EXTRA)
+    api = drop_keys(message, *_NON_EXTRA_KEYS)
     if api.get("type") == "message":
         del api["type"]
     if message.get("role", role) != role:
@@ -144,23 +145,23 @@ def _api_of(message: Fields, role: str) -> Fields:
     return api
 
 
-def block_key(row: Row, moment: object, block: Block) -> object:
+def build_block_key(row: ConversationRow, moment: object, block: ContentBlock) -> object:
     """Return the key of a block, the same for all its copies.
 
     A tool call is identified by its id within its message, any other block by its moment.
     """
-    if _is_known_call(row, block):
+    if _is_identified_call(row, block):
         moment = None
     return row.role, row.sidechain, row.agent, row.message_id, moment, block
 
 
-def _is_known_call(row: Row, block: Block) -> bool:
+def _is_identified_call(row: ConversationRow, block: ContentBlock) -> bool:
     if block.get("type") != "tool_use" or not block.get("id"):
         return False
     return bool(row.message_id and row.request_id)
 
 
-def constant_of(rows: Iterable[Row]) -> Fields:
+def find_constant_fields(rows: Iterable[ConversationRow]) -> JsonFields:
     """Return the fields that all envelopes of a run share, except those of a single message.
 
     A row of the queue has hardly any envelope and is not compared.
@@ -169,14 +170,14 @@ def constant_of(rows: Iterable[Row]) -> Fields:
     first = next(waiting)
     each = chain([first], waiting)
     whole = (row.envelope for row in each if row.uuid or "queued" not in row.envelope)
-    constant = without(next(whole, first.envelope), *OF_ONE_MESSAGE)
+    constant = drop_keys(next(whole, first.envelope), *MESSAGE_ENVELOPE_KEYS)
     for other in whole:
-        differing = [key for key in constant if not _same(constant, other, key)]
-        constant = without(constant, *differing) if differing else constant
+        differing = [key for key in constant if not _has_same_value(constant, other, key)]
+        constant = drop_keys(constant, *differing) if differing else constant
     return constant
 
 
-def _same(one: Fields, other: Fields, key: str) -> bool:
+def _has_same_value(one: JsonFields, other: JsonFields, key: str) -> bool:
     """Tell whether two objects have the same value under a key; 1 and True are not the same."""
     if key not in one or key not in other:
         return False
@@ -184,7 +185,7 @@ def _same(one: Fields, other: Fields, key: str) -> bool:
     return type(value) is type(others) and bool(value == others)
 
 
-def differences(first: Fields, other: Fields) -> Fields:
+def pick_differing_fields(first: JsonFields, other: JsonFields) -> JsonFields:
     """Return what an envelope says otherwise than the first one."""
-    differing = (key for key in other if not _same(first, other, key))
+    differing = (key for key in other if not _has_same_value(first, other, key))
     return {key: other[key] for key in differing}

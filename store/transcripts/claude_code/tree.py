@@ -13,19 +13,19 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from ...text import Fields
-from ..events import text_of
-from .rows import Indices, Outline, Row
+from ...text import JsonFields
+from ..events import get_text
+from .rows import ConversationRow, RowIndices, RowOutline
 
 
-class Extent(NamedTuple):
+class RowExtents(NamedTuple):
     """For each row the last row that follows from it, and whether one of them answers."""
 
     last: list[int]
     answered: list[bool]
 
 
-class Run(NamedTuple):
+class RowRun(NamedTuple):
     """What a row belongs to: the main line of the session ("main", ""), or a run of its own.
 
     ``kind`` "branch": an abandoned prompt, ``name`` is its index; "agent" and "sidechain": a
@@ -36,18 +36,20 @@ class Run(NamedTuple):
     name: str
 
 
-MAIN = Run("main", "")
+MAIN_RUN = RowRun("main", "")
 
-Needs = Callable[[int], Iterable[int]]
+PrerequisiteGetter = Callable[[int], Iterable[int]]
 """What each index must come after."""
 
-Outlines = Sequence[Outline]
+RowOutlines = Sequence[RowOutline]
 
 
-def continued(first: Row, session_id: str, anchors: Container[str]) -> Fields:
+def find_continuation(
+    first: ConversationRow, session_id: str, anchors: Container[str]
+) -> JsonFields:
     """Return what a session continues by its first row: another session, a row of another file."""
-    links: Fields = {}
-    before = text_of(first.envelope.get("sessionId"))
+    links: JsonFields = {}
+    before = get_text(first.envelope.get("sessionId"))
     if before not in (None, session_id):
         links["parent_session"] = before
     if first.parent and first.parent not in anchors:
@@ -55,34 +57,34 @@ def continued(first: Row, session_id: str, anchors: Container[str]) -> Fields:
     return links
 
 
-def runs_of(rows: Outlines, parents: Indices) -> list[Run]:
+def assign_runs(rows: RowOutlines, parents: RowIndices) -> list[RowRun]:
     """Return for each row the run it belongs to."""
-    above = _above(rows, parents)
-    left = abandoned(rows, parents, above)
-    runs = [MAIN] * len(rows)
-    for index in in_order(len(rows), lambda index: _known(above[index])):
+    above = _find_rows_above(rows, parents)
+    left = find_abandoned_prompts(rows, parents, above)
+    runs = [MAIN_RUN] * len(rows)
+    for index in sort_by_needs(len(rows), lambda index: _list_known_parent(above[index])):
         parent = above[index]
-        inherited = MAIN if parent is None else runs[parent]
+        inherited = MAIN_RUN if parent is None else runs[parent]
         if index in left and not rows[index].sidechain:
-            runs[index] = Run("branch", str(index))
+            runs[index] = RowRun("branch", str(index))
         else:
             row = rows[index]
             if not row.sidechain:
-                runs[index] = inherited if inherited.kind == "branch" else MAIN
+                runs[index] = inherited if inherited.kind == "branch" else MAIN_RUN
             elif row.agent:
-                runs[index] = Run("agent", row.agent)
+                runs[index] = RowRun("agent", row.agent)
             else:
                 runs[index] = (
-                    inherited if inherited.kind == "sidechain" else Run("sidechain", str(index))
+                    inherited if inherited.kind == "sidechain" else RowRun("sidechain", str(index))
                 )
     return runs
 
 
-def _known(index: int | None) -> tuple[int, ...]:
+def _list_known_parent(index: int | None) -> tuple[int, ...]:
     return () if index is None else (index,)
 
 
-def abandoned(rows: Outlines, parents: Indices, above: Indices) -> set[int]:
+def find_abandoned_prompts(rows: RowOutlines, parents: RowIndices, above: RowIndices) -> set[int]:
     """Return the prompts that were taken back.
 
     Such a prompt was answered, then left, and another one was written in its place. Two prompts
@@ -90,7 +92,7 @@ def abandoned(rows: Outlines, parents: Indices, above: Indices) -> set[int]:
     goes on. So a prompt counts as taken back only if all that followed from it was written before
     the next one.
     """
-    last, answered = _extent(rows, above)
+    last, answered = _measure_extents(rows, above)
     siblings: dict[int, list[int]] = {}
     for index, row in enumerate(rows):
         parent = parents[index]
@@ -100,7 +102,7 @@ def abandoned(rows: Outlines, parents: Indices, above: Indices) -> set[int]:
     return {old for old, new in rivals if answered[old] and last[old] < new}
 
 
-def in_order(count: int, needs: Needs) -> list[int]:
+def sort_by_needs(count: int, needs: PrerequisiteGetter) -> list[int]:
     """Return 0 to count - 1 in order, but each number after those that it needs.
 
     In a circle, the first number comes first. (Depth-first search, with a stack of its own because
@@ -125,7 +127,7 @@ def in_order(count: int, needs: Needs) -> list[int]:
     return order
 
 
-def _above(rows: Outlines, parents: Indices) -> Indices:
+def _find_rows_above(rows: RowOutlines, parents: RowIndices) -> RowIndices:
     """Return for each row its parent, else the row of the main line before it."""
     above: list[int | None] = []
     previous: int | None = None
@@ -138,7 +140,7 @@ def _above(rows: Outlines, parents: Indices) -> Indices:
     return above
 
 
-def _extent(rows: Outlines, above: Indices) -> Extent:
+def _measure_extents(rows: RowOutlines, above: RowIndices) -> RowExtents:
     last = list(range(len(rows)))
     answered = [row.role == "assistant" for row in rows]
     for index in reversed(range(len(rows))):
@@ -146,4 +148,4 @@ def _extent(rows: Outlines, above: Indices) -> Extent:
         if parent is not None and parent < index:
             last[parent] = max(last[parent], last[index])
             answered[parent] = answered[parent] or answered[index]
-    return Extent(last, answered)
+    return RowExtents(last, answered)

@@ -3,6 +3,6 @@
 `items` translates what the Responses API says; `reading` tells it from notes of the program.
 """
 
-from .reading import looks, parse
+from .reading import is_codex_rollout, parse_codex
 
-__all__ = ["looks", "parse"]
+__all__ = ["is_codex_rollout", "parse_codex"]

@@ -8,39 +8,45 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ...messages import Message, content_text
-from ...text import Fields
-from ..events import Compacted, Event, Said, fields_of, list_of, text_of
+from ...messages import Message, extract_content_text
+from ...text import JsonFields
+from ..events import CompactionEvent, Event, SessionMessage, get_fields, get_list, get_text
 
 
-def told_of(compacted: Fields) -> Fields:
+def pick_compaction_fields(compacted: JsonFields) -> JsonFields:
     """Return what a row says of a compaction, without the messages that the file has already."""
-    told = {key: held for key, held in compacted.items() if held and key != REPLACED}
-    items = _replacing(compacted)
+    told = {key: held for key, held in compacted.items() if held and key != REPLACEMENT_KEY}
+    items = _list_replacement_items(compacted)
     told["replaced_by"] = len(items)
     kept = [item for item in items if item.get("type") != "message"]
     return told | {"items": kept} if kept else told
 
 
-def readable(compacted: Fields) -> str | None:
+def render_replacement(compacted: JsonFields) -> str | None:
     """Return what can be read of the context that took the place of the old one, if anything."""
-    texts = [text_of(compacted.get("message"))]
+    texts = [get_text(compacted.get("message"))]
     if not texts[0]:
-        texts = [content_text(item.get("content")) for item in _replacing(compacted)]
+        texts = [
+            extract_content_text(item.get("content")) for item in _list_replacement_items(compacted)
+        ]
     return "\n\n".join(text for text in texts if text and text.strip()) or None
 
 
-def said(messages: Iterable[Message], compactions: Iterable[Compacted]) -> Iterator[Event]:
+def add_compactions(
+    messages: Iterable[Message], compactions: Iterable[CompactionEvent]
+) -> Iterator[Event]:
     """Yield the messages, each followed by the compaction of the context up to it, if any."""
     last_of_each = {each.through: each for each in compactions if each.through and each.summary}
     for number, message in enumerate(messages, 1):
-        yield Said(message)
+        yield SessionMessage(message)
         yield from [last_of_each[number]] if number in last_of_each else []
 
 
-REPLACED = "replacement_history"
+REPLACEMENT_KEY = "replacement_history"
 """Under which key a row has the context that took the place of the old one."""
 
 
-def _replacing(compacted: Fields) -> list[Fields]:
-    return [fields_of(item) for item in list_of(compacted.get(REPLACED)) if fields_of(item)]
+def _list_replacement_items(compacted: JsonFields) -> list[JsonFields]:
+    return [
+        get_fields(item) for item in get_list(compacted.get(REPLACEMENT_KEY)) if get_fields(item)
+    ]

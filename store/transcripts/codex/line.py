@@ -9,7 +9,7 @@ from ...messages import Message
 from ..shelf import Shelf
 
 
-class Line:
+class RolloutLine:
     """Messages on a shelf, by their ``_places`` there.
 
     ``_answers`` says which of them are answers. The last one may be in memory, and change: it is
@@ -46,10 +46,10 @@ class Line:
             self._answer = message
         self._places.append(self._shelf.put(message))
 
-    def cut(self, start: int) -> Line:
+    def cut(self, start: int) -> RolloutLine:
         """Take out all messages from one on; return them."""
         self._put_back()
-        taken = Line(self._shelf)
+        taken = RolloutLine(self._shelf)
         taken._places = self._places[start:]
         del self._places[start:]
         while self._answers and self._answers[-1] >= start:

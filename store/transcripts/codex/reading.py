@@ -13,70 +13,81 @@ from itertools import chain
 from typing import Any
 
 from ...messages import Message
-from ...text import Fields, format_count
+from ...text import JsonFields, format_count
 from ..events import (
-    Compacted,
+    CompactionEvent,
     Event,
-    Noted,
-    Opened,
-    Said,
-    Stem,
-    fields_of,
-    first_text,
-    iso_milliseconds,
-    omissions,
-    simplest_content,
+    ForkPoint,
+    NoteEvent,
+    SessionEvent,
+    SessionMessage,
+    drop_keys,
+    find_first_text,
+    get_fields,
+    get_text,
+    list_omission_notes,
+    note_unread_value,
+    parse_iso_milliseconds,
+    render_title,
+    simplify_content,
     split_metadata,
-    text_of,
-    title_line,
-    unread,
-    without,
 )
 from ..shelf import Shelf
-from ..source import Source, Value
-from .compactions import readable, said, told_of
+from ..source import SourceValue, TranscriptSource
+from .compactions import add_compactions, pick_compaction_fields, render_replacement
 from .items import (
-    SPEECH,
+    SPOKEN_ITEM_TYPES,
     ApiItem,
-    call_of,
-    extra_of,
-    finished,
-    is_answer,
-    is_output,
-    output_message,
-    own_result,
-    parent_session_of,
-    parts_of,
-    timed,
-    unusual,
+    collect_item_extra,
+    collect_unusual_extra,
+    find_parent_session,
+    finish_messages,
+    is_answer_item,
+    is_output_type,
+    parse_codex_call,
+    parse_codex_parts,
+    parse_output_item,
+    parse_own_result,
+    set_message_time,
 )
-from .line import Line
-from .prompts import first_prompt, prompt_of
+from .line import RolloutLine
+from .prompts import find_first_prompt, find_typed_prompt
 
-ROWS = ("session_meta", "response_item", "event_msg", "compacted", "turn_context", "world_state")
+ROLLOUT_ROW_TYPES = (
+    "session_meta",
+    "response_item",
+    "event_msg",
+    "compacted",
+    "turn_context",
+    "world_state",
+)
 """Types of rows by which a rollout is known; newer programs write more of them."""
 
-BARE = ("function_call", "function_call_output", "local_shell_call")
+BARE_ITEM_TYPES = ("function_call", "function_call_output", "local_shell_call")
 """Types of items that tell a rollout by rows of their own, as it was before September 2025."""
 
-COMPACTIONS = ("compaction", "context_compaction", "compaction_summary")
+COMPACTION_ITEM_TYPES = ("compaction", "context_compaction", "compaction_summary")
 """Types of items that stand for a context that was compacted, readable by the API alone."""
 
-_META = ("id", "cwd", "git", "cli_version")
+_SESSION_META_KEYS = ("id", "cwd", "git", "cli_version")
 
 
-def looks(value: Any) -> bool:
+def is_codex_rollout(value: Any) -> bool:
     """Tell whether a JSON value is a row of a rollout, or a whole one of the first program."""
     if not isinstance(value, dict):
         return False
     if "type" not in value:
-        return _is_header(value) or value.get("record_type") == "state" or _is_whole(value)
+        return (
+            _is_rollout_header(value)
+            or value.get("record_type") == "state"
+            or _is_whole_rollout(value)
+        )
     if "payload" not in value:
-        return value["type"] in BARE and "call_id" in value
-    return value["type"] in ROWS and isinstance(value["payload"], dict)
+        return value["type"] in BARE_ITEM_TYPES and "call_id" in value
+    return value["type"] in ROLLOUT_ROW_TYPES and isinstance(value["payload"], dict)
 
 
-def parse(source: Source) -> Iterator[Event]:
+def parse_codex(source: TranscriptSource) -> Iterator[Event]:
     """Return the session of a file, then each stretch of it that was taken back, then the notes.
 
     A file to which another session's was added has both.
@@ -84,7 +95,7 @@ def parse(source: Source) -> Iterator[Event]:
     with Shelf() as shelf:
         rollout = _Rollout(shelf)
         for item in source.values():
-            if isinstance(item, Noted):
+            if isinstance(item, NoteEvent):
                 yield item
                 continue
             if rollout.is_over(item.value):
@@ -106,30 +117,30 @@ class _Rollout:
         self._metas = 0
         self._ids: set[str | None] = set()
         self._context: ApiItem = {}
-        self._messages = Line(shelf)
+        self._messages = RolloutLine(shelf)
         self._answer: Message | None = None
-        self._branches: list[tuple[int, Line]] = []
+        self._branches: list[tuple[int, RolloutLine]] = []
         self._titles: list[str | None] = []
         self._typed: str | None = None
-        self._compactions: list[Fields] = []
-        self._hidden: list[Compacted] = []
+        self._compactions: list[JsonFields] = []
+        self._hidden: list[CompactionEvent] = []
         self._aborted: list[int] = []
         self._left_out: Counter[tuple[str, str]] = Counter()
         self._total: object = None
 
-    def take(self, value: Value) -> Iterator[Noted]:
+    def take(self, value: SourceValue) -> Iterator[NoteEvent]:
         """Take one row; yield notes on its errors."""
         row = value.value
         kind = row.get("type") if isinstance(row, dict) else None
         if not isinstance(kind, str):
             yield from self._take_untyped(value)
-        elif "payload" not in row and kind not in TAKERS:
-            self._take_item(without(row, "timestamp"), row.get("timestamp"))
+        elif "payload" not in row and kind not in ROW_HANDLERS:
+            self._take_item(drop_keys(row, "timestamp"), row.get("timestamp"))
         elif not isinstance(row.get("payload"), dict):
             text = f"a {kind:.40} line without a payload that can be read"
-            yield Noted(value.row, text, broken=True)
-        elif kind in TAKERS:
-            TAKERS[kind](self, row["payload"], row.get("timestamp"))
+            yield NoteEvent(value.row, text, broken=True)
+        elif kind in ROW_HANDLERS:
+            ROW_HANDLERS[kind](self, row["payload"], row.get("timestamp"))
         else:
             self._leave(kind)
 
@@ -139,27 +150,27 @@ class _Rollout:
         The new session began after all of them, or before this session if the newest is told first.
         Heads of copied sessions come before their messages; resumed sessions have a known id.
         """
-        fields = fields_of(row)
-        meta = fields_of(fields.get("payload"))
-        if fields.get("type") != "session_meta" or text_of(meta.get("id")) in self._ids:
+        fields = get_fields(row)
+        meta = get_fields(fields.get("payload"))
+        if fields.get("type") != "session_meta" or get_text(meta.get("id")) in self._ids:
             return False
         said = max((each.get("timestamp") or 0 for each in self._messages), default=0)
-        began = iso_milliseconds(meta.get("timestamp"))
+        began = parse_iso_milliseconds(meta.get("timestamp"))
         if not (self._metas and said and began):
             return False
-        return began > said or began < (iso_milliseconds(self._meta.get("timestamp")) or 0)
+        return began > said or began < (parse_iso_milliseconds(self._meta.get("timestamp")) or 0)
 
     def events(self, stem: str) -> Iterator[Event]:
         """Return all sessions, their messages, and the notes."""
         if not (self._messages or self._branches):
-            yield Noted(None, "no message in this file")
+            yield NoteEvent(None, "no message in this file")
             yield from self._notes()
             return
-        name = text_of(self._meta.get("id")) or stem
+        name = get_text(self._meta.get("id")) or stem
         metadata, notes = self._metadata()
-        prompt = first_prompt(self._messages)
+        prompt = find_first_prompt(self._messages)
         yield self._opened(name, [*self._titles, self._typed, prompt], metadata)
-        yield from said(finished(self._messages), self._hidden)
+        yield from add_compactions(finish_messages(self._messages), self._hidden)
         yield from self._branch_events(name)
         yield from self._notes()
         yield from notes
@@ -171,39 +182,39 @@ class _Rollout:
             branch = f"{name}/branch-{number}"
             over = (later for later, (cut, _) in numbered[number:] if cut < start)
             above = next(over, None)
-            stem = Stem(f"{name}/branch-{above}" if above else name, start)
+            stem = ForkPoint(f"{name}/branch-{above}" if above else name, start)
             link = {"parent_session": stem.session_id, "forked_at": start}
-            yield self._opened(branch, [first_prompt(messages)], link)._replace(stem=stem)
-            yield from map(Said, finished(messages))
+            yield self._opened(branch, [find_first_prompt(messages)], link)._replace(stem=stem)
+            yield from map(SessionMessage, finish_messages(messages))
             count = format_count(len(messages), "message")
-            yield Noted(None, f"{count} that were taken back are session {branch!r}")
+            yield NoteEvent(None, f"{count} that were taken back are session {branch!r}")
 
-    def _opened(self, name: str, given: Sequence[str | None], metadata: Fields) -> Opened:
+    def _opened(self, name: str, given: Sequence[str | None], metadata: JsonFields) -> SessionEvent:
         """Return a session with the first of the titles that it was given."""
-        root = first_text([self._meta.get("cwd"), self._context.get("cwd")])
-        titles = tuple(filter(None, (title_line(title or "") for title in given)))
-        return Opened(name, next(iter(titles), None), root, metadata, titles=titles)
+        root = find_first_text([self._meta.get("cwd"), self._context.get("cwd")])
+        titles = tuple(filter(None, (render_title(title or "") for title in given)))
+        return SessionEvent(name, next(iter(titles), None), root, metadata, titles=titles)
 
-    def _take_untyped(self, value: Value) -> Iterator[Noted]:
+    def _take_untyped(self, value: SourceValue) -> Iterator[NoteEvent]:
         """Take the head of an older rollout, its state, or a whole one of the first program."""
         row = value.value
         if not isinstance(row, dict):
-            yield _no_row(value)
-        elif _is_whole(row):
+            yield _note_unread_line(value)
+        elif _is_whole_rollout(row):
             self._take_meta(row["session"], None)
-            items = (Value(value.row, item) for item in row["items"])
+            items = (SourceValue(value.row, item) for item in row["items"])
             yield from chain.from_iterable(map(self.take, items))
-        elif _is_header(row):
+        elif _is_rollout_header(row):
             self._take_meta(row, None)
         elif "record_type" in row:
             self._leave(str(row["record_type"]))
         else:
-            yield _no_row(value)
+            yield _note_unread_line(value)
 
     def _take_meta(self, meta: ApiItem, _: object) -> None:
         """Take the head of a session: the first is the file's own, others are of copies."""
         self._metas += 1
-        self._ids.add(text_of(meta.get("id")))
+        self._ids.add(get_text(meta.get("id")))
         if self._metas == 1:
             self._meta = meta
         elif meta.get("id") != self._meta.get("id"):
@@ -215,15 +226,15 @@ class _Rollout:
 
     def _take_item(self, item: ApiItem, at: object) -> None:
         kind = str(item.get("type"))
-        if is_answer(item):
+        if is_answer_item(item):
             self._take_answer(item, at)
-        elif kind in SPEECH:
-            role = text_of(item.get("role")) if item.get("type") == "message" else None
-            content = simplest_content(parts_of(item.get("content"))) or ""
+        elif kind in SPOKEN_ITEM_TYPES:
+            role = get_text(item.get("role")) if item.get("type") == "message" else None
+            content = simplify_content(parse_codex_parts(item.get("content"))) or ""
             self._add({"role": role or "user", "content": content}, item, at)
-        elif is_output(kind):
-            self._add(output_message(item), item, at)
-        elif kind in COMPACTIONS:
+        elif is_output_type(kind):
+            self._add(parse_output_item(item), item, at)
+        elif kind in COMPACTION_ITEM_TYPES:
             self._note_compaction({"items": [item]}, at)
         else:
             self._leave("response_item", kind)
@@ -231,39 +242,39 @@ class _Rollout:
     def _take_answer(self, item: ApiItem, at: object) -> None:
         """Add an item to the message of its response."""
         answer = self._answer or self._begin_answer(at)
-        extra = extra_of(item)
+        extra = collect_item_extra(item)
         if isinstance(at, str):
             extra["timestamp"] = at
         answer["codex"]["items"].append(extra)
         if item["type"] == "reasoning":
             answer.setdefault("reasoning_items", []).append(item)
         elif item["type"] == "message":
-            answer["content"] += parts_of(item.get("content"))
+            answer["content"] += parse_codex_parts(item.get("content"))
         else:
-            answer.setdefault("tool_calls", []).append(call_of(item))
+            answer.setdefault("tool_calls", []).append(parse_codex_call(item))
             self._add_own_result(item, at)
 
     def _add_own_result(self, call: ApiItem, at: object) -> None:
-        result = own_result(call)
+        result = parse_own_result(call)
         if result:
-            self._messages.append(timed(result, at))
+            self._messages.append(set_message_time(result, at))
 
     def _begin_answer(self, at: object) -> Message:
-        extra: Fields = {"items": []}
-        model = text_of(self._context.get("model"))
+        extra: JsonFields = {"items": []}
+        model = get_text(self._context.get("model"))
         if model:
             extra["model"] = model
-        self._answer = timed({"role": "assistant", "content": [], "codex": extra}, at)
+        self._answer = set_message_time({"role": "assistant", "content": [], "codex": extra}, at)
         self._messages.append(self._answer)
         return self._answer
 
     def _add(self, message: Message, item: ApiItem, at: object) -> None:
         """Add a message of its own, which ends the response before it."""
         self._answer = None
-        extra = unusual(item)
+        extra = collect_unusual_extra(item)
         if extra:
             message["codex"] = extra
-        self._messages.append(timed(message, at))
+        self._messages.append(set_message_time(message, at))
 
     def _take_agent(self, said: ApiItem, at: object) -> None:
         self._take_item(said | {"type": "agent_message"}, at)
@@ -271,15 +282,15 @@ class _Rollout:
     def _take_event(self, event: ApiItem, _: object) -> None:
         """Take a row for the screen: a few say what no item says."""
         kind = str(event.get("type"))
-        if kind in EVENTS:
-            EVENTS[kind](self, event)
+        if kind in SCREEN_EVENT_HANDLERS:
+            SCREEN_EVENT_HANDLERS[kind](self, event)
         self._leave("event_msg", kind)
 
     def _take_title(self, event: ApiItem) -> None:
-        self._titles.insert(0, text_of(event.get("thread_name")))
+        self._titles.insert(0, get_text(event.get("thread_name")))
 
     def _take_typed(self, event: ApiItem) -> None:
-        self._typed = self._typed or text_of(event.get("message"))
+        self._typed = self._typed or get_text(event.get("message"))
 
     def _abort(self, _: ApiItem) -> None:
         self._answer = None
@@ -287,7 +298,7 @@ class _Rollout:
 
     def _take_usage(self, event: ApiItem) -> None:
         """Keep a request's tokens with its answer, or the one before; told again, they are old."""
-        info = fields_of(event.get("info"))
+        info = get_fields(event.get("info"))
         answer = self._messages.answer
         if answer is None or not isinstance(info.get("last_token_usage"), dict):
             return
@@ -305,10 +316,10 @@ class _Rollout:
             self._answer = None
 
     def _take_compacted(self, compacted: ApiItem, at: object) -> None:
-        self._hidden.append(Compacted(len(self._messages), readable(compacted)))
-        self._note_compaction(told_of(compacted), at)
+        self._hidden.append(CompactionEvent(len(self._messages), render_replacement(compacted)))
+        self._note_compaction(pick_compaction_fields(compacted), at)
 
-    def _note_compaction(self, compaction: Fields, at: object) -> None:
+    def _note_compaction(self, compaction: JsonFields, at: object) -> None:
         self._answer = None
         self._compactions.append({"after": len(self._messages), "timestamp": at} | compaction)
 
@@ -323,21 +334,21 @@ class _Rollout:
             self._answer = None
 
     def _places_of_prompts(self) -> list[int]:
-        numbered = enumerate(map(prompt_of, self._messages))
+        numbered = enumerate(map(find_typed_prompt, self._messages))
         return [place for place, prompt in numbered if prompt is not None]
 
     def _leave(self, kind: str, subtype: str = "") -> None:
         self._left_out[kind, subtype] += 1
 
-    def _metadata(self) -> tuple[Fields, list[Noted]]:
+    def _metadata(self) -> tuple[JsonFields, list[NoteEvent]]:
         """Return the metadata of the session, and a note for each value that is too big for it."""
         known = {
             "model": self._context.get("model"),
             "cli_version": self._meta.get("cli_version"),
             "git": self._meta.get("git"),
-            "parent_session": parent_session_of(self._meta),
+            "parent_session": find_parent_session(self._meta),
         }
-        extra = without(self._meta, *_META)
+        extra = drop_keys(self._meta, *_SESSION_META_KEYS)
         if self._context:
             extra["turn_context"] = self._context
         if self._compactions:
@@ -346,21 +357,21 @@ class _Rollout:
         metadata = {key: held for key, held in known.items() if held is not None}
         return metadata | {"codex": kept}, notes
 
-    def _notes(self) -> Iterator[Noted]:
+    def _notes(self) -> Iterator[NoteEvent]:
         if self._compactions:
             places = ", ".join(str(each["after"]) for each in self._compactions)
             text = f"the context was compacted after message {places}"
-            yield Noted(None, f"{text}: all messages stay, what cannot be read is metadata")
+            yield NoteEvent(None, f"{text}: all messages stay, what cannot be read is metadata")
         if self._aborted:
             places = ", ".join(map(str, self._aborted))
-            yield Noted(None, f"a turn was interrupted after message {places}")
+            yield NoteEvent(None, f"a turn was interrupted after message {places}")
         if self._metas > 1:
             begun = f"the session begins {self._metas} times in the file"
-            yield Noted(None, f"{begun}: it was resumed or copied")
-        yield from omissions(self._left_out, "line")
+            yield NoteEvent(None, f"{begun}: it was resumed or copied")
+        yield from list_omission_notes(self._left_out, "line")
 
 
-TAKERS: dict[str, Callable[[_Rollout, ApiItem, object], None]] = {
+ROW_HANDLERS: dict[str, Callable[[_Rollout, ApiItem, object], None]] = {
     "session_meta": _Rollout._take_meta,
     "response_item": _Rollout._take_item,
     "event_msg": _Rollout._take_event,
@@ -371,7 +382,7 @@ TAKERS: dict[str, Callable[[_Rollout, ApiItem, object], None]] = {
 """Type of row → what takes its payload, with the time it was written at."""
 
 
-EVENTS: dict[str, Callable[[_Rollout, ApiItem], None]] = {
+SCREEN_EVENT_HANDLERS: dict[str, Callable[[_Rollout, ApiItem], None]] = {
     "token_count": _Rollout._take_usage,
     "thread_name_updated": _Rollout._take_title,
     "user_message": _Rollout._take_typed,
@@ -381,15 +392,15 @@ EVENTS: dict[str, Callable[[_Rollout, ApiItem], None]] = {
 """Type of a row for the screen → what takes it, where it says what no item says."""
 
 
-def _no_row(value: Value) -> Noted:
-    return unread(value.row, value.value, "no line of a rollout")
+def _note_unread_line(value: SourceValue) -> NoteEvent:
+    return note_unread_value(value.row, value.value, "no line of a rollout")
 
 
-def _is_header(value: Fields) -> bool:
+def _is_rollout_header(value: JsonFields) -> bool:
     """Tell whether a value is the first row of an older rollout."""
     return {"id", "timestamp", "instructions"} <= value.keys() and "role" not in value
 
 
-def _is_whole(value: Fields) -> bool:
+def _is_whole_rollout(value: JsonFields) -> bool:
     """Tell whether a value is a whole rollout, as the first program wrote them."""
-    return "id" in fields_of(value.get("session")) and isinstance(value.get("items"), list)
+    return "id" in get_fields(value.get("session")) and isinstance(value.get("items"), list)

@@ -3,6 +3,6 @@
 `program_events` translates an event; `reading` makes a tree of them.
 """
 
-from .reading import looks, parse
+from .reading import is_readable_copilot_event, parse_copilot_cli
 
-__all__ = ["looks", "parse"]
+__all__ = ["is_readable_copilot_event", "parse_copilot_cli"]

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...text import Fields
-from ..events import Compacted, text_of
+from ...text import JsonFields
+from ..events import CompactionEvent, get_text
 
 BEGUN, DONE = "session.compaction_start", "session.compaction_complete"
 
 
-def compactions_on(path: Iterable[tuple[Fields, bool]]) -> dict[int, Compacted]:
+def find_path_compactions(path: Iterable[tuple[JsonFields, bool]]) -> dict[int, CompactionEvent]:
     """Return the compactions of a path of events, each under the number of messages before it.
 
     Each event comes with a flag, true for a message. Messages written during a compaction stay in
     sight.
     """
-    found: dict[int, Compacted] = {}
+    found: dict[int, CompactionEvent] = {}
     count = begun = 0
     for event, is_said in path:
         count += is_said
         if event["type"] == BEGUN:
             begun = count
         if event["type"] == DONE:
-            found |= _at(count, begun or count, event["data"])
+            found |= _build_compaction(count, begun or count, event["data"])
             begun = 0
     return found
 
 
-def _at(count: int, through: int, data: Fields) -> dict[int, Compacted]:
-    summary = text_of(data.get("summaryContent"))
-    return {count: Compacted(through, summary)} if summary and through else {}
+def _build_compaction(count: int, through: int, data: JsonFields) -> dict[int, CompactionEvent]:
+    summary = get_text(data.get("summaryContent"))
+    return {count: CompactionEvent(through, summary)} if summary and through else {}

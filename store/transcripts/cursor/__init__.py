@@ -4,7 +4,7 @@
 `transcripts` those of an agent's file; `reading` makes sessions of both.
 """
 
-from .reading import looks, parse
-from .rows import LAYOUT
+from .reading import is_cursor_chat, parse_cursor
+from .rows import CURSOR_LAYOUT
 
-__all__ = ["LAYOUT", "looks", "parse"]
+__all__ = ["CURSOR_LAYOUT", "is_cursor_chat", "parse_cursor"]

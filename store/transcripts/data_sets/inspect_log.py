@@ -11,112 +11,123 @@ from typing import Any
 
 from ...errors import LimitExceeded
 from ...messages import Message
-from ...text import Fields
+from ...text import JsonFields
 from ..events import (
     Event,
-    Noted,
-    Opened,
-    Said,
+    NoteEvent,
+    SessionEvent,
+    SessionMessage,
     SessionNames,
-    call_of,
-    fields_of,
-    first_text,
-    joined,
-    list_of,
-    objects_of,
-    simplest_content,
+    build_chat_call,
+    build_text_part,
+    drop_empty_fields,
+    drop_keys,
+    find_first_text,
+    find_title,
+    get_fields,
+    get_list,
+    get_nested,
+    get_objects,
+    get_text,
+    join_texts,
+    note_unread_value,
+    simplify_content,
     split_metadata,
-    telling,
-    text_of,
-    text_part,
-    title_of,
-    unread,
-    within,
-    without,
 )
-from ..source import Source
+from ..source import TranscriptSource
 
-ATTACHED = "attachment://"
-TIMES = 4
+ATTACHMENT_PREFIX = "attachment://"
+ATTACHMENT_GROWTH = 4
 """So many times what its attachments hold a sample may be with each of them in its places: a short
 file could else name a long text a thousand times.
 """
-LEAST = 16 * 1024 * 1024
+MIN_ATTACHMENT_LENGTH = 16 * 1024 * 1024
 """Code points that they may make in any case."""
 
-KEY = "inspect"
+INSPECT_KEY = "inspect"
 
-LEFT_OUT = ("messages", "events", "transcript", "attachments", "output", "store", "id", "uuid")
+OMITTED_SAMPLE_KEYS = (
+    "messages",
+    "events",
+    "transcript",
+    "attachments",
+    "output",
+    "store",
+    "id",
+    "uuid",
+)
 """Keys of a sample that repeat its messages, or hold what only its tools knew."""
 
-SPENT = ("usage", "model")
+INSPECT_USAGE_KEYS = ("usage", "model")
 
-_SAID = ("id", "role", "content", "tool_calls", "tool_call_id", "error", "function")
+_INSPECT_MESSAGE_KEYS = ("id", "role", "content", "tool_calls", "tool_call_id", "error", "function")
 
 
-def looks(value: Any) -> bool:
+def is_inspect_log(value: Any) -> bool:
     """Tell whether a JSON value is a log, its head, or a sample of one."""
-    fields = fields_of(value)
+    fields = get_fields(value)
     is_log = isinstance(fields.get("eval"), dict) and "status" in fields
-    return is_log or _is_sample(fields)
+    return is_log or _is_inspect_sample(fields)
 
 
-def _is_sample(value: Any) -> bool:
-    fields = fields_of(value)
+def _is_inspect_sample(value: Any) -> bool:
+    fields = get_fields(value)
     is_one = {"epoch", "target"} <= fields.keys()
     return is_one and isinstance(fields.get("messages"), list)
 
 
-def parse(source: Source) -> Iterator[Event]:
+def parse_inspect_log(source: TranscriptSource) -> Iterator[Event]:
     """Return a session for each sample; a head applies to the samples after it."""
     names = SessionNames(source.stem)
-    head: Fields = {}
+    head: JsonFields = {}
     for item in source.values():
-        if isinstance(item, Noted):
+        if isinstance(item, NoteEvent):
             yield item
             continue
-        head = fields_of(fields_of(item.value).get("eval")) or head
-        is_one = _is_sample(item.value)
-        samples = [item.value] if is_one else list_of(fields_of(item.value).get("samples"))
+        head = get_fields(get_fields(item.value).get("eval")) or head
+        is_one = _is_inspect_sample(item.value)
+        samples = [item.value] if is_one else get_list(get_fields(item.value).get("samples"))
         for sample in samples:
-            if _is_sample(sample):
-                yield from _session(sample, head, names)
+            if _is_inspect_sample(sample):
+                yield from _parse_inspect_sample(sample, head, names)
             else:
-                yield unread(item.row, sample, "no sample")
+                yield note_unread_value(item.row, sample, "no sample")
 
 
-def _session(sample: Fields, head: Fields, names: SessionNames) -> Iterator[Event]:
-    spent = dict(_spent(sample))
+def _parse_inspect_sample(
+    sample: JsonFields, head: JsonFields, names: SessionNames
+) -> Iterator[Event]:
+    spent = dict(_list_inspect_usages(sample))
     texts = _Attachments(sample)
-    told = (texts.put_into(each) for each in objects_of(sample["messages"]) if "role" in each)
-    messages = [_message(each, spent) for each in told]
-    run = first_text((head.get("run_id"), head.get("eval_id"))) or names.stem
+    told = (texts.put_into(each) for each in get_objects(sample["messages"]) if "role" in each)
+    messages = [_parse_inspect_message(each, spent) for each in told]
+    run = find_first_text((head.get("run_id"), head.get("eval_id"))) or names.stem
     name = f"{run}-{sample.get('id')!s:.80}-{sample['epoch']}"
-    metadata, notes = split_metadata(telling(without(sample, *LEFT_OUT)))
+    metadata, notes = split_metadata(drop_empty_fields(drop_keys(sample, *OMITTED_SAMPLE_KEYS)))
     links = {"model": head.get("model"), "task": head.get("task")}
-    links, more = split_metadata(telling(links))
-    name = names.name(text_of(sample.get("uuid")) or name)
-    yield Opened(name, title_of(messages), None, links | {KEY: metadata})
-    yield from map(Said, messages)
+    links, more = split_metadata(drop_empty_fields(links))
+    name = names.name(get_text(sample.get("uuid")) or name)
+    yield SessionEvent(name, find_title(messages), None, links | {INSPECT_KEY: metadata})
+    yield from map(SessionMessage, messages)
     yield from (*more, *notes)
 
 
-def _spent(sample: Fields) -> Iterator[tuple[str | None, Fields]]:
+def _list_inspect_usages(sample: JsonFields) -> Iterator[tuple[str | None, JsonFields]]:
     """Yield what each answer cost, under its id, as the events of a sample tell."""
-    for event in objects_of(sample.get("events")):
-        output = fields_of(event.get("output"))
-        usage: Fields = {key: output[key] for key in SPENT if key in output}
-        for choice in objects_of(output.get("choices")):
-            yield text_of(within(choice, "message", "id")), usage
+    for event in get_objects(sample.get("events")):
+        output = get_fields(event.get("output"))
+        usage: JsonFields = {key: output[key] for key in INSPECT_USAGE_KEYS if key in output}
+        for choice in get_objects(output.get("choices")):
+            yield get_text(get_nested(choice, "message", "id")), usage
 
 
 class _Attachments:
     """The texts that a sample names, and how much may be made of them."""
 
-    def __init__(self, sample: Fields) -> None:
-        self._texts = fields_of(sample.get("attachments"))
+    def __init__(self, sample: JsonFields) -> None:
+        self._texts = get_fields(sample.get("attachments"))
         size = sum(len(text) for text in self._texts.values() if isinstance(text, str))
-        self._room = self._allowed = max(LEAST, TIMES * size)
+        self._room = self._allowed = max(MIN_ATTACHMENT_LENGTH, ATTACHMENT_GROWTH * size)
         self._name = f"{sample.get('id')!s:.80}"
 
     def put_into(self, value: Any) -> Any:
@@ -128,9 +139,9 @@ class _Attachments:
             return {key: self.put_into(held) for key, held in value.items()}
         if isinstance(value, list):
             return [self.put_into(held) for held in value]
-        if not isinstance(value, str) or not value.startswith(ATTACHED):
+        if not isinstance(value, str) or not value.startswith(ATTACHMENT_PREFIX):
             return value
-        text = text_of(self._texts.get(value.removeprefix(ATTACHED)))
+        text = get_text(self._texts.get(value.removeprefix(ATTACHMENT_PREFIX)))
         self._room -= len(text or "")
         if self._room < 0:
             told = f"the attachments of sample {self._name!r} take more where they are named"
@@ -138,49 +149,50 @@ class _Attachments:
         return text or value
 
 
-def _message(told: Fields, spent: dict[Any, Fields]) -> Message:
-    parts = _parts(told.get("content"))
+def _parse_inspect_message(told: JsonFields, spent: dict[Any, JsonFields]) -> Message:
+    parts = _list_inspect_parts(told.get("content"))
     thoughts = [part for part in parts if part.get("type") == "reasoning"]
-    said = simplest_content([_part(part) for part in parts if part not in thoughts])
-    failed = fields_of(told.get("error"))
+    said = simplify_content([_parse_inspect_part(part) for part in parts if part not in thoughts])
+    failed = get_fields(told.get("error"))
     message: Message = {"role": told["role"], "content": said}
     if told["role"] != "assistant":
-        message["content"] = said or text_of(failed.get("message")) or ""
-    extra = spent.get(text_of(told.get("id")), {}) | without(told, *_SAID)
+        message["content"] = said or get_text(failed.get("message")) or ""
+    extra = spent.get(get_text(told.get("id")), {}) | drop_keys(told, *_INSPECT_MESSAGE_KEYS)
     more = {
-        "reasoning_content": joined(map(_thought, thoughts)),
-        "tool_calls": list(map(_call, objects_of(told.get("tool_calls")))),
-        "tool_call_id": text_of(told.get("tool_call_id")),
-        "name": text_of(told.get("function")),
+        "reasoning_content": join_texts(map(_find_inspect_thought, thoughts)),
+        "tool_calls": list(map(_parse_inspect_call, get_objects(told.get("tool_calls")))),
+        "tool_call_id": get_text(told.get("tool_call_id")),
+        "name": get_text(told.get("function")),
         "messageStatus": "error" if failed else None,
-        "id": text_of(told.get("id")),
-        KEY: telling({**extra, "error": failed}),
+        "id": get_text(told.get("id")),
+        INSPECT_KEY: drop_empty_fields({**extra, "error": failed}),
     }
-    return message | telling(more)
+    return message | drop_empty_fields(more)
 
 
-def _thought(part: Fields) -> str | None:
-    return first_text((part.get("reasoning"), part.get("summary")))
+def _find_inspect_thought(part: JsonFields) -> str | None:
+    return find_first_text((part.get("reasoning"), part.get("summary")))
 
 
-def _parts(content: Any) -> list[Fields]:
+def _list_inspect_parts(content: Any) -> list[JsonFields]:
     """Return a content as parts: a text, or a list of them."""
     if isinstance(content, str):
-        return [text_part(content)] if content else []
-    return objects_of(content)
+        return [build_text_part(content)] if content else []
+    return get_objects(content)
 
 
-def _part(part: Fields) -> Fields:
+def _parse_inspect_part(part: JsonFields) -> JsonFields:
     match part:
         case {"type": "text", "text": str(text)}:
-            return text_part(text)
+            return build_text_part(text)
         case {"type": "image", "image": str(url)}:
             return {
                 "type": "image_url",
-                "image_url": {"url": url} | telling({"detail": text_of(part.get("detail"))}),
+                "image_url": {"url": url}
+                | drop_empty_fields({"detail": get_text(part.get("detail"))}),
             }
     return part
 
 
-def _call(told: Fields) -> Fields:
-    return call_of(told.get("id"), told.get("function"), told.get("arguments"))
+def _parse_inspect_call(told: JsonFields) -> JsonFields:
+    return build_chat_call(told.get("id"), told.get("function"), told.get("arguments"))

@@ -9,116 +9,126 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...messages import Message
-from ...text import Fields
+from ...text import JsonFields
 from ..events import (
     Event,
-    Opened,
-    Said,
+    SessionEvent,
+    SessionMessage,
     SessionNames,
-    call_of,
-    fields_of,
-    first_text,
-    joined,
-    left_out,
-    milliseconds_of,
-    objects_of,
+    build_chat_call,
+    convert_to_milliseconds,
+    drop_empty_fields,
+    drop_keys,
+    find_first_text,
+    find_title,
+    get_fields,
+    get_nested,
+    get_objects,
+    get_text,
+    join_texts,
+    note_omission,
     split_metadata,
-    telling,
-    text_of,
-    title_of,
-    within,
-    without,
 )
-from ..several import conversations
-from ..source import Source, Value
+from ..several import parse_conversations
+from ..source import SourceValue, TranscriptSource
 
-PROGRAM = "mini-swe-agent"
+MINI_SWE_FORMAT = "mini-swe-agent"
 
-EXIT = "exit"
+EXIT_ROLE = "exit"
 """The role of a message that tells only how a run ended."""
 
 
-def looks(value: Any) -> bool:
+def is_mini_swe_trajectory(value: Any) -> bool:
     """Tell whether a JSON value is such a trajectory."""
-    fields = fields_of(value)
-    named = (text_of(fields.get("trajectory_format")) or "").startswith(PROGRAM)
-    told = named or "mini_version" in fields_of(fields.get("info"))
+    fields = get_fields(value)
+    named = (get_text(fields.get("trajectory_format")) or "").startswith(MINI_SWE_FORMAT)
+    told = named or "mini_version" in get_fields(fields.get("info"))
     return told and isinstance(fields.get("messages"), list)
 
 
-def parse(source: Source) -> Iterator[Event]:
+def parse_mini_swe_agent(source: TranscriptSource) -> Iterator[Event]:
     """Return the session of each trajectory."""
-    return conversations(source, looks, "trajectory", _session)
+    return parse_conversations(
+        source, is_mini_swe_trajectory, "trajectory", _parse_mini_swe_trajectory
+    )
 
 
-def _session(item: Value, names: SessionNames) -> Iterator[Event]:
-    told = fields_of(item.value)
-    wanted = text_of(told.get("instance_id")) or names.stem
-    messages = [message for each in told["messages"] for message in _messages(fields_of(each))]
-    known = without(told, "messages", "instance_id")
+def _parse_mini_swe_trajectory(item: SourceValue, names: SessionNames) -> Iterator[Event]:
+    told = get_fields(item.value)
+    wanted = get_text(told.get("instance_id")) or names.stem
+    messages = [
+        message
+        for each in told["messages"]
+        for message in _parse_mini_swe_message(get_fields(each))
+    ]
+    known = drop_keys(told, "messages", "instance_id")
     metadata, notes = split_metadata(known)
-    model = text_of(within(told, "info", "config", "model", "model_name"))
+    model = get_text(get_nested(told, "info", "config", "model", "model_name"))
     name = names.name(wanted.removesuffix(".traj"))
-    yield Opened(name, title_of(messages), None, telling({"model": model}) | metadata)
-    yield from map(Said, messages)
-    ends = sum(within(each, "role") == EXIT for each in told["messages"])
+    yield SessionEvent(
+        name, find_title(messages), None, drop_empty_fields({"model": model}) | metadata
+    )
+    yield from map(SessionMessage, messages)
+    ends = sum(get_nested(each, "role") == EXIT_ROLE for each in told["messages"])
     if ends:
-        yield left_out(ends, "message", " that told how the run ended")
+        yield note_omission(ends, "message", " that told how the run ended")
     yield from notes
 
 
-def _messages(told: Fields) -> list[Message]:
+def _parse_mini_swe_message(told: JsonFields) -> list[Message]:
     """Return what one of a trajectory's messages amounts to."""
     if told.get("object") == "response":
-        return [_answer(told) | _moment(told)]
+        return [_parse_mini_swe_answer(told) | _parse_mini_swe_time(told)]
     if told.get("type") == "function_call_output":
-        return [_result(told) | _moment(told)]
-    if not text_of(told.get("role")) or told["role"] == EXIT:
+        return [_parse_mini_swe_result(told) | _parse_mini_swe_time(told)]
+    if not get_text(told.get("role")) or told["role"] == EXIT_ROLE:
         return []
-    return [_plain(told) | _moment(told)]
+    return [_parse_plain_message(told) | _parse_mini_swe_time(told)]
 
 
-def _plain(told: Fields) -> Message:
+def _parse_plain_message(told: JsonFields) -> Message:
     """Return a message as it is; a text of the Responses API as the chat has it."""
-    parts = objects_of(told.get("content"))
-    if not _of(parts, "input_text"):
+    parts = get_objects(told.get("content"))
+    if not _list_items_of_type(parts, "input_text"):
         return told
-    return {**without(told, "type"), "content": _text(parts)}
+    return {**drop_keys(told, "type"), "content": _join_part_texts(parts)}
 
 
-def _text(parts: list[Fields]) -> str:
-    return joined((part.get("text") for part in parts), "\n")
+def _join_part_texts(parts: list[JsonFields]) -> str:
+    return join_texts((part.get("text") for part in parts), "\n")
 
 
-def _answer(told: Fields) -> Message:
-    items = objects_of(told.get("output"))
-    contents = (item.get("content") for item in _of(items, "message"))
-    texts = [_text(objects_of(content)) for content in contents]
+def _parse_mini_swe_answer(told: JsonFields) -> Message:
+    items = get_objects(told.get("output"))
+    contents = (item.get("content") for item in _list_items_of_type(items, "message"))
+    texts = [_join_part_texts(get_objects(content)) for content in contents]
     more = {
-        "tool_calls": list(map(_call, _of(items, "function_call"))),
-        "reasoning_items": _of(items, "reasoning"),
-        "id": text_of(told.get("id")),
+        "tool_calls": list(map(_parse_mini_swe_call, _list_items_of_type(items, "function_call"))),
+        "reasoning_items": _list_items_of_type(items, "reasoning"),
+        "id": get_text(told.get("id")),
     }
-    response = without(told, "output", "extra")
-    extra = {**fields_of(told.get("extra")), "response": response}
-    said = joined(texts, "\n") or None
-    return {"role": "assistant", "content": said, "extra": extra} | telling(more)
+    response = drop_keys(told, "output", "extra")
+    extra = {**get_fields(told.get("extra")), "response": response}
+    said = join_texts(texts, "\n") or None
+    return {"role": "assistant", "content": said, "extra": extra} | drop_empty_fields(more)
 
 
-def _of(items: list[Fields], kind: str) -> list[Fields]:
+def _list_items_of_type(items: list[JsonFields], kind: str) -> list[JsonFields]:
     return [item for item in items if item.get("type") == kind]
 
 
-def _call(item: Fields) -> Fields:
-    name = first_text((item.get("call_id"), item.get("id")))
-    return call_of(name, item.get("name"), item.get("arguments"))
+def _parse_mini_swe_call(item: JsonFields) -> JsonFields:
+    name = find_first_text((item.get("call_id"), item.get("id")))
+    return build_chat_call(name, item.get("name"), item.get("arguments"))
 
 
-def _result(told: Fields) -> Message:
+def _parse_mini_swe_result(told: JsonFields) -> Message:
     said = {"role": "tool", "tool_call_id": told.get("call_id"), "content": told.get("output")}
-    return said | telling({"extra": told.get("extra")})
+    return said | drop_empty_fields({"extra": told.get("extra")})
 
 
-def _moment(told: Fields) -> Fields:
+def _parse_mini_swe_time(told: JsonFields) -> JsonFields:
     """Return when something was said, in ms, where it tells."""
-    return telling({"timestamp": milliseconds_of(within(told, "extra", "timestamp"))})
+    return drop_empty_fields(
+        {"timestamp": convert_to_milliseconds(get_nested(told, "extra", "timestamp"))}
+    )

@@ -7,103 +7,115 @@ from itertools import chain
 from typing import Any
 
 from ...messages import Message
-from ...text import Fields
-from ..blocks import assistant_message, blocks_of
+from ...text import JsonFields
+from ..blocks import build_assistant_message, parse_blocks
 from ..events import (
     Event,
-    Opened,
+    SessionEvent,
     SessionNames,
-    call_of,
-    fields_of,
-    list_of,
+    build_chat_call,
+    drop_empty_fields,
+    drop_keys,
+    find_title,
+    get_fields,
+    get_list,
+    get_nested,
+    get_text,
     split_metadata,
-    telling,
-    text_of,
-    title_of,
-    within,
-    without,
 )
-from ..several import conversations
-from ..source import Source, Value
-from ..trees import Tree, tree_events
+from ..several import parse_conversations
+from ..source import SourceValue, TranscriptSource
+from ..trees import Tree, build_tree_events
 
-KEY = "moatless"
+MOATLESS_KEY = "moatless"
 
-BUILT = "build_action"
+ACTION_COMPLETION = "build_action"
 """The completion that asked for a node's action."""
 
-_SAID = ("node_id", "parent_id", "message", "action", "observation", "output", "completions")
+_MOATLESS_NODE_KEYS = (
+    "node_id",
+    "parent_id",
+    "message",
+    "action",
+    "observation",
+    "output",
+    "completions",
+)
 
 
-def looks(value: Any) -> bool:
+def is_moatless_tree(value: Any) -> bool:
     """Tell whether a JSON value is such a tree."""
-    fields = fields_of(value)
-    return "agent" in fields and any(map(_is_node, list_of(fields.get("nodes"))))
+    fields = get_fields(value)
+    return "agent" in fields and any(map(_is_moatless_node, get_list(fields.get("nodes"))))
 
 
-def _is_node(value: Any) -> bool:
-    return {"node_id", "parent_id"} <= fields_of(value).keys()
+def _is_moatless_node(value: Any) -> bool:
+    return {"node_id", "parent_id"} <= get_fields(value).keys()
 
 
-def parse(source: Source) -> Iterator[Event]:
+def parse_moatless(source: TranscriptSource) -> Iterator[Event]:
     """Return the session of each tree, and its branches."""
-    return conversations(source, looks, "tree of nodes", _session)
+    return parse_conversations(source, is_moatless_tree, "tree of nodes", _parse_moatless_tree)
 
 
-def _session(item: Value, names: SessionNames) -> Iterator[Event]:
-    told = fields_of(item.value)
-    nodes = {str(node["node_id"]): node for node in filter(_is_node, told["nodes"])}
-    parents = {name: _parent(node) for name, node in nodes.items()}
-    agent = fields_of(told["agent"])
-    said = {name: _messages(name, node) for name, node in nodes.items()}
-    system = text_of(agent.get("system_prompt"))
+def _parse_moatless_tree(item: SourceValue, names: SessionNames) -> Iterator[Event]:
+    told = get_fields(item.value)
+    nodes = {str(node["node_id"]): node for node in filter(_is_moatless_node, told["nodes"])}
+    parents = {name: _find_parent_node(node) for name, node in nodes.items()}
+    agent = get_fields(told["agent"])
+    said = {name: _parse_moatless_node(name, node) for name, node in nodes.items()}
+    system = get_text(agent.get("system_prompt"))
     if system:
         first = next(iter(said.values()))
         first.insert(0, {"role": "system", "content": system})
-    name = names.name(text_of(within(told, "metadata", "instance_id")))
-    model = text_of(within(agent, "completion", "model"))
+    name = names.name(get_text(get_nested(told, "metadata", "instance_id")))
+    model = get_text(get_nested(agent, "completion", "model"))
     metadata, notes = split_metadata(
-        without(told, "nodes", "agent") | {"agent": without(agent, "system_prompt")}
+        drop_keys(told, "nodes", "agent") | {"agent": drop_keys(agent, "system_prompt")}
     )
-    title = title_of(chain.from_iterable(said.values()))
-    opened = Opened(name, title, None, telling({"model": model, KEY: metadata}))
-    yield from tree_events(Tree(parents, None, said.__getitem__), opened)
+    title = find_title(chain.from_iterable(said.values()))
+    opened = SessionEvent(
+        name, title, None, drop_empty_fields({"model": model, MOATLESS_KEY: metadata})
+    )
+    yield from build_tree_events(Tree(parents, None, said.__getitem__), opened)
     yield from notes
 
 
-def _parent(node: Fields) -> str | None:
+def _find_parent_node(node: JsonFields) -> str | None:
     return None if node["parent_id"] is None else str(node["parent_id"])
 
 
-def _messages(name: str, node: Fields) -> list[Message]:
+def _parse_moatless_node(name: str, node: JsonFields) -> list[Message]:
     """Return the messages of a node: a task, or an action and its result."""
     made: list[Message] = []
-    if text_of(node.get("message")):
+    if get_text(node.get("message")):
         made.append({"role": "user", "content": node["message"], "id": name})
     if node.get("action"):
-        built = fields_of(within(node, "completions", BUILT))
-        answer = _answer(built) or _action(name, fields_of(node["action"]))
-        facts = telling({"usage": built.get("usage"), "model": built.get("model")})
-        rest = facts | telling(without(node, *_SAID))
+        built = get_fields(get_nested(node, "completions", ACTION_COMPLETION))
+        answer = _parse_moatless_answer(built) or _build_action_message(
+            name, get_fields(node["action"])
+        )
+        facts = drop_empty_fields({"usage": built.get("usage"), "model": built.get("model")})
+        rest = facts | drop_empty_fields(drop_keys(node, *_MOATLESS_NODE_KEYS))
         calls = answer.get("tool_calls", [{"id": f"call-{name}"}])
-        seen = text_of(within(node, "observation", "message"))
+        seen = get_text(get_nested(node, "observation", "message"))
         results = [
             {"role": "tool", "tool_call_id": call["id"], "content": seen or ""} for call in calls
         ]
-        made += [answer | {"id": f"{name}-action", KEY: rest}, *(results if seen else ())]
+        made += [answer | {"id": f"{name}-action", MOATLESS_KEY: rest}, *(results if seen else ())]
     return made
 
 
-def _answer(built: Fields) -> Message | None:
+def _parse_moatless_answer(built: JsonFields) -> Message | None:
     """Return the answer as it came, None where it holds no call."""
-    blocks = blocks_of(within(built, "response", "content")) or []
+    blocks = parse_blocks(get_nested(built, "response", "content")) or []
     calls = [block for block in blocks if block.get("type") == "tool_use"]
-    return assistant_message(blocks)[0] if calls else None
+    return build_assistant_message(blocks)[0] if calls else None
 
 
-def _action(name: str, action: Fields) -> Message:
+def _build_action_message(name: str, action: JsonFields) -> Message:
     """Return an action as a call, where its answer was not kept."""
-    kind = text_of(action.get("action_args_class")) or "action"
+    kind = get_text(action.get("action_args_class")) or "action"
     tool = kind.rpartition(".")[2].removesuffix("Args")
-    call = call_of(f"call-{name}", tool, without(action, "action_args_class"))
+    call = build_chat_call(f"call-{name}", tool, drop_keys(action, "action_args_class"))
     return {"role": "assistant", "content": None, "tool_calls": [call]}

@@ -7,28 +7,28 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...messages import Message
-from ...text import Fields, as_list
+from ...text import JsonFields, wrap_in_list
 from ..events import (
     Event,
-    Opened,
-    Said,
+    SessionEvent,
+    SessionMessage,
     SessionNames,
-    fields_of,
-    first_text,
-    list_of,
+    drop_empty_fields,
+    drop_keys,
+    find_first_text,
+    find_title,
+    get_fields,
+    get_list,
+    get_text,
+    note_unread_value,
     split_metadata,
-    telling,
-    text_of,
-    title_of,
-    unread,
-    without,
 )
-from ..several import conversations
-from ..source import Source, Value
+from ..several import parse_conversations
+from ..source import SourceValue, TranscriptSource
 
-CALL = "function_call"
+SHAREGPT_CALL_SPEAKER = "function_call"
 
-SPEAKERS = {
+ROLE_BY_SPEAKER = {
     "system": "system",
     "human": "user",
     "user": "user",
@@ -37,55 +37,61 @@ SPEAKERS = {
     "assistant": "assistant",
     "bing": "assistant",
     "bard": "assistant",
-    CALL: "assistant",
+    SHAREGPT_CALL_SPEAKER: "assistant",
     "observation": "tool",
     "tool": "tool",
 }
 """Name of a speaker → role in the chat."""
 
 
-def looks(value: Any) -> bool:
+def has_sharegpt_conversation(value: Any) -> bool:
     """Tell whether a JSON value is such a conversation, or a list of them."""
-    return any(map(_is_conversation, as_list(value)))
+    return any(map(_is_sharegpt_conversation, wrap_in_list(value)))
 
 
-def _is_conversation(value: Any) -> bool:
-    return any(map(_is_turn, list_of(fields_of(value).get("conversations"))))
+def _is_sharegpt_conversation(value: Any) -> bool:
+    return any(map(_is_sharegpt_turn, get_list(get_fields(value).get("conversations"))))
 
 
-def _is_turn(value: Any) -> bool:
-    fields = fields_of(value)
-    return text_of(fields.get("from")) in SPEAKERS and isinstance(fields.get("value"), str)
+def _is_sharegpt_turn(value: Any) -> bool:
+    fields = get_fields(value)
+    return get_text(fields.get("from")) in ROLE_BY_SPEAKER and isinstance(fields.get("value"), str)
 
 
-def parse(source: Source) -> Iterator[Event]:
+def parse_sharegpt(source: TranscriptSource) -> Iterator[Event]:
     """Return a session for each conversation, and a note for each thing that is none."""
     expected = "conversation with turns of 'from' and 'value'"
-    return conversations(source, _is_conversation, expected, _session)
+    return parse_conversations(
+        source, _is_sharegpt_conversation, expected, _parse_sharegpt_conversation
+    )
 
 
-def _session(item: Value, names: SessionNames) -> Iterator[Event]:
+def _parse_sharegpt_conversation(item: SourceValue, names: SessionNames) -> Iterator[Event]:
     turns = item.value["conversations"]
-    messages = _messages(item.value.get("system"), list(filter(_is_turn, turns)))
-    metadata, notes = split_metadata(without(item.value, "conversations", "system", "id"))
-    name = names.name(text_of(item.value.get("id")))
-    title = first_text((item.value.get("title"), title_of(messages)))
-    yield Opened(name, title, None, metadata)
-    yield from map(Said, messages)
+    messages = _parse_sharegpt_turns(
+        item.value.get("system"), list(filter(_is_sharegpt_turn, turns))
+    )
+    metadata, notes = split_metadata(drop_keys(item.value, "conversations", "system", "id"))
+    name = names.name(get_text(item.value.get("id")))
+    title = find_first_text((item.value.get("title"), find_title(messages)))
+    yield SessionEvent(name, title, None, metadata)
+    yield from map(SessionMessage, messages)
     yield from (
-        unread(item.row, turn, "no turn of a conversation") for turn in turns if not _is_turn(turn)
+        note_unread_value(item.row, turn, "no turn of a conversation")
+        for turn in turns
+        if not _is_sharegpt_turn(turn)
     )
     yield from notes
 
 
-def _messages(system: Any, turns: list[Fields]) -> list[Message]:
+def _parse_sharegpt_turns(system: Any, turns: list[JsonFields]) -> list[Message]:
     """Return the messages of turns; a result answers the last call."""
     made: list[Message] = []
-    if text_of(system):
+    if get_text(system):
         made.append({"role": "system", "content": system})
-    link: Fields = {}
+    link: JsonFields = {}
     for number, turn in enumerate(turns, 1):
-        message = _message(turn, f"call-{number}")
+        message = _parse_sharegpt_turn(turn, f"call-{number}")
         for call in message.get("tool_calls", ()):
             link = {"tool_call_id": call["id"]}
         if message["role"] == "tool":
@@ -95,25 +101,25 @@ def _messages(system: Any, turns: list[Fields]) -> list[Message]:
     return made
 
 
-def _message(turn: Fields, name: str) -> Message:
-    call = _call(turn, name)
+def _parse_sharegpt_turn(turn: JsonFields, name: str) -> Message:
+    call = _parse_sharegpt_call(turn, name)
     said = {"tool_calls": [call], "content": None} if call else {"content": turn["value"]}
-    extra = without(turn, "from", "value")
-    return {"role": SPEAKERS[turn["from"]]} | said | telling({"sharegpt": extra})
+    extra = drop_keys(turn, "from", "value")
+    return {"role": ROLE_BY_SPEAKER[turn["from"]]} | said | drop_empty_fields({"sharegpt": extra})
 
 
-def _call(turn: Fields, name: str) -> Fields | None:
+def _parse_sharegpt_call(turn: JsonFields, name: str) -> JsonFields | None:
     """Return the call that a turn makes: JSON with a name and arguments; None for text."""
-    told = _object_in(turn["value"]) if turn["from"] == CALL else {}
-    if not text_of(told.get("name")):
+    told = _parse_turn_json(turn["value"]) if turn["from"] == SHAREGPT_CALL_SPEAKER else {}
+    if not get_text(told.get("name")):
         return None
     arguments = json.dumps(told.get("arguments") or {}, ensure_ascii=False)
     function = {"name": told["name"], "arguments": arguments}
     return {"id": name, "type": "function", "function": function}
 
 
-def _object_in(text: str) -> Fields:
+def _parse_turn_json(text: str) -> JsonFields:
     try:
-        return fields_of(json.loads(text))
+        return get_fields(json.loads(text))
     except (ValueError, RecursionError):
         return {}

@@ -9,90 +9,99 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ...text import Fields
+from ...text import JsonFields
 from ..events import (
     Event,
-    Noted,
-    Opened,
+    NoteEvent,
+    SessionEvent,
     SessionNames,
-    as_messages,
-    fields_of,
+    drop_keys,
+    find_title,
+    get_fields,
     split_metadata,
-    title_of,
-    without,
+    wrap_raw_messages,
 )
-from ..several import conversations
-from ..source import Source, Value
+from ..several import parse_conversations
+from ..source import SourceValue, TranscriptSource
 
-PROMPTS = ("query", "messages")
+STEP_PROMPT_KEYS = ("query", "messages")
 """Keys under which a step may keep the whole prompt it was given."""
 
 
-def looks(value: Any) -> bool:
+def is_swe_agent_trajectory(value: Any) -> bool:
     """Tell whether a JSON value is such a trajectory."""
     if not isinstance(value, dict):
         return False
     history, steps = value.get("history"), value.get("trajectory")
     if isinstance(history, list) and history:
-        return {"role", "content"} <= fields_of(history[0]).keys()
+        return {"role", "content"} <= get_fields(history[0]).keys()
     if not isinstance(steps, list) or not steps:
         return False
-    return {"action", "observation"} <= fields_of(steps[0]).keys()
+    return {"action", "observation"} <= get_fields(steps[0]).keys()
 
 
-def parse(source: Source) -> Iterator[Event]:
+def parse_swe_agent(source: TranscriptSource) -> Iterator[Event]:
     """Return the session of a file, its messages as they are, all but the steps as metadata."""
     problem = "it has no list 'history', and no step keeps the messages it was given"
-    return conversations(source, _is_read, f"trajectory that can be read: {problem}", _session)
+    return parse_conversations(
+        source,
+        _has_swe_agent_messages,
+        f"trajectory that can be read: {problem}",
+        _parse_swe_agent_trajectory,
+    )
 
 
-def _is_read(value: Any) -> bool:
-    return _messages_of(fields_of(value)) is not None
+def _has_swe_agent_messages(value: Any) -> bool:
+    return _find_swe_agent_messages(get_fields(value)) is not None
 
 
-def _session(item: Value, names: SessionNames) -> Iterator[Event]:
-    fields = fields_of(item.value)
-    steps, messages = _list(fields, "trajectory"), _messages_of(fields) or []
+def _parse_swe_agent_trajectory(item: SourceValue, names: SessionNames) -> Iterator[Event]:
+    fields = get_fields(item.value)
+    steps, messages = _find_list_field(fields, "trajectory"), _find_swe_agent_messages(fields) or []
     session_id = names.name()
-    metadata, notes = split_metadata(without(fields, "history", "trajectory"))
-    objects = filter(fields_of, messages)
-    yield Opened(
+    metadata, notes = split_metadata(drop_keys(fields, "history", "trajectory"))
+    objects = filter(get_fields, messages)
+    yield SessionEvent(
         session_id,
-        title_of(message for message in objects if not message.get("is_demo")),
+        find_title(message for message in objects if not message.get("is_demo")),
         None,
         metadata,
     )
-    yield from as_messages(messages, session_id=session_id)
+    yield from wrap_raw_messages(messages, session_id=session_id)
     if steps:
         text = f"left out the trajectory of {len(steps)} steps: the messages tell the same"
-        yield Noted(item.row, text)
+        yield NoteEvent(item.row, text)
     yield from notes
 
 
-def _messages_of(fields: Fields) -> list[Any] | None:
-    history = _list(fields, "history")
-    return _last_prompt(_list(fields, "trajectory") or []) if history is None else history
+def _find_swe_agent_messages(fields: JsonFields) -> list[Any] | None:
+    history = _find_list_field(fields, "history")
+    return (
+        _find_last_prompt(_find_list_field(fields, "trajectory") or [])
+        if history is None
+        else history
+    )
 
 
-def _list(fields: Fields, key: str) -> list[Any] | None:
+def _find_list_field(fields: JsonFields, key: str) -> list[Any] | None:
     held = fields.get(key)
     return held if isinstance(held, list) else None
 
 
-def _last_prompt(steps: list[Any]) -> list[Any] | None:
+def _find_last_prompt(steps: list[Any]) -> list[Any] | None:
     """Return the messages of the last step that kept its prompt; None where no step did.
 
     This is for files without a history.
     """
-    for step in map(fields_of, reversed(steps)):
-        prompts = (_list(step, key) for key in PROMPTS)
+    for step in map(get_fields, reversed(steps)):
+        prompts = (_find_list_field(step, key) for key in STEP_PROMPT_KEYS)
         prompt = next((each for each in prompts if each is not None), None)
         if prompt is not None:
-            return prompt + _answer_of(step)
+            return prompt + _build_step_answer(step)
     return None
 
 
-def _answer_of(step: Fields) -> list[Any]:
+def _build_step_answer(step: JsonFields) -> list[Any]:
     answer = step.get("response")
     if not isinstance(answer, str):
         return []

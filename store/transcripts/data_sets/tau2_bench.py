@@ -10,120 +10,124 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...messages import Message
-from ...text import Fields, as_list
+from ...text import JsonFields, wrap_in_list
 from ..events import (
     Event,
-    Noted,
-    Opened,
-    Said,
+    NoteEvent,
+    SessionEvent,
+    SessionMessage,
     SessionNames,
-    call_of,
-    fields_of,
-    iso_milliseconds,
-    list_of,
-    objects_of,
+    build_chat_call,
+    drop_empty_fields,
+    drop_keys,
+    find_title,
+    get_fields,
+    get_list,
+    get_nested,
+    get_objects,
+    get_text,
+    note_unread_value,
+    parse_iso_milliseconds,
     split_metadata,
-    telling,
-    text_of,
-    title_of,
-    unread,
-    within,
-    without,
 )
-from ..source import Source
+from ..source import TranscriptSource
 
-MARKS = ("termination_reason", "reward_info", "user_cost")
+SIMULATION_KEYS = ("termination_reason", "reward_info", "user_cost")
 """Keys beside the messages; a simulation has at least one of them."""
 
-KEY = "tau2_bench"
+TAU2_KEY = "tau2_bench"
 
-_SAID = ("role", "content", "tool_calls", "reasoning", "timestamp", "raw_data", "id")
-_CALL = ("id", "name", "arguments")
+_TAU2_MESSAGE_KEYS = ("role", "content", "tool_calls", "reasoning", "timestamp", "raw_data", "id")
+_TAU2_CALL_KEYS = ("id", "name", "arguments")
 
 
-def looks(value: Any) -> bool:
+def has_tau2_simulation(value: Any) -> bool:
     """Tell whether a JSON value is a simulation, a list of them, or a file of results."""
-    return any(map(_is_simulation, _simulations(value)))
+    return any(map(_is_tau2_simulation, _list_simulations(value)))
 
 
-def _is_simulation(value: Any) -> bool:
-    fields = fields_of(value)
-    has_messages = any(map(_is_message, list_of(fields.get("messages"))))
-    return has_messages and not fields.keys().isdisjoint(MARKS)
+def _is_tau2_simulation(value: Any) -> bool:
+    fields = get_fields(value)
+    has_messages = any(map(_is_tau2_message, get_list(fields.get("messages"))))
+    return has_messages and not fields.keys().isdisjoint(SIMULATION_KEYS)
 
 
-def _is_message(value: Any) -> bool:
-    return bool(text_of(fields_of(value).get("role")))
+def _is_tau2_message(value: Any) -> bool:
+    return bool(get_text(get_fields(value).get("role")))
 
 
-def _simulations(value: Any) -> list[Any]:
-    held = fields_of(value).get("simulations")
-    return held if isinstance(held, list) else list(as_list(value))
+def _list_simulations(value: Any) -> list[Any]:
+    held = get_fields(value).get("simulations")
+    return held if isinstance(held, list) else list(wrap_in_list(value))
 
 
-def parse(source: Source) -> Iterator[Event]:
+def parse_tau2_bench(source: TranscriptSource) -> Iterator[Event]:
     """Return a session for each simulation, and a note for each value that is none."""
     names = SessionNames(source.stem)
     for item in source.values():
-        if isinstance(item, Noted):
+        if isinstance(item, NoteEvent):
             yield item
             continue
-        model = text_of(within(item.value, "info", "agent_info", "llm"))
-        for each in _simulations(item.value):
-            if _is_simulation(each):
-                yield from _session(each, model, names)
+        model = get_text(get_nested(item.value, "info", "agent_info", "llm"))
+        for each in _list_simulations(item.value):
+            if _is_tau2_simulation(each):
+                yield from _parse_tau2_simulation(each, model, names)
             else:
-                yield unread(item.row, each, "no simulation")
+                yield note_unread_value(item.row, each, "no simulation")
 
 
-def _session(told: Fields, model: str | None, names: SessionNames) -> Iterator[Event]:
-    messages = _messages([each for each in told["messages"] if _is_message(each)])
-    metadata, notes = split_metadata(without(told, "messages", "id"))
-    wanted = text_of(told.get("id")) or f"{names.stem}-{told.get('task_id')!s:.80}"
+def _parse_tau2_simulation(
+    told: JsonFields, model: str | None, names: SessionNames
+) -> Iterator[Event]:
+    messages = _parse_tau2_messages([each for each in told["messages"] if _is_tau2_message(each)])
+    metadata, notes = split_metadata(drop_keys(told, "messages", "id"))
+    wanted = get_text(told.get("id")) or f"{names.stem}-{told.get('task_id')!s:.80}"
     name = names.name(wanted)
-    yield Opened(name, title_of(messages), None, telling({"model": model}) | metadata)
-    yield from map(Said, messages)
+    yield SessionEvent(
+        name, find_title(messages), None, drop_empty_fields({"model": model}) | metadata
+    )
+    yield from map(SessionMessage, messages)
     yield from notes
 
 
-def _messages(told: list[Fields]) -> list[Message]:
+def _parse_tau2_messages(told: list[JsonFields]) -> list[Message]:
     made: list[Message] = []
-    aside: list[Fields] = []
+    aside: list[JsonFields] = []
     for each in told:
         if (
             bool(each.get("tool_calls"))
             if each["role"] == "user"
             else each.get("requestor") == "user"
         ):
-            aside.append(without(each, "raw_data"))
+            aside.append(drop_keys(each, "raw_data"))
             continue
-        made.append(_message(each))
+        made.append(_parse_tau2_message(each))
         if aside and each["role"] == "user":
-            made[-1] = _with(made[-1], aside)
+            made[-1] = _add_user_tools(made[-1], aside)
             aside = []
     if aside and made:
-        made[-1] = _with(made[-1], aside)
+        made[-1] = _add_user_tools(made[-1], aside)
     return made
 
 
-def _with(message: Message, aside: list[Fields]) -> Message:
+def _add_user_tools(message: Message, aside: list[JsonFields]) -> Message:
     """Return a message with what the user called before it."""
-    return message | {KEY: {**message.get(KEY, {}), "user_tools": aside}}
+    return message | {TAU2_KEY: {**message.get(TAU2_KEY, {}), "user_tools": aside}}
 
 
-def _message(told: Fields) -> Message:
+def _parse_tau2_message(told: JsonFields) -> Message:
     message: Message = {"role": told["role"], "content": told.get("content")}
     if told["role"] == "tool":
         message |= {"tool_call_id": str(told.get("id"))}
     more = {
-        "tool_calls": list(map(_call, objects_of(told.get("tool_calls")))),
-        "reasoning_content": text_of(told.get("reasoning")),
+        "tool_calls": list(map(_parse_tau2_call, get_objects(told.get("tool_calls")))),
+        "reasoning_content": get_text(told.get("reasoning")),
         "messageStatus": "error" if told.get("error") is True else None,
-        "timestamp": iso_milliseconds(told.get("timestamp")),
-        KEY: telling(without(told, *_SAID)),
+        "timestamp": parse_iso_milliseconds(told.get("timestamp")),
+        TAU2_KEY: drop_empty_fields(drop_keys(told, *_TAU2_MESSAGE_KEYS)),
     }
-    return message | telling(more)
+    return message | drop_empty_fields(more)
 
 
-def _call(told: Fields) -> Fields:
-    return call_of(told.get("id"), told.get("name"), told.get("arguments"))
+def _parse_tau2_call(told: JsonFields) -> JsonFields:
+    return build_chat_call(told.get("id"), told.get("name"), told.get("arguments"))

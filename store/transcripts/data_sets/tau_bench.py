@@ -5,53 +5,55 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ...text import Fields
+from ...text import JsonFields
 from ..events import (
     Event,
-    Opened,
+    SessionEvent,
     SessionNames,
-    as_messages,
-    fields_of,
+    drop_keys,
+    find_title,
+    get_fields,
     split_metadata,
-    title_of,
-    without,
+    wrap_raw_messages,
 )
-from ..several import conversations
-from ..source import Source, Value
+from ..several import parse_conversations
+from ..source import SourceValue, TranscriptSource
 
 
-def looks(value: Any) -> bool:
+def has_tau_bench_trial(value: Any) -> bool:
     """Tell whether a JSON value is a trial, or a list of them."""
     trial = value[0] if isinstance(value, list) and value else value
-    if not _has_messages(trial):
+    if not _has_trial_messages(trial):
         return False
     return not {"task_id", "reward"}.isdisjoint(trial)
 
 
-def parse(source: Source) -> Iterator[Event]:
+def parse_tau_bench(source: TranscriptSource) -> Iterator[Event]:
     """Return a session for each trial: its messages as they are, its other keys as metadata."""
     expected = "record of a trial: it has no list 'traj'"
-    return conversations(source, _has_messages, expected, _session)
+    return parse_conversations(source, _has_trial_messages, expected, _parse_tau_bench_trial)
 
 
-def _session(item: Value, names: SessionNames) -> Iterator[Event]:
+def _parse_tau_bench_trial(item: SourceValue, names: SessionNames) -> Iterator[Event]:
     trial = item.value
-    session_id = names.name(f"{names.stem}-{_name_of(trial)}")
-    metadata, notes = split_metadata(without(trial, "traj"))
-    title = title_of(filter(fields_of, trial["traj"]))
-    yield Opened(session_id, title, None, metadata)
-    yield from as_messages(trial["traj"], session_id=session_id)
+    session_id = names.name(f"{names.stem}-{_build_trial_name(trial)}")
+    metadata, notes = split_metadata(drop_keys(trial, "traj"))
+    title = find_title(filter(get_fields, trial["traj"]))
+    yield SessionEvent(session_id, title, None, metadata)
+    yield from wrap_raw_messages(trial["traj"], session_id=session_id)
     yield from notes
 
 
-def _has_messages(value: Any) -> bool:
-    return isinstance(fields_of(value).get("traj"), list)
+def _has_trial_messages(value: Any) -> bool:
+    return isinstance(get_fields(value).get("traj"), list)
 
 
-def _name_of(trial: Fields) -> str:
-    return f"task-{_part(trial, 'task_id')}-trial-{_part(trial, 'trial')}"
+def _build_trial_name(trial: JsonFields) -> str:
+    return (
+        f"task-{_render_trial_field(trial, 'task_id')}-trial-{_render_trial_field(trial, 'trial')}"
+    )
 
 
-def _part(trial: Fields, key: str) -> str:
+def _render_trial_field(trial: JsonFields, key: str) -> str:
     """Return a part of the session's id."""
     return f"{trial.get(key, '')!s:.80}"

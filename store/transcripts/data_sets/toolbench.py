@@ -11,104 +11,108 @@ from itertools import chain, islice
 from typing import Any
 
 from ...messages import Message
-from ...text import Fields
+from ...text import JsonFields
 from ..events import (
     Event,
-    Opened,
+    SessionEvent,
     SessionNames,
-    call_of,
-    fields_of,
-    list_of,
-    objects_of,
+    build_chat_call,
+    drop_empty_fields,
+    drop_keys,
+    get_fields,
+    get_list,
+    get_nested,
+    get_objects,
+    get_text,
+    render_title,
     split_metadata,
-    telling,
-    text_of,
-    title_line,
-    within,
-    without,
 )
-from ..several import conversations
-from ..source import Source, Value
-from ..trees import Tree, tree_events
+from ..several import parse_conversations
+from ..source import SourceValue, TranscriptSource
+from ..trees import Tree, build_tree_events
 
 THOUGHT, INPUT = "Thought", "Action Input"
 
-PROMPTS = ("system", "user")
+TOOLBENCH_PROMPT_ROLES = ("system", "user")
 """Roles of the messages that a search begins with."""
 
-Nodes = dict[str, Fields]
+NodesByNumber = dict[str, JsonFields]
 """The nodes of a tree, each under its number."""
 
 
-def looks(value: Any) -> bool:
+def is_toolbench_answer(value: Any) -> bool:
     """Tell whether a JSON value is such an answer."""
-    fields = fields_of(value)
-    return "answer_generation" in fields and "node_type" in _root(fields)
+    fields = get_fields(value)
+    return "answer_generation" in fields and "node_type" in _find_root_node(fields)
 
 
-def _root(fields: Fields) -> Fields:
-    return fields_of(within(fields, "tree", "tree"))
+def _find_root_node(fields: JsonFields) -> JsonFields:
+    return get_fields(get_nested(fields, "tree", "tree"))
 
 
-def parse(source: Source) -> Iterator[Event]:
+def parse_toolbench(source: TranscriptSource) -> Iterator[Event]:
     """Return the session of each answer, and its branches."""
-    return conversations(source, looks, "tree of thoughts", _session)
+    return parse_conversations(
+        source, is_toolbench_answer, "tree of thoughts", _parse_toolbench_answer
+    )
 
 
-def _session(item: Value, names: SessionNames) -> Iterator[Event]:
-    told = fields_of(item.value)
-    answer = fields_of(told["answer_generation"])
-    nodes: Nodes = {}
+def _parse_toolbench_answer(item: SourceValue, names: SessionNames) -> Iterator[Event]:
+    told = get_fields(item.value)
+    answer = get_fields(told["answer_generation"])
+    nodes: NodesByNumber = {}
     parents: dict[str, str | None] = {}
-    ends = _walk(_root(told), nodes, parents)
-    prompt = _prompt(answer)
+    ends = _collect_toolbench_nodes(_find_root_node(told), nodes, parents)
+    prompt = _parse_toolbench_prompt(answer)
 
     def said(node: str) -> list[Message]:
-        above = fields_of(nodes.get(parents[node] or ""))
-        return _messages(node, nodes[node], above) if parents[node] else prompt
+        above = get_fields(nodes.get(parents[node] or ""))
+        return _parse_toolbench_node(node, nodes[node], above) if parents[node] else prompt
 
-    known = {**without(told, "tree", "answer_generation", "compare_candidates"), **answer}
-    metadata, notes = split_metadata(telling(without(known, "train_messages", "query")))
-    title = title_line(text_of(answer.get("query")) or "") or None
-    opened = Opened(names.name(), title, None, metadata)
-    yield from tree_events(Tree(parents, ends, said), opened)
+    known = {**drop_keys(told, "tree", "answer_generation", "compare_candidates"), **answer}
+    metadata, notes = split_metadata(drop_empty_fields(drop_keys(known, "train_messages", "query")))
+    title = render_title(get_text(answer.get("query")) or "") or None
+    opened = SessionEvent(names.name(), title, None, metadata)
+    yield from build_tree_events(Tree(parents, ends, said), opened)
     yield from notes
 
 
-def _walk(root: Fields, nodes: Nodes, parents: dict[str, str | None]) -> str | None:
+def _collect_toolbench_nodes(
+    root: JsonFields, nodes: NodesByNumber, parents: dict[str, str | None]
+) -> str | None:
     """Take in all nodes of a tree, in order; return the last one that was found to answer."""
-    waiting: list[tuple[Fields, str | None]] = [(root, None)]
+    waiting: list[tuple[JsonFields, str | None]] = [(root, None)]
     answered: str | None = None
     while waiting:
         node, parent = waiting.pop()
         name = f"node-{len(nodes) + 1}"
         nodes[name], parents[name] = node, parent
         answered = name if node.get("finished") is True else answered
-        below = objects_of(node.get("children"))
+        below = get_objects(node.get("children"))
         waiting += [(each, name) for each in below[::-1]]
     return answered
 
 
-def _prompt(answer: Fields) -> list[Message]:
+def _parse_toolbench_prompt(answer: JsonFields) -> list[Message]:
     """Return the prompt of a search: as it was sent, else the query."""
-    sent = chain.from_iterable(list_of(answer.get("train_messages"))[-1:])
-    begun = list(filter(_is_prompt, islice(sent, len(PROMPTS))))
-    return begun or [{"role": "user", "content": text_of(answer.get("query")) or ""}]
+    sent = chain.from_iterable(get_list(answer.get("train_messages"))[-1:])
+    begun = list(filter(_is_toolbench_prompt, islice(sent, len(TOOLBENCH_PROMPT_ROLES))))
+    return begun or [{"role": "user", "content": get_text(answer.get("query")) or ""}]
 
 
-def _is_prompt(told: Any) -> bool:
-    fields = fields_of(told)
-    return fields.get("role") in PROMPTS and bool(text_of(fields.get("content")))
+def _is_toolbench_prompt(told: Any) -> bool:
+    fields = get_fields(told)
+    return fields.get("role") in TOOLBENCH_PROMPT_ROLES and bool(get_text(fields.get("content")))
 
 
-def _messages(name: str, node: Fields, above: Fields) -> list[Message]:
+def _parse_toolbench_node(name: str, node: JsonFields, above: JsonFields) -> list[Message]:
     """Return what a node says; an action says it with its input."""
-    said = text_of(node.get("description")) or ""
+    said = get_text(node.get("description")) or ""
     if node.get("node_type") == THOUGHT:
         return [{"role": "assistant", "content": said, "id": name}]
     if node.get("node_type") != INPUT:
         return []
-    call = call_of(f"call-{name}", above.get("description"), said)
+    call = build_chat_call(f"call-{name}", above.get("description"), said)
     message = {"role": "assistant", "content": None, "tool_calls": [call], "id": name}
     result = {"role": "tool", "tool_call_id": call["id"], "content": node.get("observation")}
-    return [message, result] if text_of(node.get("observation")) else [message]
+    return [message, result] if get_text(node.get("observation")) else [message]

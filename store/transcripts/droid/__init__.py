@@ -3,6 +3,6 @@
 `entries` makes messages of a session's entries, `stream` of the output; `reading` makes sessions.
 """
 
-from .reading import looks, parse
+from .reading import is_droid_value, parse_droid
 
-__all__ = ["looks", "parse"]
+__all__ = ["is_droid_value", "parse_droid"]

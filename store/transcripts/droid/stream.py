@@ -10,28 +10,32 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...messages import Message
-from ...text import Fields
-from ..events import call_of, fields_of, telling, text_of, without
+from ...text import JsonFields
+from ..events import build_chat_call, drop_empty_fields, drop_keys, get_fields, get_text
 
 INIT, SAID, CALLED, RETURNED = "system", "message", "tool_call", "tool_result"
 
-OTHERS_KEYS = {"mcp_servers", "apiKeySource", "permissionMode", "uuid"}
+FOREIGN_INIT_KEYS = {"mcp_servers", "apiKeySource", "permissionMode", "uuid"}
 """Keys by which the first row of a program that prints much the same is told."""
 
-_SAID = ("type", "role", "id", "text", "timestamp", "session_id")
-_CALL = ("type", "id", "messageId", "toolName", "parameters", "timestamp", "session_id")
-_RESULT = (*("type", "id", "messageId", "isError", "value", "error"), "timestamp", "session_id")
+_DROID_MESSAGE_KEYS = ("type", "role", "id", "text", "timestamp", "session_id")
+_DROID_CALL_KEYS = ("type", "id", "messageId", "toolName", "parameters", "timestamp", "session_id")
+_DROID_RESULT_KEYS = (
+    *("type", "id", "messageId", "isError", "value", "error"),
+    "timestamp",
+    "session_id",
+)
 
 
-def is_row(value: object) -> bool:
+def is_droid_row(value: object) -> bool:
     """Tell whether a value is a row that can be read."""
-    fields = fields_of(value)
-    if not text_of(fields.get("session_id")):
+    fields = get_fields(value)
+    if not get_text(fields.get("session_id")):
         return False
     match fields.get("type"):
         case "system":
             return fields.get("subtype") == "init" and (
-                {"tools", "model"} <= fields.keys() and not OTHERS_KEYS & fields.keys()
+                {"tools", "model"} <= fields.keys() and not FOREIGN_INIT_KEYS & fields.keys()
             )
         case "message":
             return fields.get("role") in ("user", "assistant", "system") and "text" in fields
@@ -42,7 +46,7 @@ def is_row(value: object) -> bool:
     return False
 
 
-def messages_of(rows: Iterable[Fields]) -> list[Message]:
+def parse_droid_rows(rows: Iterable[JsonFields]) -> list[Message]:
     """Return the messages of a session's rows; calls are with the answer that they belong to."""
     made: list[Message] = []
     answers: dict[Any, Message] = {}
@@ -50,35 +54,39 @@ def messages_of(rows: Iterable[Fields]) -> list[Message]:
         if row["type"] == CALLED:
             name = row.get("messageId")
             if name not in answers:
-                answers[name] = {"role": "assistant", "content": None} | _known(
+                answers[name] = {"role": "assistant", "content": None} | _collect_droid_extra(
                     row, row.get("messageId"), row
                 )
                 made.append(answers[name])
-            answers[name].setdefault("tool_calls", []).append(_call(row))
+            answers[name].setdefault("tool_calls", []).append(_parse_droid_call(row))
         elif row["type"] == RETURNED:
-            made.append(_result(row))
+            made.append(_parse_droid_result(row))
         elif row["type"] == SAID:
-            said: Message = {"role": row["role"], "content": text_of(row["text"]) or ""}
-            made.append(said | _known(row, row.get("id"), _SAID))
+            said: Message = {"role": row["role"], "content": get_text(row["text"]) or ""}
+            made.append(said | _collect_droid_extra(row, row.get("id"), _DROID_MESSAGE_KEYS))
             answers[row.get("id")] = made[-1]
     return made
 
 
-def _call(row: Fields) -> Fields:
-    return call_of(row.get("id"), row["toolName"], row.get("parameters"))
+def _parse_droid_call(row: JsonFields) -> JsonFields:
+    return build_chat_call(row.get("id"), row["toolName"], row.get("parameters"))
 
 
-def _result(row: Fields) -> Message:
+def _parse_droid_result(row: JsonFields) -> Message:
     value = row.get("value", row.get("error"))
     said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     status = "error" if row.get("isError") is True else ""
-    told = telling({"tool_call_id": row.get("id"), "messageStatus": status})
-    return {"role": "tool", "content": said} | told | _known(row, None, _RESULT)
+    told = drop_empty_fields({"tool_call_id": row.get("id"), "messageStatus": status})
+    return (
+        {"role": "tool", "content": said}
+        | told
+        | _collect_droid_extra(row, None, _DROID_RESULT_KEYS)
+    )
 
 
-def _known(row: Fields, name: Any, said: Iterable[str]) -> Fields:
+def _collect_droid_extra(row: JsonFields, name: Any, said: Iterable[str]) -> JsonFields:
     """Return a row's id and time, and what else it says."""
     moment = row.get("timestamp")
     at = moment if type(moment) is int else None
-    rest = telling(without(row, *said))
-    return telling({"id": text_of(name), "timestamp": at, "droid": rest})
+    rest = drop_empty_fields(drop_keys(row, *said))
+    return drop_empty_fields({"id": get_text(name), "timestamp": at, "droid": rest})

@@ -8,36 +8,44 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ...clock import SECONDS_BELOW
+from ...clock import SECONDS_LIMIT
 from ...messages import Message
-from ...text import Fields
-from ..database import Layout, Rows, json_in
+from ...text import JsonFields
+from ..database import Layout, SqliteConnection, parse_json_cell
 from ..events import (
     Event,
-    Noted,
-    Opened,
-    Said,
+    NoteEvent,
+    SessionEvent,
+    SessionMessage,
     SessionNames,
-    fields_of,
-    iso_milliseconds,
-    list_of,
+    drop_empty_fields,
+    drop_keys,
+    find_title,
+    get_fields,
+    get_list,
+    get_text,
+    parse_iso_milliseconds,
     split_metadata,
-    telling,
-    text_of,
-    title_of,
-    without,
 )
-from ..several import conversations
-from ..source import Source, Value
-from .parts import calls_in, content_of, responses_in, result_of, thoughts_in
+from ..several import parse_conversations
+from ..source import SourceValue, TranscriptSource
+from .parts import (
+    join_gemini_thoughts,
+    list_gemini_responses,
+    parse_gemini_calls,
+    parse_gemini_content,
+    parse_gemini_response,
+)
 
-SESSIONS = "SELECT app_name, user_id, id, state, create_time FROM sessions ORDER BY rowid"
-EVENTS = """
+SELECT_ADK_SESSIONS = (
+    "SELECT app_name, user_id, id, state, create_time FROM sessions ORDER BY rowid"
+)
+SELECT_ADK_EVENTS = """
     SELECT id, event_data, timestamp FROM events
     WHERE app_name = :app_name AND user_id = :user_id AND session_id = :id
     ORDER BY timestamp, rowid
 """
-NAMES = {
+API_KEY_BY_ADK_KEY = {
     "function_call": "functionCall",
     "function_response": "functionResponse",
     "inline_data": "inlineData",
@@ -46,85 +54,87 @@ NAMES = {
 """Keys of parts, and how the API writes them."""
 
 
-def looks(value: Any) -> bool:
+def is_adk_session(value: Any) -> bool:
     """Tell whether a value is a session of such a database."""
-    return {"app_name", "user_id", "events"} <= fields_of(value).keys()
+    return {"app_name", "user_id", "events"} <= get_fields(value).keys()
 
 
-def parse(source: Source) -> Iterator[Event]:
+def parse_adk(source: TranscriptSource) -> Iterator[Event]:
     """Return each session, and its messages; events that say nothing change the state alone."""
-    return conversations(source, looks, "session of the database", _session)
+    return parse_conversations(
+        source, is_adk_session, "session of the database", _parse_adk_session
+    )
 
 
-def _session(item: Value, names: SessionNames) -> Iterator[Event]:
-    fields = fields_of(item.value)
+def _parse_adk_session(item: SourceValue, names: SessionNames) -> Iterator[Event]:
+    fields = get_fields(item.value)
     messages = [
         message
-        for each in [each for each in list_of(fields.get("events")) if isinstance(each, dict)]
-        for message in _messages(each)
+        for each in [each for each in get_list(fields.get("events")) if isinstance(each, dict)]
+        for message in _parse_adk_event(each)
     ]
-    told = telling(without(fields, "id", "events", "user_id", "create_time"))
+    told = drop_empty_fields(drop_keys(fields, "id", "events", "user_id", "create_time"))
     metadata, notes = split_metadata(told)
-    created = _moment(fields.get("create_time"))
-    name = names.name(text_of(fields.get("id")))
-    owner = text_of(fields.get("user_id"))
-    title = title_of(messages)
-    yield Opened(name, title, None, {"adk": metadata}, owner=owner, created_at=created)
-    yield from map(Said, messages)
+    created = _parse_adk_time(fields.get("create_time"))
+    name = names.name(get_text(fields.get("id")))
+    owner = get_text(fields.get("user_id"))
+    title = find_title(messages)
+    yield SessionEvent(name, title, None, {"adk": metadata}, owner=owner, created_at=created)
+    yield from map(SessionMessage, messages)
     yield from notes
 
 
-def _messages(event: Fields) -> Iterator[Message]:
+def _parse_adk_event(event: JsonFields) -> Iterator[Message]:
     """Yield the messages of an event: the results of tools, then its content with its calls."""
-    content = fields_of(event.get("content"))
-    parts = [_as_api(part) for part in list_of(content.get("parts"))]
-    moment = telling({"timestamp": _moment(event.get("timestamp"))})
-    extra = telling(without(event, "content", "id", "timestamp", "actions"))
-    for response in responses_in(parts):
-        yield result_of(response) | moment
-    said, calls = content_of(parts), calls_in(parts, str(event.get("id")))
+    content = get_fields(event.get("content"))
+    parts = [_convert_part_keys(part) for part in get_list(content.get("parts"))]
+    moment = drop_empty_fields({"timestamp": _parse_adk_time(event.get("timestamp"))})
+    extra = drop_empty_fields(drop_keys(event, "content", "id", "timestamp", "actions"))
+    for response in list_gemini_responses(parts):
+        yield parse_gemini_response(response) | moment
+    said, calls = parse_gemini_content(parts), parse_gemini_calls(parts, str(event.get("id")))
     if said is None and not calls:
         return
     role = "user" if content.get("role") == "user" else "assistant"
     message: Message = {"role": role, "content": said, **moment, "adk": extra}
-    if thoughts := thoughts_in(parts):
+    if thoughts := join_gemini_thoughts(parts):
         message["reasoning_content"] = thoughts
-    if text_of(event.get("id")):
+    if get_text(event.get("id")):
         message["id"] = event["id"]
     yield message | ({"tool_calls": calls} if calls else {})
 
 
-def _as_api(part: Any) -> Any:
+def _convert_part_keys(part: Any) -> Any:
     """Return a part with the keys of the API, whichever way it was written."""
     if not isinstance(part, dict):
         return part
     told = {key: held for key, held in part.items() if held is not None}
-    named = {NAMES.get(key, key): held for key, held in told.items()}
+    named = {API_KEY_BY_ADK_KEY.get(key, key): held for key, held in told.items()}
     data = named.get("inlineData")
-    return named | ({"inlineData": _as_api(data)} if isinstance(data, dict) else {})
+    return named | ({"inlineData": _convert_part_keys(data)} if isinstance(data, dict) else {})
 
 
-def _moment(told: Any) -> int | None:
+def _parse_adk_time(told: Any) -> int | None:
     """Return a moment in seconds, or as ISO text, as ms; None for anything else."""
-    is_moment = isinstance(told, int | float) and 0 < told < SECONDS_BELOW
-    return round(told * 1000) if is_moment else iso_milliseconds(told)
+    is_moment = isinstance(told, int | float) and 0 < told < SECONDS_LIMIT
+    return round(told * 1000) if is_moment else parse_iso_milliseconds(told)
 
 
-def _sessions(rows: Rows) -> Iterator[Any]:
-    for row in rows.execute(SESSIONS):
+def _load_adk_sessions(rows: SqliteConnection) -> Iterator[Any]:
+    for row in rows.execute(SELECT_ADK_SESSIONS):
         known = dict(zip(row.keys(), row, strict=True))
-        events: list[Fields] = []
-        for number, text, moment in rows.execute(EVENTS, known):
-            event = json_in(text)
+        events: list[JsonFields] = []
+        for number, text, moment in rows.execute(SELECT_ADK_EVENTS, known):
+            event = parse_json_cell(text)
             if isinstance(event, dict):
                 events.append({"timestamp": moment, **event})
             else:
-                yield Noted(None, f"event {number} of {row['id']} cannot be read", broken=True)
-        yield {**known, "state": json_in(row["state"]), "events": events}
+                yield NoteEvent(None, f"event {number} of {row['id']} cannot be read", broken=True)
+        yield {**known, "state": parse_json_cell(row["state"]), "events": events}
 
 
-LAYOUT = Layout(
+ADK_LAYOUT = Layout(
     frozenset({"events.event_data", "events.invocation_id", "sessions.app_name"}),
-    _sessions,
+    _load_adk_sessions,
 )
 """How the kit's database is laid out."""

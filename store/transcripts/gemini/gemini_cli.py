@@ -14,56 +14,56 @@ from itertools import chain, takewhile
 from typing import Any
 
 from ...messages import Message
-from ...text import Fields, format_count
+from ...text import JsonFields, format_count
 from ..events import (
     Event,
-    Noted,
-    Opened,
-    Said,
-    Stem,
-    fields_of,
-    first_text,
-    list_of,
-    omissions,
+    ForkPoint,
+    NoteEvent,
+    SessionEvent,
+    SessionMessage,
+    drop_keys,
+    find_first_text,
+    find_title,
+    get_fields,
+    get_list,
+    get_text,
+    list_omission_notes,
+    note_unread_value,
+    render_titles,
     split_metadata,
-    text_of,
-    title_lines,
-    title_of,
-    unread,
-    without,
 )
-from ..shelf import Shelf, Shelved
-from ..source import Source, Value
-from .records import is_said, messages_of, model_of
+from ..shelf import Shelf, ShelfMapping
+from ..source import SourceValue, TranscriptSource
+from .records import find_record_model, is_gemini_message, parse_gemini_record
 
-HEAD = {"sessionId", "projectHash"}
+GEMINI_HEAD_KEYS = {"sessionId", "projectHash"}
 
-Records = MutableMapping[str, Fields]
+RecordsById = MutableMapping[str, JsonFields]
 """The records of a session's messages, each under its id."""
 
 
-def looks(value: Any) -> bool:
+def is_gemini_cli_value(value: Any) -> bool:
     """Tell whether a JSON value is a session's head, or a message that can be read."""
-    fields = fields_of(value)
-    if not fields.keys() >= HEAD:
-        return {"id", "timestamp"} <= fields.keys() and is_said(fields)
-    messages = list_of(fields.get("messages"))
-    return not messages or any(map(is_said, messages))
+    fields = get_fields(value)
+    if not fields.keys() >= GEMINI_HEAD_KEYS:
+        return {"id", "timestamp"} <= fields.keys() and is_gemini_message(fields)
+    messages = get_list(fields.get("messages"))
+    return not messages or any(map(is_gemini_message, messages))
 
 
-def parse(source: Source) -> Iterator[Event]:
+def parse_gemini_cli(source: TranscriptSource) -> Iterator[Event]:
     """Return the session of a file, then each stretch of it that was taken back, then the notes."""
     with Shelf() as shelf:
-        chat = _Chat(shelf)
+        chat = _GeminiReplay(shelf)
         for item in source.values():
-            if isinstance(item, Noted):
+            if isinstance(item, NoteEvent):
                 yield item
             else:
                 yield from chat.take(item)
         yield from chat.events(source.stem)
 
 
-class _Chat:
+class _GeminiReplay:
     """Replay a file.
 
     ``_left`` are the parts taken back, each with the number of messages before it.
@@ -71,31 +71,31 @@ class _Chat:
 
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
-        self._head: Fields = {}
-        self._records: Records = Shelved(shelf)
-        self._left: list[tuple[int, Records]] = []
-        self._contexts: list[Fields] = []
+        self._head: JsonFields = {}
+        self._records: RecordsById = ShelfMapping(shelf)
+        self._left: list[tuple[int, RecordsById]] = []
+        self._contexts: list[JsonFields] = []
 
-    def take(self, item: Value) -> Iterator[Noted]:
+    def take(self, item: SourceValue) -> Iterator[NoteEvent]:
         """Take one value; yield a note if it cannot be read."""
-        fields = fields_of(item.value)
-        if text_of(fields.get("$rewindTo")):
+        fields = get_fields(item.value)
+        if get_text(fields.get("$rewindTo")):
             self._rewind(fields["$rewindTo"])
-        elif text_of(fields.get("id")):
+        elif get_text(fields.get("id")):
             self._records[fields["id"]] = fields
         elif "$set" in fields or "sessionId" in fields:
-            self._set(fields_of(fields.get("$set", fields)))
+            self._set(get_fields(fields.get("$set", fields)))
         else:
-            yield unread(item.row, item.value, "no line of a session")
+            yield note_unread_value(item.row, item.value, "no line of a session")
 
     def events(self, stem: str) -> Iterator[Event]:
         """Return all sessions, their messages, and the notes."""
-        name = text_of(self._head.get("sessionId")) or stem
+        name = get_text(self._head.get("sessionId")) or stem
         metadata, notes = self._metadata()
-        titles = (self._head.get("summary"), title_of(_said(self._records)))
-        known = title_lines(titles)
-        yield Opened(name, first_text(known), None, metadata, titles=known)
-        yield from map(Said, _said(self._records))
+        titles = (self._head.get("summary"), find_title(_parse_gemini_records(self._records)))
+        known = render_titles(titles)
+        yield SessionEvent(name, find_first_text(known), None, metadata, titles=known)
+        yield from map(SessionMessage, _parse_gemini_records(self._records))
         yield from self._branches(name)
         yield from self._notes()
         yield from notes
@@ -103,14 +103,14 @@ class _Chat:
     def _branches(self, name: str) -> Iterator[Event]:
         for after, records in self._left:
             branch = f"{name}/branch-{next(iter(records))}"
-            link: Fields = {"parent_session": name, "forked_at": after}
-            count = _count_of(records)
+            link: JsonFields = {"parent_session": name, "forked_at": after}
+            count = _count_record_messages(records)
             if count:
-                title = title_of(_said(records))
-                yield Opened(branch, title, None, link, stem=Stem(name, after))
-                yield from map(Said, _said(records))
+                title = find_title(_parse_gemini_records(records))
+                yield SessionEvent(branch, title, None, link, stem=ForkPoint(name, after))
+                yield from map(SessionMessage, _parse_gemini_records(records))
                 messages = format_count(count, "message")
-                yield Noted(None, f"{messages} that were taken back are session {branch!r}")
+                yield NoteEvent(None, f"{messages} that were taken back are session {branch!r}")
 
     def _rewind(self, to: str) -> None:
         """Take out a message and all after it; all messages where it is none of them."""
@@ -119,67 +119,67 @@ class _Chat:
 
     def _cut(self, place: int) -> None:
         names = list(self._records)
-        taken = Shelved(self._shelf)
+        taken = ShelfMapping(self._shelf)
         for name in names[place:]:
             taken[name] = self._records.pop(name)
         if taken:
-            self._left.append((_count_of(self._records), taken))
+            self._left.append((_count_record_messages(self._records), taken))
 
-    def _set(self, fields: Fields) -> None:
-        self._head |= without(fields, "messages")
-        messages = map(fields_of, list_of(fields.get("messages")))
-        told = {each["id"]: each for each in messages if text_of(each.get("id"))}
+    def _set(self, fields: JsonFields) -> None:
+        self._head |= drop_keys(fields, "messages")
+        messages = map(get_fields, get_list(fields.get("messages")))
+        told = {each["id"]: each for each in messages if get_text(each.get("id"))}
         if told:
             self._replace(told)
 
-    def _replace(self, told: Records) -> None:
+    def _replace(self, told: RecordsById) -> None:
         """Take a context: add its new messages; those missing at its end were taken back."""
         pairs = zip(self._records, told, strict=False)
         same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
         if same == len(self._records):
             for name, each in told.items():
-                self._records[name] = _longer(self._records.get(name), each)
+                self._records[name] = _choose_longer_record(self._records.get(name), each)
         elif same == len(told):
             self._cut(same)
         else:
             self._note_context(told)
 
-    def _note_context(self, told: Records) -> None:
+    def _note_context(self, told: RecordsById) -> None:
         new = [each for name, each in told.items() if name not in self._records]
-        after = _count_of(self._records)
+        after = _count_record_messages(self._records)
         self._contexts.append({"after": after, "messages": len(told), "new": new})
 
-    def _metadata(self) -> tuple[Fields, list[Noted]]:
-        extra = without(self._head, "sessionId", "summary")
+    def _metadata(self) -> tuple[JsonFields, list[NoteEvent]]:
+        extra = drop_keys(self._head, "sessionId", "summary")
         if self._contexts:
             extra["contexts"] = self._contexts
         kept, notes = split_metadata(extra)
         answers = map(self._records.__getitem__, [*self._records][::-1])
-        model = first_text(map(model_of, answers))
+        model = find_first_text(map(find_record_model, answers))
         return ({"model": model} if model else {}) | {"gemini_cli": kept}, notes
 
-    def _notes(self) -> Iterator[Noted]:
+    def _notes(self) -> Iterator[NoteEvent]:
         left = (records.values() for _, records in self._left)
         every = chain(self._records.values(), *left)
-        unsaid = (str(each.get("type")) for each in every if not is_said(each))
-        yield from omissions(Counter((kind, "") for kind in unsaid), "message")
+        unsaid = (str(each.get("type")) for each in every if not is_gemini_message(each))
+        yield from list_omission_notes(Counter((kind, "") for kind in unsaid), "message")
         if self._contexts:
             places = ", ".join(str(each["after"]) for each in self._contexts)
             text = f"the context was replaced after message {places}"
-            yield Noted(None, f"{text}: all messages stay, what is new in it is metadata")
+            yield NoteEvent(None, f"{text}: all messages stay, what is new in it is metadata")
 
 
-def _said(records: Records) -> Iterator[Message]:
+def _parse_gemini_records(records: RecordsById) -> Iterator[Message]:
     for name, each in records.items():
-        if is_said(each):
-            yield from messages_of(name, each)
+        if is_gemini_message(each):
+            yield from parse_gemini_record(name, each)
 
 
-def _count_of(records: Records) -> int:
-    return sum(1 for _ in _said(records))
+def _count_record_messages(records: RecordsById) -> int:
+    return sum(1 for _ in _parse_gemini_records(records))
 
 
-def _longer(known: Fields | None, told: Fields) -> Fields:
+def _choose_longer_record(known: JsonFields | None, told: JsonFields) -> JsonFields:
     """Return the record that says more: results are shortened in a context, never in a line."""
     if known is None:
         return told

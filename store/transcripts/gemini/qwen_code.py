@@ -12,160 +12,177 @@ from itertools import pairwise
 from typing import Any
 
 from ...messages import Message
-from ...text import Fields
+from ...text import JsonFields
 from ..events import (
     Event,
-    Noted,
-    Opened,
-    fields_of,
-    first_text,
-    iso_milliseconds,
-    list_of,
-    omissions,
-    telling,
-    text_of,
-    title_lines,
-    title_of,
-    unread,
-    without,
+    NoteEvent,
+    SessionEvent,
+    drop_empty_fields,
+    drop_keys,
+    find_first_text,
+    find_title,
+    get_fields,
+    get_list,
+    get_text,
+    list_omission_notes,
+    note_unread_value,
+    parse_iso_milliseconds,
+    render_titles,
 )
-from ..shelf import Shelf, Shelved
-from ..source import Source
-from ..trees import Parents, Tree, tree_events
-from .parts import calls_in, content_of, responses_in, result_of, thoughts_in
+from ..shelf import Shelf, ShelfMapping
+from ..source import TranscriptSource
+from ..trees import Parents, Tree, build_tree_events
+from .parts import (
+    join_gemini_thoughts,
+    list_gemini_responses,
+    parse_gemini_calls,
+    parse_gemini_content,
+    parse_gemini_response,
+)
 
-SPOKEN = ("user", "assistant", "tool_result")
+QWEN_MESSAGE_TYPES = ("user", "assistant", "tool_result")
 """Types of rows that the model saw; others are the program's own."""
 
-_SAID = ("uuid", "parentUuid", "sessionId", "timestamp", "type", "message", "cwd")
+_QWEN_ROW_KEYS = ("uuid", "parentUuid", "sessionId", "timestamp", "type", "message", "cwd")
 
 
-def looks(value: Any) -> bool:
+def is_qwen_code_row(value: Any) -> bool:
     """Tell whether a JSON value is a row that is this program's alone."""
-    fields = fields_of(value)
+    fields = get_fields(value)
     if not isinstance(fields.get("sessionId"), str):
         return False
     if fields.get("type") == "system":
         return "systemPayload" in fields
-    return fields.get("type") in SPOKEN and _is_told(fields)
+    return fields.get("type") in QWEN_MESSAGE_TYPES and _has_qwen_content(fields)
 
 
-def parse(source: Source) -> Iterator[Event]:
+def parse_qwen_code(source: TranscriptSource) -> Iterator[Event]:
     """Return the session of a file, its branches after it, then the notes."""
     with Shelf() as shelf:
-        rows = Shelved(shelf)
+        rows = ShelfMapping(shelf)
         for item in source.values():
-            if isinstance(item, Noted):
+            if isinstance(item, NoteEvent):
                 yield item
             elif isinstance(item.value, dict) and "type" in item.value:
-                rows[text_of(item.value.get("uuid")) or f"row-{len(rows) + 1}"] = item.value
+                rows[get_text(item.value.get("uuid")) or f"row-{len(rows) + 1}"] = item.value
             else:
-                yield unread(item.row, item.value, "no line of a session")
+                yield note_unread_value(item.row, item.value, "no line of a session")
         if rows:
-            yield from _session(rows, Shelved(shelf), source.stem)
+            yield from _parse_qwen_session(rows, ShelfMapping(shelf), source.stem)
 
 
-def _session(rows: Shelved, said: Shelved, stem: str) -> Iterator[Event]:
-    waiting: list[Fields] = []
+def _parse_qwen_session(rows: ShelfMapping, said: ShelfMapping, stem: str) -> Iterator[Event]:
+    waiting: list[JsonFields] = []
     left: Counter[tuple[str, str]] = Counter()
     for name, row in rows.items():
-        messages = _messages_of(name, row)
-        _link(messages, waiting)
+        messages = _parse_qwen_row(name, row)
+        _link_qwen_results(messages, waiting)
         if messages:
             said[name] = messages
         else:
             left[(str(row["type"]), str(row.get("subtype") or ""))] += 1
     newest = next(reversed(said), None)
-    tree = Tree(_parents(rows), newest, lambda name: said.get(name, []))
+    tree = Tree(_link_qwen_parents(rows), newest, lambda name: said.get(name, []))
     first = (messages[0] for messages in said.values())
-    yield from tree_events(tree, _opened(rows, stem, first))
-    yield from omissions(left, "line")
+    yield from build_tree_events(tree, _build_qwen_opening(rows, stem, first))
+    yield from list_omission_notes(left, "line")
 
 
-def _opened(rows: Shelved, stem: str, messages: Iterable[Message]) -> Opened:
-    name = _first("sessionId", rows.values()) or stem
-    payloads = (fields_of(row.get("systemPayload")) for row in _from_the_last(rows))
-    given = (*(payload.get("customTitle") for payload in payloads), title_of(messages))
-    titles = title_lines(given)
-    beside = {key: _first(key, rows.values()) for key in ("version", "gitBranch")}
-    model = _first("model", _from_the_last(rows))
-    metadata = telling({"model": model, "qwen_code": telling(beside)})
-    root = _first("cwd", rows.values())
-    return Opened(name, first_text(titles), root, metadata, titles=titles)
+def _build_qwen_opening(rows: ShelfMapping, stem: str, messages: Iterable[Message]) -> SessionEvent:
+    name = _find_first_field("sessionId", rows.values()) or stem
+    payloads = (get_fields(row.get("systemPayload")) for row in _reverse_rows(rows))
+    given = (*(payload.get("customTitle") for payload in payloads), find_title(messages))
+    titles = render_titles(given)
+    beside = {key: _find_first_field(key, rows.values()) for key in ("version", "gitBranch")}
+    model = _find_first_field("model", _reverse_rows(rows))
+    metadata = drop_empty_fields({"model": model, "qwen_code": drop_empty_fields(beside)})
+    root = _find_first_field("cwd", rows.values())
+    return SessionEvent(name, find_first_text(titles), root, metadata, titles=titles)
 
 
-def _first(key: str, rows: Iterable[Fields]) -> str | None:
-    return first_text(row.get(key) for row in rows)
+def _find_first_field(key: str, rows: Iterable[JsonFields]) -> str | None:
+    return find_first_text(row.get(key) for row in rows)
 
 
-def _from_the_last(rows: Shelved) -> Iterator[Fields]:
+def _reverse_rows(rows: ShelfMapping) -> Iterator[JsonFields]:
     return map(rows.__getitem__, reversed(rows))
 
 
-def _parents(rows: Shelved) -> Parents:
+def _link_qwen_parents(rows: ShelfMapping) -> Parents:
     """Return what each row follows: the one before it where no row tells."""
     if any("parentUuid" in row for row in rows.values()):
-        return {name: text_of(row.get("parentUuid")) for name, row in rows.items()}
+        return {name: get_text(row.get("parentUuid")) for name, row in rows.items()}
     first: dict[str, str | None] = dict.fromkeys(list(rows)[:1])
     return first | {after: before for before, after in pairwise(rows)}
 
 
-def _messages_of(name: str, row: Fields) -> list[Message]:
+def _parse_qwen_row(name: str, row: JsonFields) -> list[Message]:
     """Return the messages of a row; the first has its id, and what else the row says."""
-    if row["type"] not in SPOKEN or not _is_told(row):
+    if row["type"] not in QWEN_MESSAGE_TYPES or not _has_qwen_content(row):
         return []
-    parts = list_of(fields_of(row.get("message")).get("parts"))
+    parts = get_list(get_fields(row.get("message")).get("parts"))
     if row["type"] == "assistant":
-        more = {"tool_calls": calls_in(parts, name), "reasoning_content": thoughts_in(parts)}
-        messages = [({"role": "assistant", "content": content_of(parts)} | telling(more))]
+        more = {
+            "tool_calls": parse_gemini_calls(parts, name),
+            "reasoning_content": join_gemini_thoughts(parts),
+        }
+        messages = [
+            (
+                {"role": "assistant", "content": parse_gemini_content(parts)}
+                | drop_empty_fields(more)
+            )
+        ]
     else:
-        messages = [*_results(row, parts), *_asked(parts)]
+        messages = [*_parse_qwen_results(row, parts), *_parse_qwen_question(parts)]
     for number, message in enumerate(messages, 1):
         message["id"] = name if number == 1 else f"{name}-{number}"
-        moment = iso_milliseconds(row.get("timestamp"))
+        moment = parse_iso_milliseconds(row.get("timestamp"))
         message.update({} if moment is None else {"timestamp": moment})
     for message in messages[:1]:
-        message["qwen_code"] = telling(without(row, *_SAID))
+        message["qwen_code"] = drop_empty_fields(drop_keys(row, *_QWEN_ROW_KEYS))
     return messages
 
 
-def _is_told(row: Fields) -> bool:
-    return "parts" in fields_of(row.get("message")) or "toolCallResult" in row
+def _has_qwen_content(row: JsonFields) -> bool:
+    return "parts" in get_fields(row.get("message")) or "toolCallResult" in row
 
 
-def _asked(parts: list[Any]) -> list[Message]:
+def _parse_qwen_question(parts: list[Any]) -> list[Message]:
     """Return what a user said, which may be nothing beside results."""
-    content = content_of(parts)
+    content = parse_gemini_content(parts)
     return [] if content is None else [{"role": "user", "content": content}]
 
 
-def _results(row: Fields, parts: list[Any]) -> list[Message]:
+def _parse_qwen_results(row: JsonFields, parts: list[Any]) -> list[Message]:
     """Return the results that a row tells; where its parts do not, the program's own copy."""
-    results = list(map(result_of, responses_in(parts)))
-    told = fields_of(row.get("toolCallResult"))
+    results = list(map(parse_gemini_response, list_gemini_responses(parts)))
+    told = get_fields(row.get("toolCallResult"))
     if told and not parts:
-        said = first_text(told.get(key) for key in ("result", "resultDisplay"))
-        call, tool = map(text_of, map(told.get, ("callId", "name")))
+        said = find_first_text(told.get(key) for key in ("result", "resultDisplay"))
+        call, tool = map(get_text, map(told.get, ("callId", "name")))
         results = [
-            ({"role": "tool", "content": said} | telling({"tool_call_id": call, "name": tool}))
+            (
+                {"role": "tool", "content": said}
+                | drop_empty_fields({"tool_call_id": call, "name": tool})
+            )
         ]
     if told.get("status") in ("error", "cancelled"):
         results = [result | {"messageStatus": "error"} for result in results]
     return results
 
 
-def _link(messages: list[Message], waiting: list[Fields]) -> None:
+def _link_qwen_results(messages: list[Message], waiting: list[JsonFields]) -> None:
     """Let results without an id answer the first open call of their name, of those that wait."""
     for message in messages:
         waiting += message.get("tool_calls", [])
         if message["role"] == "tool":
-            call = next((call for call in waiting if _answers(message, call)), None)
+            call = next((call for call in waiting if _is_answer_to_call(message, call)), None)
             if call:
                 waiting.remove(call)
                 message["tool_call_id"] = call["id"]
 
 
-def _answers(result: Message, call: Fields) -> bool:
+def _is_answer_to_call(result: Message, call: JsonFields) -> bool:
     if "tool_call_id" in result:
         return bool(result["tool_call_id"] == call["id"])
     return bool(result.get("name") == call["function"]["name"])

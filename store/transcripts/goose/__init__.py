@@ -4,7 +4,7 @@
 sessions of all three.
 """
 
-from .reading import looks, parse
-from .rows import LAYOUT
+from .reading import is_goose_value, parse_goose
+from .rows import GOOSE_LAYOUT
 
-__all__ = ["LAYOUT", "looks", "parse"]
+__all__ = ["GOOSE_LAYOUT", "is_goose_value", "parse_goose"]

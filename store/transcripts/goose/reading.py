@@ -10,110 +10,118 @@ from itertools import chain
 from typing import Any
 
 from ...messages import Message
-from ...text import Fields
+from ...text import JsonFields
 from ..events import (
-    Compacted,
+    CompactionEvent,
     Event,
-    Noted,
-    Opened,
-    Said,
+    NoteEvent,
+    SessionEvent,
+    SessionMessage,
     SessionNames,
-    fields_of,
-    first_text,
-    iso_milliseconds,
-    left_out,
+    drop_empty_fields,
+    drop_keys,
+    find_first_text,
+    find_title,
+    get_fields,
+    get_nested,
+    get_text,
+    note_omission,
+    note_unread_value,
+    parse_iso_milliseconds,
+    render_titles,
     split_metadata,
-    telling,
-    text_of,
-    title_lines,
-    title_of,
-    unread,
-    within,
-    without,
 )
-from ..source import Source
-from ..trees import with_compactions
-from .messages import is_message, is_own, messages_of
+from ..source import TranscriptSource
+from ..trees import insert_compactions
+from .messages import is_goose_message, is_goose_only_message, parse_goose_message
 
-Made = list[list[Message]]
+MessageGroups = list[list[Message]]
 """What each message of goose's amounts to."""
 
-TOLD = ("id", "name", "description", "working_dir", "conversation", "created_at")
+GOOSE_SESSION_KEYS = ("id", "name", "description", "working_dir", "conversation", "created_at")
 
 
-def looks(value: Any) -> bool:
+def is_goose_value(value: Any) -> bool:
     """Tell whether a value is a session, the head of one, or a message that only goose writes."""
-    fields = fields_of(value)
-    return ("working_dir" in fields and (_is_whole(fields) or _is_head(fields))) or is_own(value)
+    fields = get_fields(value)
+    return (
+        "working_dir" in fields and (_has_goose_conversation(fields) or _is_goose_head(fields))
+    ) or is_goose_only_message(value)
 
 
-def _is_whole(fields: Fields) -> bool:
+def _has_goose_conversation(fields: JsonFields) -> bool:
     return isinstance(fields.get("conversation"), list)
 
 
-def _is_head(fields: Fields) -> bool:
+def _is_goose_head(fields: JsonFields) -> bool:
     return not {"description", "message_count"}.isdisjoint(fields)
 
 
-def parse(source: Source) -> Iterator[Event]:
+def parse_goose(source: TranscriptSource) -> Iterator[Event]:
     """Return the sessions of a file or a database, and the notes."""
     names = SessionNames(source.stem)
     lines: list[Any] = []
-    head: Fields = {}
+    head: JsonFields = {}
     for item in source.values():
-        if isinstance(item, Noted):
+        if isinstance(item, NoteEvent):
             yield item
-        elif _is_whole(fields_of(item.value)):
-            yield from _session(item.value, names.name(text_of(item.value.get("id"))))
-        elif not lines and not head and _is_head(fields_of(item.value)):
+        elif _has_goose_conversation(get_fields(item.value)):
+            yield from _parse_goose_session(item.value, names.name(get_text(item.value.get("id"))))
+        elif not lines and not head and _is_goose_head(get_fields(item.value)):
             head = item.value
         else:
             lines.append(item.value)
     if lines:
-        yield from _session({**head, "conversation": lines}, names.name())
+        yield from _parse_goose_session({**head, "conversation": lines}, names.name())
 
 
-def _session(told: Fields, name: str) -> Iterator[Event]:
-    known = list(filter(is_message, told["conversation"]))
-    made = [_said(each, place) for place, each in enumerate(known, 1)]
+def _parse_goose_session(told: JsonFields, name: str) -> Iterator[Event]:
+    known = list(filter(is_goose_message, told["conversation"]))
+    made = [_parse_goose_message_at(each, place) for place, each in enumerate(known, 1)]
     messages = list(chain.from_iterable(made))
     if not messages:
         return
     given = map(told.get, ("name", "description"))
-    titles = title_lines((*given, title_of(messages)))
-    kept, notes = split_metadata(telling(without(told, *TOLD)))
-    metadata = telling({"model": _model(told)}) | telling({"goose": kept})
-    created = iso_milliseconds(told.get("created_at"))
-    root = text_of(told.get("working_dir"))
-    opened = Opened(name, first_text(titles), root, metadata, titles=titles, created_at=created)
-    events: Iterator[Event] = chain([opened], map(Said, messages))
-    yield from with_compactions(events, _compactions(known, made))
-    yield from _left(told, made, len(known))
+    titles = render_titles((*given, find_title(messages)))
+    kept, notes = split_metadata(drop_empty_fields(drop_keys(told, *GOOSE_SESSION_KEYS)))
+    metadata = drop_empty_fields({"model": _find_goose_model(told)}) | drop_empty_fields(
+        {"goose": kept}
+    )
+    created = parse_iso_milliseconds(told.get("created_at"))
+    root = get_text(told.get("working_dir"))
+    opened = SessionEvent(
+        name, find_first_text(titles), root, metadata, titles=titles, created_at=created
+    )
+    events: Iterator[Event] = chain([opened], map(SessionMessage, messages))
+    yield from insert_compactions(events, _find_goose_compactions(known, made))
+    yield from _list_goose_omissions(told, made, len(known))
     yield from notes
 
 
-def _said(told: Fields, place: int) -> list[Message]:
-    return messages_of(text_of(told.get("id")) or f"message-{place}", told)
+def _parse_goose_message_at(told: JsonFields, place: int) -> list[Message]:
+    return parse_goose_message(get_text(told.get("id")) or f"message-{place}", told)
 
 
-def _compactions(known: list[Fields], made: Made) -> dict[int, Compacted]:
+def _find_goose_compactions(
+    known: list[JsonFields], made: MessageGroups
+) -> dict[int, CompactionEvent]:
     """Return where the first messages went out of sight, if they did and others followed."""
     hidden = 0
     for told, said in zip(known, made, strict=True):
-        if within(told, "metadata", "agentVisible") is not False:
-            return {hidden: Compacted(hidden)} if hidden else {}
+        if get_nested(told, "metadata", "agentVisible") is not False:
+            return {hidden: CompactionEvent(hidden)} if hidden else {}
         hidden += len(said)
     return {}
 
 
-def _model(told: Fields) -> str | None:
-    return text_of(within(told, "model_config", "model_name"))
+def _find_goose_model(told: JsonFields) -> str | None:
+    return get_text(get_nested(told, "model_config", "model_name"))
 
 
-def _left(told: Fields, made: Made, known: int) -> Iterator[Noted]:
+def _list_goose_omissions(told: JsonFields, made: MessageGroups, known: int) -> Iterator[NoteEvent]:
     for each in told["conversation"]:
-        if not is_message(each):
-            yield unread(None, each, "no message")
+        if not is_goose_message(each):
+            yield note_unread_value(None, each, "no message")
     silent = known - sum(map(bool, made))
     if silent:
-        yield left_out(silent, "notice", ", which were for the screen")
+        yield note_omission(silent, "notice", ", which were for the screen")

@@ -6,39 +6,43 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Any
 
-from ...text import Fields
-from ..database import Layout, Rows, json_in
+from ...text import JsonFields
+from ..database import Layout, SqliteConnection, parse_json_cell
 
-SESSIONS = "SELECT * FROM sessions ORDER BY rowid"
+SELECT_GOOSE_SESSIONS = "SELECT * FROM sessions ORDER BY rowid"
 
-MESSAGES = "SELECT * FROM messages WHERE session_id = :name ORDER BY id"
+SELECT_GOOSE_MESSAGES = "SELECT * FROM messages WHERE session_id = :name ORDER BY id"
 
-JSON = "_json"
+JSON_COLUMN_ENDING = "_json"
 """The end of the names of columns that hold JSON."""
 
 
-def _sessions(rows: Rows) -> Iterator[Any]:
-    for row in rows.execute(SESSIONS):
-        found = rows.execute(MESSAGES, {"name": row["id"]})
-        yield _fields(row) | {"conversation": list(map(_message, found))}
+def _load_goose_sessions(rows: SqliteConnection) -> Iterator[Any]:
+    for row in rows.execute(SELECT_GOOSE_SESSIONS):
+        found = rows.execute(SELECT_GOOSE_MESSAGES, {"name": row["id"]})
+        yield _decode_goose_row(row) | {"conversation": list(map(_build_goose_message, found))}
 
 
-def _message(row: sqlite3.Row) -> Fields:
-    fields = _fields(row)
+def _build_goose_message(row: sqlite3.Row) -> JsonFields:
+    fields = _decode_goose_row(row)
     number, name = fields.pop("id", ""), fields.pop("message_id", None)
     created = fields.pop("created_timestamp", None)
     return {**fields, "id": name or f"message-{number}", "created": created}
 
 
-def _fields(row: sqlite3.Row) -> Fields:
+def _decode_goose_row(row: sqlite3.Row) -> JsonFields:
     """Return a row's cells, with JSON cells decoded."""
     cells = zip(row.keys(), row, strict=True)
     return {
-        key.removesuffix(JSON): json_in(cell) if key.endswith(JSON) else cell
+        key.removesuffix(JSON_COLUMN_ENDING): parse_json_cell(cell)
+        if key.endswith(JSON_COLUMN_ENDING)
+        else cell
         for key, cell in cells
         if cell is not None
     }
 
 
-LAYOUT = Layout(frozenset({"messages.content_json", "sessions.working_dir"}), _sessions)
+GOOSE_LAYOUT = Layout(
+    frozenset({"messages.content_json", "sessions.working_dir"}), _load_goose_sessions
+)
 """How goose's database is laid out."""

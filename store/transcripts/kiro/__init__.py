@@ -4,7 +4,7 @@
 database; `reading` builds sessions from them.
 """
 
-from .reading import looks, parse
-from .turns import LAYOUT
+from .reading import is_kiro_value, parse_kiro
+from .turns import KIRO_LAYOUT
 
-__all__ = ["LAYOUT", "looks", "parse"]
+__all__ = ["KIRO_LAYOUT", "is_kiro_value", "parse_kiro"]

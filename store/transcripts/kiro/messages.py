@@ -6,98 +6,106 @@ import json
 from typing import Any
 
 from ...messages import Message
-from ...text import Fields
+from ...text import JsonFields
 from ..events import (
-    call_of,
-    fields_of,
-    joined,
-    milliseconds_of,
-    objects_of,
-    telling,
-    text_of,
-    text_part,
-    within,
-    without,
+    build_chat_call,
+    build_text_part,
+    convert_to_milliseconds,
+    drop_empty_fields,
+    drop_keys,
+    get_fields,
+    get_nested,
+    get_objects,
+    get_text,
+    join_texts,
 )
 
-ROLES = {"Prompt": "user", "AssistantMessage": "assistant", "ToolResults": "tool"}
+KIRO_LINE_ROLES = {"Prompt": "user", "AssistantMessage": "assistant", "ToolResults": "tool"}
 """Kind of a line → role in the chat."""
 
-READ = ("text", "thinking", "toolUse")
+KIRO_PART_KINDS = ("text", "thinking", "toolUse")
 """Kinds of parts that a message expresses in its own way."""
 
-_SAID = ("message_id", "content", "results")
+_KIRO_LINE_KEYS = ("message_id", "content", "results")
 
 
-def is_line(value: object) -> bool:
+def is_kiro_line(value: object) -> bool:
     """Tell whether a JSON value is a line of such a file."""
-    fields = fields_of(value)
-    return isinstance(fields.get("kind"), str) and bool(fields_of(fields.get("data")))
+    fields = get_fields(value)
+    return isinstance(fields.get("kind"), str) and bool(get_fields(fields.get("data")))
 
 
-def is_told(line: Fields) -> bool:
+def is_kiro_message(line: JsonFields) -> bool:
     """Tell whether a line is a message that can be read."""
-    return line["kind"] in ROLES and isinstance(line["data"].get("content"), list)
+    return line["kind"] in KIRO_LINE_ROLES and isinstance(line["data"].get("content"), list)
 
 
-def messages_of(line: Fields) -> list[Message]:
+def parse_kiro_line(line: JsonFields) -> list[Message]:
     """Return the messages of a line; the first one has the id of the line."""
     told = line["data"]
-    parts = objects_of(told["content"])
+    parts = get_objects(told["content"])
     if line["kind"] == "ToolResults":
-        made = list(map(_result, map(fields_of, _of(parts, "toolResult"))))
+        made = list(
+            map(_parse_kiro_result, map(get_fields, _list_kiro_part_data(parts, "toolResult")))
+        )
     else:
-        made = [_said(ROLES[line["kind"]], parts)]
+        made = [_parse_kiro_parts(KIRO_LINE_ROLES[line["kind"]], parts)]
     for number, message in enumerate(made, 1):
-        name = text_of(told.get("message_id"))
+        name = get_text(told.get("message_id"))
         ending = "" if number == 1 else f"-{number}"
         message.update({"id": name + ending} if name else {})
-    extra = telling(without(told, *_SAID))
+    extra = drop_empty_fields(drop_keys(told, *_KIRO_LINE_KEYS))
     return [
         each
-        | telling({"timestamp": milliseconds_of(within(told, "meta", "timestamp"))})
-        | telling({"kiro": extra})
+        | drop_empty_fields(
+            {"timestamp": convert_to_milliseconds(get_nested(told, "meta", "timestamp"))}
+        )
+        | drop_empty_fields({"kiro": extra})
         for each in made
     ]
 
 
-def _said(role: str, parts: list[Fields]) -> Message:
-    content = joined(map(_text, _of(parts, "text")), "\n")
+def _parse_kiro_parts(role: str, parts: list[JsonFields]) -> Message:
+    content = join_texts(map(_parse_kiro_text, _list_kiro_part_data(parts, "text")), "\n")
     others = [
         {"type": str(part.get("kind")), "data": part.get("data")}
         for part in parts
-        if part.get("kind") not in READ
+        if part.get("kind") not in KIRO_PART_KINDS
     ]
     more = {
-        "reasoning_content": joined(map(_text, _of(parts, "thinking"))),
-        "tool_calls": list(map(_call, _of(parts, "toolUse"))),
+        "reasoning_content": join_texts(
+            map(_parse_kiro_text, _list_kiro_part_data(parts, "thinking"))
+        ),
+        "tool_calls": list(map(_parse_kiro_call, _list_kiro_part_data(parts, "toolUse"))),
     }
-    said: Any = [text_part(content), *others] if others else content
+    said: Any = [build_text_part(content), *others] if others else content
     if role == "assistant" and not said:
         said = None
-    return {"role": role, "content": said} | telling(more)
+    return {"role": role, "content": said} | drop_empty_fields(more)
 
 
-def _of(parts: list[Fields], kind: str) -> list[Any]:
+def _list_kiro_part_data(parts: list[JsonFields], kind: str) -> list[Any]:
     return [part.get("data") for part in parts if part.get("kind") == kind]
 
 
-def _text(data: Any) -> str:
-    return text_of(data) or text_of(within(data, "text")) or ""
+def _parse_kiro_text(data: Any) -> str:
+    return get_text(data) or get_text(get_nested(data, "text")) or ""
 
 
-def _call(data: Any) -> Fields:
-    told = fields_of(data)
-    return call_of(told.get("toolUseId"), told.get("name"), told.get("input"))
+def _parse_kiro_call(data: Any) -> JsonFields:
+    told = get_fields(data)
+    return build_chat_call(told.get("toolUseId"), told.get("name"), told.get("input"))
 
 
-def _result(told: Fields) -> Message:
+def _parse_kiro_result(told: JsonFields) -> Message:
     content = told.get("content")
-    said = text_of(content) or "\n".join(map(_returned, objects_of(content)))
+    said = get_text(content) or "\n".join(map(_render_kiro_result_part, get_objects(content)))
     message: Message = {"role": "tool", "tool_call_id": told.get("toolUseId"), "content": said}
-    return message | telling({"messageStatus": "error" if told.get("status") == "error" else None})
+    return message | drop_empty_fields(
+        {"messageStatus": "error" if told.get("status") == "error" else None}
+    )
 
 
-def _returned(part: Fields) -> str:
+def _render_kiro_result_part(part: JsonFields) -> str:
     data = part.get("data")
     return data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)

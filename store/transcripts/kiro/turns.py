@@ -10,91 +10,97 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...messages import Message
-from ...text import Fields
-from ..database import Layout, Rows, json_in
+from ...text import JsonFields
+from ..database import Layout, SqliteConnection, parse_json_cell
 from ..events import (
-    Noted,
-    call_of,
-    fields_of,
-    iso_milliseconds,
-    objects_of,
-    telling,
-    text_of,
-    within,
-    without,
+    NoteEvent,
+    build_chat_call,
+    drop_empty_fields,
+    drop_keys,
+    get_fields,
+    get_nested,
+    get_objects,
+    get_text,
+    parse_iso_milliseconds,
 )
 
-CHATS = """
+SELECT_KIRO_CHATS = """
     SELECT key, conversation_id, value, created_at FROM conversations_v2
     ORDER BY created_at, conversation_id
 """
 
 
-def _chats(rows: Rows) -> Iterator[Any]:
-    for folder, name, value, created in rows.execute(CHATS):
-        chat = fields_of(json_in(value))
+def _load_kiro_chats(rows: SqliteConnection) -> Iterator[Any]:
+    for folder, name, value, created in rows.execute(SELECT_KIRO_CHATS):
+        chat = get_fields(parse_json_cell(value))
         if chat:
             yield {"cwd": folder, "created_at": created, **chat, "conversation_id": name}
         else:
-            yield Noted(None, f"the chat {name!r} is left out, it is no JSON", broken=True)
+            yield NoteEvent(None, f"the chat {name!r} is left out, it is no JSON", broken=True)
 
 
-LAYOUT = Layout(frozenset({"conversations_v2.key", "conversations_v2.value"}), _chats)
+KIRO_LAYOUT = Layout(
+    frozenset({"conversations_v2.key", "conversations_v2.value"}), _load_kiro_chats
+)
 """The layout of Kiro's database."""
 
 
-def is_turn(value: object) -> bool:
+def is_kiro_turn(value: object) -> bool:
     """Tell whether a JSON value is a turn that can be read."""
-    fields = fields_of(value)
-    answer = fields_of(fields.get("assistant"))
-    asked = within(fields, "user", "content")
+    fields = get_fields(value)
+    answer = get_fields(fields.get("assistant"))
+    asked = get_nested(fields, "user", "content")
     # nothing was asked if the agent goes on by itself
     return isinstance(asked, dict | None) and not {"Response", "ToolUse"}.isdisjoint(answer)
 
 
-def messages_of(turn: Fields, number: int) -> list[Message]:
+def parse_kiro_turn(turn: JsonFields, number: int) -> list[Message]:
     """Return the messages of a turn: only the answer if the agent went on by itself."""
-    return [*_asked(fields_of(turn.get("user"))), _answer(turn, number)]
+    return [*_parse_turn_request(get_fields(turn.get("user"))), _parse_turn_answer(turn, number)]
 
 
-def _asked(user: Fields) -> Iterator[Message]:
-    at = telling({"timestamp": iso_milliseconds(user.get("timestamp"))})
-    for told in map(fields_of, fields_of(user.get("content")).values()):
-        for result in objects_of(told.get("tool_use_results")):
-            yield _result(result) | at
-        if text_of(told.get("prompt")):
-            extra = telling(without(user, "content", "timestamp"))
-            yield {"role": "user", "content": told["prompt"]} | at | telling({"kiro": extra})
+def _parse_turn_request(user: JsonFields) -> Iterator[Message]:
+    at = drop_empty_fields({"timestamp": parse_iso_milliseconds(user.get("timestamp"))})
+    for told in map(get_fields, get_fields(user.get("content")).values()):
+        for result in get_objects(told.get("tool_use_results")):
+            yield _parse_turn_result(result) | at
+        if get_text(told.get("prompt")):
+            extra = drop_empty_fields(drop_keys(user, "content", "timestamp"))
+            yield (
+                {"role": "user", "content": told["prompt"]}
+                | at
+                | drop_empty_fields({"kiro": extra})
+            )
 
 
-def _result(told: Fields) -> Message:
-    said = "\n".join(map(_said, objects_of(told.get("content"))))
+def _parse_turn_result(told: JsonFields) -> Message:
+    said = "\n".join(map(_render_turn_result_part, get_objects(told.get("content"))))
     status = {"messageStatus": "error" if told.get("status") == "Error" else None}
     message: Message = {"role": "tool", "tool_call_id": told.get("tool_use_id"), "content": said}
-    return message | telling(status)
+    return message | drop_empty_fields(status)
 
 
-def _said(part: Fields) -> str:
+def _render_turn_result_part(part: JsonFields) -> str:
     told = part.get("Text", part.get("Json"))
     return told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)
 
 
-def _answer(turn: Fields, number: int) -> Message:
-    told = fields_of(next(iter(turn["assistant"].values())))
-    request = fields_of(turn.get("request_metadata"))
+def _parse_turn_answer(turn: JsonFields, number: int) -> Message:
+    told = get_fields(next(iter(turn["assistant"].values())))
+    request = get_fields(turn.get("request_metadata"))
     usage = {key: held for key, held in request.items() if key.endswith("_tokens")}
-    rest = without(request, *usage)
+    rest = drop_keys(request, *usage)
     facts = {"model": request.get("model_id"), "usage": usage, "request": rest}
     more = {
-        "tool_calls": list(map(_call, objects_of(told.get("tool_uses")))),
+        "tool_calls": list(map(_parse_turn_call, get_objects(told.get("tool_uses")))),
         "timestamp": request.get("stream_end_timestamp_ms"),
-        "kiro": telling(facts),
+        "kiro": drop_empty_fields(facts),
     }
-    name = text_of(told.get("message_id")) or f"answer-{number}"
-    said = text_of(told.get("content"))
-    return {"role": "assistant", "content": said, "id": name} | telling(more)
+    name = get_text(told.get("message_id")) or f"answer-{number}"
+    said = get_text(told.get("content"))
+    return {"role": "assistant", "content": said, "id": name} | drop_empty_fields(more)
 
 
-def _call(told: Fields) -> Fields:
+def _parse_turn_call(told: JsonFields) -> JsonFields:
     arguments = told.get("args") or told.get("orig_args")
-    return call_of(told.get("id"), told.get("name"), arguments)
+    return build_chat_call(told.get("id"), told.get("name"), arguments)

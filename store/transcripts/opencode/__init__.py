@@ -4,8 +4,14 @@
 translates a message and its parts; `reading` builds a tree from them.
 """
 
-from .reading import looks, parse
-from .rows import LAYOUT
-from .storage import Stored, is_stored
+from .reading import is_opencode_export, parse_opencode
+from .rows import OPENCODE_LAYOUT
+from .storage import OpencodeFolderSource, is_opencode_session_file
 
-__all__ = ["LAYOUT", "Stored", "is_stored", "looks", "parse"]
+__all__ = [
+    "OPENCODE_LAYOUT",
+    "OpencodeFolderSource",
+    "is_opencode_export",
+    "is_opencode_session_file",
+    "parse_opencode",
+]

@@ -12,79 +12,92 @@ from itertools import chain
 from typing import Any
 
 from ...messages import Message
-from ...text import Fields
-from ..events import fields_of, list_of, simplest_content, telling, text_of, text_part, without
+from ...text import JsonFields
+from ..events import (
+    build_text_part,
+    drop_empty_fields,
+    drop_keys,
+    get_fields,
+    get_list,
+    get_text,
+    simplify_content,
+)
 
-ROLES = ("user", "assistant")
+OPENCODE_ROLES = ("user", "assistant")
 
 STEP, STEP_END = "step-start", "step-finish"
 
-COMPACTING = "What did we do so far?"
+OPENCODE_COMPACTION_PROMPT = "What did we do so far?"
 """The text that the program sends if its user's message asks for a compaction."""
 
-COST = ("tokens", "cost")
+OPENCODE_COST_KEYS = ("tokens", "cost")
 
-USED = ("text", "reasoning", "tool", "file", "compaction", STEP, STEP_END)
+OPENCODE_PART_TYPES = ("text", "reasoning", "tool", "file", "compaction", STEP, STEP_END)
 """Types of parts that are read."""
 
 
-def is_message(value: object) -> bool:
+def is_opencode_message(value: object) -> bool:
     """Tell whether a JSON value is a message that can be read."""
-    fields = fields_of(value)
-    role = fields_of(fields.get("info")).get("role")
-    return role in ROLES and isinstance(fields.get("parts"), list)
+    fields = get_fields(value)
+    role = get_fields(fields.get("info")).get("role")
+    return role in OPENCODE_ROLES and isinstance(fields.get("parts"), list)
 
 
-def parts_of(message: Fields) -> list[Fields]:
+def list_opencode_parts(message: JsonFields) -> list[JsonFields]:
     """Return a message's parts."""
-    return list(filter(None, map(fields_of, list_of(message.get("parts")))))
+    return list(filter(None, map(get_fields, get_list(message.get("parts")))))
 
 
-def messages_of(name: str, told: Fields) -> list[Message]:
+def parse_opencode_message(name: str, told: JsonFields) -> list[Message]:
     """Return the chat messages of one message; the first has its id and its other fields."""
-    info, parts = told["info"], parts_of(told)
+    info, parts = told["info"], list_opencode_parts(told)
     if info["role"] == "user":
-        made = [_question(parts)]
+        made = [_parse_opencode_question(parts)]
     else:
-        made = list(chain.from_iterable(map(_answered, _steps(parts))))
+        made = list(chain.from_iterable(map(_parse_opencode_step, _split_opencode_steps(parts))))
     for number, message in enumerate(made, 1):
         message["id"] = name if number == 1 else f"{name}-{number}"
-    extra = telling(without(info, "id", "sessionID", "role", "tokens", "cost"))
+    extra = drop_empty_fields(drop_keys(info, "id", "sessionID", "role", "tokens", "cost"))
     made[0]["opencode"] = extra | made[0].get("opencode", {})
-    _add_cost(made, info)
-    return [_at(fields_of(info.get("time")).get("created")) | message for message in made]
+    _add_opencode_cost(made, info)
+    return [
+        _build_timestamp_field(get_fields(info.get("time")).get("created")) | message
+        for message in made
+    ]
 
 
-def _at(moment: Any) -> Fields:
+def _build_timestamp_field(moment: Any) -> JsonFields:
     return {"timestamp": moment} if type(moment) is int and 0 < moment < 2**53 else {}
 
 
-def _question(parts: list[Fields]) -> Message:
-    content = [_part(part) for part in parts if _is_sent(part)]
-    files = [part for part in parts if part.get("type") == "file" and not _is_sent(part)]
-    said: Message = {"role": "user", "content": simplest_content(content) or ""}
-    return said | telling({"opencode": telling({"files": files})})
+def _parse_opencode_question(parts: list[JsonFields]) -> Message:
+    content = [_parse_opencode_part(part) for part in parts if _is_part_for_model(part)]
+    files = [part for part in parts if part.get("type") == "file" and not _is_part_for_model(part)]
+    said: Message = {"role": "user", "content": simplify_content(content) or ""}
+    return said | drop_empty_fields({"opencode": drop_empty_fields({"files": files})})
 
 
-def _is_sent(part: Fields) -> bool:
+def _is_part_for_model(part: JsonFields) -> bool:
     """Tell whether a part goes to the model; of files only pictures do, others go as text."""
     if part.get("type") == "file":
-        kind = text_of(part.get("mime")) or ""
+        kind = get_text(part.get("mime")) or ""
         return kind.startswith("image/") and "url" in part
     return part.get("type") in ("text", "compaction") and part.get("ignored") is not True
 
 
-def _part(part: Fields) -> Fields:
+def _parse_opencode_part(part: JsonFields) -> JsonFields:
     if part["type"] == "file":
         return {"type": "image_url", "image_url": {"url": part["url"]}}
-    return text_part(
-        COMPACTING if part["type"] == "compaction" else text_of(part.get("text")) or ""
+    return build_text_part(
+        OPENCODE_COMPACTION_PROMPT
+        if part["type"] == "compaction"
+        else get_text(part.get("text")) or ""
     )
 
 
-def _steps(parts: list[Fields]) -> list[list[Fields]]:
+def _split_opencode_steps(parts: list[JsonFields]) -> list[list[JsonFields]]:
     """Return the parts of each step; there is at least one step."""
-    steps: list[list[Fields]] = [[]]
+    steps: list[list[JsonFields]] = [[]]
     for part in parts:
         if part.get("type") == STEP and steps[-1]:
             steps.append([])
@@ -93,64 +106,74 @@ def _steps(parts: list[Fields]) -> list[list[Fields]]:
     return steps
 
 
-def _answered(parts: list[Fields]) -> Iterator[Message]:
+def _parse_opencode_step(parts: list[JsonFields]) -> Iterator[Message]:
     """Yield the answer of a step, then the results of its calls."""
     tools = [part for part in parts if part.get("type") == "tool"]
     more = {
-        "tool_calls": list(map(_call, tools)),
-        "reasoning_content": "\n\n".join(_texts(parts, "reasoning")),
-        "opencode": _cost(parts),
+        "tool_calls": list(map(_parse_opencode_call, tools)),
+        "reasoning_content": "\n\n".join(_list_opencode_texts(parts, "reasoning")),
+        "opencode": _find_step_cost(parts),
     }
-    text = "\n\n".join(_texts(parts, "text"))
-    yield {"role": "assistant", "content": text or None} | telling(more)
-    yield from (_result(part) for part in tools if _state(part).get("status") in ENDED)
+    text = "\n\n".join(_list_opencode_texts(parts, "text"))
+    yield {"role": "assistant", "content": text or None} | drop_empty_fields(more)
+    yield from (
+        _parse_opencode_result(part)
+        for part in tools
+        if _find_part_state(part).get("status") in ENDED_CALL_STATES
+    )
 
 
-def _texts(parts: list[Fields], kind: str) -> Iterator[str]:
+def _list_opencode_texts(parts: list[JsonFields], kind: str) -> Iterator[str]:
     meant = (part for part in parts if part.get("type") == kind)
-    return filter(None, (text_of(part.get("text")) for part in meant))
+    return filter(None, (get_text(part.get("text")) for part in meant))
 
 
-def _cost(parts: list[Fields]) -> Fields:
+def _find_step_cost(parts: list[JsonFields]) -> JsonFields:
     """Return the tokens and the cost of a step, from the part that ends it."""
     ends = [part for part in parts if part.get("type") == STEP_END]
-    return {key: end.get(key) for end in ends[-1:] for key in COST}
+    return {key: end.get(key) for end in ends[-1:] for key in OPENCODE_COST_KEYS}
 
 
-def _add_cost(made: list[Message], info: Fields) -> None:
+def _add_opencode_cost(made: list[Message], info: JsonFields) -> None:
     """Add the model to each answer, and the message's tokens if its steps have none."""
     answers = [message for message in made if message["role"] == "assistant"]
-    told = {key: info[key] for key in COST if key in info}
-    model = telling({"modelID": info.get("modelID"), "providerID": info.get("providerID")})
+    told = {key: info[key] for key in OPENCODE_COST_KEYS if key in info}
+    model = drop_empty_fields(
+        {"modelID": info.get("modelID"), "providerID": info.get("providerID")}
+    )
     if answers and not any("tokens" in answer.get("opencode", {}) for answer in answers):
         answers[-1]["opencode"] = answers[-1].get("opencode", {}) | told
     for answer in answers:
         answer["opencode"] = model | answer.get("opencode", {})
 
 
-ENDED = ("completed", "error")
+ENDED_CALL_STATES = ("completed", "error")
 
 
-def _state(part: Fields) -> Fields:
-    return fields_of(part.get("state"))
+def _find_part_state(part: JsonFields) -> JsonFields:
+    return get_fields(part.get("state"))
 
 
-def _call(part: Fields) -> Fields:
-    arguments = json.dumps(_state(part).get("input") or {}, ensure_ascii=False)
-    function = {"name": text_of(part.get("tool")) or "", "arguments": arguments}
-    return {"id": _call_id(part), "type": "function", "function": function}
+def _parse_opencode_call(part: JsonFields) -> JsonFields:
+    arguments = json.dumps(_find_part_state(part).get("input") or {}, ensure_ascii=False)
+    function = {"name": get_text(part.get("tool")) or "", "arguments": arguments}
+    return {"id": _find_opencode_call_id(part), "type": "function", "function": function}
 
 
-def _call_id(part: Fields) -> str:
-    return text_of(part.get("callID")) or text_of(part.get("id")) or ""
+def _find_opencode_call_id(part: JsonFields) -> str:
+    return get_text(part.get("callID")) or get_text(part.get("id")) or ""
 
 
-def _result(part: Fields) -> Message:
-    state = _state(part)
+def _parse_opencode_result(part: JsonFields) -> Message:
+    state = _find_part_state(part)
     failed = state["status"] == "error"
-    said = text_of(state.get("error" if failed else "output")) or ""
-    message: Message = {"role": "tool", "tool_call_id": _call_id(part), "content": said}
-    extra = telling(without(state, "status", "input", "output", "error"))
+    said = get_text(state.get("error" if failed else "output")) or ""
+    message: Message = {
+        "role": "tool",
+        "tool_call_id": _find_opencode_call_id(part),
+        "content": said,
+    }
+    extra = drop_empty_fields(drop_keys(state, "status", "input", "output", "error"))
     more = {"messageStatus": "error" if failed else None, "opencode": extra}
-    ended = fields_of(state.get("time")).get("end")
-    return message | _at(ended) | telling(more)
+    ended = get_fields(state.get("time")).get("end")
+    return message | _build_timestamp_field(ended) | drop_empty_fields(more)

@@ -11,92 +11,97 @@ from itertools import chain, pairwise
 from typing import Any
 
 from ...messages import Message
-from ...text import Fields, as_list
+from ...text import JsonFields, wrap_in_list
 from ..events import (
-    Compacted,
+    CompactionEvent,
     Event,
-    Noted,
-    Opened,
+    NoteEvent,
+    SessionEvent,
     SessionNames,
-    fields_of,
-    first_text,
-    omissions,
+    drop_empty_fields,
+    drop_keys,
+    find_first_text,
+    find_title,
+    get_fields,
+    get_text,
+    list_omission_notes,
+    note_unread_value,
+    render_titles,
     split_metadata,
-    telling,
-    text_of,
-    title_lines,
-    title_of,
-    unread,
-    without,
 )
-from ..several import conversations
-from ..source import Source, Value
-from ..trees import Tree, tree_events, with_compactions
-from .messages import USED, is_message, messages_of, parts_of
+from ..several import parse_conversations
+from ..source import SourceValue, TranscriptSource
+from ..trees import Tree, build_tree_events, insert_compactions
+from .messages import (
+    OPENCODE_PART_TYPES,
+    is_opencode_message,
+    list_opencode_parts,
+    parse_opencode_message,
+)
 
-UNTITLED = ("New session - ", "Child session - ")
+DEFAULT_TITLE_STARTS = ("New session - ", "Child session - ")
 """The beginning of a default title."""
 
-Told = dict[str, Fields]
+OpencodeMessagesById = dict[str, JsonFields]
 """The messages of a session, each under its id."""
 
-Said = dict[str, list[Message]]
+ChatMessagesById = dict[str, list[Message]]
 """The chat messages of each of them."""
 
 
-def looks(value: Any) -> bool:
+def is_opencode_export(value: Any) -> bool:
     """Tell whether a JSON value is a session, or a list of them."""
-    return any(map(_is_session, as_list(value)))
+    return any(map(_is_opencode_session, wrap_in_list(value)))
 
 
-def _is_session(value: Any) -> bool:
-    messages = fields_of(value).get("messages")
-    if not isinstance(messages, list) or not fields_of(value.get("info")):
+def _is_opencode_session(value: Any) -> bool:
+    messages = get_fields(value).get("messages")
+    if not isinstance(messages, list) or not get_fields(value.get("info")):
         return False
-    return not messages or any(map(is_message, messages))
+    return not messages or any(map(is_opencode_message, messages))
 
 
-def parse(source: Source) -> Iterator[Event]:
+def parse_opencode(source: TranscriptSource) -> Iterator[Event]:
     """Return each session of a file, its reverted messages, and the notes."""
     expected = "session: it has no 'info' and no 'messages'"
-    return conversations(source, _is_session, expected, _session)
+    return parse_conversations(source, _is_opencode_session, expected, _parse_opencode_session)
 
 
-def _session(item: Value, names: SessionNames) -> Iterator[Event]:
+def _parse_opencode_session(item: SourceValue, names: SessionNames) -> Iterator[Event]:
     info = item.value["info"]
-    told, broken = _told(item)
+    told, broken = _index_opencode_messages(item)
     yield from broken
-    said = {name: messages_of(name, message) for name, message in told.items()}
-    name = names.name(text_of(info.get("id")))
-    opened, notes = _opened(name, info, said)
+    said = {name: parse_opencode_message(name, message) for name, message in told.items()}
+    name = names.name(get_text(info.get("id")))
+    opened, notes = _build_opencode_opening(name, info, said)
     first: dict[str, str | None] = dict.fromkeys(list(told)[:1])
     tree = Tree(
         (first | {after: before for before, after in pairwise(told)}),
-        _present(info, list(told)),
+        _find_present_message(info, list(told)),
         said.__getitem__,
     )
-    events = tree_events(tree, opened) if told else iter([opened])
-    yield from with_compactions(events, dict(_compactions(told, said)))
-    yield from omissions(_unused(told), "part")
+    events = build_tree_events(tree, opened) if told else iter([opened])
+    yield from insert_compactions(events, dict(_find_opencode_compactions(told, said)))
+    yield from list_omission_notes(_count_unread_parts(told), "part")
     yield from notes
 
 
-def _told(item: Value) -> tuple[Told, list[Noted]]:
+def _index_opencode_messages(item: SourceValue) -> tuple[OpencodeMessagesById, list[NoteEvent]]:
     """Return the messages, and a note for each value that is not a message."""
     names = SessionNames("message")
-    told: Told = {}
+    told: OpencodeMessagesById = {}
     broken = []
     for message in item.value["messages"]:
-        if is_message(message):
-            told[names.name(text_of(message["info"].get("id")))] = message
+        if is_opencode_message(message):
+            told[names.name(get_text(message["info"].get("id")))] = message
         else:
-            broken.append(unread(item.row, message, "no message"))
+            broken.append(note_unread_value(item.row, message, "no message"))
     return told, broken
 
 
-def _present(info: Fields, names: list[str]) -> str | None:
+def _find_present_message(info: JsonFields, names: list[str]) -> str | None:
     """Return the last message that was not reverted; if a part is named, its message stays."""
-    revert = fields_of(info.get("revert"))
+    revert = get_fields(info.get("revert"))
     if revert.get("messageID") not in names:
         return None
     place = names.index(revert["messageID"])
@@ -105,38 +110,44 @@ def _present(info: Fields, names: list[str]) -> str | None:
     return names[place] if place >= 0 else None
 
 
-def _opened(name: str, info: Fields, said: Said) -> tuple[Opened, list[Noted]]:
+def _build_opencode_opening(
+    name: str, info: JsonFields, said: ChatMessagesById
+) -> tuple[SessionEvent, list[NoteEvent]]:
     messages = list(chain.from_iterable(said.values()))
-    given = text_of(info.get("title")) or ""
-    titles = title_lines(("" if given.startswith(UNTITLED) else given, title_of(messages)))
-    kept, notes = split_metadata(telling(without(info, "id", "title", "directory")))
+    given = get_text(info.get("title")) or ""
+    titles = render_titles(
+        ("" if given.startswith(DEFAULT_TITLE_STARTS) else given, find_title(messages))
+    )
+    kept, notes = split_metadata(drop_empty_fields(drop_keys(info, "id", "title", "directory")))
     facts = (message.get("opencode", {}) for message in reversed(messages))
-    model = first_text(each.get("modelID") for each in facts)
-    told = {"model": model, "parent_session": text_of(info.get("parentID"))}
-    metadata = telling(told) | {"opencode": kept}
-    root = text_of(info.get("directory"))
-    return Opened(name, first_text(titles), root, metadata, titles=titles), notes
+    model = find_first_text(each.get("modelID") for each in facts)
+    told = {"model": model, "parent_session": get_text(info.get("parentID"))}
+    metadata = drop_empty_fields(told) | {"opencode": kept}
+    root = get_text(info.get("directory"))
+    return SessionEvent(name, find_first_text(titles), root, metadata, titles=titles), notes
 
 
-def _compactions(told: Told, said: Said) -> Iterator[tuple[int, Compacted]]:
+def _find_opencode_compactions(
+    told: OpencodeMessagesById, said: ChatMessagesById
+) -> Iterator[tuple[int, CompactionEvent]]:
     """Yield the compactions: each answer sums up the chat before its question."""
     before: dict[str, int] = {}
     count = 0
     for name, message in told.items():
         before[name] = count
         count += len(said[name])
-        asked = text_of(message["info"].get("parentID"))
+        asked = get_text(message["info"].get("parentID"))
         if message["info"].get("summary") is True and asked in told:
-            through = before.get(_kept_from(told[asked]) or asked, 0)
-            yield from [(count, Compacted(through))] if through else []
+            through = before.get(_find_tail_start(told[asked]) or asked, 0)
+            yield from [(count, CompactionEvent(through))] if through else []
 
 
-def _kept_from(question: Fields) -> str | None:
+def _find_tail_start(question: JsonFields) -> str | None:
     """Return the first message before a question that stayed visible, if any."""
-    return first_text(part.get("tail_start_id") for part in parts_of(question))
+    return find_first_text(part.get("tail_start_id") for part in list_opencode_parts(question))
 
 
-def _unused(told: Told) -> Counter[tuple[str, str]]:
-    parts = (part for message in told.values() for part in parts_of(message))
+def _count_unread_parts(told: OpencodeMessagesById) -> Counter[tuple[str, str]]:
+    parts = (part for message in told.values() for part in list_opencode_parts(message))
     kinds = (str(part.get("type")) for part in parts)
-    return Counter((kind, "") for kind in kinds if kind not in USED)
+    return Counter((kind, "") for kind in kinds if kind not in OPENCODE_PART_TYPES)

@@ -5,63 +5,68 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ...text import Fields
-from ..database import Layout, Rows, json_in
-from ..events import fields_of, telling
+from ...text import JsonFields
+from ..database import Layout, SqliteConnection, parse_json_cell
+from ..events import drop_empty_fields, get_fields
 
-SESSIONS = "SELECT * FROM session ORDER BY time_created, id"
+SELECT_OPENCODE_SESSIONS = "SELECT * FROM session ORDER BY time_created, id"
 
-MESSAGES = """
+SELECT_OPENCODE_MESSAGES = """
     SELECT id, data FROM message
     WHERE session_id = :session
     ORDER BY time_created, id
 """
 
-PARTS = """
+SELECT_OPENCODE_PARTS = """
     SELECT message_id, id, data FROM part
     WHERE session_id = :session
     ORDER BY id
 """
 
-KEYS = {"parent_id": "parentID", "project_id": "projectID"}
+SESSION_COLUMN_KEYS = {"parent_id": "parentID", "project_id": "projectID"}
 """Columns of a session → keys of its export, where the names differ."""
 
-TIMES = "time_"
+TIME_COLUMN_PREFIX = "time_"
 
 
-def _sessions(rows: Rows) -> Iterator[Any]:
-    for session in rows.execute(SESSIONS):
+def _load_opencode_sessions(rows: SqliteConnection) -> Iterator[Any]:
+    for session in rows.execute(SELECT_OPENCODE_SESSIONS):
         of = {"session": session["id"]}
-        parts = _parts(rows, of)
+        parts = _load_opencode_parts(rows, of)
         messages = [
-            {"info": _told(name, data), "parts": parts.pop(name, [])}
-            for name, data in rows.execute(MESSAGES, of)
+            {"info": _parse_opencode_data(name, data), "parts": parts.pop(name, [])}
+            for name, data in rows.execute(SELECT_OPENCODE_MESSAGES, of)
         ]
-        info: Fields = {}
-        times: Fields = {}
+        info: JsonFields = {}
+        times: JsonFields = {}
         for key, cell in zip(session.keys(), session, strict=True):
-            if key.startswith(TIMES):
-                times[key.removeprefix(TIMES)] = cell
+            if key.startswith(TIME_COLUMN_PREFIX):
+                times[key.removeprefix(TIME_COLUMN_PREFIX)] = cell
             else:
                 is_object = isinstance(cell, str) and cell.startswith(("{", "["))
-                info[KEYS.get(key, key)] = (json_in(cell) or cell) if is_object else cell
-        yield {"info": telling({**info, "time": telling(times)}), "messages": messages}
+                info[SESSION_COLUMN_KEYS.get(key, key)] = (
+                    (parse_json_cell(cell) or cell) if is_object else cell
+                )
+        yield {
+            "info": drop_empty_fields({**info, "time": drop_empty_fields(times)}),
+            "messages": messages,
+        }
 
 
-def _parts(rows: Rows, of: Fields) -> dict[str, list[Fields]]:
+def _load_opencode_parts(rows: SqliteConnection, of: JsonFields) -> dict[str, list[JsonFields]]:
     """Return the parts of a session's messages, by the ids of the messages."""
-    found: dict[str, list[Fields]] = {}
-    for message, name, data in rows.execute(PARTS, of):
-        found.setdefault(message, []).append(_told(name, data))
+    found: dict[str, list[JsonFields]] = {}
+    for message, name, data in rows.execute(SELECT_OPENCODE_PARTS, of):
+        found.setdefault(message, []).append(_parse_opencode_data(name, data))
     return found
 
 
-def _told(name: str, data: object) -> Fields:
-    return fields_of(json_in(data)) | {"id": name}
+def _parse_opencode_data(name: str, data: object) -> JsonFields:
+    return get_fields(parse_json_cell(data)) | {"id": name}
 
 
-LAYOUT = Layout(
+OPENCODE_LAYOUT = Layout(
     frozenset({"session.directory", "message.data", "part.message_id"}),
-    _sessions,
+    _load_opencode_sessions,
 )
 """The layout of the database."""

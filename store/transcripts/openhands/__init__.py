@@ -3,6 +3,6 @@
 `program_events` translates an event, `conversation` collects them, `reading` reads the file.
 """
 
-from .reading import looks, parse
+from .reading import is_openhands_history, parse_openhands
 
-__all__ = ["looks", "parse"]
+__all__ = ["is_openhands_history", "parse_openhands"]

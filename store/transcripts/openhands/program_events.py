@@ -10,12 +10,12 @@ import json
 from typing import Any, NamedTuple
 
 from ...messages import Message
-from ...text import Fields, as_list, get_at_path
-from ..events import fields_of, first_text, simplest_content, text_of, text_part
+from ...text import JsonFields, get_at_path, wrap_in_list
+from ..events import build_text_part, find_first_text, get_fields, get_text, simplify_content
 
-ProgramEvent = Fields
+ProgramEvent = JsonFields
 
-REASONING = (
+OPENHANDS_REASONING_KEYS = (
     "reasoning_content",
     "thinking_blocks",
     "responses_reasoning_item",
@@ -26,20 +26,20 @@ REASONING = (
 ACTION_TOOLS = {"run": "execute_bash", "run_ipython": "execute_ipython_cell"}
 """Action of events without a call → the agent's name of the tool; others keep their name."""
 
-_ENDINGS = {
+_OUTPUT_ENDINGS = {
     "working_dir": "\n[Current working directory: {}]",
     "py_interpreter_path": "\n[Python interpreter: {}]",
     "exit_code": "\n[Command finished with exit code {}]",
 }
-Places = tuple[tuple[str, ...], ...]
+EventFieldPaths = tuple[tuple[str, ...], ...]
 
-_MODELS: Places = (
+_MODEL_PATHS: EventFieldPaths = (
     ("tool_call_metadata", "model_response", "model"),
     ("value", "usage_to_metrics", "default", "model_name"),
     ("value", "agent", "llm", "model"),
 )
 """The places in an event that may name the model, the most reliable one first."""
-_ROOTS: Places = (
+_PROJECT_ROOT_PATHS: EventFieldPaths = (
     ("extras", "working_dir"),
     ("extras", "repo_directory"),
     ("value", "workspace", "working_dir"),
@@ -48,11 +48,11 @@ _ROOTS: Places = (
 )
 """The places in an event that may name the folder, in the same order."""
 
-_V1_TEXTS = ("kind", "source", "timestamp")  # every event of V1 has them
-_RUNNING = -1  # the exit code of a command that has not ended
+_V1_TEXT_KEYS = ("kind", "source", "timestamp")  # every event of V1 has them
+_RUNNING_EXIT_CODE = -1  # the exit code of a command that has not ended
 
 
-class Known(NamedTuple):
+class ConversationFacts(NamedTuple):
     """The fields of an event about its whole conversation, each None if missing."""
 
     model: str | None
@@ -60,26 +60,26 @@ class Known(NamedTuple):
     name: str | None
 
 
-def is_v1(event: Any) -> bool:
+def is_v1_event(event: Any) -> bool:
     """Tell whether a JSON value is an event of V1."""
     if not isinstance(event, dict):
         return False
-    return all(isinstance(event.get(key), str) for key in _V1_TEXTS)
+    return all(isinstance(event.get(key), str) for key in _V1_TEXT_KEYS)
 
 
-def is_v0(event: Any) -> bool:
+def is_v0_event(event: Any) -> bool:
     """Tell whether a JSON value is an event of V0."""
     if not isinstance(event, dict) or not isinstance(event.get("source"), str):
         return False
-    return is_action(event) or (isinstance(event.get("observation"), str) and "content" in event)
+    return is_v0_action(event) or (isinstance(event.get("observation"), str) and "content" in event)
 
 
-def is_action(event: ProgramEvent) -> bool:
+def is_v0_action(event: ProgramEvent) -> bool:
     """Tell whether an event of V0 is an action; any other is an observation."""
     return isinstance(event.get("action"), str) and "args" in event
 
 
-def rest_of(event: ProgramEvent, *used: str) -> Fields:
+def omit_event_keys(event: ProgramEvent, *used: str) -> JsonFields:
     """Return the fields of an event without the keys that were used."""
     return {
         key: held
@@ -88,207 +88,217 @@ def rest_of(event: ProgramEvent, *used: str) -> Fields:
     }
 
 
-def parts_of(content: object) -> list[Any]:
+def parse_openhands_parts(content: object) -> list[Any]:
     """Return content as parts of the chat; one part of V1 may hold several images."""
     if content is None:
         return []
-    return [made for part in as_list(content) for made in _parts(part)]
+    return [made for part in wrap_in_list(content) for made in _parse_openhands_part(part)]
 
 
-def known_from(event: ProgramEvent) -> Known:
+def find_conversation_facts(event: ProgramEvent) -> ConversationFacts:
     """Return the facts in an event about its conversation: the model, the folder, the id."""
-    return Known(
-        _first_at(_MODELS, event),
-        _first_at(_ROOTS, event),
+    return ConversationFacts(
+        _find_text_at_paths(_MODEL_PATHS, event),
+        _find_text_at_paths(_PROJECT_ROOT_PATHS, event),
         (
             None
             if event.get("key") != "full_state"
-            else text_of(fields_of(event.get("value")).get("id"))
+            else get_text(get_fields(event.get("value")).get("id"))
         ),
     )
 
 
-def _first_at(places: Places, event: ProgramEvent) -> str | None:
-    return first_text(get_at_path(place, event) for place in places)
+def _find_text_at_paths(places: EventFieldPaths, event: ProgramEvent) -> str | None:
+    return find_first_text(get_at_path(place, event) for place in places)
 
 
 # Events of V1.
 
 
-def system_message(event: ProgramEvent) -> Message:
+def parse_prompt_event(event: ProgramEvent) -> Message:
     """Return the system prompt of V1."""
-    prompts = [fields_of(event.get(key)) for key in ("system_prompt", "dynamic_context")]
-    content = simplest_content(parts_of([each for each in prompts if each]))
+    prompts = [get_fields(event.get(key)) for key in ("system_prompt", "dynamic_context")]
+    content = simplify_content(parse_openhands_parts([each for each in prompts if each]))
     return {"role": "system", "content": content or ""}
 
 
-def spoken_message(event: ProgramEvent) -> Message:
+def parse_message_event(event: ProgramEvent) -> Message:
     """Return the message that a V1 event holds, with the additions of skills."""
-    given = fields_of(event.get("llm_message"))
+    given = get_fields(event.get("llm_message"))
     speaker = "assistant" if event.get("source") == "agent" else "user"
-    added = parts_of(event.get("extended_content"))
-    content = simplest_content([*parts_of(given.get("content")), *added]) or None
+    added = parse_openhands_parts(event.get("extended_content"))
+    content = simplify_content([*parse_openhands_parts(given.get("content")), *added]) or None
     calls = given.get("tool_calls")
-    message: Message = {"role": text_of(given.get("role")) or speaker, "content": content}
+    message: Message = {"role": get_text(given.get("role")) or speaker, "content": content}
     if isinstance(calls, list) and calls:
-        message["tool_calls"] = list(map(call_of, calls))
+        message["tool_calls"] = list(map(parse_openhands_call, calls))
     elif content is None:
         message["content"] = ""
-    return message | rest_of(given, "role", "content", "tool_calls")
+    return message | omit_event_keys(given, "role", "content", "tool_calls")
 
 
-def acted_message(event: ProgramEvent, call: Any) -> Message:
+def build_action_message(event: ProgramEvent, call: Any) -> Message:
     """Return the answer that a V1 action begins, with its first call."""
-    content = simplest_content(parts_of(event.get("thought")))
+    content = simplify_content(parse_openhands_parts(event.get("thought")))
     message: Message = {"role": "assistant", "content": content, "tool_calls": [call]}
-    return message | {key: event[key] for key in REASONING if event.get(key)}
+    return message | {key: event[key] for key in OPENHANDS_REASONING_KEYS if event.get(key)}
 
 
-def action_call(event: ProgramEvent) -> Any:
+def parse_action_call(event: ProgramEvent) -> Any:
     """Return the call of a V1 action."""
     call = event.get("tool_call")
-    given: Fields = fields_of(call)
+    given: JsonFields = get_fields(call)
     if not isinstance(call, dict):
         given = {"id": event.get("tool_call_id"), "name": event.get("tool_name")}
     if not call:
         given = given | {"arguments": event.get("action")}
-    return call_of(given)
+    return parse_openhands_call(given)
 
 
-def call_of(call: Any) -> Any:
+def parse_openhands_call(call: Any) -> Any:
     """Return a call of V1 as a tool call; a call in the chat's shape is returned unchanged."""
     if not isinstance(call, dict) or "function" in call:
         return call
     arguments = call.get("arguments")
     if not isinstance(arguments, str):
-        arguments = _json(arguments)
+        arguments = _render_openhands_json(arguments)
     function = {"name": call.get("name"), "arguments": arguments}
-    return rest_of(call, "name", "arguments") | {"type": "function", "function": function}
+    return omit_event_keys(call, "name", "arguments") | {"type": "function", "function": function}
 
 
-def result_message(event: ProgramEvent) -> Message:
+def parse_result_event(event: ProgramEvent) -> Message:
     """Return the result in a V1 event: of a tool, a refusal by the user, or an agent's failure."""
-    observation = fields_of(event.get("observation"))
-    content = simplest_content(_result_parts(event, observation)) or ""
+    observation = get_fields(event.get("observation"))
+    content = simplify_content(_parse_result_parts(event, observation)) or ""
     message: Message = {"role": "tool", "content": content}
-    if text_of(event.get("tool_name")):
+    if get_text(event.get("tool_name")):
         message["name"] = event["tool_name"]
-    if text_of(event.get("tool_call_id")):
+    if get_text(event.get("tool_call_id")):
         message["tool_call_id"] = event["tool_call_id"]
     if observation.get("is_error") is True or event.get("kind") != "ObservationEvent":
         message["messageStatus"] = "error"
     return message
 
 
-def _result_parts(event: ProgramEvent, observation: Fields) -> list[Any]:
+def _parse_result_parts(event: ProgramEvent, observation: JsonFields) -> list[Any]:
     if event.get("kind") == "UserRejectObservation":
-        return parts_of(f"Action rejected: {event.get('rejection_reason', '')}")
+        return parse_openhands_parts(f"Action rejected: {event.get('rejection_reason', '')}")
     if not observation:
-        return parts_of(event.get("error"))
+        return parse_openhands_parts(event.get("error"))
     said = (observation.get(key) for key in ("content", "output", "message", "error"))
     content = next((each for each in said if each), None)
     if content is None and not observation.keys() & {"content", "output"}:
-        content = _json(observation)
-    return [*_framed(parts_of(content), observation), *parts_of(event.get("extended_content"))]
+        content = _render_openhands_json(observation)
+    return [
+        *_frame_command_output(parse_openhands_parts(content), observation),
+        *parse_openhands_parts(event.get("extended_content")),
+    ]
 
 
 # Events of V0.
 
 
-def observed_content(event: ProgramEvent) -> object:
+def parse_observation_content(event: ProgramEvent) -> object:
     """Return the content of a V0 observation, with the ending shown to its agent."""
-    extras = fields_of(event.get("extras"))
-    parts = _framed(parts_of(event.get("content")), extras)
-    return simplest_content([*parts, *_images(extras)]) or ""
+    extras = get_fields(event.get("extras"))
+    parts = _frame_command_output(parse_openhands_parts(event.get("content")), extras)
+    return simplify_content([*parts, *_parse_image_urls(extras)]) or ""
 
 
-def message_content(args: Fields) -> object:
+def parse_v0_content(args: JsonFields) -> object:
     """Return the content of a V0 message or system prompt, with its images."""
-    return simplest_content([*parts_of(args.get("content")), *_images(args)]) or ""
+    return (
+        simplify_content([*parse_openhands_parts(args.get("content")), *_parse_image_urls(args)])
+        or ""
+    )
 
 
-def given_answer(metadata: Fields) -> Message | None:
+def find_model_answer(metadata: JsonFields) -> Message | None:
     """Return the model's answer from the metadata of a V0 call, None if there is none."""
-    choices = fields_of(metadata.get("model_response")).get("choices")
-    first = fields_of(choices[0]) if isinstance(choices, list) and choices else {}
-    given = fields_of(first.get("message"))
+    choices = get_fields(metadata.get("model_response")).get("choices")
+    first = get_fields(choices[0]) if isinstance(choices, list) and choices else {}
+    given = get_fields(first.get("message"))
     calls = given.get("tool_calls")
     if not isinstance(calls, list) or not calls:
         return None
     message: Message = {"role": "assistant", "content": given.get("content")}
     message["tool_calls"] = list(calls)
-    return message | rest_of(given, *message)
+    return message | omit_event_keys(given, *message)
 
 
-def made_answer(event: ProgramEvent, metadata: Fields) -> Message:
+def build_v0_answer(event: ProgramEvent, metadata: JsonFields) -> Message:
     """Return a V0 action as an answer with one call, built from the fields of the event."""
-    args = fields_of(event.get("args"))
+    args = get_fields(event.get("args"))
     action = event["action"]
     function = {
-        "name": text_of(metadata.get("function_name")) or ACTION_TOOLS.get(action, action),
-        "arguments": _arguments_in(args),
+        "name": get_text(metadata.get("function_name")) or ACTION_TOOLS.get(action, action),
+        "arguments": _render_action_arguments(args),
     }
-    call_id = text_of(metadata.get("tool_call_id")) or event_call_id(event.get("id"))
+    call_id = get_text(metadata.get("tool_call_id")) or build_event_call_id(event.get("id"))
     call = {"id": call_id, "type": "function", "function": function}
-    return {"role": "assistant", "content": thought_of(args), "tool_calls": [call]}
+    return {"role": "assistant", "content": find_action_thought(args), "tool_calls": [call]}
 
 
-def _arguments_in(args: Fields) -> str:
+def _render_action_arguments(args: JsonFields) -> str:
     said = {key: held for key, held in args.items() if held is not None}
     said.pop("thought", None)
-    return _json(said)
+    return _render_openhands_json(said)
 
 
-def thought_of(args: Fields) -> str | None:
+def find_action_thought(args: JsonFields) -> str | None:
     """Return the text of an agent with an action; newer events keep it as an object."""
     thought = args.get("thought")
-    return text_of(thought) or text_of(fields_of(thought).get("text"))
+    return get_text(thought) or get_text(get_fields(thought).get("text"))
 
 
-def event_call_id(number: object) -> str:
+def build_event_call_id(number: object) -> str:
     """Return an id for a call without one: from its event, which observations name as cause."""
     return f"event-{number!s:.80}"
 
 
-def _images(said: Fields) -> list[Any]:
+def _parse_image_urls(said: JsonFields) -> list[Any]:
     urls = said.get("image_urls")
-    return _parts({"type": "image", "image_urls": urls}) if isinstance(urls, list) else []
+    return (
+        _parse_openhands_part({"type": "image", "image_urls": urls})
+        if isinstance(urls, list)
+        else []
+    )
 
 
 # Events of both versions.
 
 
-def _framed(parts: list[Any], said: Fields) -> list[Any]:
+def _frame_command_output(parts: list[Any], said: JsonFields) -> list[Any]:
     """Return a command's output with the surrounding lines that were shown to the model."""
-    metadata = fields_of(said.get("metadata"))
+    metadata = get_fields(said.get("metadata"))
     endings = []
-    for key, line in _ENDINGS.items():
-        value = _exit_code(metadata, said) if key == "exit_code" else metadata.get(key)
+    for key, line in _OUTPUT_ENDINGS.items():
+        value = _find_exit_code(metadata, said) if key == "exit_code" else metadata.get(key)
         if value not in (None, ""):
             endings.append(line.format(value))
-    prefix = text_of(metadata.get("prefix"))
-    ending = (text_of(metadata.get("suffix")) or "") + "".join(endings)
-    return [*parts_of(prefix), *parts, *parts_of(ending or None)]
+    prefix = get_text(metadata.get("prefix"))
+    ending = (get_text(metadata.get("suffix")) or "") + "".join(endings)
+    return [*parse_openhands_parts(prefix), *parts, *parse_openhands_parts(ending or None)]
 
 
-def _exit_code(metadata: Fields, said: Fields) -> int | None:
+def _find_exit_code(metadata: JsonFields, said: JsonFields) -> int | None:
     """Return the exit code of a command, None if it is unknown or the command still runs."""
     code = metadata.get("exit_code")
     if type(code) is not int:
         code = said.get("exit_code")
-    return code if type(code) is int and code != _RUNNING else None
+    return code if type(code) is int and code != _RUNNING_EXIT_CODE else None
 
 
-def _parts(part: Any) -> list[Any]:
+def _parse_openhands_part(part: Any) -> list[Any]:
     if isinstance(part, str):
-        return [text_part(part)]
+        return [build_text_part(part)]
     if not isinstance(part, dict):
-        return [text_part(_json(part))]
+        return [build_text_part(_render_openhands_json(part))]
     if part.get("type") == "image" and isinstance(part.get("image_urls"), list):
-        urls = filter(text_of, part["image_urls"])
+        urls = filter(get_text, part["image_urls"])
         return [{"type": "image_url", "image_url": {"url": url}} for url in urls]
     return [{key: held for key, held in part.items() if key != "cache_prompt" or held}]
 
 
-def _json(value: object) -> str:
+def _render_openhands_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)

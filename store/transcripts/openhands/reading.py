@@ -10,79 +10,88 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from ...text import Fields, as_list
-from ..events import Event, Noted, SessionNames, fields_of, first_text, sketch, unread, without
-from ..source import Source, Value
-from .conversation import Conversation
-from .program_events import is_v0, is_v1
+from ...text import JsonFields, wrap_in_list
+from ..events import (
+    Event,
+    NoteEvent,
+    SessionNames,
+    drop_keys,
+    find_first_text,
+    get_fields,
+    note_unread_value,
+    render_sketch,
+)
+from ..source import SourceValue, TranscriptSource
+from .conversation import OpenhandsConversation
+from .program_events import is_v0_event, is_v1_event
 
-HISTORIES = ("history", "trajectory", "events", "items")
+EVENT_LIST_KEYS = ("history", "trajectory", "events", "items")
 """Keys under which an object may hold its events."""
 
-NAMES = ("instance_id", "conversation_id", "id")
+OPENHANDS_NAME_KEYS = ("instance_id", "conversation_id", "id")
 """Keys of an object that name it."""
 
-_LOOKED_AT = 20  # the number of events that are inspected to recognize a list
+_INSPECTED_EVENTS = 20  # the number of events that are inspected to recognize a list
 
 
-def looks(value: Any) -> bool:
+def is_openhands_history(value: Any) -> bool:
     """Tell whether a JSON value is an event, a list of them, or an object that holds one."""
-    events = [value] if _is_event(value) else _events_in(value) or []
-    return any(map(_is_event, events[:_LOOKED_AT]))
+    events = [value] if _is_openhands_event(value) else _find_event_list(value) or []
+    return any(map(_is_openhands_event, events[:_INSPECTED_EVENTS]))
 
 
-def parse(source: Source) -> Iterator[Event]:
+def parse_openhands(source: TranscriptSource) -> Iterator[Event]:
     """Return the sessions of a file, and notes.
 
     Each list of events is a session; all events that are rows of their own form one session.
     """
     names = SessionNames(source.stem)
-    loose = Conversation()
+    loose = OpenhandsConversation()
     for item in source.values():
-        if isinstance(item, Noted):
+        if isinstance(item, NoteEvent):
             yield item
-        elif _is_event(item.value):
+        elif _is_openhands_event(item.value):
             loose.take(item.value)
         else:
-            yield from _listed(item, names)
+            yield from _parse_event_list(item, names)
     if not loose.is_empty:
         yield from loose.events(names.name(loose.name), {})
 
 
-def _listed(item: Value, names: SessionNames) -> Iterator[Event]:
+def _parse_event_list(item: SourceValue, names: SessionNames) -> Iterator[Event]:
     """Return the session of one list of events, or of an object that holds one."""
-    events = _events_in(item.value)
+    events = _find_event_list(item.value)
     if events is None:
         what = "neither an event nor a record with a list of them"
-        yield unread(item.row, item.value, what)
+        yield note_unread_value(item.row, item.value, what)
         return
-    fields = fields_of(item.value)
-    wanted = first_text(fields.get(key) for key in NAMES)
+    fields = get_fields(item.value)
+    wanted = find_first_text(fields.get(key) for key in OPENHANDS_NAME_KEYS)
     name = names.name(f"{names.stem}-{wanted:.80}" if wanted else None)
-    conversation = Conversation()
+    conversation = OpenhandsConversation()
     for number, event in enumerate(events, 1):
-        if _is_event(event):
+        if _is_openhands_event(event):
             conversation.take(event)
         else:
-            text = f"event {number} of {name!r:.80} is none: {sketch(event)}"
-            yield Noted(item.row, text, broken=True)
-    history = _history_of(fields) or ""
-    yield from conversation.events(name, without(fields, history))
+            text = f"event {number} of {name!r:.80} is none: {render_sketch(event)}"
+            yield NoteEvent(item.row, text, broken=True)
+    history = _find_event_list_key(fields) or ""
+    yield from conversation.events(name, drop_keys(fields, history))
 
 
-def _is_event(value: Any) -> bool:
-    return is_v1(value) or is_v0(value)
+def _is_openhands_event(value: Any) -> bool:
+    return is_v1_event(value) or is_v0_event(value)
 
 
-def _events_in(value: Any) -> list[Any] | None:
+def _find_event_list(value: Any) -> list[Any] | None:
     """Return the events of a list, or of an object that holds one; V0 once kept them in pairs."""
     if isinstance(value, dict):
-        value = value.get(_history_of(value) or "")
+        value = value.get(_find_event_list_key(value) or "")
     if not isinstance(value, list):
         return None
-    return list(chain.from_iterable(map(as_list, value)))
+    return list(chain.from_iterable(map(wrap_in_list, value)))
 
 
-def _history_of(fields: Fields) -> str | None:
-    lists = (key for key in HISTORIES if isinstance(fields.get(key), list))
+def _find_event_list_key(fields: JsonFields) -> str | None:
+    lists = (key for key in EVENT_LIST_KEYS if isinstance(fields.get(key), list))
     return next(lists, None)

@@ -3,6 +3,6 @@
 `messages` translates an entry; `reading` builds a tree from them.
 """
 
-from .reading import looks, parse
+from .reading import is_pi_header, parse_pi
 
-__all__ = ["looks", "parse"]
+__all__ = ["is_pi_header", "parse_pi"]

@@ -10,134 +10,145 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...messages import Message
-from ...text import Fields
-from ..database import Layout, Rows, tables_in
+from ...text import JsonFields
+from ..database import Layout, SqliteConnection, load_table_names
 from ..events import (
     Event,
-    Opened,
-    Said,
+    SessionEvent,
+    SessionMessage,
     SessionNames,
-    fields_of,
-    iso_milliseconds,
-    joined,
-    list_of,
-    telling,
-    text_of,
-    title_in,
+    drop_empty_fields,
+    get_fields,
+    get_list,
+    get_text,
+    join_texts,
+    parse_iso_milliseconds,
+    render_first_title,
 )
-from ..several import conversations
-from ..source import Source, Value
-from .llm_threads import KEPT, THREADS, thread_events, threads_in
+from ..several import parse_conversations
+from ..source import SourceValue, TranscriptSource
+from .llm_threads import LLM_REQUEST_KEYS, SELECT_LLM_THREADS, load_llm_threads, parse_llm_thread
 
-CONVERSATIONS = "SELECT * FROM conversations ORDER BY id"
-RESPONSES = "SELECT * FROM responses WHERE conversation_id = ? ORDER BY datetime_utc, id"
-OF_RESPONSE = "SELECT * FROM {} WHERE response_id = ? ORDER BY id"
-TOOLS = ("tool_calls", "tool_results")
+SELECT_LLM_CONVERSATIONS = "SELECT * FROM conversations ORDER BY id"
+SELECT_LLM_RESPONSES = "SELECT * FROM responses WHERE conversation_id = ? ORDER BY datetime_utc, id"
+SELECT_RESPONSE_TOOLS = "SELECT * FROM {} WHERE response_id = ? ORDER BY id"
+RESPONSE_TOOL_TABLES = ("tool_calls", "tool_results")
 """Tables of what belongs to a response."""
-FRAGMENTS = """
+SELECT_PROMPT_FRAGMENTS = """
     SELECT content FROM fragments JOIN {} AS used ON used.fragment_id = fragments.id
     WHERE response_id = ? ORDER BY "order"
 """
-PROMPTS = ("prompt", "system")
-BETWEEN = {"prompt_fragments": "\n", "system_fragments": "\n\n"}
+LLM_PROMPT_COLUMNS = ("prompt", "system")
+FRAGMENT_SEPARATORS = {"prompt_fragments": "\n", "system_fragments": "\n\n"}
 """Tables of texts that stand before a prompt, or a system prompt → what stands between them."""
 
 
-def looks(value: Any) -> bool:
+def is_llm_conversation(value: Any) -> bool:
     """Tell whether a value is a conversation of such a database."""
-    fields = fields_of(value)
+    fields = get_fields(value)
     return "thread" in fields or fields.keys() >= {"conversation", "responses"}
 
 
-def parse(source: Source) -> Iterator[Event]:
+def parse_llm_logs(source: TranscriptSource) -> Iterator[Event]:
     """Return each conversation as a session, and each thread of newer versions."""
-    return conversations(source, looks, "conversation of the database", _session)
+    return parse_conversations(
+        source, is_llm_conversation, "conversation of the database", _parse_llm_conversation
+    )
 
 
-def _session(item: Value, names: SessionNames) -> Iterator[Event]:
-    fields = fields_of(item.value)
+def _parse_llm_conversation(item: SourceValue, names: SessionNames) -> Iterator[Event]:
+    fields = get_fields(item.value)
     if "thread" in fields:
-        yield from thread_events(fields, names)
+        yield from parse_llm_thread(fields, names)
         return
-    known = fields_of(fields.get("conversation"))
-    title = title_in([known.get("name")])
-    name = names.name(text_of(known.get("id")))
-    yield Opened(name, title, None, telling({"model": known.get("model")}))
+    known = get_fields(fields.get("conversation"))
+    title = render_first_title([known.get("name")])
+    name = names.name(get_text(known.get("id")))
+    yield SessionEvent(name, title, None, drop_empty_fields({"model": known.get("model")}))
     system: str | None = None
-    for response in map(fields_of, list_of(fields.get("responses"))):
-        yield from map(Said, _messages(response, system))
-        system = text_of(response.get("system")) or system
+    for response in map(get_fields, get_list(fields.get("responses"))):
+        yield from map(SessionMessage, _parse_llm_response(response, system))
+        system = get_text(response.get("system")) or system
 
 
-def _messages(response: Fields, system: str | None) -> Iterator[Message]:
+def _parse_llm_response(response: JsonFields, system: str | None) -> Iterator[Message]:
     """Yield what was asked and answered; a system prompt where it is not the one before."""
-    moment = telling({"timestamp": iso_milliseconds(response.get("datetime_utc"))})
-    told = text_of(response.get("system"))
+    moment = drop_empty_fields({"timestamp": parse_iso_milliseconds(response.get("datetime_utc"))})
+    told = get_text(response.get("system"))
     if told and told != system:
         yield {"role": "system", "content": told} | moment
-    for result in map(fields_of, list_of(response.get("tool_results"))):
-        yield _result(result) | moment
-    if text_of(response.get("prompt")):
+    for result in map(get_fields, get_list(response.get("tool_results"))):
+        yield _parse_llm_result(result) | moment
+    if get_text(response.get("prompt")):
         yield {"role": "user", "content": response["prompt"]} | moment
-    calls = [_call(fields_of(each)) for each in list_of(response.get("tool_calls"))]
+    calls = [_parse_llm_call(get_fields(each)) for each in get_list(response.get("tool_calls"))]
     answer: Message = {"role": "assistant", "content": response.get("response") or None}
-    extra = telling({key: response.get(key) for key in KEPT})
-    answer |= {**telling({"id": response.get("id")}), **moment, "llm": extra}
+    extra = drop_empty_fields({key: response.get(key) for key in LLM_REQUEST_KEYS})
+    answer |= {**drop_empty_fields({"id": response.get("id")}), **moment, "llm": extra}
     yield answer | ({"tool_calls": calls} if calls else {})
 
 
-def _call(row: Fields) -> Fields:
+def _parse_llm_call(row: JsonFields) -> JsonFields:
     function = {"name": row.get("name") or "", "arguments": row.get("arguments") or "{}"}
     name = row.get("tool_call_id") or f"call-{row.get('id')}"
     return {"id": name, "type": "function", "function": function}
 
 
-def _result(row: Fields) -> Message:
+def _parse_llm_result(row: JsonFields) -> Message:
     failed = {"messageStatus": "error"} if row.get("exception") else {}
-    named = telling({"tool_call_id": row.get("tool_call_id"), "name": row.get("name")})
+    named = drop_empty_fields({"tool_call_id": row.get("tool_call_id"), "name": row.get("name")})
     return {"role": "tool", "content": row.get("output") or "", **named, **failed}
 
 
-def _conversations(rows: Rows) -> Iterator[Any]:
-    tables = tables_in(rows)
+def _load_llm_conversations(rows: SqliteConnection) -> Iterator[Any]:
+    tables = load_table_names(rows)
     has_threads = "threads" in tables
-    continued = {thread["id"] for thread in rows.execute(THREADS)} if has_threads else set()
-    for known in rows.execute(CONVERSATIONS):
+    continued = (
+        {thread["id"] for thread in rows.execute(SELECT_LLM_THREADS)} if has_threads else set()
+    )
+    for known in rows.execute(SELECT_LLM_CONVERSATIONS):
         if known["id"] not in continued:
-            found = map(dict, rows.execute(RESPONSES, (known["id"],)))
-            responses = [_whole(rows, tables, each) for each in found]
+            found = map(dict, rows.execute(SELECT_LLM_RESPONSES, (known["id"],)))
+            responses = [_load_whole_response(rows, tables, each) for each in found]
             yield {"conversation": dict(known), "responses": responses}
     if has_threads:
-        yield from threads_in(rows)
+        yield from load_llm_threads(rows)
 
 
-def _whole(rows: Rows, tables: set[str], response: Fields) -> Fields:
+def _load_whole_response(
+    rows: SqliteConnection, tables: set[str], response: JsonFields
+) -> JsonFields:
     """Return a response with its calls and results, and its prompts as they were sent."""
     name = response["id"]
-    prompts = {key: _text(rows, tables, f"{key}_fragments", response) for key in PROMPTS}
+    prompts = {
+        key: _load_prompt_text(rows, tables, f"{key}_fragments", response)
+        for key in LLM_PROMPT_COLUMNS
+    }
     return (
         response
         | prompts
         | {
-            table: list(map(dict, rows.execute(OF_RESPONSE.format(table), (name,))))
+            table: list(map(dict, rows.execute(SELECT_RESPONSE_TOOLS.format(table), (name,))))
             if table in tables
             else []
-            for table in TOOLS
+            for table in RESPONSE_TOOL_TABLES
         }
     )
 
 
-def _text(rows: Rows, tables: set[str], table: str, response: Fields) -> str:
+def _load_prompt_text(
+    rows: SqliteConnection, tables: set[str], table: str, response: JsonFields
+) -> str:
     """Return a prompt behind the texts that stand before it."""
     said = [response[table.removesuffix("_fragments")]]
     if table in tables:
-        used = rows.execute(FRAGMENTS.format(table), (response["id"],))
+        used = rows.execute(SELECT_PROMPT_FRAGMENTS.format(table), (response["id"],))
         said[:0] = [text for (text,) in used]
-    return joined(said, BETWEEN[table])
+    return join_texts(said, FRAGMENT_SEPARATORS[table])
 
 
-LAYOUT = Layout(
+LLM_LOGS_LAYOUT = Layout(
     frozenset({"conversations.model", "responses.prompt_json", "responses.conversation_id"}),
-    _conversations,
+    _load_llm_conversations,
 )
 """How the program's database is laid out."""

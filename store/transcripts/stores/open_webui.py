@@ -5,113 +5,142 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ...clock import SECONDS_BELOW
+from ...clock import SECONDS_LIMIT
 from ...messages import Message
-from ...text import Fields, as_list
+from ...text import JsonFields, wrap_in_list
 from ..events import (
     Event,
-    Opened,
+    SessionEvent,
     SessionNames,
-    fields_of,
-    list_of,
+    drop_empty_fields,
+    drop_keys,
+    get_fields,
+    get_list,
+    get_text,
+    render_first_title,
     split_metadata,
-    telling,
-    text_of,
-    title_in,
-    without,
 )
-from ..several import conversations
-from ..source import Source, Value
-from ..trees import Tree, parents_of, tree_events
+from ..several import parse_conversations
+from ..source import SourceValue, TranscriptSource
+from ..trees import Tree, build_tree_events, find_node_parents
 
-SAID = ("id", "parentId", "childrenIds", "role", "content", "timestamp", "output", "files")
+OPEN_WEBUI_MESSAGE_KEYS = (
+    "id",
+    "parentId",
+    "childrenIds",
+    "role",
+    "content",
+    "timestamp",
+    "output",
+    "files",
+)
 
 
-def looks(value: Any) -> bool:
+def is_open_webui_chat(value: Any) -> bool:
     """Tell whether a JSON value is such a chat, or a list of them."""
-    return any(_history(each) for each in as_list(value))
+    return any(_find_chat_history(each) for each in wrap_in_list(value))
 
 
-def parse(source: Source) -> Iterator[Event]:
+def parse_open_webui(source: TranscriptSource) -> Iterator[Event]:
     """Return a session for each chat, its branches after it."""
-    return conversations(source, _history, "chat with a history of messages", _session)
+    return parse_conversations(
+        source, _find_chat_history, "chat with a history of messages", _parse_open_webui_chat
+    )
 
 
-def _session(item: Value, names: SessionNames) -> Iterator[Event]:
-    fields = fields_of(item.value)
-    nodes = _history(fields)
-    chat = fields_of(fields.get("chat"))
-    known = telling(without(fields, "id", "user_id", "title", "chat"))
+def _parse_open_webui_chat(item: SourceValue, names: SessionNames) -> Iterator[Event]:
+    fields = get_fields(item.value)
+    nodes = _find_chat_history(fields)
+    chat = get_fields(fields.get("chat"))
+    known = drop_empty_fields(drop_keys(fields, "id", "user_id", "title", "chat"))
     metadata, notes = split_metadata(known)
-    title = title_in((fields.get("title"), chat.get("title")))
-    owner, created = text_of(fields.get("user_id")), _moment(fields.get("created_at"))
-    name = names.name(text_of(fields.get("id")))
-    told: Fields = {"open_webui": metadata}
-    opened = Opened(name, title, None, told, owner=owner, created_at=created)
-    current = text_of(fields_of(chat.get("history")).get("currentId"))
-    tree = Tree(parents_of(nodes, "parentId"), current, lambda node: _messages(node, nodes[node]))
-    yield from tree_events(tree, opened)
+    title = render_first_title((fields.get("title"), chat.get("title")))
+    owner, created = (
+        get_text(fields.get("user_id")),
+        _parse_open_webui_time(fields.get("created_at")),
+    )
+    name = names.name(get_text(fields.get("id")))
+    told: JsonFields = {"open_webui": metadata}
+    opened = SessionEvent(name, title, None, told, owner=owner, created_at=created)
+    current = get_text(get_fields(chat.get("history")).get("currentId"))
+    tree = Tree(
+        find_node_parents(nodes, "parentId"),
+        current,
+        lambda node: _parse_open_webui_message(node, nodes[node]),
+    )
+    yield from build_tree_events(tree, opened)
     yield from notes
 
 
-def _history(value: Any) -> Fields:
+def _find_chat_history(value: Any) -> JsonFields:
     """Return the messages of a chat, each under its id."""
-    chat = fields_of(fields_of(value).get("chat"))
-    nodes = fields_of(fields_of(chat.get("history")).get("messages"))
+    chat = get_fields(get_fields(value).get("chat"))
+    nodes = get_fields(get_fields(chat.get("history")).get("messages"))
     return {
         name: node
         for name, node in nodes.items()
-        if (isinstance(fields_of(node).get("role"), str) and "content" in node)
+        if (isinstance(get_fields(node).get("role"), str) and "content" in node)
     }
 
 
-def _messages(name: str, node: Fields) -> list[Message]:
+def _parse_open_webui_message(name: str, node: JsonFields) -> list[Message]:
     """Return what a node says: with its calls and their results, where it tells them."""
-    extra = telling(without(node, *SAID))
-    beside = telling({"timestamp": _moment(node.get("timestamp")), "open_webui": extra})
-    items = [each for each in list_of(node.get("output")) if isinstance(each, dict)]
-    calls = [_call(each) for each in items if each.get("type") == "function_call"]
-    said: Message = {"role": node["role"], "content": _content(node), "id": name, **beside}
+    extra = drop_empty_fields(drop_keys(node, *OPEN_WEBUI_MESSAGE_KEYS))
+    beside = drop_empty_fields(
+        {"timestamp": _parse_open_webui_time(node.get("timestamp")), "open_webui": extra}
+    )
+    items = [each for each in get_list(node.get("output")) if isinstance(each, dict)]
+    calls = [_parse_open_webui_call(each) for each in items if each.get("type") == "function_call"]
+    said: Message = {
+        "role": node["role"],
+        "content": _parse_open_webui_content(node),
+        "id": name,
+        **beside,
+    }
     if not calls:
         return [said]
-    results = [_result(each) for each in items if each.get("type") == "function_call_output"]
+    results = [
+        _parse_open_webui_result(each)
+        for each in items
+        if each.get("type") == "function_call_output"
+    ]
     asking: Message = {"role": "assistant", "content": None, "tool_calls": calls}
     return [asking, *results, said]
 
 
-def _call(item: Fields) -> Fields:
+def _parse_open_webui_call(item: JsonFields) -> JsonFields:
     function = {"name": item.get("name"), "arguments": item.get("arguments")}
     return {"id": item.get("call_id"), "type": "function", "function": function}
 
 
-def _result(item: Fields) -> Message:
+def _parse_open_webui_result(item: JsonFields) -> Message:
     said = item.get("output")
     if isinstance(said, list):
-        texts = (fields_of(part).get("text") for part in said)
+        texts = (get_fields(part).get("text") for part in said)
         said = "".join(text for text in texts if isinstance(text, str))
     return {"role": "tool", "tool_call_id": item.get("call_id"), "content": said}
 
 
-def _content(node: Fields) -> Any:
+def _parse_open_webui_content(node: JsonFields) -> Any:
     """Return what a node says: its items' texts, else its content; pictures beside it."""
     texts = [
         text
-        for item in map(fields_of, list_of(node.get("output")))
+        for item in map(get_fields, get_list(node.get("output")))
         if item.get("type") == "message"
-        for part in list_of(item.get("content"))
-        if (text := text_of(fields_of(part).get("text")))
+        for part in get_list(item.get("content"))
+        if (text := get_text(get_fields(part).get("text")))
     ]
     said = "".join(texts) or node["content"]
-    files = map(fields_of, list_of(node.get("files")))
+    files = map(get_fields, get_list(node.get("files")))
     pictured = (each.get("url") for each in files if each.get("type") == "image")
-    urls = [url for url in pictured if text_of(url)]
+    urls = [url for url in pictured if get_text(url)]
     if not urls:
         return said
     pictures = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
     return [{"type": "text", "text": said}, *pictures]
 
 
-def _moment(seconds: Any) -> int | None:
+def _parse_open_webui_time(seconds: Any) -> int | None:
     """Return a moment in seconds as ms, None for anything else."""
-    is_moment = isinstance(seconds, int | float) and 0 < seconds < SECONDS_BELOW
+    is_moment = isinstance(seconds, int | float) and 0 < seconds < SECONDS_LIMIT
     return round(seconds * 1000) if is_moment else None

@@ -4,6 +4,6 @@
 reads the file.
 """
 
-from .reading import looks, parse
+from .reading import is_vscode_chat, parse_vscode_chat
 
-__all__ = ["looks", "parse"]
+__all__ = ["is_vscode_chat", "parse_vscode_chat"]

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...text import Fields
-from ..events import fields_of
+from ...text import JsonFields
+from ..events import get_fields
 
 WHOLE, SET, PUSH, DELETE = range(4)
 
 
-def is_entry(value: object) -> bool:
+def is_log_entry(value: object) -> bool:
     """Tell whether a JSON value is an entry of such a log."""
-    fields = fields_of(value)
+    fields = get_fields(value)
     return type(fields.get("kind")) is int and not fields.keys().isdisjoint("kv")
 
 
-def state_after(state: Any, entry: Fields) -> Any:
+def apply_log_entry(state: Any, entry: JsonFields) -> Any:
     """Return the state behind an entry: the same object, changed, unless the entry is a whole one.
 
     Raises LookupError, TypeError or ValueError where the entry does not fit the state.

@@ -14,89 +14,98 @@ from typing import Any
 from urllib.parse import unquote
 
 from ...messages import Message
-from ...text import Fields
+from ...text import JsonFields
 from ..events import (
     Event,
-    Noted,
-    Opened,
+    NoteEvent,
+    SessionEvent,
     SessionNames,
-    fields_of,
-    first_text,
-    list_of,
-    omissions,
+    drop_empty_fields,
+    drop_keys,
+    find_first_text,
+    find_title,
+    get_fields,
+    get_list,
+    get_text,
+    list_omission_notes,
+    note_unread_value,
+    render_titles,
     split_metadata,
-    telling,
-    text_of,
-    title_lines,
-    title_of,
-    unread,
-    without,
 )
-from ..source import Source, Value
-from ..trees import Tree, tree_events
-from .log import is_entry, state_after
-from .parts import SPOKEN, kind_of
-from .requests import is_pending, is_request, messages_of, model_of
+from ..source import SourceValue, TranscriptSource
+from ..trees import Tree, build_tree_events
+from .log import apply_log_entry, is_log_entry
+from .parts import VSCODE_PART_KINDS, find_part_kind
+from .requests import (
+    find_request_model,
+    is_pending_request,
+    is_vscode_request,
+    parse_vscode_request,
+)
 
-NAMES = ("sessionId", "responderUsername", "requesterUsername")
+VSCODE_CHAT_KEYS = ("sessionId", "responderUsername", "requesterUsername")
 """Keys that a chat has, or an export of one, beside its requests."""
 
-_SAID = ("requests", "sessionId", "customTitle", "computedTitle", "inputState")
+_VSCODE_STATE_KEYS = ("requests", "sessionId", "customTitle", "computedTitle", "inputState")
 
 
-def looks(value: Any) -> bool:
+def is_vscode_chat(value: Any) -> bool:
     """Tell whether a JSON value is a chat, or the entry that begins the log of one."""
-    fields = fields_of(fields_of(value).get("v") if is_entry(value) else value)
+    fields = get_fields(get_fields(value).get("v") if is_log_entry(value) else value)
     requests = fields.get("requests")
-    named = not fields.keys().isdisjoint(NAMES)
-    return named and isinstance(requests, list) and (not requests or any(map(is_request, requests)))
+    named = not fields.keys().isdisjoint(VSCODE_CHAT_KEYS)
+    return (
+        named
+        and isinstance(requests, list)
+        and (not requests or any(map(is_vscode_request, requests)))
+    )
 
 
-def parse(source: Source) -> Iterator[Event]:
+def parse_vscode_chat(source: TranscriptSource) -> Iterator[Event]:
     """Return a session for each chat of a file, its branches after it, then the notes."""
     names = SessionNames(source.stem)
-    log = _Chat(source)
+    log = _VscodeChat(source)
     for item in source.values():
-        if isinstance(item, Noted):
+        if isinstance(item, NoteEvent):
             yield item
-        elif is_entry(item.value):
+        elif is_log_entry(item.value):
             yield from log.take(item)
-        elif looks(item.value):
-            chat = _Chat(source)
+        elif is_vscode_chat(item.value):
+            chat = _VscodeChat(source)
             chat.see(item.value)
             yield from chat.events(names)
         else:
-            yield _no_chat(item)
+            yield _note_unread_chat(item)
     yield from log.events(names)
 
 
-def _no_chat(item: Value) -> Noted:
-    return unread(item.row, item.value, "no chat, and no change of one")
+def _note_unread_chat(item: SourceValue) -> NoteEvent:
+    return note_unread_value(item.row, item.value, "no chat, and no change of one")
 
 
-class _Chat:
+class _VscodeChat:
     """Follow the states of a chat: each request that was ever in it, and behind which it came."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: TranscriptSource) -> None:
         self._source = source
-        self._state: Fields = {}
-        self._requests: dict[str, Fields] = {}
+        self._state: JsonFields = {}
+        self._requests: dict[str, JsonFields] = {}
         self._parents: dict[str, str | None] = {}
         self._present: str | None = None
 
-    def take(self, item: Value) -> Iterator[Noted]:
+    def take(self, item: SourceValue) -> Iterator[NoteEvent]:
         """Take an entry of the log; return what is wrong with it."""
         try:
-            self.see(fields_of(state_after(self._state, item.value)))
+            self.see(get_fields(apply_log_entry(self._state, item.value)))
         except (LookupError, TypeError, ValueError, AttributeError):
-            yield _no_chat(item)
+            yield _note_unread_chat(item)
 
-    def see(self, state: Fields) -> None:
+    def see(self, state: JsonFields) -> None:
         """Take a state."""
         self._state, self._present, before = state, None, None
-        requests = map(fields_of, list_of(state.get("requests")))
+        requests = map(get_fields, get_list(state.get("requests")))
         for number, request in enumerate(requests, 1):
-            name = text_of(request.get("requestId")) or f"request-{number}"
+            name = get_text(request.get("requestId")) or f"request-{number}"
             self._requests[name] = request
             self._parents.setdefault(name, before)
             before = name
@@ -111,7 +120,9 @@ class _Chat:
         asked = [messages[0] for messages in said.values() if messages]
         opened, notes = self._opened(names, asked)
         if self._requests:
-            yield from tree_events(Tree(self._parents, self._present, said.__getitem__), opened)
+            yield from build_tree_events(
+                Tree(self._parents, self._present, said.__getitem__), opened
+            )
         else:
             yield opened
         yield from self._omissions()
@@ -119,35 +130,41 @@ class _Chat:
 
     def _messages_of(self, name: str) -> list[Message]:
         request = self._requests[name]
-        return messages_of(name, request) if is_request(request) else []
+        return parse_vscode_request(name, request) if is_vscode_request(request) else []
 
-    def _opened(self, names: SessionNames, asked: list[Message]) -> tuple[Opened, list[Noted]]:
+    def _opened(
+        self, names: SessionNames, asked: list[Message]
+    ) -> tuple[SessionEvent, list[NoteEvent]]:
         told = self._state
         given = (told.get("customTitle"), told.get("computedTitle"))
-        titles = title_lines((*given, title_of(asked)))
-        name = names.name(text_of(told.get("sessionId")))
-        kept, notes = split_metadata(telling(without(told, *_SAID)))
-        model = first_text(map(model_of, reversed(self._requests.values())))
-        metadata = telling({"model": model}) | {"vscode_chat": kept}
-        root = folder_of(self._source.path)
-        return Opened(name, first_text(titles), root, metadata, titles=titles), notes
+        titles = render_titles((*given, find_title(asked)))
+        name = names.name(get_text(told.get("sessionId")))
+        kept, notes = split_metadata(drop_empty_fields(drop_keys(told, *_VSCODE_STATE_KEYS)))
+        model = find_first_text(map(find_request_model, reversed(self._requests.values())))
+        metadata = drop_empty_fields({"model": model}) | {"vscode_chat": kept}
+        root = read_workspace_folder(self._source.path)
+        return SessionEvent(name, find_first_text(titles), root, metadata, titles=titles), notes
 
-    def _omissions(self) -> Iterator[Noted]:
+    def _omissions(self) -> Iterator[NoteEvent]:
         requests = self._requests.values()
-        parts = (kind_of(part) for each in requests for part in list_of(each.get("response")))
-        yield from omissions(
-            Counter((str(kind), "") for kind in parts if kind not in SPOKEN), "part"
+        parts = (
+            find_part_kind(part) for each in requests for part in get_list(each.get("response"))
+        )
+        yield from list_omission_notes(
+            Counter((str(kind), "") for kind in parts if kind not in VSCODE_PART_KINDS), "part"
         )
         for name, request in self._requests.items():
-            if is_pending(request):
-                yield Noted(None, f"the answer to {name!r} is still being written, and is left out")
+            if is_pending_request(request):
+                yield NoteEvent(
+                    None, f"the answer to {name!r} is still being written, and is left out"
+                )
 
 
-def folder_of(path: Path) -> str | None:
+def read_workspace_folder(path: Path) -> str | None:
     """Return the folder that VS Code had open: it stands in a file beside those of the chats."""
     try:
         told = json.loads((path.parent.parent / "workspace.json").read_bytes())
     except (OSError, ValueError):
         return None
-    folder = text_of(fields_of(told).get("folder")) or ""
+    folder = get_text(get_fields(told).get("folder")) or ""
     return unquote(folder.removeprefix("file://")) if folder.startswith("file:///") else None

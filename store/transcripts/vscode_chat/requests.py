@@ -11,106 +11,121 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...messages import Message
-from ...text import Fields
-from ..events import fields_of, list_of, telling, text_of, without
-from .parts import answers_of
-from .results import text_in
+from ...text import JsonFields
+from ..events import drop_empty_fields, drop_keys, get_fields, get_list, get_text
+from .parts import parse_shown_answers
+from .results import render_vscode_result
 
-PENDING = (0, 4)
+PENDING_ANSWER_STATES = (0, 4)
 """States of an answer that is still being written: it is pending, or it needs input."""
 
-_SAID = ("requestId", "message", "response", "timestamp", "agent", "result")
-_ROUNDS = ("toolCallRounds", "toolCallResults")
-_OF_ROUND = ("response", "toolCalls", "thinking", "timestamp")
+_REQUEST_MESSAGE_KEYS = ("requestId", "message", "response", "timestamp", "agent", "result")
+_ROUNDS_METADATA_KEYS = ("toolCallRounds", "toolCallResults")
+_ROUND_MESSAGE_KEYS = ("response", "toolCalls", "thinking", "timestamp")
 
 
-def is_request(value: object) -> bool:
+def is_vscode_request(value: object) -> bool:
     """Tell whether a JSON value is a request whose question can be read."""
-    return _asked(fields_of(value)) is not None
+    return _find_request_text(get_fields(value)) is not None
 
 
-def is_pending(request: Fields) -> bool:
+def is_pending_request(request: JsonFields) -> bool:
     """Tell whether the answer to a request is still being written."""
-    return fields_of(request.get("modelState")).get("value") in PENDING
+    return get_fields(request.get("modelState")).get("value") in PENDING_ANSWER_STATES
 
 
-def messages_of(name: str, request: Fields) -> list[Message]:
+def parse_vscode_request(name: str, request: JsonFields) -> list[Message]:
     """Return the messages of a request; while its answer is being written, only the question."""
-    result = fields_of(request.get("result"))
-    told = {**result, "metadata": telling(without(_metadata(request), *_ROUNDS))}
-    agent = fields_of(request.get("agent")).get("id")
-    extra = {**without(request, *_SAID), "agent": agent, "result": telling(told)}
+    result = get_fields(request.get("result"))
+    told = {
+        **result,
+        "metadata": drop_empty_fields(
+            drop_keys(_find_result_metadata(request), *_ROUNDS_METADATA_KEYS)
+        ),
+    }
+    agent = get_fields(request.get("agent")).get("id")
+    extra = {
+        **drop_keys(request, *_REQUEST_MESSAGE_KEYS),
+        "agent": agent,
+        "result": drop_empty_fields(told),
+    }
     question = (
-        {"role": "user", "content": _asked(request) or "", "vscode_chat": telling(extra)}
+        {
+            "role": "user",
+            "content": _find_request_text(request) or "",
+            "vscode_chat": drop_empty_fields(extra),
+        }
         | {"id": name}
-        | _moment_of(request)
+        | _parse_vscode_timestamp(request)
     )
-    if is_pending(request):
+    if is_pending_request(request):
         return [question]
-    rounds = list(map(fields_of, list_of(_metadata(request).get("toolCallRounds"))))
-    answers = list(_of_rounds(rounds, request) if rounds else answers_of(name, request))
+    rounds = list(map(get_fields, get_list(_find_result_metadata(request).get("toolCallRounds"))))
+    answers = list(
+        _parse_tool_rounds(rounds, request) if rounds else parse_shown_answers(name, request)
+    )
     for number, message in enumerate(answers, 1):
         message["id"] = f"{name}-{number}"
-    _add_cost(answers, request)
-    return [question, *(_moment_of(request) | answer for answer in answers)]
+    _add_vscode_cost(answers, request)
+    return [question, *(_parse_vscode_timestamp(request) | answer for answer in answers)]
 
 
-def model_of(request: Fields) -> str | None:
+def find_request_model(request: JsonFields) -> str | None:
     """Return the model that answered."""
-    return text_of(request.get("modelId"))
+    return get_text(request.get("modelId"))
 
 
-def _asked(request: Fields) -> str | None:
+def _find_request_text(request: JsonFields) -> str | None:
     asked = request.get("message")
-    text = asked if isinstance(asked, str) else fields_of(asked).get("text")
+    text = asked if isinstance(asked, str) else get_fields(asked).get("text")
     return text if isinstance(text, str) else None
 
 
-def _metadata(request: Fields) -> Fields:
-    return fields_of(fields_of(request.get("result")).get("metadata"))
+def _find_result_metadata(request: JsonFields) -> JsonFields:
+    return get_fields(get_fields(request.get("result")).get("metadata"))
 
 
-def _moment_of(fields: Fields) -> Fields:
+def _parse_vscode_timestamp(fields: JsonFields) -> JsonFields:
     """Return when something was said, in ms; nothing where it does not tell."""
     moment = fields.get("timestamp")
     return {"timestamp": moment} if type(moment) is int and 0 < moment < 2**53 else {}
 
 
-def _of_rounds(rounds: list[Fields], request: Fields) -> Iterator[Message]:
-    results = fields_of(_metadata(request).get("toolCallResults"))
+def _parse_tool_rounds(rounds: list[JsonFields], request: JsonFields) -> Iterator[Message]:
+    results = get_fields(_find_result_metadata(request).get("toolCallResults"))
     for each in rounds:
-        calls = list(map(fields_of, list_of(each.get("toolCalls"))))
-        thinking = fields_of(each.get("thinking"))
+        calls = list(map(get_fields, get_list(each.get("toolCalls"))))
+        thinking = get_fields(each.get("thinking"))
         thought = thinking.get("text")
-        extra = without(each, *_OF_ROUND) | {"thinking": without(thinking, "text")}
+        extra = drop_keys(each, *_ROUND_MESSAGE_KEYS) | {"thinking": drop_keys(thinking, "text")}
         more = {
-            "tool_calls": list(map(_call, calls)),
+            "tool_calls": list(map(_parse_round_call, calls)),
             "reasoning_content": "\n".join(map(str, thought))
             if isinstance(thought, list)
             else thought,
-            "vscode_chat": telling(extra),
+            "vscode_chat": drop_empty_fields(extra),
         }
-        said: Message = {"role": "assistant", "content": text_of(each.get("response"))}
-        yield (said | _moment_of(each) | telling(more))
-        names = (text_of(call.get("id")) for call in calls)
-        yield from (_result(name, results[name]) for name in names if name in results)
+        said: Message = {"role": "assistant", "content": get_text(each.get("response"))}
+        yield (said | _parse_vscode_timestamp(each) | drop_empty_fields(more))
+        names = (get_text(call.get("id")) for call in calls)
+        yield from (_parse_round_result(name, results[name]) for name in names if name in results)
 
 
-def _call(call: Fields) -> Fields:
-    name = text_of(call.get("name")) or ""
-    function = {"name": name, "arguments": text_of(call.get("arguments")) or "{}"}
-    return {"id": text_of(call.get("id")) or "", "type": "function", "function": function}
+def _parse_round_call(call: JsonFields) -> JsonFields:
+    name = get_text(call.get("name")) or ""
+    function = {"name": name, "arguments": get_text(call.get("arguments")) or "{}"}
+    return {"id": get_text(call.get("id")) or "", "type": "function", "function": function}
 
 
-def _result(name: str | None, told: Any) -> Message:
-    return {"role": "tool", "tool_call_id": name, "content": text_in(told)}
+def _parse_round_result(name: str | None, told: Any) -> Message:
+    return {"role": "tool", "tool_call_id": name, "content": render_vscode_result(told)}
 
 
-def _add_cost(answers: list[Message], request: Fields) -> None:
+def _add_vscode_cost(answers: list[Message], request: JsonFields) -> None:
     """Add to the last answer what the file tells once of all: who answered, and its tokens."""
-    result = fields_of(request.get("result"))
-    usage = fields_of(request.get("usage")) or result.get("usage")
-    told = telling({"model": model_of(request), "usage": usage})
+    result = get_fields(request.get("result"))
+    usage = get_fields(request.get("usage")) or result.get("usage")
+    told = drop_empty_fields({"model": find_request_model(request), "usage": usage})
     last = [answer for answer in answers if answer["role"] == "assistant"][-1:]
     for answer in last if told else ():
         answer["vscode_chat"] = answer.get("vscode_chat", {}) | told

@@ -6,20 +6,26 @@ pages for people. Pure: the command gives what is sent, and when it was said.
 
 from __future__ import annotations
 
-from .about import About, Timed, Told, session_uuid, timed
-from .claude_code import claude_code, project_folder
-from .codex import codex, rollout_name
-from .markdown import markdown
+from .about import (
+    TimedMessage,
+    WritableLine,
+    WritableSession,
+    assign_message_moments,
+    build_session_uuid,
+)
+from .claude_code import build_claude_code_rows, name_project_folder
+from .codex import build_rollout_path, build_rollout_rows
+from .markdown import render_markdown_page
 
 __all__ = [
-    "About",
-    "Timed",
-    "Told",
-    "claude_code",
-    "codex",
-    "markdown",
-    "project_folder",
-    "rollout_name",
-    "session_uuid",
-    "timed",
+    "TimedMessage",
+    "WritableLine",
+    "WritableSession",
+    "assign_message_moments",
+    "build_claude_code_rows",
+    "build_rollout_path",
+    "build_rollout_rows",
+    "build_session_uuid",
+    "name_project_folder",
+    "render_markdown_page",
 ]

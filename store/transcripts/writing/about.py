@@ -10,24 +10,24 @@ from uuid import UUID, uuid5
 
 from ...messages import Message, find_message_time
 
-SPACE = UUID("5a8f1d0e-6f0b-4c52-9d5e-2b1a7c9e4d10")
+EXPORT_NAMESPACE = UUID("5a8f1d0e-6f0b-4c52-9d5e-2b1a7c9e4d10")
 """Under which the ids of exported sessions are made."""
-LAST = 253_402_300_799_999
+LAST_DATE_MOMENT = 253_402_300_799_999
 """The last ms that a date can tell."""
-RESULTS = ("tool_result", "function_call_output", "custom_tool_call_output")
+RESULT_ITEM_TYPES = ("tool_result", "function_call_output", "custom_tool_call_output")
 
-Timed = tuple[int, Message]
+TimedMessage = tuple[int, Message]
 """A message as it is sent, and the moment (ms) at which it was said."""
 
 
-class Told(NamedTuple):
+class WritableLine(NamedTuple):
     """A line as it is written: what is said, and where a compaction hides what was before, that.
 
     Then ``stands`` is what a model is sent in the place of what is ``hidden``, the summary first.
     """
 
-    said: list[Timed]
-    hidden: Sequence[Timed] = ()
+    said: list[TimedMessage]
+    hidden: Sequence[TimedMessage] = ()
     stands: Sequence[Message] = ()
 
     @property
@@ -41,7 +41,7 @@ class Told(NamedTuple):
         return self.hidden[-1][0]
 
 
-class About(NamedTuple):
+class WritableSession(NamedTuple):
     """A session as it is written: its new ``id``, where its tools work, when it began (ms)."""
 
     id: UUID
@@ -55,18 +55,20 @@ class About(NamedTuple):
         return str(uuid5(self.id, "/".join(map(str, names))))
 
 
-def session_uuid(*names: object) -> UUID:
+def build_session_uuid(*names: object) -> UUID:
     """Return the id of an export, the same for the same names."""
-    return uuid5(SPACE, "\n".join(map(str, names)))
+    return uuid5(EXPORT_NAMESPACE, "\n".join(map(str, names)))
 
 
-def iso(moment: int) -> str:
+def render_iso_moment(moment: int) -> str:
     """Return a moment as programs write it, in UTC."""
-    told = datetime.fromtimestamp(min(max(moment, 0), LAST) // 1000, UTC)
+    told = datetime.fromtimestamp(min(max(moment, 0), LAST_DATE_MOMENT) // 1000, UTC)
     return f"{told:%Y-%m-%dT%H:%M:%S}.{moment % 1000:03}Z"
 
 
-def timed(said: Iterable[Message], sent: Iterable[Message], began: int) -> Iterator[Timed]:
+def assign_message_moments(
+    said: Iterable[Message], sent: Iterable[Message], began: int
+) -> Iterator[TimedMessage]:
     """Yield what is sent with when it was said, always later than what stands before it.
 
     Messages of the same side become one or several of what is sent; so their runs are compared. To
@@ -74,30 +76,30 @@ def timed(said: Iterable[Message], sent: Iterable[Message], began: int) -> Itera
     """
     messages = [*said]
     answered = {str(each["tool_call_id"]): each for each in messages if "tool_call_id" in each}
-    runs = [[*run] for _, run in groupby(messages, _is_answer)]
+    runs = [[*run] for _, run in groupby(messages, _is_model_item)]
     now = began - 1
-    for is_answer, items in groupby(sent, _is_answer):
-        run = runs.pop(0) if runs and _is_answer(runs[0][0]) == is_answer else []
-        now = max(now, _first_moment(run) - 1)
+    for is_answer, items in groupby(sent, _is_model_item):
+        run = runs.pop(0) if runs and _is_model_item(runs[0][0]) == is_answer else []
+        now = max(now, _find_first_moment(run) - 1)
         for item in items:
-            answers = filter(None, map(answered.get, _answered_by(item)))
-            now = max(now + 1, _first_moment(answers))
+            answers = filter(None, map(answered.get, _list_answered_calls(item)))
+            now = max(now + 1, _find_first_moment(answers))
             yield now, item
 
 
-def _first_moment(messages: Iterable[Message]) -> int:
+def _find_first_moment(messages: Iterable[Message]) -> int:
     return next(filter(None, map(find_message_time, messages)), 0)
 
 
-def _answered_by(item: Message) -> Iterator[str]:
+def _list_answered_calls(item: Message) -> Iterator[str]:
     """Yield the ids of the calls that what is sent answers."""
     blocks = item.get("content")
     for each in [item, *(blocks if isinstance(blocks, list) else [])]:
-        if isinstance(each, dict) and each.get("type") in RESULTS:
+        if isinstance(each, dict) and each.get("type") in RESULT_ITEM_TYPES:
             yield str(each.get("tool_use_id") or each.get("call_id"))
 
 
-def _is_answer(item: Message) -> bool:
+def _is_model_item(item: Message) -> bool:
     """Tell what the model said, in any format."""
     kind = str(item.get("type"))
     return item.get("role") == "assistant" or kind == "reasoning" or kind.endswith("_call")

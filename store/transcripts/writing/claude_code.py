@@ -15,12 +15,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 
 from ...messages import Message
-from ...text import Fields
-from .about import About, Timed, Told, iso
+from ...text import JsonFields
+from .about import TimedMessage, WritableLine, WritableSession, render_iso_moment
 
-VERSION = "2.1.0"
+CLAUDE_CODE_VERSION = "2.1.0"
 """The version of the program whose rows these are."""
-BLOCKS = (
+CLAUDE_CODE_BLOCK_TYPES = (
     *("text", "thinking", "redacted_thinking"),
     *("tool_use", "tool_result"),
     *("image", "document"),
@@ -29,51 +29,51 @@ BLOCKS = (
 NO_USAGE = {"input_tokens": 0, "output_tokens": 0}
 
 
-SUMMARY = {"isVisibleInTranscriptOnly": True, "isCompactSummary": True}
+SUMMARY_ROW_FLAGS = {"isVisibleInTranscriptOnly": True, "isCompactSummary": True}
 """What a row has that tells what a compaction left."""
 
 
-def claude_code(about: About, told: Told) -> Iterator[Fields]:
+def build_claude_code_rows(about: WritableSession, told: WritableLine) -> Iterator[JsonFields]:
     """Yield the rows of a session, of messages as Anthropic's API takes them."""
     if about.title:
         name = str(about.id)
         yield {"type": "custom-title", "customTitle": about.title, "sessionId": name}
-    writing = _Writing(about)
+    writing = _ClaudeCodeWriter(about)
     yield from writing.all(told.hidden)
     if told.stands:
         yield from writing.compaction(told.hidden_until, told.stands)
     yield from writing.all(told.said)
 
 
-def project_folder(cwd: str) -> str:
+def name_project_folder(cwd: str) -> str:
     """Return the folder in which the program keeps the sessions of a project."""
     return re.sub(r"[^A-Za-z0-9]", "-", cwd)
 
 
-class _Writing:
+class _ClaudeCodeWriter:
     """The rows written so far: the last one, and in which one each call was made."""
 
-    def __init__(self, about: About) -> None:
+    def __init__(self, about: WritableSession) -> None:
         self._about = about
         self._last: str | None = None
         self._callers: dict[str, str] = {}
         self._numbers = count()
 
-    def all(self, said: Iterable[Timed]) -> Iterator[Fields]:
+    def all(self, said: Iterable[TimedMessage]) -> Iterator[JsonFields]:
         """Yield the rows of messages."""
         for moment, message in said:
             yield from self._rows(next(self._numbers), moment, message)
 
-    def compaction(self, moment: int, stands: Sequence[Message]) -> Iterator[Fields]:
+    def compaction(self, moment: int, stands: Sequence[Message]) -> Iterator[JsonFields]:
         """Yield the rows of a compaction, of what stands for all that is written so far."""
         boundary = self._boundary(moment)
         yield boundary
         self._last = boundary["uuid"]
         summary, *others = self.all((moment, message) for message in stands)
-        yield summary | SUMMARY
+        yield summary | SUMMARY_ROW_FLAGS
         yield from others
 
-    def _boundary(self, moment: int) -> Fields:
+    def _boundary(self, moment: int) -> JsonFields:
         return self._row("system", moment, self._about.row_id("compaction")) | {
             "parentUuid": None,
             "logicalParentUuid": self._last,
@@ -84,10 +84,10 @@ class _Writing:
             "compactMetadata": {"trigger": "manual", "preTokens": 0},
         }
 
-    def _rows(self, number: int, moment: int, message: Message) -> Iterator[Fields]:
+    def _rows(self, number: int, moment: int, message: Message) -> Iterator[JsonFields]:
         """Yield the rows of a message."""
         is_answer = message["role"] == "assistant"
-        blocks = [*map(_known, message["content"])]
+        blocks = [*map(_convert_unknown_block, message["content"])]
         if message["role"] == "assistant":
             parts = [[block] for block in blocks]
         else:
@@ -98,33 +98,37 @@ class _Writing:
             kind = "assistant" if is_answer else "user"
             row = self._row(kind, moment, self._about.row_id(number, place))
             is_last = place + 1 == len(parts)
-            row |= self._answer(number, blocks, is_last=is_last) if is_answer else _said(blocks)
+            row |= (
+                self._answer(number, blocks, is_last=is_last)
+                if is_answer
+                else _build_user_row(blocks)
+            )
             row |= {"isMeta": True} if message["role"] == "system" else {}
             yield row | self._link(row["uuid"], blocks[0])
             self._last = row["uuid"]
 
-    def _link(self, uuid: str, block: Message) -> Fields:
+    def _link(self, uuid: str, block: Message) -> JsonFields:
         """Remember the row of a call; return which one a result is linked to."""
         if block["type"] == "tool_use":
             self._callers[block["id"]] = uuid
         caller = self._callers.get(block.get("tool_use_id", ""))
         return {"sourceToolAssistantUUID": caller} if caller else {}
 
-    def _row(self, kind: str, moment: int, uuid: str) -> Fields:
+    def _row(self, kind: str, moment: int, uuid: str) -> JsonFields:
         return {
             "parentUuid": self._last,
             "isSidechain": False,
             "userType": "external",
             "cwd": self._about.cwd,
             "sessionId": str(self._about.id),
-            "version": VERSION,
+            "version": CLAUDE_CODE_VERSION,
             "gitBranch": "",
             "type": kind,
             "uuid": uuid,
-            "timestamp": iso(moment),
+            "timestamp": render_iso_moment(moment),
         }
 
-    def _answer(self, number: int, blocks: list[Message], *, is_last: bool) -> Fields:
+    def _answer(self, number: int, blocks: list[Message], *, is_last: bool) -> JsonFields:
         name = self._about.row_id(number).replace("-", "")[:24]
         calls = any(block["type"] == "tool_use" for block in blocks)
         reason = ("tool_use" if calls else "end_turn") if is_last else None
@@ -141,15 +145,15 @@ class _Writing:
         return {"requestId": f"req_{name}", "message": message}
 
 
-def _said(blocks: list[Message]) -> Fields:
+def _build_user_row(blocks: list[Message]) -> JsonFields:
     first, *others = blocks
     is_plain = not others and first.keys() == {"type", "text"}
     content = first["text"] if is_plain else blocks
     return {"message": {"role": "user", "content": content}}
 
 
-def _known(block: Message) -> Message:
+def _convert_unknown_block(block: Message) -> Message:
     """Return a block as the program has it: what it never writes as its JSON text."""
-    if block["type"] in BLOCKS:
+    if block["type"] in CLAUDE_CODE_BLOCK_TYPES:
         return block
     return {"type": "text", "text": json.dumps(block, ensure_ascii=False)}

@@ -10,94 +10,105 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from ...messages import Message, content_text
-from ...text import Fields
-from ..events import text_part
-from .about import About, Timed, Told, iso
+from ...messages import Message, extract_content_text
+from ...text import JsonFields
+from ..events import build_text_part
+from .about import TimedMessage, WritableLine, WritableSession, render_iso_moment
 
-VERSION = "0.140.0"
+CODEX_VERSION = "0.140.0"
 """The version of the program whose rows these are."""
-EVENTS = {"user": "user_message", "assistant": "agent_message"}
+SCREEN_EVENT_TYPES = {"user": "user_message", "assistant": "agent_message"}
 """Who says something → the type of the event that shows it."""
-TAKEN = ("input_text", "output_text", "input_image")
+ROLLOUT_PART_TYPES = ("input_text", "output_text", "input_image")
 """Types of parts that the program has."""
 
 
-def codex(about: About, told: Told) -> Iterator[Fields]:
+def build_rollout_rows(about: WritableSession, told: WritableLine) -> Iterator[JsonFields]:
     """Yield the rows of a rollout, of items as the Responses API takes them."""
-    yield _row(about.began, "session_meta", _meta(about))
+    yield _build_rollout_row(about.began, "session_meta", _build_session_meta(about))
     if about.title:
         renamed = {"thread_id": str(about.id), "thread_name": about.title}
-        yield _row(about.began, "event_msg", {"type": "thread_name_updated", **renamed})
-    yield from _items(told.hidden)
+        yield _build_rollout_row(
+            about.began, "event_msg", {"type": "thread_name_updated", **renamed}
+        )
+    yield from _build_item_rows(told.hidden)
     if told.stands:
-        yield _row(told.hidden_until, "compacted", _compacted(told.stands))
-    yield from _items(told.said)
+        yield _build_rollout_row(
+            told.hidden_until, "compacted", _build_compaction_payload(told.stands)
+        )
+    yield from _build_item_rows(told.said)
 
 
-def _items(said: Iterable[Timed]) -> Iterator[Fields]:
+def _build_item_rows(said: Iterable[TimedMessage]) -> Iterator[JsonFields]:
     for moment, item in said:
-        taken = _taken(item)
-        yield _row(moment, "response_item", taken)
-        if taken["type"] == "message" and taken["role"] in EVENTS:
-            event = {"type": EVENTS[taken["role"]], "message": content_text(taken["content"])}
-            pictures: Fields = {"images": [], "local_images": [], "text_elements": []}
-            yield _row(
+        taken = _convert_codex_item(item)
+        yield _build_rollout_row(moment, "response_item", taken)
+        if taken["type"] == "message" and taken["role"] in SCREEN_EVENT_TYPES:
+            event = {
+                "type": SCREEN_EVENT_TYPES[taken["role"]],
+                "message": extract_content_text(taken["content"]),
+            }
+            pictures: JsonFields = {"images": [], "local_images": [], "text_elements": []}
+            yield _build_rollout_row(
                 moment, "event_msg", (event | pictures if taken["role"] == "user" else event)
             )
 
 
-def rollout_name(about: About) -> str:
+def build_rollout_path(about: WritableSession) -> str:
     """Return the place of a rollout in the program's folder of sessions."""
-    told = iso(about.began)
+    told = render_iso_moment(about.began)
     day = told[:10].replace("-", "/")
     moment = told[:19].replace(":", "-")
     return f"{day}/rollout-{moment}-{about.id}.jsonl"
 
 
-def _row(moment: int, kind: str, payload: Fields) -> Fields:
-    return {"timestamp": iso(moment), "type": kind, "payload": payload}
+def _build_rollout_row(moment: int, kind: str, payload: JsonFields) -> JsonFields:
+    return {"timestamp": render_iso_moment(moment), "type": kind, "payload": payload}
 
 
-def _meta(about: About) -> Fields:
+def _build_session_meta(about: WritableSession) -> JsonFields:
     return {
         "id": str(about.id),
-        "timestamp": iso(about.began),
+        "timestamp": render_iso_moment(about.began),
         "cwd": about.cwd,
         "originator": "convostore",
-        "cli_version": VERSION,
+        "cli_version": CODEX_VERSION,
         "source": "cli",
     }
 
 
-def _compacted(stands: Sequence[Message]) -> Fields:
+def _build_compaction_payload(stands: Sequence[Message]) -> JsonFields:
     """Return what takes the place of all before it: its items, and in words for older programs."""
-    items = [*map(_taken, stands)]
-    words = [content_text(each["content"]) for each in items if each.get("role") == "user"]
+    items = [*map(_convert_codex_item, stands)]
+    words = [extract_content_text(each["content"]) for each in items if each.get("role") == "user"]
     return {"message": "\n\n".join(filter(None, words)), "replacement_history": items}
 
 
-def _taken(item: Message) -> Fields:
+def _convert_codex_item(item: Message) -> JsonFields:
     """Return an item in the shape in which the program's own is."""
     kind = item.get("type", "message")
     if kind == "message":
         role = "developer" if item["role"] == "system" else item["role"]
-        return {"type": kind, "role": role, "content": _parts(role, item["content"])}
+        return {
+            "type": kind,
+            "role": role,
+            "content": _convert_codex_content(role, item["content"]),
+        }
     if kind == "reasoning":
         return {"summary": [], "content": None, "encrypted_content": None, **item}
     if isinstance(item.get("output"), list):
-        return {**item, "output": _parts("user", item["output"])}
+        return {**item, "output": _convert_codex_content("user", item["output"])}
     return dict(item)
 
 
-def _parts(role: str, content: Any) -> list[Fields]:
+def _convert_codex_content(role: str, content: Any) -> list[JsonFields]:
     """Return what somebody said as parts; what the program has no part for is named."""
     kind = "output_text" if role == "assistant" else "input_text"
-    parts = [text_part(content)] if isinstance(content, str) else content
-    return [_part(part, kind) for part in parts]
+    parts = [build_text_part(content)] if isinstance(content, str) else content
+    return [_convert_codex_part(part, kind) for part in parts]
 
 
-def _part(part: Fields, kind: str) -> Fields:
+def _convert_codex_part(part: JsonFields, kind: str) -> JsonFields:
     told = part.get("type")
     if told == "input_image" and kind == "input_text":
         return part

@@ -17,95 +17,99 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ...messages import Message, content_text, find_message_time
+from ...messages import Message, extract_content_text, find_message_time
 from ...text import truncate_to_line
-from ..events import fields_of, list_of
-from .about import iso
+from ..events import get_fields, get_list
+from .about import render_iso_moment
 
-NAMES = {"user": "User", "assistant": "Assistant", "tool": "Result", "system": "System"}
-LINE = 100
+ROLE_HEADINGS = {"user": "User", "assistant": "Assistant", "tool": "Result", "system": "System"}
+FOLD_LINE_LENGTH = 100
 """Characters of what stands on a fold."""
 
 
-def markdown(title: str, messages: Iterable[Message]) -> Iterator[str]:
+def render_markdown_page(title: str, messages: Iterable[Message]) -> Iterator[str]:
     """Yield the paragraphs of a page."""
-    yield f"# {_writable(_in_line(title))}\n"
+    yield f"# {_replace_surrogates(_render_safe_line(title))}\n"
     for message in messages:
-        yield _writable("\n".join(_paragraphs(message)))
+        yield _replace_surrogates("\n".join(_render_message_paragraphs(message)))
 
 
-def _writable(text: str) -> str:
+def _replace_surrogates(text: str) -> str:
     """Return a text without halves of characters, which no file holds."""
     return text.encode("utf-8", "replace").decode()
 
 
-def _paragraphs(message: Message) -> Iterator[str]:
+def _render_message_paragraphs(message: Message) -> Iterator[str]:
     """Yield what a message says, under a heading; a result is folded."""
     role = str(message.get("role"))
     content = message.get("content")
     if isinstance(content, str):
         text = content
     elif not isinstance(content, list):
-        text = "" if content is None else _json(content)
+        text = "" if content is None else _render_page_json(content)
     else:
-        text = "\n\n".join(map(_part, content))
+        text = "\n\n".join(map(_render_page_part, content))
     if role == "tool":
-        yield from _folded(f"Result {truncate_to_line(text, LINE)}", text)
+        yield from _render_folded_text(f"Result {truncate_to_line(text, FOLD_LINE_LENGTH)}", text)
         return
-    yield f"## {NAMES.get(role) or _in_line(role)}{_moment(message)}\n"
+    heading = ROLE_HEADINGS.get(role) or _render_safe_line(role)
+    yield f"## {heading}{_render_message_moment(message)}\n"
     if text:
-        yield f"{_quotation(text)}\n"
-    for call in map(fields_of, list_of(message.get("tool_calls"))):
-        function = fields_of(call.get("function"))
+        yield f"{_render_quotation(text)}\n"
+    for call in map(get_fields, get_list(message.get("tool_calls"))):
+        function = get_fields(call.get("function"))
         arguments = function.get("arguments")
-        asked = arguments if isinstance(arguments, str) else _json(arguments)
-        yield from _folded(f"{function.get('name')} {truncate_to_line(asked, LINE)}", asked)
+        asked = arguments if isinstance(arguments, str) else _render_page_json(arguments)
+        yield from _render_folded_text(
+            f"{function.get('name')} {truncate_to_line(asked, FOLD_LINE_LENGTH)}", asked
+        )
 
 
-def _moment(message: Message) -> str:
+def _render_message_moment(message: Message) -> str:
     moment = find_message_time(message)
-    return "" if moment is None else f" · {iso(moment)[:19].replace('T', ' ')}"
+    return "" if moment is None else f" · {render_iso_moment(moment)[:19].replace('T', ' ')}"
 
 
-def _part(part: Any) -> str:
-    text = content_text([part])
+def _render_page_part(part: Any) -> str:
+    text = extract_content_text([part])
     if text or not isinstance(part, dict):
-        return text or _json(part)
+        return text or _render_page_json(part)
     return f"*[{part.get('type')}]*"
 
 
-def _json(value: Any) -> str:
+def _render_page_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _folded(head: str, text: str) -> Iterator[str]:
+def _render_folded_text(head: str, text: str) -> Iterator[str]:
     """Yield a text in a fence that is longer than any it holds, under a line that opens it."""
     runs = re.findall("`{3,}", text)
     fence = "`" * max([3, *(len(run) + 1 for run in runs)])
-    yield f"<details><summary>{_escaped(truncate_to_line(head, 2 * LINE))}</summary>\n"
+    summary = _escape_html(truncate_to_line(head, 2 * FOLD_LINE_LENGTH))
+    yield f"<details><summary>{summary}</summary>\n"
     yield f"{fence}\n{text}\n{fence}\n"
     yield "</details>\n"
 
 
-def _escaped(text: str) -> str:
+def _escape_html(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _in_line(text: str) -> str:
+def _render_safe_line(text: str) -> str:
     """Return a text as one line of the page, with nothing in it that acts."""
-    line = truncate_to_line(text, LINE)
-    return _escape_line(line, _code_spans(line) or [])
+    line = truncate_to_line(text, FOLD_LINE_LENGTH)
+    return _escape_line(line, _find_code_spans(line) or [])
 
 
-def _quotation(text: str) -> str:
+def _render_quotation(text: str) -> str:
     """Return a text as a quotation, with nothing in it that acts."""
-    lines = _escape_lines(_LINE_END.split(text))
+    lines = _escape_lines(_LINE_BREAK.split(text))
     return "\n".join(f"> {line}" if line else ">" for line in lines)
 
 
-_LINE_END = re.compile(r"\r\n|[\r\n]")
-_FENCE = re.compile(r"(`{3,})[^`|]*|(~{3,})[^|]*")
-_ACTIVE = re.compile(r"(\\*)(<|!\[)")
+_LINE_BREAK = re.compile(r"\r\n|[\r\n]")
+_CODE_FENCE = re.compile(r"(`{3,})[^`|]*|(~{3,})[^|]*")
+_ACTIVE_MARKUP = re.compile(r"(\\*)(<|!\[)")
 """What begins a tag or a picture, with the backslashes before it."""
 
 
@@ -120,19 +124,19 @@ def _escape_lines(lines: Iterable[str]) -> Iterator[str]:
                 fence = "" if re.fullmatch(rf" {{0,3}}{fence}+[ \t]*", line) else fence
                 is_doubtful = bool(fence)
             continue
-        opened = None if is_doubtful else _FENCE.fullmatch(line)
+        opened = None if is_doubtful else _CODE_FENCE.fullmatch(line)
         if opened:
             fence, is_open = str(opened[1] or opened[2]), False
             yield line
             continue
         is_doubtful = is_doubtful or "```" in line or "~~~" in line
         is_open = is_open and bool(line.strip(" \t"))
-        spans = None if is_open or is_doubtful else _code_spans(line)
+        spans = None if is_open or is_doubtful else _find_code_spans(line)
         is_open = spans is None
         yield _escape_line(line, spans or [])
 
 
-def _code_spans(line: str) -> list[tuple[int, int]] | None:
+def _find_code_spans(line: str) -> list[tuple[int, int]] | None:
     """Return where the code of a line begins and ends; None where that cannot be told for sure.
 
     In a table a line is divided before its code is found, and a backslash may belong to a backtick.
@@ -159,12 +163,12 @@ def _escape_line(line: str, spans: Iterable[tuple[int, int]]) -> str:
     """Return a line with a backslash in front of what would act outside of its code."""
     written, last = [], 0
     for first, end in (*spans, (len(line), len(line))):
-        written += [_ACTIVE.sub(_escape, line[last:first]), line[first:end]]
+        written += [_ACTIVE_MARKUP.sub(_escape_active_markup, line[last:first]), line[first:end]]
         last = end
     return "".join(written)
 
 
-def _escape(found: re.Match[str]) -> str:
+def _escape_active_markup(found: re.Match[str]) -> str:
     """Return what acts with a backslash that is not one of a pair."""
     backslashes, active = found.groups()
     return f"{backslashes}\\{active}" if len(backslashes) % 2 == 0 else found[0]
