@@ -156,10 +156,10 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         erasure="STALE_COPIES",
         facts=(
             "INSERT_FACTS INSERT_PATHS INSERT_RESULTS LINE_TOTALS LineTotals MessageTokens "
-            "ResultRows derive_results find_last_answer find_turn_start load_kinds_json "
-            "load_message_time load_tool_kinds load_totals build_fact_rows sum_tokens"
+            "ResultRows build_fact_rows derive_results find_last_answer find_turn_start "
+            "load_kinds_json load_message_time load_tool_kinds load_totals sum_tokens"
         ),
-        lines="NO_LIMIT PLACE Line Pointer Segment build_line_walk lock_trees build_segments",
+        lines="NO_LIMIT PLACE Line Pointer Segment build_line_walk build_segments lock_trees",
         links="ANSWERED_PLACES IS_CALL",
         model_prices="FilePath ModelPrices load_prices",
         open_erasures="list_open_trees",

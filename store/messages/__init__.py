@@ -110,18 +110,18 @@ if not TYPE_CHECKING:  # otherwise type checkers would accept any name
     __getattr__, __dir__ = attach_modules(
         __package__,
         columns=(
-            "Columns Message StoredCall assemble_message extract_content_text digest_content "
-            "digest_row find_digest_version join_call extract_part_text"
+            "Columns Message StoredCall assemble_message digest_content digest_row "
+            "extract_content_text extract_part_text find_digest_version join_call"
         ),
         copying="copy_message copy_value",
         json_text=(
-            "DEPTH_LIMIT INTEGER_LIMIT SIZE_LIMIT decode decode_as encode is_integer "
-            "find_json_problem count_utf8_bytes"
+            "DEPTH_LIMIT INTEGER_LIMIT SIZE_LIMIT count_utf8_bytes decode decode_as encode "
+            "find_json_problem is_integer"
         ),
         media="MEDIA_TYPES Media find_media is_unreadable parse_media replace_media",
         prepared_messages=(
-            "TIME_KEYS GivenMessage PreparedMessage find_message_time has_no_time is_model "
-            "prepare_message prepare_object dump_to_object"
+            "TIME_KEYS GivenMessage PreparedMessage dump_to_object find_message_time has_no_time "
+            "is_model prepare_message prepare_object"
         ),
         redacted_messages=(
             "NO_ARGUMENTS REDACTED_TEXT UNKNOWN_TOOL is_neutral_id is_redacted make_neutral_id "

@@ -76,15 +76,15 @@ if not TYPE_CHECKING:  # otherwise type checkers would accept any name
         error_texts="find_error_text",
         excerpts="translate_markers",
         failure=(
-            "is_failed_result is_command_output is_known_by_look render_signs_sql "
-            "build_sign_switches"
+            "build_sign_switches is_command_output is_failed_result is_known_by_look "
+            "render_signs_sql"
         ),
         kinds="DECIDING_ARGUMENTS TOOL_KINDS normalise_key",
-        names="TextName rank_names count_names",
+        names="TextName count_names rank_names",
         paths="normalise_path",
         results=(
-            "Facts find_answered_call_id find_result_end find_kind_name is_terminal_result "
-            "compute_result_facts"
+            "Facts compute_result_facts find_answered_call_id find_kind_name find_result_end "
+            "is_terminal_result"
         ),
         short_forms="compress",
         todos="is_recap_all_done render_recap",

@@ -517,7 +517,7 @@ def test_the_paths_of_reads_are_looked_up_one_by_one(opened: Store, name: str, j
 
 
 @pytest.mark.sqlite_only
-@pytest.mark.parametrize("name", ["VERDICTS", "COVERED", "CLEARABLE"])
+@pytest.mark.parametrize("name", ["RESULT_VERDICTS", "COVERED_READS", "CLEARABLE_BORDER"])
 def test_the_results_of_a_line_are_looked_up_by_its_runs(opened: Store, name: str) -> None:
     """A planner that begins with the results of the tree would walk those of all its branches, and
     all hidden ones.
@@ -570,7 +570,7 @@ def test_sessions_with_a_key_are_found_by_it(opened: Store) -> None:
         ("LIST_SESSIONS_AFTER", "archived_updated_at_id (archived=? AND (updated_at,id)<(?,?))"),
         ("LIST_CREATED", "archived_created_at_id (archived=? AND (created_at,id)<(?,?))"),
         (
-            "LIST_OWNED",
+            "LIST_OWNED_SESSIONS",
             "owner_archived_updated_at_id (owner=? AND archived=? AND (updated_at,id)<(?,?))",
         ),
         (

@@ -583,7 +583,7 @@ import json, resource, sqlite3, sys, time
 sys.path.insert(0, sys.argv[1])
 import console
 
-console.confine(1)
+console.confine_process(1)
 limits = {name: resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))[0]
           for name in ("AS", "CPU", "FSIZE", "CORE")}
 connection = console.open_file(sys.argv[2], console.Guard(time.monotonic()), 1)

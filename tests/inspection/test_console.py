@@ -372,7 +372,7 @@ def test_the_authorizer_allows_nothing_by_itself() -> None:
 def test_memory_is_capped() -> None:
     """Beyond the address space that the console leaves itself there is nothing to get."""
     code = (
-        f"import sys; sys.path.insert(0, {str(inspection.CONSOLE_FILE.parent)!r}); import console; console.confine(1)\n"
+        f"import sys; sys.path.insert(0, {str(inspection.CONSOLE_FILE.parent)!r}); import console; console.confine_process(1)\n"
         "try: bytearray(console.ADDRESS_SPACE)\n"
         "except MemoryError: print('capped')"
     )

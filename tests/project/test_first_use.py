@@ -113,7 +113,7 @@ def test_operations_are_plain_functions_to_whoever_looks() -> None:
     looked = """
 import inspect, pydoc
 from store import Store
-from store.history.append import append
+from store.history.append import append_messages as append
 method, operation = (inspect.signature(each).parameters for each in (Store.append, append))
 assert [*method][0] == "self" and [*method.values()][1:] == [*operation.values()][1:]
 assert inspect.getdoc(Store.append) == inspect.getdoc(append) and inspect.isfunction(Store.append)
