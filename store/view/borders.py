@@ -14,13 +14,13 @@ from ..clock import shift_moment
 from ..history import NO_LIMIT, find_last_answer, find_turn_start, load_message_time
 from ..policy import Policy
 from .context import ViewContext
-from .rules import CLEARABLE_BORDER, bind_policy
+from .rules import AGE_BORDERS, CLEARABLE_BORDER, bind_policy
 
 RuleValues = dict[str, Any]
 """The values that the rules' queries bind."""
 POSITION_BORDERS = ("running_from", "judged_before", "protected_from", "clear_before")
-"""The borders that are positions; one more, ``old_before``, is a moment."""
-MOVING_VALUES = frozenset((*POSITION_BORDERS, "clearable", "old_before", "last"))
+"""The borders that are positions; those of ages, `AGE_BORDERS`, are moments."""
+MOVING_VALUES = frozenset((*POSITION_BORDERS, *AGE_BORDERS, "clearable", "last"))
 """The values that change while a line grows and time passes."""
 
 
@@ -77,7 +77,7 @@ def _find_clearing_border(context: ViewContext, values: RuleValues, since: int) 
 
 
 def _find_borders(context: ViewContext) -> dict[str, int]:
-    """Return the positions that limit the conditions, and the moment before which results age."""
+    """Return the positions that limit the conditions, and the moments of the ages."""
     policy = context.policy
     if not (
         context.policy.protect_current_turn
@@ -102,7 +102,7 @@ def _find_borders(context: ViewContext) -> dict[str, int]:
         "running_from": running_from,
         "judged_before": running_from if _is_frozen(policy) else NO_LIMIT,
         "protected_from": running_from if protected else NO_LIMIT,
-        "old_before": shift_moment(now, -policy.terminal_max_age),
+        **{name: shift_moment(now, -getattr(policy, age)) for name, age in AGE_BORDERS.items()},
     }
 
 

@@ -8,12 +8,12 @@ place, nor does a redacted one, so no result gives way to one that is not shown.
 **Frozen verdicts (`judge_at`).** Judged ``"now"``, a result may be replaced between two requests of
 one turn, because it grew old or newer ones took its slot. Each time a prompt cache loses the
 messages after it. Judged at the ``"turn"``, three values of the statement are constant while the
-turn runs, and so is every verdict: the clock (``old_before``) is that of the message that began
-the turn; no result of the turn takes a slot or counts as a newer read (``judged_before``); and none
-is replaced (``protected_from``). So within a turn each request only adds to the one before. When a
-new turn begins after the line (``ViewContext.turn_over``), that turn is frozen already: it begins
-after the last position, and its clock is the moment of the view. If the message has a later moment
-than the view, two clocks disagree and no result is old.
+turn runs, and so is every verdict: the clock (``terminal_before``) is that of the message that
+began the turn; no result of the turn takes a slot or counts as a newer read (``judged_before``);
+and none is replaced (``protected_from``). So within a turn each request only adds to the one
+before. When a new turn begins after the line (``ViewContext.turn_over``), that turn is frozen
+already: it begins after the last position, and its clock is the moment of the view. If the message
+has a later moment than the view, two clocks disagree and no result is old.
 """
 
 from __future__ import annotations
@@ -120,7 +120,8 @@ def settle_verdicts(context: ViewContext, found: Verdicts) -> Verdicts:
     Each final verdict follows from the verdict on the same result alone.
     """
     found = apply_recorded_clearings(context, found)
-    if context.policy.clearing == "always" and not context.policy.any_tool:
+    names = any(getattr(context.policy, rule) for rule in NAMING_RULES)
+    if context.policy.clearing == "always" and not names:
         return found
     answers = _list_results_to_name(context, found)
     lines = load_shorter_lines(context, answers)

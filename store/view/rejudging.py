@@ -35,6 +35,7 @@ from .judging import (
     settle_verdicts,
 )
 from .read_files import ReadFiles, load_read_paths
+from .rules import AGE_BORDERS
 from .visible_set import VisibleSet
 
 LARGEST_REJUDGED_SHARE = 4
@@ -141,10 +142,10 @@ def _extend_judged_line(
         return None
     if policy.file_read and policy.any_tool:  # a read that is cleared tells of all of its file
         return None
-    if values["old_before"] < before["old_before"]:
+    if any(values[border] < before[border] for border in AGE_BORDERS):
         return None
     new = context.shown(before["last"] + 1, values["last"])
-    passed = {*_list_passed_results(known, values), *_list_aged_results(known.ranked, values)}
+    passed = {*_list_passed_results(known, values), *_list_aged_results(known, values)}
     if not new and not passed:
         return known._replace(values=values, changed=frozenset())
     files = load_read_paths(context, known.ranked.reads) if known.files is None else known.files
@@ -206,6 +207,9 @@ def _list_passed_results(known: JudgedLine, values: RuleValues) -> Iterator[int]
         yield from places[first:last]
 
 
-def _list_aged_results(known: RankedVerdicts, values: RuleValues) -> Iterator[int]:
-    """Yield the results that have grown old."""
-    return (seq for at, seq in known.young if at < values["old_before"])
+def _list_aged_results(known: JudgedLine, values: RuleValues) -> Iterator[int]:
+    """Yield the results that have grown old under a rule since they were judged."""
+    moments = [(known.values[border], values[border]) for border in AGE_BORDERS]
+    for at, seq in known.ranked.young:
+        if any(before <= at < border for before, border in moments):
+            yield seq

@@ -55,7 +55,9 @@ class Rule(NamedTuple):
     """A row of the table.
 
     ``does`` is the effect on a result for which the condition holds. ``fields`` are the fields of a
-    policy that the condition uses. ``log`` is the log line for a view, by language.
+    policy that the condition uses. With a field NAME_max_age among them results grow old under the
+    rule: its condition is bound ``:NAME_before``, and the part NAME_young selects the results that
+    time may make old. ``log`` is the log line for a view, by language.
     """
 
     name: VerdictReason
@@ -92,7 +94,7 @@ RULE_TABLE = (
     Rule(
         "terminal",
         "output of a command, not one of the newest {terminal_keep} tool results, "
-        "over {minutes} minutes old",
+        "over {terminal_minutes} minutes old",
         (
             "terminal",
             *SLOT_FIELDS,
@@ -154,7 +156,7 @@ RULE_TABLE = (
     Rule("undated", "no timestamp, so no age and no rank"),
     Rule("current_turn", "part of the current turn", TURN_FIELDS),
     Rule("newest", "one of the newest {terminal_keep} tool results", ("terminal", *SLOT_FIELDS)),
-    Rule("young", "not over {minutes} minutes old", ("terminal", "terminal_max_age")),
+    Rule("young", "not over {terminal_minutes} minutes old", ("terminal", "terminal_max_age")),
     Rule("small", "replacing it would save too little", ("terminal", *READ_FIELDS, "min_saving")),
     Rule("no_path", "the file it read is not known", ("file_read",)),
     Rule(
@@ -202,6 +204,10 @@ NAMING_RULES = tuple(rule.name for rule in RULE_TABLE if rule.does == "names")
 """The rules that replace a whole result by a line with names from its content."""
 RULE_REASONS: dict[str, str] = {rule.name: rule.reason for rule in (*RULE_TABLE, *LATER_RULES)}
 RULE_LOG_TEXTS = {rule.name: rule.log for rule in RULE_TABLE if rule.log}
+AGES = {rule.name: field for rule in RULE_TABLE if (field := f"{rule.name}_max_age") in rule.fields}
+"""The rules under which results grow old, and the fields of a policy with their ages."""
+AGE_BORDERS = {f"{name}_before": field for name, field in AGES.items()}
+"""The bound moments before which results are old, and the fields of a policy that they follow."""
 
 
 RULES_FILE = Path(__file__).with_name("rules.sql")
@@ -215,6 +221,7 @@ RULE_QUERIES = Queries(
     ),
     names_of_rules=", ".join(f"'{name}'" for name in RULES),
     names_of_whole=", ".join(f"'{name}'" for name in WHOLE_RESULT_RULES),
+    is_young=" OR ".join(f"{{{name}_young}}" for name in AGES),
     whole_text="\n        ".join(
         f"WHEN rule = '{name}' THEN :{name}_text" for name in WHOLE_RESULT_RULES
     ),
@@ -245,9 +252,10 @@ BOUND_FIELDS = (
     "dedupe",
     "min_saving",
     "clear_keep",
-    *(f"{name}_keep" for name in WHOLE_RESULT_RULES),
+    *(name for rule in WHOLE_RESULT_RULES if (name := f"{rule}_keep") in Policy.model_fields),
 )
-"""Fields of a policy that queries bind under their own names."""
+"""Fields of a policy that queries bind under their own names, the counts of rules if they have any.
+"""
 
 
 def _bind_named_fields(policy: Policy) -> dict[str, int]:
@@ -266,7 +274,8 @@ def list_placeholders(policy: Policy) -> dict[str | None, str]:
 
 def render_explanations(policy: Policy) -> dict[str, str]:
     """Return the meaning of each row under a policy, in words."""
-    values = {**vars(policy), "minutes": f"{policy.terminal_max_age / 60_000:g}"}
+    ages = {f"{name}_minutes": getattr(policy, field) / 60_000 for name, field in AGES.items()}
+    values = {**vars(policy), **{name: f"{age:g}" for name, age in ages.items()}}
     return {why: text.format_map(values) for why, text in RULE_REASONS.items()}
 
 

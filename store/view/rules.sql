@@ -133,7 +133,7 @@ nth <= :file_read_keep AND farthest > :file_read_keep
 is_redacted = 1
 
 -- condition: terminal
-{is_output} AND {ripe} AND is_newest = 0 AND at < :old_before AND length > 0
+{is_output} AND {ripe} AND is_newest = 0 AND at < :terminal_before AND length > 0
         AND (:min_saving = 0 OR length - :terminal_placeholder >= :min_saving)
 
 -- condition: file_read
@@ -169,7 +169,7 @@ seq >= :protected_from
 {is_output} AND is_newest = 1
 
 -- condition: young
-{is_young}
+{terminal_young}
 
 -- condition: small
 ({is_output}) OR (:file_read = 1 AND is_read = 1 AND {is_stale})
@@ -236,9 +236,9 @@ told AS (  -- everything that the conditions of the rules ask for
     LEFT JOIN files ON files.seq = judged.seq
 )
 
--- part: is_young
--- Time may make it old.
-{is_output} AND at >= :old_before
+-- part: terminal_young
+-- Time may make it old output. A rule with an age has such a part, and all of them are {is_young}.
+{is_output} AND at >= :terminal_before
 
 -- query: verdicts
 -- What is said of each tool result that is looked at, and why.

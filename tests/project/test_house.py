@@ -296,13 +296,21 @@ def test_rooms_are_entered_by_their_door() -> None:
 
 
 def modules_inside(room: str) -> list[str]:
-    """Return the modules of a room in order; those of a folder in it stand before its door."""
+    """Return the modules of a room in order; those of a folder in it stand before its door.
+
+    A module of a new kind of transcript needs no line above: only the table of kinds, which is the
+    last of its room, imports it.
+    """
     folders = PROGRAMS if room == "transcripts" else {}
-    return [
+    names = [
         name
         for module in INSIDE[room].split()
         for name in (*(f"{module}.{inner}" for inner in folders.get(module, "").split()), module)
     ]
+    if room == "transcripts":
+        inside = {module.name for module in every_module() if module.room == room and module.name}
+        names[-1:] = [*sorted(inside.difference(names)), names[-1]]
+    return names
 
 
 def named_in(names: list[str], rest: list[str]) -> str | None:

@@ -559,7 +559,7 @@ SELECT seq,
     AND at IS NOT NULL
     AND seq < :protected_from
     AND is_newest = 0
-    AND at < :old_before
+    AND at < :terminal_before
     AND length > 0
     AND (
       :min_saving = 0
@@ -600,7 +600,7 @@ SELECT seq,
     AND is_newest = 1 THEN 'newest'
     WHEN :terminal = 1
     AND is_terminal = 1
-    AND at >= :old_before THEN 'young'
+    AND at >= :terminal_before THEN 'young'
     WHEN (:terminal = 1 AND is_terminal = 1)
     OR (
       :file_read = 1
@@ -626,7 +626,7 @@ SELECT seq,
   CASE
     WHEN :terminal = 1
     AND is_terminal = 1
-    AND at >= :old_before THEN at
+    AND at >= :terminal_before THEN at
   END AS young_at
 FROM told
 ORDER BY seq
