@@ -139,18 +139,14 @@ def context(
     if json or format is PrintedFormat.json:
         render.print_json(_build_context_fields(built))
         return
-    _print_request(built, format)
-    sys.stdout.flush()
-    render.show_table(LAYER_COLUMNS, build_layer_rows(built), error=True)
-    for notice in built.notices:
-        render.print_remark(notice)
-
-
-def _print_request(built: Context, format: PrintedFormat) -> None:  # noqa: A002 - as above
     if format is PrintedFormat.react:
         render.print_lines(built.text)
     else:
         render.print_request(built.messages, built.system)
+    sys.stdout.flush()
+    render.show_table(LAYER_COLUMNS, build_layer_rows(built), error=True)
+    for notice in built.notices:
+        render.print_remark(notice)
 
 
 def _read_text_file(path: Path | None) -> str | None:

@@ -127,18 +127,14 @@ def _describe_token_total(total: TokenTotal) -> str:
 
 
 def _build_stats_answer(counts: Statistics, built: View | None) -> dict[str, Any]:
-    answer = _build_statistics_fields(counts)
-    if built is None:
-        return answer
-    return {"session": built.session_id, **answer, "view": built.stats._asdict()}
-
-
-def _build_statistics_fields(counts: Statistics) -> dict[str, Any]:
-    return {
+    answer = {
         **counts._asdict(),
         "tools": [each._asdict() for each in counts.tools],
         "files": [each._asdict() for each in counts.files],
     }
+    if built is None:
+        return answer
+    return {"session": built.session_id, **answer, "view": built.stats._asdict()}
 
 
 def _print_statistics(counts: Statistics, built: View | None) -> None:

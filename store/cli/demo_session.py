@@ -338,11 +338,7 @@ def _build_step_messages(number: int, step: DemoStep) -> Iterator[Message]:
     for call_id, call in calls.items():
         at += 1000
         if call.result is not None:
-            yield _build_result_message(call_id, call.result, at)
-
-
-def _build_result_message(call_id: str, text: str, at: int) -> Message:
-    return {"role": "tool", "tool_call_id": call_id, "content": text, "timestamp": at}
+            yield {"role": "tool", "tool_call_id": call_id, "content": call.result, "timestamp": at}
 
 
 def _build_openai_call(call_id: str, call: DemoCall) -> Message:

@@ -144,14 +144,9 @@ def draw_arrow(begin: Point, end: Point, colour: str = INK_COLOUR) -> str:
     """Return a straight line from one point to another, with a head at its end."""
     line = f"M{_format_point(begin)} L{_format_point(end)}"
     shaft = _build_element("path", d=line, stroke=colour, stroke_width=1.5)
-    direction = _format_attribute(_compute_direction(begin, end))
+    direction = _format_attribute(math.degrees(math.atan2(end.y - begin.y, end.x - begin.x)))
     turned = f"translate({_format_point(end)}) rotate({direction})"
     return f"{shaft}\n{_build_element('path', d=_ARROW_HEAD, transform=turned, fill=colour)}"
-
-
-def _compute_direction(begin: Point, end: Point) -> float:
-    """Return in which direction one point is seen from another, in degrees."""
-    return math.degrees(math.atan2(end.y - begin.y, end.x - begin.x))
 
 
 def draw_stroke(points: Iterable[Point], colour: str) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ..errors import StoreError
-from ..records import Hit, Hits
+from ..records import Hits
 from ..text import format_count
 from . import render
 from .options import (
@@ -23,7 +23,7 @@ from .options import (
     parse_moment_option,
     resolve_policy,
 )
-from .shown import StyledLine, StyledText, style_label
+from .shown import StyledText, style_label
 
 SearchWords = Annotated[
     list[str], typer.Argument(metavar="WORDS", help='What it has; "several words" in a row.')
@@ -114,22 +114,17 @@ def _print_hit_list(hits: Hits) -> None:
         place = StyledText(f"{hit.session_id}{where} ", "dim")
         moment = StyledText(f" {render.format_moment(hit.at)}{gone}", "dim")
         render.print_lines([place, style_label(hit.role), moment])
-        render.show_indented(_mark_snippet(hit))
+        stars = "" if sys.stdout.isatty() else "**"
+        shown, last = [], 0
+        for first, end in hit.marks:
+            shown.append(StyledText(hit.snippet[last:first]))
+            shown.append(StyledText(f"{stars}{hit.snippet[first:end]}{stars}", MATCH_STYLE))
+            last = end
+        render.show_indented([*shown, StyledText(hit.snippet[last:])])
     if not hits:
         render.print_remark("nothing has these words")
     if hits.behind:
         render.print_remark(UNINDEXED_NOTICE.format(format_count(hits.behind, "message")))
-
-
-def _mark_snippet(hit: Hit) -> StyledLine:
-    """Return a snippet with its words marked, by a colour or, for a program, by stars."""
-    stars = "" if sys.stdout.isatty() else "**"
-    shown, last = [], 0
-    for first, end in hit.marks:
-        shown.append(StyledText(hit.snippet[last:first]))
-        shown.append(StyledText(f"{stars}{hit.snippet[first:end]}{stars}", MATCH_STYLE))
-        last = end
-    return [*shown, StyledText(hit.snippet[last:])]
 
 
 def recall(

@@ -185,18 +185,7 @@ def load_hidden_facts(context: ViewContext, first: int, last: int) -> list[Hidde
         for run in runs
         for row in LISTED_RESULTS.rows(context.connection, **run, start=1, kinds=kinds)
     ]
-    return [
-        *_list_files(context, runs),
-        *_list_commands(context, runs, results),
-        *_list_errors(context, results),
-    ]
-
-
-def _list_files(context: ViewContext, runs: list[dict[str, int]]) -> list[HiddenFact]:
-    """Return the actions on each file, in the order of the last action.
-
-    A searched path may be a folder; a file is known by the ending of its name.
-    """
+    # A searched path may be a folder; a file is known by the ending of its name.
     files: dict[str, str] = {}
     for run in runs:
         for path, tool_name, stored_kind in TOUCHED_PATHS.rows(context.connection, **run):
@@ -207,7 +196,11 @@ def _list_files(context: ViewContext, runs: list[dict[str, int]]) -> list[Hidden
             earlier = files.pop(path, "")
             outranks = KIND_RANKS.get(earlier, 0) > KIND_RANKS.get(kind, 0)
             files[path] = earlier if outranks else kind
-    return [HiddenFact("file", path, kind) for path, kind in files.items()]
+    return [
+        *[HiddenFact("file", path, kind) for path, kind in files.items()],
+        *_list_commands(context, runs, results),
+        *_list_errors(context, results),
+    ]
 
 
 def _list_commands(

@@ -22,7 +22,6 @@ from types import NoneType
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
-from ..errors import InvalidValue
 from ..text import clear_caches
 
 DEFAULT_CACHE_BYTES = 64_000_000
@@ -153,10 +152,3 @@ def measure_bytes(value: object) -> int:
         getsizeof(each) if type(each) in _FLAT_TYPES else measure_bytes(each) for each in within
     ]
     return getsizeof(value) + sum(sizes)
-
-
-def check_cache_bytes(limit: int) -> int:
-    """Return the limit of a cache in bytes. Raises InvalidValue."""
-    if type(limit) is not int or limit < 0:
-        raise InvalidValue(f"cache_bytes is a number of bytes, 0 for none, not {limit!r}")
-    return limit

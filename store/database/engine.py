@@ -40,7 +40,7 @@ from ..errors import (
     quote_value,
 )
 from . import fork_safety
-from .cache import DEFAULT_CACHE_BYTES, Cache, check_cache_bytes
+from .cache import DEFAULT_CACHE_BYTES, Cache
 from .connection_settings import (
     SNAPSHOT_OPTIONS,
     SYNCHRONOUS_LEVELS,
@@ -92,7 +92,9 @@ class Database:
         check: RowCheck | None = None,
     ) -> None:
         _check_settings(durability, timeout)
-        self._kept_bytes, self._check = check_cache_bytes(cache_bytes), check
+        if type(cache_bytes) is not int or cache_bytes < 0:
+            raise InvalidValue(f"cache_bytes is a number of bytes, 0 for none, not {cache_bytes!r}")
+        self._kept_bytes, self._check = cache_bytes, check
         self._synchronous, self._timeout = SYNCHRONOUS_LEVELS[durability], timeout
         self.url = self._private(target)
         self.dialect = self.url.get_backend_name()

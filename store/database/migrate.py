@@ -122,17 +122,6 @@ def digest_kinds(kinds: Mapping[str, str]) -> str:
     return sha256(repr(sorted(kinds.items())).encode()).hexdigest()
 
 
-def insert_kinds(connection: Connection, kinds: Mapping[str, str]) -> None:
-    """Insert the kinds of tools that the database does not know by name; leave its rows alone."""
-    known = set(connection.scalars(STORED_KINDS))
-    new = sorted(kinds.keys() - known)
-    rows = [{"name": name, "kind": kinds[name]} for name in new]
-    if rows:
-        connection.execute(insert(tool_kinds), rows)
-    connection.execute(DELETE_DIGEST)
-    connection.execute(SET_DIGEST, {"digest": digest_kinds(kinds)})
-
-
 @contextmanager
 def _silence_alembic() -> Iterator[None]:
     """Keep Alembic's reports of its own work out of the host's log; its warnings stay there."""
@@ -170,7 +159,13 @@ def _upgrade_outdated(
             else:
                 _upgrade_with_copy(database, connection, place)
         if kinds is not None and not has_tool_kinds(connection, kinds):
-            insert_kinds(connection, kinds)
+            known = set(connection.scalars(STORED_KINDS))
+            new = sorted(kinds.keys() - known)
+            rows = [{"name": name, "kind": kinds[name]} for name in new]
+            if rows:
+                connection.execute(insert(tool_kinds), rows)
+            connection.execute(DELETE_DIGEST)
+            connection.execute(SET_DIGEST, {"digest": digest_kinds(kinds)})
     upgraded = Upgrade(found, place)
     if upgraded.told:
         _migration_logger.info("%s: %s", database.url.render_as_string(), upgraded.told)

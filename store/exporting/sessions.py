@@ -76,7 +76,9 @@ def session_lines(
         parts = split_compacted_line(store, session, at) if wanted in PROGRAMS else None
         look = parts or build_line_view_maker(store, session, at)
         return render_session_shape(wanted, session, look, ascii_only=ascii_only)
-    rows = chain(_build_session_row(session), _load_raw_messages(store, session, at))
+    told = {PROJECT_ROOT_KEY: session.project_root, OWNER_KEY: session.owner}
+    row = {key: text for key, text in told.items() if text is not None}
+    rows = chain(([row] if row else []), _load_raw_messages(store, session, at))
     count = session.head if at is None else at
     return Written(render_json_lines(rows, ascii_only=ascii_only), count)
 
@@ -98,13 +100,6 @@ def _build_export_view(
     format: str,  # noqa: A002 - the public name
 ) -> View:
     return store.view(session.id, policy, at=at, now=now, format=format)
-
-
-def _build_session_row(session: Session) -> list[Message]:
-    """Return a row with the owner and project root of a session; none if it has neither."""
-    told = {PROJECT_ROOT_KEY: session.project_root, OWNER_KEY: session.owner}
-    row = {key: text for key, text in told.items() if text is not None}
-    return [row] if row else []
 
 
 def _load_raw_messages(store: ExportSource, session: Session, at: int | None) -> Iterator[Message]:

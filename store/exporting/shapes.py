@@ -181,7 +181,11 @@ def render_session_shape(
         return Written((f"{paragraph}\n" for paragraph in page), len(said))
     view = look(shape.value)
     return Written(
-        render_json_lines(list_sent_messages(view), ascii_only=ascii_only), len(view.messages)
+        render_json_lines(
+            (view.messages if view.system is None else [{"system": view.system}, *view.messages]),
+            ascii_only=ascii_only,
+        ),
+        len(view.messages),
     )
 
 
@@ -219,11 +223,6 @@ def _build_system_messages(view: View) -> list[Message]:
     texts = [extract_content_text([each]) for each in wrap_in_list(view.system)]
     said = mark_system_text("\n\n".join(texts))
     return [{"role": "system", "content": [{"type": "text", "text": said}]}] if said else []
-
-
-def list_sent_messages(view: View) -> list[Message]:
-    """Return the messages of a request, preceded by its separate system text."""
-    return view.messages if view.system is None else [{"system": view.system}, *view.messages]
 
 
 def _describe_session(session: Session, program: Program) -> writing.WritableSession:

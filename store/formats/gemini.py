@@ -200,7 +200,8 @@ def _write_gemini_answer(placed: Placed) -> list[Message]:
 def _write_planned_parts(place: str, held: Any, own: Message) -> Iterator[Message]:
     """Yield the parts at one place of an answer."""
     if place == CALL:
-        yield _write_function_call(held, own)
+        came = own.get("calls", {}).get(str(held.position), {})
+        yield {**_build_function_call(held), **clean_own_part(came, *FUNCTION_CALL_KEYS)}
     elif place == PART:
         yield from write_part(held, GEMINI_OWN_WRITER)
     else:
@@ -210,12 +211,6 @@ def _write_planned_parts(place: str, held: Any, own: Message) -> Iterator[Messag
 def _build_function_call(call: ApiCall) -> Message:
     args = parse_arguments(call.arguments)
     return {"functionCall": {"id": call.id, "name": call.name, "args": args}}
-
-
-def _write_function_call(call: ApiCall, own: Message) -> Message:
-    """Return a call as its part, with all other keys of the original part."""
-    came = own.get("calls", {}).get(str(call.position), {})
-    return {**_build_function_call(call), **clean_own_part(came, *FUNCTION_CALL_KEYS)}
 
 
 # --- messages to rows and back --------------------------------------------------------------------
@@ -416,7 +411,15 @@ def build_redacted_part(row: Message, redacted: Message) -> Message:
 def _restore_parts(row: Message) -> list[Message]:
     held, content = get_wire_values(row), row.get("content")
     if row["role"] == "tool":
-        return [_restore_response(held, content)]
+        media: Message = {}
+        if isinstance(content, list):
+            first, *parts = content
+            content = first.get("text", first.get(WHOLE_RESPONSE_KEY))
+            media = {"parts": [*map(_remove_part_type, parts)]}
+        response = {held["said"]: content} if "said" in held else content
+        return [
+            _restore_row_values(held["block"], FUNCTION_RESPONSE_KEYS, response=response, **media)
+        ]
     if isinstance(content, str):
         return [_build_gemini_text(content)]
     skeletons = held.get("calls", {})
@@ -428,17 +431,6 @@ def _restore_parts(row: Message) -> list[Message]:
     }
     places = order_by_plan(held.get("plan", ()), content or [], calls)
     return [_remove_part_type(part) if place == PART else part for place, part in places]
-
-
-def _restore_response(held: Message, content: Any) -> Message:
-    """Return a response from the content of its row and the values kept beside it."""
-    media: Message = {}
-    if isinstance(content, list):
-        first, *parts = content
-        content = first.get("text", first.get(WHOLE_RESPONSE_KEY))
-        media = {"parts": [*map(_remove_part_type, parts)]}
-    response = {held["said"]: content} if "said" in held else content
-    return _restore_row_values(held["block"], FUNCTION_RESPONSE_KEYS, response=response, **media)
 
 
 def _restore_row_values(part: Message, keys: Sequence[str], **said: Any) -> Message:

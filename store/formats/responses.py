@@ -192,7 +192,25 @@ class _ItemWriter:
         place, call = self._open.pop(call_id, (0, None))
         kind = self.items[place]["type"] if call else CALL
         wanted = RESULT_TYPES.get(kind, f"{kind}_output")
-        own = _write_own_result(placed, wanted)
+        message = placed.message
+        held = find_wire_values(message, RESPONSES_NAME)
+        block = held.get("block") if held else None
+        if not block or block["type"] != wanted:
+            own = None
+        else:
+            content = message.get("content")
+            is_plain = wanted in TEXT_RESULT_TYPES
+            if not is_plain and (isinstance(content, str) or is_unreadable(content)):
+                own = None
+            else:
+                said = {
+                    str(find_first_key(block, RESULT_CONTENT_KEYS)): _write_result_output(message)
+                    if is_plain
+                    else content
+                }
+                own = _clean_own_item(
+                    fill_keys(block, **{_find_pairing_key(block): placed.call_id}, **said)
+                )
         if own is not None:
             return own
         if call and wanted not in TEXT_RESULT_TYPES:
@@ -210,25 +228,6 @@ def _build_result_keys(wanted: str, placed: Placed) -> Message:
         return {}
     is_failed = placed.seq is None or placed.message.get("messageStatus") == "error"
     return {"status": "failed" if is_failed else "completed"}
-
-
-def _write_own_result(placed: Placed, wanted: str) -> Message | None:
-    """Return a result that came as an item of the wanted type; None for any other."""
-    message = placed.message
-    held = find_wire_values(message, RESPONSES_NAME)
-    block = held.get("block") if held else None
-    if not block or block["type"] != wanted:
-        return None
-    content = message.get("content")
-    is_plain = wanted in TEXT_RESULT_TYPES
-    if not is_plain and (isinstance(content, str) or is_unreadable(content)):
-        return None
-    said = {
-        str(find_first_key(block, RESULT_CONTENT_KEYS)): _write_result_output(message)
-        if is_plain
-        else content
-    }
-    return _clean_own_item(fill_keys(block, **{_find_pairing_key(block): placed.call_id}, **said))
 
 
 def _write_call_item(call: ApiCall, held: Message | None) -> Message:

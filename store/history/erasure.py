@@ -241,9 +241,18 @@ def begin_erasure(
     removed = [_count_removed(connection, tree_id, fate) for fate in found]
     number = NEXT_ERASURE.value(connection, tree_id=tree_id)
     opened = OpenErasure(tree_id, number, session_id, found, removed)
-    _record_erasure(connection, opened, require_moment(now))
+    moment = require_moment(now)
+    newest = NEWEST_COPY.value(connection)
+    OPEN_ERASURE.insert_many(connection, list(_build_erasure_rows(opened, moment, newest)))
     _delete_session(connection, opened)
-    _delete_records(connection, opened)
+    tree_id = opened.tree_id
+    for fate in opened.fates:
+        of = {"tree_id": tree_id, "branch": fate.branch}
+        DELETE_RECORDS.run(connection, **of, kept=fate.told_to)
+        DELETE_REDACTIONS.run(connection, **of, kept=fate.kept)
+    newest = load_newest_compaction(connection, tree_id)
+    for statement in (LOWER_SEEN_RECORDS, LOWER_SOURCE_RECORDS):
+        statement.run(connection, tree=tree_id, newest=newest)
     invalidate_at_end(connection, opened.tree_id)
     return opened
 
@@ -253,12 +262,6 @@ def _count_removed(connection: Connection, tree_id: int, fate: BranchErasure) ->
     last, cut = ERASABLE_END.one(connection, tree_id=tree_id, branch=fate.branch)
     ends = [each for each in (last, cut) if each is not None]
     return max(0, min(ends) - fate.kept) if last else 0
-
-
-def _record_erasure(connection: Connection, opened: OpenErasure, moment: int) -> None:
-    """Record that an erasure has begun, with a row for each branch."""
-    newest = NEWEST_COPY.value(connection)
-    OPEN_ERASURE.insert_many(connection, list(_build_erasure_rows(opened, moment, newest)))
 
 
 def _build_erasure_rows(opened: OpenErasure, moment: int, newest: int) -> Iterator[Row]:
@@ -274,18 +277,6 @@ def _delete_session(connection: Connection, opened: OpenErasure) -> None:
     for statement in (*DELETE_SESSION, DELETE_UNREACHABLE_NOTES):
         statement.run(connection, tree_id=tree_id, session_id=session_id)
     DISOWN_BRANCHES.run(connection, tree=tree_id, owner=session_id)
-
-
-def _delete_records(connection: Connection, opened: OpenErasure) -> None:
-    """Delete the records that lie beyond the remaining part of the session's branches."""
-    tree_id = opened.tree_id
-    for fate in opened.fates:
-        of = {"tree_id": tree_id, "branch": fate.branch}
-        DELETE_RECORDS.run(connection, **of, kept=fate.told_to)
-        DELETE_REDACTIONS.run(connection, **of, kept=fate.kept)
-    newest = load_newest_compaction(connection, tree_id)
-    for statement in (LOWER_SEEN_RECORDS, LOWER_SOURCE_RECORDS):
-        statement.run(connection, tree=tree_id, newest=newest)
 
 
 def list_erasures(connection: Connection) -> list[Erasure]:

@@ -317,18 +317,13 @@ def _erase_slice_or_step(
 def _erase_slice(connection: Connection, tree_id: int, moment: int, seconds: float) -> bool:
     """Erase a slice, of at least one step; return whether any work is left."""
     ends = time.monotonic() + seconds
-    _lock_erased_tree(connection, tree_id)
+    if connection.dialect.name != "sqlite":
+        lines.TREE_LOCK.row(connection, tree_id=tree_id)
     while part := OPEN_PART.row(connection, tree_id=tree_id):
         _erase_step(connection, tree_id, part, moment)
         if time.monotonic() >= ends:
             return True
     return False
-
-
-def _lock_erased_tree(connection: Connection, tree_id: int) -> None:
-    """Lock the tree against other writers; a file has only one writer anyway."""
-    if connection.dialect.name != "sqlite":
-        lines.TREE_LOCK.row(connection, tree_id=tree_id)
 
 
 def _erase_step(connection: Connection, tree_id: int, part: ErasurePart, moment: int) -> None:

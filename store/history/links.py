@@ -148,7 +148,8 @@ class CallLinker:
                 call.extra is None or call.extra[:2] in OBJECT_PREFIXES
             ):  # nothing can be sent for an entry that is none
                 offered = self._offered.setdefault(_get_pairing_id(call.call_id), [])
-                offered.append(_build_offered_call(seq, position, call))
+                arguments = restore_arguments(call.arguments_form, call.arguments)
+                offered.append(LineCall(seq, position, call.name, arguments, call.call_id))
 
     def answer(self, call_id: str, seq: int) -> LineCall | None:
         """Return the call that a result with this id at a position answers, and close it."""
@@ -237,11 +238,6 @@ def _is_sent_as(sent: str, call: LineCall | OpenCall) -> bool:
     if sent == make_call_id(call.seq or 0, call.position or 0):
         return True
     return bool(call.call_id) and stands_for_call(sent, call.call_id or "")
-
-
-def _build_offered_call(seq: int, position: int, call: StoredCall) -> LineCall:
-    arguments = restore_arguments(call.arguments_form, call.arguments)
-    return LineCall(seq, position, call.name, arguments, call.call_id)
 
 
 def restore_arguments(form: str | None, arguments: str | None) -> object:

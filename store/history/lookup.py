@@ -167,20 +167,16 @@ def load_message(
     not on the line.
     """
     line = Line(connection, lines.load_pointer(connection, session_id))
-    seq = _resolve_message_position(line, seq_or_message_id)
-    return load_message_at(line, seq).message
-
-
-def _resolve_message_position(line: Line, wanted: int | str) -> int:
-    """Return the position of a message that is on a line."""
     pointer = line.pointer
-    if not isinstance(wanted, str):
-        pointer.check_message(wanted)
-        return wanted
-    known = find_message(line, wanted) if is_text(wanted) else None
-    if known is None:
-        raise MessageNotFound(pointer.session_id, wanted)
-    return known.seq
+    if not isinstance(seq_or_message_id, str):
+        pointer.check_message(seq_or_message_id)
+        seq = seq_or_message_id
+    else:
+        known = find_message(line, seq_or_message_id) if is_text(seq_or_message_id) else None
+        if known is None:
+            raise MessageNotFound(pointer.session_id, seq_or_message_id)
+        seq = known.seq
+    return load_message_at(line, seq).message
 
 
 def list_turns(connection: Connection, session_id: str) -> list[Turn]:

@@ -163,15 +163,15 @@ def list_notes(
                 connection, **pointer.whole, owner=pointer.owner, **asked
             )
     else:
-        values = asked | _encode_note_owner(owner) | _locate_last_note(after)
+        values = (
+            asked
+            | ({} if owner is None else {"owner": validate_text("owner", owner)})
+            | _locate_last_note(after)
+        )
         found = build_note_list(_list_note_conditions(values)).rows(
             connection, **values, limit=validate_limit(limit)
         )
     return [*map(_decode_note, found)]
-
-
-def _encode_note_owner(owner: str | None) -> dict[str, Any]:
-    return {} if owner is None else {"owner": validate_text("owner", owner)}
 
 
 def _locate_last_note(after: Note | None) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from itertools import islice, takewhile
 from typing import NamedTuple
 
 from ..messages import Message
-from ..transcripts import Event, ForkPoint, SessionEvent, SessionMessage
+from ..transcripts import Event, SessionEvent, SessionMessage
 
 
 class TakenBackMessages(NamedTuple):
@@ -75,7 +75,12 @@ class EventLookahead:
         for opened, messages in _group_session_messages(self._held):
             if opened.stem and opened.stem.session_id in found:
                 base = found[opened.stem.session_id]
-                found[opened.session_id] = _continue_stretch(base, opened.stem, messages)
+                if not base.messages:
+                    found[opened.session_id] = TakenBackMessages(opened.stem.after, messages)
+                else:
+                    found[opened.session_id] = TakenBackMessages(
+                        base.after, [*base.messages[: opened.stem.after - base.after], *messages]
+                    )
         del found[session_id]
         return found
 
@@ -88,15 +93,6 @@ def _group_session_messages(events: Iterable[Event]) -> list[tuple[SessionEvent,
         elif isinstance(event, SessionMessage) and found:
             found[-1][1].append(event.message)
     return found
-
-
-def _continue_stretch(
-    base: TakenBackMessages, stem: ForkPoint, messages: list[Message]
-) -> TakenBackMessages:
-    """Return a stretch that follows the line itself or a part of another stretch."""
-    if not base.messages:
-        return TakenBackMessages(stem.after, messages)
-    return TakenBackMessages(base.after, [*base.messages[: stem.after - base.after], *messages])
 
 
 def count_equal_pairs(

@@ -124,7 +124,23 @@ def open_transcript(
     lines: list[int] = []
     read = partial(transcripts.read, path, kind=found, beside=beside, limits=limits)
     events = read(progress=progress, lines=lines.append)
-    believed = _check_believable(events, path, found, is_named=kind is not None)
+    # For a kind named by the caller, doubtful events are taken as they are, with a note.
+    is_named = kind is not None
+    validation, seen = TranscriptValidation(), []
+    for event in events:
+        seen.append(event)
+        validation.take(event)
+        if validation.is_enough or isinstance(event, StoreRow):
+            break
+    if not any(isinstance(event, SessionMessage | StoreRow) for event in seen):
+        raise UnknownTranscript(f"{os.fspath(path)} holds no message of the kind {found}")
+    problem = validation.problem()
+    if problem and not is_named:
+        raise transcripts.refused(path, problem)
+    notes = (
+        [NoteEvent(None, f"read as {found}, as asked: {problem}", broken=True)] if problem else []
+    )
+    believed = chain(notes, seen, events)
     return OpenedTranscript(Path(path), found, believed, lines, limits)
 
 
@@ -176,34 +192,6 @@ def _set_project_root(events: Iterator[Event], project_root: str | None) -> Iter
             yield event._replace(project_root=project_root)
         else:
             yield event
-
-
-def _check_believable(
-    events: Iterator[Event],
-    path: FilePath,
-    kind: str,
-    *,
-    is_named: bool,
-) -> Iterator[Event]:
-    """Return the events after a check that they contain believable messages.
-
-    For a kind named by the caller, doubtful events are taken as they are, with a note.
-    """
-    validation, seen = TranscriptValidation(), []
-    for event in events:
-        seen.append(event)
-        validation.take(event)
-        if validation.is_enough or isinstance(event, StoreRow):
-            break
-    if not any(isinstance(event, SessionMessage | StoreRow) for event in seen):
-        raise UnknownTranscript(f"{os.fspath(path)} holds no message of the kind {kind}")
-    problem = validation.problem()
-    if problem and not is_named:
-        raise transcripts.refused(path, problem)
-    notes = (
-        [NoteEvent(None, f"read as {kind}, as asked: {problem}", broken=True)] if problem else []
-    )
-    return chain(notes, seen, events)
 
 
 class _FileImport:

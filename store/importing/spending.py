@@ -54,7 +54,14 @@ class RecordedUsage:
         paid = self._paid(steps)
         for left in _list_unrecorded_requests(spent, paid.of(name)):
             paid.add(name, left.tokens)
-            yield _build_usage_input(answer, name, left)
+            yield UsageInput(
+                **left.tokens._asdict(),
+                model=left.model,
+                provider=left.provider,
+                details={ANSWER_NAME_KEY: name, "told": left.told},
+                seq=answer.seq - 1,
+                now=_find_answer_time(answer),
+            )
 
     def _paid(self, steps: AnySteps) -> _RecordedTokens:
         """Return the recorded usage of the session's answers, at any position."""
@@ -98,18 +105,6 @@ class _RecordedTokens:
         name = usage.details.get(ANSWER_NAME_KEY)
         if name is not None:
             self.add(name, UsageTokens(*(getattr(usage, each) for each in UsageTokens._fields)))
-
-
-def _build_usage_input(answer: StoredMessage, name: str, spent: RequestUsage) -> UsageInput:
-    """Return a request in the form to record: it ended before its answer."""
-    return UsageInput(
-        **spent.tokens._asdict(),
-        model=spent.model,
-        provider=spent.provider,
-        details={ANSWER_NAME_KEY: name, "told": spent.told},
-        seq=answer.seq - 1,
-        now=_find_answer_time(answer),
-    )
 
 
 def _list_unrecorded_requests(

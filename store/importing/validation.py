@@ -89,7 +89,17 @@ class TranscriptValidation:
             silent = sum(_find_silent_messages(speaking, name))
             if silent > max(ALLOWED, SHARE * count) or 0 < count == silent:
                 return f"a request in the format {name} lacks words of {silent} of {count} messages"
-        unmet, results = _count_unmatched_results(self._read)
+        # A part of another API that comes while a call waits counts as an unrecognized result.
+        waiting: Counter[str | None] = Counter()
+        unmet = results = 0
+        for each in self._read:
+            for row in each.rows:
+                if row["role"] == "tool" or (each.is_foreign and waiting):
+                    results += 1
+                    named = find_answered_call_id(row)
+                    unmet += waiting.total() > 0 and not waiting[named]
+                    waiting -= Counter([named])
+                waiting.update(call.id or None for call in _list_row_calls(row))
         if unmet > UNMATCHED_SHARE * results:
             return f"{unmet} of {results} results meet no call"
         return None
@@ -150,21 +160,3 @@ def _list_all_texts(value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         for held in value:
             yield from _list_all_texts(held)
-
-
-def _count_unmatched_results(read: list[CheckedMessage]) -> tuple[int, int]:
-    """Return the number of results that answer no call while a call waits, and of all results.
-
-    A part of another API that comes while a call waits counts as an unrecognized result.
-    """
-    waiting: Counter[str | None] = Counter()
-    unmet = results = 0
-    for each in read:
-        for row in each.rows:
-            if row["role"] == "tool" or (each.is_foreign and waiting):
-                results += 1
-                named = find_answered_call_id(row)
-                unmet += waiting.total() > 0 and not waiting[named]
-                waiting -= Counter([named])
-            waiting.update(call.id or None for call in _list_row_calls(row))
-    return unmet, results

@@ -89,7 +89,14 @@ def doctor(target: str | os.PathLike[str] | URL) -> list[Condition]:
         conditions += [Condition(about, *check(path)) for about, check in FILE_CHECKS.items()]
     try:
         with open_for_reading(url) as connection:
-            schema = check_version(connection)
+            found = read_version(connection)
+            if found == SCHEMA_HEAD:
+                schema = _report_fine(f"{found}, the newest")
+            elif found is None:
+                schema = _report_advice("the database is empty", "import or append something")
+            else:
+                known = f"{found}; this release has {SCHEMA_HEAD}"
+                schema = _report_advice(known, "run `convostore migrate`; other commands do so too")
             conditions.append(Condition("schema", *schema))
             if schema.state == "fine":  # nothing else is known about another schema
                 checks = STORE_CHECKS[connection.dialect.name]
@@ -203,17 +210,6 @@ def check_rewrite_room(path: Path) -> CheckVerdict:
 
 def _measure_file(file: Path) -> int:
     return file.stat().st_size if file.exists() else 0
-
-
-def check_version(connection: Connection) -> CheckVerdict:
-    """Check that the schema is the newest."""
-    found = read_version(connection)
-    if found == SCHEMA_HEAD:
-        return _report_fine(f"{found}, the newest")
-    if found is None:
-        return _report_advice("the database is empty", "import or append something")
-    known = f"{found}; this release has {SCHEMA_HEAD}"
-    return _report_advice(known, "run `convostore migrate`; other commands do so too")
 
 
 def check_purge(connection: Connection) -> CheckVerdict:

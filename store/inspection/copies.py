@@ -73,7 +73,12 @@ def backup(
     moment = resolve_now(now)
     number = _begin_listing(database, place, moment)
     try:
-        _write_checked_copy(database, place, replace=replace)
+        part = write_copy(database, place)
+        try:
+            _check_copy(part)
+            _move_copy_in(part, place, replace=replace)
+        finally:
+            discard_copy(part)
     except BaseException:
         _forget_copy(database, number)
         raise
@@ -148,16 +153,6 @@ def _is_same_file(place: Path, other: Path) -> bool:
     if place == other:
         return True
     return place.exists() and place.samefile(other)
-
-
-def _write_checked_copy(database: Database, place: Path, *, replace: bool) -> None:
-    """Write a copy, check it, and give it its name; leave no other file."""
-    part = write_copy(database, place)
-    try:
-        _check_copy(part)
-        _move_copy_in(part, place, replace=replace)
-    finally:
-        discard_copy(part)
 
 
 def _write_copy_beside(place: Path, source: Path) -> tuple[str, Path]:
@@ -296,23 +291,17 @@ def _carry_over(source: Path, part: Path, place: Path) -> _ReturnedData:
                 ),
             )
         with database.writing() as connection:
-            _list_existing_copies(connection, [source, *map(Path, _list_paths(before.copies))])
+            # Their numbers are higher than those of all erasures in the restored store: these files
+            # were made later, or are its source, so they hold none of the erased bytes.
+            paths = [source, *map(Path, _list_paths(before.copies))]
+            _forget_unfinished(connection)
+            listed = {Path(row.path) for row in COPIES.rows(connection)}
+            for path in dict.fromkeys(paths):
+                if path not in listed and path.exists():
+                    number = record_copy(connection, path, "backup", resolve_now(None))
+                    finish_copy(connection, number, path)
         database.empty_log()  # the log does not move when the file gets its name
     return back
-
-
-def _list_existing_copies(connection: Connection, paths: list[Path]) -> None:
-    """List the existing files, instead of lines that were never finished.
-
-    Their numbers are higher than those of all erasures in the restored store: these files were
-    made later, or are the source of the restored store, so they hold none of the erased bytes.
-    """
-    _forget_unfinished(connection)
-    known = {Path(row.path) for row in COPIES.rows(connection)}
-    for path in dict.fromkeys(paths):
-        if path not in known and path.exists():
-            number = record_copy(connection, path, "backup", resolve_now(None))
-            finish_copy(connection, number, path)
 
 
 def _forget_unfinished(connection: Connection) -> None:

@@ -198,7 +198,27 @@ def _check_from(connection: Connection, place: ReadPlace) -> Iterator[Finding]:
     while not place.is_at_end:
         try:
             with open_savepoint(connection):
-                yield from _check_branches(connection, place)
+                start, place.name, place.moved = place.after, "the branches", False
+                streams: TableStreams[RowStream] | None = None
+                values = dict(zip(("tree_id", "branch"), start, strict=True))
+                with ExitStack() as opened:
+                    rows = connection.execute(
+                        text(BRANCHES_AFTER), values, execution_options=STREAM_OPTIONS
+                    )
+                    for row in opened.enter_context(closing(rows)):
+                        branch = BranchEnd(*row)
+                        if place.tree_id not in (None, branch.tree_id):
+                            break
+                        place.after, place.name = (branch.tree_id, branch.branch), branch.place()
+                        place.moved = True
+                        streams = streams or TableStreams(
+                            *(
+                                _open_stream(connection, query, start, opened)
+                                for query in TABLE_QUERIES
+                            )
+                        )
+                        yield from _check_branch(connection, branch, streams, place)
+                place.is_at_end = True
         except Exception as error:  # noqa: BLE001 - after any error the other branches are checked
             yield report_unchecked_place(place.name, error)
             place.is_at_end = place.is_at_end or not place.moved
@@ -216,26 +236,6 @@ class ReadPlace:
         self.name = "the branches"
         self.moved = self.is_at_end = False
         self.older = 0
-
-
-def _check_branches(connection: Connection, place: ReadPlace) -> Iterator[Finding]:
-    """Check the branches after a place, and move the place along; streams begin at the place."""
-    start, place.name, place.moved = place.after, "the branches", False
-    streams: TableStreams[RowStream] | None = None
-    values = dict(zip(("tree_id", "branch"), start, strict=True))
-    with ExitStack() as opened:
-        rows = connection.execute(text(BRANCHES_AFTER), values, execution_options=STREAM_OPTIONS)
-        for row in opened.enter_context(closing(rows)):
-            branch = BranchEnd(*row)
-            if place.tree_id not in (None, branch.tree_id):
-                break
-            place.after, place.name = (branch.tree_id, branch.branch), branch.place()
-            place.moved = True
-            streams = streams or TableStreams(
-                *(_open_stream(connection, query, start, opened) for query in TABLE_QUERIES)
-            )
-            yield from _check_branch(connection, branch, streams, place)
-    place.is_at_end = True
 
 
 def _open_stream(

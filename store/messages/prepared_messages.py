@@ -132,7 +132,15 @@ def _split_message(rest: Message, index: int) -> tuple[Columns, tuple[StoredCall
         name, status, tool_call_id = [
             _split_text(rest, key) if key in rest else None for key in _TEXT_KEYS
         ]
-    moment = _split_time(rest)
+    given = rest.get("timestamp")
+    moment: int | None
+    if is_moment(given):
+        del rest["timestamp"]
+        moment = given
+    else:
+        moment = find_message_time(rest)
+        if type(given) is int and given == moment:
+            del rest["timestamp"]
     _check_json_values(rest, index)
     message_id = _split_id(rest)
     form, content, wide = _split_content(rest)
@@ -192,18 +200,6 @@ def find_message_time(message: Message) -> int | None:
         if moment is not None:
             return moment
     return None
-
-
-def _split_time(rest: Message) -> int | None:
-    """Return when a message was said; remove it from the rest if it is given exactly so."""
-    given = rest.get("timestamp")
-    if is_moment(given):
-        del rest["timestamp"]
-        return given
-    moment = find_message_time(rest)
-    if type(given) is int and given == moment:
-        del rest["timestamp"]
-    return moment
 
 
 def _split_content(rest: Message) -> tuple[str | None, str | None, bytes]:

@@ -21,7 +21,7 @@ from ..records import Index
 from .dialects import cache_statement, get_index_sql
 from .documents import join_message_texts, join_summary_texts, load_documents_messages
 from .scope import Scope
-from .terms import extract_name_lines, split_cjk, split_words
+from .terms import LONGEST_TERM, WORD_PATTERN, extract_name_lines, fold_text, split_cjk
 
 STEP_MESSAGES = 256
 """Messages that a search indexes at most, before it looks for anything."""
@@ -163,7 +163,13 @@ def index_step(connection: Connection) -> bool:
         content = entry.text[:LONGEST_ON_SERVER]
         vector = " ".join(
             f"'{word}':{min(place, LAST_WORD_PLACE)}"
-            for place, word in enumerate(split_words(content), start=1)
+            for place, word in enumerate(
+                (
+                    word[:LONGEST_TERM]
+                    for word in WORD_PATTERN.findall(fold_text(split_cjk(content)))
+                ),
+                start=1,
+            )
         )
         rows.append((*entry[:-1], vector, extract_name_lines(content).lower()))
     INSERT_ENTRIES.insert_many(connection, rows)

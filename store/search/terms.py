@@ -149,11 +149,6 @@ def get_first_word(term: Term) -> str:
     return found[0] if found else ""
 
 
-def split_words(text: str) -> Iterator[str]:
-    """Yield the words of a text in the form that a server indexes."""
-    return (word[:LONGEST_TERM] for word in WORD_PATTERN.findall(fold_text(split_cjk(text))))
-
-
 @lru_cache(maxsize=256)
 def _build_term_patterns(term: Term) -> tuple[re.Pattern[str], ...]:
     """Return the patterns of a term in a folded text: as words, and as a part of a name.

@@ -116,7 +116,24 @@ def load(name: str) -> Prompt:
         )
     path = _find_folder() / f"{name}.md"
     try:
-        return _parse_prompt(name, path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        found = _FRONT_MATTER.fullmatch(text)
+        if not found:
+            raise ValueError(
+                "it does not begin with its name, version and language between two --- lines"
+            )
+        fields = dict(row.split(": ", 1) for row in found["fields"].splitlines())
+        is_versioned = fields.get("version", "").isdecimal()
+        if fields.get("name") != name or not is_versioned or not fields.get("language"):
+            raise ValueError(
+                f"its name should be {name!r}, its version a whole number, and its language given"
+            )
+        missing = PLACEHOLDERS - {*_PLACEHOLDER.findall(found["text"])}
+        if missing:
+            raise ValueError(f"it has no {{{min(missing)}}}")
+        return Prompt(
+            name, f"{name}@{fields['version']}", found["text"].strip(), fields["language"]
+        )
     except (OSError, ValueError) as error:
         raise StoreError(
             f"the prompt at {path} cannot be used: {error}; mend it or install again"
@@ -128,24 +145,6 @@ def _find_folder() -> Path:
         return resources.find_folder("prompts")
     except FileNotFoundError as error:
         raise StoreError(str(error)) from error
-
-
-def _parse_prompt(name: str, text: str) -> Prompt:
-    found = _FRONT_MATTER.fullmatch(text)
-    if not found:
-        raise ValueError(
-            "it does not begin with its name, version and language between two --- lines"
-        )
-    fields = dict(row.split(": ", 1) for row in found["fields"].splitlines())
-    is_versioned = fields.get("version", "").isdecimal()
-    if fields.get("name") != name or not is_versioned or not fields.get("language"):
-        raise ValueError(
-            f"its name should be {name!r}, its version a whole number, and its language given"
-        )
-    missing = PLACEHOLDERS - {*_PLACEHOLDER.findall(found["text"])}
-    if missing:
-        raise ValueError(f"it has no {{{min(missing)}}}")
-    return Prompt(name, f"{name}@{fields['version']}", found["text"].strip(), fields["language"])
 
 
 def _escape_fences(text: str) -> str:

@@ -137,13 +137,6 @@ def _build_lines_marker(rest: str) -> str:
     return rest if is_marker(rest) else format_marker(count_lines(rest), "lines")
 
 
-def has_lines_marker(text: str) -> bool:
-    """Tell a text in which one line is the marker."""
-    return (" more lines)" in text or " 行)" in text) and any(
-        MARKER.fullmatch(line) for line in text.split("\n")
-    )
-
-
 def find_error_lines(text: str) -> list[PlacedLine]:
     """Return the lines that contain `ERROR_WORDS`, ten times as fast as `find_matching_lines`."""
     lowered = text.lower()

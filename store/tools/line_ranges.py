@@ -64,7 +64,12 @@ def _parse_line_words(meant: JsonFields) -> LineRanges:
     if meant.pop("whole", None) is True:
         return WHOLE_FILE
     if meant.keys() == {"pair"}:
-        return _parse_range_pairs(meant["pair"])
+        value = meant["pair"]
+        pair = _parse_range_pair(value)
+        if pair or not isinstance(value, list):
+            return pair
+        pairs = [*map(_parse_range_pair, value)]
+        return tuple(chain(*pairs)) if all(pairs) else UNKNOWN_LINES
     return _parse_span(**meant) if frozenset(meant) in _SPAN_WORDS else UNKNOWN_LINES
 
 
@@ -100,30 +105,19 @@ def _build_single_hull(first: int, last: int | None) -> LineHull:
     return LineHull(None if first == 1 else first, None, 1)
 
 
-def _parse_range_pairs(value: object) -> LineRanges:
-    """Return the lines of [1, 50], "1-50" or a list of such; unknown if any of them is."""
-    pair = _parse_range_pair(value)
-    if pair or not isinstance(value, list):
-        return pair
-    pairs = [*map(_parse_range_pair, value)]
-    return tuple(chain(*pairs)) if all(pairs) else UNKNOWN_LINES
-
-
 def _parse_range_pair(value: object) -> LineRanges:
-    ends = _parse_range_ends(value)
+    ends: Sequence[object]
+    if isinstance(value, str):
+        found = _PAIR_TEXT.fullmatch(value)
+        ends = found.groups() if found else ()
+    elif isinstance(value, dict):
+        named = {LINE_WORDS.get(normalise_key(key)): each for key, each in value.items()}
+        ends = named.get("start"), named.get("end")
+    else:
+        ends = value if isinstance(value, list) else ()
     if len(ends) != 2 or ends[0] is None:
         return UNKNOWN_LINES
     return _parse_span(*ends)
-
-
-def _parse_range_ends(value: object) -> RangeEnds:
-    if isinstance(value, str):
-        found = _PAIR_TEXT.fullmatch(value)
-        return found.groups() if found else ()
-    if isinstance(value, dict):
-        named = {LINE_WORDS.get(normalise_key(key)): each for key, each in value.items()}
-        return named.get("start"), named.get("end")
-    return value if isinstance(value, list) else ()
 
 
 def _parse_span(start: object = None, end: object = None, count: object = None) -> LineRanges:

@@ -69,15 +69,18 @@ def count_names(text: str) -> Counter[TextName]:
 
 def rank_names(found: Counter[TextName]) -> Iterator[str]:
     """Yield the names that were found, the best first; equal ones in alphabetical order."""
-    ranked = sorted((-weigh_name(name, times), name.text) for name, times in found.items())
-    return (text for _, text in ranked)
-
-
-def weigh_name(name: TextName, times: int) -> float:
-    """Return the worth of a name that occurs ``times`` times."""
-    return (
-        NAME_WEIGHTS[name.kind] * min(COUNTED_TIMES_LIMIT, times) / (ADDED_LENGTH + len(name.text))
+    ranked = sorted(
+        (
+            -(
+                NAME_WEIGHTS[name.kind]
+                * min(COUNTED_TIMES_LIMIT, times)
+                / (ADDED_LENGTH + len(name.text))
+            ),
+            name.text,
+        )
+        for name, times in found.items()
     )
+    return (text for _, text in ranked)
 
 
 @clearable_cache(1 << 16)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..ready import Language
-from ..text import JsonFields, measure_json
+from ..text import MARKER, JsonFields, measure_json
 from .excerpts import (
     ERROR_WORDS,
     LIMIT_STEPS,
@@ -23,7 +23,6 @@ from .excerpts import (
     find_cut_place,
     find_line_around,
     find_matching_lines,
-    has_lines_marker,
     take_first_lines,
     take_last_lines,
     trim_value,
@@ -208,7 +207,13 @@ def shorten_output(text: str, *, failed: bool = False) -> str:
     For a command that failed, and for a text that begins as an error, more of the end is kept, and
     the lines that report an error.
     """
-    if len(text) <= OUTPUT_POINTS or (len(text) <= SHORT_OUTPUT_LIMIT and has_lines_marker(text)):
+    if len(text) <= OUTPUT_POINTS or (
+        len(text) <= SHORT_OUTPUT_LIMIT
+        and (
+            (" more lines)" in text or " 行)" in text)
+            and any(MARKER.fullmatch(line) for line in text.split("\n"))
+        )
+    ):
         return text
     bare = text.strip()
     failed = failed or bool(ERROR_BEGINNING.match(bare))

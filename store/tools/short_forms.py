@@ -138,7 +138,13 @@ def _shorten_data(rule: ShortRule, data: Any, result: JsonFields, language: Lang
         facts = {rule.subject: "", **facts}
     is_todo = rule.shape is shorten_todos
     short = shorten_todos(data, facts, language) if is_todo else rule.shape(data, facts)
-    return {**short, **_find_state_marks(rule, data, short)}
+    kept = {
+        name: value
+        for name, value in data.items()
+        if name in rule.marks and name not in short and value is not None
+    }
+    marks: JsonFields = trim_value(kept, ValueLimits(LINE_WIDTH, len(STATE_MARKS)))
+    return {**short, **marks}
 
 
 def _find_first_value(result: JsonFields, places: FieldPaths) -> Any:
@@ -148,14 +154,3 @@ def _find_first_value(result: JsonFields, places: FieldPaths) -> Any:
         if value is not None:
             return trim_value(value, ValueLimits(LINE_WIDTH, 20))
     return None
-
-
-def _find_state_marks(rule: ShortRule, data: JsonFields, short: JsonFields) -> JsonFields:
-    """Return the fields that tell the state of a result, if the shape did not keep them."""
-    kept = {
-        name: value
-        for name, value in data.items()
-        if name in rule.marks and name not in short and value is not None
-    }
-    marks: JsonFields = trim_value(kept, ValueLimits(LINE_WIDTH, len(STATE_MARKS)))
-    return marks

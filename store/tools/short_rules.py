@@ -118,11 +118,12 @@ cut_error = _build_points_cut(ERROR_POINTS)
 
 
 def _build_fact_places(**places: str) -> Mapping[str, FieldPaths]:
-    return MappingProxyType({name: _parse_fact_places(words) for name, words in places.items()})
-
-
-def _parse_fact_places(words: str) -> FieldPaths:
-    return tuple(tuple(place.split(".")) for place in words.split())
+    return MappingProxyType(
+        {
+            name: tuple(tuple(place.split(".")) for place in words.split())
+            for name, words in places.items()
+        }
+    )
 
 
 def _build_list_rule(

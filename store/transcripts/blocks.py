@@ -130,19 +130,14 @@ def _build_tool_message(block: ContentBlock) -> Message:
         message["tool_call_id"] = call_id
     if block.get("is_error") is True:
         message["messageStatus"] = "error"
-    rest = _collect_unknown_fields(block)
+    rest = {
+        key: held
+        for key, held in block.items()
+        if not isinstance(held, _RESULT_KEY_TYPES.get(key, ()))
+    }
     if rest:
         message["claude_code"] = {"tool_result": rest}
     return message
-
-
-def _collect_unknown_fields(block: ContentBlock) -> JsonFields:
-    """Return what a tool result says beyond its message."""
-    return {key: held for key, held in block.items() if not _is_result_field_known(key, held)}
-
-
-def _is_result_field_known(key: str, held: object) -> bool:
-    return isinstance(held, _RESULT_KEY_TYPES.get(key, ()))
 
 
 def _build_result_content(content: object) -> object:

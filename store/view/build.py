@@ -32,15 +32,16 @@ from ..history import lines, load_totals, raw_messages, session_branches
 from ..messages import Message
 from ..policy import STANDARD_POLICY, Policy, check_policy
 from ..ready import Language
-from ..records import View, ViewStats
+from ..records import View
 from .context import ViewContext, load_view_context
 from .explanation import Explanation, ExplanationInputs
 from .following import FollowedLine, follow_line
 from .interrupted import insert_drafts
+from .log_messages import choose_text
 from .pairing import merge_summaries
 from .prompt_cache import build_view_sight, find_earlier_request
 from .read_files import log_reads
-from .rules import list_log_lines
+from .rules import RULE_LOG_TEXTS
 from .visible_set import ActiveSummary, HiddenRange
 
 view_logger = get_logger(__name__)
@@ -131,7 +132,13 @@ def compose_view(context: ViewContext, format: str = CHAT.name) -> ComposedView:
         explained = Explanation(inputs)
         log_reads(pointer.session_id, made.judged, followed.files)
         if view_logger.isEnabledFor(logging.INFO):
-            _log_replacements(pointer.session_id, explained.stats)
+            for rule, text in {
+                name: choose_text(texts) for name, texts in RULE_LOG_TEXTS.items()
+            }.items():
+                if times := explained.stats.replaced.get(rule):
+                    view_logger.info(
+                        text, times, extra={"session_id": pointer.session_id, "rule": rule}
+                    )
         placed, sent = _apply_provider_changes(context.policy, placed, sent, format)
         language = context.policy.language
         line = (pointer.session_id, pointer.branch, context.last)
@@ -168,11 +175,16 @@ def _order_messages(context: ViewContext, followed: FollowedLine) -> OrderedMess
     visible, policy = context.visible, context.policy
     if visible.holes:
         placed, sent = [*_insert_range_summaries(placed, visible.holes, policy)], None
-    behind = _find_place_after_pinned(placed, visible.pinned)
-    summaries = _place_prefix_summaries(context)
-    placed = [*placed[:behind], *summaries, *placed[behind:]]
+    end = 0
+    if visible.pinned:
+        pinned = [index for index, each in enumerate(placed) if each.seq in visible.pinned]
+        end = max(pinned, default=-1) + 1
+    while end and end < len(placed) and placed[end].call_id is not None:
+        end += 1
+    summaries = [_place_summary(each, context.policy) for each in context.visible.summaries]
+    placed = [*placed[:end], *summaries, *placed[end:]]
     if sent is not None:
-        sent = [*sent[:behind], *CHAT.write(summaries), *sent[behind:]]
+        sent = [*sent[:end], *CHAT.write(summaries), *sent[end:]]
     if policy.show_drafts:
         placed, sent = insert_drafts(context, placed), None
     if policy.summary_role == "merge" and context.visible.active_summaries:
@@ -202,29 +214,8 @@ def _place_range_summary(hole: HiddenRange, policy: Policy) -> Iterator[Placed]:
         yield _place_summary(hole.summary, policy)
 
 
-def _place_prefix_summaries(context: ViewContext) -> list[Placed]:
-    return [_place_summary(each, context.policy) for each in context.visible.summaries]
-
-
-def _find_place_after_pinned(placed: list[Placed], pinned: tuple[int, ...]) -> int:
-    """Return the place after the pinned messages and the results of pinned calls."""
-    if not pinned:
-        return 0
-    places = [index for index, each in enumerate(placed) if each.seq in pinned]
-    behind = max(places, default=-1) + 1
-    while behind and behind < len(placed) and placed[behind].call_id is not None:
-        behind += 1
-    return behind
-
-
 def _place_summary(summary: ActiveSummary, policy: Policy) -> Placed:
     """Return the message in which a summary is sent."""
     message = summary.message(policy)
     compaction = summary.compaction
     return Placed(None, message, summary.reason, rule="summary", compaction=compaction)
-
-
-def _log_replacements(session_id: str, stats: ViewStats) -> None:
-    for rule, text in list_log_lines().items():
-        if times := stats.replaced.get(rule):
-            view_logger.info(text, times, extra={"session_id": session_id, "rule": rule})

@@ -38,22 +38,17 @@ class KeptReads:
 
     def _covers(self, read: FileRead) -> bool:
         kept = self._spans.get(read.path, [])
-        return _is_range_covered(kept, read.lines)
+        first, last = read.lines
+        for low, high in sorted(kept):
+            if low > first:
+                return False
+            first = max(first, high + 1)
+            if first > last:
+                return True
+        return first > last
 
 
 def parse_file_read(row: Row) -> FileRead:
     """Return the read in a row of the query ``covered``."""
     _, path, first, last, contiguous = row
     return FileRead(path, (first or 1, last or NO_LIMIT), contiguous)
-
-
-def _is_range_covered(kept: list[FileLineRange], lines: FileLineRange) -> bool:
-    """Tell whether the kept ranges together include every line of a range."""
-    first, last = lines
-    for low, high in sorted(kept):
-        if low > first:
-            return False
-        first = max(first, high + 1)
-        if first > last:
-            return True
-    return first > last

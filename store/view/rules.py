@@ -19,7 +19,6 @@ from typing import Any, Literal, NamedTuple, get_args
 from ..database import Queries
 from ..policy import Policy
 from ..tools import failure, render_signs_sql
-from .log_messages import choose_text
 
 RuleName = Literal["terminal", "file_read", "any_tool", "tool_output"]
 VerdictReason = Literal[
@@ -277,8 +276,3 @@ def render_explanations(policy: Policy) -> dict[str, str]:
     ages = {f"{name}_minutes": getattr(policy, field) / 60_000 for name, field in AGES.items()}
     values = {**vars(policy), **{name: f"{age:g}" for name, age in ages.items()}}
     return {why: text.format_map(values) for why, text in RULE_REASONS.items()}
-
-
-def list_log_lines() -> dict[VerdictReason, str]:
-    """Return the log line of each rule."""
-    return {name: choose_text(texts) for name, texts in RULE_LOG_TEXTS.items()}

@@ -89,20 +89,17 @@ def join_anthropic_events(events: list[JsonFields]) -> JsonFields:
                 blocks[str(event.get("index"))] = dict(begun)
             case "content_block_delta":
                 block = blocks.setdefault(str(event.get("index")), {})
-                _add_piece(block, get_fields(event.get("delta")))
+                delta = get_fields(event.get("delta"))
+                key = KEY_BY_DELTA_TYPE.get(str(delta.get("type")))
+                if key:
+                    _append_text(block, key, delta.get(key))
+                elif "citation" in delta:
+                    block["citations"] = [*get_list(block.get("citations")), delta["citation"]]
             case "message_delta":
                 body |= get_fields(event.get("delta"))
                 told = get_fields(event.get("usage"))
                 body["usage"] = {**get_fields(body.get("usage")), **told}
     return {**body, "content": [*map(_parse_block_input, blocks.values())]}
-
-
-def _add_piece(block: JsonFields, delta: JsonFields) -> None:
-    key = KEY_BY_DELTA_TYPE.get(str(delta.get("type")))
-    if key:
-        _append_text(block, key, delta.get(key))
-    elif "citation" in delta:
-        block["citations"] = [*get_list(block.get("citations")), delta["citation"]]
 
 
 def _parse_block_input(block: JsonFields) -> JsonFields:

@@ -50,8 +50,11 @@ def parse_claude_ai_message(name: str, fields: JsonFields) -> list[Message]:
     text = get_text(fields.get("text"))
     blocks = [build_text_part(text)] if text and not blocks else blocks
     known = _link_calls_and_results(name, [_pick_api_keys(block) for block in blocks])
+    messages: list[Message]
     if fields["sender"] == "human":
-        messages = [_build_question(known, fields)]
+        read = [each.get("extracted_content") for each in _list_attachments(fields)]
+        parts = [*known, *map(build_text_part, filter(None, map(get_text, read)))]
+        messages = [{"role": "user", "content": simplify_content(parts) or ""}]
     else:
         messages = build_answer_messages(known) or [{"role": "assistant", "content": None}]
     created = parse_iso_milliseconds(fields.get("created_at"))
@@ -86,13 +89,6 @@ def _link_calls_and_results(name: str, blocks: list[ContentBlock]) -> list[Conte
         if "tool_use_id" not in result:
             result["tool_use_id"] = next(waiting, None)
     return blocks
-
-
-def _build_question(blocks: list[ContentBlock], fields: JsonFields) -> Message:
-    """Return the user's message, followed by the extracted text of its attachments."""
-    read = [each.get("extracted_content") for each in _list_attachments(fields)]
-    parts = [*blocks, *map(build_text_part, filter(None, map(get_text, read)))]
-    return {"role": "user", "content": simplify_content(parts) or ""}
 
 
 def _collect_claude_ai_extra(fields: JsonFields, blocks: list[ContentBlock]) -> JsonFields:

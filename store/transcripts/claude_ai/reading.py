@@ -71,21 +71,11 @@ def _parse_claude_ai_session(item: SourceValue, names: SessionNames) -> Iterator
     metadata = {"model": model, "claude_ai": kept} if model else {"claude_ai": kept}
     title = render_first_title([fields.get("name")])
     opened = SessionEvent(name, title, None, metadata)
-    yield from _note_unread_messages(fields, opened.session_id)
-    yield from build_tree_events(_build_message_tree(fields), opened)
-    yield from notes
-
-
-def _note_unread_messages(fields: JsonFields, name: str) -> Iterator[NoteEvent]:
-    """Yield a note for each message that cannot be read."""
     for number, value in enumerate(_list_claude_ai_messages(fields), 1):
         if not is_claude_ai_message(value):
-            text = f"message {number} of {name} cannot be read: this is {render_sketch(value)}"
+            place = f"message {number} of {opened.session_id}"
+            text = f"{place} cannot be read: this is {render_sketch(value)}"
             yield NoteEvent(None, text, broken=True)
-
-
-def _build_message_tree(fields: JsonFields) -> Tree:
-    """Return a conversation's messages as a tree: a single line if no message names its parent."""
     readable = filter(is_claude_ai_message, _list_claude_ai_messages(fields))
     numbered = enumerate(readable, 1)
     messages = {
@@ -95,9 +85,13 @@ def _build_message_tree(fields: JsonFields) -> Tree:
     def said(name: str) -> list[Message]:
         return parse_claude_ai_message(name, messages[name])
 
-    return Tree(
-        _find_message_parents(messages), get_text(fields.get("current_leaf_message_uuid")), said
+    yield from build_tree_events(
+        Tree(
+            _find_message_parents(messages), get_text(fields.get("current_leaf_message_uuid")), said
+        ),
+        opened,
     )
+    yield from notes
 
 
 def _find_message_parents(messages: MessagesById) -> Parents:

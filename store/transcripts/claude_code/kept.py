@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ..blocks import count_user_messages, parse_blocks
 from ..shelf import KeyNumbers, Shelf
-from .rows import CALL_BLOCK_BY_ROLE, ConversationRow, RowOutline, is_prompt_row
+from .rows import CALL_BLOCK_BY_ROLE, ConversationRow, RowOutline
 
 NO_ANSWER = -1
 
@@ -54,7 +54,11 @@ class SessionRows:
 
     def append(self, row: ConversationRow) -> None:
         """Keep the next row."""
-        prompt = is_prompt_row(row)
+        prompt = (
+            False
+            if row.role != "user" or row.sidechain or row.is_summary
+            else not row.holds("tool_result")
+        )
         outline = RowOutline(
             role=row.role,
             sidechain=row.sidechain,

@@ -13,7 +13,15 @@ from typing import Any, NamedTuple
 
 from ...messages import Message
 from ...text import JsonFields
-from ..events import Event, ForkPoint, NoteEvent, SessionEvent, find_first_text, get_fields
+from ..events import (
+    Event,
+    ForkPoint,
+    NoteEvent,
+    SessionEvent,
+    find_first_text,
+    get_fields,
+    get_text,
+)
 from ..shelf import Shelf
 from ..source import TranscriptSource
 from .collecting import ConversationCollector
@@ -23,7 +31,7 @@ from .messages import build_row_messages
 from .rows import ConversationRow, find_constant_fields, has_only_parts
 from .sessions import SessionSorter
 from .titles import list_prompt_titles
-from .tree import MAIN_RUN, RowRun, assign_runs, find_continuation
+from .tree import MAIN_RUN, RowRun, assign_runs
 
 
 class MessageEnds(NamedTuple):
@@ -179,7 +187,12 @@ class _SessionRuns:
         """Return what a session continues, the message before a branch, the call of a subagent."""
         if run == MAIN_RUN:
             agents, first = self._reading.agents.calls, self._rows[self._members[MAIN_RUN][0]]
-            links = find_continuation(first, self._id, self._reading.anchors)
+            links: JsonFields = {}
+            before = get_text(first.envelope.get("sessionId"))
+            if before not in (None, self._id):
+                links["parent_session"] = before
+            if first.parent and first.parent not in self._reading.anchors:
+                links["continues"] = first.parent
             return {**links, "agents": agents} if agents else links
         links = {"parent_session": self._id}
         if run.kind == "branch":

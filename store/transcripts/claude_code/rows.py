@@ -91,13 +91,6 @@ class RowOutline(NamedTuple):
     width: int
 
 
-def is_prompt_row(row: ConversationRow) -> bool:
-    """Tell whether a user said a row on the main line: no tool's result and no summary."""
-    if row.role != "user" or row.sidechain or row.is_summary:
-        return False
-    return not row.holds("tool_result")
-
-
 CALL_BLOCK_BY_ROLE = {"assistant": ("tool_use", "id"), "user": ("tool_result", "tool_use_id")}
 """Role of a row → the type of its blocks that name calls, and the key of the call's id."""
 

@@ -9,13 +9,11 @@ Rows are named by their index in the list of all rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from ...text import JsonFields
-from ..events import get_text
-from .rows import ConversationRow, RowIndices, RowOutline
+from .rows import RowIndices, RowOutline
 
 
 class RowExtents(NamedTuple):
@@ -42,19 +40,6 @@ PrerequisiteGetter = Callable[[int], Iterable[int]]
 """What each index must come after."""
 
 RowOutlines = Sequence[RowOutline]
-
-
-def find_continuation(
-    first: ConversationRow, session_id: str, anchors: Container[str]
-) -> JsonFields:
-    """Return what a session continues by its first row: another session, a row of another file."""
-    links: JsonFields = {}
-    before = get_text(first.envelope.get("sessionId"))
-    if before not in (None, session_id):
-        links["parent_session"] = before
-    if first.parent and first.parent not in anchors:
-        links["continues"] = first.parent
-    return links
 
 
 def assign_runs(rows: RowOutlines, parents: RowIndices) -> list[RowRun]:

@@ -6,11 +6,9 @@ old one is what the user had said.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
-from ...messages import Message, extract_content_text
+from ...messages import extract_content_text
 from ...text import JsonFields
-from ..events import CompactionEvent, Event, SessionMessage, get_fields, get_list, get_text
+from ..events import get_fields, get_list, get_text
 
 
 def pick_compaction_fields(compacted: JsonFields) -> JsonFields:
@@ -30,16 +28,6 @@ def render_replacement(compacted: JsonFields) -> str | None:
             extract_content_text(item.get("content")) for item in _list_replacement_items(compacted)
         ]
     return "\n\n".join(text for text in texts if text and text.strip()) or None
-
-
-def add_compactions(
-    messages: Iterable[Message], compactions: Iterable[CompactionEvent]
-) -> Iterator[Event]:
-    """Yield the messages, each followed by the compaction of the context up to it, if any."""
-    last_of_each = {each.through: each for each in compactions if each.through and each.summary}
-    for number, message in enumerate(messages, 1):
-        yield SessionMessage(message)
-        yield from [last_of_each[number]] if number in last_of_each else []
 
 
 REPLACEMENT_KEY = "replacement_history"

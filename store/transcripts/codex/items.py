@@ -220,12 +220,3 @@ def find_parent_session(meta: ApiItem) -> str | None:
     subagent = get_fields(get_fields(meta.get("source")).get("subagent"))
     spawn = get_fields(subagent.get("thread_spawn"))
     return get_text(meta.get("parent_thread_id")) or get_text(spawn.get("parent_thread_id"))
-
-
-def collect_unusual_extra(item: ApiItem) -> JsonFields:
-    """Return an item's extra, with its type only where that is not the usual one."""
-    extra = collect_item_extra(item)
-    usual = "message" if item.get("type") == "message" else "function_call_output"
-    if extra["type"] == usual:
-        del extra["type"]
-    return extra

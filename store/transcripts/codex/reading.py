@@ -34,12 +34,11 @@ from ..events import (
 )
 from ..shelf import Shelf
 from ..source import SourceValue, TranscriptSource
-from .compactions import add_compactions, pick_compaction_fields, render_replacement
+from .compactions import pick_compaction_fields, render_replacement
 from .items import (
     SPOKEN_ITEM_TYPES,
     ApiItem,
     collect_item_extra,
-    collect_unusual_extra,
     find_parent_session,
     finish_messages,
     is_answer_item,
@@ -170,7 +169,13 @@ class _Rollout:
         metadata, notes = self._metadata()
         prompt = find_first_prompt(self._messages)
         yield self._opened(name, [*self._titles, self._typed, prompt], metadata)
-        yield from add_compactions(finish_messages(self._messages), self._hidden)
+        messages = finish_messages(self._messages)
+        last_of_each = {
+            each.through: each for each in self._hidden if each.through and each.summary
+        }
+        for number, message in enumerate(messages, 1):
+            yield SessionMessage(message)
+            yield from [last_of_each[number]] if number in last_of_each else []
         yield from self._branch_events(name)
         yield from self._notes()
         yield from notes
@@ -271,7 +276,10 @@ class _Rollout:
     def _add(self, message: Message, item: ApiItem, at: object) -> None:
         """Add a message of its own, which ends the response before it."""
         self._answer = None
-        extra = collect_unusual_extra(item)
+        extra = collect_item_extra(item)
+        usual = "message" if item.get("type") == "message" else "function_call_output"
+        if extra["type"] == usual:
+            del extra["type"]
         if extra:
             message["codex"] = extra
         self._messages.append(set_message_time(message, at))

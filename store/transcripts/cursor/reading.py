@@ -34,7 +34,7 @@ from ..events import (
 from ..source import TranscriptSource
 from ..trees import insert_compactions
 from .bubbles import find_bubble_id, is_bubble, parse_bubble, parse_bubble_time
-from .transcripts import extract_user_query, is_cursor_line, is_cursor_state, parse_cursor_lines
+from .transcripts import USER_QUERY_PATTERN, is_cursor_line, is_cursor_state, parse_cursor_lines
 
 CURSOR_CHAT_KEYS = (
     *("status", "subtitle", "unifiedMode", "forceMode", "isAgentic", "createdAt", "lastUpdatedAt"),
@@ -87,7 +87,7 @@ def _build_transcript_opening(source: TranscriptSource, lines: list[Message]) ->
     parent = folder.parent.name if folder.name == "subagents" else None
     link = {"parent_session": f"{parent}/transcript"} if parent else {}
     words = (get_text(each["content"]) for each in lines if each["role"] == "user")
-    title = extract_user_query(next(filter(None, words), find_title(lines) or ""))
+    title = USER_QUERY_PATTERN.sub(r"\1", next(filter(None, words), find_title(lines) or ""))
     return SessionEvent(
         f"{source.stem}/transcript", find_first_text(render_titles([title])), None, link
     )

@@ -77,8 +77,3 @@ def _ensure_call_id(block: JsonFields, number: str) -> JsonFields:
     if block.get("type") != "tool_use" or block.get("id"):
         return block
     return {**block, "id": f"call-{number}"}
-
-
-def extract_user_query(text: str) -> str:
-    """Return the user's input within a sent text."""
-    return USER_QUERY_PATTERN.sub(r"\1", text)

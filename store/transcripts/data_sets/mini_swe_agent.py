@@ -78,9 +78,32 @@ def _parse_mini_swe_trajectory(item: SourceValue, names: SessionNames) -> Iterat
 def _parse_mini_swe_message(told: JsonFields) -> list[Message]:
     """Return what one of a trajectory's messages amounts to."""
     if told.get("object") == "response":
-        return [_parse_mini_swe_answer(told) | _parse_mini_swe_time(told)]
+        items = get_objects(told.get("output"))
+        contents = (item.get("content") for item in _list_items_of_type(items, "message"))
+        texts = [_join_part_texts(get_objects(content)) for content in contents]
+        more = {
+            "tool_calls": list(
+                map(_parse_mini_swe_call, _list_items_of_type(items, "function_call"))
+            ),
+            "reasoning_items": _list_items_of_type(items, "reasoning"),
+            "id": get_text(told.get("id")),
+        }
+        response = drop_keys(told, "output", "extra")
+        extra = {**get_fields(told.get("extra")), "response": response}
+        said = join_texts(texts, "\n") or None
+        return [
+            ({"role": "assistant", "content": said, "extra": extra} | drop_empty_fields(more))
+            | _parse_mini_swe_time(told)
+        ]
     if told.get("type") == "function_call_output":
-        return [_parse_mini_swe_result(told) | _parse_mini_swe_time(told)]
+        result = {
+            "role": "tool",
+            "tool_call_id": told.get("call_id"),
+            "content": told.get("output"),
+        }
+        return [
+            (result | drop_empty_fields({"extra": told.get("extra")})) | _parse_mini_swe_time(told)
+        ]
     if not get_text(told.get("role")) or told["role"] == EXIT_ROLE:
         return []
     return [_parse_plain_message(told) | _parse_mini_swe_time(told)]
@@ -98,21 +121,6 @@ def _join_part_texts(parts: list[JsonFields]) -> str:
     return join_texts((part.get("text") for part in parts), "\n")
 
 
-def _parse_mini_swe_answer(told: JsonFields) -> Message:
-    items = get_objects(told.get("output"))
-    contents = (item.get("content") for item in _list_items_of_type(items, "message"))
-    texts = [_join_part_texts(get_objects(content)) for content in contents]
-    more = {
-        "tool_calls": list(map(_parse_mini_swe_call, _list_items_of_type(items, "function_call"))),
-        "reasoning_items": _list_items_of_type(items, "reasoning"),
-        "id": get_text(told.get("id")),
-    }
-    response = drop_keys(told, "output", "extra")
-    extra = {**get_fields(told.get("extra")), "response": response}
-    said = join_texts(texts, "\n") or None
-    return {"role": "assistant", "content": said, "extra": extra} | drop_empty_fields(more)
-
-
 def _list_items_of_type(items: list[JsonFields], kind: str) -> list[JsonFields]:
     return [item for item in items if item.get("type") == kind]
 
@@ -120,11 +128,6 @@ def _list_items_of_type(items: list[JsonFields], kind: str) -> list[JsonFields]:
 def _parse_mini_swe_call(item: JsonFields) -> JsonFields:
     name = find_first_text((item.get("call_id"), item.get("id")))
     return build_chat_call(name, item.get("name"), item.get("arguments"))
-
-
-def _parse_mini_swe_result(told: JsonFields) -> Message:
-    said = {"role": "tool", "tool_call_id": told.get("call_id"), "content": told.get("output")}
-    return said | drop_empty_fields({"extra": told.get("extra")})
 
 
 def _parse_mini_swe_time(told: JsonFields) -> JsonFields:

@@ -102,20 +102,16 @@ def _parse_sharegpt_turns(system: Any, turns: list[JsonFields]) -> list[Message]
 
 
 def _parse_sharegpt_turn(turn: JsonFields, name: str) -> Message:
-    call = _parse_sharegpt_call(turn, name)
+    told = _parse_turn_json(turn["value"]) if turn["from"] == SHAREGPT_CALL_SPEAKER else {}
+    if not get_text(told.get("name")):
+        call = None
+    else:
+        arguments = json.dumps(told.get("arguments") or {}, ensure_ascii=False)
+        function = {"name": told["name"], "arguments": arguments}
+        call = {"id": name, "type": "function", "function": function}
     said = {"tool_calls": [call], "content": None} if call else {"content": turn["value"]}
     extra = drop_keys(turn, "from", "value")
     return {"role": ROLE_BY_SPEAKER[turn["from"]]} | said | drop_empty_fields({"sharegpt": extra})
-
-
-def _parse_sharegpt_call(turn: JsonFields, name: str) -> JsonFields | None:
-    """Return the call that a turn makes: JSON with a name and arguments; None for text."""
-    told = _parse_turn_json(turn["value"]) if turn["from"] == SHAREGPT_CALL_SPEAKER else {}
-    if not get_text(told.get("name")):
-        return None
-    arguments = json.dumps(told.get("arguments") or {}, ensure_ascii=False)
-    function = {"name": told["name"], "arguments": arguments}
-    return {"id": name, "type": "function", "function": function}
 
 
 def _parse_turn_json(text: str) -> JsonFields:

@@ -101,7 +101,17 @@ def _parse_tau2_messages(told: list[JsonFields]) -> list[Message]:
         ):
             aside.append(drop_keys(each, "raw_data"))
             continue
-        made.append(_parse_tau2_message(each))
+        message: Message = {"role": each["role"], "content": each.get("content")}
+        if each["role"] == "tool":
+            message |= {"tool_call_id": str(each.get("id"))}
+        more = {
+            "tool_calls": list(map(_parse_tau2_call, get_objects(each.get("tool_calls")))),
+            "reasoning_content": get_text(each.get("reasoning")),
+            "messageStatus": "error" if each.get("error") is True else None,
+            "timestamp": parse_iso_milliseconds(each.get("timestamp")),
+            TAU2_KEY: drop_empty_fields(drop_keys(each, *_TAU2_MESSAGE_KEYS)),
+        }
+        made.append(message | drop_empty_fields(more))
         if aside and each["role"] == "user":
             made[-1] = _add_user_tools(made[-1], aside)
             aside = []
@@ -113,20 +123,6 @@ def _parse_tau2_messages(told: list[JsonFields]) -> list[Message]:
 def _add_user_tools(message: Message, aside: list[JsonFields]) -> Message:
     """Return a message with what the user called before it."""
     return message | {TAU2_KEY: {**message.get(TAU2_KEY, {}), "user_tools": aside}}
-
-
-def _parse_tau2_message(told: JsonFields) -> Message:
-    message: Message = {"role": told["role"], "content": told.get("content")}
-    if told["role"] == "tool":
-        message |= {"tool_call_id": str(told.get("id"))}
-    more = {
-        "tool_calls": list(map(_parse_tau2_call, get_objects(told.get("tool_calls")))),
-        "reasoning_content": get_text(told.get("reasoning")),
-        "messageStatus": "error" if told.get("error") is True else None,
-        "timestamp": parse_iso_milliseconds(told.get("timestamp")),
-        TAU2_KEY: drop_empty_fields(drop_keys(told, *_TAU2_MESSAGE_KEYS)),
-    }
-    return message | drop_empty_fields(more)
 
 
 def _parse_tau2_call(told: JsonFields) -> JsonFields:

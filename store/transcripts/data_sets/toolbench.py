@@ -63,7 +63,9 @@ def _parse_toolbench_answer(item: SourceValue, names: SessionNames) -> Iterator[
     nodes: NodesByNumber = {}
     parents: dict[str, str | None] = {}
     ends = _collect_toolbench_nodes(_find_root_node(told), nodes, parents)
-    prompt = _parse_toolbench_prompt(answer)
+    sent = chain.from_iterable(get_list(answer.get("train_messages"))[-1:])
+    begun = list(filter(_is_toolbench_prompt, islice(sent, len(TOOLBENCH_PROMPT_ROLES))))
+    prompt = begun or [{"role": "user", "content": get_text(answer.get("query")) or ""}]
 
     def said(node: str) -> list[Message]:
         above = get_fields(nodes.get(parents[node] or ""))
@@ -91,13 +93,6 @@ def _collect_toolbench_nodes(
         below = get_objects(node.get("children"))
         waiting += [(each, name) for each in below[::-1]]
     return answered
-
-
-def _parse_toolbench_prompt(answer: JsonFields) -> list[Message]:
-    """Return the prompt of a search: as it was sent, else the query."""
-    sent = chain.from_iterable(get_list(answer.get("train_messages"))[-1:])
-    begun = list(filter(_is_toolbench_prompt, islice(sent, len(TOOLBENCH_PROMPT_ROLES))))
-    return begun or [{"role": "user", "content": get_text(answer.get("query")) or ""}]
 
 
 def _is_toolbench_prompt(told: Any) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ...messages import Message
 from ...text import JsonFields
 from ..blocks import build_assistant_message, build_user_messages, parse_blocks
-from ..events import drop_empty_fields, drop_keys, get_fields, join_texts, parse_iso_milliseconds
+from ..events import drop_empty_fields, drop_keys, join_texts, parse_iso_milliseconds
 
 DROID_ROLES = ("user", "assistant")
 
@@ -16,13 +16,6 @@ HIDDEN_VISIBILITY = "user_only"
 """The visibility of a message that was sent to no model."""
 
 _DROID_ENTRY_KEYS = ("type", "id", "parentId", "timestamp", "message")
-
-
-def is_droid_message(entry: JsonFields) -> bool:
-    """Tell whether an entry is a message that can be read, and that went to a model."""
-    said = get_fields(entry.get("message"))
-    is_sent = said.get("role") in DROID_ROLES and said.get("visibility") != HIDDEN_VISIBILITY
-    return is_sent and parse_blocks(said.get("content")) is not None
 
 
 def parse_droid_entry(name: str, entry: JsonFields) -> list[Message]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...messages import Message
 from ...text import JsonFields
+from ..blocks import parse_blocks
 from ..events import (
     Event,
     NoteEvent,
@@ -30,7 +31,7 @@ from ..shelf import Shelf, ShelfMapping
 from ..source import TranscriptSource
 from ..trees import Tree, build_tree_events
 from . import stream
-from .entries import is_droid_message, parse_droid_entry
+from .entries import DROID_ROLES, HIDDEN_VISIBILITY, parse_droid_entry
 
 DROID_HEAD_TYPE = "session_start"
 
@@ -95,7 +96,9 @@ class _DroidSession:
 
     def take(self, entry: JsonFields) -> None:
         """Take the next entry; one that does not tell follows the message before it."""
-        if not is_droid_message(entry):
+        said = get_fields(entry.get("message"))
+        is_sent = said.get("role") in DROID_ROLES and said.get("visibility") != HIDDEN_VISIBILITY
+        if not (is_sent and parse_blocks(said.get("content")) is not None):
             self._unsaid[str(entry["type"]), ""] += 1
             return
         name = get_text(entry.get("id")) or f"entry-{len(self._entries) + 1}"

@@ -58,7 +58,9 @@ def parse_droid_rows(rows: Iterable[JsonFields]) -> list[Message]:
                     row, row.get("messageId"), row
                 )
                 made.append(answers[name])
-            answers[name].setdefault("tool_calls", []).append(_parse_droid_call(row))
+            answers[name].setdefault("tool_calls", []).append(
+                build_chat_call(row.get("id"), row["toolName"], row.get("parameters"))
+            )
         elif row["type"] == RETURNED:
             made.append(_parse_droid_result(row))
         elif row["type"] == SAID:
@@ -66,10 +68,6 @@ def parse_droid_rows(rows: Iterable[JsonFields]) -> list[Message]:
             made.append(said | _collect_droid_extra(row, row.get("id"), _DROID_MESSAGE_KEYS))
             answers[row.get("id")] = made[-1]
     return made
-
-
-def _parse_droid_call(row: JsonFields) -> JsonFields:
-    return build_chat_call(row.get("id"), row["toolName"], row.get("parameters"))
 
 
 def _parse_droid_result(row: JsonFields) -> Message:

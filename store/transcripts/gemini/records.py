@@ -87,24 +87,23 @@ def _parse_gemini_call_result(call: JsonFields, fallback: str) -> Iterator[Messa
     """Yield the result of a call, where it has one, and how the screen showed it."""
     if call.get("result") in (None, [], ""):
         return
-    message = _build_gemini_result(list_gemini_parts(call["result"]))
+    parts = list_gemini_parts(call["result"])
+    beside = parse_gemini_content(parts)
+    responses = list_gemini_responses(parts)
+    if not responses:
+        message = {"role": "tool", "content": beside}
+    else:
+        message = parse_gemini_response(responses[0])
+        if beside:
+            message["content"] = [
+                *list_gemini_parts(message["content"]),
+                *list_gemini_parts(beside),
+            ]
     message["tool_call_id"] = get_text(call.get("id")) or fallback
     if call.get("status") in FAILED_GEMINI_STATES:
         message["messageStatus"] = "error"
     extra = drop_empty_fields(drop_keys(call, "id", "name", "args", "result", "timestamp"))
     yield message | _parse_gemini_time(call) | ({"gemini_cli": extra} if extra else {})
-
-
-def _build_gemini_result(parts: list[object]) -> Message:
-    """Return the message of a response and the parts beside it, or of parts alone."""
-    beside = parse_gemini_content(parts)
-    responses = list_gemini_responses(parts)
-    if not responses:
-        return {"role": "tool", "content": beside}
-    message = parse_gemini_response(responses[0])
-    if beside:
-        message["content"] = [*list_gemini_parts(message["content"]), *list_gemini_parts(beside)]
-    return message
 
 
 def _parse_gemini_time(fields: JsonFields) -> JsonFields:

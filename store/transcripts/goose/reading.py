@@ -77,16 +77,19 @@ def parse_goose(source: TranscriptSource) -> Iterator[Event]:
 
 def _parse_goose_session(told: JsonFields, name: str) -> Iterator[Event]:
     known = list(filter(is_goose_message, told["conversation"]))
-    made = [_parse_goose_message_at(each, place) for place, each in enumerate(known, 1)]
+    made = [
+        parse_goose_message(get_text(each.get("id")) or f"message-{place}", each)
+        for place, each in enumerate(known, 1)
+    ]
     messages = list(chain.from_iterable(made))
     if not messages:
         return
     given = map(told.get, ("name", "description"))
     titles = render_titles((*given, find_title(messages)))
     kept, notes = split_metadata(drop_empty_fields(drop_keys(told, *GOOSE_SESSION_KEYS)))
-    metadata = drop_empty_fields({"model": _find_goose_model(told)}) | drop_empty_fields(
-        {"goose": kept}
-    )
+    metadata = drop_empty_fields(
+        {"model": get_text(get_nested(told, "model_config", "model_name"))}
+    ) | drop_empty_fields({"goose": kept})
     created = parse_iso_milliseconds(told.get("created_at"))
     root = get_text(told.get("working_dir"))
     opened = SessionEvent(
@@ -96,10 +99,6 @@ def _parse_goose_session(told: JsonFields, name: str) -> Iterator[Event]:
     yield from insert_compactions(events, _find_goose_compactions(known, made))
     yield from _list_goose_omissions(told, made, len(known))
     yield from notes
-
-
-def _parse_goose_message_at(told: JsonFields, place: int) -> list[Message]:
-    return parse_goose_message(get_text(told.get("id")) or f"message-{place}", told)
 
 
 def _find_goose_compactions(
@@ -112,10 +111,6 @@ def _find_goose_compactions(
             return {hidden: CompactionEvent(hidden)} if hidden else {}
         hidden += len(said)
     return {}
-
-
-def _find_goose_model(told: JsonFields) -> str | None:
-    return get_text(get_nested(told, "model_config", "model_name"))
 
 
 def _list_goose_omissions(told: JsonFields, made: MessageGroups, known: int) -> Iterator[NoteEvent]:

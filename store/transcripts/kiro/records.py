@@ -115,8 +115,9 @@ def parse_kiro_record_messages(records: Iterable[JsonFields]) -> Iterator[Messag
             answer = _add_answer_text(answer or _build_empty_answer(record), record)
         elif kind == "tool_call" and _is_new_kiro_call(record, called):
             answer = answer or _build_empty_answer(record)
+            told = _get_record_payload(record)
             answer.setdefault("tool_calls", []).append(
-                _parse_kiro_record_call(_get_record_payload(record))
+                build_chat_call(told.get("toolCallId"), told.get("toolName"), told.get("args"))
             )
     yield from filter(None, [answer])
 
@@ -143,10 +144,6 @@ def _is_new_kiro_call(record: JsonFields, called: set[str]) -> bool:
     is_known = name in called
     called.update(filter(None, [name]))
     return not is_known
-
-
-def _parse_kiro_record_call(told: JsonFields) -> JsonFields:
-    return build_chat_call(told.get("toolCallId"), told.get("toolName"), told.get("args"))
 
 
 def _parse_kiro_record_result(record: JsonFields) -> Message:

@@ -63,7 +63,14 @@ def _parse_turn_request(user: JsonFields) -> Iterator[Message]:
     at = drop_empty_fields({"timestamp": parse_iso_milliseconds(user.get("timestamp"))})
     for told in map(get_fields, get_fields(user.get("content")).values()):
         for result in get_objects(told.get("tool_use_results")):
-            yield _parse_turn_result(result) | at
+            said = "\n".join(map(_render_turn_result_part, get_objects(result.get("content"))))
+            status = {"messageStatus": "error" if result.get("status") == "Error" else None}
+            message: Message = {
+                "role": "tool",
+                "tool_call_id": result.get("tool_use_id"),
+                "content": said,
+            }
+            yield (message | drop_empty_fields(status)) | at
         if get_text(told.get("prompt")):
             extra = drop_empty_fields(drop_keys(user, "content", "timestamp"))
             yield (
@@ -71,13 +78,6 @@ def _parse_turn_request(user: JsonFields) -> Iterator[Message]:
                 | at
                 | drop_empty_fields({"kiro": extra})
             )
-
-
-def _parse_turn_result(told: JsonFields) -> Message:
-    said = "\n".join(map(_render_turn_result_part, get_objects(told.get("content"))))
-    status = {"messageStatus": "error" if told.get("status") == "Error" else None}
-    message: Message = {"role": "tool", "tool_call_id": told.get("tool_use_id"), "content": said}
-    return message | drop_empty_fields(status)
 
 
 def _render_turn_result_part(part: JsonFields) -> str:

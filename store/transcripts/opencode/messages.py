@@ -52,7 +52,12 @@ def parse_opencode_message(name: str, told: JsonFields) -> list[Message]:
     """Return the chat messages of one message; the first has its id and its other fields."""
     info, parts = told["info"], list_opencode_parts(told)
     if info["role"] == "user":
-        made = [_parse_opencode_question(parts)]
+        content = [_parse_opencode_part(part) for part in parts if _is_part_for_model(part)]
+        files = [
+            part for part in parts if part.get("type") == "file" and not _is_part_for_model(part)
+        ]
+        said: Message = {"role": "user", "content": simplify_content(content) or ""}
+        made = [(said | drop_empty_fields({"opencode": drop_empty_fields({"files": files})}))]
     else:
         made = list(chain.from_iterable(map(_parse_opencode_step, _split_opencode_steps(parts))))
     for number, message in enumerate(made, 1):
@@ -68,13 +73,6 @@ def parse_opencode_message(name: str, told: JsonFields) -> list[Message]:
 
 def _build_timestamp_field(moment: Any) -> JsonFields:
     return {"timestamp": moment} if type(moment) is int and 0 < moment < 2**53 else {}
-
-
-def _parse_opencode_question(parts: list[JsonFields]) -> Message:
-    content = [_parse_opencode_part(part) for part in parts if _is_part_for_model(part)]
-    files = [part for part in parts if part.get("type") == "file" and not _is_part_for_model(part)]
-    said: Message = {"role": "user", "content": simplify_content(content) or ""}
-    return said | drop_empty_fields({"opencode": drop_empty_fields({"files": files})})
 
 
 def _is_part_for_model(part: JsonFields) -> bool:

@@ -82,7 +82,11 @@ def _parse_opencode_session(item: SourceValue, names: SessionNames) -> Iterator[
     )
     events = build_tree_events(tree, opened) if told else iter([opened])
     yield from insert_compactions(events, dict(_find_opencode_compactions(told, said)))
-    yield from list_omission_notes(_count_unread_parts(told), "part")
+    parts = (part for message in told.values() for part in list_opencode_parts(message))
+    kinds = (str(part.get("type")) for part in parts)
+    yield from list_omission_notes(
+        Counter((kind, "") for kind in kinds if kind not in OPENCODE_PART_TYPES), "part"
+    )
     yield from notes
 
 
@@ -145,9 +149,3 @@ def _find_opencode_compactions(
 def _find_tail_start(question: JsonFields) -> str | None:
     """Return the first message before a question that stayed visible, if any."""
     return find_first_text(part.get("tail_start_id") for part in list_opencode_parts(question))
-
-
-def _count_unread_parts(told: OpencodeMessagesById) -> Counter[tuple[str, str]]:
-    parts = (part for message in told.values() for part in list_opencode_parts(message))
-    kinds = (str(part.get("type")) for part in parts)
-    return Counter((kind, "") for kind in kinds if kind not in OPENCODE_PART_TYPES)

@@ -8,7 +8,6 @@ else a request says is kept under one extra key, ``vscode_chat``, of the questio
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from ...messages import Message
 from ...text import JsonFields
@@ -108,17 +107,17 @@ def _parse_tool_rounds(rounds: list[JsonFields], request: JsonFields) -> Iterato
         said: Message = {"role": "assistant", "content": get_text(each.get("response"))}
         yield (said | _parse_vscode_timestamp(each) | drop_empty_fields(more))
         names = (get_text(call.get("id")) for call in calls)
-        yield from (_parse_round_result(name, results[name]) for name in names if name in results)
+        yield from (
+            {"role": "tool", "tool_call_id": name, "content": render_vscode_result(results[name])}
+            for name in names
+            if name in results
+        )
 
 
 def _parse_round_call(call: JsonFields) -> JsonFields:
     name = get_text(call.get("name")) or ""
     function = {"name": name, "arguments": get_text(call.get("arguments")) or "{}"}
     return {"id": get_text(call.get("id")) or "", "type": "function", "function": function}
-
-
-def _parse_round_result(name: str | None, told: Any) -> Message:
-    return {"role": "tool", "tool_call_id": name, "content": render_vscode_result(told)}
 
 
 def _add_vscode_cost(answers: list[Message], request: JsonFields) -> None:

@@ -7,7 +7,7 @@ A row of a compaction has the items that take the place of all before it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...messages import Message, extract_content_text
@@ -25,7 +25,18 @@ ROLLOUT_PART_TYPES = ("input_text", "output_text", "input_image")
 
 def build_rollout_rows(about: WritableSession, told: WritableLine) -> Iterator[JsonFields]:
     """Yield the rows of a rollout, of items as the Responses API takes them."""
-    yield _build_rollout_row(about.began, "session_meta", _build_session_meta(about))
+    yield _build_rollout_row(
+        about.began,
+        "session_meta",
+        {
+            "id": str(about.id),
+            "timestamp": render_iso_moment(about.began),
+            "cwd": about.cwd,
+            "originator": "convostore",
+            "cli_version": CODEX_VERSION,
+            "source": "cli",
+        },
+    )
     if about.title:
         renamed = {"thread_id": str(about.id), "thread_name": about.title}
         yield _build_rollout_row(
@@ -33,8 +44,14 @@ def build_rollout_rows(about: WritableSession, told: WritableLine) -> Iterator[J
         )
     yield from _build_item_rows(told.hidden)
     if told.stands:
+        items = [*map(_convert_codex_item, told.stands)]
+        words = [
+            extract_content_text(each["content"]) for each in items if each.get("role") == "user"
+        ]
         yield _build_rollout_row(
-            told.hidden_until, "compacted", _build_compaction_payload(told.stands)
+            told.hidden_until,
+            "compacted",
+            {"message": "\n\n".join(filter(None, words)), "replacement_history": items},
         )
     yield from _build_item_rows(told.said)
 
@@ -64,24 +81,6 @@ def build_rollout_path(about: WritableSession) -> str:
 
 def _build_rollout_row(moment: int, kind: str, payload: JsonFields) -> JsonFields:
     return {"timestamp": render_iso_moment(moment), "type": kind, "payload": payload}
-
-
-def _build_session_meta(about: WritableSession) -> JsonFields:
-    return {
-        "id": str(about.id),
-        "timestamp": render_iso_moment(about.began),
-        "cwd": about.cwd,
-        "originator": "convostore",
-        "cli_version": CODEX_VERSION,
-        "source": "cli",
-    }
-
-
-def _build_compaction_payload(stands: Sequence[Message]) -> JsonFields:
-    """Return what takes the place of all before it: its items, and in words for older programs."""
-    items = [*map(_convert_codex_item, stands)]
-    words = [extract_content_text(each["content"]) for each in items if each.get("role") == "user"]
-    return {"message": "\n\n".join(filter(None, words)), "replacement_history": items}
 
 
 def _convert_codex_item(item: Message) -> JsonFields:

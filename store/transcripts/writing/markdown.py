@@ -85,14 +85,15 @@ def _render_folded_text(head: str, text: str) -> Iterator[str]:
     """Yield a text in a fence that is longer than any it holds, under a line that opens it."""
     runs = re.findall("`{3,}", text)
     fence = "`" * max([3, *(len(run) + 1 for run in runs)])
-    summary = _escape_html(truncate_to_line(head, 2 * FOLD_LINE_LENGTH))
+    summary = (
+        truncate_to_line(head, 2 * FOLD_LINE_LENGTH)
+        .replace("&", "&amp;")
+        .replace("<", "&lt;")
+        .replace(">", "&gt;")
+    )
     yield f"<details><summary>{summary}</summary>\n"
     yield f"{fence}\n{text}\n{fence}\n"
     yield "</details>\n"
-
-
-def _escape_html(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _render_safe_line(text: str) -> str:
