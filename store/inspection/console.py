@@ -210,18 +210,24 @@ def answer_request(uri: str, request: ConsoleRequest) -> Iterator[str]:
     """Yield the lines of the answer; any error is its last line."""
     guard = Guard(time.monotonic() + request.timeout)
     try:
-        connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=request.timeout)
-        connection.text_factory = decode_text
-        for statement in (*GUARD_PRAGMAS, *FIRST_USES):
-            connection.execute(statement)
-        for kind, most in LIMITS.items():
-            connection.setlimit(kind, most)
-        guard.watch(connection)
+        connection = open_file(uri, guard, request.timeout)
         cursor = connection.execute(request.sql, request.parameters)
         yield write_header(cursor.description)
         yield from encode_rows(cursor, request.limit)
     except (sqlite3.Error, sqlite3.Warning, MemoryError, RefusedStatement) as error:
         yield json.dumps(describe_failed_answer(error, guard, request.timeout))
+
+
+def open_file(uri: str, guard: Guard, timeout: float) -> sqlite3.Connection:
+    """Open the file for reading, and set the guards."""
+    connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=timeout)
+    connection.text_factory = decode_text
+    for statement in (*GUARD_PRAGMAS, *FIRST_USES):
+        connection.execute(statement)
+    for kind, most in LIMITS.items():
+        connection.setlimit(kind, most)
+    guard.watch(connection)
+    return connection
 
 
 def list_tables(connection: sqlite3.Connection) -> Iterator[str]:
@@ -255,7 +261,7 @@ def encode_rows(cursor: Iterable[Any], limit: int) -> Iterator[str]:
     for number, row in enumerate(cursor):
         if number == limit:
             break
-        line = json.dumps([convert_to_json(value) for value in row])
+        line = encode_row(row)
         size += len(line)
         if size > OUTPUT_LIMIT:
             if number == 0:
@@ -268,6 +274,11 @@ def encode_rows(cursor: Iterable[Any], limit: int) -> Iterator[str]:
         yield json.dumps({"end": False})
         return
     yield json.dumps({"end": True})
+
+
+def encode_row(row: Iterable[object]) -> str:
+    """Return a row as a line."""
+    return json.dumps([convert_to_json(value) for value in row])
 
 
 def convert_to_json(value: object) -> object:
