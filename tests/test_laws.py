@@ -38,7 +38,7 @@ from refusals import refusals
 from store import Policy, Store
 from store.errors import InvalidMessage
 from store.formats.openai import clean_message
-from store.formats.placed import Placed
+from store.formats.request_messages import PlacedMessage
 from store.view.placeholders import shorten_result
 from store.view.rules import RULES
 
@@ -541,7 +541,7 @@ def test_a_message_that_no_rule_touches_is_sent_as_the_format_writes_it(
     sent = {entry.seq: message for entry, message in zip(view.entries, view.messages, strict=True)}
     for seq, message in enumerate(line, 1):
         if message["role"] in ("system", "developer", "user"):
-            assert sent[seq] == clean_message(Placed(seq, message, None, (), None))
+            assert sent[seq] == clean_message(PlacedMessage(seq, message, None, (), None))
 
 
 # --- a view is a function, and changes nothing ----------------------------------------------------

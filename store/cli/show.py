@@ -290,10 +290,14 @@ def _build_stored_fields(stored: StoredMessage, hidden: Hidden | None) -> dict[s
 
 def _print_stored(stored: StoredMessage, hidden: Hidden | None, limit: int) -> None:
     """Print a raw message: its heading, then its first lines."""
-    from ..formats import taken
+    from ..formats import encode_message
 
     lines = _limit_lines(
-        [line for row in taken(stored.message, None, 0).rows for line in _render_row_lines(row)],
+        [
+            line
+            for row in encode_message(stored.message, None, 0).rows
+            for line in _render_row_lines(row)
+        ],
         limit,
     )
     said = stored.message

@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import takewhile
 from typing import NamedTuple
 
-from ..formats import Placed, clean_message, replace_surrogates
+from ..formats import PlacedMessage, clean_message, replace_surrogates
 from ..messages import Message, copy_message, copy_value, extract_content_text
 from ..ready import Language
 from ..records import View
@@ -35,7 +35,7 @@ class Piece(NamedTuple):
     layer: str
     message: Message
     tokens: int
-    placed: Placed
+    placed: PlacedMessage
     reminder: int = 0
 
     @property
@@ -49,12 +49,14 @@ def make_pieces(layer: str, role: str, content: str | None) -> list[Piece]:
     if not content or not content.strip():
         return []
     message = {"role": role, "content": replace_surrogates(content)}
-    return [Piece(layer, message, count_message_tokens(message, estimate), Placed(None, message))]
+    return [
+        Piece(layer, message, count_message_tokens(message, estimate), PlacedMessage(None, message))
+    ]
 
 
 def list_view_pieces(
     view: View,
-    placed: Sequence[Placed],
+    placed: Sequence[PlacedMessage],
     begins: int | None,
     root: Root | None = None,
     language: Language = "en",
@@ -81,7 +83,7 @@ def list_view_pieces(
 
 
 def list_reminded_messages(
-    view: View, placed: Sequence[Placed], root: Root | None, language: Language
+    view: View, placed: Sequence[PlacedMessage], root: Root | None, language: Language
 ) -> Iterator[Message]:
     """Yield the messages that a view sends to a chat, each user message with its reminder."""
     for message, each in zip(view.messages, placed, strict=True):

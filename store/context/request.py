@@ -29,7 +29,7 @@ from sqlalchemy import Connection, bindparam, select
 from ..clock import Now, require_moment
 from ..database import Statement, get_read_mark, tool_results
 from ..errors import InvalidValue
-from ..formats import CHAT, REACT, Format, Placed, System, Written, format_named
+from ..formats import CHAT, REACT, Format, PlacedMessage, System, WrittenRequest, get_format
 from ..history import Line, find_request_turn, lines, load_chat_message
 from ..messages import Message
 from ..policy import TURNS_POLICY, Policy, check_policy
@@ -219,7 +219,7 @@ class GatheredParts(NamedTuple):
 
     view: View
     """The view in the format of the request."""
-    placed: list[Placed]
+    placed: list[PlacedMessage]
     """The same before it is written in a format."""
     begins: int | None
     """Where the current turn begins; None: its input is not stored."""
@@ -256,7 +256,7 @@ def gather_parts(
 
     Raises SessionNotFound, PositionOutOfRange, and InvalidValue for an unknown format.
     """
-    format_named(format)
+    get_format(format)
     pointer, policy = lines.load_pointer(connection, session_id), check_policy(policy)
     last = lines.resolve_position(pointer, at)
     begins, answered, over = find_request_turn(Line(connection, pointer), last, user_input)
@@ -331,11 +331,11 @@ def assemble_request(
     pieces = partial(_list_pieces, inputs, gathered.without_messages, law)
     layered = Layered(pieces, inputs.definitions, merges=merges)
     if gathered.in_order and not (merges or marked):
-        written = Written(_write_chat_request(inputs, gathered, law))
+        written = WrittenRequest(_write_chat_request(inputs, gathered, law))
     else:
         sent = mark_cache_ends(layered.pieces) if marked else layered.pieces
         language = inputs.policy.language
-        written = _write_in_format(format_named(format), sent, inputs.definitions, language)
+        written = _write_in_format(get_format(format), sent, inputs.definitions, language)
     return Context(
         messages=written.messages,
         system=written.system,
@@ -417,9 +417,11 @@ def _write_in_format(
     pieces: Sequence[Piece],
     tools: Sequence[Mapping[str, Any]] | None,
     language: Language = "en",
-) -> Written:
+) -> WrittenRequest:
     """Return a request in a format; tools come first where it has no other place for them."""
     placed = [piece.placed for piece in pieces]
     if tools and not format.tools_apart:
-        placed.insert(0, Placed(None, {"role": "system", "content": encode_part_json(tools)}))
+        placed.insert(
+            0, PlacedMessage(None, {"role": "system", "content": encode_part_json(tools)})
+        )
     return format.request(placed, language)

@@ -13,10 +13,9 @@ from typing import NamedTuple
 from ..errors import VERIFY_HINT, Damaged, InvalidMessage, InvalidValue, quote_value
 from ..messages import WIRE_KEY, Message
 from ..ready import Language, render_phrase
-from . import anthropic, gemini, openai, react, responses, said_elsewhere
-from .cache_markers import keep_own_markers
-from .kept import find_wire_values
-from .naming import (
+from . import anthropic, gemini, openai, react, responses
+from .anthropic import keep_own_markers
+from .call_names import (
     AcceptedNames,
     Alphabet,
     describe_renames,
@@ -35,9 +34,9 @@ from .openai import (
     remove_extensions,
     replace_surrogates,
 )
-from .placed import ApiCall, Placed, System, make_api_call
 from .reasoning import add_reasoning, find_reasoning
-from .rows import Codec
+from .request_messages import ApiCall, PlacedMessage, System, make_api_call
+from .rows import Codec, find_wire_values
 from .turns import FIRST_USER_TEXT, mark_system_text, split_system_messages
 
 __all__ = [
@@ -53,24 +52,27 @@ __all__ = [
     "Alphabet",
     "ApiCall",
     "Codec",
+    "EncodedMessage",
     "Format",
-    "Placed",
+    "PlacedMessage",
     "System",
-    "Taken",
-    "Written",
+    "WrittenRequest",
     "add_reasoning",
     "asks_for_tool",
+    "build_redacted_wire",
     "clean_message",
     "copy_written_message",
+    "decode_message",
     "describe_renames",
+    "encode_message",
+    "encode_parsed_message",
     "find_audio",
     "find_reasoning",
     "find_wire_values",
-    "format_named",
-    "given_back",
+    "get_format",
     "is_continuing_item",
+    "is_sent_call_id",
     "keep_own_markers",
-    "left_of",
     "list_foreign_types",
     "make_api_call",
     "make_call_id",
@@ -79,13 +81,10 @@ __all__ = [
     "remove_extensions",
     "rename_continuation",
     "replace_surrogates",
-    "stands_for_call",
-    "taken",
-    "taken_from_reader",
 ]
 
 
-class Written(NamedTuple):
+class WrittenRequest(NamedTuple):
     """A request as a format writes it; ``system`` is its text outside the messages."""
 
     messages: list[Message]
@@ -105,16 +104,16 @@ class Format(NamedTuple):
     """Converts messages of the format to rows and back; None if no messages come in it."""
     names: AcceptedNames | None = None
     """The ids and names that are accepted; None if a request has none."""
-    system: Callable[[Sequence[Placed]], System] | None = None
+    system: Callable[[Sequence[PlacedMessage]], System] | None = None
     """Returns leading system messages as a separate value; None if they are sent as messages."""
     tools_apart: bool = True
     """Whether tool definitions are sent separately from the messages."""
-    unsent: Callable[[Sequence[Placed]], list[Placed]] = lambda _: []
+    unsent: Callable[[Sequence[PlacedMessage]], list[PlacedMessage]] = lambda _: []
     """Returns the placed messages that the written request leaves out."""
     asks_for_tool: Callable[[str], bool] | None = None
     """Tells whether a text of the assistant is a call; None if calls are no part of a text."""
 
-    def request(self, placed: Sequence[Placed], language: Language = "en") -> Written:
+    def request(self, placed: Sequence[PlacedMessage], language: Language = "en") -> WrittenRequest:
         """Return a request, with its system text separate if the format sends it so.
 
         ``language`` is the language of texts that the format adds.
@@ -122,10 +121,10 @@ class Format(NamedTuple):
         if self.names is not None:
             placed = rename_request(placed, self.names)
         if self.system is None:
-            return Written(self.write(placed))
+            return WrittenRequest(self.write(placed))
         front, turns = split_system_messages(placed)
         beginning = render_phrase("beginning", language)
-        return Written(self.write(turns, beginning), self.system(front))
+        return WrittenRequest(self.write(turns, beginning), self.system(front))
 
 
 CHAT_NAMES = openai.OPENAI_ACCEPTED_NAMES
@@ -133,10 +132,10 @@ CHAT = Format(
     openai.OPENAI_NAME,
     openai.write_chat_messages,
     Codec(
-        said_elsewhere.find_chat_problem,
-        said_elsewhere.has_moved_key,
-        said_elsewhere.build_chat_rows,
-        said_elsewhere.restore_chat_message,
+        openai.find_chat_problem,
+        openai.has_moved_key,
+        openai.build_chat_rows,
+        openai.restore_chat_message,
     ),
     CHAT_NAMES,
 )
@@ -191,7 +190,7 @@ CODECS = (RESPONSES, ANTHROPIC, GEMINI)
 """The formats whose messages are recognized by a shape that no message of a chat has."""
 
 
-def format_named(name: object) -> Format:
+def get_format(name: object) -> Format:
     """Return the format of a name. Raises InvalidValue for an unknown name."""
     if not isinstance(name, str) or name not in FORMATS:
         raise InvalidValue(
@@ -200,40 +199,40 @@ def format_named(name: object) -> Format:
     return FORMATS[name]
 
 
-def stands_for_call(sent: str, call_id: str) -> bool:
+def is_sent_call_id(sent: str, call_id: str) -> bool:
     """Tell whether an id is sent by any format for a call id or for a repetition of it."""
     return any(row.names.ids.stands_for(sent, call_id) for row in FORMATS.values() if row.names)
 
 
-class Taken(NamedTuple):
+class EncodedMessage(NamedTuple):
     """A message as it is stored: the format in which it came, None for a chat's, and its rows."""
 
     name: str | None
     rows: list[Message]
 
 
-def taken(message: Message, name: str | None, index: int) -> Taken:
+def encode_message(message: Message, name: str | None, index: int) -> EncodedMessage:
     """Return a message of a format as rows; without a name its shape decides the format.
 
     Raises InvalidMessage, naming ``index`` and the key, if it is not of the format.
     """
-    row = _told(message) if name is None else format_named(name)
+    row = _detect_format(message) if name is None else get_format(name)
     if row.codec is None:
-        return Taken(None, [message])
+        return EncodedMessage(None, [message])
     problem = row.codec.problem(message)
     if problem:
         raise InvalidMessage(index, *problem)
     rows = row.codec.rows(message)
-    return Taken(None if rows[0] is message else row.name, rows)
+    return EncodedMessage(None if rows[0] is message else row.name, rows)
 
 
-def taken_from_reader(message: Message) -> Taken:
+def encode_parsed_message(message: Message) -> EncodedMessage:
     """Return the row of a message that a reader of transcripts gives in the shape of a chat."""
-    rows = said_elsewhere.build_parsed_rows(message)
-    return Taken(None if rows[0] is message else CHAT.name, rows)
+    rows = openai.build_parsed_rows(message)
+    return EncodedMessage(None if rows[0] is message else CHAT.name, rows)
 
 
-def _told(message: Message) -> Format:
+def _detect_format(message: Message) -> Format:
     """Return the only format that a message can be of; the chat format if it can be of that."""
     if isinstance(message.get("content"), str):
         return CHAT
@@ -243,27 +242,27 @@ def _told(message: Message) -> Format:
     return CHAT
 
 
-def _stored_format(name: str) -> Format:
+def _get_stored_format(name: str) -> Format:
     if name not in FORMATS:
         raise Damaged(f"a message is said to be of the format {name!r:.40}; {VERIFY_HINT}")
     return FORMATS[name]
 
 
-def given_back(name: str, rows: Sequence[Message]) -> Message:
+def decode_message(name: str, rows: Sequence[Message]) -> Message:
     """Return the original message from its rows; redacted words stay removed."""
-    codec = _stored_format(name).codec
+    codec = _get_stored_format(name).codec
     if codec is None or not all(find_wire_values(each, name) for each in rows):
         return rows[-1]
     return codec.given(rows)
 
 
-def left_of(name: str | None, row: Message, redacted: Message) -> Message:
+def build_redacted_wire(name: str | None, row: Message, redacted: Message) -> Message:
     """Return the key `WIRE_KEY` with the values that one row of several keeps when it is redacted.
 
     So the original stays one message, with its other rows unchanged. The result is empty for any
     other row. ``redacted`` is the row after the redaction.
     """
-    codec = _stored_format(name).codec if name else None
+    codec = _get_stored_format(name).codec if name else None
     held = find_wire_values(row, name) if name else None
     if codec is None or not held or "part" not in held:
         return {}

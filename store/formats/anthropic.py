@@ -1,17 +1,25 @@
 """The Anthropic Messages format: turns of content blocks, with separate system text.
 
 Thinking is sent back with its signature, and to no other provider.
+
+Markers for the cache: a request holds at most four, and from a marker the provider looks back over
+20 blocks only, so a long turn gets one in its middle. Markers that came in with messages belong to
+the requests of that time; they are sent only on request.
+
+The provider's own tools run on its server; their calls and results are both blocks of the
+assistant. A request with one of them but not the other is refused, as with the tools of a client: a
+call must be followed by its result, which may be in a later answer. Calls may only be open at the
+end of the last answer, so that the provider continues with them. An answer that was interrupted,
+hidden or overwritten in part leaves a call or a result alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 from ..messages import WIRE_KEY, Media, Message
-from .cache_markers import CACHE_KEY, mark_last_block, mark_middle_block
-from .kept import CALL, PART, find_wire_values, index_calls_by_position, order_by_plan
-from .naming import WORD_ALPHABET, AcceptedNames, fit_ids
+from .call_names import WORD_ALPHABET, AcceptedNames, fit_ids
 from .openai import replace_surrogates
 from .parts import (
     PartWriter,
@@ -24,21 +32,24 @@ from .parts import (
     write_part,
     write_parts,
 )
-from .placed import ApiCall, Placed
+from .request_messages import ApiCall, PlacedMessage
 from .rows import (
+    CALL,
+    PART,
     Problem,
     build_outer_keys,
     build_row,
     empty_keys,
     fill_keys,
     find_first_key,
+    find_wire_values,
     get_wire_values,
+    index_calls_by_position,
     join_rows,
+    order_by_plan,
     restore_outer_keys,
     sort_blocks,
 )
-from .server_tools import SERVER_CALL_TYPES as SERVER_CALLS
-from .server_tools import find_unpaired_blocks
 from .turns import (
     FIRST_USER_TEXT,
     TURN_SYSTEM_ROLES,
@@ -47,6 +58,108 @@ from .turns import (
     render_marked_system,
     render_system_text,
 )
+
+CACHE_KEY = "cache_control"
+CACHE_MARKER = {"type": "ephemeral"}
+UNMARKABLE_TYPES = ("thinking", "redacted_thinking")
+"""Types of blocks that cannot have a marker."""
+CACHE_MARKER_LIMIT = 4
+"""Markers that a request may hold."""
+CACHE_LOOK_BACK = 20
+"""Blocks before a marker in which the provider looks for a cached beginning."""
+
+
+def mark_last_block(blocks: list[Message]) -> None:
+    """Mark the end of blocks for the cache, at the last block that can have a marker."""
+    for place in range(len(blocks) - 1, -1, -1):
+        if blocks[place]["type"] not in UNMARKABLE_TYPES:
+            blocks[place][CACHE_KEY] = CACHE_MARKER.copy()
+            return
+
+
+def mark_middle_block(blocks: list[Message]) -> None:
+    """Mark a block in the middle if the last marker is too far from the one before it."""
+    places = [place for place, block in enumerate(blocks) if CACHE_KEY in block]
+    before, last = [0, 0, *places][-2:]
+    if last - before > CACHE_LOOK_BACK:
+        mark_last_block(blocks[: last - CACHE_LOOK_BACK + 1])
+
+
+def keep_own_markers(placed: Sequence[PlacedMessage], name: str) -> list[PlacedMessage]:
+    """Return a request that sends the markers its messages came in with, up to the limit."""
+    left = CACHE_MARKER_LIMIT
+    marked: list[PlacedMessage] = []
+    for each in reversed(placed):
+        held = find_wire_values(each.message, name)
+        number = (
+            0
+            if held is None
+            else sum(CACHE_KEY in block for block in _list_markable_blocks(each.message, held))
+        )
+        left -= number
+        marked.append(each._replace(marked=True) if number and left >= 0 else each)
+    return marked[::-1]
+
+
+def _list_markable_blocks(message: Message, held: Message) -> Iterator[Any]:
+    """Yield the blocks of a message that can have a marker."""
+    if isinstance(message.get("content"), list):
+        yield from (part for part in message["content"] if isinstance(part, dict))
+    yield from held.get("calls", {}).values()
+    yield held.get("block", {})
+
+
+SERVER_CALL_TYPES = ("server_tool_use", "mcp_tool_use")
+"""Types of blocks that are calls of the provider's own tools."""
+SERVER_RESULT_SUFFIX = "_tool_result"
+"""The ending of the types of their results."""
+
+
+class BlockPlace(NamedTuple):
+    """The place of a block."""
+
+    blocks: list[Message]
+    number: int
+
+
+def find_unpaired_blocks(turns: Sequence[SideTurn]) -> list[BlockPlace]:
+    """Return the places of calls and results without each other, or under a used id."""
+    calls: dict[str, BlockPlace] = {}
+    answered: set[str] = set()
+    alone: list[BlockPlace] = []
+    for turn in turns:
+        for kind, name, spot in _list_server_blocks(turn):
+            if kind in SERVER_CALL_TYPES and name not in calls and not turn.is_users:
+                calls[name] = spot
+            elif (
+                kind not in SERVER_CALL_TYPES
+                and name in calls.keys() - answered
+                and not turn.is_users
+            ):
+                answered.add(name)
+            else:
+                alone.append(spot)
+    last = len(turns) - 1
+    if last > 0 and turns[last].is_users and _has_only_results(turns[last].said):
+        last -= 1
+    going_on = None if last < 0 or turns[last].is_users else turns[last].said
+    unanswered = (spot for name, spot in calls.items() if name not in answered)
+    return alone + [spot for spot in unanswered if spot.blocks is not going_on]
+
+
+def _list_server_blocks(turn: SideTurn) -> Iterator[tuple[str, str, BlockPlace]]:
+    """Yield the type, the call's id and the place of each call and result."""
+    for number, block in enumerate(turn.said):
+        kind = block["type"]
+        if kind in SERVER_CALL_TYPES:
+            yield kind, str(block.get("id")), BlockPlace(turn.said, number)
+        elif kind.endswith(SERVER_RESULT_SUFFIX):
+            yield kind, str(block.get("tool_use_id")), BlockPlace(turn.said, number)
+
+
+def _has_only_results(blocks: Sequence[Message]) -> bool:
+    return all(block["type"] == "tool_result" for block in blocks)
+
 
 ANTHROPIC_NAME = "anthropic"
 ANTHROPIC_ACCEPTED_NAMES = AcceptedNames(ids=WORD_ALPHABET, tools=WORD_ALPHABET)
@@ -70,7 +183,7 @@ ANTHROPIC_ID_KEYS = ("id", "tool_use_id")
 
 
 def write_anthropic_messages(
-    placed: Sequence[Placed], beginning: str = FIRST_USER_TEXT
+    placed: Sequence[PlacedMessage], beginning: str = FIRST_USER_TEXT
 ) -> list[Message]:
     """Return a request as messages in which the user and the assistant take turns."""
     turns = join_turns(map(_build_anthropic_turn, placed), _build_text_block(beginning))
@@ -84,7 +197,7 @@ def write_anthropic_messages(
     ]
 
 
-def write_anthropic_system(placed: Sequence[Placed]) -> list[Message] | None:
+def write_anthropic_system(placed: Sequence[PlacedMessage]) -> list[Message] | None:
     """Return system messages as the blocks that are sent separately."""
     blocks: list[Message] = []
     for each in placed:
@@ -96,7 +209,7 @@ def write_anthropic_system(placed: Sequence[Placed]) -> list[Message] | None:
     return blocks or None
 
 
-def _find_system_marker(placed: Placed) -> Message:
+def _find_system_marker(placed: PlacedMessage) -> Message:
     """Return the last marker of a system message if its own markers are sent."""
     content = placed.message.get("content")
     if not placed.marked or not isinstance(content, list):
@@ -114,7 +227,9 @@ def _remove_unsent_callers(turns: Sequence[SideTurn]) -> None:
     called = [block for said in answers for block in said if CALLER in block]
     if not called:
         return
-    there = {block["id"] for said in answers for block in said if block["type"] in SERVER_CALLS}
+    there = {
+        block["id"] for said in answers for block in said if block["type"] in SERVER_CALL_TYPES
+    }
     for block in called:
         caller = block.pop(CALLER)
         named = fit_ids(caller, (MADE_BY,)) if isinstance(caller, dict) else {}
@@ -122,7 +237,7 @@ def _remove_unsent_callers(turns: Sequence[SideTurn]) -> None:
             block[CALLER] = named
 
 
-def _build_anthropic_turn(placed: Placed) -> SideTurn:
+def _build_anthropic_turn(placed: PlacedMessage) -> SideTurn:
     """Return the turn of one message, with its end marked for the cache on request."""
     message = placed.message
     role = message["role"]
@@ -210,7 +325,9 @@ MARKED_ANSWER_WRITER = PartWriter(_build_text_block, _build_media_block, _write_
 MARKED_USER_WRITER = PartWriter(_build_text_block, _build_media_block, _write_marked_user_block)
 
 
-def _choose_block_writer(placed: Placed, held: Message | None, *, of_user: bool) -> PartWriter:
+def _choose_block_writer(
+    placed: PlacedMessage, held: Message | None, *, of_user: bool
+) -> PartWriter:
     if held is None:
         return FOREIGN_USER_WRITER if of_user else FOREIGN_ANSWER_WRITER
     if placed.marked:
@@ -218,7 +335,7 @@ def _choose_block_writer(placed: Placed, held: Message | None, *, of_user: bool)
     return OWN_USER_WRITER if of_user else OWN_ANSWER_WRITER
 
 
-def _write_anthropic_answer(placed: Placed) -> list[Message]:
+def _write_anthropic_answer(placed: PlacedMessage) -> list[Message]:
     """Return the thoughts, texts and calls of the assistant, in their own order if it is known."""
     message = placed.message
     held = find_wire_values(message, ANTHROPIC_NAME)
@@ -278,7 +395,7 @@ def _write_tool_use(call: ApiCall, own: Message, without: Sequence[str]) -> Mess
     return block | clean_own_part(beside, *without)
 
 
-def _write_tool_result(placed: Placed) -> Message:
+def _write_tool_result(placed: PlacedMessage) -> Message:
     message = placed.message
     block: Message = {"type": "tool_result", "tool_use_id": placed.call_id}
     content = message.get("content")

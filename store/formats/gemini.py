@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..messages import UNKNOWN_TOOL, WIRE_KEY, Media, Message
-from .kept import CALL, PART, find_wire_values, index_calls_by_position, order_by_plan
-from .naming import WORD_ALPHABET, AcceptedNames, Alphabet
+from .call_names import WORD_ALPHABET, AcceptedNames, Alphabet
 from .openai import replace_surrogates
 from .parts import (
     PartWriter,
@@ -25,16 +24,21 @@ from .parts import (
     write_part,
     write_parts,
 )
-from .placed import ApiCall, Placed
+from .request_messages import ApiCall, PlacedMessage
 from .rows import (
+    CALL,
+    PART,
     Problem,
     build_outer_keys,
     build_row,
     empty_keys,
     fill_keys,
     find_first_key,
+    find_wire_values,
     get_wire_values,
+    index_calls_by_position,
     join_rows,
+    order_by_plan,
     restore_outer_keys,
     sort_blocks,
 )
@@ -64,7 +68,7 @@ RESPONSE_TEXT_KEYS = ("output", "result", "content", "error")
 
 
 def write_gemini_contents(
-    placed: Sequence[Placed], beginning: str = FIRST_USER_TEXT
+    placed: Sequence[PlacedMessage], beginning: str = FIRST_USER_TEXT
 ) -> list[Message]:
     """Return a request as contents in which the user and the model take turns."""
     writing = _ContentWriter()
@@ -72,7 +76,7 @@ def write_gemini_contents(
     return [_build_turn_content(turn) for turn in turns]
 
 
-def write_gemini_system(placed: Sequence[Placed]) -> str | None:
+def write_gemini_system(placed: Sequence[PlacedMessage]) -> str | None:
     """Return system messages as the instruction that is sent separately."""
     texts = (render_system_text(each) for each in placed)
     return "\n\n".join(text for text in texts if text.strip()) or None
@@ -93,7 +97,7 @@ class _ContentWriter:
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
 
-    def spoken(self, placed: Placed) -> SideTurn:
+    def spoken(self, placed: PlacedMessage) -> SideTurn:
         """Return the turn of one message."""
         message = placed.message
         role = message["role"]
@@ -118,7 +122,7 @@ class _ContentWriter:
             ),
         )
 
-    def _response(self, placed: Placed) -> list[Message]:
+    def _response(self, placed: PlacedMessage) -> list[Message]:
         """Return a result as its part, followed by its pictures."""
         call_id = placed.call_id or ""
         name = self._names.pop(call_id, call_id)
@@ -185,7 +189,7 @@ GEMINI_TEXT_WRITER = PartWriter(_build_gemini_text, lambda _: None)
 GEMINI_OWN_WRITER = PartWriter(_build_gemini_text, _build_inline_data, _write_gemini_part)
 
 
-def _write_gemini_answer(placed: Placed) -> list[Message]:
+def _write_gemini_answer(placed: PlacedMessage) -> list[Message]:
     """Return the thoughts, texts and calls of the model, in their own order if it is known."""
     message = placed.message
     held = find_wire_values(message, GEMINI_NAME)

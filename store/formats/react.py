@@ -15,7 +15,7 @@ from typing import Any
 
 from ..messages import Message, extract_content_text
 from .openai import clean_message, replace_surrogates
-from .placed import Placed
+from .request_messages import PlacedMessage
 
 ACTION_LABEL = "Action: "
 FINISH_ACTION = "Finish"
@@ -24,7 +24,7 @@ _FORGED_ROLE_LABEL = re.compile(r"(?im)^([^\S\n]*)\[(?=(?:system|developer|user|
 """A line within a message that looks like a label."""
 
 
-def write_react_text(placed: Sequence[Placed]) -> list[Message]:
+def write_react_text(placed: Sequence[PlacedMessage]) -> list[Message]:
     """Return a request as one user message: ``[role] …``, one after another.
 
     Calls that the store made up are left out: without ids, no result needs one.

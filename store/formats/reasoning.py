@@ -8,7 +8,7 @@ from typing import Any
 from ..messages import WIRE_KEY, Message
 from .openai import ANSWER_EXTENSIONS, OPENAI_NAME, is_own_answer, replace_surrogates
 from .parts import list_parts
-from .placed import Placed
+from .request_messages import PlacedMessage
 
 REASONING_TEXT_KEYS = ("reasoning_content", "reasoning")
 """Keys of a chat that hold an answer's reasoning as a text."""
@@ -19,8 +19,8 @@ REASONING_NESTED_KEYS = ("summary", "content")
 
 
 def add_reasoning(
-    placed: Iterable[Placed], name: str, *, extensions: bool = True
-) -> Iterator[Placed]:
+    placed: Iterable[PlacedMessage], name: str, *, extensions: bool = True
+) -> Iterator[PlacedMessage]:
     """Yield a request in which answers begin with the reasoning that a format does not send.
 
     A chat sends its own, unless it is without ``extensions``.
@@ -36,7 +36,7 @@ def add_reasoning(
         yield _add_thinking_text(each, text) if text else each
 
 
-def _add_thinking_text(placed: Placed, text: str) -> Placed:
+def _add_thinking_text(placed: PlacedMessage, text: str) -> PlacedMessage:
     message = placed.message
     part = {"type": "text", "text": f"<thinking>\n{replace_surrogates(text)}\n</thinking>"}
     said = [part, *list_parts(message.get("content"))]

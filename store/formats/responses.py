@@ -1,19 +1,18 @@
 """The OpenAI Responses format: a list of items, with separate items for calls and reasoning.
 
 An item that came in this format is sent as it came, with its content and ids made fit for sending.
-The API refuses a reasoning item without the item that it led to, so a reasoning item is left out if
-its next item is not sent or comes from another provider.
+An item of a type that is not in `ITEM_KEYS` may belong to a later version of the API; it is sent
+with all keys except those of the store. The API refuses a reasoning item without the item that it
+led to, so a reasoning item is left out if its next item is not sent or comes from another provider.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..messages import WIRE_KEY, Media, Message, is_unreadable
-from .item_keys import ITEM_KEYS, MESSAGE_ITEM, RESULT_TYPES
-from .kept import find_wire_values
-from .naming import WORD_ALPHABET, AcceptedNames, fit_ids
+from .call_names import WORD_ALPHABET, AcceptedNames, fit_ids
 from .openai import CHAT_PART_TYPES, ITEM_FORMAT, render_arguments, replace_surrogates
 from .parts import (
     PartWriter,
@@ -23,16 +22,70 @@ from .parts import (
     write_part,
     write_parts,
 )
-from .placed import ApiCall, Placed
+from .request_messages import ApiCall, PlacedMessage
 from .rows import (
     Problem,
     build_row,
     empty_keys,
     fill_keys,
     find_first_key,
+    find_wire_values,
     get_wire_values,
     join_rows,
 )
+
+MESSAGE_ITEM = "message"
+ITEM_KEYS: Mapping[str, frozenset[str]] = {
+    kind: frozenset(("type", "id", *keys.split()))
+    for kind, keys in {
+        MESSAGE_ITEM: "role content status phase",
+        "additional_tools": "role tools",
+        "apply_patch_call": "call_id caller operation status",
+        "apply_patch_call_output": "call_id caller output status",
+        "code_interpreter_call": "code container_id outputs status",
+        "compaction": "encrypted_content",
+        "compaction_trigger": "",
+        "computer_call": "action actions call_id pending_safety_checks status",
+        "computer_call_output": "acknowledged_safety_checks call_id output status",
+        "configuration_update": "reasoning text",
+        "custom_tool_call": "async call_id caller input name namespace",
+        "custom_tool_call_output": "call_id caller output",
+        "file_search_call": "queries results status",
+        "function_call": "arguments async call_id caller name namespace status",
+        "function_call_output": "call_id caller name namespace output status",
+        "image_generation_call": (
+            "action background error output_format quality result revised_prompt size status "
+            "svg_usage"
+        ),
+        "item_reference": "",
+        "local_shell_call": "action call_id status",
+        "local_shell_call_output": "call_id output status",
+        "mcp_approval_request": "arguments name server_label",
+        "mcp_approval_response": "approval_request_id approve reason",
+        "mcp_call": "approval_request_id arguments error name output server_label status",
+        "mcp_list_tools": "error server_label tools",
+        "program": "call_id code fingerprint",
+        "program_output": "call_id result status",
+        "reasoning": "content encrypted_content status summary",
+        "shell_call": "action call_id caller environment status",
+        "shell_call_output": "call_id caller max_output_length output status",
+        "tool_search_call": "arguments call_id execution status",
+        "tool_search_output": "call_id execution status tools",
+        "web_search_call": "action status",
+    }.items()
+}
+"""The keys that an item of each type may have in a request."""
+RESULT_TYPES: Mapping[str, str] = {
+    "apply_patch_call": "apply_patch_call_output",
+    "computer_call": "computer_call_output",
+    "custom_tool_call": "custom_tool_call_output",
+    "function_call": "function_call_output",
+    "local_shell_call": "local_shell_call_output",
+    "shell_call": "shell_call_output",
+    "tool_search_call": "tool_search_output",
+}
+"""The types of calls that a client answers, with the types of their results."""
+
 
 RESPONSES_NAME = ITEM_FORMAT
 RESPONSES_ACCEPTED_NAMES = AcceptedNames(ids=WORD_ALPHABET, tools=WORD_ALPHABET)
@@ -66,21 +119,21 @@ RESPONSES_ID_KEYS = ("id", "approval_request_id")
 RESPONSES_PDF_TYPE = "application/pdf"
 
 
-def write_responses_items(placed: Sequence[Placed]) -> list[Message]:
+def write_responses_items(placed: Sequence[PlacedMessage]) -> list[Message]:
     """Return a request as items."""
     writing = _collect_items(placed)
     items = _remove_interrupted_programs(writing.items) if writing.has_programs else writing.items
     return [fit_ids(item, RESPONSES_ID_KEYS) for item in items]
 
 
-def list_unsent_items(placed: Sequence[Placed]) -> list[Placed]:
+def list_unsent_items(placed: Sequence[PlacedMessage]) -> list[PlacedMessage]:
     """Return the items of this format that are left out because an item they need is missing."""
     writing = _collect_items(placed)
     there = {id(item) for item in _remove_interrupted_programs(writing.items)}
     return [each for each, item in writing.own if id(item) not in there]
 
 
-def _collect_items(placed: Sequence[Placed]) -> _ItemWriter:
+def _collect_items(placed: Sequence[PlacedMessage]) -> _ItemWriter:
     writing = _ItemWriter()
     for each in placed:
         writing.add(each)
@@ -125,12 +178,12 @@ class _ItemWriter:
 
     def __init__(self) -> None:
         self.items: list[Message] = []
-        self.own: list[tuple[Placed, Message]] = []
+        self.own: list[tuple[PlacedMessage, Message]] = []
         self.has_programs = False
         self._open: dict[str, tuple[int, ApiCall]] = {}
         self._asked: set[str] = set()
 
-    def add(self, placed: Placed) -> None:
+    def add(self, placed: PlacedMessage) -> None:
         """Add the items of one message."""
         message = placed.message
         if message["role"] == "tool":
@@ -183,7 +236,7 @@ class _ItemWriter:
     def _ends_with(self, kind: str) -> bool:
         return bool(self.items) and self.items[-1].get("type") == kind
 
-    def _result(self, placed: Placed) -> Message:
+    def _result(self, placed: PlacedMessage) -> Message:
         """Return a result in the type that its call requires.
 
         If that is impossible, both are written as those of a function.
@@ -220,7 +273,7 @@ class _ItemWriter:
         return made | _build_result_keys(wanted, placed)
 
 
-def _build_result_keys(wanted: str, placed: Placed) -> Message:
+def _build_result_keys(wanted: str, placed: PlacedMessage) -> Message:
     """Return the keys that a written result of a type must have in addition to its text."""
     if wanted == SHELL_RESULT:
         return {"id": placed.call_id}

@@ -6,19 +6,71 @@ search) works on such rows, and a position is the place of one row. So a foreign
 as the equivalent chat messages: an Anthropic message of a user with three results and a text
 becomes three tool messages and a user message, at four positions, and every rule sees three
 results. Nothing is stored twice. Values without a place in the chat shape are kept beside each row
-(`kept`): the order of blocks, reasoning, and the foreign keys, with null for the values that the
+(`_wire`): the order of blocks, reasoning, and the foreign keys, with null for the values that the
 row holds itself. The way back fills these in, so it is exact, and it reads only the rows of the
 message: each row knows its number and the number of rows. A line that was rewound into the middle
 of a message has the beginning of that message.
+
+``_wire`` holds: ``format``, the name of the format; ``part``, the number of this piece of the
+original message, from 0, and the number of pieces; ``outer``, the message's own keys; ``block``,
+the keys of the item that it is; ``plan``, the order of its parts and calls; ``calls``, the values
+of calls that a chat has no key for; ``said``, the key of a response that held its text; ``keys``,
+``was`` and ``moved``, for a chat's message its keys in order, and the keys that the row has
+elsewhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from ..messages import TIME_KEYS, WIRE_KEY, Message
-from .kept import CALL, PART
+from .request_messages import ApiCall
+
+PART, CALL = "part", "call"
+"""The places of a plan for a part of the content and for a call; any other place is a block."""
+
+
+def find_wire_values(message: Message, name: str) -> Message | None:
+    """Return the values that a message keeps of a format; None if it came in another."""
+    if WIRE_KEY not in message:
+        return None
+    held = message[WIRE_KEY]
+    if isinstance(held, dict) and held.get("format") == name:
+        return held
+    return None
+
+
+def order_by_plan(
+    plan: Sequence[Any],
+    parts: Sequence[Any],
+    calls: Mapping[int, Any],
+) -> Iterator[tuple[str, Any]]:
+    """Yield the places of a plan with their values, then the values that have no place in it.
+
+    A block in the plan itself is yielded unchanged, under an empty name; calls that are not sent
+    are left out.
+    """
+    left = iter(parts)
+    number = 0
+    for place in plan:
+        if place == CALL:
+            if number in calls:
+                yield CALL, calls[number]
+            number += 1
+        elif place == PART:
+            yield from ((PART, part) for part in islice(left, 1))
+        else:
+            yield "", place
+    yield from ((PART, part) for part in left)
+    yield from ((CALL, call) for position, call in calls.items() if position >= number)
+
+
+def index_calls_by_position(calls: Sequence[ApiCall]) -> dict[int, ApiCall]:
+    """Return calls by their places in their message."""
+    return {call.position: call for call in calls}
+
 
 Problem = tuple[str, str]
 """The key that shows that a message is not of a format, and the reason."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ..messages import Message, extract_content_text
 from ..ready import PHRASES
 from .openai import replace_surrogates
-from .placed import Placed
+from .request_messages import PlacedMessage
 
 TURN_SYSTEM_ROLES = ("system", "developer")
 FIRST_USER_TEXT = PHRASES["beginning"]["en"]
@@ -28,7 +28,9 @@ class SideTurn(NamedTuple):
     said: list[Message]
 
 
-def split_system_messages(placed: Sequence[Placed]) -> tuple[Sequence[Placed], Sequence[Placed]]:
+def split_system_messages(
+    placed: Sequence[PlacedMessage],
+) -> tuple[Sequence[PlacedMessage], Sequence[PlacedMessage]]:
     """Return the system messages that a request begins with, and the rest."""
     for place, each in enumerate(placed):
         if each.message["role"] not in TURN_SYSTEM_ROLES:
@@ -36,12 +38,12 @@ def split_system_messages(placed: Sequence[Placed]) -> tuple[Sequence[Placed], S
     return placed, ()
 
 
-def render_system_text(placed: Placed) -> str:
+def render_system_text(placed: PlacedMessage) -> str:
     """Return the text of a system message."""
     return replace_surrogates(extract_content_text(placed.message.get("content")))
 
 
-def render_marked_system(placed: Placed) -> str:
+def render_marked_system(placed: PlacedMessage) -> str:
     """Return the marked text of a system message among the turns; "" if it is empty."""
     return mark_system_text(render_system_text(placed))
 

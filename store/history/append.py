@@ -23,7 +23,7 @@ from ..errors import (
     check_choice,
     quote_value,
 )
-from ..formats import taken
+from ..formats import encode_message
 from ..messages import (
     Columns,
     GivenMessage,
@@ -182,7 +182,7 @@ def prepare_batch(
         raise InvalidMessage(0, None, f"a message is an object, this is {type(messages).__name__}")
     prepared: list[PreparedMessage] = []
     for index, message in enumerate(listed):
-        wire_format, rows = taken(dump_to_object(message, index), format, index)
+        wire_format, rows = encode_message(dump_to_object(message, index), format, index)
         if wire_format is None:
             prepared.append(prepare_object(rows[0], index))
         else:

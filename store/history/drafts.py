@@ -43,7 +43,7 @@ from ..errors import (
     SessionNotFound,
     quote_value,
 )
-from ..formats import format_named, taken
+from ..formats import encode_message, get_format
 from ..messages import (
     GivenMessage,
     Message,
@@ -164,7 +164,7 @@ def decode_beginning(
     Whether it fits a named format is checked at the end. Raises InvalidMessage, InvalidValue.
     """
     begun = dump_to_object(message, 0)
-    prepare_message(begun if format is None else {"role": format_named(format).name, **begun})
+    prepare_message(begun if format is None else {"role": get_format(format).name, **begun})
     return begun
 
 
@@ -336,7 +336,7 @@ def extend_message(message: Message, texts: Iterable[TextPiece]) -> Message:
 def render_draft_text(draft: Draft) -> str:
     """Return the text of a draft, or that of a chat message if it does not fit its format yet."""
     try:
-        rows = taken(draft.message, draft.format, 0).rows
+        rows = encode_message(draft.message, draft.format, 0).rows
     except InvalidMessage:
         rows = [draft.message]
     return extract_content_text(rows[0].get("content"))

@@ -8,8 +8,8 @@ other's (`make_neutral_id`), so ids are compared by what stands for them. What t
 appended says itself is looked at in memory; only what it leaves open is looked up, and near the end
 first, because there the call nearly always is.
 
-A provider may have been sent a call under another id than its own (`store.formats.naming`), and a
-program may store the result under that one. So a result whose id no call has answers the nearest
+A provider may have been sent a call under another id than its own (`store.formats.call_names`), and
+a program may store the result under that one. So a result whose id no call has answers the nearest
 open call that is sent under it, among those of the last positions before it.
 """
 
@@ -20,7 +20,7 @@ from typing import NamedTuple
 from sqlalchemy import ColumnClause, bindparam, func, literal_column, or_, select
 
 from ..database import Statement, message_facts, tool_calls, tool_results
-from ..formats import make_call_id, stands_for_call
+from ..formats import is_sent_call_id, make_call_id
 from ..messages import StoredCall, decode, is_neutral_id, make_neutral_id
 from . import lines
 from .lines import Line
@@ -237,7 +237,7 @@ def _is_sent_as(sent: str, call: LineCall | OpenCall) -> bool:
     """Tell whether a call is sent under an id: for its own, or where it has none or another's."""
     if sent == make_call_id(call.seq or 0, call.position or 0):
         return True
-    return bool(call.call_id) and stands_for_call(sent, call.call_id or "")
+    return bool(call.call_id) and is_sent_call_id(sent, call.call_id or "")
 
 
 def restore_arguments(form: str | None, arguments: str | None) -> object:

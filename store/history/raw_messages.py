@@ -96,9 +96,9 @@ def _join_message(parts: list[StoredMessage], wire_format: str | None) -> Stored
     last = parts[-1]
     if wire_format is None:
         return last
-    from ..formats import given_back
+    from ..formats import decode_message
 
-    return last._replace(message=given_back(wire_format, [each.message for each in parts]))
+    return last._replace(message=decode_message(wire_format, [each.message for each in parts]))
 
 
 def load_session_messages(

@@ -50,7 +50,7 @@ from ..database import (
     tool_results,
 )
 from ..errors import InvalidValue, quote_value
-from ..formats import left_of
+from ..formats import build_redacted_wire
 from ..messages import (
     REDACTED_TEXT,
     Columns,
@@ -364,7 +364,7 @@ def _redact_stored_message(
         DECIDING_ARGUMENTS.keys() | load_tool_kinds(line.connection).keys(),
     )
     redacted = redact_message(message, calls, find_answered_call_id(message), tools)
-    return prepare_message(redacted | left_of(wire_format, message, redacted))
+    return prepare_message(redacted | build_redacted_wire(wire_format, message, redacted))
 
 
 def build_end_pointer(pointer: Pointer, branch: int, last: int) -> Pointer:

@@ -16,7 +16,15 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ..errors import InvalidMessage
-from ..formats import FORMATS, ApiCall, Placed, Taken, replace_surrogates, taken, taken_from_reader
+from ..formats import (
+    FORMATS,
+    ApiCall,
+    EncodedMessage,
+    PlacedMessage,
+    encode_message,
+    encode_parsed_message,
+    replace_surrogates,
+)
 from ..messages import WIRE_KEY, Message, prepare_message
 from ..tools import find_answered_call_id
 from ..transcripts import (
@@ -105,11 +113,11 @@ class TranscriptValidation:
         return None
 
 
-def convert_file_message(said: SessionMessage) -> Taken:
+def convert_file_message(said: SessionMessage) -> EncodedMessage:
     """Return the rows that store a message of a file. Raises InvalidMessage."""
     if said.format == READER_FORMAT:
-        return taken_from_reader(said.message)
-    return taken(said.message, said.format, 0)
+        return encode_parsed_message(said.message)
+    return encode_message(said.message, said.format, 0)
 
 
 def _parse_checked_message(said: SessionMessage) -> CheckedMessage:
@@ -132,7 +140,7 @@ def _has_shown_content(row: Message) -> bool:
 def _find_silent_messages(speaking: list[CheckedMessage], name: str) -> Iterator[bool]:
     """Yield for each message whether words of it are missing in a request of a format."""
     placed = [
-        Placed(seq, row, None, _list_row_calls(row), find_answered_call_id(row))
+        PlacedMessage(seq, row, None, _list_row_calls(row), find_answered_call_id(row))
         for seq, row in enumerate((row for each in speaking for row in each.rows), 1)
     ]
     written = FORMATS[name].request(placed)

@@ -20,15 +20,20 @@ from . import failure
 from .excerpts import ValueLimits, translate_markers, trim_value
 from .kinds import ToolResultKind
 from .results import PROTOCOL_FIELDS, compute_result_facts, is_protocol_result
-from .shapes import (
+from .short_rules import (
     ERROR_BEGINNING,
     LINE_WIDTH,
     POINTS,
+    STATE_MARKS,
+    FieldPaths,
+    ShortRule,
+    TextCut,
+    cut_error,
+    find_short_rule,
     shorten_todos,
     shorten_unknown,
     squeeze_value,
 )
-from .short_rules import STATE_MARKS, FieldPaths, ShortRule, TextCut, cut_error, find_short_rule
 from .todos import render_recap
 
 TEXT_LEVELS = 4

@@ -20,11 +20,11 @@ from ..database import get_logger, pause_gc
 from ..formats import (
     ANTHROPIC,
     CHAT,
-    Placed,
-    Written,
+    PlacedMessage,
+    WrittenRequest,
     add_reasoning,
     copy_written_message,
-    format_named,
+    get_format,
     keep_own_markers,
     remove_extensions,
 )
@@ -66,7 +66,7 @@ def view(
     too. Raises SessionNotFound, PositionOutOfRange, and InvalidValue for a branch or an unknown
     format.
     """
-    format_named(format)
+    get_format(format)
     pointer = session_branches.find_line_pointer(connection, session_id, branch)
     last = lines.resolve_position(pointer, at)
     rules = STANDARD_POLICY if policy is None else check_policy(policy)
@@ -83,7 +83,7 @@ class ComposedView(NamedTuple):
     ``sent`` are its messages as cached for the format, None where they still have to be written.
     """
 
-    placed: list[Placed]
+    placed: list[PlacedMessage]
     explained: Explanation
     sent: list[Message] | None
     session_id: str
@@ -104,10 +104,10 @@ class ComposedView(NamedTuple):
             system,
         )
 
-    def _request(self, format: str) -> Written:  # noqa: A002 - the public name
+    def _request(self, format: str) -> WrittenRequest:  # noqa: A002 - the public name
         if self.sent is not None:
-            return Written([*map(copy_written_message, self.sent)])
-        return format_named(format).request(self.placed, self.language)
+            return WrittenRequest([*map(copy_written_message, self.sent)])
+        return get_format(format).request(self.placed, self.language)
 
 
 def compose_view(context: ViewContext, format: str = CHAT.name) -> ComposedView:  # noqa: A002 - the public name
@@ -118,7 +118,7 @@ def compose_view(context: ViewContext, format: str = CHAT.name) -> ComposedView:
         placed, sent = _order_messages(context, followed)
         inputs = ExplanationInputs(
             build_view_sight(context),
-            format_named(format).names,
+            get_format(format).names,
             placed,
             made.judged,
             followed.tokens,
@@ -145,13 +145,13 @@ def compose_view(context: ViewContext, format: str = CHAT.name) -> ComposedView:
         return ComposedView(placed, explained, sent, *line, language)
 
 
-OrderedMessages = tuple[list[Placed], list[Message] | None]
+OrderedMessages = tuple[list[PlacedMessage], list[Message] | None]
 """Messages in order, and the same messages as they are sent, if known."""
 
 
 def _apply_provider_changes(
     policy: Policy,
-    placed: list[Placed],
+    placed: list[PlacedMessage],
     sent: list[Message] | None,
     format: str,  # noqa: A002 - the public name
 ) -> OrderedMessages:
@@ -193,10 +193,10 @@ def _order_messages(context: ViewContext, followed: FollowedLine) -> OrderedMess
 
 
 def _insert_range_summaries(
-    placed: list[Placed],
+    placed: list[PlacedMessage],
     holes: tuple[HiddenRange, ...],
     policy: Policy,
-) -> Iterator[Placed]:
+) -> Iterator[PlacedMessage]:
     """Yield messages with the summaries of hidden ranges in their places, never within a group."""
     waiting = deque(holes)
     for index, each in enumerate(placed):
@@ -209,13 +209,13 @@ def _insert_range_summaries(
         yield from _place_range_summary(hole, policy)
 
 
-def _place_range_summary(hole: HiddenRange, policy: Policy) -> Iterator[Placed]:
+def _place_range_summary(hole: HiddenRange, policy: Policy) -> Iterator[PlacedMessage]:
     if hole.summary:
         yield _place_summary(hole.summary, policy)
 
 
-def _place_summary(summary: ActiveSummary, policy: Policy) -> Placed:
+def _place_summary(summary: ActiveSummary, policy: Policy) -> PlacedMessage:
     """Return the message in which a summary is sent."""
     message = summary.message(policy)
     compaction = summary.compaction
-    return Placed(None, message, summary.reason, rule="summary", compaction=compaction)
+    return PlacedMessage(None, message, summary.reason, rule="summary", compaction=compaction)

@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import chain, islice
 from typing import NamedTuple
 
-from ..formats import AcceptedNames, Placed, describe_renames, format_named
+from ..formats import AcceptedNames, PlacedMessage, describe_renames, get_format
 from ..messages import WIRE_KEY, copy_message
 from ..records import Entry, LeftOut, ViewStats
 from ..text import truncate_to_line
@@ -41,7 +41,7 @@ class ExplanationInputs(NamedTuple):
 
     sight: ViewSight
     names: AcceptedNames | None
-    placed: list[Placed]
+    placed: list[PlacedMessage]
     judged: Verdicts
     tokens: TokenCounts
     files: ReadFiles
@@ -97,7 +97,7 @@ class Explanation:
             else:
                 reason = f"only the format {own_format} has it"
             left_out.append(LeftOut(seq, str(kind), reason))
-        for placed in format_named(inputs.format).unsent(inputs.placed):
+        for placed in get_format(inputs.format).unsent(inputs.placed):
             kind = str(placed.message[WIRE_KEY]["block"]["type"])
             reason = "without the item that it belongs to it would be refused"
             left_out.append(LeftOut(placed.seq or 0, kind, reason))

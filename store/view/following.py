@@ -19,7 +19,7 @@ from sys import getsizeof
 from typing import NamedTuple
 
 from ..database import get_read_mark, get_reader_cache, measure_bytes
-from ..formats import CHAT, CHAT_NAMES, Placed, rename_continuation
+from ..formats import CHAT, CHAT_NAMES, PlacedMessage, rename_continuation
 from ..history import load_kinds_json
 from ..messages import Message
 from .context import ViewContext
@@ -292,11 +292,11 @@ def _select_call_fields(written: Message) -> Message:
     return {key: written[key] for key in ("tool_calls", "tool_call_id") if key in written}
 
 
-def _weigh_messages(placed: list[Placed]) -> int:
+def _weigh_messages(placed: list[PlacedMessage]) -> int:
     return sum(map(_weigh_message, placed))
 
 
-def _weigh_message(placed: Placed) -> int:
+def _weigh_message(placed: PlacedMessage) -> int:
     """Return about how many bytes of memory a message takes."""
     message, calls = placed.message, placed.calls
     asked = sum([_weigh_sent_value(call.arguments) for call in calls])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .. import history
-from ..formats import Placed
+from ..formats import PlacedMessage
 from ..records import Draft
 from .context import ViewContext
 
@@ -17,7 +17,7 @@ DRAFT_RULE = "draft"
 DRAFT_REASON = "an answer that broke off, which is no message: draft {}"
 
 
-def insert_drafts(context: ViewContext, placed: list[Placed]) -> list[Placed]:
+def insert_drafts(context: ViewContext, placed: list[PlacedMessage]) -> list[PlacedMessage]:
     """Return the messages of a view with the answers that broke off in their places."""
     shown = placed
     for draft in _list_view_drafts(context):
@@ -30,7 +30,7 @@ def insert_drafts(context: ViewContext, placed: list[Placed]) -> list[Placed]:
         place = next(behind, len(shown))
         if text and not _has_open_calls(shown[:place]) and not _is_answer_next(shown[place:]):
             message = {"role": "assistant", "content": f"{text}\n\n{context.policy.draft_notice}"}
-            made = Placed(None, message, DRAFT_REASON.format(draft.draft), rule=DRAFT_RULE)
+            made = PlacedMessage(None, message, DRAFT_REASON.format(draft.draft), rule=DRAFT_RULE)
             shown = [*shown[:place], made, *shown[place:]]
     return shown
 
@@ -50,11 +50,11 @@ def _is_in_sight(context: ViewContext, draft: Draft) -> bool:
     return visible.shows(draft.head) and visible.shows(draft.head + 1)
 
 
-def _has_open_calls(before: list[Placed]) -> bool:
+def _has_open_calls(before: list[PlacedMessage]) -> bool:
     """Tell whether the last message has calls, which have no results yet."""
     return bool(before) and bool(before[-1].calls)
 
 
-def _is_answer_next(behind: list[Placed]) -> bool:
+def _is_answer_next(behind: list[PlacedMessage]) -> bool:
     """Tell whether the line continues with an answer."""
     return bool(behind) and behind[0].message.get("role") == "assistant"

@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 
 from ..formats import (
     ApiCall,
-    Placed,
+    PlacedMessage,
     is_continuing_item,
     list_foreign_types,
     make_api_call,
@@ -132,7 +132,7 @@ class PairedMessages(NamedTuple):
     ``loose`` is the index of the first stretch that may still change.
     """
 
-    placed: list[Placed]
+    placed: list[PlacedMessage]
     stretches: list[LineStretch]
     loose: int
 
@@ -169,7 +169,7 @@ class _Pairing:
             self._sendable = {(item.seq, call.position) for item in items for call in item.calls}
         self._running = find_open_turn(items)
         self._open_from = items[-1].seq if turn_over and items else self._running
-        self._placed: list[Placed] = []
+        self._placed: list[PlacedMessage] = []
         self._stretches: list[LineStretch] = []
         self._waiting: list[tuple[int, ApiCall]] = []
         self._loose: int | None = None
@@ -188,7 +188,7 @@ class _Pairing:
             if calls:
                 self._place_calling(item)
             elif message["role"] != "tool":
-                placed.append(Placed(seq, message, None, (), None, sound))
+                placed.append(PlacedMessage(seq, message, None, (), None, sound))
             elif self._sendable is not None and call not in self._sendable:
                 self._place_orphan(seq, message, tool_name)
             if waiting and place + 1 not in continued:
@@ -206,7 +206,7 @@ class _Pairing:
             dropped = len(calls) - len(sent)
             repair = f"{dropped} calls without result left out" if dropped else None
         if sent or message.get("content"):
-            self._placed.append(Placed(seq, message, repair, sent, None, sound))
+            self._placed.append(PlacedMessage(seq, message, repair, sent, None, sound))
 
     def _place_orphan(self, seq: int, message: Message, tool_name: str | None) -> None:
         """Place a result without a call after a made-up call."""
@@ -217,8 +217,8 @@ class _Pairing:
         tool_call = {"id": call.id, "type": "function", "function": function}
         calling = {"role": "assistant", "content": None, "tool_calls": [tool_call]}
         self._placed += (
-            Placed(None, calling, f"the result at {seq} has no call", (call,)),
-            Placed(seq, message, None, (), call_id),
+            PlacedMessage(None, calling, f"the result at {seq} has no call", (call,)),
+            PlacedMessage(seq, message, None, (), call_id),
         )
 
     def _place_results(self, place: int) -> None:
@@ -234,7 +234,7 @@ class _Pairing:
                 self._reach = found
             seq, message, _, _, _, sound = items[found]
             repair = None if found == place else "moved to its call"
-            placed.append(Placed(seq, message, repair, (), call.id, sound))
+            placed.append(PlacedMessage(seq, message, repair, (), call.id, sound))
         self._waiting.clear()
 
     def _place_missing(self, seq: int, call: ApiCall) -> None:
@@ -249,7 +249,9 @@ class _Pairing:
         if unanswered == "synthetic" or (unanswered == "keep" and seq <= self._open_from):
             text = render_phrase("no_result", self._policy.language)
             message = {"role": "tool", "tool_call_id": call.id, "content": text}
-            self._placed.append(Placed(None, message, f"call {call.id} has no result", (), call.id))
+            self._placed.append(
+                PlacedMessage(None, message, f"call {call.id} has no result", (), call.id)
+            )
 
 
 def find_open_turn(items: list[LineMessage]) -> int:
@@ -258,7 +260,7 @@ def find_open_turn(items: list[LineMessage]) -> int:
     return next(users, 0)
 
 
-def report_foreign_parts(placed: list[Placed]) -> list[Placed]:
+def report_foreign_parts(placed: list[PlacedMessage]) -> list[PlacedMessage]:
     """Return messages whose entries name the kinds of their parts that are sent as JSON text."""
     reported = [*placed]
     for index, each in enumerate(placed):
@@ -271,7 +273,7 @@ def report_foreign_parts(placed: list[Placed]) -> list[Placed]:
     return reported
 
 
-def merge_summaries(placed: list[Placed]) -> list[Placed]:
+def merge_summaries(placed: list[PlacedMessage]) -> list[PlacedMessage]:
     """Return the messages with the summaries merged into the first system message.
 
     For providers that accept only one. It is placed where the first of them was, so that no summary

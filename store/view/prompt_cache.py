@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, takewhile
 from typing import NamedTuple
 
-from ..formats import Placed
+from ..formats import PlacedMessage
 from ..history import LastRequest, find_last_usage
 from ..policy import Policy
 from ..records import Compaction, Entry
@@ -41,7 +41,9 @@ def build_view_sight(context: ViewContext) -> ViewSight:
     return ViewSight(context.policy, context.visible, context.last)
 
 
-def find_earlier_request(context: ViewContext, placed: list[Placed]) -> EarlierRequest | None:
+def find_earlier_request(
+    context: ViewContext, placed: list[PlacedMessage]
+) -> EarlierRequest | None:
     """Return the request before a view of these messages, None if none was recorded.
 
     It is the last one of `record_usage`, at its position and moment, by the same policy.
@@ -63,7 +65,7 @@ def find_earlier_request(context: ViewContext, placed: list[Placed]) -> EarlierR
     return EarlierRequest(build_view_sight(then), {})
 
 
-def _has_results(context: ViewContext, then: ViewContext, placed: list[Placed]) -> bool:
+def _has_results(context: ViewContext, then: ViewContext, placed: list[PlacedMessage]) -> bool:
     """Tell whether the common beginning of a view and a request may include a result."""
     if context.visible.first_kept == then.visible.first_kept:
         return True
@@ -72,8 +74,8 @@ def _has_results(context: ViewContext, then: ViewContext, placed: list[Placed]) 
 
 
 def _list_common_messages(
-    now: ViewSight, then: ViewSight, placed: list[Placed]
-) -> Iterator[Placed]:
+    now: ViewSight, then: ViewSight, placed: list[PlacedMessage]
+) -> Iterator[PlacedMessage]:
     """Return the messages of the common beginning of a view and a request."""
     begun = _CommonBeginning(set(), set())
     sent, sent_then = (
@@ -93,7 +95,7 @@ def _list_common_messages(
 def count_unchanged_tokens(
     sight: ViewSight,
     request: EarlierRequest | None,
-    placed: list[Placed],
+    placed: list[PlacedMessage],
     entries: Sequence[Entry],
 ) -> int | None:
     """Return how many tokens at the beginning of a view are the same in the request before it.
@@ -131,7 +133,7 @@ class _CommonBeginning(NamedTuple):
     positions: set[int]
     compactions: set[int | None]
 
-    def has(self, placed: Placed) -> bool:
+    def has(self, placed: PlacedMessage) -> bool:
         """Tell whether a message is in it, in any form; messages made by a repair always are."""
         if placed.seq is not None:
             return placed.seq in self.positions

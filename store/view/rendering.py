@@ -17,7 +17,14 @@ from typing import Any, NamedTuple
 from sqlalchemy import case, null, select
 
 from ..database import Statement, json_sql, messages, tool_results
-from ..formats import CHAT, Placed, find_audio, find_reasoning, find_wire_values, remove_audio
+from ..formats import (
+    CHAT,
+    PlacedMessage,
+    find_audio,
+    find_reasoning,
+    find_wire_values,
+    remove_audio,
+)
 from ..history import Segment, lines
 from ..messages import WIRE_KEY, assemble_message, select_opaque_fields
 from .context import ViewContext
@@ -80,7 +87,7 @@ class RenderedSegment(NamedTuple):
     ``left_out`` are the positions of messages that are not sent.
     """
 
-    placed: list[Placed]
+    placed: list[PlacedMessage]
     judged: Verdicts
     stretches: list[LineStretch]
     loose: int

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from judge import complaints
 
 from store import InvalidMessage, InvalidValue, Policy, Store
-from store.formats import given_back, taken
+from store.formats import decode_message, encode_message
 
 Message = dict[str, Any]
 SIGNED = {"type": "thinking", "thinking": "Let me look.", "signature": "c2lnbmVk" * 20}
@@ -345,8 +345,8 @@ def test_every_message_goes_in_and_out(store: Store, name: str, data: st.DataObj
     """By its rows alone, and through a store; its views are taken by all."""
     messages = data.draw(st.lists(MESSAGES[name], min_size=1, max_size=5))
     for message in messages:
-        rows = taken(message, name, 0).rows
-        assert same(given_back(name, rows), message)
+        rows = encode_message(message, name, 0).rows
+        assert same(decode_message(name, rows), message)
     session_id = store.create_session().id
     store.append(session_id, messages, format=name, dedupe="off")
     assert same(out(store, session_id), messages)
@@ -401,9 +401,9 @@ def test_a_named_format_is_kept_to(store: Store, name: str, message: Message, ke
 )
 def test_what_may_be_of_a_chat_is(message: Message) -> None:
     """It is one row, as it is; so is anything, where the format is named."""
-    assert taken(message, None, 0) == (None, [message])
+    assert encode_message(message, None, 0) == (None, [message])
     foreign = {"role": "user", "content": [returned("a")]}
-    assert taken(foreign, "openai", 0) == (None, [foreign])
+    assert encode_message(foreign, "openai", 0) == (None, [foreign])
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
@@ -1000,8 +1000,8 @@ def test_recorded_requests_go_in_and_out(tmp_path: Path) -> None:
     found = 0
     with Store(tmp_path / "s.db") as store:
         for name, message in _recorded():
-            rows = taken(message, name, 0).rows
-            assert same(given_back(name, rows), message)
+            rows = encode_message(message, name, 0).rows
+            assert same(decode_message(name, rows), message)
             session_id = store.create_session().id
             store.append(session_id, message, format=name)
             assert same(out(store, session_id), [message])

@@ -12,7 +12,7 @@ from features import FEATURES, Feature
 from judge import JUDGES, complaints, misfits, own_types
 
 from store import InvalidMessage, Policy, Store
-from store.formats.item_keys import ITEM_KEYS, RESULT_TYPES
+from store.formats.responses import ITEM_KEYS, RESULT_TYPES
 from store.importing import import_file
 
 Message = dict[str, Any]

@@ -17,8 +17,8 @@ from judge import JUDGES, complaints, misfits, own_types
 
 from store import Policy, Store, StoreError, View
 from store.errors import CompactionError, PositionOutOfRange
-from store.formats import FORMATS, Placed
-from store.formats.naming import WORD_ALPHABET
+from store.formats import FORMATS, PlacedMessage
+from store.formats.call_names import WORD_ALPHABET
 from store.importing import import_file
 
 PROVIDERS = [*JUDGES]
@@ -303,7 +303,7 @@ def test_an_empty_request_is_empty() -> None:
     """In every format that takes messages."""
     for name in PROVIDERS:
         assert FORMATS[name].request([]) == ([], None)
-    only = FORMATS["anthropic"].request([Placed(1, {"role": "system", "content": " "})])
+    only = FORMATS["anthropic"].request([PlacedMessage(1, {"role": "system", "content": " "})])
     assert only == ([], None)
 
 

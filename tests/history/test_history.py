@@ -23,7 +23,7 @@ from store.errors import (
     PositionOutOfRange,
     SessionNotFound,
 )
-from store.formats.naming import WORD_ALPHABET
+from store.formats.call_names import WORD_ALPHABET
 
 Message = dict[str, Any]
 

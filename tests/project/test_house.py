@@ -55,7 +55,7 @@ INSIDE = {
     ),
     "exporting": "files shapes sessions whole",
     "face": "calls session_arguments operations lifetime steps shares watch streaming workflows scoped store threads pages async_streaming async_operations async_workflows async_scoped async_store",
-    "formats": "placed naming kept rows openai said_elsewhere parts reasoning turns server_tools cache_markers item_keys responses anthropic gemini react",
+    "formats": "request_messages call_names rows openai parts reasoning turns responses anthropic gemini react",
     "history": (
         "lines visibility session_branches links facts keys sessions listing model_prices usages usage_reports message_notes append_warnings changed newest raw_messages siblings append drafts fates erasure redaction open_erasures erasure_batches heads "
         "lookup project_root token_counts turns titles"
@@ -73,7 +73,7 @@ INSIDE = {
         "extractive_summary summarizers"
     ),
     "tools": (
-        "kinds patches paths names excerpts error_texts failure todos line_ranges calls results shapes "
+        "kinds patches paths names excerpts error_texts failure todos line_ranges calls results "
         "short_rules short_forms"
     ),
     "transcripts": (

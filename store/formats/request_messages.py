@@ -28,7 +28,7 @@ make_api_call: Callable[[tuple[Any, ...]], ApiCall] = partial(tuple.__new__, Api
 """Makes a call from its fields without running Python code, as there may be thousands."""
 
 
-class Placed(NamedTuple):
+class PlacedMessage(NamedTuple):
     """A message in its place."""
 
     seq: int | None

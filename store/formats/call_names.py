@@ -17,7 +17,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from ..messages import Message
-from .placed import ApiCall, Placed
+from .request_messages import ApiCall, PlacedMessage
 
 _DIGEST_LENGTH = 10  # hexadecimal digits, 40 bits
 _REPETITION_ENDING = re.compile(r"(?:-(?:[2-9]|[1-9][0-9]+))+")
@@ -104,12 +104,14 @@ def number_repetition(sent: str, number: int) -> str:
     return f"{sent}-{number}"
 
 
-def rename_request(placed: Sequence[Placed], names: AcceptedNames) -> Sequence[Placed]:
+def rename_request(
+    placed: Sequence[PlacedMessage], names: AcceptedNames
+) -> Sequence[PlacedMessage]:
     """Return a request with accepted, unique ids and names; the same request if all are."""
     return rename_continuation(placed, names, {}).placed
 
 
-def describe_renames(placed: Sequence[Placed], names: AcceptedNames) -> Iterator[str]:
+def describe_renames(placed: Sequence[PlacedMessage], names: AcceptedNames) -> Iterator[str]:
     """Yield for each message the ids and names of its calls that are sent changed; "" for most."""
     for stored, sent in zip(placed, rename_request(placed, names), strict=True):
         told = []
@@ -124,12 +126,12 @@ def describe_renames(placed: Sequence[Placed], names: AcceptedNames) -> Iterator
 class RenamedRequest(NamedTuple):
     """A request with accepted ids and names, and the number of uses of each id in it so far."""
 
-    placed: Sequence[Placed]
+    placed: Sequence[PlacedMessage]
     times: Mapping[str, int]
 
 
 def rename_continuation(
-    placed: Sequence[Placed], names: AcceptedNames, times: Mapping[str, int]
+    placed: Sequence[PlacedMessage], names: AcceptedNames, times: Mapping[str, int]
 ) -> RenamedRequest:
     """Return the end of a request with accepted names; ``times`` counts ids in its beginning."""
     calls = [call for each in placed for call in each.calls]
@@ -155,7 +157,7 @@ class _CallRenaming:
         self.times: Counter[str] = Counter(times)
         self._open: dict[str, list[str]] = {}
 
-    def all(self, placed: Iterable[Placed]) -> Iterator[Placed]:
+    def all(self, placed: Iterable[PlacedMessage]) -> Iterator[PlacedMessage]:
         for each in placed:
             if each.calls:
                 yield each._replace(calls=tuple(map(self._call, each.calls)))
