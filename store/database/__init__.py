@@ -7,11 +7,10 @@ on PostgreSQL for connections.
 
 from __future__ import annotations
 
-from . import json_sql, resources
+from . import json_sql
 from .cache import DEFAULT_CACHE_BYTES, Cache, is_mark_current, measure_bytes, register_tree_cache
-from .columns import BIG_INTEGER, IDENTIFIER
-from .driver_errors import RowsByKey, translate_driver_errors, translate_host_errors
-from .engine import Database, Transactions
+from .driver_errors import RowsByKey, is_retriable, translate_driver_errors
+from .engine import Database, Transactions, translate_host_errors
 from .file_copies import (
     COMPANION_SUFFIXES,
     COPIES,
@@ -28,6 +27,7 @@ from .file_copies import (
     write_copy,
 )
 from .files import (
+    find_folder,
     get_store_files,
     is_private_target,
     is_store_file,
@@ -38,13 +38,23 @@ from .files import (
 from .fork_safety import register_forkable
 from .gc_pause import pause_gc
 from .json_sql import JsonPairs, select_positions
-from .lease import RowCheck, get_cache, get_read_mark, get_reader_cache, invalidate_at_end
+from .lease import (
+    RowCheck,
+    get_cache,
+    get_lock_names,
+    get_read_mark,
+    get_reader_cache,
+    invalidate_at_end,
+)
 from .logs import SafeLogger, get_logger
 from .migrate import SCHEMA_VERSION, Upgrade, read_version, upgrade_schema
 from .queries import Queries
 from .schema import (
+    BIG_INTEGER,
     GUARDED_TABLES,
+    IDENTIFIER,
     SCHEMA_HEAD,
+    SEAL_COLUMN,
     SEALED_TABLES,
     TREE_TABLES,
     branches,
@@ -71,8 +81,7 @@ from .schema import (
     tool_results,
     usages,
 )
-from .seals import SEAL_COLUMN, compute_seal, list_sealed_columns
-from .statements import Insertion, Row, Statement, get_lock_names, is_retriable
+from .statements import Insertion, Row, Statement, compute_seal, list_sealed_columns
 from .write_ahead import MAX_PURGE_SECONDS
 
 __all__ = [
@@ -114,6 +123,7 @@ __all__ = [
     "draft_pieces",
     "drafts",
     "erasures",
+    "find_folder",
     "finish_copy",
     "get_cache",
     "get_lock_names",
@@ -143,7 +153,6 @@ __all__ = [
     "register_forkable",
     "register_tree_cache",
     "resolve_path",
-    "resources",
     "search_rows",
     "select_positions",
     "session_ids",

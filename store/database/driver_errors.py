@@ -6,27 +6,28 @@ where rows are decoded.
 
 from __future__ import annotations
 
+import os
+import sqlite3
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 
-from ..errors import VERIFY_HINT, ConnectionLost, Damaged, StoreError
-from .lease import Lease, get_lease
-from .statements import (
-    build_connection_error,
-    is_breaking_error,
-    list_driver_errors,
-    translate_error,
+from ..errors import (
+    TOO_MANY_FILES,
+    VERIFY_HINT,
+    Damaged,
+    InvalidValue,
+    NotAStore,
+    ReadOnly,
+    StoreBusy,
+    StoreError,
+    StoreFull,
+    Unavailable,
 )
-
-_LOST_CONNECTION = "the connection to the server was lost; nothing was written, try again"
-_UNKNOWN_COMMIT = (
-    "the connection to the server was lost while it committed, so nobody knows whether it did; "
-    "read what is there, or repeat the call: messages with an `id` are not stored twice"
-)
-
+from .files import list_unusable_files
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -39,36 +40,6 @@ class RowsByKey(dict[K, V]):
         raise Damaged(f"there is no row of {key!r:.40} where others need one; {VERIFY_HINT}")
 
 
-def is_connection_loss(lease: Lease, error: BaseException) -> bool:
-    """Tell whether an error came with the loss of the connection to a server."""
-    is_committing = lease.is_committing
-    return lease.is_lost or (
-        lease.is_on_server and is_breaking_error(error, is_committing=is_committing)
-    )
-
-
-def choose_error(
-    error: Exception, lease: Lease | None, file: str | None, *, is_lost: bool
-) -> StoreError:
-    """Return the store's error for a driver's error; without a lease no connection was made."""
-    if lease is None and file is None:
-        return build_connection_error(error)
-    if lease and is_lost:
-        return ConnectionLost(_UNKNOWN_COMMIT if lease.is_committing else _LOST_CONNECTION)
-    return translate_error(error, file)
-
-
-@contextmanager
-def translate_host_errors(connection: Connection) -> Iterator[None]:
-    """Raise the store's own errors in a step of a host's transaction, as at its end."""
-    lease = get_lease(connection)
-    try:
-        yield
-    except list_driver_errors() as error:
-        is_lost = is_connection_loss(lease, error)
-        raise choose_error(error, lease, lease.path, is_lost=is_lost) from error
-
-
 @contextmanager
 def translate_driver_errors(file: str | None) -> Iterator[None]:
     """Turn the drivers' errors into the store's own, chained; on a file or a server (None)."""
@@ -76,3 +47,154 @@ def translate_driver_errors(file: str | None) -> Iterator[None]:
         yield
     except list_driver_errors() as error:
         raise translate_error(error, file) from error
+
+
+def list_driver_errors() -> tuple[type[Exception], ...]:
+    """Return the exception types of the drivers.
+
+    The errors of statements come straight from them, not through SQLAlchemy.
+    """
+    psycopg = sys.modules.get("psycopg")
+    return (sqlite3.Error, DBAPIError, *([psycopg.Error] if psycopg else []))
+
+
+_CODE_ERRORS: dict[str, tuple[type[StoreError], str]] = {
+    "SQLITE_BUSY": (
+        StoreBusy,
+        "another program held the database until the deadline; nothing was written, try again",
+    ),
+    "SQLITE_LOCKED": (
+        StoreBusy,
+        "another program held the database; nothing was written, try again",
+    ),
+    "SQLITE_FULL": (StoreFull, "the disk is full; nothing was written, make room and try again"),
+    "SQLITE_IOERR_WRITE": (
+        StoreFull,
+        "the disk did not take the write; nothing was written, make room and try again",
+    ),
+    "SQLITE_IOERR_SHMSIZE": (
+        StoreFull,
+        "the disk has no room for the store's index; make room and try again",
+    ),
+    "SQLITE_NOTADB": (NotAStore, "{file} is no SQLite database; it was not touched"),
+    "SQLITE_READONLY": (
+        ReadOnly,
+        "{file} or its folder cannot be written; check their permissions",
+    ),
+    "SQLITE_CANTOPEN": (
+        StoreError,
+        "{file} cannot be opened, or nothing be written beside it; check the permissions of both",
+    ),
+    "55P03": (
+        StoreBusy,
+        "another writer held what was needed until the deadline; nothing was written, try again",
+    ),
+    "40001": (StoreBusy, "another transaction was in the way; nothing was written, try again"),
+    "40P01": (StoreBusy, "another transaction was in the way; nothing was written, try again"),
+    "25006": (
+        ReadOnly,
+        "the server takes no writes: it is a standby, or read-only; nothing was written",
+    ),
+    "53100": (StoreFull, "the server's disk is full; nothing was written, make room and try again"),
+    "SQLITE_CORRUPT": (
+        Damaged,
+        "{file} is damaged; restore a backup; where it opens `convostore verify` says what is hit",
+    ),
+}
+
+
+LOST_STATES = ("57P01", "57P02", "57P05", "40003")
+"""The states that a server reports when it ends a connection, in addition to class 08."""
+UNKNOWN_COMMIT_STATE = "XX000"
+"""The state that leaves the outcome of a COMMIT unknown."""
+
+
+def is_breaking_error(error: BaseException, *, is_committing: bool) -> bool:
+    """Tell whether a server's error leaves the connection, or the outcome of a commit, unknown."""
+    state = _get_sqlstate(error)
+    is_lost = state.startswith("08") or state in LOST_STATES
+    return is_lost or (is_committing and state == UNKNOWN_COMMIT_STATE)
+
+
+_CROWDED_SERVER_WORDS = (
+    *("starting up", "shutting down", "in recovery mode", "not yet accepting connections"),
+    *("too many", "remaining connection slots", "no more connections"),
+)
+"""The words of servers and poolers that have no free connection at the moment.
+
+The driver has no SQLSTATE of an attempt to connect (57P03, 53300), only the server's text.
+"""
+
+
+def build_connection_error(error: Exception) -> StoreError:
+    """Return the error for a connection to a server that could not be made.
+
+    A server that responds and refuses the role or the database will do so again.
+    """
+    told = " ".join(str(_unwrap_error(error)).split())
+    is_refused = _get_sqlstate(error)[:2] in ("28", "3D") or "FATAL:" in told
+    if is_refused and not any(each in told for each in _CROWDED_SERVER_WORDS):
+        return translate_error(error, None)
+    return Unavailable(f"no connection to the server: {told}; nothing was written, try again later")
+
+
+RETRIABLE_STATES = ("40001", "40P01")
+"""The states of a failed transaction that may succeed if it is run again."""
+
+
+def is_retriable(error: StoreError) -> bool:
+    """Tell whether a server has asked for a transaction to be done from the beginning."""
+    return getattr(error.__cause__, "sqlstate", None) in RETRIABLE_STATES
+
+
+def _has_free_descriptors() -> bool:
+    """Tell whether the process can open the files of a connection: file, log, index."""
+    with ExitStack() as opened:
+        try:
+            for _ in range(3):
+                opened.callback(os.close, os.open(os.devnull, os.O_RDONLY))
+        except OSError:
+            return False
+    return True
+
+
+_PERMISSION_CODES = ("SQLITE_READONLY", "SQLITE_CANTOPEN")
+_UNDECODED_MESSAGE = "Could not decode to UTF-8"
+"""The message of Python's driver for invalid text; it has no code for it."""
+
+
+def _unwrap_error(error: BaseException) -> BaseException:
+    return error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+
+
+def _get_sqlstate(error: BaseException) -> str:
+    """Return the SQLSTATE of a server's error, empty if it has none."""
+    return getattr(_unwrap_error(error), "sqlstate", None) or ""
+
+
+def translate_error(error: Exception, file: str | None) -> StoreError:
+    """Return the store's own error for one of a driver's, on a file or on a server (None)."""
+    original = _unwrap_error(error)
+    if any(kind.__name__ == "DataError" for kind in type(original).__mro__):  # of whichever driver
+        return build_value_error(original)
+    name, state = getattr(original, "sqlite_errorname", ""), _get_sqlstate(original)
+    if name == "SQLITE_CANTOPEN" and not _has_free_descriptors():
+        return StoreError(TOO_MANY_FILES)
+    if file and name.startswith(_PERMISSION_CODES) and (closed := list_unusable_files(file)):
+        return ReadOnly(
+            f"{' and '.join(closed)} cannot be written by this user; check the permissions there"
+        )
+    if str(original).startswith(_UNDECODED_MESSAGE):
+        return Damaged(f"{file} is damaged: {original}; `convostore verify` says where")
+    for prefix, (kind, text) in _CODE_ERRORS.items():
+        if name.startswith(prefix) or state == prefix:
+            return kind(text.format(file=file))
+    return StoreError(f"the database refused: {original}")
+
+
+UNSTORABLE_ERRORS = (OverflowError, UnicodeEncodeError)
+
+
+def build_value_error(error: BaseException) -> InvalidValue:
+    """Return the error for a value that cannot be stored."""
+    return InvalidValue(f"a value that no database can hold: {' '.join(str(error).split())}")

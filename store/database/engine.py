@@ -15,6 +15,7 @@ process refers to a database, so an unused one is collected, and closes its conn
 
 from __future__ import annotations
 
+import math
 import os
 import sqlite3
 import tempfile
@@ -23,14 +24,17 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+import sqlalchemy
 from sqlalchemy import URL, Connection, Engine, event
+from sqlalchemy.exc import SQLAlchemyError
 
 from ..cancellation import wake_on_leave
 from ..clock import Now
 from ..errors import (
     ConnectionLost,
+    Damaged,
     InvalidValue,
     StoreBusy,
     StoreClosed,
@@ -41,18 +45,16 @@ from ..errors import (
 )
 from . import fork_safety
 from .cache import DEFAULT_CACHE_BYTES, Cache
-from .connection_settings import (
-    SNAPSHOT_OPTIONS,
-    SYNCHRONOUS_LEVELS,
-    create_file_engine,
-    create_server_engine,
+from .driver_errors import (
+    build_connection_error,
+    is_breaking_error,
+    list_driver_errors,
+    translate_error,
 )
-from .driver_errors import choose_error, is_connection_loss
 from .files import KnownFile, is_private_target, parse_url, remove_private_folder, resolve_path
 from .fork_safety import FORKED_STORE_MESSAGE, leak_object
-from .lease import CheckedDriver, Lease, RowCheck, get_lease
+from .lease import CheckedDriver, Lease, RowCheck, compute_lock_timeout, get_lease
 from .queue import WriterQueue
-from .statements import list_driver_errors
 from .write_ahead import (
     LONG_PURGE_MESSAGE,
     MAX_PURGE_SECONDS,
@@ -61,6 +63,36 @@ from .write_ahead import (
     WriteAheadLog,
     empty_log,
     switch_to_log,
+)
+
+SYNCHRONOUS_LEVELS = {"full": "FULL", "normal": "NORMAL"}
+"""The meaning of ``durability`` on SQLite.
+
+NORMAL may lose the last commits at a power cut (never at a killed process).
+"""
+
+CONNECTION_PRAGMAS = (
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA recursive_triggers = ON",  # else REPLACE deletes rows without firing their triggers
+    "PRAGMA trusted_schema = OFF",
+    "PRAGMA secure_delete = ON",  # an erased message leaves no bytes in freed pages
+    "PRAGMA journal_size_limit = 67108864",
+    "PRAGMA mmap_size = 0",
+    "PRAGMA fullfsync = ON",  # where flushing a file is no flush of the disk: on macOS
+    "PRAGMA checkpoint_fullfsync = ON",
+    "PRAGMA cache_size = -16000",
+)
+
+SNAPSHOT_OPTIONS = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+"""The server's setting for reads that see one state; SQLite's reads always do."""
+
+KEEPALIVE_OPTIONS = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
+"""The keepalive of a server's connection: idle seconds, seconds between probes, their number."""
+
+_LOST_CONNECTION = "the connection to the server was lost; nothing was written, try again"
+_UNKNOWN_COMMIT = (
+    "the connection to the server was lost while it committed, so nobody knows whether it did; "
+    "read what is there, or repeat the call: messages with an `id` are not stored twice"
 )
 
 SERVER_PURGE_MESSAGE = (
@@ -427,3 +459,82 @@ def _take_idle_lease(idle: list[Lease]) -> Lease | None:
         return idle.pop()
     except IndexError:
         return None
+
+
+def create_server_engine(url: URL, synchronous: str, timeout: float) -> Engine:
+    """Return an engine for a server, with our settings on each connection.
+
+    ``timeout`` is the most seconds to wait for a connection, and for any one lock; the work of a
+    statement itself has no limit. Settings in the URL take precedence.
+    """
+    level = "on" if synchronous == "FULL" else "off"
+    settings = f"-c synchronous_commit={level} -c lock_timeout={compute_lock_timeout(timeout)}"
+    asked = url.normalized_query
+    patience = max(2, math.ceil(timeout))
+    arguments: dict[str, Any] = {"connect_timeout": patience, **KEEPALIVE_OPTIONS}
+    ours = {name: value for name, value in arguments.items() if name not in asked}
+    options = " ".join((settings, *asked.get("options", ())))
+    return _create_engine(url, connect_args={**ours, "options": options})
+
+
+def create_file_engine(url: URL, path: str, synchronous: str, timeout: float) -> Engine:
+    """Return an engine for a file, with our settings on each connection.
+
+    ``timeout`` is the most seconds that SQLite waits for a lock.
+    """
+    engine = _create_engine(url.set(database=path), connect_args={"timeout": timeout})
+
+    @event.listens_for(engine, "connect")
+    def settle(driver: sqlite3.Connection, _record: object) -> None:
+        driver.isolation_level = None
+        try:
+            for pragma in (*CONNECTION_PRAGMAS, f"PRAGMA synchronous = {synchronous}"):
+                driver.execute(pragma)
+        except UnicodeDecodeError as error:  # SQLite quotes the schema, the driver cannot read it
+            raise Damaged(f"{path} is damaged: its schema is no text; restore a backup") from error
+
+    return engine
+
+
+def _create_engine(url: URL, **options: Any) -> Engine:
+    try:
+        # Idle connections are kept by the database, so the pool sees them as taken: a limit there
+        # would be waited for.
+        return sqlalchemy.create_engine(url, pool_size=16, max_overflow=-1, **options)
+    except ModuleNotFoundError as error:
+        raise InvalidValue(
+            f"{url.render_as_string()} cannot be opened: {error};"
+            " a server needs its driver: install convostore[postgres]"
+        ) from error
+    except (SQLAlchemyError, ImportError, ValueError, TypeError) as error:
+        raise InvalidValue(f"{url.render_as_string()} cannot be opened: {error}") from error
+
+
+def is_connection_loss(lease: Lease, error: BaseException) -> bool:
+    """Tell whether an error came with the loss of the connection to a server."""
+    is_committing = lease.is_committing
+    return lease.is_lost or (
+        lease.is_on_server and is_breaking_error(error, is_committing=is_committing)
+    )
+
+
+def choose_error(
+    error: Exception, lease: Lease | None, file: str | None, *, is_lost: bool
+) -> StoreError:
+    """Return the store's error for a driver's error; without a lease no connection was made."""
+    if lease is None and file is None:
+        return build_connection_error(error)
+    if lease and is_lost:
+        return ConnectionLost(_UNKNOWN_COMMIT if lease.is_committing else _LOST_CONNECTION)
+    return translate_error(error, file)
+
+
+@contextmanager
+def translate_host_errors(connection: Connection) -> Iterator[None]:
+    """Raise the store's own errors in a step of a host's transaction, as at its end."""
+    lease = get_lease(connection)
+    try:
+        yield
+    except list_driver_errors() as error:
+        is_lost = is_connection_loss(lease, error)
+        raise choose_error(error, lease, lease.path, is_lost=is_lost) from error

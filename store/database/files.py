@@ -1,4 +1,7 @@
-"""The place of a store: from a path or URL to a file that is private, and has an identity."""
+"""The place of a store: from a path or URL to a file that is private, and has an identity.
+
+Also the place of the folders that are shipped beside the code: migrations and prompts.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from ..errors import InvalidValue, NotAStore, StoreMoved, build_write_error, quote_value
+
+PACKAGE_FOLDER = Path(__file__).resolve().parents[1]
 
 DRIVERS = ("sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg")
 
@@ -163,3 +168,17 @@ def get_store_files(database: str | os.PathLike[str] | None) -> set[str]:
         return set()
     own = os.path.realpath(database)
     return {own + ending for ending in ("", *COMPANION_ENDINGS)}
+
+
+def find_folder(name: str) -> Path:
+    """Find a shipped folder: inside the package in a wheel, beside it in a checkout.
+
+    Raises FileNotFoundError when it is in neither place: the installation is damaged.
+    """
+    for parent in (PACKAGE_FOLDER, PACKAGE_FOLDER.parent):
+        if (parent / name).is_dir():
+            return parent / name
+    raise FileNotFoundError(
+        f"{name}/ is neither in nor beside the package at {PACKAGE_FOLDER}: "
+        "the installation is incomplete, install it again"
+    )

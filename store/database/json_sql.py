@@ -14,7 +14,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from .columns import BIG_INTEGER
+from .schema import BIG_INTEGER
 
 
 class JsonPairs(FunctionElement[Any]):

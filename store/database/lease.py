@@ -27,7 +27,6 @@ from sqlalchemy import Connection
 from ..cancellation import bind_caller
 from ..errors import StoreError, StoreForked
 from .cache import Cache, invalidate_tree, invalidation_count
-from .connection_settings import compute_lock_timeout
 from .files import KnownFile
 from .fork_safety import FORKED_STORE_MESSAGE, leak_object
 from .queue import QueuePlace, WriterQueue
@@ -265,6 +264,11 @@ class Lease:
             raise StoreForked(FORKED_STORE_MESSAGE)
 
 
+def compute_lock_timeout(seconds: float) -> int:
+    """Return the lock timeout of a server in ms; never 0, which would wait for ever."""
+    return max(1, int(seconds * 1000))
+
+
 def get_lease(connection: Connection) -> Lease:
     """Return the lease that a connection is on."""
     lease: Lease = vars(connection)[_LEASE_ATTRIBUTE]()
@@ -290,6 +294,11 @@ def get_reader_cache(connection: Connection) -> Cache | None:
 def get_cache(connection: Connection) -> Cache:
     """Return the cache of a connection's store, also for a writer, which only reads it."""
     return get_lease(connection).kept
+
+
+def get_lock_names(connection: Connection) -> list[str]:
+    """Return the names that a transaction on a server has asked to lock, a list to append to."""
+    return get_lease(connection).locked
 
 
 def get_driver(connection: Connection) -> Any:

@@ -11,6 +11,10 @@ Revisions are frozen: none of them calls the package. The kinds of tools, which 
 release, are therefore not theirs. They are inserted in the same transaction whenever the digest of
 the package's table differs from the one in ``settings``. Rows that are there stay as they are: a
 user may have changed them, and views of stored conversations must not change with a release.
+
+A new file needs none of the steps that led to the newest schema: a script makes it. The revisions
+remain authoritative: the script gives the same schema as the revisions in an empty file, and a test
+compares the two. A script of another revision is not used.
 """
 
 from __future__ import annotations
@@ -29,8 +33,6 @@ from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from ..clock import resolve_now
 from ..errors import NotAStore, SchemaTooNew
-from . import script
-from .columns import METADATA
 from .engine import Database
 from .file_copies import (
     add_suffix,
@@ -41,9 +43,9 @@ from .file_copies import (
     record_copy,
     write_copy,
 )
+from .files import find_folder
 from .logs import get_logger
-from .resources import find_folder
-from .schema import SCHEMA_HEAD, settings, tool_kinds
+from .schema import METADATA, SCHEMA_HEAD, settings, tool_kinds
 from .statements import Statement
 
 if TYPE_CHECKING:
@@ -63,6 +65,12 @@ KINDS_DIGEST = Statement(select(settings.c.value).where(settings.c.name == KINDS
 STORED_KINDS = select(tool_kinds.c.name)
 DELETE_DIGEST = delete(settings).where(settings.c.name == KINDS_SETTING)
 SET_DIGEST = insert(settings).values(name=KINDS_SETTING, value=bindparam("digest"))
+
+SCRIPT_NAME = "schema.sql"
+SCRIPT_HEADING = "-- schema {}\n"
+"""The first line of the script of a revision."""
+STATEMENT_SEPARATOR = "\n\n"
+"""The separator before each statement, which no statement contains."""
 
 COPY_ELSEWHERE_ADVICE = (
     "make room, or put the copy that is made before the upgrade on another disk with"
@@ -176,9 +184,23 @@ def _create_by_script(connection: Connection) -> bool:
     """Make a store in an empty file by the script, if there is one; tell whether it was made."""
     if connection.dialect.name != "sqlite" or sqlalchemy.inspect(connection).get_table_names():
         return False
-    whole = script.read_statements(SCHEMA_HEAD)
-    script.run_script(connection, whole)
+    whole = read_statements(SCHEMA_HEAD)
+    for statement in whole:
+        connection.exec_driver_sql(statement)
     return bool(whole)
+
+
+def read_statements(revision: str) -> list[str]:
+    """Return the statements that make a revision of the schema in an empty file.
+
+    The list is empty if the script makes another revision.
+    """
+    path = find_folder("migrations") / SCRIPT_NAME
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    if not text.startswith(SCRIPT_HEADING.format(revision)):
+        return []
+    _, *made = text.split(STATEMENT_SEPARATOR)
+    return made
 
 
 def read_version(connection: Connection) -> str | None:

@@ -22,7 +22,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import ClauseElement
 
 from . import json_sql
-from .columns import BIG_INTEGER
+from .schema import BIG_INTEGER
 from .statements import DIALECTS, Row, RowT, Statement
 
 _SECTION_HEADING = re.compile(r"^-- (\w+): (\w+)$", re.MULTILINE)

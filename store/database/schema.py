@@ -6,50 +6,133 @@ only by ``seq``. Narrow columns come before wide ones, because SQLite reads a ro
 beginning. Alembic owns the database; this module mirrors it.
 
 Most values never change after they are written. Columns that may change are marked with
-``info=CHANGES``. All others are covered by a digest (messages and their calls), follow from other
-rows, or are covered by the seal of their row.
+``info=MUTABLE_COLUMN_INFO``. All others are covered by a digest (messages and their calls), follow
+from other rows, or are covered by the seal of their row.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import (
+    REAL,
+    BigInteger,
     Column,
+    ColumnElement,
+    Double,
     ForeignKeyConstraint,
     Index,
     Integer,
     LargeBinary,
+    MetaData,
+    Table,
     Text,
+    event,
     literal_column,
     null,
 )
-
-from .columns import (
-    BIG_INTEGER,
-    IDENTIFIER,
-    METADATA,
-    MUTABLE_COLUMN_INFO,
-    REAL_NUMBER,
-    SearchVector,
-)
-from .columns import define_foreign_key as _of
-from .columns import define_key_column as _key
-from .columns import define_narrow_table as _narrow_table
-from .columns import define_place_columns as _position
-from .columns import define_seal_column as _sealed
-from .columns import define_table as _table
-from .columns import restrict_index as _where
+from sqlalchemy.schema import SchemaItem
+from sqlalchemy.types import UserDefinedType
 
 SCHEMA_HEAD = "0003"
 """The newest revision of the schema."""
 
-session_ids = _narrow_table(
-    "session_ids", _key("id", IDENTIFIER), Column("tree_id", BIG_INTEGER, nullable=False)
+METADATA = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(referred_table_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    }
 )
 
-branches = _narrow_table(
+BIG_INTEGER = BigInteger().with_variant(Integer(), "sqlite")
+REAL_NUMBER: Double[Any] = Double().with_variant(REAL(), "sqlite")
+IDENTIFIER = Text().with_variant(Text(collation="C"), "postgresql")
+
+
+class SearchVector(UserDefinedType[str]):
+    """The words of a text with their places; defined here, so that no dialect has to be loaded."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **_: Any) -> str:
+        """Return the server's name of the type."""
+        return "TSVECTOR"
+
+
+MUTABLE_COLUMN_INFO = {"changes": True}
+"""Marks a column that may change after its row was written."""
+
+
+SEAL_COLUMN = "sealed"
+"""The column that holds a row's seal."""
+
+
+def define_seal_column() -> Column[object]:
+    """Define the column of a row's seal."""
+    return Column(SEAL_COLUMN, LargeBinary)
+
+
+def define_table(name: str, *items: SchemaItem) -> Table:
+    """Define a table."""
+    return Table(name, METADATA, *items, info={"sqlite_strict": True})
+
+
+def define_narrow_table(name: str, *items: SchemaItem) -> Table:
+    """Define a table whose rows are stored in its key itself.
+
+    This halves the pages of narrow rows, and each write touches one page less.
+    """
+    options = {"sqlite_strict": True, "sqlite_with_rowid": False}
+    return Table(name, METADATA, *items, info=options)
+
+
+def restrict_index(condition: ColumnElement[bool]) -> dict[str, Any]:
+    """Limit an index to the rows for which a condition holds."""
+    return {"sqlite_where": condition, "postgresql_where": condition}
+
+
+@event.listens_for(METADATA, "before_create")
+def _apply_dialect_options(metadata: MetaData, *_: object, **__: object) -> None:
+    """Give each dialect its own options.
+
+    They are kept in ``info`` until then, since naming a dialect loads it, and most programs create
+    no table.
+    """
+    for made in metadata.tables.values():
+        of_it: list[Table | Index] = [made, *made.indexes]
+        for each in of_it:
+            each.dialect_kwargs.update(each.info)
+
+
+def define_key_column(
+    name: str, type_: BigInteger | Integer | Text = BIG_INTEGER, info: dict[str, bool] | None = None
+) -> Column[object]:
+    """Define a column of a table's key."""
+    return Column(name, type_, primary_key=True, autoincrement=False, nullable=False, info=info)
+
+
+def define_place_columns() -> tuple[Column[object], ...]:
+    """Define the columns of a message's place."""
+    return define_key_column("tree_id"), define_key_column("branch"), define_key_column("seq")
+
+
+def define_foreign_key(parent: str, *columns: str) -> ForeignKeyConstraint:
+    """Define the foreign key to another table, by columns of the same names."""
+    return ForeignKeyConstraint(columns, [f"{parent}.{column}" for column in columns])
+
+
+session_ids = define_narrow_table(
+    "session_ids",
+    define_key_column("id", IDENTIFIER),
+    Column("tree_id", BIG_INTEGER, nullable=False),
+)
+
+branches = define_narrow_table(
     "branches",
-    _key("tree_id"),
-    _key("branch"),
+    define_key_column("tree_id"),
+    define_key_column("branch"),
     Column("parent_branch", BIG_INTEGER),
     Column("parent_position", BIG_INTEGER, nullable=False),
     Column("session_id", IDENTIFIER, info=MUTABLE_COLUMN_INFO),
@@ -57,15 +140,15 @@ branches = _narrow_table(
     Column(
         "records_seen", BIG_INTEGER, nullable=False, server_default="0", info=MUTABLE_COLUMN_INFO
     ),
-    _sealed(),
+    define_seal_column(),
     ForeignKeyConstraint(["tree_id", "parent_branch"], ["branches.tree_id", "branches.branch"]),
     Index(None, "tree_id", "parent_branch"),
 )
 
-sessions = _table(
+sessions = define_table(
     "sessions",
-    _key("tree_id"),
-    _key("id", IDENTIFIER),
+    define_key_column("tree_id"),
+    define_key_column("id", IDENTIFIER),
     Column("head_branch", BIG_INTEGER, nullable=False, info=MUTABLE_COLUMN_INFO),
     Column("head", BIG_INTEGER, nullable=False, info=MUTABLE_COLUMN_INFO),
     Column("last_rewind", BIG_INTEGER, info=MUTABLE_COLUMN_INFO),
@@ -80,7 +163,7 @@ sessions = _table(
     Column("revision", Text, nullable=False, server_default="0", info=MUTABLE_COLUMN_INFO),
     Column("owner", IDENTIFIER),
     Column("archived", Integer, nullable=False, server_default="0", info=MUTABLE_COLUMN_INFO),
-    _sealed(),
+    define_seal_column(),
     ForeignKeyConstraint(["tree_id", "head_branch"], ["branches.tree_id", "branches.branch"]),
     Index(None, "archived", "updated_at", "id"),
     Index(None, "archived", "created_at", "id"),
@@ -89,21 +172,21 @@ for _moment in ("updated_at", "created_at"):
     Index(
         None,
         *(sessions.c[name] for name in ("owner", "archived", _moment, "id")),
-        info=_where(sessions.c.owner.is_not(None)),
+        info=restrict_index(sessions.c.owner.is_not(None)),
     )
 
-session_keys = _narrow_table(
+session_keys = define_narrow_table(
     "session_keys",
-    _key("tree_id"),
-    _key("session_id", IDENTIFIER),
-    _key("key", IDENTIFIER),
+    define_key_column("tree_id"),
+    define_key_column("session_id", IDENTIFIER),
+    define_key_column("key", IDENTIFIER),
     Column("value", IDENTIFIER, nullable=False, info=MUTABLE_COLUMN_INFO),
     Index(None, "key", "value", "tree_id", "session_id"),
 )
 
-messages = _table(
+messages = define_table(
     "messages",
-    *_position(),
+    *define_place_columns(),
     Column("role", Text, nullable=False),
     Column("name", Text),
     Column("status", Text),
@@ -116,30 +199,30 @@ messages = _table(
     Column("extra", Text),
     Column("content_form", Text),
     Column("content", Text),
-    _of("branches", "tree_id", "branch"),
+    define_foreign_key("branches", "tree_id", "branch"),
 )
 Index(
     None,
     messages.c.message_id,
     messages.c.tree_id,
-    info=_where(messages.c.message_id.is_not(None)),
+    info=restrict_index(messages.c.message_id.is_not(None)),
 )
 
-tool_calls = _table(
+tool_calls = define_table(
     "tool_calls",
-    *_position(),
-    _key("position"),
+    *define_place_columns(),
+    define_key_column("position"),
     Column("call_id", Text),
     Column("name", Text),
     Column("arguments_form", Text),
     Column("arguments", Text),
     Column("extra", Text),
-    _of("messages", "tree_id", "branch", "seq"),
+    define_foreign_key("messages", "tree_id", "branch", "seq"),
 )
 
-tool_results = _narrow_table(
+tool_results = define_narrow_table(
     "tool_results",
-    *_position(),
+    *define_place_columns(),
     Column("call_seq", BIG_INTEGER),
     Column("call_position", BIG_INTEGER),
     Column("tool_name", Text),
@@ -152,30 +235,30 @@ tool_results = _narrow_table(
     Column("length", BIG_INTEGER, nullable=False),
     Column("size", BIG_INTEGER, nullable=False),
     Column("paths_complete", Integer, nullable=False),
-    _of("messages", "tree_id", "branch", "seq"),
+    define_foreign_key("messages", "tree_id", "branch", "seq"),
 )
 
-tool_result_paths = _narrow_table(
+tool_result_paths = define_narrow_table(
     "tool_result_paths",
-    *_position(),
-    _key("path", Text()),
+    *define_place_columns(),
+    define_key_column("path", Text()),
     Column("start_line", BIG_INTEGER),
     Column("end_line", BIG_INTEGER),
     Column("contiguous", Integer, nullable=False),
     Column("mentions", Integer, nullable=False),
-    _of("tool_results", "tree_id", "branch", "seq"),
+    define_foreign_key("tool_results", "tree_id", "branch", "seq"),
 )
 
-tool_kinds = _table(
+tool_kinds = define_table(
     "tool_kinds",
-    _key("name", IDENTIFIER, MUTABLE_COLUMN_INFO),
+    define_key_column("name", IDENTIFIER, MUTABLE_COLUMN_INFO),
     Column("kind", Text, nullable=False, info=MUTABLE_COLUMN_INFO),
 )
 
-summaries = _table(
+summaries = define_table(
     "summaries",
-    _key("tree_id"),
-    _key("summary"),
+    define_key_column("tree_id"),
+    define_key_column("summary"),
     Column("branch", BIG_INTEGER, nullable=False),
     Column("first", BIG_INTEGER, nullable=False),
     Column("last", BIG_INTEGER, nullable=False),
@@ -192,15 +275,15 @@ summaries = _table(
     Column("facts", Text),
     Column("notice", Text),
     Column("names", Text),
-    _sealed(),
-    _of("branches", "tree_id", "branch"),
+    define_seal_column(),
+    define_foreign_key("branches", "tree_id", "branch"),
     ForeignKeyConstraint(["tree_id", "supersedes"], ["summaries.tree_id", "summaries.summary"]),
 )
 
-compaction_records = _table(
+compaction_records = define_table(
     "compaction_records",
-    _key("tree_id"),
-    _key("compaction"),
+    define_key_column("tree_id"),
+    define_key_column("compaction"),
     Column("branch", BIG_INTEGER, nullable=False),
     Column("head", BIG_INTEGER, nullable=False),
     Column("reason", Text, nullable=False),
@@ -223,8 +306,8 @@ compaction_records = _table(
     Column("pinned", Text),
     Column("cleared", Text),
     Column("error_kind", Text),
-    _sealed(),
-    _of("branches", "tree_id", "branch"),
+    define_seal_column(),
+    define_foreign_key("branches", "tree_id", "branch"),
     ForeignKeyConstraint(["tree_id", "summary"], ["summaries.tree_id", "summaries.summary"]),
     Index(None, "tree_id", "branch", "compaction"),
 )
@@ -233,23 +316,23 @@ Index(
     compaction_records.c.tree_id,
     compaction_records.c.session_id,
     unique=True,
-    info=_where(compaction_records.c.outcome == literal_column("'running'")),
+    info=restrict_index(compaction_records.c.outcome == literal_column("'running'")),
 )
 
-message_facts = _narrow_table(
+message_facts = define_narrow_table(
     "message_facts",
-    *_position(),
+    *define_place_columns(),
     Column("role", Text, nullable=False),
     Column("turn", BIG_INTEGER, nullable=False),
     Column("tokens", BIG_INTEGER, nullable=False),
     Column("tokens_through", BIG_INTEGER, nullable=False),
-    _of("messages", "tree_id", "branch", "seq"),
+    define_foreign_key("messages", "tree_id", "branch", "seq"),
 )
 
-usages = _table(
+usages = define_table(
     "usages",
-    *_position(),
-    _key("usage"),
+    *define_place_columns(),
+    define_key_column("usage"),
     Column("input", BIG_INTEGER, nullable=False),
     Column("output", BIG_INTEGER, nullable=False),
     Column("cached", BIG_INTEGER, nullable=False),
@@ -259,25 +342,25 @@ usages = _table(
     Column("model", Text),
     Column("provider", Text),
     Column("details", Text),
-    _sealed(),
-    _of("branches", "tree_id", "branch"),
+    define_seal_column(),
+    define_foreign_key("branches", "tree_id", "branch"),
     Index(None, "at"),
 )
 
-token_counts = _narrow_table(
+token_counts = define_narrow_table(
     "token_counts",
-    *_position(),
-    _key("encoding", Text()),
+    *define_place_columns(),
+    define_key_column("encoding", Text()),
     Column("tokens", BIG_INTEGER, nullable=False),
-    _sealed(),
-    _of("messages", "tree_id", "branch", "seq"),
+    define_seal_column(),
+    define_foreign_key("messages", "tree_id", "branch", "seq"),
 )
 
-head_moves = _narrow_table(
+head_moves = define_narrow_table(
     "head_moves",
-    _key("tree_id"),
-    _key("session_id", IDENTIFIER),
-    _key("move"),
+    define_key_column("tree_id"),
+    define_key_column("session_id", IDENTIFIER),
+    define_key_column("move"),
     Column("kind", Text, nullable=False),
     Column("from_branch", BIG_INTEGER),
     Column("from_position", BIG_INTEGER),
@@ -287,14 +370,14 @@ head_moves = _narrow_table(
     Column("moved_at", BIG_INTEGER, nullable=False),
     Column("source_move", BIG_INTEGER),
     Column("source_record", BIG_INTEGER, info=MUTABLE_COLUMN_INFO),
-    _sealed(),
+    define_seal_column(),
 )
 
-erasures = _table(
+erasures = define_table(
     "erasures",
-    _key("tree_id"),
-    _key("erasure"),
-    _key("branch"),
+    define_key_column("tree_id"),
+    define_key_column("erasure"),
+    define_key_column("branch"),
     Column("session_id", IDENTIFIER, nullable=False),
     Column("kept", BIG_INTEGER, nullable=False),
     Column("messages", BIG_INTEGER, nullable=False),
@@ -305,18 +388,18 @@ erasures = _table(
         "newest_copy", BIG_INTEGER, nullable=False, server_default="0", info=MUTABLE_COLUMN_INFO
     ),
     Column("purged_at", BIG_INTEGER, info=MUTABLE_COLUMN_INFO),
-    _sealed(),
+    define_seal_column(),
 )
 Index(
     "ix_erasures_open",
     erasures.c.tree_id,
     erasures.c.erasure,
-    info=_where(erasures.c.finished_at.is_(null())),
+    info=restrict_index(erasures.c.finished_at.is_(null())),
 )
 
-redactions = _table(
+redactions = define_table(
     "redactions",
-    *_position(),
+    *define_place_columns(),
     Column("session_id", IDENTIFIER, nullable=False),
     Column("reason", Text, nullable=False),
     Column("redacted_by", Text),
@@ -325,75 +408,78 @@ redactions = _table(
     Column("newest_copy", BIG_INTEGER, nullable=False),
     Column("finished_at", BIG_INTEGER, info=MUTABLE_COLUMN_INFO),
     Column("purged_at", BIG_INTEGER, info=MUTABLE_COLUMN_INFO),
-    _sealed(),
-    _of("messages", "tree_id", "branch", "seq"),
+    define_seal_column(),
+    define_foreign_key("messages", "tree_id", "branch", "seq"),
 )
 
-drafts = _table(
+drafts = define_table(
     "drafts",
-    _key("tree_id"),
-    _key("draft"),
+    define_key_column("tree_id"),
+    define_key_column("draft"),
     Column("session_id", IDENTIFIER, nullable=False),
     Column("branch", BIG_INTEGER, nullable=False),
     Column("head", BIG_INTEGER, nullable=False),
     Column("at", BIG_INTEGER, nullable=False, info=MUTABLE_COLUMN_INFO),
     Column("message", Text, nullable=False, info=MUTABLE_COLUMN_INFO),
     Column("wire_format", Text),
-    _sealed(),
-    _of("branches", "tree_id", "branch"),
+    define_seal_column(),
+    define_foreign_key("branches", "tree_id", "branch"),
 )
 
-draft_pieces = _table(
+draft_pieces = define_table(
     "draft_pieces",
-    _key("tree_id"),
-    _key("draft"),
-    _key("piece"),
+    define_key_column("tree_id"),
+    define_key_column("draft"),
+    define_key_column("piece"),
     Column("at", BIG_INTEGER, nullable=False),
     Column("key", Text, nullable=False),
     Column("text", Text, nullable=False),
-    _sealed(),
-    _of("drafts", "tree_id", "draft"),
+    define_seal_column(),
+    define_foreign_key("drafts", "tree_id", "draft"),
 )
 
-notes = _table(
+notes = define_table(
     "notes",
-    *_position(),
-    _key("note"),
+    *define_place_columns(),
+    define_key_column("note"),
     Column("key", IDENTIFIER, nullable=False),
     Column("session_id", IDENTIFIER, nullable=False),
     Column("owner", IDENTIFIER),
     Column("at", BIG_INTEGER, nullable=False),
     Column("value", Text, nullable=False),
-    _sealed(),
-    _of("messages", "tree_id", "branch", "seq"),
+    define_seal_column(),
+    define_foreign_key("messages", "tree_id", "branch", "seq"),
     Index(None, "key", "at"),
 )
 
-search_rows = _narrow_table(
+search_rows = define_narrow_table(
     "search_rows",
-    *(_key(name, info=MUTABLE_COLUMN_INFO) for name in ("tree_id", "branch", "seq", "summary")),
+    *(
+        define_key_column(name, info=MUTABLE_COLUMN_INFO)
+        for name in ("tree_id", "branch", "seq", "summary")
+    ),
     Column("number", BIG_INTEGER, nullable=False, info=MUTABLE_COLUMN_INFO),
     Column("words", Text().with_variant(SearchVector(), "postgresql"), info=MUTABLE_COLUMN_INFO),
     Column("names", Text, info=MUTABLE_COLUMN_INFO),
-    _of("branches", "tree_id", "branch"),
+    define_foreign_key("branches", "tree_id", "branch"),
     Index(None, "number"),
 )
 
-settings = _table(
+settings = define_table(
     "settings",
-    _key("name", IDENTIFIER, MUTABLE_COLUMN_INFO),
+    define_key_column("name", IDENTIFIER, MUTABLE_COLUMN_INFO),
     Column("value", Text, nullable=False, info=MUTABLE_COLUMN_INFO),
 )
 
-copies = _table(
+copies = define_table(
     "copies",
-    _key("copy"),
+    define_key_column("copy"),
     Column("made_at", BIG_INTEGER, nullable=False),
     Column("size", BIG_INTEGER, info=MUTABLE_COLUMN_INFO),
     Column("modified", BIG_INTEGER, info=MUTABLE_COLUMN_INFO),
     Column("kind", Text, nullable=False),
     Column("path", Text, nullable=False),
-    _sealed(),
+    define_seal_column(),
 )
 
 TREE_TABLES = tuple(
@@ -405,5 +491,5 @@ RAW_TABLES = ("messages", "tool_calls")
 """The tables of messages."""
 GUARDED_TABLES = (*RAW_TABLES, "summaries", "compaction_records")
 """The tables whose rows the database refuses to change; of records, those that have ended."""
-SEALED_TABLES = tuple(table for table in METADATA.sorted_tables if "sealed" in table.c)
+SEALED_TABLES = tuple(table for table in METADATA.sorted_tables if SEAL_COLUMN in table.c)
 """The tables whose rows have seals."""

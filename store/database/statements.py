@@ -10,12 +10,9 @@ under ``tests/sql/`` so that a review sees them change.
 
 from __future__ import annotations
 
-import os
-import sqlite3
-import sys
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
 from functools import cache, partial
+from hashlib import sha256
 from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
@@ -32,24 +29,15 @@ from sqlalchemy import (
 )
 from sqlalchemy import table as lightweight
 from sqlalchemy.dialects import registry
-from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import ClauseElement
 
 from ..errors import (
-    TOO_MANY_FILES,
-    Damaged,
-    InvalidValue,
-    NotAStore,
-    ReadOnly,
-    StoreBusy,
     StoreError,
-    StoreFull,
-    Unavailable,
 )
-from .files import list_unusable_files
-from .lease import get_driver, get_lease
-from .seals import SEAL_COLUMN, compute_seal, list_sealed_columns
+from .driver_errors import UNSTORABLE_ERRORS, build_value_error
+from .lease import get_driver
+from .schema import SEAL_COLUMN
 
 Row = tuple[Any, ...]
 RowT = TypeVar("RowT", bound=Row)
@@ -166,13 +154,23 @@ class Insertion(Statement[Row]):
     def __init__(self, table: Table, *names: str) -> None:
         self.table = table
         self.columns = names or tuple(each.name for each in table.c if each.name != SEAL_COLUMN)
-        _check_columns(table, self.columns)
-        self._seals = _SealColumns.of(table, self.columns) if SEAL_COLUMN in table.c else None
+        needed = {
+            each.name for each in table.c if (not each.nullable and each.server_default is None)
+        }
+        named = {*self.columns}
+        wrong = sorted(named - {*table.c.keys()} | needed - named)
+        if wrong or len(named) < len(self.columns):
+            raise TypeError(f"an insert into {table.name} has other columns: {', '.join(wrong)}")
+        self._seals: _SealColumns | None = None
+        if SEAL_COLUMN in table.c:
+            sealed = tuple(each for each in list_sealed_columns(table) if each in self.columns)
+            values = itemgetter(*map(self.columns.index, sealed))
+            self._seals = _SealColumns(sealed, values)
         written = (*self.columns, SEAL_COLUMN) if self._seals else self.columns
         types = [(name, table.c[name].type) for name in written]
         into = lightweight(table.name, *(column(name, kind) for name, kind in types))
-        named = {name: bindparam(name, type_=kind) for name, kind in types}
-        super().__init__(insert(into).values(named))
+        bound = {name: bindparam(name, type_=kind) for name, kind in types}
+        super().__init__(insert(into).values(bound))
         self._positional = cache(self._compile_positional)
 
     def inserted(self) -> Select[Any]:
@@ -196,8 +194,8 @@ class Insertion(Statement[Row]):
         cursor = get_driver(connection).cursor()
         try:
             cursor.executemany(text, map(self._whole, rows) if self._seals else rows)
-        except _UNSTORABLE_ERRORS as error:
-            raise _build_value_error(error) from error
+        except UNSTORABLE_ERRORS as error:
+            raise build_value_error(error) from error
 
     def _whole(self, row: Row) -> Row:
         """Return a row with its seal, where the table has seals."""
@@ -213,8 +211,8 @@ def _execute_text(connection: Connection, text: str, values: dict[str, Any] | Ro
     driver = get_driver(connection)
     try:
         return driver.execute(text, values)
-    except _UNSTORABLE_ERRORS as error:
-        raise _build_value_error(error) from error
+    except UNSTORABLE_ERRORS as error:
+        raise build_value_error(error) from error
 
 
 class _SealColumns(NamedTuple):
@@ -223,172 +221,31 @@ class _SealColumns(NamedTuple):
     names: tuple[str, ...]
     values: Callable[[Row], Row]
 
-    @staticmethod
-    def of(table: Table, columns: tuple[str, ...]) -> _SealColumns:
-        """Return those of rows of these columns."""
-        names = tuple(name for name in list_sealed_columns(table) if name in columns)
-        return _SealColumns(names, itemgetter(*map(columns.index, names)))
-
-
-def _check_columns(table: Table, names: tuple[str, ...]) -> None:
-    """Refuse names that are not columns or occur twice, and the lack of a required one."""
-    needed = {each.name for each in table.c if (not each.nullable and each.server_default is None)}
-    wrong = sorted({*names} - {*table.c.keys()} | needed - {*names})
-    if wrong or len({*names}) < len(names):
-        raise TypeError(f"an insert into {table.name} has other columns: {', '.join(wrong)}")
-
 
 _MISSING_ROW = "the database lacks a row that others need; `convostore verify` says what is damaged"
-_UNSTORABLE_ERRORS = (OverflowError, UnicodeEncodeError)
 
 
-def _build_value_error(error: BaseException) -> InvalidValue:
-    return InvalidValue(f"a value that no database can hold: {' '.join(str(error).split())}")
+def list_sealed_columns(table: Table) -> tuple[str, ...]:
+    """Return the columns that a table's seals cover, in the order of their names.
 
-
-def list_driver_errors() -> tuple[type[Exception], ...]:
-    """Return the exception types of the drivers.
-
-    The errors of statements come straight from them, not through SQLAlchemy.
+    These are all columns except those that may change.
     """
-    psycopg = sys.modules.get("psycopg")
-    return (sqlite3.Error, DBAPIError, *([psycopg.Error] if psycopg else []))
+    columns = (each for each in table.c if not each.info.get("changes"))
+    return tuple(sorted(str(each.name) for each in columns if each.name != SEAL_COLUMN))
 
 
-_CODE_ERRORS: dict[str, tuple[type[StoreError], str]] = {
-    "SQLITE_BUSY": (
-        StoreBusy,
-        "another program held the database until the deadline; nothing was written, try again",
-    ),
-    "SQLITE_LOCKED": (
-        StoreBusy,
-        "another program held the database; nothing was written, try again",
-    ),
-    "SQLITE_FULL": (StoreFull, "the disk is full; nothing was written, make room and try again"),
-    "SQLITE_IOERR_WRITE": (
-        StoreFull,
-        "the disk did not take the write; nothing was written, make room and try again",
-    ),
-    "SQLITE_IOERR_SHMSIZE": (
-        StoreFull,
-        "the disk has no room for the store's index; make room and try again",
-    ),
-    "SQLITE_NOTADB": (NotAStore, "{file} is no SQLite database; it was not touched"),
-    "SQLITE_READONLY": (
-        ReadOnly,
-        "{file} or its folder cannot be written; check their permissions",
-    ),
-    "SQLITE_CANTOPEN": (
-        StoreError,
-        "{file} cannot be opened, or nothing be written beside it; check the permissions of both",
-    ),
-    "55P03": (
-        StoreBusy,
-        "another writer held what was needed until the deadline; nothing was written, try again",
-    ),
-    "40001": (StoreBusy, "another transaction was in the way; nothing was written, try again"),
-    "40P01": (StoreBusy, "another transaction was in the way; nothing was written, try again"),
-    "25006": (
-        ReadOnly,
-        "the server takes no writes: it is a standby, or read-only; nothing was written",
-    ),
-    "53100": (StoreFull, "the server's disk is full; nothing was written, make room and try again"),
-    "SQLITE_CORRUPT": (
-        Damaged,
-        "{file} is damaged; restore a backup; where it opens `convostore verify` says what is hit",
-    ),
-}
+def compute_seal(names: Iterable[str], values: Iterable[object]) -> bytes:
+    """Return the seal of a row's values, given with the names of their columns, in that order.
 
+    It is the SHA-256 of everything in the row that never changes once it is written. It is stored
+    beside the row, so it reveals changes made without the store. It has no key: it detects damage
+    and carelessness, not somebody who seals his own changes.
 
-LOST_STATES = ("57P01", "57P02", "57P05", "40003")
-"""The states that a server reports when it ends a connection, in addition to class 08."""
-UNKNOWN_COMMIT_STATE = "XX000"
-"""The state that leaves the outcome of a COMMIT unknown."""
-
-
-def is_breaking_error(error: BaseException, *, is_committing: bool) -> bool:
-    """Tell whether a server's error leaves the connection, or the outcome of a commit, unknown."""
-    state = _get_sqlstate(error)
-    is_lost = state.startswith("08") or state in LOST_STATES
-    return is_lost or (is_committing and state == UNKNOWN_COMMIT_STATE)
-
-
-_CROWDED_SERVER_WORDS = (
-    *("starting up", "shutting down", "in recovery mode", "not yet accepting connections"),
-    *("too many", "remaining connection slots", "no more connections"),
-)
-"""The words of servers and poolers that have no free connection at the moment.
-
-The driver has no SQLSTATE of an attempt to connect (57P03, 53300), only the server's text.
-"""
-
-
-def build_connection_error(error: Exception) -> StoreError:
-    """Return the error for a connection to a server that could not be made.
-
-    A server that responds and refuses the role or the database will do so again.
+    NULL values are left out. So a revision may add a column that is NULL in existing rows, and
+    their seals stay valid; a revision that fills it seals these rows anew.
     """
-    told = " ".join(str(_unwrap_error(error)).split())
-    is_refused = _get_sqlstate(error)[:2] in ("28", "3D") or "FATAL:" in told
-    if is_refused and not any(each in told for each in _CROWDED_SERVER_WORDS):
-        return translate_error(error, None)
-    return Unavailable(f"no connection to the server: {told}; nothing was written, try again later")
+    from pydantic_core import to_json
 
-
-RETRIABLE_STATES = ("40001", "40P01")
-"""The states of a failed transaction that may succeed if it is run again."""
-
-
-def is_retriable(error: StoreError) -> bool:
-    """Tell whether a server has asked for a transaction to be done from the beginning."""
-    return getattr(error.__cause__, "sqlstate", None) in RETRIABLE_STATES
-
-
-def get_lock_names(connection: Connection) -> list[str]:
-    """Return the names that a transaction on a server has asked to lock, a list to append to."""
-    return get_lease(connection).locked
-
-
-def _has_free_descriptors() -> bool:
-    """Tell whether the process can open the files of a connection: file, log, index."""
-    with ExitStack() as opened:
-        try:
-            for _ in range(3):
-                opened.callback(os.close, os.open(os.devnull, os.O_RDONLY))
-        except OSError:
-            return False
-    return True
-
-
-_PERMISSION_CODES = ("SQLITE_READONLY", "SQLITE_CANTOPEN")
-_UNDECODED_MESSAGE = "Could not decode to UTF-8"
-"""The message of Python's driver for invalid text; it has no code for it."""
-
-
-def _unwrap_error(error: BaseException) -> BaseException:
-    return error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
-
-
-def _get_sqlstate(error: BaseException) -> str:
-    """Return the SQLSTATE of a server's error, empty if it has none."""
-    return getattr(_unwrap_error(error), "sqlstate", None) or ""
-
-
-def translate_error(error: Exception, file: str | None) -> StoreError:
-    """Return the store's own error for one of a driver's, on a file or on a server (None)."""
-    original = _unwrap_error(error)
-    if any(kind.__name__ == "DataError" for kind in type(original).__mro__):  # of whichever driver
-        return _build_value_error(original)
-    name, state = getattr(original, "sqlite_errorname", ""), _get_sqlstate(original)
-    if name == "SQLITE_CANTOPEN" and not _has_free_descriptors():
-        return StoreError(TOO_MANY_FILES)
-    if file and name.startswith(_PERMISSION_CODES) and (closed := list_unusable_files(file)):
-        return ReadOnly(
-            f"{' and '.join(closed)} cannot be written by this user; check the permissions there"
-        )
-    if str(original).startswith(_UNDECODED_MESSAGE):
-        return Damaged(f"{file} is damaged: {original}; `convostore verify` says where")
-    for prefix, (kind, text) in _CODE_ERRORS.items():
-        if name.startswith(prefix) or state == prefix:
-            return kind(text.format(file=file))
-    return StoreError(f"the database refused: {original}")
+    row = zip(names, values, strict=True)
+    held = {name: value for name, value in row if value is not None}
+    return sha256(to_json(held, bytes_mode="hex")).digest()

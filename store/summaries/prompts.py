@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from ..database import resources
+from ..database import find_folder
 from ..errors import InvalidValue, StoreError, quote_value
 from ..ready import Language, render_phrase
 from .summary import convert_to_datetime
@@ -142,7 +142,7 @@ def load(name: str) -> Prompt:
 
 def _find_folder() -> Path:
     try:
-        return resources.find_folder("prompts")
+        return find_folder("prompts")
     except FileNotFoundError as error:
         raise StoreError(str(error)) from error
 

@@ -34,7 +34,7 @@ from conftest import ROOT
 from store import Store
 from store.database import migrate
 from store.database.engine import Database
-from store.database.resources import find_folder
+from store.database.files import find_folder
 from store.database.schema import METADATA, SCHEMA_HEAD
 from store.errors import NotAStore, SchemaTooNew
 from store.tools import TOOL_KINDS

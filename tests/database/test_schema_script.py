@@ -16,20 +16,20 @@ from pathlib import Path
 import pytest
 
 from store import Store
-from store.database import SCHEMA_HEAD, migrate, script
+from store.database import SCHEMA_HEAD, migrate
 from store.database.engine import Database
-from store.database.resources import find_folder
+from store.database.files import find_folder
 
 pytestmark = pytest.mark.sqlite_only
 
 WRITE = "CONVOSTORE_WRITE_SCHEMA"
-PATH = find_folder("migrations") / script.SCRIPT_NAME
+PATH = find_folder("migrations") / migrate.SCRIPT_NAME
 
 
 def made_by_revisions(path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make a store without the script."""
     with monkeypatch.context() as patch:
-        patch.setattr(script, "SCRIPT_HEADING", "-- no such script {}\n")
+        patch.setattr(migrate, "SCRIPT_HEADING", "-- no such script {}\n")
         Store(path).close()
     return path
 
@@ -51,7 +51,7 @@ def test_the_script_makes_what_the_revisions_make(
 ) -> None:
     """Word for word; see above for how to write it anew."""
     made = [*described(made_by_revisions(tmp_path / "revisions.db", monkeypatch))]
-    current = script.SCRIPT_HEADING.format(SCHEMA_HEAD) + "".join(f"\n{each};\n" for each in made)
+    current = migrate.SCRIPT_HEADING.format(SCHEMA_HEAD) + "".join(f"\n{each};\n" for each in made)
     if os.environ.get(WRITE):
         PATH.write_text(current, encoding="utf-8")
     assert PATH.read_text(encoding="utf-8") == current, f"run with {WRITE}=1"
@@ -61,8 +61,8 @@ def test_the_script_makes_what_the_revisions_make(
 
 def test_a_script_of_another_revision_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """The revisions make the store then."""
-    assert len(script.read_statements(SCHEMA_HEAD)) > 40
-    assert script.read_statements("0002") == []
+    assert len(migrate.read_statements(SCHEMA_HEAD)) > 40
+    assert migrate.read_statements("0002") == []
 
 
 @pytest.mark.slow
@@ -84,8 +84,8 @@ def test_a_new_store_needs_no_migration_tool(tmp_path: Path) -> None:
 def test_a_failing_script_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is one transaction, as revisions are."""
     path = tmp_path / "new.db"
-    whole = script.read_statements(SCHEMA_HEAD)
-    monkeypatch.setattr(script, "read_statements", lambda _: [*whole[:20], "SELECT nothing"])
+    whole = migrate.read_statements(SCHEMA_HEAD)
+    monkeypatch.setattr(migrate, "read_statements", lambda _: [*whole[:20], "SELECT nothing"])
     with pytest.raises(Exception, match="nothing"):
         Store(path)
     with closing(sqlite3.connect(path)) as connection:

@@ -18,7 +18,7 @@ from alembic.config import Config
 from conftest import ROOT, Child, database
 
 from store import Store
-from store.database import Database, resources
+from store.database import Database, find_folder
 from store.errors import StoreBusy
 
 from .rows import Count, Row, contents, said
@@ -273,7 +273,7 @@ def fill(url: str, saved: Path) -> None:
     """Put the rows of a file into an empty database of a server, under the schema that it had."""
     with closing(Database(url)) as own, own.writing() as connection:
         settings = Config(attributes={"connection": connection})
-        settings.set_main_option("script_location", str(resources.find_folder("migrations")))
+        settings.set_main_option("script_location", str(find_folder("migrations")))
         alembic.command.upgrade(settings, saved.stem)
         connection.exec_driver_sql("SET LOCAL session_replication_role = replica")
         tables = sqlalchemy.MetaData()

@@ -15,7 +15,7 @@ from conftest import ROOT, Run
 
 from store import Store, inspection
 from store.database import SCHEMA_HEAD, Database, file_copies, migrate
-from store.database.resources import find_folder
+from store.database.files import find_folder
 from store.errors import StoreError, StoreFull
 
 pytestmark = [pytest.mark.sqlite_only, pytest.mark.sampled(2)]  # of two releases

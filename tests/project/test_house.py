@@ -50,8 +50,8 @@ INSIDE = {
     ),
     "context": "file_mentions freshness law layers request request_cache",
     "database": (
-        "gc_pause logs files queue fork_safety write_ahead connection_settings cache lease seals statements driver_errors columns schema resources "
-        "engine file_copies json_sql queries script migrate"
+        "gc_pause logs files queue fork_safety write_ahead cache lease schema driver_errors statements json_sql queries "
+        "engine file_copies migrate"
     ),
     "exporting": "files shapes sessions whole",
     "face": "calls session_arguments operations lifetime steps shares watch streaming workflows scoped store threads pages async_streaming async_operations async_workflows async_scoped async_store",

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from conftest import ROOT
 
-from store.database import resources
+from store.database import files
 
 
 @pytest.fixture(scope="module")
@@ -81,29 +81,29 @@ def test_installed(project: dict[str, Any]) -> None:
 
 def test_typed() -> None:
     """Type checkers are told that the package has types."""
-    assert (resources.PACKAGE_FOLDER / "py.typed").is_file()
+    assert (files.PACKAGE_FOLDER / "py.typed").is_file()
 
 
 @pytest.mark.parametrize(("name", "file"), [("migrations", "env.py"), ("prompts", "README.md")])
 def test_shipped_folders(name: str, file: str) -> None:
     """The folders that the code needs are found, with what belongs in them."""
-    assert (resources.find_folder(name) / file).is_file()
+    assert (files.find_folder(name) / file).is_file()
 
 
 @pytest.mark.parametrize("place", ["store/prompts", "prompts"])
 def test_wheel_and_checkout(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: str) -> None:
     """A folder is found inside the package, as in a wheel, and beside it, as in a checkout."""
-    monkeypatch.setattr(resources, "PACKAGE_FOLDER", tmp_path / "store")
+    monkeypatch.setattr(files, "PACKAGE_FOLDER", tmp_path / "store")
     (tmp_path / place).mkdir(parents=True)
-    assert resources.find_folder("prompts") == tmp_path / place
+    assert files.find_folder("prompts") == tmp_path / place
 
 
 def test_inside_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """An installed package does not take a stranger's folder that happens to lie beside it."""
-    monkeypatch.setattr(resources, "PACKAGE_FOLDER", tmp_path / "store")
+    monkeypatch.setattr(files, "PACKAGE_FOLDER", tmp_path / "store")
     for place in ("store/prompts", "prompts"):
         (tmp_path / place).mkdir(parents=True)
-    assert resources.find_folder("prompts") == tmp_path / "store" / "prompts"
+    assert files.find_folder("prompts") == tmp_path / "store" / "prompts"
 
 
 def test_missing_folder() -> None:
@@ -112,7 +112,7 @@ def test_missing_folder() -> None:
         FileNotFoundError,
         match=r"nowhere/ is neither in nor beside the package .* install it again",
     ):
-        resources.find_folder("nowhere")
+        files.find_folder("nowhere")
 
 
 @pytest.mark.slow

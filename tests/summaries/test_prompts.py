@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from store.database import resources
+from store.database import files
 from store.errors import InvalidValue, StoreError
 from store.summaries import prompts
 from store.summaries.prompts import Prompt
@@ -33,7 +33,7 @@ def fill(
 def test_the_prompts_there_are() -> None:
     """README is none of them, and its table names each."""
     assert tuple(prompts.list_prompts()) == NAMES
-    readme = (resources.find_folder("prompts") / "README.md").read_text(encoding="utf-8")
+    readme = (files.find_folder("prompts") / "README.md").read_text(encoding="utf-8")
     assert tuple(sorted(re.findall(r"^\| `(\w+)` \|", readme, re.MULTILINE))) == NAMES
 
 
@@ -209,7 +209,7 @@ def test_a_damaged_prompt_is_named(
 ) -> None:
     """The error names the file and what is wrong with it."""
     (tmp_path / "mine.md").write_bytes(text.encode("utf-8", "surrogatepass"))
-    monkeypatch.setattr(resources, "find_folder", lambda _: tmp_path)
+    monkeypatch.setattr(prompts, "find_folder", lambda _: tmp_path)
     with pytest.raises(StoreError, match=said) as caught:
         prompts.load("mine")
     assert "mine.md" in str(caught.value)
@@ -217,6 +217,6 @@ def test_a_damaged_prompt_is_named(
 
 def test_a_missing_folder_is_our_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A damaged installation says so."""
-    monkeypatch.setattr(resources, "PACKAGE_FOLDER", tmp_path / "store")
+    monkeypatch.setattr(files, "PACKAGE_FOLDER", tmp_path / "store")
     with pytest.raises(StoreError, match="install it again"):
         prompts.list_prompts()
