@@ -19,7 +19,6 @@ from ..errors import StoreError, UnknownTranscript, check_readable_to_end
 from .aider import AiderHistory, is_aider_history
 from .apis.openai import OWNER_KEY, PROJECT_ROOT_KEY, convert_system_row, is_header_row
 from .archive import ExportArchive, is_export_archive
-from .costs import RequestUsage, UsageTokens
 from .database import DatabaseSource, is_sqlite_file
 from .events import (
     EXTRA_KEYS,
@@ -28,24 +27,25 @@ from .events import (
     Event,
     ForkPoint,
     NoteEvent,
+    RequestUsage,
     SessionEvent,
     SessionMessage,
     SideRowsEvent,
     StoreRow,
+    UsageTokens,
     get_fields,
     get_list,
     list_texts,
     render_sketch,
 )
-from .exported import STORE_HEAD_KEY
-from .foreign import ITEM_TYPES, find_messages_program, find_value_program
-from .homes import Home
-from .kinds import TRANSCRIPT_KINDS, TranscriptKind
+from .kinds import TRANSCRIPT_KINDS, Home, TranscriptKind
 from .limits import Limits
 from .opencode import OpencodeFolderSource, is_opencode_session_file
+from .other_programs import ITEM_TYPES, find_messages_program, find_value_program
 from .shelf import KeyNumbers
 from .source import PACKED_FILE_SIGNATURES, FilePath, Progress, SourceValue, TranscriptSource
-from .spent import parse_message_usage
+from .store_export import STORE_HEAD_KEY
+from .usages import parse_message_usage
 
 __all__ = [
     "EXTRA_KEYS",

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from ..errors import LimitExceeded, StoreError, UnknownTranscript
 from .events import NoteEvent
-from .foreign import find_database_program
+from .other_programs import find_database_program
 from .source import FilePath, SourceValue, TranscriptSource
 
 SQLITE_SIGNATURE = b"SQLite format 3\0"

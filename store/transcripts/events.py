@@ -11,11 +11,43 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
+from operator import add, sub
 from typing import Any, NamedTuple
 
 from ..messages import Message, extract_part_text
 from ..text import JsonFields, format_count, truncate_to_line, wrap_in_list
-from .costs import RequestUsage
+
+
+class UsageTokens(NamedTuple):
+    """Tokens of a request: all that was sent, the answer, and what of the first a cache held."""
+
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+    written: int = 0
+
+    def less(self, paid: UsageTokens) -> UsageTokens:
+        """Return the remaining tokens if some are paid already."""
+        left = map(sub, self, paid)
+        return UsageTokens(*(max(0, each) for each in left))
+
+    def plus(self, others: UsageTokens) -> UsageTokens:
+        """Return them with others."""
+        return UsageTokens(*map(add, self, others))
+
+
+class RequestUsage(NamedTuple):
+    """What a request cost: its tokens, who answered, and what the file says (``told``).
+
+    ``name`` tells the answer from all others of its session, where its message does not.
+    """
+
+    tokens: UsageTokens
+    model: str | None
+    provider: str | None
+    told: JsonFields
+    name: str | None = None
+
 
 TypeCounts = Mapping[tuple[str, str], int]
 """How many things there are of each type and subtype; the subtype may be ""."""

@@ -77,8 +77,8 @@ INSIDE = {
         "short_rules short_forms"
     ),
     "transcripts": (
-        "costs events shelf limits homes foreign spent blocks source archive database several trees claude_code codex openhands copilot_cli vscode_chat "
-        "chatgpt claude_ai cursor droid goose kiro aider pi opencode gemini apis data_sets exported stores writing kinds"
+        "events shelf limits other_programs usages blocks source archive database trees claude_code codex openhands copilot_cli vscode_chat "
+        "chatgpt claude_ai cursor droid goose kiro aider pi opencode gemini apis data_sets store_export stores writing kinds"
     ),
     "view": (
         "log_messages visible_set context pairing made_once placeholders "
@@ -89,27 +89,27 @@ INSIDE = {
 """The modules of each room in the order in which they can be read."""
 
 PROGRAMS = {
-    "aider": "history reading",
-    "apis": "openai anthropic likeness streams answers responses exchanges openai_agents",
-    "chatgpt": "nodes reading",
-    "claude_ai": "messages reading",
-    "claude_code": "titles queue compactions agents rows kept collecting sessions tree drafts messages reading stream",
-    "codex": "compactions items line prompts reading",
-    "copilot_cli": "program_events compactions reading",
-    "cursor": "rows bubbles transcripts reading",
+    "aider": "",
+    "chatgpt": "",
+    "claude_ai": "",
+    "copilot_cli": "",
+    "cursor": "",
+    "droid": "",
+    "goose": "",
+    "opencode": "",
+    "pi": "",
+    "vscode_chat": "",
+    "apis": "openai anthropic answers responses exchanges openai_agents",
+    "claude_code": "rows sessions tree parser stream",
+    "codex": "items parser",
     "data_sets": "swe_agent tau_bench tau2_bench mini_swe_agent inspect_log toolbench moatless sharegpt oasst",
-    "droid": "stream entries reading",
-    "gemini": "parts records gemini_cli qwen_code adk",
-    "opencode": "rows storage messages reading",
-    "goose": "rows messages reading",
-    "kiro": "turns messages records reading",
-    "openhands": "program_events conversation reading",
-    "pi": "messages reading",
-    "stores": "llm_threads llm_logs packed checkpoints langgraph open_webui librechat",
-    "writing": "about claude_code codex markdown",
-    "vscode_chat": "log results parts requests reading",
+    "gemini": "parts gemini_cli qwen_code adk",
+    "kiro": "records parser",
+    "openhands": "program_events parser",
+    "stores": "llm_logs langgraph open_webui librechat",
+    "writing": "sessions claude_code codex markdown",
 }
-"""The folders of the room of transcripts, each with its modules in order: a program, or its kin."""
+"""Programs, or kin, of the room of transcripts: a folder with its modules in order, or a module."""
 
 ROOMS = {room: number for number, floor in enumerate(FLOORS) for room in floor}
 ENTRANCES = ("__init__", "__main__", "alias")  # they stand above all floors
@@ -338,13 +338,13 @@ def test_modules_of_a_room_stand_in_order() -> None:
 
 
 def test_folders_of_programs_do_not_know_each_other() -> None:
-    """What two programs share stands beside their folders, so each folder is read alone."""
+    """What two programs share stands beside them, so each program is read alone."""
     wrong = [
         f"{where(module, node)} imports {'.'.join(rest)}"
         for module in every_module()
         for node, room, rest in inner_imports(module)
         if room == "transcripts" and rest and rest[0] in PROGRAMS
-        if "." in module.name and module.name.split(".")[0] != rest[0]
+        if (program := module.name.split(".")[0]) in PROGRAMS and program != rest[0]
     ]
     assert not wrong, "\n".join(wrong)
 

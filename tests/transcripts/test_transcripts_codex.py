@@ -16,7 +16,7 @@ from store.importing import import_file
 from store.tools.kinds import TOOL_KINDS
 from store.tools.results import compute_result_facts
 from store.transcripts import NoteEvent, SessionEvent, SessionMessage, read, sniff
-from store.transcripts.codex.line import RolloutLine
+from store.transcripts.codex.parser import RolloutLine
 from store.transcripts.shelf import Shelf
 from store.view.build import View
 

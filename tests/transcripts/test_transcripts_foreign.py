@@ -17,7 +17,7 @@ from store import Store
 from store.errors import UnknownTranscript
 from store.importing import import_file
 from store.transcripts import NoteEvent, SessionMessage, read, sniff
-from store.transcripts.foreign import COLUMNS_BY_PROGRAM, PROGRAM_MARKS
+from store.transcripts.other_programs import COLUMNS_BY_PROGRAM, PROGRAM_MARKS
 
 
 def user(content: object = "x") -> dict[str, Any]:

@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..events import Event, SessionMessage
-from ..foreign import ANTHROPIC_PROGRAM
+from ..other_programs import ANTHROPIC_PROGRAM
 from ..source import TranscriptSource
 from . import openai
+
+__all__ = ["find_anthropic_lookalike", "has_anthropic_messages", "parse_anthropic"]
 
 
 def has_anthropic_messages(value: Any) -> bool:

@@ -26,8 +26,18 @@ from ..events import (
     wrap_raw_message,
     wrap_raw_messages,
 )
-from ..foreign import find_messages_program
+from ..other_programs import find_messages_program
 from ..source import SourceValue, TranscriptSource
+
+__all__ = [
+    "OWNER_KEY",
+    "PROJECT_ROOT_KEY",
+    "convert_system_row",
+    "find_openai_lookalike",
+    "has_openai_messages",
+    "is_header_row",
+    "parse_openai",
+]
 
 CHAT_ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 SPEECH_KEYS = {"content", "tool_calls", "function_call"}

@@ -23,10 +23,11 @@ from ..events import (
     get_text,
     parse_iso_milliseconds,
 )
-from ..several import parse_conversations
-from ..source import SourceValue, TranscriptSource
+from ..source import SourceValue, TranscriptSource, parse_conversations
 from ..trees import Tree, build_tree_events
 from .answers import RESPONSES_API
+
+__all__ = ["OPENAI_AGENTS_LAYOUT", "is_openai_agents_session", "parse_openai_agents"]
 
 SELECT_AGENT_SESSIONS = "SELECT session_id, created_at FROM agent_sessions ORDER BY rowid"
 SELECT_AGENT_ITEMS = "SELECT id, message_data FROM agent_messages WHERE session_id = ? ORDER BY id"

@@ -24,11 +24,13 @@ from ..events import (
     note_unread_value,
     split_metadata,
 )
-from ..foreign import ITEM_TYPES, RESPONSES_PROGRAM
+from ..other_programs import ITEM_TYPES, RESPONSES_PROGRAM
 from ..source import SourceValue, TranscriptSource
 from . import openai
 from .answers import RESPONSES_API as API
 from .answers import parse_answer_cost, parse_answer_timestamp
+
+__all__ = ["find_responses_lookalike", "has_responses_items", "parse_responses"]
 
 ITEM_LIST_KEYS = ("input", "messages", "items", "output")
 """Keys under which an object has items, in their order."""

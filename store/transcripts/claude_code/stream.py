@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...text import JsonFields, wrap_in_list
-from ..costs import UsageTokens
 from ..events import (
     CompactionEvent,
     Event,
     NoteEvent,
     SessionEvent,
     SessionMessage,
+    UsageTokens,
     drop_empty_fields,
     drop_keys,
     find_title,
@@ -28,7 +28,7 @@ from ..events import (
     split_metadata,
 )
 from ..source import TranscriptSource
-from ..spent import parse_anthropic_usage
+from ..usages import parse_anthropic_usage
 
 STREAM_MESSAGE_TYPES = ("user", "assistant")
 STREAM_EXTRA_KEY = "stream_json"

@@ -1,8 +1,8 @@
 """Rollouts of Codex, 2025 and 2026.
 
-`items` translates what the Responses API says; `reading` tells it from notes of the program.
+`items` translates items of the Responses API; `parser` separates them from the program's notes.
 """
 
-from .reading import is_codex_rollout, parse_codex
+from .parser import is_codex_rollout, parse_codex
 
 __all__ = ["is_codex_rollout", "parse_codex"]

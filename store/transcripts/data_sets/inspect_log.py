@@ -36,6 +36,8 @@ from ..events import (
 )
 from ..source import TranscriptSource
 
+__all__ = ["is_inspect_log", "parse_inspect_log"]
+
 ATTACHMENT_PREFIX = "attachment://"
 ATTACHMENT_GROWTH = 4
 """So many times what its attachments hold a sample may be with each of them in its places: a short

@@ -29,8 +29,9 @@ from ..events import (
     note_omission,
     split_metadata,
 )
-from ..several import parse_conversations
-from ..source import SourceValue, TranscriptSource
+from ..source import SourceValue, TranscriptSource, parse_conversations
+
+__all__ = ["is_mini_swe_trajectory", "parse_mini_swe_agent"]
 
 MINI_SWE_FORMAT = "mini-swe-agent"
 

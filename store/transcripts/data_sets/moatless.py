@@ -23,9 +23,10 @@ from ..events import (
     get_text,
     split_metadata,
 )
-from ..several import parse_conversations
-from ..source import SourceValue, TranscriptSource
+from ..source import SourceValue, TranscriptSource, parse_conversations
 from ..trees import Tree, build_tree_events
+
+__all__ = ["is_moatless_tree", "parse_moatless"]
 
 MOATLESS_KEY = "moatless"
 

@@ -23,9 +23,10 @@ from ..events import (
     parse_iso_milliseconds,
     split_metadata,
 )
-from ..several import parse_conversations
-from ..source import SourceValue, TranscriptSource
+from ..source import SourceValue, TranscriptSource, parse_conversations
 from ..trees import Tree, build_tree_events
+
+__all__ = ["has_oasst_tree", "parse_oasst"]
 
 OASST_ROLES = {"prompter": "user", "assistant": "assistant"}
 

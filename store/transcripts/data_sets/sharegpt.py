@@ -23,8 +23,9 @@ from ..events import (
     note_unread_value,
     split_metadata,
 )
-from ..several import parse_conversations
-from ..source import SourceValue, TranscriptSource
+from ..source import SourceValue, TranscriptSource, parse_conversations
+
+__all__ = ["has_sharegpt_conversation", "parse_sharegpt"]
 
 SHAREGPT_CALL_SPEAKER = "function_call"
 

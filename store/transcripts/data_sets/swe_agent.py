@@ -21,8 +21,9 @@ from ..events import (
     split_metadata,
     wrap_raw_messages,
 )
-from ..several import parse_conversations
-from ..source import SourceValue, TranscriptSource
+from ..source import SourceValue, TranscriptSource, parse_conversations
+
+__all__ = ["is_swe_agent_trajectory", "parse_swe_agent"]
 
 STEP_PROMPT_KEYS = ("query", "messages")
 """Keys under which a step may keep the whole prompt it was given."""

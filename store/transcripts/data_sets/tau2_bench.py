@@ -32,6 +32,8 @@ from ..events import (
 )
 from ..source import TranscriptSource
 
+__all__ = ["has_tau2_simulation", "parse_tau2_bench"]
+
 SIMULATION_KEYS = ("termination_reason", "reward_info", "user_cost")
 """Keys beside the messages; a simulation has at least one of them."""
 

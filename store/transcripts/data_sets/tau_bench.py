@@ -16,8 +16,9 @@ from ..events import (
     split_metadata,
     wrap_raw_messages,
 )
-from ..several import parse_conversations
-from ..source import SourceValue, TranscriptSource
+from ..source import SourceValue, TranscriptSource, parse_conversations
+
+__all__ = ["has_tau_bench_trial", "parse_tau_bench"]
 
 
 def has_tau_bench_trial(value: Any) -> bool:

@@ -27,9 +27,10 @@ from ..events import (
     render_title,
     split_metadata,
 )
-from ..several import parse_conversations
-from ..source import SourceValue, TranscriptSource
+from ..source import SourceValue, TranscriptSource, parse_conversations
 from ..trees import Tree, build_tree_events
+
+__all__ = ["is_toolbench_answer", "parse_toolbench"]
 
 THOUGHT, INPUT = "Thought", "Action Input"
 

@@ -27,8 +27,7 @@ from ..events import (
     parse_iso_milliseconds,
     split_metadata,
 )
-from ..several import parse_conversations
-from ..source import SourceValue, TranscriptSource
+from ..source import SourceValue, TranscriptSource, parse_conversations
 from .parts import (
     join_gemini_thoughts,
     list_gemini_responses,
@@ -36,6 +35,8 @@ from .parts import (
     parse_gemini_content,
     parse_gemini_response,
 )
+
+__all__ = ["ADK_LAYOUT", "is_adk_session", "parse_adk"]
 
 SELECT_ADK_SESSIONS = (
     "SELECT app_name, user_id, id, state, create_time FROM sessions ORDER BY rowid"

@@ -40,6 +40,8 @@ from .parts import (
     parse_gemini_response,
 )
 
+__all__ = ["is_qwen_code_row", "parse_qwen_code"]
+
 QWEN_MESSAGE_TYPES = ("user", "assistant", "tool_result")
 """Types of rows that the model saw; others are the program's own."""
 

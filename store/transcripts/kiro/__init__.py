@@ -1,10 +1,9 @@
 """Sessions of Kiro, its CLI and its IDE, and of Amazon Q before it.
 
-`messages` translates a line, `records` the records of newer sessions, `turns` a turn of the
-database; `reading` builds sessions from them.
+`records` translates the records of newer sessions; `parser` translates lines and the turns of the
+database, and builds sessions from all three.
 """
 
-from .reading import is_kiro_value, parse_kiro
-from .turns import KIRO_LAYOUT
+from .parser import KIRO_LAYOUT, is_kiro_value, parse_kiro
 
 __all__ = ["KIRO_LAYOUT", "is_kiro_value", "parse_kiro"]

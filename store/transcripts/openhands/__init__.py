@@ -1,8 +1,8 @@
 """Conversations of OpenHands, V0 and V1.
 
-`program_events` translates an event, `conversation` collects them, `reading` reads the file.
+`program_events` translates an event; `parser` collects them into conversations.
 """
 
-from .reading import is_openhands_history, parse_openhands
+from .parser import is_openhands_history, parse_openhands
 
 __all__ = ["is_openhands_history", "parse_openhands"]

@@ -36,6 +36,8 @@ from ..events import (
 from ..source import TranscriptSource
 from ..trees import Tree, build_tree_events, find_node_parents
 
+__all__ = ["is_librechat_export", "parse_librechat"]
+
 LIBRECHAT_MESSAGE_KEYS = (
     "messageId",
     "parentMessageId",

@@ -6,28 +6,200 @@ a conversation that one of them goes on with is read there.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from ...messages import Message
 from ...text import JsonFields
-from ..database import Layout, SqliteConnection, load_table_names
+from ..database import Layout, SqliteConnection, load_table_names, parse_json_cell
 from ..events import (
     Event,
+    ForkPoint,
     SessionEvent,
     SessionMessage,
     SessionNames,
+    build_chat_call,
+    build_text_part,
     drop_empty_fields,
+    drop_keys,
+    find_first_text,
     get_fields,
     get_list,
+    get_objects,
     get_text,
     join_texts,
     parse_iso_milliseconds,
     render_first_title,
+    simplify_content,
 )
-from ..several import parse_conversations
-from ..source import SourceValue, TranscriptSource
-from .llm_threads import LLM_REQUEST_KEYS, SELECT_LLM_THREADS, load_llm_threads, parse_llm_thread
+from ..source import SourceValue, TranscriptSource, parse_conversations
+from ..trees import list_ancestors
+
+__all__ = ["LLM_LOGS_LAYOUT", "is_llm_conversation", "parse_llm_logs"]
+
+SELECT_LLM_THREADS = (
+    "SELECT * FROM threads WHERE tip_message_hash IS NOT NULL ORDER BY datetime_utc, id"
+)
+SELECT_MESSAGE_PARENTS = "SELECT hash, parent_hash FROM messages"
+SELECT_LLM_MESSAGE = "SELECT role, provider_metadata FROM messages WHERE hash = ?"
+SELECT_LLM_PARTS = "SELECT type, text, payload FROM parts WHERE message_hash = ? ORDER BY position"
+SELECT_LLM_TURNS = "SELECT * FROM turns WHERE thread_id = ? ORDER BY datetime_utc, id"
+SELECT_LLM_FRAGMENT = "SELECT content FROM fragments WHERE id = ?"
+SELECT_LLM_ATTACHMENT = "SELECT type, url, path, content FROM attachments WHERE id = ?"
+
+LLM_REQUEST_KEYS = (
+    "model",
+    "resolved_model",
+    "duration_ms",
+    "input_tokens",
+    "output_tokens",
+    "reasoning",
+)
+"""What the log tells of a request."""
+
+
+def load_llm_threads(rows: SqliteConnection) -> Iterator[JsonFields]:
+    """Yield each thread: its messages and turns, and how many of them another thread has.
+
+    A message's hash covers what is before it, so two threads share only how they begin.
+    """
+    parents = dict(map(tuple, rows.execute(SELECT_MESSAGE_PARENTS)))
+    lines: dict[str, list[str]] = {}
+    for thread in map(dict, rows.execute(SELECT_LLM_THREADS).fetchall()):
+        line = [*list_ancestors(parents, thread["tip_message_hash"])][::-1]
+        lines[thread["id"]] = line
+        other = lines.get(thread["forked_from"] or "", [])
+        turns = map(dict, rows.execute(SELECT_LLM_TURNS, (thread["id"],)))
+        yield {
+            "thread": thread,
+            "messages": [_load_llm_message(rows, name) for name in line],
+            "turns": {turn["tip_message_hash"]: turn for turn in turns},
+            "shared": len({*line} & {*other}),
+        }
+
+
+def _load_llm_message(rows: SqliteConnection, name: str) -> JsonFields:
+    (row,) = rows.execute(SELECT_LLM_MESSAGE, (name,))
+    held = rows.execute(SELECT_LLM_PARTS, (name,)).fetchall()
+    parts = [_load_llm_part(rows, part) for part in held]
+    extra = {"provider_metadata": parse_json_cell(row["provider_metadata"])}
+    return {"hash": name, "role": row["role"], "parts": parts, **extra}
+
+
+def _load_llm_part(rows: SqliteConnection, row: Any) -> JsonFields:
+    """Return a part with the texts and the files that it names in their places."""
+    part = {**get_fields(parse_json_cell(row["payload"])), "type": row["type"]}
+    if row["text"] is not None:
+        part["text"] = row["text"]
+    if "text_ref" in part:
+        pieces = get_objects(part.pop("text_ref"))
+        part["text"] = "".join(_load_text_piece(rows, each) for each in pieces)
+    files = [part.get("attachment"), *get_list(part.get("attachments"))]
+    names = [get_fields(each).get("id") for each in files]
+    found = [_load_attached_file(rows, name) for name in names if name]
+    return drop_keys(part, "attachment", "attachments") | drop_empty_fields({"files": found})
+
+
+def _load_text_piece(rows: SqliteConnection, piece: JsonFields) -> str:
+    if "fragment" not in piece:
+        return get_text(piece.get("literal")) or ""
+    found = rows.execute(SELECT_LLM_FRAGMENT, (piece["fragment"],)).fetchone()
+    return found[0] if found else ""
+
+
+def _load_attached_file(rows: SqliteConnection, name: object) -> JsonFields:
+    """Return a file as a part: a picture as ``image_url``, any other with what is told of it."""
+    row = rows.execute(SELECT_LLM_ATTACHMENT, (name,)).fetchone()
+    told = {"type": "attachment", "id": name}
+    if row is None:
+        return told
+    url = row["url"]
+    if row["content"] is not None:
+        url = f"data:{row['type']};base64,{base64.b64encode(row['content']).decode()}"
+    if url and str(row["type"]).startswith("image/"):
+        return {"type": "image_url", "image_url": {"url": url}}
+    return told | drop_empty_fields({"mime_type": row["type"], "url": url, "path": row["path"]})
+
+
+def parse_llm_thread(fields: JsonFields, names: SessionNames) -> Iterator[Event]:
+    """Return the session of a thread, and the messages that are its own."""
+    thread, turns = get_fields(fields["thread"]), get_fields(fields.get("turns"))
+    shared = fields.get("shared")
+    told = _parse_dated_messages(fields, turns)
+    end = shared if isinstance(shared, int) else 0
+    before, own = [*chain(*told[:end])], chain(*told[end:])
+    models = (get_fields(turn).get("model") for turn in turns.values())
+    title = render_first_title([thread.get("name")])
+    name = names.name(get_text(thread.get("id")))
+    origin = get_text(thread.get("forked_from"))
+    stem = ForkPoint(origin, len(before)) if origin and before else None
+    link = {"parent_session": stem.session_id, "forked_at": stem.after} if stem else {}
+    metadata = drop_empty_fields({"model": find_first_text(models)}) | link
+    yield SessionEvent(name, title, None, metadata, stem=stem)
+    yield from map(SessionMessage, own)
+
+
+def _parse_dated_messages(fields: JsonFields, turns: JsonFields) -> list[list[Message]]:
+    """Return what each message says, with the moment of the turn in which it was said."""
+    made: list[list[Message]] = []
+    moment: int | None = None
+    for each in reversed(get_objects(fields.get("messages"))):
+        turn = get_fields(turns.get(str(each.get("hash"))))
+        moment = parse_iso_milliseconds(turn.get("datetime_utc")) or moment
+        made.append(_parse_thread_message(each, turn, moment))
+    return made[::-1]
+
+
+def _parse_thread_message(told: JsonFields, turn: JsonFields, moment: int | None) -> list[Message]:
+    """Return a message as those of the chat: each result of a tool, then the rest of it."""
+    parts = get_objects(told.get("parts"))
+    results = [
+        _parse_llm_thread_result(part) for part in parts if part.get("type") == "tool_result"
+    ]
+    rest = [part for part in parts if part.get("type") != "tool_result"]
+    messages = [*results, _parse_thread_parts(told, rest, turn)] if rest or not results else results
+    name = get_text(told.get("hash")) or ""
+    names = [*(f"{name}-{number}" for number in range(1, len(messages))), name]
+    when = drop_empty_fields({"timestamp": moment})
+    named = zip(messages, names, strict=True)
+    return [each | {"id": name} | when for each, name in named]
+
+
+def _parse_thread_parts(told: JsonFields, parts: list[JsonFields], turn: JsonFields) -> Message:
+    calls = [part for part in parts if part.get("type") == "tool_call"]
+    said = [each for part in parts for each in _parse_llm_content(part)]
+    thoughts = join_texts(part.get("text") for part in parts if part.get("type") == "reasoning")
+    role = get_text(told.get("role")) or "user"
+    facts = {key: turn.get(key) for key in LLM_REQUEST_KEYS}
+    beside = [part["provider_metadata"] for part in parts if part.get("provider_metadata")]
+    facts |= {"provider_metadata": told.get("provider_metadata"), "parts": beside}
+    message: Message = {"role": role, "content": simplify_content(said)}
+    if role != "assistant":
+        message["content"] = message["content"] or ""
+    more = {"tool_calls": list(map(_parse_llm_thread_call, calls)), "reasoning_content": thoughts}
+    return message | drop_empty_fields({**more, "llm": drop_empty_fields(facts)})
+
+
+def _parse_llm_content(part: JsonFields) -> list[JsonFields]:
+    """Return what a part is of a message's content."""
+    files = get_objects(part.get("files"))
+    text = get_text(part.get("text")) if part.get("type") == "text" else None
+    return [build_text_part(text), *files] if text else files
+
+
+def _parse_llm_thread_call(part: JsonFields) -> JsonFields:
+    return build_chat_call(part.get("tool_call_id"), part.get("name"), part.get("arguments"))
+
+
+def _parse_llm_thread_result(part: JsonFields) -> Message:
+    link = {"tool_call_id": part.get("tool_call_id"), "name": part.get("name")}
+    failed = {"messageStatus": "error"} if part.get("exception") else {}
+    text = build_text_part(get_text(part.get("output")) or "")
+    content = simplify_content([text, *get_objects(part.get("files"))])
+    return {"role": "tool", "content": content, **drop_empty_fields(link), **failed}
+
 
 SELECT_LLM_CONVERSATIONS = "SELECT * FROM conversations ORDER BY id"
 SELECT_LLM_RESPONSES = "SELECT * FROM responses WHERE conversation_id = ? ORDER BY datetime_utc, id"

@@ -20,9 +20,10 @@ from ..events import (
     render_first_title,
     split_metadata,
 )
-from ..several import parse_conversations
-from ..source import SourceValue, TranscriptSource
+from ..source import SourceValue, TranscriptSource, parse_conversations
 from ..trees import Tree, build_tree_events, find_node_parents
+
+__all__ = ["is_open_webui_chat", "parse_open_webui"]
 
 OPEN_WEBUI_MESSAGE_KEYS = (
     "id",

@@ -6,16 +6,16 @@ pages for people. Pure: the command gives what is sent, and when it was said.
 
 from __future__ import annotations
 
-from .about import (
+from .claude_code import build_claude_code_rows, name_project_folder
+from .codex import build_rollout_path, build_rollout_rows
+from .markdown import render_markdown_page
+from .sessions import (
     TimedMessage,
     WritableLine,
     WritableSession,
     assign_message_moments,
     build_session_uuid,
 )
-from .claude_code import build_claude_code_rows, name_project_folder
-from .codex import build_rollout_path, build_rollout_rows
-from .markdown import render_markdown_page
 
 __all__ = [
     "TimedMessage",

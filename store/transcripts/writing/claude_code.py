@@ -16,7 +16,7 @@ from itertools import count
 
 from ...messages import Message
 from ...text import JsonFields
-from .about import TimedMessage, WritableLine, WritableSession, render_iso_moment
+from .sessions import TimedMessage, WritableLine, WritableSession, render_iso_moment
 
 CLAUDE_CODE_VERSION = "2.1.0"
 """The version of the program whose rows these are."""

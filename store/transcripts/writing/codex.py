@@ -13,7 +13,7 @@ from typing import Any
 from ...messages import Message, extract_content_text
 from ...text import JsonFields
 from ..events import build_text_part
-from .about import TimedMessage, WritableLine, WritableSession, render_iso_moment
+from .sessions import TimedMessage, WritableLine, WritableSession, render_iso_moment
 
 CODEX_VERSION = "0.140.0"
 """The version of the program whose rows these are."""

@@ -20,7 +20,7 @@ from typing import Any
 from ...messages import Message, extract_content_text, find_message_time
 from ...text import truncate_to_line
 from ..events import get_fields, get_list
-from .about import render_iso_moment
+from .sessions import render_iso_moment
 
 ROLE_HEADINGS = {"user": "User", "assistant": "Assistant", "tool": "Result", "system": "System"}
 FOLD_LINE_LENGTH = 100
