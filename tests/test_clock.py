@@ -139,12 +139,12 @@ def test_what_tells_no_moment_is_noted_once(
     store: Store, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At WARNING, with what is wanted; the message is stored as it is, and dated by nothing."""
-    monkeypatch.setattr("store.history.append_warnings._GIVEN_WARNINGS", set())
+    monkeypatch.setattr("store.history.append._GIVEN_WARNINGS", set())
     session = store.create_session().id
     for text in ("yesterday", "today"):
         store.append(session, {"role": "user", "content": text, "timestamp": text})
     store.append(session, {"role": "user", "content": "undated"})
-    (record,) = [each for each in caplog.records if each.name == "store.history.append_warnings"]
+    (record,) = [each for each in caplog.records if each.name == "store.history.append"]
     assert record.levelno == logging.WARNING
     assert record.getMessage() == (
         "the timestamp of a message tells no moment (a str): rules that go by time leave it alone;"

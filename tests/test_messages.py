@@ -27,7 +27,6 @@ from store.messages import (
     is_integer,
     join_call,
     prepare_message,
-    prepared_messages,
 )
 from store.text import is_text
 
@@ -512,7 +511,7 @@ def sized(key: str, text: str) -> Message:
 )
 def test_size_has_a_limit(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
     """Bytes as stored, not characters; whatever part of the message they are in is named."""
-    monkeypatch.setattr(prepared_messages, "SIZE_LIMIT", 300)
+    monkeypatch.setattr(columns, "SIZE_LIMIT", 300)
     prepare_message(sized(key, "x" * 200))
     prepare_message(sized(key, "文" * 60))
     assert refused(sized(key, "x" * 301), 2).index == 2
@@ -526,12 +525,12 @@ def test_size_has_a_limit(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
 )
 def test_every_part_of_a_call_counts(monkeypatch: pytest.MonkeyPatch, long: Message) -> None:
     """Not only its arguments."""
-    monkeypatch.setattr(prepared_messages, "SIZE_LIMIT", 300)
+    monkeypatch.setattr(columns, "SIZE_LIMIT", 300)
     assert refused({"role": "user", "tool_calls": [{**CALL, **long}]}).key == "tool_calls"
 
 
 def test_the_limit_is_of_the_whole_message(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many small parts are as large as a big one."""
-    monkeypatch.setattr(prepared_messages, "SIZE_LIMIT", 300)
+    monkeypatch.setattr(columns, "SIZE_LIMIT", 300)
     refused({"role": "user", "tool_calls": [CALL] * 100})
     refused({"role": "user", "content": "x" * 200, "more": "x" * 200})

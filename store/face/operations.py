@@ -113,7 +113,7 @@ class Operations(Face):
         SessionNotFound.
         """
         call = Call(
-            history.titles.load_title,
+            history.lookup.load_title,
             (session_id,),
             {},
         )
@@ -287,7 +287,7 @@ class Operations(Face):
         the session must have (None: any). Raises SessionNotFound, Conflict, InvalidValue.
         """
         call = Call(
-            history.project_root.set_project_root,
+            history.facts.set_project_root,
             (session_id, project_root),
             {
                 "expected": expected,
@@ -547,7 +547,7 @@ class Operations(Face):
         PositionOutOfRange.
         """
         call = Call(
-            history.siblings.list_siblings,
+            history.lookup.list_siblings,
             (session_id, seq),
             {},
         )
@@ -865,7 +865,7 @@ class Operations(Face):
         over the list that comes with the store. Raises SessionNotFound, InvalidValue.
         """
         call = Call(
-            history.usage_reports.list_usages,
+            history.usages.list_usages,
             (session_id,),
             {
                 "owner": owner,
@@ -895,7 +895,7 @@ class Operations(Face):
         Raises SessionNotFound, InvalidValue.
         """
         call = Call(
-            history.usage_reports.compute_usage_totals,
+            history.usages.compute_usage_totals,
             (session_id,),
             {
                 "by": by,

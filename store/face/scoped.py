@@ -189,7 +189,7 @@ def _run_within_owner(
         result = call.operation(connection, *asked.args[1:], **asked.kwargs)
         if call.operation in (
             history.redaction.redact_message_at,
-            history.project_root.set_project_root,
+            history.facts.set_project_root,
         ):
             session_id = given["session_id"]
             tree_id = history.lines.load_pointer(connection, session_id).tree_id

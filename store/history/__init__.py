@@ -16,30 +16,28 @@ if TYPE_CHECKING:
         drafts,
         erasure,
         erasure_batches,
+        facts,
         heads,
-        keys,
         lines,
         listing,
         lookup,
         message_notes,
-        project_root,
         raw_messages,
         redaction,
         session_branches,
         sessions,
-        siblings,
-        titles,
         token_counts,
-        usage_reports,
         usages,
     )
     from .append import Dedupe, MessageInput
-    from .changed import ChangeCounts, count_changes
     from .erasure import STALE_COPIES
+    from .erasure_log import ChangeCounts, count_changes, list_open_trees
     from .facts import (
+        ANSWERED_PLACES,
         INSERT_FACTS,
         INSERT_PATHS,
         INSERT_RESULTS,
+        IS_CALL,
         LINE_TOTALS,
         LineTotals,
         MessageTokens,
@@ -63,15 +61,14 @@ if TYPE_CHECKING:
         build_line_walk,
         build_segments,
         lock_trees,
+        match_visible_counts,
+        match_visible_records,
     )
-    from .links import ANSWERED_PLACES, IS_CALL
+    from .lookup import find_request_turn, load_chat_message
     from .model_prices import FilePath, ModelPrices, load_prices
-    from .open_erasures import list_open_trees
     from .raw_messages import CALLS_IN_RUN, load_calls, load_session_chat_messages
-    from .sessions import TEXT_LIMIT, load_newest_compaction
-    from .turns import find_request_turn, load_chat_message
+    from .sessions import TEXT_LIMIT, derive_metadata_keys, load_newest_compaction
     from .usages import LastRequest, UsageInput, find_last_usage
-    from .visibility import match_visible_counts, match_visible_records
 
 __all__ = [
     "ANSWERED_PLACES",
@@ -103,16 +100,17 @@ __all__ = [
     "build_line_walk",
     "build_segments",
     "count_changes",
+    "derive_metadata_keys",
     "derive_results",
     "drafts",
     "erasure",
     "erasure_batches",
+    "facts",
     "find_last_answer",
     "find_last_usage",
     "find_request_turn",
     "find_turn_start",
     "heads",
-    "keys",
     "lines",
     "list_open_trees",
     "listing",
@@ -130,16 +128,12 @@ __all__ = [
     "match_visible_counts",
     "match_visible_records",
     "message_notes",
-    "project_root",
     "raw_messages",
     "redaction",
     "session_branches",
     "sessions",
-    "siblings",
     "sum_tokens",
-    "titles",
     "token_counts",
-    "usage_reports",
     "usages",
 ]
 
@@ -147,25 +141,25 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
     __getattr__, __dir__ = attach_modules(
         __package__,
         (
-            "append drafts erasure erasure_batches heads keys lines listing lookup message_notes "
-            "project_root raw_messages redaction session_branches sessions siblings "
-            "titles token_counts usage_reports usages"
+            "append drafts erasure erasure_batches facts heads lines listing lookup message_notes "
+            "raw_messages redaction session_branches sessions token_counts usages"
         ),
         append="Dedupe MessageInput",
-        changed="ChangeCounts count_changes",
         erasure="STALE_COPIES",
+        erasure_log="ChangeCounts count_changes list_open_trees",
         facts=(
-            "INSERT_FACTS INSERT_PATHS INSERT_RESULTS LINE_TOTALS LineTotals MessageTokens "
-            "ResultRows build_fact_rows derive_results find_last_answer find_turn_start "
-            "load_kinds_json load_message_time load_tool_kinds load_totals sum_tokens"
+            "ANSWERED_PLACES INSERT_FACTS INSERT_PATHS INSERT_RESULTS IS_CALL LINE_TOTALS "
+            "LineTotals MessageTokens ResultRows build_fact_rows derive_results find_last_answer "
+            "find_turn_start load_kinds_json load_message_time load_tool_kinds load_totals "
+            "sum_tokens"
         ),
-        lines="NO_LIMIT PLACE Line Pointer Segment build_line_walk build_segments lock_trees",
-        links="ANSWERED_PLACES IS_CALL",
+        lines=(
+            "NO_LIMIT PLACE Line Pointer Segment build_line_walk build_segments lock_trees "
+            "match_visible_counts match_visible_records"
+        ),
+        lookup="find_request_turn load_chat_message",
         model_prices="FilePath ModelPrices load_prices",
-        open_erasures="list_open_trees",
         raw_messages="CALLS_IN_RUN load_calls load_session_chat_messages",
-        sessions="TEXT_LIMIT load_newest_compaction",
-        turns="find_request_turn load_chat_message",
+        sessions="TEXT_LIMIT derive_metadata_keys load_newest_compaction",
         usages="LastRequest UsageInput find_last_usage",
-        visibility="match_visible_counts match_visible_records",
     )

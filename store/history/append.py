@@ -2,11 +2,13 @@
 
 Messages are parsed, hashed and measured (`prepare_batch`) before the transaction begins, so that
 other writers do not wait.
+
+Messages that are stored, but not wholly understood, cause warnings in the log.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import count, repeat
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
@@ -14,7 +16,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 from sqlalchemy import Connection, bindparam, exists, select
 
 from ..clock import Now, require_moment
-from ..database import Insertion, Row, Statement, messages, redactions, tool_calls
+from ..database import Insertion, Row, Statement, get_logger, messages, redactions, tool_calls
 from ..errors import (
     HeadMoved,
     InvalidMessage,
@@ -25,23 +27,86 @@ from ..errors import (
 )
 from ..formats import encode_message
 from ..messages import (
+    TIME_KEYS,
     Columns,
     GivenMessage,
     PreparedMessage,
     StoredCall,
     digest_row,
     dump_to_object,
+    has_no_time,
     is_model,
     is_redacted,
     make_neutral_id,
     prepare_object,
 )
 from ..records import StoredMessage, make_stored_message
+from ..text import parse_object
 from ..tokens import estimate_message_tokens
-from . import append_warnings, facts, lines
+from ..tools import TOOL_KINDS
+from . import facts, lines
 from .lines import PLACE, Line
 from .raw_messages import join_parts, load_chat_messages
 from .sessions import create_session, set_metadata
+
+append_logger = get_logger(__name__)
+
+FOREIGN_PARTS = {
+    *("tool_use", "server_tool_use", "tool_result", "toolCall", "toolResult"),
+    *("function_call", "function_call_output"),
+    *("input_text", "output_text", "input_image", "input_file"),
+}
+"""Types of content parts in the requests of other providers."""
+
+_GIVEN_WARNINGS: set[str] = set()
+"""The warnings that this process has given: a host that causes one causes it with every message."""
+
+
+def log_message_problems(session_id: str, batch: Iterable[PreparedMessage]) -> None:
+    """Warn once about the parts of stored messages that the rules cannot use."""
+    for prepared in batch:
+        for problem in _list_problems(prepared):
+            if problem not in _GIVEN_WARNINGS:
+                _GIVEN_WARNINGS.add(problem)
+                append_logger.warning(problem, extra={"session_id": session_id})
+
+
+def _list_problems(prepared: PreparedMessage) -> Iterator[str]:
+    if prepared.columns.created_at is None and not has_no_time(prepared.message):
+        for key in TIME_KEYS:
+            given = prepared.message.get(key)
+            if given is not None:
+                yield (
+                    f"the {key} of a message tells no moment (a {type(given).__name__}): rules "
+                    "that go by time leave it alone; give ms, seconds, ISO 8601 with a zone, or "
+                    "a datetime with one"
+                )
+    if prepared.wire_format is None and prepared.columns.content_form == "json":
+        content = prepared.message["content"]
+        for part in content if isinstance(content, list) else [content]:
+            kind = part.get("type") if isinstance(part, dict) else None
+            if isinstance(kind, str) and kind in FOREIGN_PARTS:
+                yield (
+                    f"a message has a content part {kind!r}, which is not of the chat shape: it "
+                    "is kept, but no rule knows it, and a view that sends it as its JSON text says "
+                    "so; give texts as text parts, calls as tool_calls, results as messages with "
+                    "the role tool"
+                )
+    for call in prepared.calls:
+        if TOOL_KINDS.get(call.name or "") == "file_read" and not _is_arguments_object(
+            call.arguments
+        ):
+            yield (
+                f"the arguments of a call to {call.name!r} are no JSON object: which files it "
+                "reads is not known, so the rule of old reads leaves its results alone"
+            )
+
+
+def _is_arguments_object(arguments: str | None) -> bool:
+    """Return whether arguments are a JSON object; missing ones are an object without fields."""
+    text = (arguments or "{}").strip()
+    return text == "{}" or bool(parse_object(text))
+
 
 INSERT_MESSAGES = Insertion(
     messages, *PLACE, *Columns._fields, "stored_at", "digest", "wire_format"
@@ -322,4 +387,4 @@ def insert_batch(line: Line, batch: Batch) -> None:
     facts.write_facts(line, start, batch.messages, batch.tokens)
     head = pointer.head + len(rows)
     MOVE_HEAD.run(connection, **pointer.changed(), to=head, now=batch.moment)
-    append_warnings.log_message_problems(pointer.session_id, batch.messages)
+    log_message_problems(pointer.session_id, batch.messages)

@@ -56,9 +56,8 @@ from ..messages import (
 from ..records import Draft, StoredMessage
 from . import append, lines
 from .append import Batch
-from .lines import Line, Pointer
+from .lines import Line, Pointer, match_visible_drafts
 from .sessions import check_owner, validate_text
-from .visibility import match_visible_drafts
 
 DRAFT_ID_PATTERN = re.compile("([0-7][0-9a-f]{15})([0-7][0-9a-f]{15})")
 """The form of a draft's id: a tree and a number of 63 bits."""

@@ -5,7 +5,8 @@ session and everything recorded about it, and disowns its branches; from then on
 its messages. These are erased afterwards, slice by slice (`erasure_batches`). The open lines of the
 record say how much is left to do, and make the database allow it.
 
-Messages on the lines of other sessions stay.
+Messages on the lines of other sessions stay: the plan of an erasure says, for each branch, which of
+its positions they still need (`plan_branch_erasures`).
 """
 
 from __future__ import annotations
@@ -50,9 +51,67 @@ from ..database import (
 from ..database import erasures as erasure_log
 from ..records import Erasure
 from . import lines
-from .fates import BranchErasure, plan_branch_erasures
 from .message_notes import DELETE_UNREACHABLE_NOTES
 from .sessions import check_owner, load_newest_compaction
+
+BRANCH_OWNERS = Statement(
+    select(
+        branches.c.branch,
+        branches.c.parent_branch,
+        branches.c.parent_position,
+        branches.c.session_id,
+    )
+    .where(branches.c.tree_id == bindparam("tree_id", type_=BIG_INTEGER))
+    .order_by(branches.c.branch.desc())
+)
+NO_POSITION = -1
+"""A position before all others, including that of an empty line."""
+
+
+class BranchErasure(NamedTuple):
+    """The effect of an erasure on a branch that no session owns any more.
+
+    Its positions up to ``kept`` stay for other lines. The branch itself ``stays`` if another branch
+    is attached to it, even without any position.
+    """
+
+    branch: int
+    first: int
+    kept: int
+    stays: bool
+
+    @property
+    def kept_messages(self) -> int:
+        """The number of its messages that stay."""
+        return self.kept - self.first + 1
+
+    @property
+    def told_to(self) -> int:
+        """The last position whose records stay."""
+        return self.kept if self.stays else NO_POSITION
+
+
+def plan_branch_erasures(
+    connection: Connection, tree_id: int, session_id: str
+) -> list[BranchErasure]:
+    """Return the fates of the session's branches and of those left by earlier erasures.
+
+    The newest branch comes first. A position stays if a branch of another session continues from it
+    or from a later one; children have higher numbers than their parents, so a single pass from the
+    newest branch knows all needs of a branch before it reaches it.
+    """
+    needed: dict[int, int] = {}
+    found = []
+    for branch, parent, parent_position, owner in BRANCH_OWNERS.rows(connection, tree_id=tree_id):
+        lost = owner in (None, session_id)
+        stays = branch in needed
+        if lost:
+            kept = needed.setdefault(branch, parent_position)
+            found.append(BranchErasure(branch, parent_position + 1, kept, stays))
+        if parent is not None and (stays or not lost):
+            needed[parent] = max(needed.get(parent, 0), parent_position)
+    return found
+
 
 _erasure_tree_id = bindparam("tree_id", type_=BIG_INTEGER)
 _open_erasure_condition = erasure_log.c.finished_at.is_(null())

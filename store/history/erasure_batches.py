@@ -54,10 +54,9 @@ from ..database import erasures as erasure_log
 from ..errors import SessionNotFound, StoreBusy, StoreError, StoreFull
 from ..records import Erasure
 from . import erasure, lines
-from .erasure import NEWEST_COPY, OpenErasure
-from .fates import NO_POSITION
+from .erasure import NEWEST_COPY, NO_POSITION, OpenErasure
+from .erasure_log import OPEN_ERASURE_JOIN, list_open_trees
 from .lines import NO_LIMIT
-from .open_erasures import OPEN_ERASURE_JOIN, list_open_trees
 from .sessions import check_owner
 
 SLICE_SECONDS = 0.005

@@ -29,10 +29,10 @@ from ..errors import InvalidValue, check_choice, quote_value
 from ..records import Session
 from ..text import is_text
 from . import lines
-from .keys import derive_metadata_keys
 from .sessions import (
     SESSION_ROW_COLUMNS,
     decode_session,
+    derive_metadata_keys,
     encode_metadata,
     load_session,
     validate_text,

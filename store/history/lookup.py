@@ -1,10 +1,15 @@
-"""Messages found by what an app knows of them: an id, a position, the turn that they are in."""
+"""Messages found by what an app knows of them: an id, a position, the turn that they are in.
+
+- The turn of a request is the open turn of a line, or a new one after it.
+- The title of a session is the given one, else the first words of the user.
+- Siblings are messages that follow the same message: answers made anew, questions asked otherwise.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     CTE,
@@ -20,15 +25,74 @@ from sqlalchemy import (
 )
 
 from ..database import Row, Statement, branches, message_facts, messages, sessions
-from ..errors import MessageNotFound
-from ..messages import Columns, assemble_message, extract_content_text, make_neutral_id
-from ..records import Found, StoredMessage, Turn
-from ..text import is_text
+from ..errors import MessageNotFound, PositionOutOfRange
+from ..formats import asks_for_tool
+from ..messages import Columns, Message, assemble_message, extract_content_text, make_neutral_id
+from ..records import Found, Sibling, StoredMessage, Turn
+from ..text import is_text, truncate_to_line
 from . import lines
 from .append import find_message
-from .lines import Line
-from .raw_messages import load_message_at
-from .sessions import validate_text
+from .facts import find_turn_start, load_totals
+from .lines import NO_LIMIT, Line, Segment, match_run
+from .raw_messages import (
+    check_run_complete,
+    decode_stored_rows,
+    join_parts,
+    load_chat_messages,
+    load_message_at,
+    load_stored_rows,
+    parse_part,
+    report_damage,
+)
+from .session_branches import BRANCH_QUERIES, find_line_pointer
+from .sessions import load_session, validate_text
+
+
+class RequestTurn(NamedTuple):
+    """The turn of a request: ``begins`` is its first position (None: its input is not stored yet).
+
+    ``answered``: the last stored turn has its answer. ``over``: that turn is finished, because a
+    new one begins.
+    """
+
+    begins: int | None
+    answered: bool
+    over: bool
+
+
+def find_request_turn(line: Line, last: int, user_input: str | None) -> RequestTurn:
+    """Return the turn of a request about a line up to a position, with an input or without (None).
+
+    An input that the open turn begins with is stored already, so that turn goes on.
+    """
+    begins = None if load_totals(line, last).turn == 0 else find_turn_start(line, last)
+    answered = begins is not None and _is_turn_answer(load_chat_message(line, last))
+    if user_input is None:
+        return RequestTurn(begins, answered, over=False)
+    if (
+        begins is None
+        or answered
+        or extract_content_text(load_chat_message(line, begins).get("content")) != user_input
+    ):
+        begins = None
+    return RequestTurn(begins, answered, over=begins is None)
+
+
+def load_chat_message(line: Line, position: int) -> Message:
+    """Return the message at a position of a line."""
+    (stored,) = load_chat_messages(line, position, position)
+    return stored.message
+
+
+def _is_turn_answer(message: Message) -> bool:
+    """Tell whether a message ends its turn: the assistant speaks, and does not ask for a tool.
+
+    The message neither calls a tool nor announces a call in words.
+    """
+    if message["role"] != "assistant" or message.get("tool_calls"):
+        return False
+    return not asks_for_tool(extract_content_text(message.get("content")))
+
 
 SqlConditions = tuple[ColumnElement[bool], ...]
 
@@ -196,3 +260,104 @@ def _decode_turn(row: Row, last: int) -> Turn:
     turn, first, started_at, *columns = row
     said: Any = assemble_message(columns, None).get("content")
     return Turn(turn, first, last, extract_content_text(said), last + 1 - first, started_at)
+
+
+MAX_TITLE_LENGTH = 80
+"""Code points of a title that is made of a message."""
+
+FIRST_TURN_POSITION = Statement(
+    select(message_facts.c.seq)
+    .where(match_run(message_facts), message_facts.c.turn > literal_column("0"))
+    .order_by(message_facts.c.seq)
+    .limit(literal_column("1"))
+)
+
+
+def load_title(connection: Connection, session_id: str) -> str | None:
+    """Return a session's title: the given one, else one made of its first user message.
+
+    The latter is one line of at most 80 code points, made at each read and never stored, so
+    `Session.title` tells whether one was given; None if nothing was said in words. Raises
+    SessionNotFound.
+    """
+    given = load_session(connection, session_id).title
+    if given is not None:
+        return given
+    line = Line(connection, lines.load_pointer(connection, session_id))
+    first = _find_first_turn(line)
+    if first is None:
+        return None
+    said = extract_content_text(load_chat_message(line, first).get("content"))
+    return truncate_to_line(said, MAX_TITLE_LENGTH) or None
+
+
+def _find_first_turn(line: Line) -> int | None:
+    """Return the position of the first user turn on a line; None if there is none."""
+    head = line.pointer.head
+    if not load_totals(line, head).turn:
+        return None
+    for run in line.ranges(1, head):
+        start: int | None = FIRST_TURN_POSITION.value(line.connection, **run)
+        if start is not None:
+            return start
+    return None
+
+
+class BranchLine(NamedTuple):
+    """A line that a session can go back to, by its branch.
+
+    ``holder`` is the branch that holds a position of the line, ``shared`` the one that holds the
+    position before; None if there is none.
+    """
+
+    branch: int
+    holder: int | None
+    shared: int | None
+
+
+BRANCH_LINES = BRANCH_QUERIES.statement("followers", BranchLine)
+
+
+def list_siblings(connection: Connection, session_id: str, seq: int) -> list[Sibling]:
+    """Return the message at a position and all others that follow the same message.
+
+    They are on the branches that `branches` lists, and are sorted by the age of the branches that
+    hold them. `switch` to the branch of one brings it back with the newest messages after it.
+    ``seq`` may be the position after the head: then none is current. Raises SessionNotFound,
+    PositionOutOfRange.
+    """
+    pointer = lines.load_pointer(connection, session_id)
+    if type(seq) is not int or not 0 < seq <= pointer.head + 1:
+        raise PositionOutOfRange(pointer.session_id, seq, pointer.head)
+    present, *left = BRANCH_LINES.rows(connection, **pointer.session, seq=seq, never=NO_LIMIT)
+    alike = [present, *(each for each in left if each.shared == present.shared)]
+    line = Line(connection, pointer)
+    return [_load_sibling(line, seq, holder, each) for holder, each in _select_sibling_lines(alike)]
+
+
+def _select_sibling_lines(alike: list[BranchLine]) -> list[tuple[int, BranchLine]]:
+    """Return the first line through each message, by the branches that hold these, oldest first."""
+    through: dict[int, BranchLine] = {}
+    for each in alike:
+        if each.holder is not None:
+            through.setdefault(each.holder, each)
+    return sorted(through.items())
+
+
+def _load_sibling(line: Line, seq: int, holder: int, through: BranchLine) -> Sibling:
+    """Return the message at a position of a branch, and the line by which it is reached."""
+    connection, pointer = line
+    run = Segment(holder, seq, seq).within(pointer.tree_id)
+    found = decode_stored_rows(load_stored_rows(connection, run))
+    check_run_complete(found, run["tree_id"], run["first"], run["last"])
+    (row,), (wire_format,) = found
+    is_current = through.branch == pointer.branch
+    if parse_part(row, wire_format).of == 1:
+        with report_damage(connection, lambda: [run]):
+            (stored,) = join_parts([row], [wire_format])
+    else:
+        there = find_line_pointer(
+            connection, pointer.session_id, None if is_current else through.branch
+        )
+        stored = load_message_at(Line(connection, there), seq).message
+    return Sibling(through.branch, seq, stored.message, is_current)

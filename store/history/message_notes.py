@@ -31,9 +31,8 @@ from ..errors import InvalidValue, quote_value
 from ..messages import decode
 from ..records import Note
 from . import lines
-from .lines import Line
+from .lines import Line, match_visible_notes
 from .sessions import encode_value, validate_limit, validate_text
-from .visibility import match_visible_notes
 
 _note_columns = notes.c
 _note_key_condition = _note_columns.key == bindparam("key", type_=IDENTIFIER)

@@ -17,9 +17,8 @@ from ..messages import Message
 from ..records import StoredMessage, TokenTotal
 from ..tokens import ESTIMATE_NAME, Counter, count_message_tokens, counter, estimate
 from . import lines
-from .lines import PLACE, build_segments
+from .lines import PLACE, build_segments, match_visible_counts
 from .raw_messages import load_session_chat_messages
-from .visibility import match_visible_counts
 
 COUNT_BATCH_SIZE = 500
 """Messages counted between two transactions."""

@@ -28,7 +28,7 @@ from ..database import (
     upgrade_schema,
 )
 from ..errors import VERIFY_HINT, Damaged, StoreError
-from ..history import keys
+from ..history import derive_metadata_keys
 from ..messages import decode_as
 from ..records import Finding
 
@@ -224,5 +224,5 @@ def check_keys(connection: Connection, tree_id: int | None = None) -> Iterator[F
         stored_keys = STORED_KEYS.rows(connection, tree_id=tree, session_id=session_id)
         if metadata is None:
             yield Finding("facts", place, "its metadata are no JSON object")
-        elif {*stored_keys} != {*keys.derive_metadata_keys(metadata)}:
+        elif {*stored_keys} != {*derive_metadata_keys(metadata)}:
             yield Finding("facts", place, "its keys do not follow from its metadata")

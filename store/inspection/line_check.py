@@ -33,8 +33,8 @@ from ..history import (
     Segment,
     build_fact_rows,
     derive_results,
+    facts,
     lines,
-    project_root,
 )
 from ..messages import (
     Columns,
@@ -454,8 +454,8 @@ def _derive_by_root(line: Line, root: str | None, derived: ResultRows) -> Result
         if call_seq is None:
             rows.results.append(row)
             continue
-        answer = project_root.AnsweringResult(row[2], call_seq, call_position, row[-1])
-        paths, complete = project_root.find_result_paths(rooted, answer)
+        answer = facts.AnsweringResult(row[2], call_seq, call_position, row[-1])
+        paths, complete = facts.find_result_paths(rooted, answer)
         rows.results.append((*row[:-1], int(complete)))
         rows.paths.extend((*place, *each) for each in paths)
     return rows

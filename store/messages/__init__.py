@@ -11,18 +11,28 @@ from ..lazy_imports import attach_modules
 
 if TYPE_CHECKING:
     from .columns import (
+        TIME_KEYS,
         Columns,
+        GivenMessage,
         Message,
+        PreparedMessage,
         StoredCall,
         assemble_message,
+        copy_message,
+        copy_value,
         digest_content,
         digest_row,
+        dump_to_object,
         extract_content_text,
         extract_part_text,
         find_digest_version,
+        find_message_time,
+        has_no_time,
+        is_model,
         join_call,
+        prepare_message,
+        prepare_object,
     )
-    from .copying import copy_message, copy_value
     from .json_text import (
         DEPTH_LIMIT,
         INTEGER_LIMIT,
@@ -35,17 +45,6 @@ if TYPE_CHECKING:
         is_integer,
     )
     from .media import MEDIA_TYPES, Media, find_media, is_unreadable, parse_media, replace_media
-    from .prepared_messages import (
-        TIME_KEYS,
-        GivenMessage,
-        PreparedMessage,
-        dump_to_object,
-        find_message_time,
-        has_no_time,
-        is_model,
-        prepare_message,
-        prepare_object,
-    )
     from .redacted_messages import (
         NO_ARGUMENTS,
         REDACTED_TEXT,
@@ -110,19 +109,16 @@ if not TYPE_CHECKING:  # otherwise type checkers would accept any name
     __getattr__, __dir__ = attach_modules(
         __package__,
         columns=(
-            "Columns Message StoredCall assemble_message digest_content digest_row "
-            "extract_content_text extract_part_text find_digest_version join_call"
+            "TIME_KEYS Columns GivenMessage Message PreparedMessage StoredCall assemble_message "
+            "copy_message copy_value digest_content digest_row dump_to_object extract_content_text "
+            "extract_part_text find_digest_version find_message_time has_no_time is_model "
+            "join_call prepare_message prepare_object"
         ),
-        copying="copy_message copy_value",
         json_text=(
             "DEPTH_LIMIT INTEGER_LIMIT SIZE_LIMIT count_utf8_bytes decode decode_as encode "
             "find_json_problem is_integer"
         ),
         media="MEDIA_TYPES Media find_media is_unreadable parse_media replace_media",
-        prepared_messages=(
-            "TIME_KEYS GivenMessage PreparedMessage dump_to_object find_message_time has_no_time "
-            "is_model prepare_message prepare_object"
-        ),
         redacted_messages=(
             "NO_ARGUMENTS REDACTED_TEXT UNKNOWN_TOOL is_neutral_id is_redacted make_neutral_id "
             "redact_message"

@@ -1,4 +1,4 @@
-"""The columns of a message's rows, and the way back from them to the original message.
+"""The columns of a message's rows: the way from a given message to them, and the way back.
 
 A column takes a value only if it can hold it exactly; all other values stay in the *rest*, a JSON
 text beside the columns. So the way back is always the same: decode the rest, put the columns'
@@ -6,16 +6,25 @@ values in.
 
 The rest is an object. If columns and rest would not return the keys in their original order, it is
 a list of two: all keys in their order, and that object.
+
+Messages from the caller are split into the values of their rows before any transaction
+(`prepare_message`). Messages for the caller are copies: changing one changes nothing in the store.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
 from hashlib import sha256
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeGuard
 
-from .json_text import decode
+from ..clock import is_moment, parse_moment
+from ..errors import InvalidMessage, quote_value
+from ..text import as_plain_str, encode_utf8, is_text
+from .json_text import SIZE_LIMIT, decode, encode, find_json_problem
 
 Message = dict[str, Any]
 
@@ -218,3 +227,312 @@ def _build_row_encoder() -> Callable[[Any], str]:
 
 
 _encode_row = _build_row_encoder()
+
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+GivenMessage: TypeAlias = "Mapping[str, Any] | BaseModel"
+"""A message as callers give it: a dict, a typed one of a provider's client, or its object."""
+
+MESSAGE_ID_LIMIT = 512
+"""Maximum code points of a message id with a column; a longer one is kept like any other key."""
+
+TIME_KEYS = ("timestamp", "created_at", "createdAt", "time")
+"""Keys that may hold the time of a message; the first that holds a moment counts."""
+_TIME_KEY_SET = frozenset(TIME_KEYS)
+has_no_time = _TIME_KEY_SET.isdisjoint
+"""Tell that a message has none of these keys, as most have not: one test looks for all of them."""
+
+
+class PreparedMessage(NamedTuple):
+    """A message split into columns before any transaction begins, and the digest of its values."""
+
+    columns: Columns
+    calls: tuple[StoredCall, ...]
+    message: Message
+    digest: bytes
+    text_size: int | None = None
+    """The number of UTF-8 bytes of a text content, if they were counted."""
+    wire_format: str | None = None
+    """The format in which it was given, None for a chat message."""
+
+
+def prepare_message(message: object, index: int = 0) -> PreparedMessage:
+    """Return a message as columns, with its digest.
+
+    Raises InvalidMessage, naming ``index`` and the key, for a message that cannot be stored: not an
+    object, a role that is not text, NaN or infinite numbers, nesting over 200 levels, more than 64
+    MiB, values that JSON does not have. A pydantic object is taken with its set fields only, and a
+    datetime that tells the time of the message as its ISO text.
+    """
+    return prepare_object(dump_to_object(message, index), index)
+
+
+def prepare_object(given: Message, index: int) -> PreparedMessage:
+    """Do the same as `prepare_message`, for an object of JSON."""
+    rest = dict(given)
+    columns, calls, wide = _split_message(rest, index)
+    if rest:
+        columns = columns._replace(extra=_render_rest(given, rest, columns, calls))
+    narrow = encode_narrow_bytes(columns, calls)
+    if len(narrow) + len(wide) > SIZE_LIMIT:
+        _check_column_sizes(given, index, (*columns, *chain.from_iterable(calls)))
+    text_size = len(wide) if columns.content_form == "text" else None
+    return PreparedMessage(columns, calls, given, sha256(narrow + wide).digest(), text_size)
+
+
+def dump_to_object(message: object, index: int) -> Message:
+    """Return a message as an object of JSON, if it is one or can be dumped to one.
+
+    Raises InvalidMessage.
+    """
+    if isinstance(message, dict):
+        return _convert_times_to_iso(message)
+    if isinstance(message, Mapping):
+        return _convert_times_to_iso(dict(message))
+    if is_model(message):
+        return dump_to_object(_dump_model(message, index), index)
+    given = type(message).__name__
+    raise InvalidMessage(index, None, f"a message is an object, this is {given}")
+
+
+def is_model(given: object) -> TypeGuard[BaseModel]:
+    """Tell a pydantic object, such as a provider's; a dict is never asked, so it imports none."""
+    from pydantic import BaseModel
+
+    return isinstance(given, BaseModel)
+
+
+def _dump_model(message: BaseModel, index: int) -> object:
+    try:
+        return message.model_dump(mode="json", exclude_unset=True)
+    except Exception as error:  # a foreign class may raise anything
+        raise InvalidMessage(index, None, f"it has no JSON: {error}") from error
+
+
+def _convert_times_to_iso(message: Message) -> Message:
+    if has_no_time(message):
+        return message
+    given = [key for key in message if key in _TIME_KEY_SET and isinstance(message[key], datetime)]
+    if not given:
+        return message
+    return {**message, **{key: message[key].isoformat() for key in given}}
+
+
+def _split_message(rest: Message, index: int) -> tuple[Columns, tuple[StoredCall, ...], bytes]:
+    """Move all values that columns can hold out of the rest; refuse values that JSON does not have.
+
+    The content is returned in UTF-8 as well, so its checks, its size and its digest need one pass.
+    Values known to be text need no check for JSON, so they are taken first.
+    """
+    order = tuple(rest)
+    role = _split_text(rest, "role")
+    if not role:
+        raise InvalidMessage(index, "role", f"a role is a non-empty text{_hint_at_shape(rest)}")
+    usual_calls = _split_usual_calls(rest)
+    if _has_no_text(rest):
+        name, status, tool_call_id = [None] * len(_TEXT_KEYS)
+    else:
+        name, status, tool_call_id = [
+            _split_text(rest, key) if key in rest else None for key in _TEXT_KEYS
+        ]
+    given = rest.get("timestamp")
+    moment: int | None
+    if is_moment(given):
+        del rest["timestamp"]
+        moment = given
+    else:
+        moment = find_message_time(rest)
+        if type(given) is int and given == moment:
+            del rest["timestamp"]
+    _check_json_values(rest, index)
+    message_id = _split_id(rest)
+    form, content, wide = _split_content(rest)
+    calls = _split_calls(rest) if "tool_calls" in rest else usual_calls
+    extra = None if rest else _render_key_order(order)
+    columns = Columns(role, name, status, tool_call_id, moment, message_id, extra, form, content)
+    return columns, calls, wide
+
+
+def _hint_at_shape(given: Message) -> str:
+    """Return a hint about an object without a role that a provider may have sent."""
+    if "choices" in given:
+        return "; of an answer append choices[0].message"
+    kind = given.get("type")
+    if not isinstance(kind, str):
+        return ""
+    return (
+        f"; an item of type {quote_value(kind)}, which no chat has, is taken with the name of its "
+        "format: append(…, format='responses')"
+    )
+
+
+def _render_rest(
+    given: Message, rest: Message, held: Columns, calls: tuple[StoredCall, ...]
+) -> str | None:
+    """Return the values without a column, with the order of all keys if the columns differ."""
+    order = [*given]
+    if [*{**assemble_message(held, [*calls] or None), **rest}] != order:
+        return encode([order, rest])
+    return encode(rest)
+
+
+@lru_cache(maxsize=MOST_ORDERS)
+def _render_key_order(order: tuple[str, ...]) -> str | None:
+    """Return the rest of a message that columns hold wholly: its order, None if it is theirs."""
+    if [*filter(order.__contains__, COLUMN_KEYS)] == [*order]:
+        return None
+    return encode([order, {}])
+
+
+_TEXT_KEYS = ("name", "messageStatus", "tool_call_id")
+_has_no_text = frozenset(_TEXT_KEYS).isdisjoint
+
+
+def _split_text(rest: Message, key: str) -> str | None:
+    """Move a text that a column can hold out of the rest."""
+    return as_plain_str(rest.pop(key)) if key in rest and is_text(rest[key]) else None
+
+
+def find_message_time(message: Message) -> int | None:
+    """Return when a message was said (ms), None if it does not tell."""
+    if has_no_time(message):
+        return None
+    for key in TIME_KEYS:
+        given = message.get(key)
+        moment = None if given is None else parse_moment(given)
+        if moment is not None:
+            return moment
+    return None
+
+
+def _split_content(rest: Message) -> tuple[str | None, str | None, bytes]:
+    """Move the content out of the rest as its form, its text, and the text in UTF-8."""
+    wide = encode_utf8(rest.get("content"))
+    if wide is not None:
+        return "text", as_plain_str(rest.pop("content")), wide
+    form, text = _split_value(rest, "content")
+    return form, text, b"" if text is None else text.encode()
+
+
+def _split_value(rest: Message, key: str) -> tuple[str | None, str | None]:
+    """Move a value out of the rest as its form and its text; both None if the key is missing."""
+    if key not in rest:
+        return None, None
+    value = rest.pop(key)
+    if value is None:
+        return "null", None
+    if is_text(value):
+        return "text", as_plain_str(value)
+    return "json", encode(value)
+
+
+def _split_id(rest: Message) -> str | None:
+    """Return the key under which the message is idempotent; a whole number counts by its digits."""
+    given = rest.get("id")
+    if type(given) is int:
+        return str(given)
+    return (
+        as_plain_str(rest.pop("id"))
+        if given and is_text(given) and len(given) <= MESSAGE_ID_LIMIT
+        else None
+    )
+
+
+_CALL_KEYS = ["id", "type", "function"]
+_FUNCTION_KEYS = ["name", "arguments"]
+
+
+def _split_usual_calls(rest: Message) -> tuple[StoredCall, ...]:
+    """Move the calls out of the rest if all have the usual shape, as most have: this is quick."""
+    given = rest.get("tool_calls")
+    if not given or type(given) is not list:
+        return ()
+    calls = []
+    for call in given:
+        usual = _parse_usual_call(call)
+        if usual is None:
+            return ()
+        calls.append(usual)
+    del rest["tool_calls"]
+    return tuple(calls)
+
+
+def _parse_usual_call(call: Any) -> StoredCall | None:
+    if type(call) is not dict or [*call] != _CALL_KEYS or call["type"] != "function":
+        return None
+    function = call["function"]
+    if type(function) is not dict or [*function] != _FUNCTION_KEYS:
+        return None
+    call_id, name, arguments = call["id"], function["name"], function["arguments"]
+    if is_text(call_id) and is_text(name) and is_text(arguments):
+        return StoredCall(
+            as_plain_str(call_id), as_plain_str(name), "text", as_plain_str(arguments), None
+        )
+    return None
+
+
+def _split_calls(rest: Message) -> tuple[StoredCall, ...]:
+    """Move a non-empty list of tool calls out of the rest; any other value stays there."""
+    given = rest.get("tool_calls")
+    if not isinstance(given, list) or not given:
+        return ()
+    del rest["tool_calls"]
+    return tuple(_parse_usual_call(call) or _split_call(call) for call in given)
+
+
+def _split_call(call: object) -> StoredCall:
+    if not isinstance(call, dict):
+        return StoredCall(None, None, None, None, encode(call))
+    rest = dict(call)
+    if isinstance(rest.get("function"), dict):
+        rest["function"] = dict(rest["function"])
+    function = get_call_function(rest)
+    call_id = _split_text(rest, "id")
+    name = _split_text(function, "name")
+    form, arguments = _split_value(function, "arguments")
+    # So a value that is put back gets its old place.
+    places = {key: rest.get(key) for key in call}
+    if isinstance(rest.get("function"), dict):
+        places["function"] = {key: rest["function"].get(key) for key in call["function"]}
+    return StoredCall(call_id, name, form, arguments, encode(places))
+
+
+def _check_json_values(message: Message, index: int) -> None:
+    """Refuse values that JSON does not have, naming their top-level key."""
+    for key, value in message.items():
+        if not isinstance(key, str):
+            raise InvalidMessage(index, str(key), "keys are text")
+        if value is None or isinstance(value, str):
+            continue
+        problem = find_json_problem(value)
+        if problem:
+            raise InvalidMessage(index, key, problem)
+
+
+def _check_column_sizes(message: Message, index: int, columns: tuple[object, ...]) -> None:
+    """Refuse a message whose columns hold too much, naming the key with the most bytes."""
+    size = sum(len(column.encode()) for column in columns if isinstance(column, str))
+    if size > SIZE_LIMIT:
+        problem = f"the message takes {size:,} bytes, the limit is {SIZE_LIMIT:,}"
+        raise InvalidMessage(
+            index, max(message, key=lambda key: len(encode(message[key]))), problem
+        )
+
+
+def copy_message(message: Message) -> Message:
+    """Return a copy of a message that shares no mutable value with the original."""
+    for value in message.values():
+        if isinstance(value, list | dict):
+            return {key: copy_value(each) for key, each in message.items()}
+    return message.copy()
+
+
+def copy_value(value: Any) -> Any:
+    """Return a copy of a JSON value that shares no mutable value with the original."""
+    if isinstance(value, dict):
+        return copy_message(value)
+    if isinstance(value, list):
+        return [copy_value(each) for each in value]
+    return value

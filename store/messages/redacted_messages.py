@@ -14,8 +14,7 @@ from collections.abc import Container, Iterable
 from hashlib import sha256
 from typing import Any
 
-from .columns import Message, StoredCall, join_call
-from .prepared_messages import prepare_message
+from .columns import Message, StoredCall, join_call, prepare_message
 
 REDACTED_TEXT = "[redacted]"
 """The content of a redacted message."""

@@ -12,7 +12,7 @@ from conftest import Ran, Run
 
 from store import Store
 from store.cli.spending import UsageKey
-from store.history.usage_reports import TOTAL_KEYS
+from store.history.usages import TOTAL_KEYS
 
 NOW = 1_800_000_000_000
 DAY = 86_400_000

@@ -623,12 +623,12 @@ def test_parts_of_another_shape_are_noted_once(
     store: Store, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     """At WARNING; they are stored as they are."""
-    monkeypatch.setattr("store.history.append_warnings._GIVEN_WARNINGS", set())
+    monkeypatch.setattr("store.history.append._GIVEN_WARNINGS", set())
     made = store.create_session().id
     message = {"role": "assistant", "content": [{"type": kind, "text": "x"}, {"type": kind}]}
     store.append(made, [message, message])
     assert [each.message for each in store.messages(made)] == [message, message]
-    (record,) = [each for each in caplog.records if each.name == "store.history.append_warnings"]
+    (record,) = [each for each in caplog.records if each.name == "store.history.append"]
     assert record.levelname == "WARNING"
     assert repr(kind) in record.getMessage()
 
@@ -653,7 +653,7 @@ def test_arguments_that_name_no_file_are_noted_once(
     told: int,
 ) -> None:
     """A1.10: of a tool that reads files; other tools may take what they like."""
-    monkeypatch.setattr("store.history.append_warnings._GIVEN_WARNINGS", set())
+    monkeypatch.setattr("store.history.append._GIVEN_WARNINGS", set())
     function = {"name": name, "arguments": arguments}
     message = {
         "role": "assistant",
@@ -661,7 +661,7 @@ def test_arguments_that_name_no_file_are_noted_once(
         "tool_calls": [{"id": "c", "function": function}],
     }
     store.append(store.create_session().id, [message, message])
-    noted = [each for each in caplog.records if each.name == "store.history.append_warnings"]
+    noted = [each for each in caplog.records if each.name == "store.history.append"]
     assert len(noted) == told
 
 
@@ -669,7 +669,7 @@ def test_parts_of_the_chat_shape_are_not_noted(
     store: Store, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Texts and pictures are what a content is made of."""
-    monkeypatch.setattr("store.history.append_warnings._GIVEN_WARNINGS", set())
+    monkeypatch.setattr("store.history.append._GIVEN_WARNINGS", set())
     parts = [{"type": "text", "text": "a"}, {"type": "image_url", "image_url": {"url": "x"}}, "b"]
     store.append(store.create_session().id, {"role": "user", "content": parts})
-    assert not [each for each in caplog.records if each.name == "store.history.append_warnings"]
+    assert not [each for each in caplog.records if each.name == "store.history.append"]

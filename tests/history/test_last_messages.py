@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store import AsyncStore, InvalidValue, PositionOutOfRange, Store
-from store.history.newest import MAX_NEWEST_ROWS
+from store.history.raw_messages import MAX_NEWEST_ROWS
 
 Message = dict[str, Any]
 

@@ -11,7 +11,7 @@ from conftest import Child
 from store import Store
 from store.errors import InvalidValue
 from store.history import raw_messages
-from store.history.newest import MAX_NEWEST_ROWS
+from store.history.raw_messages import MAX_NEWEST_ROWS
 from store.records import StoredMessage
 
 Fork = Callable[..., Child]

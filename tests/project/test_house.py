@@ -57,14 +57,14 @@ INSIDE = {
     "face": "calls session_arguments operations lifetime steps shares watch streaming workflows scoped store threads pages async_streaming async_operations async_workflows async_scoped async_store",
     "formats": "request_messages call_names rows openai parts reasoning turns responses anthropic gemini react",
     "history": (
-        "lines visibility session_branches links facts keys sessions listing model_prices usages usage_reports message_notes append_warnings changed newest raw_messages siblings append drafts fates erasure redaction open_erasures erasure_batches heads "
-        "lookup project_root token_counts turns titles"
+        "lines session_branches sessions facts listing model_prices usages message_notes erasure_log raw_messages append drafts erasure redaction erasure_batches heads "
+        "lookup token_counts"
     ),
     "importing": "report whole names spending beside left likeness known sight elsewhere validation session reading folders growing",
     "inspection": (
         "console invariants usage_statistics replacing sql checks line_check integrity read_check dump copies advice"
     ),
-    "messages": "json_text columns media wire_fields copying prepared_messages redacted_messages",
+    "messages": "json_text columns media wire_fields redacted_messages",
     "records": "compactions search_results maintenance sessions views",
     "search": "terms dialects scope documents query index backlog hits passages",
     "simulation": "prices context_recall replay",

@@ -353,20 +353,6 @@ SET head_branch=:branch,
 WHERE sessions.tree_id = :tree
   AND sessions.id = :session_id COLLATE "C"
 
--- history.keys.DELETE_KEYS
-DELETE FROM session_keys
-WHERE session_keys.tree_id = :tree_id
-  AND session_keys.session_id = :session_id COLLATE "C"
-
--- history.keys.INSERT_KEYS
-INSERT INTO session_keys (tree_id, session_id, key, value)
-VALUES (
-  :tree_id,
-  :session_id COLLATE "C",
-  :key COLLATE "C",
-  :value COLLATE "C"
-)
-
 -- history.lines.POINTER
 SELECT sessions.tree_id,
   sessions.id,
@@ -672,6 +658,16 @@ ORDER BY sessions.updated_at DESC,
   sessions.id DESC,
   through.seq DESC
 
+-- history.lookup.FIRST_TURN_POSITION
+SELECT message_facts.seq
+FROM message_facts
+WHERE message_facts.tree_id = :tree_id
+  AND message_facts.branch = :branch
+  AND message_facts.seq BETWEEN :first AND :last
+  AND message_facts.turn > 0
+ORDER BY message_facts.seq
+LIMIT 1
+
 -- history.message_notes.DELETE_NOTE
 DELETE FROM notes
 WHERE notes.tree_id = :tree_id
@@ -953,6 +949,11 @@ WHERE branches.tree_id = :tree_id
   AND branches.branch = :branch
   AND branches.session_id = :session_id COLLATE "C"
 
+-- history.sessions.DELETE_KEYS
+DELETE FROM session_keys
+WHERE session_keys.tree_id = :tree_id
+  AND session_keys.session_id = :session_id COLLATE "C"
+
 -- history.sessions.INSERT_BRANCH
 INSERT INTO branches (
   tree_id,
@@ -973,6 +974,15 @@ VALUES (
   :session_id COLLATE "C",
   :created_at,
   :sealed
+)
+
+-- history.sessions.INSERT_KEYS
+INSERT INTO session_keys (tree_id, session_id, key, value)
+VALUES (
+  :tree_id,
+  :session_id COLLATE "C",
+  :key COLLATE "C",
+  :value COLLATE "C"
 )
 
 -- history.sessions.INSERT_SESSION
@@ -1108,16 +1118,6 @@ RETURNING sessions.id AS id,
   sessions.revision AS revision,
   sessions.owner AS owner,
   sessions.archived AS archived
-
--- history.titles.FIRST_TURN_POSITION
-SELECT message_facts.seq
-FROM message_facts
-WHERE message_facts.tree_id = :tree_id
-  AND message_facts.branch = :branch
-  AND message_facts.seq BETWEEN :first AND :last
-  AND message_facts.turn > 0
-ORDER BY message_facts.seq
-LIMIT 1
 
 -- history.token_counts.COUNTED_TOTAL
 WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
@@ -1285,7 +1285,7 @@ WHERE token_counts.tokens IS NULL
 ORDER BY messages.seq
 LIMIT :limit
 
--- history.usage_reports.LIST_OWNED_USAGES
+-- history.usages.LIST_OWNED_USAGES
 SELECT sessions.id AS session_id,
   usages.branch AS branch,
   usages.seq AS seq,
@@ -1312,7 +1312,7 @@ ORDER BY usages.at,
   usages.usage % 4294967296
 LIMIT :limit
 
--- history.usage_reports.LIST_SESSION_USAGES
+-- history.usages.LIST_SESSION_USAGES
 SELECT sessions.id AS session_id,
   usages.branch AS branch,
   usages.seq AS seq,
@@ -1340,7 +1340,7 @@ ORDER BY usages.at,
   usages.usage % 4294967296
 LIMIT :limit
 
--- history.usage_reports.LIST_USAGES
+-- history.usages.LIST_USAGES
 SELECT sessions.id AS session_id,
   usages.branch AS branch,
   usages.seq AS seq,
@@ -1382,7 +1382,14 @@ ORDER BY usages.at,
   usages.usage % 4294967296
 LIMIT :limit
 
--- history.usage_reports.SUM_OWNED_USAGES
+-- history.usages.NEWEST_BRANCH
+SELECT branches.branch
+FROM branches
+WHERE branches.tree_id = :tree_id
+ORDER BY branches.branch DESC
+LIMIT 1
+
+-- history.usages.SUM_OWNED_USAGES
 SELECT usages.model AS key,
   usages.model,
   count(*) AS requests,
@@ -1402,7 +1409,7 @@ GROUP BY usages.model,
   usages.cost IS NULL
 ORDER BY key
 
--- history.usage_reports.SUM_SESSION_USAGES
+-- history.usages.SUM_SESSION_USAGES
 SELECT usages.model AS key,
   usages.model,
   count(*) AS requests,
@@ -1423,7 +1430,7 @@ GROUP BY usages.model,
   usages.cost IS NULL
 ORDER BY key
 
--- history.usage_reports.SUM_USAGES_BY_DAY
+-- history.usages.SUM_USAGES_BY_DAY
 SELECT usages.at / 86400000 AS key,
   usages.model,
   count(*) AS requests,
@@ -1443,11 +1450,4 @@ GROUP BY usages.at / 86400000,
   usages.model,
   usages.cost IS NULL
 ORDER BY key
-
--- history.usages.NEWEST_BRANCH
-SELECT branches.branch
-FROM branches
-WHERE branches.tree_id = :tree_id
-ORDER BY branches.branch DESC
-LIMIT 1
 

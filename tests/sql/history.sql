@@ -82,21 +82,6 @@ SET head=:to,
 WHERE sessions.tree_id = :tree
   AND sessions.id = :session_id
 
--- history.changed.CHANGE_COUNTS
-SELECT (
-  SELECT count(*) AS count_1
-  FROM redactions
-  WHERE redactions.tree_id = :tree_id
-) AS redactions,
-  coalesce(
-    (
-      SELECT max(erasures.erasure) AS max_1
-      FROM erasures
-      WHERE erasures.tree_id = :tree_id
-    ),
-    :coalesce_1
-  ) AS erasures
-
 -- history.drafts.ALL_DRAFTS
 SELECT drafts.tree_id,
   drafts.draft,
@@ -207,6 +192,15 @@ SET at=:now,
   message=:given
 WHERE drafts.tree_id = :tree
   AND drafts.draft = :of
+
+-- history.erasure.BRANCH_OWNERS
+SELECT branches.branch,
+  branches.parent_branch,
+  branches.parent_position,
+  branches.session_id
+FROM branches
+WHERE branches.tree_id = :tree_id
+ORDER BY branches.branch DESC
 
 -- history.erasure.DELETE_RECORDS
 DELETE FROM compaction_records
@@ -507,6 +501,70 @@ ORDER BY erasures.erasure,
   erasures.branch DESC
 LIMIT 1 OFFSET :param_1
 
+-- history.erasure_log.CHANGE_COUNTS
+SELECT (
+  SELECT count(*) AS count_1
+  FROM redactions
+  WHERE redactions.tree_id = :tree_id
+) AS redactions,
+  coalesce(
+    (
+      SELECT max(erasures.erasure) AS max_1
+      FROM erasures
+      WHERE erasures.tree_id = :tree_id
+    ),
+    :coalesce_1
+  ) AS erasures
+
+-- history.erasure_log.OPEN_TREES
+SELECT DISTINCT erasures.tree_id
+FROM erasures,
+  branches
+WHERE erasures.finished_at IS NULL
+  AND branches.session_id IS NULL
+  AND branches.tree_id = erasures.tree_id
+  AND branches.branch = erasures.branch
+
+-- history.facts.ANSWERED_PLACES
+SELECT tool_results.call_seq,
+  tool_results.call_position
+FROM tool_results
+WHERE tool_results.tree_id = :tree_id
+  AND tool_results.branch = :branch
+  AND tool_results.seq BETWEEN :first AND :last
+  AND tool_results.call_seq IS NOT NULL
+
+-- history.facts.ANSWERING_RESULTS
+SELECT tool_results.seq,
+  tool_results.call_seq,
+  tool_results.call_position,
+  tool_results.paths_complete
+FROM tool_results
+WHERE tool_results.tree_id = :tree_id
+  AND tool_results.branch = :branch
+  AND tool_results.call_seq IS NOT NULL
+ORDER BY tool_results.seq
+
+-- history.facts.BRANCH_STARTS
+SELECT branches.branch,
+  branches.parent_position
+FROM branches
+WHERE branches.tree_id = :tree_id
+ORDER BY branches.branch
+
+-- history.facts.CALL_ARGUMENTS
+SELECT tool_calls.arguments_form,
+  tool_calls.arguments
+FROM tool_calls
+WHERE tool_calls.tree_id = :tree_id
+  AND tool_calls.branch = :branch
+  AND tool_calls.seq = :seq
+  AND tool_calls.position = :position
+
+-- history.facts.DELETE_TREE_PATHS
+DELETE FROM tool_result_paths
+WHERE tool_result_paths.tree_id = :tree_id
+
 -- history.facts.INSERT_FACTS
 INSERT INTO message_facts (tree_id, branch, seq, role, turn, tokens, tokens_through)
 VALUES (
@@ -612,6 +670,30 @@ WHERE messages.tree_id = :tree_id
   AND messages.branch = :branch
   AND messages.seq = :seq
 
+-- history.facts.OPEN_CALLS
+SELECT tool_calls.seq,
+  tool_calls.position,
+  tool_calls.name,
+  tool_calls.arguments_form,
+  tool_calls.arguments,
+  tool_calls.call_id
+FROM tool_calls
+JOIN message_facts ON message_facts.tree_id = :tree_id
+  AND message_facts.branch = tool_calls.branch
+  AND message_facts.seq = tool_calls.seq
+WHERE tool_calls.tree_id = :tree_id
+  AND tool_calls.branch = :branch
+  AND tool_calls.seq BETWEEN :first AND :last
+  AND (
+    tool_calls.call_id IS NOT NULL
+    OR tool_calls.name IS NOT NULL
+    OR substr(coalesce(tool_calls.extra, '{'), 1, 2) IN ('{', '{"', '{}', '=e')
+  )
+  AND message_facts.role = 'assistant'
+  AND coalesce(tool_calls.call_id, '') IN (:call_id, :neutral_id)
+ORDER BY tool_calls.seq DESC,
+  tool_calls.position
+
 -- history.facts.POSITION_TOKENS
 SELECT CAST(coalesce(sum(message_facts.tokens), 0) AS INTEGER) AS coalesce_1
 FROM message_facts
@@ -619,18 +701,45 @@ WHERE message_facts.tree_id = :tree_id
   AND message_facts.branch = :branch
   AND message_facts.seq = :seq
 
+-- history.facts.RUN_CALLS
+SELECT tool_calls.seq,
+  tool_calls.position,
+  tool_calls.name,
+  tool_calls.arguments_form,
+  tool_calls.arguments,
+  tool_calls.call_id
+FROM tool_calls
+JOIN message_facts ON message_facts.tree_id = :tree_id
+  AND message_facts.branch = tool_calls.branch
+  AND message_facts.seq = tool_calls.seq
+WHERE tool_calls.tree_id = :tree_id
+  AND tool_calls.branch = :branch
+  AND tool_calls.seq BETWEEN :first AND :last
+  AND (
+    tool_calls.call_id IS NOT NULL
+    OR tool_calls.name IS NOT NULL
+    OR substr(coalesce(tool_calls.extra, '{'), 1, 2) IN ('{', '{"', '{}', '=e')
+  )
+  AND message_facts.role = 'assistant'
+ORDER BY tool_calls.seq DESC,
+  tool_calls.position
+
+-- history.facts.SET_PATHS_COMPLETE
+UPDATE tool_results
+SET paths_complete=:complete
+WHERE tool_results.tree_id = :tree
+  AND tool_results.branch = :of
+  AND tool_results.seq = :place
+
+-- history.facts.SET_ROOT
+UPDATE sessions
+SET project_root=:root,
+  revision=:revision
+WHERE sessions.tree_id = :tree
+
 -- history.facts.TOOL_KINDS_JSON
 SELECT json_group_object(tool_kinds.name, tool_kinds.kind) AS anon_1
 FROM tool_kinds
-
--- history.fates.BRANCH_OWNERS
-SELECT branches.branch,
-  branches.parent_branch,
-  branches.parent_position,
-  branches.session_id
-FROM branches
-WHERE branches.tree_id = :tree_id
-ORDER BY branches.branch DESC
 
 -- history.heads.BRANCH_ORIGIN
 SELECT branches.parent_branch,
@@ -754,15 +863,6 @@ SET head_branch=:branch,
 WHERE sessions.tree_id = :tree
   AND sessions.id = :session_id
 
--- history.keys.DELETE_KEYS
-DELETE FROM session_keys
-WHERE session_keys.tree_id = :tree_id
-  AND session_keys.session_id = :session_id
-
--- history.keys.INSERT_KEYS
-INSERT INTO session_keys (tree_id, session_id, "key", value)
-VALUES (:tree_id, :session_id, :key, :value)
-
 -- history.lines.POINTER
 SELECT sessions.tree_id,
   sessions.id,
@@ -841,62 +941,6 @@ FROM branches
 WHERE branches.tree_id = :tree_id
 ORDER BY branches.branch
 LIMIT 1 OFFSET :param_1
-
--- history.links.ANSWERED_PLACES
-SELECT tool_results.call_seq,
-  tool_results.call_position
-FROM tool_results
-WHERE tool_results.tree_id = :tree_id
-  AND tool_results.branch = :branch
-  AND tool_results.seq BETWEEN :first AND :last
-  AND tool_results.call_seq IS NOT NULL
-
--- history.links.OPEN_CALLS
-SELECT tool_calls.seq,
-  tool_calls.position,
-  tool_calls.name,
-  tool_calls.arguments_form,
-  tool_calls.arguments,
-  tool_calls.call_id
-FROM tool_calls
-JOIN message_facts ON message_facts.tree_id = :tree_id
-  AND message_facts.branch = tool_calls.branch
-  AND message_facts.seq = tool_calls.seq
-WHERE tool_calls.tree_id = :tree_id
-  AND tool_calls.branch = :branch
-  AND tool_calls.seq BETWEEN :first AND :last
-  AND (
-    tool_calls.call_id IS NOT NULL
-    OR tool_calls.name IS NOT NULL
-    OR substr(coalesce(tool_calls.extra, '{'), 1, 2) IN ('{', '{"', '{}', '=e')
-  )
-  AND message_facts.role = 'assistant'
-  AND coalesce(tool_calls.call_id, '') IN (:call_id, :neutral_id)
-ORDER BY tool_calls.seq DESC,
-  tool_calls.position
-
--- history.links.RUN_CALLS
-SELECT tool_calls.seq,
-  tool_calls.position,
-  tool_calls.name,
-  tool_calls.arguments_form,
-  tool_calls.arguments,
-  tool_calls.call_id
-FROM tool_calls
-JOIN message_facts ON message_facts.tree_id = :tree_id
-  AND message_facts.branch = tool_calls.branch
-  AND message_facts.seq = tool_calls.seq
-WHERE tool_calls.tree_id = :tree_id
-  AND tool_calls.branch = :branch
-  AND tool_calls.seq BETWEEN :first AND :last
-  AND (
-    tool_calls.call_id IS NOT NULL
-    OR tool_calls.name IS NOT NULL
-    OR substr(coalesce(tool_calls.extra, '{'), 1, 2) IN ('{', '{"', '{}', '=e')
-  )
-  AND message_facts.role = 'assistant'
-ORDER BY tool_calls.seq DESC,
-  tool_calls.position
 
 -- history.listing.COUNT_OWNED
 SELECT count(*) AS count_1
@@ -1126,6 +1170,153 @@ ORDER BY sessions.updated_at DESC,
   sessions.id DESC
 LIMIT :limit OFFSET :param_1
 
+-- history.lookup.BRANCH_LINES
+WITH RECURSIVE sources(generation, session_id, moves, records, before) AS (
+  SELECT 0,
+    sessions.id,
+    COALESCE(
+      (
+        SELECT MAX(head_moves.move)
+        FROM head_moves
+        WHERE head_moves.tree_id = :tree_id
+          AND head_moves.session_id = :session_id
+      ),
+      0
+    ),
+    :never,
+    :never
+  FROM sessions
+  WHERE sessions.tree_id = :tree_id
+    AND sessions.id = :session_id
+  UNION ALL
+  SELECT sources.generation + 1,
+    sessions.forked_from,
+    forks.source_move,
+    forks.source_record,
+    forks.to_branch
+  FROM sources
+  JOIN sessions ON sessions.tree_id = :tree_id
+    AND sessions.id = sources.session_id
+  JOIN head_moves AS forks ON forks.tree_id = :tree_id
+    AND forks.session_id = sources.session_id
+    AND forks.move = 1
+  WHERE forks.kind = 'fork'
+    AND forks.source_move IS NOT NULL
+    AND forks.to_branch < sources.before
+),
+gone(generation, session_id, moves, records, branch, move, head) AS (
+  SELECT sources.generation,
+    sources.session_id,
+    sources.moves,
+    sources.records,
+    head_moves.from_branch,
+    MAX(head_moves.move),
+    MAX(head_moves.from_position)
+  FROM sources
+  JOIN head_moves ON head_moves.tree_id = :tree_id
+    AND head_moves.session_id = sources.session_id
+    AND head_moves.move <= sources.moves
+  WHERE head_moves.kind <> 'fork'
+    AND head_moves.from_branch < sources.before
+  GROUP BY sources.generation,
+    sources.session_id,
+    sources.moves,
+    sources.records,
+    head_moves.from_branch
+),
+seen(
+  branch,
+  parent_branch,
+  parent_position,
+  head,
+  left_at,
+  records,
+  generation,
+  move
+) AS (
+  SELECT branches.branch,
+    branches.parent_branch,
+    branches.parent_position,
+    sessions.head,
+    NULL,
+    :never,
+    -1,
+    0
+  FROM sessions
+  JOIN branches ON branches.tree_id = :tree_id
+    AND branches.branch = sessions.head_branch
+  WHERE sessions.tree_id = :tree_id
+    AND sessions.id = :session_id
+  UNION ALL
+  SELECT branches.branch,
+    branches.parent_branch,
+    branches.parent_position,
+    gone.head,
+    leaving.moved_at,
+    gone.records,
+    gone.generation,
+    gone.move
+  FROM gone
+  JOIN head_moves AS leaving ON leaving.tree_id = :tree_id
+    AND leaving.session_id = gone.session_id
+    AND leaving.move = gone.move
+  JOIN branches ON branches.tree_id = :tree_id
+    AND branches.branch = gone.branch
+  WHERE NOT EXISTS (
+    SELECT 1
+    FROM head_moves AS last
+    WHERE last.tree_id = :tree_id
+      AND last.session_id = gone.session_id
+      AND last.move = gone.moves
+      AND last.to_branch = gone.branch
+  )
+    AND (
+      gone.generation = 0
+      OR gone.head > branches.parent_position
+    )
+    AND NOT EXISTS (
+      SELECT 1
+      FROM sources AS nearer
+      JOIN branches AS own ON own.tree_id = :tree_id
+        AND own.parent_branch = gone.branch
+        AND own.parent_position = gone.head
+        AND own.session_id = nearer.session_id
+        AND own.branch < nearer.before
+      WHERE nearer.generation < gone.generation
+    )
+),
+walk(line, branch, parent_branch, parent_position, last) AS (
+  SELECT branch,
+    branch,
+    parent_branch,
+    parent_position,
+    head
+  FROM seen
+  WHERE head >= :seq - 1
+  UNION ALL
+  SELECT walk.line,
+    parents.branch,
+    parents.parent_branch,
+    parents.parent_position,
+    walk.parent_position
+  FROM walk
+  JOIN branches AS parents ON parents.tree_id = :tree_id
+    AND parents.branch = walk.parent_branch
+  WHERE walk.parent_position >= :seq - 1
+)
+SELECT seen.branch,
+  holding.branch,
+  earlier.branch
+FROM seen
+LEFT JOIN walk AS holding ON holding.line = seen.branch
+  AND holding.parent_position < :seq
+  AND holding.last >= :seq
+LEFT JOIN walk AS earlier ON earlier.line = seen.branch
+  AND earlier.parent_position < :seq - 1
+  AND earlier.last >= :seq - 1
+ORDER BY seen.generation,
+  seen.move DESC
+
 -- history.lookup.FIND_MESSAGES
 WITH RECURSIVE through(tree_id, branch, seq, holder) AS (
   SELECT messages.tree_id AS tree_id,
@@ -1252,6 +1443,16 @@ GROUP BY sessions.id,
 ORDER BY sessions.updated_at DESC,
   sessions.id DESC,
   through.seq DESC
+
+-- history.lookup.FIRST_TURN_POSITION
+SELECT message_facts.seq
+FROM message_facts
+WHERE message_facts.tree_id = :tree_id
+  AND message_facts.branch = :branch
+  AND message_facts.seq BETWEEN :first AND :last
+  AND message_facts.turn > 0
+ORDER BY message_facts.seq
+LIMIT 1 OFFSET :param_1
 
 -- history.lookup.TURN_BEGINNINGS
 SELECT message_facts.turn,
@@ -1517,59 +1718,6 @@ FROM notes
 WHERE notes.tree_id = :tree_id
   AND notes.branch = :branch
   AND notes.seq = :seq
-
--- history.open_erasures.OPEN_TREES
-SELECT DISTINCT erasures.tree_id
-FROM erasures,
-  branches
-WHERE erasures.finished_at IS NULL
-  AND branches.session_id IS NULL
-  AND branches.tree_id = erasures.tree_id
-  AND branches.branch = erasures.branch
-
--- history.project_root.ANSWERING_RESULTS
-SELECT tool_results.seq,
-  tool_results.call_seq,
-  tool_results.call_position,
-  tool_results.paths_complete
-FROM tool_results
-WHERE tool_results.tree_id = :tree_id
-  AND tool_results.branch = :branch
-  AND tool_results.call_seq IS NOT NULL
-ORDER BY tool_results.seq
-
--- history.project_root.BRANCH_STARTS
-SELECT branches.branch,
-  branches.parent_position
-FROM branches
-WHERE branches.tree_id = :tree_id
-ORDER BY branches.branch
-
--- history.project_root.CALL_ARGUMENTS
-SELECT tool_calls.arguments_form,
-  tool_calls.arguments
-FROM tool_calls
-WHERE tool_calls.tree_id = :tree_id
-  AND tool_calls.branch = :branch
-  AND tool_calls.seq = :seq
-  AND tool_calls.position = :position
-
--- history.project_root.DELETE_TREE_PATHS
-DELETE FROM tool_result_paths
-WHERE tool_result_paths.tree_id = :tree_id
-
--- history.project_root.SET_PATHS_COMPLETE
-UPDATE tool_results
-SET paths_complete=:complete
-WHERE tool_results.tree_id = :tree
-  AND tool_results.branch = :of
-  AND tool_results.seq = :place
-
--- history.project_root.SET_ROOT
-UPDATE sessions
-SET project_root=:root,
-  revision=:revision
-WHERE sessions.tree_id = :tree
 
 -- history.raw_messages.CALLS_IN_RUN
 SELECT tool_calls.seq,
@@ -2092,6 +2240,11 @@ ORDER BY branch
 INSERT INTO session_ids (id, tree_id)
 VALUES (:id, :tree_id) ON CONFLICT DO NOTHING
 
+-- history.sessions.DELETE_KEYS
+DELETE FROM session_keys
+WHERE session_keys.tree_id = :tree_id
+  AND session_keys.session_id = :session_id
+
 -- history.sessions.INSERT_BRANCH
 INSERT INTO branches (
   tree_id,
@@ -2113,6 +2266,10 @@ VALUES (
   :created_at,
   :sealed
 )
+
+-- history.sessions.INSERT_KEYS
+INSERT INTO session_keys (tree_id, session_id, "key", value)
+VALUES (:tree_id, :session_id, :key, :value)
 
 -- history.sessions.INSERT_SESSION
 INSERT INTO sessions (
@@ -2247,163 +2404,6 @@ RETURNING id AS id,
   revision AS revision,
   owner AS owner,
   archived AS archived
-
--- history.siblings.BRANCH_LINES
-WITH RECURSIVE sources(generation, session_id, moves, records, before) AS (
-  SELECT 0,
-    sessions.id,
-    COALESCE(
-      (
-        SELECT MAX(head_moves.move)
-        FROM head_moves
-        WHERE head_moves.tree_id = :tree_id
-          AND head_moves.session_id = :session_id
-      ),
-      0
-    ),
-    :never,
-    :never
-  FROM sessions
-  WHERE sessions.tree_id = :tree_id
-    AND sessions.id = :session_id
-  UNION ALL
-  SELECT sources.generation + 1,
-    sessions.forked_from,
-    forks.source_move,
-    forks.source_record,
-    forks.to_branch
-  FROM sources
-  JOIN sessions ON sessions.tree_id = :tree_id
-    AND sessions.id = sources.session_id
-  JOIN head_moves AS forks ON forks.tree_id = :tree_id
-    AND forks.session_id = sources.session_id
-    AND forks.move = 1
-  WHERE forks.kind = 'fork'
-    AND forks.source_move IS NOT NULL
-    AND forks.to_branch < sources.before
-),
-gone(generation, session_id, moves, records, branch, move, head) AS (
-  SELECT sources.generation,
-    sources.session_id,
-    sources.moves,
-    sources.records,
-    head_moves.from_branch,
-    MAX(head_moves.move),
-    MAX(head_moves.from_position)
-  FROM sources
-  JOIN head_moves ON head_moves.tree_id = :tree_id
-    AND head_moves.session_id = sources.session_id
-    AND head_moves.move <= sources.moves
-  WHERE head_moves.kind <> 'fork'
-    AND head_moves.from_branch < sources.before
-  GROUP BY sources.generation,
-    sources.session_id,
-    sources.moves,
-    sources.records,
-    head_moves.from_branch
-),
-seen(
-  branch,
-  parent_branch,
-  parent_position,
-  head,
-  left_at,
-  records,
-  generation,
-  move
-) AS (
-  SELECT branches.branch,
-    branches.parent_branch,
-    branches.parent_position,
-    sessions.head,
-    NULL,
-    :never,
-    -1,
-    0
-  FROM sessions
-  JOIN branches ON branches.tree_id = :tree_id
-    AND branches.branch = sessions.head_branch
-  WHERE sessions.tree_id = :tree_id
-    AND sessions.id = :session_id
-  UNION ALL
-  SELECT branches.branch,
-    branches.parent_branch,
-    branches.parent_position,
-    gone.head,
-    leaving.moved_at,
-    gone.records,
-    gone.generation,
-    gone.move
-  FROM gone
-  JOIN head_moves AS leaving ON leaving.tree_id = :tree_id
-    AND leaving.session_id = gone.session_id
-    AND leaving.move = gone.move
-  JOIN branches ON branches.tree_id = :tree_id
-    AND branches.branch = gone.branch
-  WHERE NOT EXISTS (
-    SELECT 1
-    FROM head_moves AS last
-    WHERE last.tree_id = :tree_id
-      AND last.session_id = gone.session_id
-      AND last.move = gone.moves
-      AND last.to_branch = gone.branch
-  )
-    AND (
-      gone.generation = 0
-      OR gone.head > branches.parent_position
-    )
-    AND NOT EXISTS (
-      SELECT 1
-      FROM sources AS nearer
-      JOIN branches AS own ON own.tree_id = :tree_id
-        AND own.parent_branch = gone.branch
-        AND own.parent_position = gone.head
-        AND own.session_id = nearer.session_id
-        AND own.branch < nearer.before
-      WHERE nearer.generation < gone.generation
-    )
-),
-walk(line, branch, parent_branch, parent_position, last) AS (
-  SELECT branch,
-    branch,
-    parent_branch,
-    parent_position,
-    head
-  FROM seen
-  WHERE head >= :seq - 1
-  UNION ALL
-  SELECT walk.line,
-    parents.branch,
-    parents.parent_branch,
-    parents.parent_position,
-    walk.parent_position
-  FROM walk
-  JOIN branches AS parents ON parents.tree_id = :tree_id
-    AND parents.branch = walk.parent_branch
-  WHERE walk.parent_position >= :seq - 1
-)
-SELECT seen.branch,
-  holding.branch,
-  earlier.branch
-FROM seen
-LEFT JOIN walk AS holding ON holding.line = seen.branch
-  AND holding.parent_position < :seq
-  AND holding.last >= :seq
-LEFT JOIN walk AS earlier ON earlier.line = seen.branch
-  AND earlier.parent_position < :seq - 1
-  AND earlier.last >= :seq - 1
-ORDER BY seen.generation,
-  seen.move DESC
-
--- history.titles.FIRST_TURN_POSITION
-SELECT message_facts.seq
-FROM message_facts
-WHERE message_facts.tree_id = :tree_id
-  AND message_facts.branch = :branch
-  AND message_facts.seq BETWEEN :first AND :last
-  AND message_facts.turn > 0
-ORDER BY message_facts.seq
-LIMIT 1 OFFSET :param_1
 
 -- history.token_counts.COUNTED_TOTAL
 WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
@@ -2587,165 +2587,6 @@ WHERE messages.tree_id = :tree_id
   AND messages.seq = :seq
   AND token_counts.tokens IS NULL
 
--- history.usage_reports.LIST_OWNED_USAGES
-SELECT sessions.id AS session_id,
-  usages.branch AS branch,
-  usages.seq AS seq,
-  usages.model AS model,
-  usages.provider AS provider,
-  usages.input AS input,
-  usages.output AS output,
-  usages.cached AS cached,
-  coalesce(usages.written, 0) AS written,
-  usages.cost AS cost,
-  usages.details AS details,
-  usages.at AS at,
-  usages.usage % 4294967296 AS number
-FROM usages
-JOIN branches ON branches.tree_id = usages.tree_id
-  AND branches.branch = usages.branch
-JOIN sessions ON sessions.tree_id = branches.tree_id
-  AND sessions.id = branches.session_id
-WHERE sessions.owner = :owner
-ORDER BY usages.at,
-  sessions.id,
-  usages.branch,
-  usages.seq,
-  usages.usage % 4294967296
-LIMIT :limit OFFSET :param_1
-
--- history.usage_reports.LIST_SESSION_USAGES
-SELECT sessions.id AS session_id,
-  usages.branch AS branch,
-  usages.seq AS seq,
-  usages.model AS model,
-  usages.provider AS provider,
-  usages.input AS input,
-  usages.output AS output,
-  usages.cached AS cached,
-  coalesce(usages.written, 0) AS written,
-  usages.cost AS cost,
-  usages.details AS details,
-  usages.at AS at,
-  usages.usage % 4294967296 AS number
-FROM usages
-JOIN branches ON branches.tree_id = usages.tree_id
-  AND branches.branch = usages.branch
-JOIN sessions ON sessions.tree_id = branches.tree_id
-  AND sessions.id = branches.session_id
-WHERE sessions.tree_id = :tree_id
-  AND sessions.id = :session_id
-ORDER BY usages.at,
-  sessions.id,
-  usages.branch,
-  usages.seq,
-  usages.usage % 4294967296
-LIMIT :limit OFFSET :param_1
-
--- history.usage_reports.LIST_USAGES
-SELECT sessions.id AS session_id,
-  usages.branch AS branch,
-  usages.seq AS seq,
-  usages.model AS model,
-  usages.provider AS provider,
-  usages.input AS input,
-  usages.output AS output,
-  usages.cached AS cached,
-  coalesce(usages.written, 0) AS written,
-  usages.cost AS cost,
-  usages.details AS details,
-  usages.at AS at,
-  usages.usage % 4294967296 AS number
-FROM usages
-JOIN branches ON branches.tree_id = usages.tree_id
-  AND branches.branch = usages.branch
-JOIN sessions ON sessions.tree_id = branches.tree_id
-  AND sessions.id = branches.session_id
-WHERE usages.at >= :since
-  AND usages.at < :until
-  AND usages.at >= :seen_at
-  AND (
-    usages.at,
-    sessions.id,
-    usages.branch,
-    usages.seq,
-    usages.usage % 4294967296
-  ) > (
-    :seen_at,
-    :seen_session_id,
-    :seen_branch,
-    :seen_seq,
-    :seen_number
-  )
-ORDER BY usages.at,
-  sessions.id,
-  usages.branch,
-  usages.seq,
-  usages.usage % 4294967296
-LIMIT :limit OFFSET :param_1
-
--- history.usage_reports.SUM_OWNED_USAGES
-SELECT usages.model AS "key",
-  usages.model,
-  count(*) AS requests,
-  CAST(sum(usages.input) AS INTEGER) AS input,
-  CAST(sum(usages.output) AS INTEGER) AS output,
-  CAST(sum(usages.cached) AS INTEGER) AS cached,
-  CAST(sum(coalesce(usages.written, 0)) AS INTEGER) AS written,
-  sum(usages.cost) AS paid
-FROM usages
-JOIN branches ON branches.tree_id = usages.tree_id
-  AND branches.branch = usages.branch
-JOIN sessions ON sessions.tree_id = branches.tree_id
-  AND sessions.id = branches.session_id
-WHERE sessions.owner = :owner
-GROUP BY usages.model,
-  usages.model,
-  usages.cost IS NULL
-ORDER BY "key"
-
--- history.usage_reports.SUM_SESSION_USAGES
-SELECT usages.model AS "key",
-  usages.model,
-  count(*) AS requests,
-  CAST(sum(usages.input) AS INTEGER) AS input,
-  CAST(sum(usages.output) AS INTEGER) AS output,
-  CAST(sum(usages.cached) AS INTEGER) AS cached,
-  CAST(sum(coalesce(usages.written, 0)) AS INTEGER) AS written,
-  sum(usages.cost) AS paid
-FROM usages
-JOIN branches ON branches.tree_id = usages.tree_id
-  AND branches.branch = usages.branch
-JOIN sessions ON sessions.tree_id = branches.tree_id
-  AND sessions.id = branches.session_id
-WHERE sessions.tree_id = :tree_id
-  AND sessions.id = :session_id
-GROUP BY usages.model,
-  usages.model,
-  usages.cost IS NULL
-ORDER BY "key"
-
--- history.usage_reports.SUM_USAGES_BY_DAY
-SELECT usages.at / 86400000 AS "key",
-  usages.model,
-  count(*) AS requests,
-  CAST(sum(usages.input) AS INTEGER) AS input,
-  CAST(sum(usages.output) AS INTEGER) AS output,
-  CAST(sum(usages.cached) AS INTEGER) AS cached,
-  CAST(sum(coalesce(usages.written, 0)) AS INTEGER) AS written,
-  sum(usages.cost) AS paid
-FROM usages
-JOIN branches ON branches.tree_id = usages.tree_id
-  AND branches.branch = usages.branch
-JOIN sessions ON sessions.tree_id = branches.tree_id
-  AND sessions.id = branches.session_id
-WHERE usages.at >= :since
-  AND usages.at < :until
-GROUP BY usages.at / 86400000,
-  usages.model,
-  usages.cost IS NULL
-ORDER BY "key"
-
 -- history.usages.INSERT_USAGE
 INSERT INTO usages (
   tree_id,
@@ -2861,10 +2702,169 @@ ORDER BY usages.seq DESC,
   usages.usage DESC
 LIMIT 1
 
+-- history.usages.LIST_OWNED_USAGES
+SELECT sessions.id AS session_id,
+  usages.branch AS branch,
+  usages.seq AS seq,
+  usages.model AS model,
+  usages.provider AS provider,
+  usages.input AS input,
+  usages.output AS output,
+  usages.cached AS cached,
+  coalesce(usages.written, 0) AS written,
+  usages.cost AS cost,
+  usages.details AS details,
+  usages.at AS at,
+  usages.usage % 4294967296 AS number
+FROM usages
+JOIN branches ON branches.tree_id = usages.tree_id
+  AND branches.branch = usages.branch
+JOIN sessions ON sessions.tree_id = branches.tree_id
+  AND sessions.id = branches.session_id
+WHERE sessions.owner = :owner
+ORDER BY usages.at,
+  sessions.id,
+  usages.branch,
+  usages.seq,
+  usages.usage % 4294967296
+LIMIT :limit OFFSET :param_1
+
+-- history.usages.LIST_SESSION_USAGES
+SELECT sessions.id AS session_id,
+  usages.branch AS branch,
+  usages.seq AS seq,
+  usages.model AS model,
+  usages.provider AS provider,
+  usages.input AS input,
+  usages.output AS output,
+  usages.cached AS cached,
+  coalesce(usages.written, 0) AS written,
+  usages.cost AS cost,
+  usages.details AS details,
+  usages.at AS at,
+  usages.usage % 4294967296 AS number
+FROM usages
+JOIN branches ON branches.tree_id = usages.tree_id
+  AND branches.branch = usages.branch
+JOIN sessions ON sessions.tree_id = branches.tree_id
+  AND sessions.id = branches.session_id
+WHERE sessions.tree_id = :tree_id
+  AND sessions.id = :session_id
+ORDER BY usages.at,
+  sessions.id,
+  usages.branch,
+  usages.seq,
+  usages.usage % 4294967296
+LIMIT :limit OFFSET :param_1
+
+-- history.usages.LIST_USAGES
+SELECT sessions.id AS session_id,
+  usages.branch AS branch,
+  usages.seq AS seq,
+  usages.model AS model,
+  usages.provider AS provider,
+  usages.input AS input,
+  usages.output AS output,
+  usages.cached AS cached,
+  coalesce(usages.written, 0) AS written,
+  usages.cost AS cost,
+  usages.details AS details,
+  usages.at AS at,
+  usages.usage % 4294967296 AS number
+FROM usages
+JOIN branches ON branches.tree_id = usages.tree_id
+  AND branches.branch = usages.branch
+JOIN sessions ON sessions.tree_id = branches.tree_id
+  AND sessions.id = branches.session_id
+WHERE usages.at >= :since
+  AND usages.at < :until
+  AND usages.at >= :seen_at
+  AND (
+    usages.at,
+    sessions.id,
+    usages.branch,
+    usages.seq,
+    usages.usage % 4294967296
+  ) > (
+    :seen_at,
+    :seen_session_id,
+    :seen_branch,
+    :seen_seq,
+    :seen_number
+  )
+ORDER BY usages.at,
+  sessions.id,
+  usages.branch,
+  usages.seq,
+  usages.usage % 4294967296
+LIMIT :limit OFFSET :param_1
+
 -- history.usages.NEWEST_BRANCH
 SELECT branches.branch
 FROM branches
 WHERE branches.tree_id = :tree_id
 ORDER BY branches.branch DESC
 LIMIT 1 OFFSET :param_1
+
+-- history.usages.SUM_OWNED_USAGES
+SELECT usages.model AS "key",
+  usages.model,
+  count(*) AS requests,
+  CAST(sum(usages.input) AS INTEGER) AS input,
+  CAST(sum(usages.output) AS INTEGER) AS output,
+  CAST(sum(usages.cached) AS INTEGER) AS cached,
+  CAST(sum(coalesce(usages.written, 0)) AS INTEGER) AS written,
+  sum(usages.cost) AS paid
+FROM usages
+JOIN branches ON branches.tree_id = usages.tree_id
+  AND branches.branch = usages.branch
+JOIN sessions ON sessions.tree_id = branches.tree_id
+  AND sessions.id = branches.session_id
+WHERE sessions.owner = :owner
+GROUP BY usages.model,
+  usages.model,
+  usages.cost IS NULL
+ORDER BY "key"
+
+-- history.usages.SUM_SESSION_USAGES
+SELECT usages.model AS "key",
+  usages.model,
+  count(*) AS requests,
+  CAST(sum(usages.input) AS INTEGER) AS input,
+  CAST(sum(usages.output) AS INTEGER) AS output,
+  CAST(sum(usages.cached) AS INTEGER) AS cached,
+  CAST(sum(coalesce(usages.written, 0)) AS INTEGER) AS written,
+  sum(usages.cost) AS paid
+FROM usages
+JOIN branches ON branches.tree_id = usages.tree_id
+  AND branches.branch = usages.branch
+JOIN sessions ON sessions.tree_id = branches.tree_id
+  AND sessions.id = branches.session_id
+WHERE sessions.tree_id = :tree_id
+  AND sessions.id = :session_id
+GROUP BY usages.model,
+  usages.model,
+  usages.cost IS NULL
+ORDER BY "key"
+
+-- history.usages.SUM_USAGES_BY_DAY
+SELECT usages.at / 86400000 AS "key",
+  usages.model,
+  count(*) AS requests,
+  CAST(sum(usages.input) AS INTEGER) AS input,
+  CAST(sum(usages.output) AS INTEGER) AS output,
+  CAST(sum(usages.cached) AS INTEGER) AS cached,
+  CAST(sum(coalesce(usages.written, 0)) AS INTEGER) AS written,
+  sum(usages.cost) AS paid
+FROM usages
+JOIN branches ON branches.tree_id = usages.tree_id
+  AND branches.branch = usages.branch
+JOIN sessions ON sessions.tree_id = branches.tree_id
+  AND sessions.id = branches.session_id
+WHERE usages.at >= :since
+  AND usages.at < :until
+GROUP BY usages.at / 86400000,
+  usages.model,
+  usages.cost IS NULL
+ORDER BY "key"
 

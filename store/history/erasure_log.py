@@ -1,12 +1,16 @@
-"""Counts of the changes to a tree's stored messages, by which caches of them are checked."""
+"""The record of erasures and redactions: counts of changes, and erasures that are not finished.
+
+Caches of messages are checked by the counts. Unfinished erasures are looked for whenever a store is
+opened, and rarely found.
+"""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from sqlalchemy import Connection, bindparam, func, select
+from sqlalchemy import Connection, and_, bindparam, func, null, select
 
-from ..database import Statement, erasures, redactions
+from ..database import Statement, branches, erasures, redactions
 
 
 class ChangeCounts(NamedTuple):
@@ -37,3 +41,18 @@ CHANGE_COUNTS = Statement(
 def count_changes(connection: Connection, tree_id: int) -> ChangeCounts:
     """Return the numbers of redactions and erasures in a tree."""
     return CHANGE_COUNTS.one(connection, tree_id=tree_id)
+
+
+OPEN_ERASURE_JOIN = and_(
+    erasures.c.finished_at.is_(null()),
+    branches.c.session_id.is_(null()),
+    branches.c.tree_id == erasures.c.tree_id,
+    branches.c.branch == erasures.c.branch,
+)
+"""Joins the open lines to their branches; a branch that a session owns is never touched."""
+OPEN_TREES = Statement(select(erasures.c.tree_id).where(OPEN_ERASURE_JOIN).distinct())
+
+
+def list_open_trees(connection: Connection) -> list[int]:
+    """Return the trees with lines that are still to erase."""
+    return OPEN_TREES.values(connection)
