@@ -18,8 +18,7 @@ from typing import Any, NamedTuple, TypeVar, get_overloads
 
 from store import compaction, history, inspection, search
 from store import view as views
-from store.face.scoped import Scoped
-from store.face.store import Store
+from store.face.store import Scoped, Store
 from store.face.workflows import Workflows
 
 from .imports import render_import
@@ -366,10 +365,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar, overload
 
-from .pages import AsyncPages
-from .scoped import Scoped
-from .store import Store
-from .threads import Threads
+from .store import Scoped, Store
+from .threads import AsyncPages, Threads
 from .workflows import Workflows
 
 if TYPE_CHECKING:

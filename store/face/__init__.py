@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING
 from ..lazy_imports import attach_modules
 
 if TYPE_CHECKING:
-    from .async_scoped import AsyncScoped
-    from .async_store import AsyncStore
+    from .async_store import AsyncScoped, AsyncStore
     from .async_streaming import AsyncStreaming
-    from .scoped import Owned, Scoped
     from .steps import Steps
-    from .store import Store, Target
+    from .store import Owned, Scoped, Store, Target
     from .streaming import Streaming
 
 __all__ = [
@@ -36,11 +34,9 @@ __all__ = [
 if not TYPE_CHECKING:  # or any name would do for whoever reads types
     __getattr__, __dir__ = attach_modules(
         __package__,
-        async_scoped="AsyncScoped",
-        async_store="AsyncStore",
+        async_store="AsyncScoped AsyncStore",
         async_streaming="AsyncStreaming",
-        scoped="Owned Scoped",
         steps="Steps",
-        store="Store Target",
+        store="Owned Scoped Store Target",
         streaming="Streaming",
     )

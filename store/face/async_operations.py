@@ -8,10 +8,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar, overload
 
-from .pages import AsyncPages
-from .scoped import Scoped
-from .store import Store
-from .threads import Threads
+from .store import Scoped, Store
+from .threads import AsyncPages, Threads
 from .workflows import Workflows
 
 if TYPE_CHECKING:
@@ -56,11 +54,10 @@ if TYPE_CHECKING:
         View,
     )
     from ..summaries import Summarizer
-    from .scoped import Owned
     from .steps import Steps
+    from .store import Owned
 
 AtomicResultT = TypeVar("AtomicResultT")
-OwnedResultT = TypeVar("OwnedResultT")
 
 
 class AsyncOperations(Threads):
@@ -1623,10 +1620,10 @@ class AsyncScopedOperations(AsyncOperations):
 
     async def atomically(
         self,
-        work: Callable[[Owned], OwnedResultT],
+        work: Callable[[Owned], AtomicResultT],
         *,
         now: Now = None,
-    ) -> OwnedResultT:
+    ) -> AtomicResultT:
         """Do several steps on the owner's sessions as one; return the result of work.
 
         ``work`` gets an object with the operations as methods, as in `Store.atomically`. Raises the

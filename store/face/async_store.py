@@ -1,17 +1,23 @@
 """`AsyncStore`: the operations of `Store`, awaited.
 
 It works under asyncio and under trio; anyio covers their differences.
+
+If the operation of a cancelled task was still waiting, for its turn or for a lock, it has not
+happened, and the task ends at once. An operation that had begun is finished first, and the
+cancellation gets a note that says so. A summary that is being written is the exception: nothing
+waits for it, and its compaction ends as failed. Operations that may wait for other writers, or for
+a summary, have threads of their own, so that readers find a thread however many of them wait.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
 from threading import Thread
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from anyio import (
     CancelScope,
@@ -20,6 +26,7 @@ from anyio import (
     fail_after,
     from_thread,
     move_on_after,
+    sleep,
     to_thread,
 )
 from anyio.lowlevel import EventLoopToken, current_token
@@ -27,12 +34,17 @@ from anyio.lowlevel import EventLoopToken, current_token
 from ..cancellation import CURRENT_CALLER, Caller, Cancelled
 from ..database import DEFAULT_CACHE_BYTES
 from ..errors import InvalidValue, StoreClosed
-from .async_operations import AsyncStoreOperations
-from .async_scoped import AsyncScoped
-from .async_workflows import AsyncWorkflows
+from .async_operations import AsyncOperations, AsyncScopedOperations, AsyncStoreOperations
+from .async_streaming import AsyncStreaming
 from .calls import FaceMethod
-from .store import Store, Target
+from .store import Scoped, Store, Target, validate_owner
+from .streaming import SAVE_EVERY_BYTES, SAVE_EVERY_MS
 from .threads import ThreadWork
+from .workflows import Workflows
+
+if TYPE_CHECKING:
+    from ..messages import GivenMessage
+    from ..records import Session
 
 AsyncParams = ParamSpec("AsyncParams")
 AsyncResultT = TypeVar("AsyncResultT")
@@ -47,6 +59,76 @@ SUMMARY_GRACE = 1.0
 
 FINISHED_NOTE = "the operation had begun, so it was brought to its end: what it was to do is done"
 FAILED_NOTE = "the operation had begun, so it was brought to its end, and failed: {!r}"
+
+
+class AsyncWorkflows(AsyncOperations):
+    """The workflows on sessions, awaited."""
+
+    async def call(
+        self,
+        work: Callable[Concatenate[Any, AsyncParams], AsyncResultT],
+        *args: AsyncParams.args,
+        **options: AsyncParams.kwargs,
+    ) -> AsyncResultT:
+        """Call a function that takes a store, such as `export_session` or `import_file`.
+
+        It runs in a thread, with this store as its first argument. Returns its result, and raises
+        its exceptions.
+        """
+        return await self._run(partial(self._call, work, *args, **options), waits=True)
+
+    async def wait(
+        self,
+        session_id: str,
+        revision: str | None,
+        timeout: float = 30.0,  # noqa: ASYNC109 - nothing is raised at its end
+    ) -> Session | None:
+        """Wait until a session has another revision and return it; None after ``timeout`` seconds.
+
+        Looks several times a second, and reads from a file only after somebody has written to it.
+        Raises SessionNotFound, also if the session is deleted meanwhile, and InvalidValue.
+        """
+        asked = partial(self._call, Workflows._watch, session_id, revision, timeout)
+        watch = await self._run(asked)
+        look = partial(self._run, watch.look)
+        while (changed := await look()) is None and watch.has_time():  # noqa: ASYNC110 - of others
+            await sleep(watch.pause)
+        return changed
+
+    def streaming(
+        self,
+        session_id: str,
+        message: GivenMessage,
+        *,
+        expected: str | None = None,
+        every_bytes: int = SAVE_EVERY_BYTES,
+        every_ms: int = SAVE_EVERY_MS,
+        format: str | None = None,  # noqa: A002 - the public name
+    ) -> AsyncStreaming:
+        """Stream an answer: ``with store.streaming(id, message) as answer: answer.write(text)``.
+
+        ``message`` is the beginning of the answer: its role, maybe more; ``format`` names the
+        format of the whole, as in `append`. The text is saved beside the line, as a draft, after
+        every ``every_bytes`` bytes of it (UTF-8), and at the latest with the first text that comes
+        ``every_ms`` ms after the last save: a killed process loses less than that.
+
+        Leaving the ``with`` appends the message and deletes the draft, in one change. After an
+        exception the draft stays, with all of the text. It also stays, and Conflict is raised, if
+        the head has moved since the beginning, or the revision ``expected`` is not the session's.
+        Entering raises SessionNotFound, Conflict, InvalidMessage, InvalidValue; leaving
+        DraftNotFound, too.
+        """
+        opened = partial(
+            self._call,
+            Workflows.streaming,
+            session_id,
+            message,
+            expected=expected,
+            every_bytes=every_bytes,
+            every_ms=every_ms,
+            format=format,
+        )
+        return AsyncStreaming(self, opened)
 
 
 class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
@@ -146,6 +228,31 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+
+class AsyncScoped(AsyncWorkflows, AsyncScopedOperations):
+    """A `Scoped` whose operations are awaited, as `AsyncStore.scoped` returns it."""
+
+    def __init__(self, store: AsyncWorkflows, scoped: Callable[[], Scoped], owner: str) -> None:
+        self._store, self._scoped, self._owner = store, scoped, validate_owner(owner)
+
+    @property
+    def owner(self) -> str:
+        """The owner of the sessions."""
+        return self._owner
+
+    async def _run(self, work: ThreadWork[AsyncResultT], *, waits: bool = False) -> AsyncResultT:
+        """Run work in a thread of the whole store."""
+        return await self._store._run(work, waits=waits)
+
+    def _call(
+        self,
+        method: FaceMethod[AsyncParams, AsyncResultT],
+        *args: AsyncParams.args,
+        **options: AsyncParams.kwargs,
+    ) -> AsyncResultT:
+        """Call a method of the owner's face."""
+        return method(self._scoped(), *args, **options)
 
 
 _OPTION_DEFAULTS = {

@@ -26,10 +26,9 @@ from .. import history
 from ..clock import Now, require_moment
 from ..database import Database, get_lock_names, is_retriable, translate_host_errors
 from ..errors import InvalidValue, SessionNotFound, StoreBusy, quote_value
-from .calls import Call
+from .calls import Call, bind_arguments, list_sessions_to_lock
 from .lifetime import Lifetime
 from .operations import StoreOperations
-from .session_arguments import bind_arguments, list_sessions_to_lock
 
 if TYPE_CHECKING:
     from ..history import UsageInput

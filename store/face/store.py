@@ -1,15 +1,24 @@
-"""`Store`: opens a transaction for each operation, and several for a workflow."""
+"""`Store`: opens a transaction for each operation, and several for a workflow.
+
+`Scoped` has the sessions of one owner, as if there were no others. Each operation names its
+sessions, and its transaction checks that all of them are the owner's: before the operation, so that
+no error reveals another owner's session, and once more after it, when the changed rows are locked,
+since on a server the session of an id may be erased and another one made meanwhile.
+"""
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Callable
-from contextlib import suppress
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from sqlalchemy import URL, Connection
+from sqlalchemy import URL, Connection, bindparam, literal_column, or_, select
 
 from .. import history, inspection
 from .. import search as searching
@@ -19,15 +28,19 @@ from ..database import (
     DEFAULT_CACHE_BYTES,
     MAX_PURGE_SECONDS,
     Database,
+    Statement,
     Transactions,
     Upgrade,
     is_private_target,
     parse_url,
     resolve_path,
+    sessions,
     upgrade_schema,
 )
 from ..errors import (
     InvalidValue,
+    SessionExists,
+    SessionNotFound,
     StoreClosed,
     StoreError,
     StoreForked,
@@ -36,19 +49,27 @@ from ..errors import (
     quote_value,
 )
 from ..history import list_open_trees
-from ..records import CacheInfo, Purge, Removal
-from .calls import Call, OperationWork
-from .operations import StoreOperations
-from .shares import Shares
-from .steps import Steps, atomically
+from ..records import CacheInfo, Erasure, Index, Purge, Redaction, Removal, Session
+from .calls import (
+    Arguments,
+    Call,
+    Face,
+    OperationWork,
+    bind_arguments,
+    get_signature,
+    list_named_sessions,
+    list_sessions_to_lock,
+)
+from .operations import Operations, StoreOperations
+from .steps import Steps, atomically, check_work
 from .workflows import Workflows
 
 if TYPE_CHECKING:
-    from ..records import Copy, Erasure, Index
-    from .scoped import Scoped
+    from ..records import Copy
 
 AtomicResultT = TypeVar("AtomicResultT")
 Target = str | os.PathLike[str] | URL
+OpenTransaction = Callable[[], AbstractContextManager[Connection]]
 
 
 ERASURE_PATIENCE = 0.05
@@ -171,8 +192,6 @@ class Store(StoreOperations, Workflows):
         Any other session is a SessionNotFound, sessions that it creates are the owner's, and it has
         no operations on the whole store. Raises InvalidValue for an invalid owner.
         """
-        from .scoped import Scoped
-
         return Scoped(self, owner)
 
     def atomically(
@@ -282,7 +301,40 @@ class Store(StoreOperations, Workflows):
         self.close()
 
 
-_SHARES: Shares[Store] = Shares()
+class Shares:
+    """The open stores that a process shares, by their targets and settings."""
+
+    def __init__(self) -> None:
+        self._open: dict[object, Store] = {}
+        self._users: Counter[int] = Counter()
+        self._lock = threading.Lock()
+        if hasattr(os, "register_at_fork"):
+            free = self._lock.release
+            os.register_at_fork(
+                before=self._lock.acquire, after_in_parent=free, after_in_child=free
+            )
+
+    def take(self, key: object, opened: Callable[[], Store]) -> Store:
+        """Return the store of a key, opened now if needed, and count one more user."""
+        with self._lock:
+            shared = self._open.get(key)
+            if shared is None:
+                shared = self._open[key] = opened()
+            self._users[id(shared)] += 1
+            return shared
+
+    def give_back(self, shared: Store) -> bool:
+        """Count one user less; return whether none is left, which is true of unshared stores."""
+        with self._lock:
+            self._users[id(shared)] -= 1
+            if self._users[id(shared)] > 0:
+                return False
+            del self._users[id(shared)]
+            self._open = {key: each for key, each in self._open.items() if each is not shared}
+            return True
+
+
+_SHARES = Shares()
 
 
 def _identify_target(target: Target) -> str:
@@ -299,3 +351,202 @@ def _note_purged(connection: Connection, *, now: int) -> None:
     """Record that no erased or redacted text is left in the file."""
     history.erasure.mark_erasures_purged(connection, now=now)
     history.redaction.mark_redactions_purged(connection, now=now)
+
+
+_is_others_session = or_(sessions.c.owner.is_(None), sessions.c.owner != bindparam("owner"))
+OTHERS_SESSIONS = Statement(
+    select(sessions.c.id)
+    .where(sessions.c.tree_id == bindparam("tree_id"), _is_others_session)
+    .limit(literal_column("1"))
+)
+
+
+def _list_redactions(connection: Connection, session_id: str) -> list[Redaction]:
+    """Return the redactions of a session's line, oldest first, whichever session they name.
+
+    Raises SessionNotFound.
+    """
+    found = history.redaction.list_redactions(connection, session_id)
+    return [each._replace(session_id=session_id) for each in found]
+
+
+class Owned(Operations):
+    """The operations on an owner's sessions; the steps of a scoped `atomically`.
+
+    A session of anybody else, or of nobody, raises SessionNotFound. New sessions are the owner's.
+    """
+
+    def __init__(self, face: Face, owner: str) -> None:
+        self._face, self._owner = face, validate_owner(owner)
+
+    @property
+    def owner(self) -> str:
+        """The owner of the sessions."""
+        return self._owner
+
+    def redactions(self, session_id: str) -> list[Redaction]:
+        """Return the redactions of a session's line, oldest first, whichever session they name.
+
+        Raises SessionNotFound.
+        """
+        return self._read(Call(_list_redactions, (session_id,), {}))
+
+    def _moment(self, now: Now) -> int:
+        return self._face._moment(now)
+
+    def _read(self, work: Call[AtomicResultT]) -> AtomicResultT:
+        return self._face._read(self._limit_call(work))
+
+    def _write(self, work: Call[AtomicResultT]) -> AtomicResultT:
+        return self._face._write(self._limit_call(work))
+
+    def _limit_call(self, call: Call[AtomicResultT]) -> Call[AtomicResultT]:
+        """Return an operation that is done within the owner's sessions."""
+        asked = bind_arguments(call)
+        _bind_owner(self._owner, call, asked.arguments)
+        given = asked.arguments
+        if "messages" in given:
+            wire_format = given.get("format")
+            given["messages"] = history.append.prepare_batch(
+                given["messages"], given["now"], wire_format
+            )
+        sessions = list_sessions_to_lock(call, asked.arguments)
+        return Call(_run_within_owner, (self._owner, call, asked), {}, sessions)
+
+
+class Scoped(Owned, Workflows):
+    """The sessions of one owner, as `Store.scoped` returns them; it knows no others.
+
+    A session of anybody else, or of nobody, raises SessionNotFound. New sessions are the owner's.
+    The parameters are those of `Store`; an ``owner`` among them is this one. Operations that change
+    all sessions of a tree (`redact`, `set_project_root`) raise StoreError if the tree has sessions
+    of others. Ids are unique in the whole store: a used one raises SessionExists, whoever owns it.
+    """
+
+    def __init__(self, store: Workflows, owner: str) -> None:
+        super().__init__(store, owner)
+        self._store = store
+        self._database, self._requests = store._database, store._requests
+
+    def index(self, *, owner: str | None = None) -> Index:
+        """Add everything that is not indexed yet to the index; return the owner's part of it.
+
+        Other writers take turns between its steps. Raises StoreError, InvalidValue.
+        """
+        return self._run_workflow(Call(searching.backlog.index, (), {"owner": owner}))
+
+    def _transactions_for(self, call: Call[Any], /) -> Transactions:
+        whole, given = self._store._transactions_for(call), bind_arguments(call).arguments
+        _bind_owner(self._owner, call, given)
+        if "owner" in given:
+            call.options["owner"] = self._owner
+        within = partial(_open_within_owner, self._owner, list_named_sessions(call, given))
+        return whole._replace(
+            reading=partial(within, whole.reading),
+            writing=partial(within, whole.writing),
+            soon=partial(within, whole.soon),
+        )
+
+    def atomically(
+        self, work: Callable[[Owned], AtomicResultT], *, now: Now = None
+    ) -> AtomicResultT:
+        """Do several steps on the owner's sessions as one; return the result of work.
+
+        ``work`` gets an object with the operations as methods, as in `Store.atomically`. Raises the
+        exceptions of its steps, StoreError if ``work`` writes by other means, InvalidValue.
+        """
+        check_work(work)
+        owner = self._owner
+        return atomically(self._database, lambda t: work(Owned(t, owner)), self._moment(now))
+
+    def _erase(
+        self,
+        session_ids: tuple[str, ...],
+        expected: str | None,
+        moment: int,
+        *,
+        purge: bool,
+    ) -> list[Erasure]:
+        if purge:
+            raise InvalidValue("a purge is of the whole file; purge on the whole store")
+        return history.erasure_batches.delete_sessions(
+            self._database, session_ids, moment=moment, expected=expected, owner=self._owner
+        )
+
+
+def validate_owner(owner: str) -> str:
+    """Return an owner after checking it. Raises InvalidValue for an invalid one."""
+    text = history.sessions.validate_text("owner", owner)
+    if text is None:
+        raise InvalidValue("an owner is a text; sessions without one are those of the whole store")
+    return text
+
+
+def _bind_owner(owner: str, call: Call[Any], given: Arguments) -> None:
+    """Set the ``owner`` of an operation that takes one. Raises InvalidValue for another owner."""
+    if "owner" not in get_signature(call.operation).parameters:
+        return
+    if given.get("owner") not in (None, owner):
+        raise InvalidValue(
+            f"these are the sessions of {quote_value(owner)}; "
+            "ask the whole store for those of another"
+        )
+    given["owner"] = owner
+
+
+def _run_within_owner(
+    connection: Connection, owner: str, call: Call[AtomicResultT], asked: inspect.BoundArguments
+) -> AtomicResultT:
+    """Do an operation on an owner's sessions only."""
+    given = asked.arguments
+    if given.get("create"):
+        _create_owned_session(connection, owner, given["session_id"], given["now"])
+    with _check_ownership(connection, owner, list_named_sessions(call, given)):
+        result = call.operation(connection, *asked.args[1:], **asked.kwargs)
+        if call.operation in (
+            history.redaction.redact_message_at,
+            history.facts.set_project_root,
+        ):
+            session_id = given["session_id"]
+            tree_id = history.lines.load_pointer(connection, session_id).tree_id
+            if OTHERS_SESSIONS.row(connection, tree_id=tree_id, owner=owner):
+                raise StoreError(
+                    f"session {session_id!r} shares its tree with sessions of others, "
+                    "which this would change; nothing was written; do it on the whole store"
+                )
+    if isinstance(result, Session) and result.owner != owner:
+        raise SessionExists(result.id)
+    return result
+
+
+def _create_owned_session(connection: Connection, owner: str, session_id: str, now: int) -> None:
+    """Create the session of an append, if it is missing, for the owner. Raises SessionExists."""
+    with suppress(SessionNotFound):
+        history.sessions.check_owner(connection, session_id, owner)
+        return
+    history.sessions.create_session(connection, session_id, owner=owner, exist_ok=True, now=now)
+    try:
+        history.sessions.check_owner(connection, session_id, owner)
+    except SessionNotFound:
+        raise SessionExists(session_id) from None
+
+
+@contextmanager
+def _check_ownership(
+    connection: Connection, owner: str, session_ids: Iterable[Any]
+) -> Iterator[None]:
+    """Check before and after a block that sessions are the owner's. Raises SessionNotFound."""
+    for session_id in session_ids:
+        history.sessions.check_owner(connection, session_id, owner)
+    yield
+    for session_id in session_ids:
+        history.sessions.check_owner(connection, session_id, owner)
+
+
+@contextmanager
+def _open_within_owner(
+    owner: str, session_ids: Iterable[Any], opened: OpenTransaction
+) -> Iterator[Connection]:
+    """Open a transaction on an owner's sessions and yield its connection."""
+    with opened() as connection, _check_ownership(connection, owner, session_ids):
+        yield connection

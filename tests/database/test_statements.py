@@ -416,7 +416,7 @@ HOT = {
     "history.lookup.FIND_OWNED_MESSAGES": ["messages", "branches", "own", "sessions"],
     "history.lookup.FIRST_TURN_POSITION": ["message_facts"],
     "history.sessions.SESSION_OWNER": ["session_ids", "sessions"],
-    "face.scoped.OTHERS_SESSIONS": ["sessions"],
+    "face.store.OTHERS_SESSIONS": ["sessions"],
     "history.lookup.FIND_TREE_MESSAGES": ["messages", "branches", "own", "sessions"],
     "history.lookup.TURN_BEGINNINGS": ["message_facts", "messages"],
     "history.facts.OPEN_CALLS": ["tool_calls"],

@@ -54,7 +54,7 @@ INSIDE = {
         "engine file_copies migrate"
     ),
     "exporting": "files shapes sessions whole",
-    "face": "calls session_arguments operations lifetime steps shares watch streaming workflows scoped store threads pages async_streaming async_operations async_workflows async_scoped async_store",
+    "face": "calls operations lifetime steps streaming workflows store threads async_streaming async_operations async_store",
     "formats": "request_messages call_names rows openai parts reasoning turns responses anthropic gemini react",
     "history": (
         "lines session_branches sessions facts listing model_prices usages message_notes erasure_log raw_messages append drafts erasure redaction erasure_batches heads "

@@ -1,4 +1,4 @@
--- face.scoped.OTHERS_SESSIONS
+-- face.store.OTHERS_SESSIONS
 SELECT sessions.id
 FROM sessions
 WHERE sessions.tree_id = :tree_id
