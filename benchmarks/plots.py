@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from store.cli.drawing import (
+from store.cli.chart import (
     INK_COLOUR,
     Point,
     Rectangle,

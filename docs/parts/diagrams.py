@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple, get_args
 
 from store import Policy
-from store.cli.drawing import Paint, Point, Rectangle, draw_arrow, draw_block, draw_picture
+from store.cli.chart import Paint, Point, Rectangle, draw_arrow, draw_block, draw_picture
 from store.formats import FORMATS
 from store.policy import STANDARD_POLICY
 from store.view.rules import RULES, render_explanations

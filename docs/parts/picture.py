@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from store import Store
 from store.cli import demo_session
-from store.cli.drawing import (
+from store.cli.chart import (
     INK_COLOUR,
     Paint,
     Rectangle,

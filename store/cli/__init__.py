@@ -18,7 +18,7 @@ from ..errors import StoreError, describe_read_error
 from ..ready import FIELD_PROBLEMS
 from . import render
 from .commands import LazyCommands
-from .place import STORE_VARIABLE, choose_place
+from .options import STORE_VARIABLE, choose_place
 from .terminal import allow_styles, escape_output
 
 if TYPE_CHECKING:

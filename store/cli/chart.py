@@ -1,10 +1,30 @@
-"""The tokens of each request, by policy: lines of blocks on a terminal, or a picture."""
+"""Pictures as SVG text: blocks, words, bands, arrows, and the tokens of requests as curves.
+
+Pure: the same values give the same text, so that a picture can be compared with the code that it
+was drawn from. Lengths are pixels of a picture that is shown at its own size. A page may be white
+or black, so a block brings its own ground for its words, and words beside blocks have a grey that
+is read on both.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
+from unicodedata import east_asian_width
+from xml.sax.saxutils import escape, quoteattr
 
-from . import drawing
+INK_COLOUR = "#7a828e"
+"""The colour of words that stand on the page itself, light or dark."""
+FONT_FAMILY = "-apple-system, 'Segoe UI', 'Noto Sans', 'DejaVu Sans', Helvetica, Arial, sans-serif"
+TEXT_SIZE = 12
+"""The size of words in a block."""
+
+_NARROW, _WIDE = 0.56, 1.0
+_BLOCK_MARGIN = 8
+_BASELINE = 0.36
+_ARROW_HEAD = "M0,0 L-8,-4 L-8,4 Z"
+"""The head of an arrow that points to the right, its point at 0."""
 
 RequestTokens = Mapping[str, Sequence[int]]
 """The tokens of each request of a session, by the policy that sent them."""
@@ -22,7 +42,199 @@ CURVE_COLOURS = (
     "#bc4c00",
     "#1b7c83",
 )
-PLOT_AREA = drawing.Rectangle(70, 20, 620, 240)
+
+
+class Paint(NamedTuple):
+    """The colour of a block, and that of the words in it."""
+
+    ground: str
+    words: str = "#ffffff"
+
+
+class Point(NamedTuple):
+    """A place, from the upper left corner of the picture."""
+
+    x: float
+    y: float
+
+
+class Rectangle(NamedTuple):
+    """A rectangle by its upper left corner and its size."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    @property
+    def right(self) -> float:
+        """Where the block ends, from left to right."""
+        return self.x + self.width
+
+    @property
+    def bottom(self) -> float:
+        """Where the block ends, from above."""
+        return self.y + self.height
+
+    @property
+    def upper_left(self) -> Point:
+        """The first of four corners."""
+        return Point(self.x, self.y)
+
+    @property
+    def upper_right(self) -> Point:
+        """The corner above the lower right one."""
+        return Point(self.right, self.y)
+
+    @property
+    def lower_left(self) -> Point:
+        """The corner below the upper left one."""
+        return Point(self.x, self.bottom)
+
+    @property
+    def lower_right(self) -> Point:
+        """The last of four corners."""
+        return Point(self.right, self.bottom)
+
+
+def draw_block(
+    at: Rectangle,
+    paint: Paint,
+    said: str = "",
+    number: str = "",
+) -> str:
+    """Return a block, with words at its left edge and a number at its right one.
+
+    Words that do not fit are cut off and end in an ellipsis.
+    """
+    left, right = at.x + _BLOCK_MARGIN, at.right - _BLOCK_MARGIN
+    middle = at.y + at.height / 2
+    room = right - left
+    if number:
+        room -= measure_text(number) + _BLOCK_MARGIN
+    shape = _build_element("rect", **at._asdict(), rx=3, fill=paint.ground)
+    begun = draw_words(left, middle, fit_text(said, room), paint.words)
+    ended = draw_words(right, middle, number, paint.words, anchor="end")
+    return "\n".join(filter(None, (shape, begun, ended)))
+
+
+def draw_words(
+    x: float,
+    middle: float,
+    text: str,
+    colour: str = INK_COLOUR,
+    *,
+    anchor: Literal["start", "middle", "end"] = "start",
+    size: int = TEXT_SIZE,
+) -> str:
+    """Return a line of words around a height; nothing where there are none.
+
+    ``anchor`` says what of them is at ``x``.
+    """
+    if not text:
+        return ""
+    baseline = middle + _BASELINE * size
+    place = {"x": x, "y": baseline, "fill": colour, "font_size": size, "text_anchor": anchor}
+    return _build_element("text", text, **place)
+
+
+def draw_band(left: Rectangle, right: Rectangle, colour: str) -> str:
+    """Return a see-through band from the right edge of one block to the left edge of another."""
+    upper = _build_curve(left.upper_right, right.upper_left)
+    lower = _build_curve(right.lower_left, left.lower_right)
+    return _build_element("path", d=f"M{upper} L{lower} Z", fill=colour, fill_opacity=0.25)
+
+
+def _build_curve(begin: Point, end: Point) -> str:
+    """Return a line between two points that leaves and arrives level."""
+    half = (begin.x + end.x) / 2
+    leaving, arriving = Point(half, begin.y), Point(half, end.y)
+    bends = " ".join(map(_format_point, (leaving, arriving, end)))
+    return f"{_format_point(begin)} C{bends}"
+
+
+def _format_point(point: Point) -> str:
+    return f"{_format_attribute(point.x)},{_format_attribute(point.y)}"
+
+
+def draw_arrow(begin: Point, end: Point, colour: str = INK_COLOUR) -> str:
+    """Return a straight line from one point to another, with a head at its end."""
+    line = f"M{_format_point(begin)} L{_format_point(end)}"
+    shaft = _build_element("path", d=line, stroke=colour, stroke_width=1.5)
+    direction = _format_attribute(math.degrees(math.atan2(end.y - begin.y, end.x - begin.x)))
+    turned = f"translate({_format_point(end)}) rotate({direction})"
+    return f"{shaft}\n{_build_element('path', d=_ARROW_HEAD, transform=turned, fill=colour)}"
+
+
+def draw_stroke(points: Iterable[Point], colour: str) -> str:
+    """Return a line from point to point; nothing where there is none."""
+    path = " L".join(map(_format_point, points))
+    return (
+        _build_element("path", d=f"M{path}", stroke=colour, stroke_width=1.5, fill="none")
+        if path
+        else ""
+    )
+
+
+def draw_grid_line(begin: Point, end: Point) -> str:
+    """Return a faint line from one point to another, in the background."""
+    line = f"M{_format_point(begin)} L{_format_point(end)}"
+    return _build_element("path", d=line, stroke=INK_COLOUR, stroke_opacity=0.3)
+
+
+def draw_dot(middle: Point, radius: float, colour: str) -> str:
+    """Return a filled circle."""
+    return _build_element("circle", cx=middle.x, cy=middle.y, r=radius, fill=colour)
+
+
+def draw_picture(
+    wide: float,
+    high: float,
+    title: str,
+    parts: Iterable[str],
+) -> str:
+    """Return a whole picture; ``title`` describes it to those who cannot see it."""
+    inside = [_build_element("title", title), *filter(None, parts)]
+    box = f"0 0 {_format_attribute(wide)} {_format_attribute(high)}"
+    space = f'xmlns="http://www.w3.org/2000/svg" viewBox="{box}"'
+    size = f'width="{_format_attribute(wide)}" height="{_format_attribute(high)}"'
+    head = f'<svg {space} {size} role="img" font-family={quoteattr(FONT_FAMILY)}>'
+    return "\n".join([head, *inside, "</svg>\n"])
+
+
+def _build_element(name: str, said: str = "", /, **attributes: object) -> str:
+    """Return an element of the picture; an underscore in a name stands for a hyphen."""
+    given = [
+        f"{key.replace('_', '-')}={quoteattr(_format_attribute(value))}"
+        for key, value in attributes.items()
+    ]
+    begun = " ".join([name, *given])
+    return f"<{begun}>{escape(said)}</{name}>" if said else f"<{begun}/>"
+
+
+def _format_attribute(value: object) -> str:
+    """Return a value as an attribute says it, numbers to two decimals."""
+    return f"{round(value, 2):g}" if isinstance(value, float) else str(value)
+
+
+def measure_text(text: str, size: int = TEXT_SIZE) -> float:
+    """Return about how many pixels a text takes."""
+    wide = sum(east_asian_width(each) in "FW" for each in text)
+    narrow = len(text) - wide
+    return size * (wide * _WIDE + narrow * _NARROW)
+
+
+def fit_text(text: str, room: float) -> str:
+    """Return a text, or as much of its beginning as there is room for, and an ellipsis."""
+    if measure_text(text) <= room:
+        return text
+    kept = text
+    while kept and measure_text(kept + "…") > room:
+        kept = kept[:-1]
+    return kept.rstrip() + "…" if kept else ""
+
+
+PLOT_AREA = Rectangle(70, 20, 620, 240)
 WIDE, LINE = 720, 18
 
 
@@ -47,10 +259,10 @@ def draw_request_chart(lines: RequestTokens, title: str) -> str:
     count = len(lines)
     colours = [CURVE_COLOURS[place % len(CURVE_COLOURS)] for place in range(count)]
     sent = zip(lines.values(), colours, strict=True)
-    drawn = [drawing.draw_stroke(_compute_points(tokens, most), colour) for tokens, colour in sent]
+    drawn = [draw_stroke(_compute_points(tokens, most), colour) for tokens, colour in sent]
     names = map(_draw_legend, range(1, len(lines) + 1), lines, colours)
     high = PLOT_AREA.bottom + LINE * (len(lines) + 2)
-    return drawing.draw_picture(
+    return draw_picture(
         WIDE, high, f"tokens of each request, {title}", [*_draw_axes(lines), *drawn, *names]
     )
 
@@ -66,28 +278,24 @@ def _thin_requests(sent: Sequence[int]) -> Iterator[int]:
         yield max(sent[place * len(sent) // count : (place + 1) * len(sent) // count])
 
 
-def _compute_points(sent: Sequence[int], most: int) -> Iterator[drawing.Point]:
+def _compute_points(sent: Sequence[int], most: int) -> Iterator[Point]:
     """Yield the point of each request: from left to right, the larger the higher."""
     step = PLOT_AREA.width / max(1, len(sent) - 1)
     for place, tokens in enumerate(sent):
-        yield drawing.Point(
-            PLOT_AREA.x + step * place, PLOT_AREA.bottom - PLOT_AREA.height * tokens / most
-        )
+        yield Point(PLOT_AREA.x + step * place, PLOT_AREA.bottom - PLOT_AREA.height * tokens / most)
 
 
 def _draw_axes(lines: RequestTokens) -> Iterator[str]:
     """Yield the two edges of the plot, and what they measure."""
     corners = (PLOT_AREA.upper_left, PLOT_AREA.lower_left, PLOT_AREA.lower_right)
     count = max(map(len, lines.values()), default=0)
-    yield drawing.draw_stroke(corners, drawing.INK_COLOUR)
-    yield drawing.draw_words(
+    yield draw_stroke(corners, INK_COLOUR)
+    yield draw_words(
         PLOT_AREA.x - 6, PLOT_AREA.y, f"{_find_largest_request(lines):,}", anchor="end"
     )
-    yield drawing.draw_words(PLOT_AREA.x - 6, PLOT_AREA.bottom, "0", anchor="end")
-    yield drawing.draw_words(
-        PLOT_AREA.right, PLOT_AREA.bottom + LINE, f"request {count}", anchor="end"
-    )
+    yield draw_words(PLOT_AREA.x - 6, PLOT_AREA.bottom, "0", anchor="end")
+    yield draw_words(PLOT_AREA.right, PLOT_AREA.bottom + LINE, f"request {count}", anchor="end")
 
 
 def _draw_legend(row: int, name: str, colour: str) -> str:
-    return drawing.draw_words(PLOT_AREA.x, PLOT_AREA.bottom + LINE * (row + 1), f"━ {name}", colour)
+    return draw_words(PLOT_AREA.x, PLOT_AREA.bottom + LINE * (row + 1), f"━ {name}", colour)

@@ -28,7 +28,7 @@ COMMANDS: dict[str, dict[str, ListedCommand]] = {
     "Begin": {
         "demo": ListedCommand("demo", "Show what the store does, on a session of a coding agent."),
         "import": ListedCommand(
-            "transfer", "Import transcripts of other programs, or what is new in them."
+            "imports", "Import transcripts of other programs, or what is new in them."
         ),
         "sessions": ListedCommand("show", "List the sessions, the last active first."),
     },
@@ -39,50 +39,50 @@ COMMANDS: dict[str, dict[str, ListedCommand]] = {
         ),
         "replaced": ListedCommand("show", "List what a view replaces or shortens, and why."),
         "context": ListedCommand(
-            "assembling", "Print a whole request: prompts, rules, history, input, turn."
+            "requests", "Print a whole request: prompts, rules, history, input, turn."
         ),
-        "tree": ListedCommand("writing", "Draw which session continues which, and from where."),
-        "stats": ListedCommand(
-            "counting", "Show where the tokens go: by role, rule, tool and file."
-        ),
-        "tokens": ListedCommand("counting", "Count a session's tokens, and keep the counts."),
-        "usage": ListedCommand("spending", "Show what requests cost, or record it."),
-        "annotations": ListedCommand("noting", "List what is noted beside messages."),
+        "tree": ListedCommand("sessions", "Draw which session continues which, and from where."),
+        "stats": ListedCommand("usage", "Show where the tokens go: by role, rule, tool and file."),
+        "tokens": ListedCommand("usage", "Count a session's tokens, and keep the counts."),
+        "usage": ListedCommand("usage", "Show what requests cost, or record it."),
+        "annotations": ListedCommand("messages", "List what is noted beside messages."),
         "branches": ListedCommand(
             "heads", "List the branches of a session, or what they say at a position."
         ),
         "moves": ListedCommand("heads", "List the moves of a session's head, oldest first."),
-        "search": ListedCommand("searching", "Find what was said, by its words."),
+        "search": ListedCommand("search", "Find what was said, by its words."),
         "recall": ListedCommand(
-            "searching", "Print what a view has out of sight and has these words."
+            "search", "Print what a view has out of sight and has these words."
         ),
-        "sql": ListedCommand("store", "Run a read-only SELECT, or list the views for people."),
+        "sql": ListedCommand("sql", "Run a read-only SELECT, or list the views for people."),
     },
     "Compact": {
         "compact": ListedCommand(
-            "compacting", "Hide what a policy does not keep behind a summary."
+            "compactions", "Hide what a policy does not keep behind a summary."
         ),
-        "hide": ListedCommand("hiding", "Hide a range behind a text of yours, or behind nothing."),
+        "hide": ListedCommand(
+            "compactions", "Hide a range behind a text of yours, or behind nothing."
+        ),
         "compactions": ListedCommand(
-            "compacting", "List the compactions of a session's line, oldest first."
+            "compactions", "List the compactions of a session's line, oldest first."
         ),
         "check": ListedCommand(
-            "compacting", "Say whether to compact before the next request, and why."
+            "compactions", "Say whether to compact before the next request, and why."
         ),
         "simulate": ListedCommand(
-            "simulating", "Replay a session by each policy, and compare the bills."
+            "simulation", "Replay a session by each policy, and compare the bills."
         ),
         "policy": ListedCommand("policies", "List, show and check policies; they need no store."),
     },
     "Change": {
-        "create": ListedCommand("writing", "Create a session without messages."),
+        "create": ListedCommand("sessions", "Create a session without messages."),
         "append": ListedCommand(
-            "writing", "Append a message, or all those that standard input holds."
+            "sessions", "Append a message, or all those that standard input holds."
         ),
-        "rename": ListedCommand("writing", "Give a session another title."),
-        "tag": ListedCommand("writing", "Set some of a session's metadata, or print them."),
-        "archive": ListedCommand("writing", "Take a session out of the list of those in use."),
-        "unarchive": ListedCommand("writing", "Put an archived session back among those in use."),
+        "rename": ListedCommand("sessions", "Give a session another title."),
+        "tag": ListedCommand("sessions", "Set some of a session's metadata, or print them."),
+        "archive": ListedCommand("sessions", "Take a session out of the list of those in use."),
+        "unarchive": ListedCommand("sessions", "Put an archived session back among those in use."),
         "fork": ListedCommand("heads", "Continue a session from a position, in a new session."),
         "rewind": ListedCommand("heads", "Move a session's head back to a position."),
         "switch": ListedCommand("heads", "Move a session's head to a branch that it has left."),
@@ -90,26 +90,34 @@ COMMANDS: dict[str, dict[str, ListedCommand]] = {
             "heads", "Take back a session's last rewind or switch, or a compaction."
         ),
         "project": ListedCommand("heads", "Set the folder of a session's project."),
-        "drafts": ListedCommand("drafting", "List answers that broke off, or are being streamed."),
-        "annotate": ListedCommand("noting", "Note something beside a message, such as a rating."),
+        "drafts": ListedCommand("sessions", "List answers that broke off, or are being streamed."),
+        "annotate": ListedCommand("messages", "Note something beside a message, such as a rating."),
         "redact": ListedCommand(
-            "redacting", "Write over what a message says, wherever shown; asks first."
+            "messages", "Write over what a message says, wherever shown; asks first."
         ),
         "delete": ListedCommand(
-            "heads", "Erase a session for good, with all made from it; asks first."
+            "sessions", "Erase a session for good, with all made from it; asks first."
         ),
     },
     "Keep": {
         "export": ListedCommand(
-            "exporting", "Write a session's raw messages, one JSON object a line."
+            "exports", "Write a session's raw messages, one JSON object a line."
         ),
-        "backup": ListedCommand("upkeep", "Copy a store while it is in use, and check the copy."),
-        "restore": ListedCommand("upkeep", "Put a copy, once checked, in the place of the store."),
-        "purge": ListedCommand("upkeep", "Write the file anew, without a byte of what was erased."),
-        "index": ListedCommand("searching", "Let searches find all that is new."),
-        "verify": ListedCommand("store", "Check every promise that the data can show broken."),
-        "doctor": ListedCommand("upkeep", "Look for what may threaten the store."),
-        "migrate": ListedCommand("upkeep", "Bring a store to the newest schema."),
+        "backup": ListedCommand(
+            "maintenance", "Copy a store while it is in use, and check the copy."
+        ),
+        "restore": ListedCommand(
+            "maintenance", "Put a copy, once checked, in the place of the store."
+        ),
+        "purge": ListedCommand(
+            "maintenance", "Write the file anew, without a byte of what was erased."
+        ),
+        "index": ListedCommand("search", "Let searches find all that is new."),
+        "verify": ListedCommand(
+            "maintenance", "Check every promise that the data can show broken."
+        ),
+        "doctor": ListedCommand("maintenance", "Look for what may threaten the store."),
+        "migrate": ListedCommand("maintenance", "Bring a store to the newest schema."),
     },
 }
 """The commands by their headings in the help."""

@@ -19,9 +19,8 @@ from ..importing import import_file
 from ..inspection import query
 from ..policy import Policy
 from ..records import Entry, View
-from . import assembling, compacting, demo_session, render, tables
-from . import store as asking
-from .shown import Column, TableRow, style_label
+from . import compactions, demo_session, render, requests, sql, tables
+from .terminal import Column, TableRow, style_label
 
 MAX_DEMO_WIDTH = 100
 DEMO_SESSION = "demo"
@@ -155,7 +154,7 @@ def show_compaction(store: Store, _: Path) -> None:
     _print_session_counts(store, "before", DEMO_SESSION)
     done = store.compact(DEMO_SESSION, DEMO_POLICY, now=demo_session.DEMO_NOW)
     _print_session_counts(store, "compact", DEMO_SESSION)
-    first, *effects = compacting.describe_compaction(done)
+    first, *effects = compactions.describe_compaction(done)
     render.print_lines("", first, *(f"  {line}" for line in effects), "")
     entries = _compute_demo_view(store).entries
     found = next(entry for entry in entries if entry.rule == "summary")
@@ -180,7 +179,7 @@ def show_request(store: Store, folder: Path) -> None:
         DEMO_SESSION, user_input=DEMO_INPUT, root=folder, now=demo_session.DEMO_NOW
     )
     render.show_table(
-        assembling.LAYER_COLUMNS, assembling.build_layer_rows(built), width=_limit_width()
+        requests.LAYER_COLUMNS, requests.build_layer_rows(built), width=_limit_width()
     )
     for piece in (*built.pieces[:2], built.pieces[-1]):
         render.print_lines("", *_render_piece_lines(piece))
@@ -198,7 +197,7 @@ def show_query(store: Store, _: Path) -> None:
     render.print_lines(*(f"  {line}" for line in DEMO_QUERY.splitlines()), "")
     assert store.database.path is not None
     found = query(store.database.path, DEMO_QUERY)
-    asking.print_query_rows(found.columns, found.rows, width=_limit_width())
+    sql.print_query_rows(found.columns, found.rows, width=_limit_width())
 
 
 def show_verification(store: Store, _: Path) -> None:

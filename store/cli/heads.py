@@ -1,32 +1,24 @@
-"""Commands that move heads, and the one that erases.
-
-They are branches, moves, fork, rewind, switch, undo, project, delete.
-"""
+"""Commands about heads: branches, moves, fork, rewind, switch, undo, project."""
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
-from ..errors import InvalidValue, SessionNotFound, StoreError
-from ..face import Store
 from ..messages import extract_content_text
-from ..records import Branch, Compaction, Erasure, HeadMove, Session, Sibling
+from ..records import Branch, Compaction, HeadMove, Session, Sibling
 from ..text import format_count
 from . import render
 from .options import (
     Json,
     LinePosition,
     SessionId,
-    complete_session,
     find_session,
-    list_sessions_by_prefix,
     open_existing_store,
     render_undo_hint,
 )
-from .shown import Column, TableRow, escape_controls
+from .terminal import Column, TableRow
 
 MOVE_COLUMNS = (
     Column("#", number=True),
@@ -101,16 +93,6 @@ ProjectFolder = Annotated[
     str,
     typer.Argument(metavar="FOLDER", help="The project's folder; an empty text: none."),
 ]
-WholeId = Annotated[
-    str,
-    typer.Argument(
-        metavar="SESSION", help="A session's whole id.", autocompletion=complete_session
-    ),
-]
-PurgeOption = Annotated[
-    bool, typer.Option("--purge", help="Write the file anew at once; writers wait meanwhile.")
-]
-DeletionConsent = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 def fork(
@@ -257,53 +239,6 @@ def moves(ctx: typer.Context, session: SessionId, json: Json = False) -> None:
 def _build_move_row(move: HeadMove) -> TableRow:
     when = render.format_moment(move.moved_at)
     return move.move, move.kind, move.from_position, move.to_position, when
-
-
-def delete(
-    ctx: typer.Context,
-    session: WholeId,
-    purge: PurgeOption = False,
-    yes: DeletionConsent = False,
-    json: Json = False,
-) -> None:
-    """Erase a session for good, with all made from it; asks first."""
-    with open_existing_store(ctx) as store:
-        found = _find_exact_session(store, session)
-        if not yes:
-            if not sys.stdin.isatty():
-                raise StoreError("nobody can be asked whether to erase for good; --yes says so")
-            if not typer.confirm(
-                f"Erase {_describe_erased_session(found)}? This cannot be undone", err=True
-            ):
-                raise StoreError("nothing was erased")
-        erased = store.delete_session(found.id, purge=purge)
-    render.print_answer(erased._asdict(), _describe_erasure(erased), json=json)
-    if purge and not erased.purged:
-        render.print_problem("the file could not be purged now; `convostore purge` says why")
-
-
-def _find_exact_session(store: Store, given: str) -> Session:
-    """Return the session of exactly this id; a session to erase is never guessed."""
-    try:
-        return store.session(given)
-    except SessionNotFound:
-        like = next(list_sessions_by_prefix(store, given), None)
-        if like is None:
-            raise
-        raise InvalidValue(f"only its whole id erases a session: {like.id}") from None
-
-
-def _describe_erasure(erased: Erasure) -> str:
-    said = f"{erased.session_id}: {format_count(erased.messages, 'message')} erased"
-    if erased.kept:
-        said += f"; {erased.kept} more stay, other sessions' lines run through them"
-    return said
-
-
-def _describe_erased_session(session: Session) -> str:
-    title = f" ({render.shorten_to_line(session.title)})" if session.title else ""
-    messages = format_count(session.head, "message")
-    return f"session {escape_controls(session.id)}{title} with {messages}"
 
 
 def _describe_restored_positions(undone: Compaction) -> str:

@@ -13,7 +13,7 @@ from ..ready import POLICIES
 from ..text import format_count
 from . import render
 from .options import FieldChanges, Json, complete_policy, read_policy_file, resolve_policy
-from .shown import Column, TableRow
+from .terminal import Column, TableRow
 
 FIELD_COLUMNS = (
     Column("field"),

@@ -11,9 +11,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ..errors import CompactionError
+from ..records import View
 from ..text import format_json_line, truncate
 from ..text import truncate_to_line as in_one_line
-from .shown import Bar, Cell, Column, StyledLine, escape_controls
+from ..tokens import ESTIMATE_NAME
+from .terminal import Bar, Cell, Column, StyledLine, escape_controls
 
 PREVIEW_LENGTH = 60
 """Code points of a message shown in one line of a table, at most."""
@@ -159,3 +161,9 @@ def is_unicode_output() -> bool:
     """Tell whether standard output takes any character."""
     encoding = sys.stdout.encoding or ""
     return encoding.lower().startswith("utf")
+
+
+def describe_counting(view: View) -> str:
+    """Return how the tokens of a view were counted."""
+    encoding = view.stats.counted_by
+    return "estimated" if encoding == ESTIMATE_NAME else f"counted by {encoding}"

@@ -12,14 +12,13 @@ from ..errors import InvalidValue
 from ..messages import Message, extract_content_text, select_opaque_fields
 from ..records import Entry, Hidden, Replaced, Session, StoredMessage, View
 from ..text import format_count
-from ..tokens import ESTIMATE_NAME
 from . import render
-from .assembling import build_view_fields
 from .options import (
     FieldChanges,
     Json,
     LinePosition,
     MomentText,
+    OwnerFilter,
     PolicyName,
     ProviderFormat,
     SessionId,
@@ -32,7 +31,8 @@ from .options import (
     parse_tag,
     resolve_policy,
 )
-from .shown import Column, StyledText, TableRow, style_label
+from .requests import build_view_fields
+from .terminal import Column, StyledText, TableRow, style_label
 
 SESSION_COLUMNS = (
     Column("session", wide=True, id=True),
@@ -69,10 +69,6 @@ HEADING_KEYS = ("name", "tool_call_id", "messageStatus")
 
 SessionLimit = Annotated[
     int, typer.Option("--limit", "-n", min=0, help="How many at most; 0: all.")
-]
-OwnerFilter = Annotated[
-    str | None,
-    typer.Option("--owner", metavar="TEXT", help="Those of this owner.", show_default="all"),
 ]
 TagFilter = Annotated[
     list[str] | None,
@@ -369,7 +365,7 @@ def _print_view_table(built: View, *, explain: bool) -> None:
     if stats.hidden_messages:
         messages += f" and {stats.hidden_messages:,} hidden"
     render.print_lines(
-        f"{messages}: {raw:,} tokens raw, {sent:,} sent{less}; {describe_counting(built)}"
+        f"{messages}: {raw:,} tokens raw, {sent:,} sent{less}; {render.describe_counting(built)}"
     )
     if explain:
         render.print_lines(*_describe_rule_totals(built), *_describe_cached_part(built))
@@ -410,9 +406,3 @@ def _describe_cached_part(view: View) -> Iterable[str]:
     yield f"{same} as stored: so far a cached prompt stays valid"
     if unchanged is not None:
         yield f"{unchanged:,} tokens are as in the last request that `usage` recorded"
-
-
-def describe_counting(view: View) -> str:
-    """Return how the tokens of a view were counted."""
-    encoding = view.stats.counted_by
-    return "estimated" if encoding == ESTIMATE_NAME else f"counted by {encoding}"

@@ -100,7 +100,7 @@ def test_a_missing_store_is_said_with_both_places(run: Run, tmp_path: Path) -> N
 
 def test_a_password_is_not_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The store's URL may hold one."""
-    from store.cli.place import StorePlace
+    from store.cli.options import StorePlace
 
     shown: list[str] = []
     monkeypatch.setattr("store.cli.render.print_remark", shown.append)

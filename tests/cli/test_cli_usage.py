@@ -11,7 +11,7 @@ import pytest
 from conftest import Ran, Run
 
 from store import Store
-from store.cli.spending import UsageKey
+from store.cli.usage import UsageKey
 from store.history.usages import TOTAL_KEYS
 
 NOW = 1_800_000_000_000

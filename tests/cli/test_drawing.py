@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.cli.drawing import (
+from store.cli.chart import (
     TEXT_SIZE,
     Paint,
     Point,

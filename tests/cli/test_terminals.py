@@ -16,7 +16,7 @@ from conftest import ROOT, Run
 
 from store import Policy, Store, Summary
 from store.cli.commands import COMMANDS, import_command
-from store.cli.shown import _UNSAFE_CHARACTERS as UNSAFE
+from store.cli.terminal import _UNSAFE_CHARACTERS as UNSAFE
 from store.exporting import Shape
 from store.records import Draft
 

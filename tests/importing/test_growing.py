@@ -14,7 +14,7 @@ import pytest
 from conftest import ROOT, Run
 
 from store import Store
-from store.cli import transfer
+from store.cli import imports
 from store.errors import StoreBusy, StoreFull
 from store.importing import GrowingFiles, ImportReport, growing, import_file
 
@@ -81,7 +81,7 @@ def test_what_the_store_did_not_take_is_read_again(
         return report
 
     tried: list[str] = []
-    monkeypatch.setattr(transfer, "import_file", refusing)
+    monkeypatch.setattr(imports, "import_file", refusing)
     looks = iter(range(10))
     clock = SimpleNamespace(thread_time=lambda: 0.0, sleep=lambda _: ended(looks))
     monkeypatch.setattr(growing, "time", clock)

@@ -41,9 +41,8 @@ FLOORS = [
 
 INSIDE = {
     "cli": (
-        "shown terminal fitting tables render drawing chart place options demo_session assembling compacting heads policies show simulating store writing "
-        "drafting redacting hiding searching upkeep exporting accounts transfer counting spending noting demo "
-        "commands"
+        "terminal tables render chart options demo_session requests compactions heads policies "
+        "show simulation sql sessions messages search maintenance exports imports usage demo commands"
     ),
     "compaction": (
         "facts triggers cuts plan log_messages transcript record_rows checks hidden_range clearing job lifecycle workflow"

@@ -20,7 +20,7 @@ from benchmarks.peers.table import OPERATIONS, PEERS
 from benchmarks.scale import __main__ as scale
 from benchmarks.scale import crowd, growing, many
 from store import Store
-from store.cli import drawing
+from store.cli import chart
 
 sys.path.insert(0, str(ROOT / "docs"))
 performance = importlib.import_module("parts.performance")
@@ -101,7 +101,7 @@ def said(svg: str) -> list[Said]:
     found = []
     for each in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text"):
         size = int(each.attrib["font-size"])
-        wide = drawing.measure_text(each.text or "", size)
+        wide = chart.measure_text(each.text or "", size)
         x = float(each.attrib["x"])
         left = x - {"start": 0, "middle": wide / 2, "end": wide}[each.attrib["text-anchor"]]
         base = float(each.attrib["y"])

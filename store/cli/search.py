@@ -23,7 +23,7 @@ from .options import (
     parse_moment_option,
     resolve_policy,
 )
-from .shown import StyledText, style_label
+from .terminal import StyledText, style_label
 
 SearchWords = Annotated[
     list[str], typer.Argument(metavar="WORDS", help='What it has; "several words" in a row.')

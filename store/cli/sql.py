@@ -1,4 +1,4 @@
-"""Commands that ask about the store as a whole: sql, verify."""
+"""The command that asks the store in SQL: sql."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from ..inspection import OLDER, check, query, views, writing_role
+from ..inspection import query, views, writing_role
 from . import render
 from .options import Json, announce_store, get_place
-from .shown import Cell, Column
+from .terminal import Cell, Column
 
 DEFAULT_ROW_LIMIT = 1000
 """Rows that `sql` prints by default."""
@@ -26,11 +26,6 @@ WRITING_ROLE_WARNING = (
 
 QueryRows = list[tuple[Any, ...]]
 
-FINDING_COLUMNS = (
-    Column("check"),
-    Column("where", wide=True),
-    Column("problem", wide=True),
-)
 
 VIEW_COLUMNS = (Column("view"), Column("columns", wide=True))
 
@@ -90,27 +85,6 @@ def _print_view_list(ctx: typer.Context, *, json: bool) -> None:
         render.print_json(found)
     else:
         render.show_table(VIEW_COLUMNS, [(name, ", ".join(found[name])) for name in found])
-
-
-def verify(ctx: typer.Context, json: Json = False) -> None:
-    """Check every promise that the data can show broken.
-
-    Exit status 1 if any is.
-    """
-    get_place(ctx).require()
-    found = check(get_place(ctx).target)
-    wrong = [each for each in found if each.check != OLDER]
-    announce_store(ctx)
-    if json:
-        render.print_json_list(each._asdict() for each in found)
-    elif wrong:
-        render.show_table(FINDING_COLUMNS, wrong)
-    else:
-        render.print_lines("nothing is wrong")
-    for each in found:
-        if each not in wrong:
-            render.print_remark(f"{each.where}: {each.problem}")
-    raise typer.Exit(int(bool(wrong)))
 
 
 def print_query_rows(

@@ -1,4 +1,4 @@
-"""Commands about compactions: compact, compactions, check."""
+"""Commands about compactions: compact, hide, compactions, check."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .options import (
     render_undo_hint,
     resolve_policy,
 )
-from .shown import Column, TableRow, escape_controls
+from .terminal import Column, TableRow, escape_controls
 
 EXTRACTIVE_SUMMARIZER = "extractive"
 SUMMARIZER_HELP = " or ".join(
@@ -96,6 +96,15 @@ IfNeededOption = Annotated[
 ]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Only say what would be cleared, hidden and kept.")
+]
+
+FirstHidden = Annotated[int, typer.Argument(metavar="FIRST", help="The first position to hide.")]
+LastHidden = Annotated[int, typer.Argument(metavar="LAST", help="The last position to hide.")]
+HidingText = Annotated[
+    str | None,
+    typer.Option(
+        "--summary", metavar="TEXT", help="What stands in its place.", show_default="none"
+    ),
 ]
 
 
@@ -397,3 +406,29 @@ def _show_spinner(text: str) -> Iterator[None]:
         return
     with error.status(escape_controls(text)):
         yield
+
+
+def hide(
+    ctx: typer.Context,
+    session: SessionId,
+    first: FirstHidden,
+    last: LastHidden,
+    summary: HidingText = None,
+    now: MomentText = None,
+    json: Json = False,
+) -> None:
+    """Hide a range behind a text of yours, or behind nothing.
+
+    It deletes nothing; `undo --compaction` takes it back.
+    """
+    with open_existing_store(ctx) as store:
+        found = find_session(store, session)
+        done = store.hide(found.id, first, last, summary, now=parse_moment_option(now))
+    said = f"{found.id}: {_describe_hiding(done)}"
+    render.print_answer(done._asdict(), said, f"  {render_undo_hint(found.id, done.id)}", json=json)
+
+
+def _describe_hiding(done: Compaction) -> str:
+    first, last = done.hidden or (0, 0)
+    change = f"{done.tokens_before:,} → {done.tokens_after:,} tokens"
+    return f"compaction {done.id} hides positions {first} to {last} ({change})"

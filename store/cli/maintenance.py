@@ -1,4 +1,4 @@
-"""Commands that keep a store alive: backup, restore, purge, doctor, migrate."""
+"""Commands that keep a store alive: backup, restore, purge, verify, doctor, migrate."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..errors import StoreError
 from ..tools import TOOL_KINDS
 from . import render
 from .options import Json, announce_store, get_place, open_existing_store, require_new
-from .shown import Column
+from .terminal import Column
 
 DOCTOR_STATUSES = {"fine": 0, "advice": 1, "unusable": 2}
 """The exit status of `doctor` for each state; the worst one counts."""
@@ -47,6 +47,12 @@ MigrationCopy = Annotated[
     Path | None,
     typer.Option("--copy", metavar="PATH", help="Copy the store here before it is changed."),
 ]
+
+FINDING_COLUMNS = (
+    Column("check"),
+    Column("where", wide=True),
+    Column("problem", wide=True),
+)
 
 
 def backup(
@@ -146,3 +152,24 @@ def _describe_upgrade(done: Upgrade) -> str:
     if done.found == SCHEMA_HEAD:
         return f"schema {SCHEMA_HEAD} already: the newest"
     return done.told or f"schema (empty) → {SCHEMA_HEAD}"
+
+
+def verify(ctx: typer.Context, json: Json = False) -> None:
+    """Check every promise that the data can show broken.
+
+    Exit status 1 if any is.
+    """
+    get_place(ctx).require()
+    found = inspection.check(get_place(ctx).target)
+    wrong = [each for each in found if each.check != inspection.OLDER]
+    announce_store(ctx)
+    if json:
+        render.print_json_list(each._asdict() for each in found)
+    elif wrong:
+        render.show_table(FINDING_COLUMNS, wrong)
+    else:
+        render.print_lines("nothing is wrong")
+    for each in found:
+        if each not in wrong:
+            render.print_remark(f"{each.where}: {each.problem}")
+    raise typer.Exit(int(bool(wrong)))

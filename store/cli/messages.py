@@ -1,18 +1,18 @@
-"""Commands about notes beside messages: annotate, annotations."""
+"""Commands about single messages: annotations, annotate, redact."""
 
 from __future__ import annotations
 
 import json as json_format
+import sys
 from typing import Annotated, Any
 
 import typer
 
-from ..records import Note
+from ..errors import StoreError
+from ..records import Note, Redaction
 from . import render
-from .counting import SessionOrStore
-from .options import Json, SessionId, find_session, open_existing_store
-from .show import OwnerFilter
-from .shown import Column, TableRow
+from .options import Json, OwnerFilter, SessionId, SessionOrStore, find_session, open_existing_store
+from .terminal import Column, TableRow
 
 NOTE_COLUMNS = (
     Column("session", wide=True, id=True),
@@ -32,6 +32,16 @@ KeyFilter = Annotated[
     str | None,
     typer.Option("--key", metavar="KEY", help="Those of this key.", show_default="all"),
 ]
+
+RedactedPosition = Annotated[int, typer.Argument(metavar="N", help="The message's position.")]
+RedactionReason = Annotated[
+    str, typer.Option("--reason", metavar="TEXT", help="Why; it is recorded.")
+]
+RedactionAuthor = Annotated[
+    str | None,
+    typer.Option("--by", metavar="NAME", help="Who does it; recorded, too.", show_default=False),
+]
+RedactionConsent = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 def annotate(
@@ -89,3 +99,42 @@ def _parse_note_value(text: str) -> Any:
 def _build_note_row(note: Note) -> TableRow:
     value = render.shorten_to_line(render.format_json(note.value))
     return note.session_id, note.seq, note.key, value, render.format_moment(note.at)
+
+
+def redact(
+    ctx: typer.Context,
+    session: SessionId,
+    position: RedactedPosition,
+    reason: RedactionReason,
+    by: RedactionAuthor = None,
+    yes: RedactionConsent = False,
+    json: Json = False,
+) -> None:
+    """Write over what a message says, wherever shown; asks first.
+
+    Why is recorded.
+    """
+    with open_existing_store(ctx) as store:
+        found = find_session(store, session)
+        if not yes:
+            if not sys.stdin.isatty():
+                raise StoreError("nobody can be asked whether to redact for good; --yes says so")
+            if not typer.confirm(f"Redact message {position} of {found.id}? This cannot be undone"):
+                raise StoreError("nothing was redacted")
+        done = store.redact(found.id, position, reason, by=by)
+    said = f"{found.id}: message {position} says {_describe_redaction(done)}"
+    render.print_answer(done._asdict(), said, *_list_remaining_places(done), json=json)
+
+
+def _describe_redaction(done: Redaction) -> str:
+    asked = "" if done.by is None else f" by {done.by}"
+    return f"nothing any more, redacted{asked}: {done.reason}"
+
+
+def _list_remaining_places(done: Redaction) -> list[str]:
+    """Return the places that may still hold its words."""
+    left = [f"compaction {each}: its summary may tell of it" for each in done.compactions]
+    left += [f"{each}: this copy may hold it" for each in done.copies]
+    if not done.purged:
+        left.append("freed bytes of the file may hold it until `convostore purge`")
+    return left

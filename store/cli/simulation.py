@@ -27,7 +27,7 @@ from .options import (
     open_existing_store,
     resolve_policy,
 )
-from .shown import Bar, Column, TableRow
+from .terminal import Bar, Column, TableRow
 
 DEFAULT_PRICES = PROVIDERS["anthropic"]
 CUSTOM_PROVIDER = "at the prices given"

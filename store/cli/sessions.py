@@ -1,4 +1,7 @@
-"""Commands that write by hand: create, append, rename, tag, archive; tree, what continues what."""
+"""Commands that change whole sessions, and those about their drafts and trees.
+
+They are create, append, rename, tag, archive, unarchive, tree, drafts, delete.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +12,27 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import InvalidValue
+from ..clock import resolve_now
+from ..errors import DraftNotFound, InvalidValue, SessionNotFound, StoreError
+from ..face import Store
+from ..history import drafts as unfinished
 from ..messages import Message
-from ..records import Session
+from ..records import Draft, Erasure, Session
 from ..text import format_count
 from . import render
 from .options import (
     InputFormat,
     Json,
     SessionId,
+    complete_session,
     find_session,
     list_every_session,
+    list_sessions_by_prefix,
     open_existing_store,
     open_store,
     parse_tag,
 )
+from .terminal import Column, TableRow, escape_controls
 
 SPEAKER_ROLES = ("system", "developer", "user", "assistant")
 """Roles of messages that are just a text; a tool's result needs its call's id, too."""
@@ -91,6 +100,53 @@ TreeSession = Annotated[
         metavar="SESSION", help="The tree that it is in. None: all.", show_default=False
     ),
 ]
+
+DRAFT_COLUMNS = (
+    Column("draft"),
+    Column("session"),
+    Column("behind", number=True),
+    Column("kept"),
+    Column("says", wide=True),
+)
+MINUTE = 60_000
+
+DraftSession = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="SESSION",
+        help="A session's id, or the beginning of just one. None: all.",
+        show_default=False,
+        autocompletion=complete_session,
+    ),
+]
+FinishOption = Annotated[
+    str | None,
+    typer.Option(
+        "--finish",
+        metavar="DRAFT",
+        help="Append this one at its session's head, as it is.",
+        show_default=False,
+    ),
+]
+DiscardOption = Annotated[
+    str | None,
+    typer.Option("--discard", metavar="DRAFT", help="Delete this one.", show_default=False),
+]
+IdleMinutes = Annotated[
+    int,
+    typer.Option("--idle", metavar="MINUTES", min=0, help="Only those that got nothing since."),
+]
+
+WholeId = Annotated[
+    str,
+    typer.Argument(
+        metavar="SESSION", help="A session's whole id.", autocompletion=complete_session
+    ),
+]
+PurgeOption = Annotated[
+    bool, typer.Option("--purge", help="Write the file anew at once; writers wait meanwhile.")
+]
+DeletionConsent = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 def create(
@@ -270,3 +326,106 @@ def _render_tree_line(depth: int, session: Session, room: int) -> str:
         return line
     left = max(room - len(line) - len(": "), MIN_TITLE_LENGTH)
     return f"{line}: {render.shorten_to_line(session.title, min(left, render.PREVIEW_LENGTH))}"
+
+
+def drafts(
+    ctx: typer.Context,
+    session: DraftSession = None,
+    finish: FinishOption = None,
+    discard: DiscardOption = None,
+    idle: IdleMinutes = 0,
+    json: Json = False,
+) -> None:
+    """List answers that broke off, or are being streamed.
+
+    It finishes or discards one, too. DRAFT is its id, or the beginning of just one.
+    """
+    if finish is not None and discard is not None:
+        raise InvalidValue("a draft is finished or discarded, not both")
+    with open_existing_store(ctx) as store:
+        found = store.drafts(
+            None if session is None else find_session(store, session).id,
+            before=resolve_now(None) - idle * MINUTE if idle else None,
+        )
+        if finish is not None:
+            draft = _find_draft(found, finish)
+            seq = store.finish_draft(draft).seq
+            said = f"{draft.session_id}: the draft is its message {seq}"
+            render.print_answer({"session": draft.session_id, "position": seq}, said, json=json)
+        elif discard is not None:
+            _discard_draft(store, _find_draft(found, discard), json=json)
+        else:
+            if json:
+                render.print_json_list(each._asdict() for each in found)
+            elif not found:
+                render.print_lines("no drafts")
+            else:
+                render.show_table(DRAFT_COLUMNS, map(_build_draft_row, found))
+
+
+def _find_draft(found: list[Draft], given: str) -> Draft:
+    """Return the draft whose id begins so. Raises DraftNotFound, InvalidValue."""
+    named = [each for each in found if given and each.draft.startswith(given)]
+    if not named:
+        raise DraftNotFound(given)
+    if len(named) > 1:
+        raise InvalidValue(f"{len(named)} drafts begin with {given!r}; write more of it")
+    return named[0]
+
+
+def _discard_draft(store: Store, draft: Draft, *, json: bool) -> None:
+    done = store.discard_draft(draft)
+    said = f"{done.session_id}: the draft is gone"
+    render.print_answer(done._asdict(), said, json=json)
+
+
+def _build_draft_row(draft: Draft) -> TableRow:
+    says = render.shorten_to_line(unfinished.render_draft_text(draft))
+    return draft.draft[:20], draft.session_id, draft.head, render.format_moment(draft.at), says
+
+
+def delete(
+    ctx: typer.Context,
+    session: WholeId,
+    purge: PurgeOption = False,
+    yes: DeletionConsent = False,
+    json: Json = False,
+) -> None:
+    """Erase a session for good, with all made from it; asks first."""
+    with open_existing_store(ctx) as store:
+        found = _find_exact_session(store, session)
+        if not yes:
+            if not sys.stdin.isatty():
+                raise StoreError("nobody can be asked whether to erase for good; --yes says so")
+            if not typer.confirm(
+                f"Erase {_describe_erased_session(found)}? This cannot be undone", err=True
+            ):
+                raise StoreError("nothing was erased")
+        erased = store.delete_session(found.id, purge=purge)
+    render.print_answer(erased._asdict(), _describe_erasure(erased), json=json)
+    if purge and not erased.purged:
+        render.print_problem("the file could not be purged now; `convostore purge` says why")
+
+
+def _find_exact_session(store: Store, given: str) -> Session:
+    """Return the session of exactly this id; a session to erase is never guessed."""
+    try:
+        return store.session(given)
+    except SessionNotFound:
+        like = next(list_sessions_by_prefix(store, given), None)
+        if like is None:
+            raise
+        raise InvalidValue(f"only its whole id erases a session: {like.id}") from None
+
+
+def _describe_erasure(erased: Erasure) -> str:
+    said = f"{erased.session_id}: {format_count(erased.messages, 'message')} erased"
+    if erased.kept:
+        said += f"; {erased.kept} more stay, other sessions' lines run through them"
+    return said
+
+
+def _describe_erased_session(session: Session) -> str:
+    title = f" ({render.shorten_to_line(session.title)})" if session.title else ""
+    messages = format_count(session.head, "message")
+    return f"session {escape_controls(session.id)}{title} with {messages}"

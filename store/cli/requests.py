@@ -26,7 +26,7 @@ from .options import (
     parse_moment_option,
     resolve_policy,
 )
-from .shown import Column, TableRow
+from .terminal import Column, TableRow
 
 if TYPE_CHECKING:
     from ..context import Context, Tools
