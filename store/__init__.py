@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from .lazy_imports import attach_modules
 
 if TYPE_CHECKING:
+    from .compaction import Clearing, Plan
     from .context import Context
     from .errors import (
         CompactionError,
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
         Store,
         Streaming,
     )
+    from .history import Batch, ModelPrices, UsageInput, build_batch, load_prices
     from .policy import Policy
     from .records import (
         Branch,
@@ -98,8 +100,10 @@ __all__ = [
     "AsyncScoped",
     "AsyncStore",
     "AsyncStreaming",
+    "Batch",
     "Branch",
     "Check",
+    "Clearing",
     "Compaction",
     "CompactionError",
     "Conflict",
@@ -124,10 +128,12 @@ __all__ = [
     "InvalidValue",
     "LeftOut",
     "MessageNotFound",
+    "ModelPrices",
     "NotAStore",
     "NothingToUndo",
     "Owned",
     "Passage",
+    "Plan",
     "Policy",
     "PositionOutOfRange",
     "QueryRefused",
@@ -158,13 +164,17 @@ __all__ = [
     "Unavailable",
     "UnknownTranscript",
     "Usage",
+    "UsageInput",
     "View",
     "ViewStats",
+    "build_batch",
+    "load_prices",
 ]
 
 if not TYPE_CHECKING:  # otherwise type checkers would accept any name
     __getattr__, __dir__ = attach_modules(
         __package__,
+        compaction="Clearing Plan",
         context="Context",
         errors=(
             "CompactionError Conflict ConnectionLost Damaged DraftNotFound HeadMoved "
@@ -174,6 +184,7 @@ if not TYPE_CHECKING:  # otherwise type checkers would accept any name
             "Unavailable UnknownTranscript"
         ),
         face="AsyncScoped AsyncStore AsyncStreaming Owned Scoped Steps Store Streaming",
+        history="Batch ModelPrices UsageInput build_batch load_prices",
         policy="Policy",
         records=(
             "Branch Check Compaction Copy Draft Entry Erasure Finding Found HeadMove Hidden "

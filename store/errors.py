@@ -15,6 +15,45 @@ from stat import S_ISDIR, S_ISREG
 from traceback import walk_tb
 from typing import ClassVar, TypeVar
 
+__all__ = [
+    "CompactionError",
+    "Conflict",
+    "ConnectionLost",
+    "Damaged",
+    "DraftNotFound",
+    "HeadMoved",
+    "InvalidMessage",
+    "InvalidPolicy",
+    "InvalidValue",
+    "LimitExceeded",
+    "MaxCompactionReachedError",
+    "MessageNotFound",
+    "NotAStore",
+    "NothingToUndo",
+    "PositionOutOfRange",
+    "QueryRefused",
+    "ReadOnly",
+    "SchemaTooNew",
+    "SessionExists",
+    "SessionNotFound",
+    "StoreBusy",
+    "StoreClosed",
+    "StoreError",
+    "StoreForked",
+    "StoreFull",
+    "StoreMoved",
+    "SummaryGenerationError",
+    "SummaryTimedOut",
+    "TokenCountingError",
+    "Unavailable",
+    "UnknownTranscript",
+    "check_choice",
+    "check_readable_to_end",
+    "correct_step_errors",
+    "describe_read_error",
+    "quote_value",
+]
+
 ChoiceT = TypeVar("ChoiceT", bound=str)
 
 TOO_MANY_FILES = (

@@ -3,7 +3,8 @@
 Code that uses one name of a room does not load the rest of it, so a program that only appends never
 imports compaction (PEP 562). The ``__init__`` of such a room lists the names in a table, by module;
 its imports and ``__all__``, for people and type checkers, are written from the table by
-``python docs/generate.py``.
+``python docs/generate.py``. The ``__all__`` of a public room is written by hand: it names what
+programs may use, and the table all that other rooms use.
 """
 
 from __future__ import annotations

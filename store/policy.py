@@ -24,9 +24,25 @@ from .ready import (
 )
 from .text import check_text
 
+__all__ = [
+    "FIELD_PROBLEMS",
+    "LANGUAGE_TEXTS",
+    "POLICIES",
+    "READY_POLICY_TEXTS",
+    "STANDARD_POLICY",
+    "TURNS_POLICY",
+    "Language",
+    "Policy",
+    "PolicyFields",
+    "PolicyToolKind",
+    "check_policy",
+    "load",
+]
+
 _DEFAULT_TEXTS = LANGUAGE_TEXTS[DEFAULT_LANGUAGE]
 
 PolicyToolKind = Literal["terminal", "file_read", "file_edit", "search", "list", "todo", "other"]
+"""The kinds of tools that rules tell apart."""
 
 
 PolicyText = Annotated[str, AfterValidator(check_text)]
@@ -432,4 +448,6 @@ def _read_policy_fields(path: str | os.PathLike[str]) -> PolicyFields:
 
 
 STANDARD_POLICY = Policy()
+"""The policy of a view that names none."""
 TURNS_POLICY = Policy.named("turns")
+"""The ready policy that shows finished turns in short forms."""

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 Language = Literal["zh", "en"]
+"""The languages in which the store has its texts for a model."""
 DEFAULT_LANGUAGE: Language = "zh"
 
 PHRASES: Mapping[str, Mapping[Language, str]] = {

@@ -17,9 +17,19 @@ from typing import Any, Protocol
 from .policy import Policy
 from .records import Passage
 
+__all__ = [
+    "BUDGET",
+    "NAME",
+    "POLICY",
+    "Recalls",
+    "answer",
+    "tool",
+]
+
 NAME = "recall"
 """The name of the tool."""
 POLICY = Policy.named("agent")
+"""The policy of the views unless a call names another."""
 BUDGET = 6_000
 """Tokens of an answer, about."""
 

@@ -33,9 +33,35 @@ from typing import Any
 from .errors import InvalidValue, TokenCountingError, quote_value
 from .messages import MEDIA_TYPES, count_utf8_bytes, list_provider_data, select_opaque_fields
 
+__all__ = [
+    "DEFAULT_ENCODING",
+    "ENCODINGS",
+    "ESTIMATE_NAME",
+    "FORMULAS",
+    "FRAMING_TOKENS",
+    "IMAGE_TOKENS",
+    "Counter",
+    "Tokenize",
+    "count_answer_room",
+    "count_message_tokens",
+    "count_part_tokens",
+    "count_said_tokens",
+    "counter",
+    "estimate",
+    "estimate_message_tokens",
+    "estimate_size",
+    "fetch",
+    "message_text",
+    "quarter_of_length",
+    "sum_said_tokens",
+    "third_of_length",
+]
+
 Tokenize = Callable[[str], int]
+"""Counts the tokens of a text."""
 
 DEFAULT_ENCODING = "o200k_base"
+"""The encoding that is counted if none is named."""
 ESTIMATE_NAME = "estimate"
 """The name of the counter that is used if no vocabulary is at hand."""
 

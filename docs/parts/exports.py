@@ -2,7 +2,8 @@
 
 The table names them for Python, which imports a module where a name of it is used first. Type
 checkers and readers need them as imports and as ``__all__``: both are written from the table, in
-the place of the lines between ``if TYPE_CHECKING:`` and the table itself.
+the place of the lines between ``if TYPE_CHECKING:`` and the table itself. A public room has its
+``__all__`` before these lines: it is written by hand, and names what the room promises to programs.
 """
 
 from __future__ import annotations
@@ -43,9 +44,11 @@ def render_exports(path: Path) -> str:
     imports = [
         render_import(f".{module}", table[module]) for module in sorted(table) if table[module]
     ]
+    before, after = source[: source.index(START)], source[source.index(END) :]
+    if "\n__all__ = [" in before:
+        return f"{before}{START}" + "\n".join([*imports, "", after])
     names = sort_names([name for names in table.values() for name in names])
     listed = ["__all__ = [", *(f'    "{name}",' for name in names), "]"]
-    before, after = source[: source.index(START)], source[source.index(END) :]
     return f"{before}{START}" + "\n".join([*imports, "", *listed, "", after])
 
 

@@ -26,6 +26,7 @@ from store import (
 )
 
 from .markdown import as_table, paragraphs, plain
+from .names import PUBLIC
 
 FUNCTIONS = (
     policy.load,
@@ -97,8 +98,12 @@ def record_classes() -> list[Any]:
 
 
 def door(each: Any) -> str:
-    """Return the module that a public name is imported from: of what stands in a room, the room."""
-    return ".".join(each.__module__.split(".")[:2])
+    """Return the module that a public name is imported from.
+
+    It is the room of its definition if that is public, else the package.
+    """
+    room = each.__module__.split(".")[1]
+    return f"store.{room}" if room in PUBLIC else "store"
 
 
 def signature(method: Callable[..., Any], first: int = 1) -> str:

@@ -8,9 +8,8 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from ..compaction import Clearing, Plan, estimate_plan_savings, parse_reason
-from ..errors import InvalidValue
-from ..face import Store
+from .. import Clearing, Plan, Store
+from ..errors import InvalidValue, check_choice
 from ..policy import Policy
 from ..records import REASONS, Check, Compaction, Reason
 from ..summaries import NAMED_SUMMARIZERS, Summarizer, named
@@ -147,7 +146,7 @@ def compact(
     checks = _build_check_arguments(
         if_needed, CheckArguments(max_tokens, last_usage, user_input, fixed_tokens)
     )
-    why = None if reason is None else parse_reason(reason)
+    why = None if reason is None else check_choice(REASONS, "reason", reason)
     writer = named(summarizer, base_url=base_url, timeout=rules.summary_timeout)
     with open_existing_store(ctx) as store:
         task = CompactionTask(store, find_session(store, session).id, rules, moment, checks, why)
@@ -278,7 +277,7 @@ def _print_dry_run(task: CompactionTask, *, json: bool) -> None:
     """Print what a compaction would do."""
     clearing = _plan_first_clearing(task)
     said, plan = _check_and_plan(task)
-    saving = 0 if plan.nothing else estimate_plan_savings(task.policy, plan)
+    saving = 0 if plan.nothing else plan.estimate_saved_tokens(task.policy)
     head = task.store.session(task.session_id).head
     if json:
         covered = [[each.first, each.last] for each in plan.covered]

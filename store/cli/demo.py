@@ -12,9 +12,9 @@ import typer
 from rich.rule import Rule
 from rich.text import Text
 
+from .. import Store
 from ..context import Piece
 from ..errors import StoreError
-from ..face import Store
 from ..importing import import_file
 from ..inspection import query
 from ..policy import Policy

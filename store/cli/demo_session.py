@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ..messages import Message
+from ..records import Message
 
 DEMO_START = 1_741_942_800_000
 """2025-03-14 09:00 UTC, in ms."""

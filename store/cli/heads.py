@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ..messages import extract_content_text
-from ..records import Branch, Compaction, HeadMove, Session, Sibling
+from ..records import Branch, Compaction, HeadMove, Session, Sibling, extract_content_text
 from ..text import format_count
 from . import render
 from .options import (

@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 import typer
 from rich.progress import DownloadColumn, Progress, TaskID
 
-from .. import transcripts
+from .. import Store, transcripts
 from ..errors import (
     Conflict,
     ConnectionLost,
@@ -26,7 +26,6 @@ from ..errors import (
     StoreFull,
     UnknownTranscript,
 )
-from ..face import Store
 from ..importing import (
     GrowingFiles,
     ImportReport,

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from .. import inspection
-from ..database import MAX_PURGE_SECONDS, SCHEMA_HEAD, Database, Upgrade, upgrade_schema
 from ..errors import StoreError
+from ..inspection import MAX_PURGE_SECONDS, SCHEMA_HEAD, Database, Upgrade, upgrade_schema
 from ..tools import TOOL_KINDS
 from . import render
 from .options import Json, announce_store, get_place, open_existing_store, require_new

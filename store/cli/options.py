@@ -28,7 +28,7 @@ from .render import print_problem
 from .terminal import CUT_MARK
 
 if TYPE_CHECKING:
-    from ..face import Store
+    from .. import Store
     from ..policy import Policy
     from ..records import Session
 
@@ -246,7 +246,7 @@ def announce_store(ctx: typer.Context) -> None:
 @contextmanager
 def open_store(ctx: typer.Context) -> Iterator[Store]:
     """Open the store, create it if missing, and name it, even after an error."""
-    from ..face import Store
+    from .. import Store
 
     get_place(ctx).make_room()
     try:

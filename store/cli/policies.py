@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..policy import STANDARD_POLICY, Policy
-from ..ready import POLICIES
+from ..policy import POLICIES, STANDARD_POLICY, Policy
 from ..text import format_count
 from . import render
 from .options import FieldChanges, Json, complete_policy, read_policy_file, resolve_policy

@@ -12,12 +12,11 @@ from typing import Annotated, Any
 
 import typer
 
+from .. import Store
 from ..clock import resolve_now
 from ..errors import DraftNotFound, InvalidValue, SessionNotFound, StoreError
-from ..face import Store
-from ..history import drafts as unfinished
-from ..messages import Message
-from ..records import Draft, Erasure, Session
+from ..formats import render_draft_text
+from ..records import Draft, Erasure, Message, Session
 from ..text import format_count
 from . import render
 from .options import (
@@ -380,7 +379,7 @@ def _discard_draft(store: Store, draft: Draft, *, json: bool) -> None:
 
 
 def _build_draft_row(draft: Draft) -> TableRow:
-    says = render.shorten_to_line(unfinished.render_draft_text(draft))
+    says = render.shorten_to_line(render_draft_text(draft.message, draft.format))
     return draft.draft[:20], draft.session_id, draft.head, render.format_moment(draft.at), says
 
 

@@ -9,8 +9,17 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from ..errors import InvalidValue
-from ..messages import Message, extract_content_text, select_opaque_fields
-from ..records import Entry, Hidden, Replaced, Session, StoredMessage, View
+from ..records import (
+    Entry,
+    Hidden,
+    Message,
+    Replaced,
+    Session,
+    StoredMessage,
+    View,
+    extract_content_text,
+    select_opaque_fields,
+)
 from ..text import format_count
 from . import render
 from .options import (

@@ -12,10 +12,9 @@ from typing import Annotated, Any
 import typer
 from rich.progress import MofNCompleteColumn, Progress, TaskID
 
+from .. import Store
 from ..errors import InvalidValue, StoreError
-from ..face import Store
-from ..policy import Policy
-from ..ready import POLICIES
+from ..policy import POLICIES, Policy
 from ..simulation import PROVIDERS, Prices, Simulated, compare
 from . import chart, render, tables
 from .options import (

@@ -12,9 +12,8 @@ from typing import Annotated, Any
 
 import typer
 
+from .. import Store, load_prices
 from ..errors import InvalidValue
-from ..face import Store
-from ..history import load_prices
 from ..inspection import Statistics, statistics
 from ..records import TokenTotal, Usage, UsageTotal, View
 from ..text import format_count

@@ -14,15 +14,8 @@ if TYPE_CHECKING:
     from .checks import check
     from .clearing import Clearing, plan_clearing
     from .hidden_range import hide
-    from .plan import Plan, estimate_plan_savings
-    from .workflow import (
-        compact,
-        compact_if_needed,
-        compactions,
-        parse_reason,
-        plan_compaction,
-        undo_compaction,
-    )
+    from .plan import Plan
+    from .workflow import compact, compact_if_needed, compactions, plan_compaction, undo_compaction
 
 __all__ = [
     "Clearing",
@@ -31,9 +24,7 @@ __all__ = [
     "compact",
     "compact_if_needed",
     "compactions",
-    "estimate_plan_savings",
     "hide",
-    "parse_reason",
     "plan_clearing",
     "plan_compaction",
     "undo_compaction",
@@ -45,8 +36,6 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         checks="check",
         clearing="Clearing plan_clearing",
         hidden_range="hide",
-        plan="Plan estimate_plan_savings",
-        workflow=(
-            "compact compact_if_needed compactions parse_reason plan_compaction undo_compaction"
-        ),
+        plan="Plan",
+        workflow=("compact compact_if_needed compactions plan_compaction undo_compaction"),
     )

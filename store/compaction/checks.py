@@ -17,7 +17,7 @@ from ..history import NO_LIMIT, find_last_usage, find_turn_start, lines
 from ..policy import Policy, check_policy
 from ..records import Check, Compaction
 from ..view import ViewContext, estimate_shown_tokens, estimate_view_tokens
-from .plan import Plan, add_view_tokens, choose_plan, estimate_plan_savings, find_shortfall
+from .plan import Plan, add_view_tokens, choose_plan, find_shortfall
 from .triggers import (
     NextRequest,
     ViewCost,
@@ -139,7 +139,7 @@ def _add_plan_savings(cost: ViewCost, result: Check) -> Check:
     shortfall = find_shortfall(cost._replace(context=cost.context._replace(policy=relaxed)), plan)
     if shortfall:
         return _answer_nothing_to_do(result, shortfall)
-    savings = estimate_plan_savings(policy, plan)
+    savings = plan.estimate_saved_tokens(policy)
     return result._replace(should_compact=True, estimated_savings=savings)
 
 

@@ -79,6 +79,16 @@ class Plan(NamedTuple):
         is_covered = any(each.holds(position) for each in self.covered)
         return position not in self.pinned and not is_covered
 
+    def estimate_saved_tokens(self, policy: Policy) -> int:
+        """Return about how many tokens it would save by a policy.
+
+        These are the hidden tokens, less a summary of at most a quarter of them, and of at most the
+        length that the policy allows a summary with its facts and names.
+        """
+        chars = policy.summary_max_chars + policy.facts_chars + policy.index_chars
+        longest = estimate("x" * min(chars, 100_000))
+        return max(0, self.tokens_hidden - min(self.tokens_hidden // 4, longest))
+
     @property
     def hidden_first(self) -> int:
         """The first position that would be hidden, or that was pinned until now."""
@@ -319,17 +329,6 @@ def find_shortfall(cost: ViewCost, plan: Plan) -> str | None:
     if hidden - empty < cost.least_freed:
         return f"{hidden} tokens are less than the policy wants to be freed of {cost.tokens}"
     return None
-
-
-def estimate_plan_savings(policy: Policy, plan: Plan) -> int:
-    """Return about how many tokens a compaction would save.
-
-    These are the hidden tokens, less a summary of at most a quarter of them, and of at most the
-    length that the policy allows a summary with its facts and names.
-    """
-    chars = policy.summary_max_chars + policy.facts_chars + policy.index_chars
-    longest = estimate("x" * min(chars, 100_000))
-    return max(0, plan.tokens_hidden - min(plan.tokens_hidden // 4, longest))
 
 
 def count_summary_tokens(text: str, facts: str | None, policy: Policy) -> int:

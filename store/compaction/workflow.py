@@ -199,11 +199,6 @@ def _depends_on(later: Compaction, earlier: Compaction) -> bool:
     return later.hidden[0] <= earlier.hidden[0] and earlier.hidden[1] <= later.hidden[1]
 
 
-def parse_reason(reason: str) -> Reason:
-    """Return a reason that a record may have. Raises InvalidValue for any other text."""
-    return check_choice(REASONS, "reason", reason)
-
-
 def _check_request(request: CompactionRequest) -> None:
     """Raise InvalidPolicy or InvalidValue for a request that no compaction can follow."""
     check_policy(request.policy)
@@ -213,7 +208,7 @@ def _check_request(request: CompactionRequest) -> None:
         raise InvalidValue(
             f"a summarizer is a callable, such as {example}, not {quote_value(summarizer)}"
         )
-    parse_reason(request.reason)
+    check_choice(REASONS, "reason", request.reason)
 
 
 def _follow_check(

@@ -11,6 +11,16 @@ from typing import TYPE_CHECKING
 
 from ..lazy_imports import attach_modules
 
+__all__ = [
+    "LAYERS",
+    "Context",
+    "Freshness",
+    "Piece",
+    "Tools",
+    "mentions",
+    "remind",
+]
+
 if TYPE_CHECKING:
     from . import request
     from .file_mentions import mentions, remind
@@ -19,19 +29,6 @@ if TYPE_CHECKING:
     from .layers import LAYERS, Piece
     from .request import Context, Tools
     from .request_cache import Requests
-
-__all__ = [
-    "LAYERS",
-    "Context",
-    "Freshness",
-    "Piece",
-    "Requests",
-    "Tools",
-    "code_law",
-    "mentions",
-    "remind",
-    "request",
-]
 
 if not TYPE_CHECKING:  # a type checker would accept any name from it
     __getattr__, __dir__ = attach_modules(

@@ -76,6 +76,7 @@ TODO_CALLS = Statement(
 )
 
 Tools = str | Sequence[Mapping[str, Any]]
+"""The tools of a request: a text, or a list of definitions as the API takes them."""
 
 
 class Context(NamedTuple):

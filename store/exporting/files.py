@@ -9,8 +9,8 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import IO, Any, NamedTuple, TypeAlias
 
-from ..database import is_store_file
 from ..errors import InvalidValue, StoreError
+from ..inspection import is_store_file
 from ..text import format_json_line
 
 FilePath: TypeAlias = str | os.PathLike[str]

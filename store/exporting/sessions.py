@@ -9,9 +9,8 @@ from itertools import chain
 from ..clock import Now
 from ..errors import InvalidValue, quote_value
 from ..inspection import compare_line
-from ..messages import Message
 from ..policy import Policy
-from ..records import Session, View
+from ..records import Message, Session, View
 from ..transcripts import OWNER_KEY, PROJECT_ROOT_KEY
 from .files import Exported, FilePath, render_json_lines, write_private_file
 from .shapes import (

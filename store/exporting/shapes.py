@@ -8,12 +8,10 @@ from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from ..face import Scoped, Store
-from ..formats import mark_system_text
-from ..messages import Message, extract_content_text
+from .. import Scoped, Store
+from ..formats import REQUEST_BEGINNINGS, mark_system_text
 from ..policy import Policy
-from ..ready import PHRASES
-from ..records import Session, View
+from ..records import Message, Session, View, extract_content_text
 from ..text import wrap_in_list
 from ..transcripts import writing
 from .files import render_json_lines
@@ -48,10 +46,6 @@ class Program(NamedTuple):
     rows: Callable[[writing.WritableSession, writing.WritableLine], Iterator[Message]]
     place: Callable[[writing.WritableSession], str]
     resume: str
-
-
-REQUEST_BEGINNINGS = (*PHRASES["beginning"].values(),)
-"""The texts with which formats begin a request if the user has not spoken first."""
 
 
 def _build_project_path(about: writing.WritableSession) -> str:

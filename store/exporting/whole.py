@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from ..face import Store
+from .. import Store
 from ..inspection import dump
 from ..text import JsonFields
 from .files import Exported, FilePath, render_json_lines, write_private_file

@@ -11,8 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from ..errors import VERIFY_HINT, Damaged, InvalidMessage, InvalidValue, quote_value
-from ..messages import WIRE_KEY, Message
-from ..ready import Language, render_phrase
+from ..messages import (
+    WIRE_KEY,
+    Message,
+    PreparedMessage,
+    digest_row,
+    extract_content_text,
+    prepare_message,
+)
+from ..ready import PHRASES, Language, render_phrase
 from . import anthropic, gemini, openai, react, responses
 from .anthropic import keep_own_markers
 from .call_names import (
@@ -42,12 +49,13 @@ from .turns import FIRST_USER_TEXT, mark_system_text, split_system_messages
 __all__ = [
     "ANTHROPIC",
     "CHAT",
-    "CHAT_NAMES",
     "CODECS",
-    "FIRST_USER_TEXT",
     "FORMATS",
-    "ITEM_FORMAT",
+    "GEMINI",
     "REACT",
+    "REQUEST_BEGINNINGS",
+    "RESPONSES",
+    "WIRE_KEY",
     "AcceptedNames",
     "Alphabet",
     "ApiCall",
@@ -55,31 +63,16 @@ __all__ = [
     "EncodedMessage",
     "Format",
     "PlacedMessage",
+    "PreparedMessage",
     "System",
     "WrittenRequest",
-    "add_reasoning",
-    "asks_for_tool",
-    "build_redacted_wire",
-    "clean_message",
-    "copy_written_message",
-    "decode_message",
-    "describe_renames",
+    "digest_row",
     "encode_message",
     "encode_parsed_message",
-    "find_audio",
-    "find_reasoning",
-    "find_wire_values",
     "get_format",
-    "is_continuing_item",
-    "is_sent_call_id",
-    "keep_own_markers",
-    "list_foreign_types",
-    "make_api_call",
-    "make_call_id",
     "mark_system_text",
-    "remove_audio",
-    "remove_extensions",
-    "rename_continuation",
+    "prepare_message",
+    "render_draft_text",
     "replace_surrogates",
 ]
 
@@ -152,6 +145,7 @@ RESPONSES = Format(
     responses.RESPONSES_ACCEPTED_NAMES,
     unsent=responses.list_unsent_items,
 )
+"""The items of OpenAI's Responses API."""
 ANTHROPIC = Format(
     anthropic.ANTHROPIC_NAME,
     anthropic.write_anthropic_messages,
@@ -165,6 +159,7 @@ ANTHROPIC = Format(
     anthropic.ANTHROPIC_ACCEPTED_NAMES,
     anthropic.write_anthropic_system,
 )
+"""The messages of Anthropic's API, its system text apart."""
 GEMINI = Format(
     gemini.GEMINI_NAME,
     gemini.write_gemini_contents,
@@ -178,9 +173,11 @@ GEMINI = Format(
     gemini.GEMINI_ACCEPTED_NAMES,
     gemini.write_gemini_system,
 )
+"""The contents of Google's Gemini API, its system text apart."""
 REACT = Format(
     "react", react.write_react_text, tools_apart=False, asks_for_tool=react.has_react_action
 )
+"""A plain text with lines for thoughts, actions and observations, for models without tools."""
 
 FORMATS: Mapping[str, Format] = {
     row.name: row for row in (CHAT, REACT, RESPONSES, ANTHROPIC, GEMINI)
@@ -188,6 +185,9 @@ FORMATS: Mapping[str, Format] = {
 """The formats by name."""
 CODECS = (RESPONSES, ANTHROPIC, GEMINI)
 """The formats whose messages are recognized by a shape that no message of a chat has."""
+
+REQUEST_BEGINNINGS = (*PHRASES["beginning"].values(),)
+"""The texts with which formats begin a request if the user has not spoken first."""
 
 
 def get_format(name: object) -> Format:
@@ -230,6 +230,18 @@ def encode_parsed_message(message: Message) -> EncodedMessage:
     """Return the row of a message that a reader of transcripts gives in the shape of a chat."""
     rows = openai.build_parsed_rows(message)
     return EncodedMessage(None if rows[0] is message else CHAT.name, rows)
+
+
+def render_draft_text(message: Message, name: str | None) -> str:
+    """Return the text of an unfinished message of a format.
+
+    If it does not fit the format yet, it is read as a message of a chat.
+    """
+    try:
+        rows = encode_message(message, name, 0).rows
+    except InvalidMessage:
+        rows = [message]
+    return extract_content_text(rows[0].get("content"))
 
 
 def _detect_format(message: Message) -> Format:

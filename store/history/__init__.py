@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         token_counts,
         usages,
     )
-    from .append import Dedupe, MessageInput
+    from .append import Batch, Dedupe, MessageInput, build_batch
     from .erasure import STALE_COPIES
     from .erasure_log import ChangeCounts, count_changes, list_open_trees
     from .facts import (
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from .lookup import find_request_turn, load_chat_message
     from .model_prices import FilePath, ModelPrices, load_prices
     from .raw_messages import CALLS_IN_RUN, load_calls, load_session_chat_messages
-    from .sessions import TEXT_LIMIT, derive_metadata_keys, load_newest_compaction
+    from .sessions import derive_metadata_keys, load_newest_compaction
     from .usages import LastRequest, UsageInput, find_last_usage
 
 __all__ = [
@@ -81,7 +81,7 @@ __all__ = [
     "NO_LIMIT",
     "PLACE",
     "STALE_COPIES",
-    "TEXT_LIMIT",
+    "Batch",
     "ChangeCounts",
     "Dedupe",
     "FilePath",
@@ -96,6 +96,7 @@ __all__ = [
     "Segment",
     "UsageInput",
     "append",
+    "build_batch",
     "build_fact_rows",
     "build_line_walk",
     "build_segments",
@@ -144,7 +145,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
             "append drafts erasure erasure_batches facts heads lines listing lookup message_notes "
             "raw_messages redaction session_branches sessions token_counts usages"
         ),
-        append="Dedupe MessageInput",
+        append="Batch Dedupe MessageInput build_batch",
         erasure="STALE_COPIES",
         erasure_log="ChangeCounts count_changes list_open_trees",
         facts=(
@@ -160,6 +161,6 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         lookup="find_request_turn load_chat_message",
         model_prices="FilePath ModelPrices load_prices",
         raw_messages="CALLS_IN_RUN load_calls load_session_chat_messages",
-        sessions="TEXT_LIMIT derive_metadata_keys load_newest_compaction",
+        sessions="derive_metadata_keys load_newest_compaction",
         usages="LastRequest UsageInput find_last_usage",
     )

@@ -256,7 +256,7 @@ def prepare_batch(
 
 
 def build_batch(rows: list[PreparedMessage], moment: int) -> Batch:
-    """Return prepared messages as a batch, which `append_messages` accepts in place of messages."""
+    """Return prepared messages as a batch, which `append` accepts in place of messages."""
     tokens = [estimate_message_tokens(each.message, each.text_size) for each in rows]
     digests = [digest_row(each.digest, moment, each.wire_format) for each in rows]
     return Batch(rows, tokens, digests, moment)

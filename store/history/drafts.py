@@ -38,19 +38,17 @@ from ..errors import (
     Conflict,
     Damaged,
     DraftNotFound,
-    InvalidMessage,
     InvalidValue,
     SessionNotFound,
     quote_value,
 )
-from ..formats import encode_message, get_format
+from ..formats import get_format
 from ..messages import (
     GivenMessage,
     Message,
     decode_as,
     dump_to_object,
     encode,
-    extract_content_text,
     prepare_message,
 )
 from ..records import Draft, StoredMessage
@@ -330,15 +328,6 @@ def extend_message(message: Message, texts: Iterable[TextPiece]) -> Message:
     for each in texts:
         came.setdefault(each.key, [message.get(each.key) or ""]).append(each.text)
     return {**message, **{key: "".join(parts) for key, parts in came.items()}}
-
-
-def render_draft_text(draft: Draft) -> str:
-    """Return the text of a draft, or that of a chat message if it does not fit its format yet."""
-    try:
-        rows = encode_message(draft.message, draft.format, 0).rows
-    except InvalidMessage:
-        rows = [draft.message]
-    return extract_content_text(rows[0].get("content"))
 
 
 def update_message(message: Message, changes: Message | None) -> Message:

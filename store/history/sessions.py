@@ -33,7 +33,7 @@ from ..database import (
 )
 from ..errors import InvalidValue, SessionExists, SessionNotFound, quote_value
 from ..messages import decode_as, encode, find_json_problem
-from ..records import Session
+from ..records import TEXT_LIMIT, Session
 from ..text import as_plain_str, is_text
 from . import lines
 from .lines import NO_LIMIT, generate_revision
@@ -82,9 +82,6 @@ def _sort_keys(value: object) -> object:
 
 SESSION_ID_LIMIT = 512
 """Code points a session id may have."""
-
-TEXT_LIMIT = 10_000
-"""Code points a title or a project's folder may have."""
 
 METADATA_TEXT_LIMIT = 2**20
 """Characters that an app's own values, such as metadata, may have as JSON text."""

@@ -13,8 +13,7 @@ from functools import cached_property, partial
 from operator import attrgetter
 
 from ..errors import SessionNotFound
-from ..messages import Message
-from ..records import Session, StoredMessage
+from ..records import Message, Session, StoredMessage
 from .left import StoredBeginning, count_equal_pairs
 from .likeness import is_same_as_stored
 from .names import ImportTarget

@@ -12,7 +12,7 @@ from os.path import basename, realpath
 from pathlib import Path
 from typing import NamedTuple
 
-from ..database import get_store_files
+from ..inspection import get_store_files
 from ..transcripts import TRANSCRIPT_KINDS, FilePath, Home, is_home, is_kept, is_named
 
 

@@ -11,9 +11,7 @@ from functools import partial
 
 from ..clock import SECONDS_LIMIT, resolve_now
 from ..errors import InvalidValue, SessionNotFound
-from ..history import TEXT_LIMIT
-from ..messages import find_message_time
-from ..records import Session
+from ..records import TEXT_LIMIT, Session, find_message_time
 from ..text import JsonFields, truncate
 from ..transcripts import EXTRA_KEYS, NoteEvent, SessionEvent, SessionMessage
 from .left import StoredBeginning

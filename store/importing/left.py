@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, takewhile
 from typing import NamedTuple
 
-from ..messages import Message
+from ..records import Message
 from ..transcripts import Event, SessionEvent, SessionMessage
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..messages import Message, extract_content_text, is_redacted
+from ..records import Message, extract_content_text, is_redacted
 from ..transcripts import EXTRA_KEYS, get_fields, get_list
 
 

@@ -12,8 +12,8 @@ from functools import partial
 from hashlib import blake2b
 from typing import TypeAlias
 
+from .. import Owned, Scoped, Steps, Store
 from ..errors import SessionExists, SessionNotFound, StoreError, quote_value
-from ..face import Owned, Scoped, Steps, Store
 from ..text import truncate
 from ..transcripts import Event, SessionEvent
 

@@ -12,11 +12,10 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from .. import transcripts
-from ..database import is_store_file
+from .. import Scoped, transcripts
 from ..errors import InvalidValue, SessionExists, StoreError, UnknownTranscript, correct_step_errors
-from ..face import Scoped
-from ..messages import Message
+from ..inspection import is_store_file
+from ..records import Message
 from ..transcripts import (
     CompactionEvent,
     Event,

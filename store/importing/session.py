@@ -13,16 +13,10 @@ from itertools import chain, groupby
 from operator import attrgetter
 from typing import Any, NamedTuple, cast
 
+from .. import build_batch
 from ..errors import InvalidMessage, StoreError
-from ..history import append as appending
-from ..messages import (
-    Message,
-    PreparedMessage,
-    digest_row,
-    is_redacted,
-    prepare_message,
-)
-from ..records import Session, StoredMessage
+from ..formats import PreparedMessage, digest_row, prepare_message
+from ..records import Message, Session, StoredMessage, is_redacted
 from ..transcripts import CompactionEvent, KeyNumbers, NoteEvent, SessionMessage, SideRowsEvent
 from .beside import ImportedNotes
 from .elsewhere import ContinuationSearch
@@ -318,7 +312,7 @@ class FileSession:
         head = self._head
         for moment, run in groupby(self._batch, attrgetter("said.moment")):
             told, rows = zip(*run, strict=True)
-            batch = appending.build_batch([*chain(*rows)], limit_to_now(moment) or self._moment)
+            batch = build_batch([*chain(*rows)], limit_to_now(moment) or self._moment)
             # the rows prepared for the comparison are appended as they are
             stored = steps.append(self._id, cast("Any", batch), expected_head=head)
             self._spending.record(steps, zip(stored, told, strict=True))

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from ..messages import Message
+from ..records import Message
 
 PositionSpan: TypeAlias = tuple[int, int]
 """The first and the last position of a range."""

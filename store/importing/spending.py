@@ -11,11 +11,9 @@ from array import array
 from collections.abc import Iterable, Iterator
 from functools import partial
 
+from .. import Steps, UsageInput
 from ..clock import SECONDS_LIMIT
-from ..face import Steps
-from ..history import UsageInput
-from ..messages import Message
-from ..records import StoredMessage, Usage
+from ..records import Message, StoredMessage, Usage
 from ..transcripts import KeyNumbers, RequestUsage, SessionMessage, UsageTokens, parse_message_usage
 from .names import AnySteps
 

@@ -18,14 +18,16 @@ from typing import Any, NamedTuple
 from ..errors import InvalidMessage
 from ..formats import (
     FORMATS,
+    WIRE_KEY,
     ApiCall,
     EncodedMessage,
     PlacedMessage,
     encode_message,
     encode_parsed_message,
+    prepare_message,
     replace_surrogates,
 )
-from ..messages import WIRE_KEY, Message, prepare_message
+from ..records import Message
 from ..tools import find_answered_call_id
 from ..transcripts import (
     ITEM_TYPES,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from .. import Store
 from ..errors import InvalidValue, StoreError
-from ..face import Store
 from ..inspection import dump
 from ..text import JsonFields
 from ..transcripts import Event, NoteEvent, StoreRow

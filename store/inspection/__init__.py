@@ -11,6 +11,34 @@ from typing import TYPE_CHECKING
 
 from ..lazy_imports import attach_modules
 
+__all__ = [
+    "MAX_PURGE_SECONDS",
+    "OLDER",
+    "SCHEMA_HEAD",
+    "Condition",
+    "Database",
+    "FileUse",
+    "Statistics",
+    "ToolUse",
+    "Upgrade",
+    "backup",
+    "check",
+    "compare_line",
+    "doctor",
+    "dump",
+    "get_store_files",
+    "is_store_file",
+    "listed",
+    "load_tool_kinds",
+    "query",
+    "remove_copies",
+    "restore",
+    "statistics",
+    "upgrade_schema",
+    "views",
+    "writing_role",
+]
+
 if TYPE_CHECKING:
     from . import dump, integrity
     from .advice import Condition, doctor
@@ -20,30 +48,17 @@ if TYPE_CHECKING:
     from .read_check import ReadCheck, compare_line
     from .replacing import replaced
     from .sql import query, views, writing_role
+    from .upkeep import (
+        MAX_PURGE_SECONDS,
+        SCHEMA_HEAD,
+        Database,
+        Upgrade,
+        get_store_files,
+        is_store_file,
+        load_tool_kinds,
+        upgrade_schema,
+    )
     from .usage_statistics import FileUse, Statistics, ToolUse, statistics
-
-__all__ = [
-    "OLDER",
-    "Condition",
-    "FileUse",
-    "ReadCheck",
-    "Statistics",
-    "ToolUse",
-    "backup",
-    "check",
-    "compare_line",
-    "doctor",
-    "dump",
-    "integrity",
-    "listed",
-    "query",
-    "remove_copies",
-    "replaced",
-    "restore",
-    "statistics",
-    "views",
-    "writing_role",
-]
 
 if not TYPE_CHECKING:  # otherwise a type checker would accept any name
     __getattr__, __dir__ = attach_modules(
@@ -56,5 +71,9 @@ if not TYPE_CHECKING:  # otherwise a type checker would accept any name
         read_check="ReadCheck compare_line",
         replacing="replaced",
         sql="query views writing_role",
+        upkeep=(
+            "MAX_PURGE_SECONDS SCHEMA_HEAD Database Upgrade get_store_files is_store_file "
+            "load_tool_kinds upgrade_schema"
+        ),
         usage_statistics="FileUse Statistics ToolUse statistics",
     )

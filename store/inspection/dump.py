@@ -50,7 +50,20 @@ from .invariants import list_tree_rules
 from .line_check import check_tree
 from .read_check import TREE_OF_SESSION
 
+__all__ = [
+    "END",
+    "STORE",
+    "TREE",
+    "RowFields",
+    "StoredRow",
+    "dump_store",
+    "load_tree",
+    "parse_tree_id",
+    "require_schema",
+]
+
 RowFields = dict[str, Any]
+"""The columns of a row by their names, NULLs aside, as JSON has them."""
 StoredRow = tuple[str, RowFields]
 """The name of a table, and the fields of a row."""
 

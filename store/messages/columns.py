@@ -27,6 +27,7 @@ from ..text import as_plain_str, encode_utf8, is_text
 from .json_text import SIZE_LIMIT, decode, encode, find_json_problem
 
 Message = dict[str, Any]
+"""A message: a dict of the OpenAI chat shape, or of another wire format; unknown keys are kept."""
 
 PLAIN_FORMS = frozenset({"text", "null"})
 """Forms whose column is the value itself; the third, ``json``, holds the value's JSON text."""

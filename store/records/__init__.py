@@ -10,30 +10,10 @@ from typing import TYPE_CHECKING
 
 from ..lazy_imports import attach_modules
 
-if TYPE_CHECKING:
-    from .compactions import ERROR_KINDS, REASONS, Check, Compaction, Hidden, Kind, Outcome, Reason
-    from .maintenance import CacheInfo, Copy, Erasure, Finding, Purge, Redaction, Removal, Restored
-    from .search_results import Hit, Hits, Index, Passage
-    from .sessions import (
-        Branch,
-        Draft,
-        Found,
-        HeadMove,
-        Note,
-        Session,
-        Sibling,
-        StoredMessage,
-        TokenTotal,
-        Turn,
-        Usage,
-        UsageTotal,
-        make_stored_message,
-    )
-    from .views import Entry, LeftOut, Replaced, View, ViewStats
-
 __all__ = [
     "ERROR_KINDS",
     "REASONS",
+    "TEXT_LIMIT",
     "Branch",
     "CacheInfo",
     "Check",
@@ -44,6 +24,7 @@ __all__ = [
     "Erasure",
     "Finding",
     "Found",
+    "GivenMessage",
     "HeadMove",
     "Hidden",
     "Hit",
@@ -51,6 +32,7 @@ __all__ = [
     "Index",
     "Kind",
     "LeftOut",
+    "Message",
     "Note",
     "Outcome",
     "Passage",
@@ -69,18 +51,57 @@ __all__ = [
     "UsageTotal",
     "View",
     "ViewStats",
-    "make_stored_message",
+    "extract_content_text",
+    "extract_part_text",
+    "find_message_time",
+    "is_redacted",
+    "select_opaque_fields",
 ]
+
+if TYPE_CHECKING:
+    from .compactions import ERROR_KINDS, REASONS, Check, Compaction, Hidden, Kind, Outcome, Reason
+    from .maintenance import CacheInfo, Copy, Erasure, Finding, Purge, Redaction, Removal, Restored
+    from .messages import (
+        GivenMessage,
+        Message,
+        extract_content_text,
+        extract_part_text,
+        find_message_time,
+        is_redacted,
+        select_opaque_fields,
+    )
+    from .search_results import Hit, Hits, Index, Passage
+    from .sessions import (
+        TEXT_LIMIT,
+        Branch,
+        Draft,
+        Found,
+        HeadMove,
+        Note,
+        Session,
+        Sibling,
+        StoredMessage,
+        TokenTotal,
+        Turn,
+        Usage,
+        UsageTotal,
+        make_stored_message,
+    )
+    from .views import Entry, LeftOut, Replaced, View, ViewStats
 
 if not TYPE_CHECKING:  # otherwise type checkers would accept any name
     __getattr__, __dir__ = attach_modules(
         __package__,
         compactions="ERROR_KINDS REASONS Check Compaction Hidden Kind Outcome Reason",
+        messages=(
+            "GivenMessage Message extract_content_text extract_part_text find_message_time "
+            "is_redacted select_opaque_fields"
+        ),
         maintenance="CacheInfo Copy Erasure Finding Purge Redaction Removal Restored",
         search_results="Hit Hits Index Passage",
         sessions=(
-            "Branch Draft Found HeadMove Note Session Sibling StoredMessage TokenTotal Turn Usage "
-            "UsageTotal make_stored_message"
+            "TEXT_LIMIT Branch Draft Found HeadMove Note Session Sibling StoredMessage TokenTotal "
+            "Turn Usage UsageTotal make_stored_message"
         ),
         views="Entry LeftOut Replaced View ViewStats",
     )

@@ -13,9 +13,13 @@ caller named, clears tool results, or undoes one of these.
 
 
 Outcome = Literal["running", "applied", "rejected", "failed", "undone", "nothing"]
+"""The state of a compaction: it runs, hides its range, was refused or failed, was undone, or had
+nothing to do.
+"""
 
 
 Reason = Literal["llm_call", "tool_execution", "manual"]
+"""The occasion of a compaction."""
 
 
 REASONS: tuple[Reason, ...] = get_args(Reason)

@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 
 from ..messages import Message
 
+TEXT_LIMIT = 10_000
+"""Code points a title or a project's folder may have."""
+
 
 class Session(NamedTuple):
     """A session: a named pointer to a head; ``head`` is also the number of messages on its line.

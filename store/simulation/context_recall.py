@@ -15,8 +15,7 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import NamedTuple
 
-from ..messages import Message
-from ..records import View
+from ..records import Message, View
 from ..tokens import message_text
 from ..tools import TextName, count_names
 

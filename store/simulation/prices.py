@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..history import load_prices
+from .. import load_prices
 
 MINUTE_MS = 60_000
 DEFAULT_MODEL = "claude-sonnet-4-5"

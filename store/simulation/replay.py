@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
+from .. import Store
 from ..clock import LONGEST_TIME, SECONDS_LIMIT
-from ..face import Store
-from ..history import load_tool_kinds
-from ..messages import Message, find_message_time
+from ..inspection import load_tool_kinds
 from ..policy import Policy, check_policy
-from ..records import View
+from ..records import Message, View, find_message_time
 from ..tokens import count_message_tokens, estimate
 from ..tools import TOOL_KINDS
 from .context_recall import ContextRecall

@@ -10,6 +10,21 @@ from typing import TYPE_CHECKING
 
 from ..lazy_imports import attach_modules
 
+__all__ = [
+    "EXTRACTIVE_MODEL",
+    "NAMED_SUMMARIZERS",
+    "FileChange",
+    "KeyAction",
+    "Prompt",
+    "Summarizer",
+    "Summary",
+    "SummaryRequest",
+    "chat_model",
+    "extractive",
+    "load",
+    "named",
+]
+
 if TYPE_CHECKING:
     from . import names_index
     from .actions import describe_failure, find_outcome, strip_heredocs
@@ -49,50 +64,6 @@ if TYPE_CHECKING:
         get_labels,
         render_brief_transcript,
     )
-
-__all__ = [
-    "BRIEF_FLOOR",
-    "DEFAULT_LIMITS",
-    "EMPTY_SUMMARY_ERROR",
-    "EXTRACTIVE_MODEL",
-    "NAMED_SUMMARIZERS",
-    "RESULT_ROLES",
-    "SYSTEM_ROLES",
-    "TIMED_OUT_NOTICE",
-    "DatedMessage",
-    "FileChange",
-    "FittedTranscript",
-    "HiddenFact",
-    "KeyAction",
-    "Prompt",
-    "Summarizer",
-    "Summary",
-    "SummaryRequest",
-    "TranscriptLimits",
-    "build_facts_ledger",
-    "build_title",
-    "call_summarizer",
-    "chat_model",
-    "cut_at_line_end",
-    "describe_failure",
-    "describe_unfinished_turn",
-    "extract_command",
-    "extract_message_text",
-    "extractive",
-    "find_group_ends",
-    "find_outcome",
-    "fit_brief_transcript",
-    "fit_whole_transcript",
-    "get_labels",
-    "load",
-    "named",
-    "names_index",
-    "normalize_summary",
-    "render_brief_transcript",
-    "render_summary",
-    "scrub_text",
-    "strip_heredocs",
-]
 
 if not TYPE_CHECKING:  # or any name would do for whoever reads types
     __getattr__, __dir__ = attach_modules(

@@ -11,6 +11,14 @@ from typing import TYPE_CHECKING
 
 from ..lazy_imports import attach_modules
 
+__all__ = [
+    "TOOL_KINDS",
+    "TextName",
+    "compress",
+    "count_names",
+    "find_answered_call_id",
+]
+
 if TYPE_CHECKING:
     from . import failure, patches
     from .calls import ToolPath, find_call_paths, list_file_keys
@@ -36,37 +44,6 @@ if TYPE_CHECKING:
     )
     from .short_forms import compress
     from .todos import is_recap_all_done, render_recap
-
-__all__ = [
-    "DECIDING_ARGUMENTS",
-    "TOOL_KINDS",
-    "Facts",
-    "TextName",
-    "ToolPath",
-    "build_sign_switches",
-    "compress",
-    "compute_result_facts",
-    "count_names",
-    "failure",
-    "find_answered_call_id",
-    "find_call_paths",
-    "find_error_text",
-    "find_kind_name",
-    "find_result_end",
-    "is_command_output",
-    "is_failed_result",
-    "is_known_by_look",
-    "is_recap_all_done",
-    "is_terminal_result",
-    "list_file_keys",
-    "normalise_key",
-    "normalise_path",
-    "patches",
-    "rank_names",
-    "render_recap",
-    "render_signs_sql",
-    "translate_markers",
-]
 
 if not TYPE_CHECKING:  # otherwise type checkers would accept any name
     __getattr__, __dir__ = attach_modules(

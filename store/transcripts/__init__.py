@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import StoreError, UnknownTranscript, check_readable_to_end
+from . import writing
 from .aider import AiderHistory, is_aider_history
 from .apis.openai import OWNER_KEY, PROJECT_ROOT_KEY, convert_system_row, is_header_row
 from .archive import ExportArchive, is_export_archive
@@ -77,12 +78,14 @@ __all__ = [
     "is_header_row",
     "is_home",
     "is_kept",
+    "is_named",
     "list_texts",
     "parse_message_usage",
     "read",
     "refused",
     "size",
     "sniff",
+    "writing",
 ]
 
 

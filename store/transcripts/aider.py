@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from ..messages import Message
+from ..records import Message
 from .events import (
     Event,
     NoteEvent,

@@ -11,7 +11,7 @@ import json
 from itertools import chain, groupby
 from typing import Any
 
-from ..messages import Message
+from ..records import Message
 from ..text import JsonFields, wrap_in_list
 from .events import build_text_part, drop_keys, simplify_content
 

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import islice, takewhile
 from typing import Any
 
-from ..messages import Message
+from ..records import Message
 from ..text import JsonFields, wrap_in_list
 from .events import (
     Event,

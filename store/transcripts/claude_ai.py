@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from ..messages import Message
+from ..records import Message
 from ..text import JsonFields, wrap_in_list
 from .blocks import ContentBlock, build_answer_messages
 from .events import (

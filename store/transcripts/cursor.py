@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any
 from urllib.parse import unquote
 
-from ..messages import Message
+from ..records import Message
 from ..text import JsonFields
 from .blocks import build_answer_messages, build_user_messages, parse_blocks
 from .database import Layout, SqliteConnection, load_table_names, parse_json_cell

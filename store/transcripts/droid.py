@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
 
-from ..messages import Message
+from ..records import Message
 from ..text import JsonFields
 from .blocks import build_assistant_message, build_user_messages, parse_blocks
 from .events import (

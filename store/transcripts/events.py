@@ -14,7 +14,7 @@ from itertools import groupby
 from operator import add, sub
 from typing import Any, NamedTuple
 
-from ..messages import Message, extract_part_text
+from ..records import Message, extract_part_text
 from ..text import JsonFields, format_count, truncate_to_line, wrap_in_list
 
 
@@ -192,6 +192,7 @@ MAX_TEXT_DEPTH = 8
 """Levels of a message in which words are looked for: results in parts have them in the fifth."""
 
 Event = SessionEvent | SessionMessage | CompactionEvent | SideRowsEvent | NoteEvent | StoreRow
+"""What a parser reports: sessions, their messages, and what belongs to these."""
 
 
 class SessionNames:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from ..messages import Message
+from ..records import Message
 from ..text import JsonFields
 from .database import Layout, SqliteConnection, parse_json_cell
 from .events import (

@@ -461,3 +461,4 @@ TRANSCRIPT_KINDS = {
         linked="branches",
     ),
 }
+"""The kinds of transcripts by name, in the order in which they are tried."""

@@ -9,7 +9,7 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
-from ..messages import Message
+from ..records import Message
 from ..text import JsonFields, wrap_in_list
 from .database import Layout, SqliteConnection, parse_json_cell
 from .events import (

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from ..messages import Message
+from ..records import Message
 from ..text import JsonFields
 from .events import (
     CompactionEvent,

@@ -23,7 +23,9 @@ from .limits import UNLIMITED, Limits
 from .shelf import pack_value
 
 FilePath = str | PathLike[str]
+"""A path as text or object."""
 Progress = Callable[[int], None]
+"""A callable that is told how far a file is read."""
 
 PROGRESS_STEP = 256 * 1024
 """Bytes between two calls of a progress function."""

@@ -15,6 +15,7 @@ from .source import SourceValue, TranscriptSource
 __all__ = ["STORE_HEAD_KEY", "is_store_head", "parse_exported_store"]
 
 STORE_HEAD_KEY = "convostore"
+"""The kind of a whole store's export, and the key of its first row."""
 
 
 def is_store_head(value: Any) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import NamedTuple
 
-from ..messages import Message
+from ..records import Message
 from ..text import JsonFields, format_count
 from .events import (
     CompactionEvent,

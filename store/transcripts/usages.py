@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from ..messages import Message
+from ..records import Message
 from ..text import JsonFields
 from .events import RequestUsage, UsageTokens, find_first_text, get_fields, get_list, get_text
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from ..messages import Message
+from ..records import Message
 from ..text import JsonFields
 from .events import (
     Event,

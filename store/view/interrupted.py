@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .. import history
-from ..formats import PlacedMessage
+from ..formats import PlacedMessage, render_draft_text
 from ..records import Draft
 from .context import ViewContext
 
@@ -21,7 +21,7 @@ def insert_drafts(context: ViewContext, placed: list[PlacedMessage]) -> list[Pla
     """Return the messages of a view with the answers that broke off in their places."""
     shown = placed
     for draft in _list_view_drafts(context):
-        text = history.drafts.render_draft_text(draft)
+        text = render_draft_text(draft.message, draft.format)
         behind = (
             index
             for index, each in enumerate(shown)

@@ -12,8 +12,8 @@ import pytest
 
 from store import Store
 from store.errors import InvalidValue, SessionExists, SessionNotFound
-from store.history.sessions import METADATA_TEXT_LIMIT, TEXT_LIMIT
-from store.records import Session
+from store.history.sessions import METADATA_TEXT_LIMIT
+from store.records import TEXT_LIMIT, Session
 
 NOW = 1_800_000_000_000
 

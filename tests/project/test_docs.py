@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, get_args
 
 import pytest
 from conftest import ROOT
+from test_house import PUBLIC
 
 import store
 from store import context, errors, policy, records
@@ -197,12 +198,7 @@ def test_every_name_of_the_library() -> None:
             if getattr(each, "__module__", "") == module.__name__
         }
         names |= {name for name in classes if isinstance(vars(module)[name], type)}
-    names |= {*context.__all__, *vars(Freshness), "compress"} - {
-        "LAYERS",
-        "Requests",
-        "code_law",
-        "request",
-    }
+    names |= {*context.__all__, *vars(Freshness), "compress"}
     names |= {
         field
         for each in (*parts.library.record_classes(), *parts.library.VALUES)
@@ -211,6 +207,25 @@ def test_every_name_of_the_library() -> None:
     public = {name for name in names if not name.startswith("_")}
     assert {"append", "InvalidMessage", "tokens_saved", "AsyncStore"} <= public
     assert [name for name in sorted(public) if not re.search(rf"\b{name}\b", text)] == []
+
+
+@pytest.mark.parametrize("place", parts.names.PUBLIC)
+def test_public_names(place: str) -> None:
+    """Each public module lists its names; each is there, has a docstring, and is on the page."""
+    names = parts.names.public_names(place)
+    module = importlib.import_module(f"store.{place}".rstrip("."))
+    assert names
+    assert len(names) == len({*names})
+    assert [name for name in names if not hasattr(module, name)] == []
+    assert [name for name in names if not parts.names.docstring_of(place, name)] == []
+    title = f"### {'.'.join(filter(None, ['store', place]))}: its names\n"
+    told = documented("docs/api.md").partition(title)[2].partition("\n#")[0]
+    assert [name for name in names if f"\n| `{name}` | " not in told] == []
+
+
+def test_public_modules_are_those_of_the_house() -> None:
+    """The page has each module that edges may import, and the public modules within these."""
+    assert {place for place in parts.names.PUBLIC if "." not in place} == {"", *PUBLIC}
 
 
 def test_every_rule() -> None:

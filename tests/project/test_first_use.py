@@ -16,7 +16,11 @@ from conftest import ROOT
 import store
 from store import Store
 
-SLOW = {"alembic", "anyio", "pydantic", "pydantic_core", "rich", "sqlalchemy", "tiktoken", "typer"}
+SLOW = {
+    *("alembic", "anyio", "platformdirs", "pydantic", "pydantic_core"),
+    *("rich", "sqlalchemy", "tiktoken", "typer"),
+}
+OF_THE_COMMAND = {"platformdirs", "rich", "typer"}
 MOST_TO_IMPORT = 65
 """Modules of ours that importing the class takes, of three hundred."""
 MOST_TO_READ = 75
@@ -49,6 +53,15 @@ def test_who_imports_the_package_waits_for_no_library() -> None:
     assert not SLOW & imported("import store")
     assert not SLOW & imported("from store import StoreError, InvalidMessage")
     assert SLOW & imported("from store import Policy") == {"pydantic", "pydantic_core"}
+
+
+def test_a_program_loads_no_library_of_the_command(path: Path) -> None:
+    """Whatever it imports from the package, and with a store in use: only `store.cli` needs them."""
+    names = "import store\nfor name in store.__all__: getattr(store, name)\n"
+    use = "with store.Store(sys.argv[1]) as opened: opened.view('s'), opened.context('s')\n"
+    rooms = "from store import context, exporting, importing, inspection, recall, simulation\n"
+    assert not OF_THE_COMMAND & imported("import store")
+    assert not OF_THE_COMMAND & imported(names + use + rooms, path)
 
 
 def test_who_imports_the_class_waits_for_tables_and_no_policy() -> None:

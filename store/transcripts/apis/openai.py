@@ -44,7 +44,9 @@ SPEECH_KEYS = {"content", "tool_calls", "function_call"}
 """Keys beside the role; a message has at least one of them."""
 
 PROJECT_ROOT_KEY = "project_root"
+"""The key of a row before the messages that holds the project's folder."""
 OWNER_KEY = "owner"
+"""The key of such a row that holds the owner of the session."""
 HEADER_ROW_KEYS = {PROJECT_ROOT_KEY, OWNER_KEY}
 """Keys of a row before the messages, as an export has it: where the project is, whose session."""
 SYSTEM_ROLE = "system"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain
 from typing import Any, NamedTuple
 
-from ...messages import Message
+from ...records import Message
 from ...text import JsonFields
 from ..blocks import ContentBlock, build_assistant_message, build_user_messages, parse_blocks
 from ..events import (

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from ...messages import extract_content_text
+from ...records import extract_content_text
 from ...text import JsonFields, format_count
 from ..blocks import count_user_messages, parse_blocks
 from ..events import (

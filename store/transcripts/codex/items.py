@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ...messages import Message
+from ...records import Message
 from ...text import JsonFields
 from ..events import (
     build_text_part,

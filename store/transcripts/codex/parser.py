@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
-from ...messages import Message, extract_content_text
+from ...records import Message, extract_content_text
 from ...text import JsonFields, format_count
 from ..events import (
     CompactionEvent,

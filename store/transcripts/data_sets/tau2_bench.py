@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ...messages import Message
+from ...records import Message
 from ...text import JsonFields, wrap_in_list
 from ..events import (
     Event,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Any
 
-from ...messages import Message
+from ...records import Message
 from ...text import JsonFields
 from ..events import (
     Event,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...clock import SECONDS_LIMIT
-from ...messages import Message
+from ...records import Message
 from ...text import JsonFields
 from ..database import Layout, SqliteConnection, parse_json_cell
 from ..events import (

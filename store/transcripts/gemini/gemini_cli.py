@@ -13,7 +13,7 @@ from collections.abc import Iterator, MutableMapping
 from itertools import chain, takewhile
 from typing import Any
 
-from ...messages import Message
+from ...records import Message
 from ...text import JsonFields, format_count
 from ..events import (
     Event,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ...messages import Message
+from ...records import Message
 from ...text import JsonFields, wrap_in_list
 from ..events import build_text_part, get_fields, get_text, simplify_content
 

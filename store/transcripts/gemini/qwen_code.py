@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
-from ...messages import Message
+from ...records import Message
 from ...text import JsonFields
 from ..events import (
     Event,

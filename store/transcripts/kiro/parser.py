@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ...messages import Message
+from ...records import Message
 from ...text import JsonFields
 from ..database import Layout, SqliteConnection, parse_json_cell
 from ..events import (

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 
-from ...messages import Message
+from ...records import Message
 from ...text import JsonFields
 from ..events import (
     build_chat_call,

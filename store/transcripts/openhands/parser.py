@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
 
-from ...messages import Message
+from ...records import Message
 from ...text import JsonFields, format_count, wrap_in_list
 from ..events import (
     Event,

@@ -12,7 +12,7 @@ from itertools import chain, count
 from typing import Any, NamedTuple
 
 from ...errors import StoreError
-from ...messages import Message
+from ...records import Message
 from ...text import JsonFields, wrap_in_list
 from ..blocks import convert_block_to_part
 from ..database import Layout, SqliteConnection, load_column_names, parse_json_cell

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from ...messages import Message
+from ...records import Message
 from ...text import JsonFields, wrap_in_list
 from ..events import (
     Event,

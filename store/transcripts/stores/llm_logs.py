@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from ...messages import Message
+from ...records import Message
 from ...text import JsonFields
 from ..database import Layout, SqliteConnection, load_table_names, parse_json_cell
 from ..events import (

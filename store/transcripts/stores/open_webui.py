@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...clock import SECONDS_LIMIT
-from ...messages import Message
+from ...records import Message
 from ...text import JsonFields, wrap_in_list
 from ..events import (
     Event,

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 
-from ...messages import Message
+from ...records import Message
 from ...text import JsonFields
 from .sessions import TimedMessage, WritableLine, WritableSession, render_iso_moment
 

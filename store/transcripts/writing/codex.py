@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ...messages import Message, extract_content_text
+from ...records import Message, extract_content_text
 from ...text import JsonFields
 from ..events import build_text_part
 from .sessions import TimedMessage, WritableLine, WritableSession, render_iso_moment

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ...messages import Message, extract_content_text, find_message_time
+from ...records import Message, extract_content_text, find_message_time
 from ...text import truncate_to_line
 from ..events import get_fields, get_list
 from .sessions import render_iso_moment

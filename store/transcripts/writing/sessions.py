@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import NamedTuple
 from uuid import UUID, uuid5
 
-from ...messages import Message, find_message_time
+from ...records import Message, find_message_time
 
 EXPORT_NAMESPACE = UUID("5a8f1d0e-6f0b-4c52-9d5e-2b1a7c9e4d10")
 """Under which the ids of exported sessions are made."""
