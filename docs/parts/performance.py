@@ -21,19 +21,19 @@ CLEARLY = 1.05
 """How many times as much is clearly more, where two runs differ by some hundredths."""
 
 WHY = {
-    "append": "a message is checked, sealed by a digest and looked through for the facts that"
-    " rules judge by; writers take turns, so that none starves",
+    "append": "a message is checked, sealed by a digest and searched for the facts that rules use;"
+    " writers take turns, so that none starves",
     "batch": "the same for each of the thousand",
-    "load": "each message comes with its position, its id and its moment",
-    "newest": "the line is looked up first, through forks and rewinds",
-    "view": "any policy is judged, each call paired with its result, and what is replaced is told;"
-    " by hand two rules are written into the program",
+    "load": "each message has its position, its id and its time",
+    "newest": "the line is determined first, through forks and rewinds",
+    "view": "any policy is applied, each call paired with its result, and replacements are"
+    " explained; by hand two rules are written into the program",
     "again": "as above",
-    "behind": "where the summary ends is found in the store; the others are told",
+    "behind": "the store finds the end of the summary; the others are given it",
     "rewind": "the move is recorded and can be undone; elsewhere rows are deleted or a pointer is"
     " set",
-    "list": "a session comes with its title, owner, metadata and revision",
-    "import": "SQLAlchemy and pydantic are most of it",
+    "list": "a session has its title, owner, metadata and revision",
+    "import": "most of it is SQLAlchemy and pydantic",
 }
 """What the store does in an operation that a faster side does not."""
 
@@ -69,7 +69,7 @@ def sides() -> str:
         (each["label"], f"`{each['used']}`", f"{each['distribution']} {each['version']}".strip())
         for each in read()["peers"]["sides"].values()
     )
-    return as_table(["name", "what is used", "version"], rows)
+    return as_table(["name", "class or module", "version"], rows)
 
 
 def peers() -> str:
@@ -104,7 +104,7 @@ def waits() -> str:
     """
     found = read()["peers"]
     if _is_busy(found["machine"]):
-        return "(Not told: the machine had other work to do.)"
+        return "(Omitted: the machine had other work to do.)"
     rows = (
         (OPERATIONS[name], *(_wall([*sizes.values()][-1], side) for side in found["sides"]))
         for name, sizes in found["times"].items()
@@ -149,7 +149,7 @@ def misses() -> str:
         for line, target in measure.lines.items()
         if target.miss
     ]
-    return as_table(["", "wanted", "at most", "what it would take"], rows)
+    return as_table(["", "target", "at most", "possible improvement"], rows)
 
 
 def peers_plot() -> str:

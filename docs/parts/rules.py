@@ -47,7 +47,7 @@ def steps() -> str:
         window = WINDOW.search(written, begin, end)
         over = f"`{window[1]}(…) OVER ({window[2]})`" if window else ""
         rows.append((f"`{name}`", what, over.replace("ROW_NUMBER(…)", "ROW_NUMBER()")))
-    return as_table(["step", "what it holds", "window"], rows)
+    return as_table(["step", "content", "window"], rows)
 
 
 def kinds() -> str:
@@ -91,7 +91,7 @@ def layers() -> str:
     rows = re.findall(r"^    (\w+) {2,}(\S.*)$", request.__doc__ or "", re.MULTILINE)
     assert tuple(layer for layer, _ in rows) == context.LAYERS
     return as_table(
-        ["layer", "what it is"], ((f"`{layer}`", plain(meaning)) for layer, meaning in rows)
+        ["layer", "content"], ((f"`{layer}`", plain(meaning)) for layer, meaning in rows)
     )
 
 
@@ -111,7 +111,7 @@ WRITTEN_BY = {
 def transcript_kinds() -> str:
     """Return each kind of transcript that can be read."""
     return as_table(
-        ["kind", "what it looks like", "written from", "written back", "linked", "left out"],
+        ["kind", "recognised by", "written from", "written back", "linked", "left out"],
         (
             (f"`{name}`", kind.expected, "real files" if kind.seen else UNSEEN, *_told(name, kind))
             for name, kind in transcripts.TRANSCRIPT_KINDS.items()

@@ -65,7 +65,7 @@ def changing() -> str:
         may = [f"`{column.name}`" for column in table.columns if column.info.get("changes")]
         if may:
             rows.append((f"`{table.name}`", ", ".join(may)))
-    return as_table(["table", "what may change"], rows)
+    return as_table(["table", "columns that may change"], rows)
 
 
 def _master(query: str) -> list[Any]:
