@@ -28,40 +28,40 @@ COMMANDS: dict[str, dict[str, ListedCommand]] = {
     "Begin": {
         "demo": ListedCommand("demo", "Show what the store does, on a session of a coding agent."),
         "import": ListedCommand(
-            "imports", "Import transcripts of other programs, or what is new in them."
+            "imports", "Import transcripts of other programs, or their new messages."
         ),
         "sessions": ListedCommand("show", "List the sessions, the last active first."),
     },
     "Look": {
-        "show": ListedCommand("show", "Print a session's raw messages, as they went in."),
-        "view": ListedCommand(
-            "show", "Show what would be sent to the model, and what is replaced."
+        "show": ListedCommand("show", "Print a session's raw messages, unchanged."),
+        "view": ListedCommand("show", "Show the view: the messages for the model, some replaced."),
+        "replaced": ListedCommand(
+            "show", "List the results that a view replaces or shortens, and why."
         ),
-        "replaced": ListedCommand("show", "List what a view replaces or shortens, and why."),
         "context": ListedCommand(
             "requests", "Print a whole request: prompts, rules, history, input, turn."
         ),
-        "tree": ListedCommand("sessions", "Draw which session continues which, and from where."),
-        "stats": ListedCommand("usage", "Show where the tokens go: by role, rule, tool and file."),
+        "tree": ListedCommand("sessions", "Draw the sessions and their forks as a tree."),
+        "stats": ListedCommand("usage", "Show the tokens by role, rule, tool and file."),
         "tokens": ListedCommand("usage", "Count a session's tokens, and keep the counts."),
-        "usage": ListedCommand("usage", "Show what requests cost, or record it."),
-        "annotations": ListedCommand("messages", "List what is noted beside messages."),
+        "usage": ListedCommand("usage", "Show the cost of requests, or record it."),
+        "annotations": ListedCommand("messages", "List the notes on messages."),
         "branches": ListedCommand(
-            "heads", "List the branches of a session, or what they say at a position."
+            "heads", "List a session's branches, or their messages at a position."
         ),
         "moves": ListedCommand("heads", "List the moves of a session's head, oldest first."),
-        "search": ListedCommand("search", "Find what was said, by its words."),
+        "search": ListedCommand("search", "Search messages by their words."),
         "recall": ListedCommand(
-            "search", "Print what a view has out of sight and has these words."
+            "search", "Print messages with these words that a view hides or replaces."
         ),
         "sql": ListedCommand("sql", "Run a read-only SELECT, or list the views for people."),
     },
     "Compact": {
         "compact": ListedCommand(
-            "compactions", "Hide what a policy does not keep behind a summary."
+            "compactions", "Replace the messages that a policy does not keep by a summary."
         ),
         "hide": ListedCommand(
-            "compactions", "Hide a range behind a text of yours, or behind nothing."
+            "compactions", "Hide a range of messages, or replace it by a text of yours."
         ),
         "compactions": ListedCommand(
             "compactions", "List the compactions of a session's line, oldest first."
@@ -76,27 +76,25 @@ COMMANDS: dict[str, dict[str, ListedCommand]] = {
     },
     "Change": {
         "create": ListedCommand("sessions", "Create a session without messages."),
-        "append": ListedCommand(
-            "sessions", "Append a message, or all those that standard input holds."
-        ),
+        "append": ListedCommand("sessions", "Append a message, or all messages of standard input."),
         "rename": ListedCommand("sessions", "Give a session another title."),
         "tag": ListedCommand("sessions", "Set some of a session's metadata, or print them."),
-        "archive": ListedCommand("sessions", "Take a session out of the list of those in use."),
-        "unarchive": ListedCommand("sessions", "Put an archived session back among those in use."),
+        "archive": ListedCommand("sessions", "Remove a session from the list of active sessions."),
+        "unarchive": ListedCommand(
+            "sessions", "Return an archived session to the list of active sessions."
+        ),
         "fork": ListedCommand("heads", "Continue a session from a position, in a new session."),
         "rewind": ListedCommand("heads", "Move a session's head back to a position."),
         "switch": ListedCommand("heads", "Move a session's head to a branch that it has left."),
-        "undo": ListedCommand(
-            "heads", "Take back a session's last rewind or switch, or a compaction."
-        ),
+        "undo": ListedCommand("heads", "Undo a session's last rewind or switch, or a compaction."),
         "project": ListedCommand("heads", "Set the folder of a session's project."),
         "drafts": ListedCommand("sessions", "List answers that broke off, or are being streamed."),
-        "annotate": ListedCommand("messages", "Note something beside a message, such as a rating."),
+        "annotate": ListedCommand("messages", "Add a note to a message, such as a rating."),
         "redact": ListedCommand(
-            "messages", "Write over what a message says, wherever shown; asks first."
+            "messages", "Overwrite the content of a message everywhere; asks first."
         ),
         "delete": ListedCommand(
-            "sessions", "Erase a session for good, with all made from it; asks first."
+            "sessions", "Erase a session permanently, with its records; asks first."
         ),
     },
     "Keep": {
@@ -106,18 +104,14 @@ COMMANDS: dict[str, dict[str, ListedCommand]] = {
         "backup": ListedCommand(
             "maintenance", "Copy a store while it is in use, and check the copy."
         ),
-        "restore": ListedCommand(
-            "maintenance", "Put a copy, once checked, in the place of the store."
-        ),
+        "restore": ListedCommand("maintenance", "Check a copy, then replace the store by it."),
         "purge": ListedCommand(
-            "maintenance", "Write the file anew, without a byte of what was erased."
+            "maintenance", "Rewrite the file without any byte of erased messages."
         ),
-        "index": ListedCommand("search", "Let searches find all that is new."),
-        "verify": ListedCommand(
-            "maintenance", "Check every promise that the data can show broken."
-        ),
-        "doctor": ListedCommand("maintenance", "Look for what may threaten the store."),
-        "migrate": ListedCommand("maintenance", "Bring a store to the newest schema."),
+        "index": ListedCommand("search", "Index all new messages for searches."),
+        "verify": ListedCommand("maintenance", "Check the whole store for damage."),
+        "doctor": ListedCommand("maintenance", "Look for risks to the store, and give advice."),
+        "migrate": ListedCommand("maintenance", "Upgrade a store to the newest schema."),
     },
 }
 """The commands by their headings in the help."""

@@ -64,11 +64,11 @@ FixedTokens = Annotated[
         "--fixed-tokens",
         metavar="N",
         min=0,
-        help="Tokens of prompts, tools and rules, which go out beside the view.",
+        help="Tokens of prompts, tools and rules, sent in addition to the view.",
     ),
 ]
 UserInput = Annotated[
-    str, typer.Option("--user-input", metavar="TEXT", help="What the user is about to add.")
+    str, typer.Option("--user-input", metavar="TEXT", help="The new input of the user.")
 ]
 SummarizerName = Annotated[
     str,
@@ -85,7 +85,7 @@ ReasonName = Annotated[
     typer.Option(
         "--reason",
         metavar="REASON",
-        help=f"What the record says: {', '.join(REASONS)}.",
+        help=f"The reason for the record: {', '.join(REASONS)}.",
         show_default="manual; llm_call with --if-needed",
         autocompletion=lambda: list(REASONS),
     ),
@@ -94,7 +94,7 @@ IfNeededOption = Annotated[
     bool, typer.Option("--if-needed", help="Only if a trigger of the policy fires.")
 ]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Only say what would be cleared, hidden and kept.")
+    bool, typer.Option("--dry-run", help="Print the plan only: cleared, hidden and kept messages.")
 ]
 
 FirstHidden = Annotated[int, typer.Argument(metavar="FIRST", help="The first position to hide.")]
@@ -102,7 +102,7 @@ LastHidden = Annotated[int, typer.Argument(metavar="LAST", help="The last positi
 HidingText = Annotated[
     str | None,
     typer.Option(
-        "--summary", metavar="TEXT", help="What stands in its place.", show_default="none"
+        "--summary", metavar="TEXT", help="The text that replaces the range.", show_default="none"
     ),
 ]
 
@@ -138,9 +138,9 @@ def compact(
     now: MomentText = None,
     json: Json = False,
 ) -> None:
-    """Hide what a policy does not keep behind a summary.
+    """Replace the messages that a policy does not keep by a summary.
 
-    It deletes nothing; `undo --compaction` takes it back.
+    It deletes nothing; `undo --compaction` undoes it.
     """
     rules, moment = resolve_policy(policy, fields), parse_moment_option(now)
     checks = _build_check_arguments(
@@ -416,9 +416,9 @@ def hide(
     now: MomentText = None,
     json: Json = False,
 ) -> None:
-    """Hide a range behind a text of yours, or behind nothing.
+    """Hide a range of messages, or replace it by a text of yours.
 
-    It deletes nothing; `undo --compaction` takes it back.
+    It deletes nothing; `undo --compaction` undoes it.
     """
     with open_existing_store(ctx) as store:
         found = find_session(store, session)

@@ -59,7 +59,7 @@ CHANGE_COLUMNS = (
 
 KeepPath = Annotated[
     Path | None,
-    typer.Option("--keep", metavar="PATH", help="Keep the demo's store here, to go on with it."),
+    typer.Option("--keep", metavar="PATH", help="Keep the demo's store in this file."),
 ]
 
 

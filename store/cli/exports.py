@@ -39,19 +39,19 @@ OutputFile = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="Where to, readable by you alone.",
+        help="The output file, readable only by you.",
         show_default="stdout",
     ),
 ]
 ReplaceOutput = Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")]
 ViewExport = Annotated[
-    bool, typer.Option("--view", help="Export what would be sent to the model instead.")
+    bool, typer.Option("--view", help="Export the messages for the model instead.")
 ]
 ExportShape = Annotated[
     Shape | None,
     typer.Option(
         "--as",
-        help="What it is to be: of a provider, a program, or a page.",
+        help="The format: of a provider, of a program, or a page.",
         show_default="the messages as they are; those of `openai` with --view",
     ),
 ]
@@ -59,7 +59,7 @@ ExportShape = Annotated[
 
 WholeStore = Annotated[
     bool,
-    typer.Option("--all", help="Write the whole store, so that `import` makes it again."),
+    typer.Option("--all", help="Write the whole store, for `import` to restore it."),
 ]
 
 
@@ -85,8 +85,8 @@ def export(
 ) -> None:
     """Write a session's raw messages, one JSON object a line.
 
-    `import` reads them back equal. With --all it is all that there is of every session. With --as
-    it is what another program goes on with, or a page for people.
+    `import` reads them back equal. --all writes everything of every session, --as the format of
+    another program, or a page for people.
     """
     if not view:
         _refuse_view_options(ctx)

@@ -59,7 +59,7 @@ SourceBranch = Annotated[
     typer.Option(
         "--branch",
         metavar="N",
-        help="A branch that was left; `branches` lists them.",
+        help="An earlier branch of the session; `branches` lists them.",
         show_default="the present one",
     ),
 ]
@@ -75,7 +75,7 @@ SiblingPosition = Annotated[
     typer.Option(
         "--at",
         metavar="N",
-        help="List the messages that stand at position N on them, after the same beginning.",
+        help="List the messages at position N of branches with the same beginning.",
         show_default=False,
     ),
 ]
@@ -84,13 +84,13 @@ CompactionId = Annotated[
     typer.Option(
         "--compaction",
         metavar="ID",
-        help="Take back this compaction instead.",
+        help="Undo this compaction instead.",
         show_default=False,
     ),
 ]
 ProjectFolder = Annotated[
     str,
-    typer.Argument(metavar="FOLDER", help="The project's folder; an empty text: none."),
+    typer.Argument(metavar="FOLDER", help="The project's folder; an empty text removes it."),
 ]
 
 
@@ -122,7 +122,7 @@ def rewind(
 ) -> None:
     """Move a session's head back to a position.
 
-    It deletes nothing; `undo` takes it back.
+    It deletes nothing; `undo` undoes it.
     """
     with open_existing_store(ctx) as store:
         before = find_session(store, session)
@@ -140,7 +140,7 @@ def switch(
 ) -> None:
     """Move a session's head to a branch that it has left.
 
-    `undo` takes it back.
+    `undo` undoes it.
     """
     with open_existing_store(ctx) as store:
         before = find_session(store, session)
@@ -155,9 +155,9 @@ def undo(
     compaction: CompactionId = None,
     json: Json = False,
 ) -> None:
-    """Take back a session's last rewind or switch, or a compaction.
+    """Undo a session's last rewind or switch, or a compaction.
 
-    Once more, and it takes back the one before that.
+    Called again, it undoes the previous one.
     """
     with open_existing_store(ctx) as store:
         before = find_session(store, session)
@@ -179,7 +179,7 @@ def project(
 ) -> None:
     """Set the folder of a session's project.
 
-    Which files its results are about is told anew, for all sessions that share its tree.
+    The files of its results are derived again, for all sessions that share its tree.
     """
     with open_existing_store(ctx) as store:
         after = store.set_project_root(find_session(store, session).id, folder or None)
@@ -193,7 +193,7 @@ def branches(
     at: SiblingPosition = None,
     json: Json = False,
 ) -> None:
-    """List the branches of a session, or what they say at a position.
+    """List a session's branches, or their messages at a position.
 
     `switch` goes to one of them.
     """
@@ -223,7 +223,7 @@ def _build_branch_row(branch: Branch | Sibling) -> TableRow:
 def moves(ctx: typer.Context, session: SessionId, json: Json = False) -> None:
     """List the moves of a session's head, oldest first.
 
-    They are forks, rewinds, switches and undoings.
+    They are forks, rewinds, switches and their undoings.
     """
     with open_existing_store(ctx) as store:
         found = store.head_moves(find_session(store, session).id)

@@ -116,7 +116,7 @@ ImportedRoot = Annotated[
     typer.Option(
         "--project-root",
         metavar="FOLDER",
-        help="Where their tools read files, for new sessions.",
+        help="The folder of their project, for new sessions.",
         show_default="what the file tells",
     ),
 ]
@@ -124,14 +124,14 @@ BesideOption = Annotated[
     bool,
     typer.Option(
         "--beside",
-        help="Keep hooks, own commands and added context as notes beside messages.",
+        help="Keep hooks, own commands and added context as notes on messages.",
     ),
 ]
 AllNotes = Annotated[
     bool,
     typer.Option(
         "--notes",
-        help="Print every note, also on what is left out as usual, and every file skipped.",
+        help="Print every note, also on parts that are always left out, and every skipped file.",
     ),
 ]
 
@@ -140,13 +140,15 @@ HomesOption = Annotated[
     bool,
     typer.Option(
         "--found",
-        help="Import nothing: list what programs keep sessions where on this machine.",
+        help="Import nothing; list the folders with sessions of programs on this machine.",
     ),
 ]
 
 WatchOption = Annotated[
     bool,
-    typer.Option("--watch", help="Go on, and import what files gain as they grow; Ctrl-C ends it."),
+    typer.Option(
+        "--watch", help="Keep running, and import new messages of growing files, until Ctrl-C."
+    ),
 ]
 
 ResultT = TypeVar("ResultT")
@@ -375,9 +377,9 @@ def import_(
     watch: WatchOption = False,
     json: Json = False,
 ) -> None:
-    """Import transcripts of other programs, or what is new in them.
+    """Import transcripts of other programs, or their new messages.
 
-    What is stored already is not stored again.
+    Messages that are stored already are not stored again.
     """
     if found:
         return _print_found_homes(paths, json=json)

@@ -28,24 +28,28 @@ CONDITION_COLUMNS = (
 BackupTarget = Annotated[Path, typer.Argument(metavar="PATH", help="The new file.")]
 BackupSource = Annotated[Path, typer.Argument(metavar="COPY", help="A copy that `backup` made.")]
 ReplaceBackup = Annotated[
-    bool, typer.Option("--force", help="Replace an earlier copy of that name.")
+    bool, typer.Option("--force", help="Replace an earlier copy with that name.")
 ]
 ReplaceStore = Annotated[
-    bool, typer.Option("--force", help="Replace the store that is there; it is lost then.")
+    bool, typer.Option("--force", help="Replace the existing store, which is lost.")
 ]
 PurgeBackups = Annotated[
-    bool, typer.Option("--backups", help="Remove the copies that may hold what was erased, too.")
+    bool, typer.Option("--backups", help="Also remove the copies that may contain erased messages.")
 ]
 IdleOnly = Annotated[
-    bool, typer.Option("--idle", help="Only if nobody else reads or writes just now.")
+    bool, typer.Option("--idle", help="Only if nobody else is reading or writing.")
 ]
 LongestWait = Annotated[
     float,
-    typer.Option("--longest", metavar="SECONDS", min=0, help="How long writers may have to wait."),
+    typer.Option(
+        "--longest", metavar="SECONDS", min=0, help="The maximum time for which writers wait."
+    ),
 ]
 MigrationCopy = Annotated[
     Path | None,
-    typer.Option("--copy", metavar="PATH", help="Copy the store here before it is changed."),
+    typer.Option(
+        "--copy", metavar="PATH", help="Copy the store to this file before it is changed."
+    ),
 ]
 
 FINDING_COLUMNS = (
@@ -78,7 +82,7 @@ def restore(
     force: ReplaceStore = False,
     json: Json = False,
 ) -> None:
-    """Put a copy, once checked, in the place of the store."""
+    """Check a copy, then replace the store by it."""
     if not copy.exists():
         raise StoreError(f"there is no file {str(copy)!r}")
     require_new(get_place(ctx).file, replace=force)
@@ -103,9 +107,9 @@ def purge(
     longest: LongestWait = MAX_PURGE_SECONDS,
     json: Json = False,
 ) -> None:
-    """Write the file anew, without a byte of what was erased.
+    """Rewrite the file without any byte of erased messages.
 
-    Once is enough for all erasures.
+    One purge is enough for all erasures.
     """
     with open_existing_store(ctx) as store:
         done = store.purge(backups=backups, idle=idle, longest=longest)
@@ -118,9 +122,9 @@ def purge(
 
 
 def doctor(ctx: typer.Context, json: Json = False) -> None:
-    """Look for what may threaten the store.
+    """Look for risks to the store, and give advice.
 
-    Exit status 1 for advice, 2 if it is unusable.
+    The exit status is 1 with advice, 2 if the store is unusable.
     """
     found = inspection.doctor(get_place(ctx).target)
     if json:
@@ -132,9 +136,9 @@ def doctor(ctx: typer.Context, json: Json = False) -> None:
 
 
 def migrate(ctx: typer.Context, copy: MigrationCopy = None, json: Json = False) -> None:
-    """Bring a store to the newest schema.
+    """Upgrade a store to the newest schema.
 
-    Most other commands do the same, and say so.
+    Most other commands upgrade it too, and say so.
     """
     get_place(ctx).require()
     with closing(Database(get_place(ctx).target)) as database:
@@ -155,9 +159,9 @@ def _describe_upgrade(done: Upgrade) -> str:
 
 
 def verify(ctx: typer.Context, json: Json = False) -> None:
-    """Check every promise that the data can show broken.
+    """Check the whole store for damage.
 
-    Exit status 1 if any is.
+    The exit status is 1 if any is found.
     """
     get_place(ctx).require()
     found = inspection.check(get_place(ctx).target)

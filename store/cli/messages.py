@@ -23,25 +23,27 @@ NOTE_COLUMNS = (
 )
 
 NotePosition = Annotated[int, typer.Argument(metavar="N", help="A message's position.")]
-NoteKey = Annotated[str, typer.Argument(metavar="KEY", help="What is noted, such as rating.")]
+NoteKey = Annotated[str, typer.Argument(metavar="KEY", help="The key of the note, such as rating.")]
 NoteValue = Annotated[
     str,
-    typer.Argument(metavar="VALUE", help="JSON, else a text; null takes the note away."),
+    typer.Argument(metavar="VALUE", help="JSON, else a text; null removes the note."),
 ]
 KeyFilter = Annotated[
     str | None,
-    typer.Option("--key", metavar="KEY", help="Those of this key.", show_default="all"),
+    typer.Option("--key", metavar="KEY", help="Only notes with this key.", show_default="all"),
 ]
 
 RedactedPosition = Annotated[int, typer.Argument(metavar="N", help="The message's position.")]
 RedactionReason = Annotated[
-    str, typer.Option("--reason", metavar="TEXT", help="Why; it is recorded.")
+    str, typer.Option("--reason", metavar="TEXT", help="The reason, which is recorded.")
 ]
 RedactionAuthor = Annotated[
     str | None,
-    typer.Option("--by", metavar="NAME", help="Who does it; recorded, too.", show_default=False),
+    typer.Option(
+        "--by", metavar="NAME", help="The person who redacts, recorded too.", show_default=False
+    ),
 ]
-RedactionConsent = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+RedactionConsent = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 
 
 def annotate(
@@ -52,9 +54,9 @@ def annotate(
     value: NoteValue,
     json: Json = False,
 ) -> None:
-    """Note something beside a message, such as a rating.
+    """Add a note to a message, such as a rating.
 
-    The message stays as it is.
+    The message does not change.
     """
     with open_existing_store(ctx) as store:
         found = find_session(store, session).id
@@ -73,9 +75,9 @@ def annotations_(
     owner: OwnerFilter = None,
     json: Json = False,
 ) -> None:
-    """List what is noted beside messages.
+    """List the notes on messages.
 
-    On a session's line, or in the whole store.
+    Those on a session's line, or in the whole store.
     """
     with open_existing_store(ctx) as store:
         found = session and find_session(store, session).id
@@ -110,9 +112,9 @@ def redact(
     yes: RedactionConsent = False,
     json: Json = False,
 ) -> None:
-    """Write over what a message says, wherever shown; asks first.
+    """Overwrite the content of a message everywhere; asks first.
 
-    Why is recorded.
+    The reason is recorded.
     """
     with open_existing_store(ctx) as store:
         found = find_session(store, session)

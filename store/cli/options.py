@@ -138,7 +138,7 @@ SessionId = Annotated[
     str,
     typer.Argument(
         metavar="SESSION",
-        help="A session's id, or the beginning of just one.",
+        help="A session's id, or a unique beginning of it.",
         autocompletion=complete_session,
     ),
 ]
@@ -146,7 +146,7 @@ OptionalSession = Annotated[
     str | None,
     typer.Argument(
         metavar="SESSION",
-        help="A session's id, or the beginning of just one.",
+        help="A session's id, or a unique beginning of it.",
         autocompletion=complete_session,
         show_default=False,
     ),
@@ -162,7 +162,9 @@ SessionOrStore = Annotated[
 ]
 OwnerFilter = Annotated[
     str | None,
-    typer.Option("--owner", metavar="TEXT", help="Those of this owner.", show_default="all"),
+    typer.Option(
+        "--owner", metavar="TEXT", help="Only sessions of this owner.", show_default="all"
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 LinePosition = Annotated[
@@ -176,7 +178,7 @@ MomentText = Annotated[
     typer.Option(
         "--now",
         metavar="TIME",
-        help="The moment: ms since the epoch, or ISO with a zone.",
+        help="The present time: ms since the epoch, or ISO with a zone.",
         show_default="now",
     ),
 ]
@@ -185,8 +187,8 @@ PolicyName = Annotated[
     typer.Option(
         "--policy",
         metavar="POLICY",
-        help=f"A ready policy ({', '.join(POLICIES)}), or a TOML file with one; "
-        "a coding agent had better use `agent`.",
+        help=f"A ready policy ({', '.join(POLICIES)}), or a TOML file with one; `agent` is for"
+        " coding agents.",
         autocompletion=complete_policy,
     ),
 ]

@@ -93,7 +93,7 @@ def run_policy_group(ctx: typer.Context) -> None:
 
 @policy_.command("list")
 def list_policies(json: Json = False) -> None:
-    """List the ready policies: when each compacts, what it keeps, what a failure does."""
+    """List the ready policies with their triggers, kept messages and actions on failures."""
     ready = [Policy.named(name) for name in POLICIES]
     if json:
         render.print_json_list(each.model_dump() for each in ready)
@@ -108,7 +108,7 @@ def show_policy(
     toml: TomlOption = False,
     json: Json = False,
 ) -> None:
-    """Show every field of a policy, and what it changes of the defaults."""
+    """Show every field of a policy, and its changes of the defaults."""
     shown = resolve_policy(name, fields)
     if json:
         render.print_json(shown.model_dump())
@@ -123,7 +123,7 @@ def show_policy(
 
 @policy_.command("check")
 def check_policy_file(file: PolicyFile, json: Json = False) -> None:
-    """Say whether a file holds a policy that can be used, and what to know about it."""
+    """Check a file with a policy, and print its errors or warnings."""
     from ..summaries import load
 
     checked = read_policy_file(file)

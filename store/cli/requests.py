@@ -59,7 +59,7 @@ LawFolder = Annotated[
         metavar="DIR",
         exists=True,
         file_okay=False,
-        help="Where CODE_LAW.md is.",
+        help="The folder of CODE_LAW.md.",
         show_default="the session's project root",
     ),
 ]
@@ -79,7 +79,7 @@ TodoRecap = Annotated[
     typer.Option(
         "--todo",
         metavar="TEXT",
-        help="What is left to do.",
+        help="The remaining todos.",
         show_default="what the last todo list says",
     ),
 ]
@@ -98,9 +98,7 @@ class PrintedFormat(StrEnum):
 
 PrintedFormatOption = Annotated[
     PrintedFormat,
-    typer.Option(
-        "--format", help="An API's messages, ReAct text, or all that is known of the request."
-    ),
+    typer.Option("--format", help="Messages of an API, ReAct text, or all data of the request."),
 ]
 
 

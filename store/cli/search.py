@@ -26,21 +26,27 @@ from .options import (
 from .terminal import StyledText, style_label
 
 SearchWords = Annotated[
-    list[str], typer.Argument(metavar="WORDS", help='What it has; "several words" in a row.')
+    list[str], typer.Argument(metavar="WORDS", help='Words to find; "several words" are a phrase.')
 ]
 SearchSession = Annotated[
-    str | None, typer.Option("--session", metavar="SESSION", help="Of one session alone.")
+    str | None, typer.Option("--session", metavar="SESSION", help="Only in one session.")
 ]
 SearchOwner = Annotated[
-    str | None, typer.Option("--owner", metavar="OWNER", help="Of one owner alone.")
+    str | None, typer.Option("--owner", metavar="OWNER", help="Only in sessions of one owner.")
 ]
 SearchRoles = Annotated[
     list[str] | None,
-    typer.Option("--role", metavar="ROLE", help="Of a role, title or summary. Can be repeated."),
+    typer.Option(
+        "--role",
+        metavar="ROLE",
+        help="Only of this role, or `title` or `summary`. Can be repeated.",
+    ),
 ]
 SearchTools = Annotated[
     list[str] | None,
-    typer.Option("--tool", metavar="TOOL", help="Calls and results of a tool. Can be repeated."),
+    typer.Option(
+        "--tool", metavar="TOOL", help="Only calls and results of this tool. Can be repeated."
+    ),
 ]
 SearchStart = Annotated[
     str | None,
@@ -49,15 +55,17 @@ SearchStart = Annotated[
 SearchEnd = Annotated[
     str | None, typer.Option("--until", metavar="TIME", help="Not after: ms, or ISO with a zone.")
 ]
-NewestFirst = Annotated[bool, typer.Option("--newest", help="The newest first, not the best.")]
-LeftBranches = Annotated[bool, typer.Option("--left", help="On branches that were left, too.")]
-HitLimit = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="So many at most.")]
+NewestFirst = Annotated[
+    bool, typer.Option("--newest", help="Sort by time, the newest first, not by rank.")
+]
+LeftBranches = Annotated[bool, typer.Option("--left", help="Include branches that were left.")]
+HitLimit = Annotated[
+    int, typer.Option("--limit", metavar="N", min=1, help="The maximum number of hits.")
+]
 IndexSwitch = Annotated[
     bool | None, typer.Option("--on/--off", help="Switch searching on or off.", show_default=False)
 ]
-IndexRebuild = Annotated[
-    bool, typer.Option("--anew", help="Make the index anew from what was said.")
-]
+IndexRebuild = Annotated[bool, typer.Option("--anew", help="Rebuild the index from the messages.")]
 
 PassageBudget = Annotated[
     int, typer.Option("--budget", metavar="N", min=1, help="Tokens of all passages, at most.")
@@ -81,9 +89,9 @@ def search(
     limit: HitLimit = 20,
     json: Json = False,
 ) -> None:
-    """Find what was said, by its words.
+    """Search messages by their words.
 
-    What is new is taken into the index before.
+    New messages are indexed first.
     """
     with open_existing_store(ctx) as store:
         with suppress(StoreError):  # the search itself reports the problem
@@ -137,9 +145,9 @@ def recall(
     now: MomentText = None,
     json: Json = False,
 ) -> None:
-    """Print what a view has out of sight and has these words.
+    """Print messages with these words that a view hides or replaces.
 
-    It is what compactions hide, and what rules replace.
+    These are messages that compactions hide and results that rules replace.
     """
     rules, moment = resolve_policy(policy, fields), parse_moment_option(now)
     with open_existing_store(ctx) as store:
@@ -162,9 +170,9 @@ def index(
     anew: IndexRebuild = False,
     json: Json = False,
 ) -> None:
-    """Let searches find all that is new.
+    """Index all new messages for searches.
 
-    The searches of a library do so by themselves, some messages each.
+    Searches through the library index some messages each.
     """
     with open_existing_store(ctx) as store:
         done = store.index(on=on, anew=anew)

@@ -57,19 +57,19 @@ CreatedRoot = Annotated[
     typer.Option(
         "--project-root",
         metavar="FOLDER",
-        help="Where the files are that its tools read.",
+        help="The folder of the session's project.",
         show_default="none",
     ),
 ]
 CreatedOwner = Annotated[
     str | None,
-    typer.Option("--owner", metavar="TEXT", help="Whose it is.", show_default="nobody's"),
+    typer.Option("--owner", metavar="TEXT", help="The session's owner.", show_default="nobody's"),
 ]
 MessageText = Annotated[
     str,
     typer.Argument(
         metavar="TEXT",
-        help="What is said; - reads messages from standard input, as JSON.",
+        help="The text; - reads messages from standard input, as JSON.",
     ),
 ]
 RoleOption = Annotated[
@@ -77,26 +77,28 @@ RoleOption = Annotated[
     typer.Option(
         "--role",
         metavar="ROLE",
-        help=f"Who says TEXT: {', '.join(SPEAKER_ROLES)}.",
+        help=f"The role of TEXT: {', '.join(SPEAKER_ROLES)}.",
         autocompletion=lambda: list(SPEAKER_ROLES),
     ),
 ]
 CreateOption = Annotated[
-    bool, typer.Option("--create", help="Create the session where there is none of that id.")
+    bool, typer.Option("--create", help="Create the session if it does not exist.")
 ]
 TitleArgument = Annotated[str, typer.Argument(metavar="TITLE", help="The new title; '' for none.")]
 TagChanges = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="KEY=VALUE",
-        help="What to set; KEY=null removes it. None: the tags are printed.",
+        help="Tags to set; KEY=null removes one. Default: print the tags.",
         show_default=False,
     ),
 ]
 TreeSession = Annotated[
     str | None,
     typer.Argument(
-        metavar="SESSION", help="The tree that it is in. None: all.", show_default=False
+        metavar="SESSION",
+        help="A session, to draw its tree only. Default: all trees.",
+        show_default=False,
     ),
 ]
 
@@ -113,7 +115,7 @@ DraftSession = Annotated[
     str | None,
     typer.Argument(
         metavar="SESSION",
-        help="A session's id, or the beginning of just one. None: all.",
+        help="A session's id, or a unique beginning of it. Default: all.",
         show_default=False,
         autocompletion=complete_session,
     ),
@@ -123,29 +125,31 @@ FinishOption = Annotated[
     typer.Option(
         "--finish",
         metavar="DRAFT",
-        help="Append this one at its session's head, as it is.",
+        help="Append this draft at its session's head, unchanged.",
         show_default=False,
     ),
 ]
 DiscardOption = Annotated[
     str | None,
-    typer.Option("--discard", metavar="DRAFT", help="Delete this one.", show_default=False),
+    typer.Option("--discard", metavar="DRAFT", help="Delete this draft.", show_default=False),
 ]
 IdleMinutes = Annotated[
     int,
-    typer.Option("--idle", metavar="MINUTES", min=0, help="Only those that got nothing since."),
+    typer.Option(
+        "--idle", metavar="MINUTES", min=0, help="Only drafts without new text for this long."
+    ),
 ]
 
 WholeId = Annotated[
     str,
     typer.Argument(
-        metavar="SESSION", help="A session's whole id.", autocompletion=complete_session
+        metavar="SESSION", help="A session's complete id.", autocompletion=complete_session
     ),
 ]
 PurgeOption = Annotated[
-    bool, typer.Option("--purge", help="Write the file anew at once; writers wait meanwhile.")
+    bool, typer.Option("--purge", help="Rewrite the file at once; writers wait meanwhile.")
 ]
-DeletionConsent = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+DeletionConsent = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 
 
 def create(
@@ -158,7 +162,7 @@ def create(
 ) -> None:
     """Create a session without messages.
 
-    It makes the store where there is none.
+    It creates the store if there is none.
     """
     with open_store(ctx) as store:
         made = store.create_session(id, title=title, project_root=project_root, owner=owner)
@@ -174,9 +178,9 @@ def append(
     format: InputFormat = None,  # noqa: A002 - the option's name
     json: Json = False,
 ) -> None:
-    """Append a message, or all those that standard input holds.
+    """Append a message, or all messages of standard input.
 
-    All are stored, or none.
+    Either all are stored or none.
     """
     given = _read_input_messages() if text == "-" else [_build_text_message(role, text)]
     with open_store(ctx) if create else open_existing_store(ctx) as store:
@@ -206,7 +210,7 @@ def tag(
 ) -> None:
     """Set some of a session's metadata, or print them.
 
-    The session stays in its place in lists.
+    The session keeps its place in lists.
     """
     changes = dict(map(parse_tag, tags or ()))
     with open_existing_store(ctx) as store:
@@ -218,9 +222,9 @@ def tag(
 
 
 def archive(ctx: typer.Context, session: SessionId, json: Json = False) -> None:
-    """Take a session out of the list of those in use.
+    """Remove a session from the list of active sessions.
 
-    Nothing of it is changed; `sessions --archived` lists it.
+    The session does not change; `sessions --archived` lists it.
     """
     with open_existing_store(ctx) as store:
         found = store.archive(find_session(store, session).id)
@@ -228,14 +232,14 @@ def archive(ctx: typer.Context, session: SessionId, json: Json = False) -> None:
 
 
 def unarchive(ctx: typer.Context, session: SessionId, json: Json = False) -> None:
-    """Put an archived session back among those in use."""
+    """Return an archived session to the list of active sessions."""
     with open_existing_store(ctx) as store:
         found = store.unarchive(find_session(store, session).id)
     render.print_answer(found._asdict(), f"{found.id} is in use", json=json)
 
 
 def tree(ctx: typer.Context, session: TreeSession = None, json: Json = False) -> None:
-    """Draw which session continues which, and from where."""
+    """Draw the sessions and their forks as a tree."""
     with open_existing_store(ctx) as store:
         wanted = find_session(store, session) if session else None
         everything = {each.id: each for each in list_every_session(store)}
@@ -337,7 +341,7 @@ def drafts(
 ) -> None:
     """List answers that broke off, or are being streamed.
 
-    It finishes or discards one, too. DRAFT is its id, or the beginning of just one.
+    It can also finish or discard one. DRAFT is its id, or a unique beginning of it.
     """
     if finish is not None and discard is not None:
         raise InvalidValue("a draft is finished or discarded, not both")
@@ -390,7 +394,7 @@ def delete(
     yes: DeletionConsent = False,
     json: Json = False,
 ) -> None:
-    """Erase a session for good, with all made from it; asks first."""
+    """Erase a session permanently, with its records; asks first."""
     with open_existing_store(ctx) as store:
         found = _find_exact_session(store, session)
         if not yes:

@@ -77,18 +77,18 @@ HEADING_KEYS = ("name", "tool_call_id", "messageStatus")
 """The keys of a message that its heading gives."""
 
 SessionLimit = Annotated[
-    int, typer.Option("--limit", "-n", min=0, help="How many at most; 0: all.")
+    int, typer.Option("--limit", "-n", min=0, help="The maximum number; 0: all.")
 ]
 TagFilter = Annotated[
     list[str] | None,
-    typer.Option("--where", metavar="KEY=VALUE", help="Those so tagged.", show_default="all"),
+    typer.Option(
+        "--where", metavar="KEY=VALUE", help="Only sessions with this tag.", show_default="all"
+    ),
 ]
-ArchivedOption = Annotated[
-    bool, typer.Option("--archived", help="Those that are archived instead.")
-]
+ArchivedOption = Annotated[bool, typer.Option("--archived", help="Archived sessions instead.")]
 CreationOrder = Annotated[bool, typer.Option("--created", help="The newest first instead.")]
 FirstPosition = Annotated[
-    int, typer.Option("--from", metavar="N", help="Begin at N; -N: at the Nth last.")
+    int, typer.Option("--from", metavar="N", help="Begin at position N; -N: at the Nth last.")
 ]
 LastPosition = Annotated[
     int | None,
@@ -100,15 +100,17 @@ NewestCount = Annotated[
         "--last", metavar="N", min=1, help="The newest N messages instead.", show_default="all"
     ),
 ]
-LineLimit = Annotated[int, typer.Option("--lines", metavar="N", min=0, help="Lines each; 0: all.")]
+LineLimit = Annotated[
+    int, typer.Option("--lines", metavar="N", min=0, help="Maximum lines for each message; 0: all.")
+]
 ExplainOption = Annotated[
     bool,
-    typer.Option("--explain", help="Say of each message why it is as it is, and the totals."),
+    typer.Option("--explain", help="Print the reason of each message, and the totals."),
 ]
 
 SqlOption = Annotated[
     bool,
-    typer.Option("--sql", help="Print it as one SQL statement, which the database's shell runs."),
+    typer.Option("--sql", help="Print the view as one SQL statement for the database's shell."),
 ]
 
 
@@ -156,7 +158,7 @@ def show(
     lines: LineLimit = 0,
     json: Json = False,
 ) -> None:
-    """Print a session's raw messages, as they went in."""
+    """Print a session's raw messages, unchanged."""
     with open_existing_store(ctx) as store:
         found = find_session(store, session).id
         hidden = store.hidden(found, at)
@@ -190,9 +192,9 @@ def view(
     sql: SqlOption = False,
     json: Json = False,
 ) -> None:
-    """Show what would be sent to the model, and what is replaced.
+    """Show the view: the messages for the model, some replaced.
 
-    --json prints just the API's messages, or an object where it takes system text beside them.
+    --json prints only the API's messages, or an object if the API takes system text separately.
     """
     if sql and (json or explain or format is not ProviderFormat.openai):
         raise InvalidValue("--sql goes without --json, --explain and --format")
@@ -222,7 +224,7 @@ def replaced(
     fields: FieldChanges = None,
     json: Json = False,
 ) -> None:
-    """List what a view replaces or shortens, and why."""
+    """List the results that a view replaces or shortens, and why."""
     rules, moment = resolve_policy(policy, fields), parse_moment_option(now)
     with open_existing_store(ctx) as store:
         found = store.replaced(find_session(store, session).id, rules, at=at, now=moment)

@@ -56,7 +56,7 @@ PolicyVariants = Annotated[
     typer.Option(
         "--policy",
         metavar="POLICY[,FIELD=VALUE]",
-        help="A policy, with fields changed. Can be repeated.",
+        help="A policy, with changed fields. Can be repeated.",
         show_default="all ready policies",
         autocompletion=complete_policy,
     ),
@@ -66,15 +66,15 @@ TokenPrices = Annotated[
     typer.Option(
         "--prices",
         metavar="NAME=X[,NAME=X]",
-        help="Prices of a token, in that of a plain input token: `cached` is read from the cache, "
-        "`written` is not in it yet, `output` is of an answer. "
-        "`lifetime`: how many ms the cache lives, `least`: the tokens that it holds at least.",
+        help="Prices of a token, relative to a plain input token: `cached` for tokens read from the"
+        " cache, `written` for tokens written to it, `output` for tokens of an answer. `lifetime`"
+        " is the lifetime of the cache in ms, `least` its minimum of tokens.",
         show_default=f"those of {', '.join(PROVIDERS)}",
     ),
 ]
 SvgFile = Annotated[
     Path | None,
-    typer.Option("--svg", metavar="FILE", help="Draw the tokens of each request to a file."),
+    typer.Option("--svg", metavar="FILE", help="Draw the tokens of each request in a file."),
 ]
 
 
@@ -89,7 +89,7 @@ def simulate(
 ) -> None:
     """Replay a session by each policy, and compare the bills.
 
-    It is replayed as if live; bills are those of several providers.
+    The session is replayed with its own times; bills are by the prices of several providers.
     """
     rules = {text: _parse_variant(text) for text in policy or DEFAULT_POLICIES}
     providers = {CUSTOM_PROVIDER: _parse_prices(prices)} if prices else PROVIDERS

@@ -34,16 +34,16 @@ SelectStatement = Annotated[
     str | None,
     typer.Argument(
         metavar="SELECT",
-        help="One SELECT; - reads it from standard input. None: the views are listed.",
+        help="One SELECT; - reads it from standard input. Default: list the views.",
         show_default=False,
     ),
 ]
 RowLimit = Annotated[
     int,
-    typer.Option("--limit", "-n", metavar="N", min=0, help="Rows, at most."),
+    typer.Option("--limit", "-n", metavar="N", min=0, help="The maximum number of rows."),
 ]
 QueryTimeout = Annotated[
-    float, typer.Option("--timeout", metavar="SECONDS", help="How long it may take.")
+    float, typer.Option("--timeout", metavar="SECONDS", help="The time limit.")
 ]
 
 
@@ -56,7 +56,7 @@ def sql(
 ) -> None:
     """Run a read-only SELECT, or list the views for people.
 
-    It sees the tables, too.
+    Tables can be read too.
     """
     get_place(ctx).require()
     if statement is None:

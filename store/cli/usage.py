@@ -47,14 +47,14 @@ def complete_encoding(incomplete: str) -> list[str]:
 
 FileCount = Annotated[
     int,
-    typer.Option("--files", metavar="N", min=0, help="How many files to list."),
+    typer.Option("--files", metavar="N", min=0, help="The number of files to list."),
 ]
 EncodingName = Annotated[
     str | None,
     typer.Option(
         "--encoding",
         metavar="NAME",
-        help=f"What counts: {', '.join(ENCODINGS)}.",
+        help=f"The encoding: {', '.join(ENCODINGS)}.",
         show_default=DEFAULT_ENCODING,
         autocompletion=complete_encoding,
     ),
@@ -74,7 +74,7 @@ def stats(
     fields: FieldChanges = None,
     json: Json = False,
 ) -> None:
-    """Show where the tokens go: by role, rule, tool and file."""
+    """Show the tokens by role, rule, tool and file."""
     rules, moment = resolve_policy(policy, fields), parse_moment_option(now)
     built = None
     with open_existing_store(ctx) as store:
@@ -107,7 +107,7 @@ def tokens(
 ) -> None:
     """Count a session's tokens, and keep the counts.
 
-    They are exact where a vocabulary is at hand.
+    They are exact if a vocabulary is available.
     """
     with open_existing_store(ctx) as store:
         found = find_session(store, session).id
@@ -222,13 +222,13 @@ UsageStart = Annotated[
     typer.Option(
         "--since",
         metavar="TIME",
-        help="From this moment on, given as for --now.",
+        help="From this time on, in the form of --now.",
         show_default="the first",
     ),
 ]
 UsageEnd = Annotated[
     str | None,
-    typer.Option("--until", metavar="TIME", help="Before this moment.", show_default="the last"),
+    typer.Option("--until", metavar="TIME", help="Before this time.", show_default="the last"),
 ]
 PriceFile = Annotated[
     Path | None,
@@ -237,8 +237,8 @@ PriceFile = Annotated[
         metavar="FILE",
         envvar="CONVOSTORE_PRICES",
         show_envvar=False,
-        help="A TOML file with prices of your own, before those that are known; "
-        "else the one that $CONVOSTORE_PRICES names.",
+        help="A TOML file with your own prices, which take precedence over the known ones; else the"
+        " file in $CONVOSTORE_PRICES.",
         show_default="none",
     ),
 ]
@@ -248,7 +248,7 @@ InputTokens = Annotated[
         "--input",
         metavar="N",
         min=0,
-        help="Record a request instead: its tokens, cached ones too.",
+        help="Record a request instead: its tokens, including cached ones.",
         show_default="nothing is recorded",
     ),
 ]
@@ -259,25 +259,39 @@ OutputTokens = Annotated[
 CachedTokens = Annotated[
     int,
     typer.Option(
-        "--cached", metavar="N", min=0, help="Of the request's, those read from the cache."
+        "--cached",
+        metavar="N",
+        min=0,
+        help="Those of the request's tokens that were read from the cache.",
     ),
 ]
 WrittenTokens = Annotated[
     int,
-    typer.Option("--written", metavar="N", min=0, help="Of the request's, those put into it."),
+    typer.Option(
+        "--written",
+        metavar="N",
+        min=0,
+        help="Those of the request's tokens that were written to it.",
+    ),
 ]
 ModelName = Annotated[
     str | None,
-    typer.Option("--model", metavar="NAME", help="Which model answered it.", show_default="none"),
+    typer.Option("--model", metavar="NAME", help="The model of the answer.", show_default="none"),
 ]
 ProviderName = Annotated[
     str | None,
-    typer.Option("--provider", metavar="NAME", help="Whose it is.", show_default="none"),
+    typer.Option(
+        "--provider", metavar="NAME", help="The provider of the model.", show_default="none"
+    ),
 ]
 RequestCost = Annotated[
     float | None,
     typer.Option(
-        "--cost", metavar="USD", min=0, help="What it cost.", show_default="by the prices"
+        "--cost",
+        metavar="USD",
+        min=0,
+        help="The billed amount, in US dollars.",
+        show_default="by the prices",
     ),
 ]
 
@@ -300,9 +314,9 @@ def usage(
     now: MomentText = None,
     json: Json = False,
 ) -> None:
-    """Show what requests cost, or record it.
+    """Show the cost of requests, or record it.
 
-    With --input and --output it records what a session's last request cost; checks go by that.
+    With --input and --output it records the cost of a session's last request, for later checks.
     """
     tokens = {"output": output, "cached": cached, "written": written}
     told = {"model": model, "provider": provider, "cost": cost}
