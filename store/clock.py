@@ -54,12 +54,18 @@ def parse_moment(value: object) -> int | None:
     datetimes have one.
     """
     if isinstance(value, str):
-        value = _parse_iso(value)
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            return None
     if isinstance(value, datetime):
         return None if value.tzinfo is None else round(_require_zone(value).timestamp() * 1000)
     if not _is_finite(value):
         return None
-    return round(value * 1000) if abs(value) < SECONDS_LIMIT else _floor_number(value)
+    if abs(value) < SECONDS_LIMIT:
+        return round(value * 1000)
+    whole = math.floor(value)
+    return whole if -(2**63) <= whole < 2**63 else None
 
 
 def is_moment(value: object) -> TypeGuard[int]:
@@ -70,18 +76,6 @@ def is_moment(value: object) -> TypeGuard[int]:
 def shift_moment(moment: int, time: int) -> int:
     """Return the moment so many ms later, earlier for a negative time, within `LONGEST_TIME`."""
     return max(-LONGEST_TIME, min(moment + time, LONGEST_TIME))
-
-
-def _floor_number(value: float) -> int | None:
-    whole = math.floor(value)
-    return whole if -(2**63) <= whole < 2**63 else None
-
-
-def _parse_iso(text: str) -> datetime | None:
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        return None
 
 
 def _require_zone(now: datetime) -> datetime:

@@ -127,14 +127,13 @@ def correct_step_errors() -> Iterator[None]:
     try:
         yield
     except StoreError as error:
-        error.args = tuple(map(_say_nothing_more, error.args))
+        error.args = tuple(
+            told.replace("nothing was written", "nothing more was written")
+            if isinstance(told, str)
+            else told
+            for told in error.args
+        )
         raise
-
-
-def _say_nothing_more(told: object) -> object:
-    if not isinstance(told, str):
-        return told
-    return told.replace("nothing was written", "nothing more was written")
 
 
 def explain_open_failure(error: OSError) -> str:

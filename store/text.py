@@ -148,7 +148,13 @@ def is_marker(value: object) -> bool:
 def parse_object(value: object) -> JsonFields:
     """Return a JSON object, or the object in a JSON text; {} for any other value."""
     if isinstance(value, str):
-        value = _parse_object_text(value.strip())
+        bare = value.strip()
+        if bare[:1] != "{" or bare[-1:] != "}":
+            return {}
+        try:
+            value = parse_json(bare)
+        except (ValueError, RecursionError):
+            return {}
     return value if isinstance(value, dict) else {}
 
 
@@ -162,15 +168,6 @@ def get_at_path(path: tuple[str, ...], value: Any) -> Any:
 def wrap_in_list(value: object) -> list[Any]:
     """Return the items of a list; any other value is the only item."""
     return value if isinstance(value, list) else [value]
-
-
-def _parse_object_text(bare: str) -> object:
-    if bare[:1] != "{" or bare[-1:] != "}":
-        return None
-    try:
-        return parse_json(bare)
-    except (ValueError, RecursionError):
-        return None
 
 
 _decode_beginning = json.JSONDecoder().raw_decode

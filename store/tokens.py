@@ -287,18 +287,12 @@ def _check_encoding(encoding: str) -> str:
 
 def _find_local_counter(encoding: str) -> Counter:
     """Return a counter without network: loading would fetch a missing file."""
-    for choice in _list_local_encodings(encoding):
-        # A damaged tokenizer counts as missing: the next one is used.
-        with suppress(Exception):
-            return _load_tokenizer(choice)
+    for choice in dict.fromkeys((encoding, OFFLINE_ENCODING)):
+        if _has_plugin() if choice == OFFLINE_ENCODING else _is_on_disk(choice):
+            # A damaged tokenizer counts as missing: the next one is used.
+            with suppress(Exception):
+                return _load_tokenizer(choice)
     return Counter(ESTIMATE_NAME, estimate)
-
-
-def _list_local_encodings(encoding: str) -> Iterator[str]:
-    if encoding in VOCABULARIES and _is_on_disk(*VOCABULARIES[encoding]):
-        yield encoding
-    if _has_plugin():
-        yield OFFLINE_ENCODING
 
 
 def _load_tokenizer(encoding: str) -> Counter:
@@ -309,25 +303,23 @@ def _load_tokenizer(encoding: str) -> Counter:
     return Counter(encoding, lambda text: len(encode(text)))
 
 
-def _is_on_disk(file: str, digest: str) -> bool:
-    """Tell whether tiktoken would find a file on disk; it would fetch a damaged one anew."""
-    folder = _find_cache_folder()
-    if not folder:
+def _is_on_disk(encoding: str) -> bool:
+    """Tell whether tiktoken would find a vocabulary in its folder on disk, by its own rule.
+
+    It would fetch a damaged one anew.
+    """
+    folder = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR"))
+    if folder is None:
+        folder = str(Path(tempfile.gettempdir(), "data-gym-cache"))
+    if not folder:  # nothing is kept
         return False
+    file, digest = VOCABULARIES[encoding]
     name = sha1(f"{_VOCABULARY_URL}{file}".encode(), usedforsecurity=False).hexdigest()
     try:
         content = Path(folder, name).read_bytes()
     except OSError:
         return False
     return sha256(content).hexdigest() == digest
-
-
-def _find_cache_folder() -> str:
-    """Return tiktoken's folder by tiktoken's own rule; "" if it keeps nothing."""
-    for variable in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
-        if variable in os.environ:
-            return os.environ[variable]
-    return str(Path(tempfile.gettempdir(), "data-gym-cache"))
 
 
 def _has_plugin() -> bool:

@@ -44,7 +44,7 @@ from .openai import (
 from .reasoning import add_reasoning, find_reasoning
 from .request_messages import ApiCall, PlacedMessage, System, make_api_call
 from .rows import Codec, find_wire_values
-from .turns import FIRST_USER_TEXT, mark_system_text, split_system_messages
+from .turns import FIRST_USER_TEXT, TURN_SYSTEM_ROLES, mark_system_text
 
 __all__ = [
     "ANTHROPIC",
@@ -115,9 +115,11 @@ class Format(NamedTuple):
             placed = rename_request(placed, self.names)
         if self.system is None:
             return WrittenRequest(self.write(placed))
-        front, turns = split_system_messages(placed)
+        split = 0
+        while split < len(placed) and placed[split].message["role"] in TURN_SYSTEM_ROLES:
+            split += 1
         beginning = render_phrase("beginning", language)
-        return WrittenRequest(self.write(turns, beginning), self.system(front))
+        return WrittenRequest(self.write(placed[split:], beginning), self.system(placed[:split]))
 
 
 CHAT_NAMES = openai.OPENAI_ACCEPTED_NAMES
@@ -125,7 +127,7 @@ CHAT = Format(
     openai.OPENAI_NAME,
     openai.write_chat_messages,
     Codec(
-        openai.find_chat_problem,
+        lambda _: None,  # any message may be of a chat
         openai.has_moved_key,
         openai.build_chat_rows,
         openai.restore_chat_message,

@@ -15,7 +15,8 @@ hidden or overwritten in part leaves a call or a result alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from ..messages import WIRE_KEY, Media, Message
@@ -49,6 +50,7 @@ from .rows import (
     order_by_plan,
     restore_outer_keys,
     sort_blocks,
+    split_runs,
 )
 from .turns import (
     FIRST_USER_TEXT,
@@ -77,36 +79,21 @@ def mark_last_block(blocks: list[Message]) -> None:
             return
 
 
-def mark_middle_block(blocks: list[Message]) -> None:
-    """Mark a block in the middle if the last marker is too far from the one before it."""
-    places = [place for place, block in enumerate(blocks) if CACHE_KEY in block]
-    before, last = [0, 0, *places][-2:]
-    if last - before > CACHE_LOOK_BACK:
-        mark_last_block(blocks[: last - CACHE_LOOK_BACK + 1])
-
-
 def keep_own_markers(placed: Sequence[PlacedMessage], name: str) -> list[PlacedMessage]:
     """Return a request that sends the markers its messages came in with, up to the limit."""
     left = CACHE_MARKER_LIMIT
     marked: list[PlacedMessage] = []
     for each in reversed(placed):
         held = find_wire_values(each.message, name)
-        number = (
-            0
-            if held is None
-            else sum(CACHE_KEY in block for block in _list_markable_blocks(each.message, held))
-        )
+        number = 0
+        if held is not None:
+            content = each.message.get("content")
+            parts = content if isinstance(content, list) else ()
+            blocks = [*parts, *held.get("calls", {}).values(), held.get("block", {})]
+            number = sum(CACHE_KEY in block for block in blocks if isinstance(block, dict))
         left -= number
         marked.append(each._replace(marked=True) if number and left >= 0 else each)
     return marked[::-1]
-
-
-def _list_markable_blocks(message: Message, held: Message) -> Iterator[Any]:
-    """Yield the blocks of a message that can have a marker."""
-    if isinstance(message.get("content"), list):
-        yield from (part for part in message["content"] if isinstance(part, dict))
-    yield from held.get("calls", {}).values()
-    yield held.get("block", {})
 
 
 SERVER_CALL_TYPES = ("server_tool_use", "mcp_tool_use")
@@ -123,42 +110,36 @@ class BlockPlace(NamedTuple):
 
 
 def find_unpaired_blocks(turns: Sequence[SideTurn]) -> list[BlockPlace]:
-    """Return the places of calls and results without each other, or under a used id."""
+    """Return the places of server calls and results without each other, or under a used id."""
     calls: dict[str, BlockPlace] = {}
     answered: set[str] = set()
     alone: list[BlockPlace] = []
     for turn in turns:
-        for kind, name, spot in _list_server_blocks(turn):
-            if kind in SERVER_CALL_TYPES and name not in calls and not turn.is_users:
-                calls[name] = spot
-            elif (
-                kind not in SERVER_CALL_TYPES
-                and name in calls.keys() - answered
-                and not turn.is_users
-            ):
-                answered.add(name)
+        for number, block in enumerate(turn.said):
+            kind = block["type"]
+            if kind in SERVER_CALL_TYPES:
+                call_id = str(block.get("id"))
+                if call_id not in calls and not turn.is_users:
+                    calls[call_id] = BlockPlace(turn.said, number)
+                    continue
+            elif kind.endswith(SERVER_RESULT_SUFFIX):
+                call_id = str(block.get("tool_use_id"))
+                if call_id in calls and call_id not in answered and not turn.is_users:
+                    answered.add(call_id)
+                    continue
             else:
-                alone.append(spot)
+                continue
+            alone.append(BlockPlace(turn.said, number))
     last = len(turns) - 1
-    if last > 0 and turns[last].is_users and _has_only_results(turns[last].said):
+    if (
+        last > 0
+        and turns[last].is_users
+        and all(block["type"] == TOOL_RESULT for block in turns[last].said)
+    ):
         last -= 1
     going_on = None if last < 0 or turns[last].is_users else turns[last].said
-    unanswered = (spot for name, spot in calls.items() if name not in answered)
+    unanswered = (spot for call_id, spot in calls.items() if call_id not in answered)
     return alone + [spot for spot in unanswered if spot.blocks is not going_on]
-
-
-def _list_server_blocks(turn: SideTurn) -> Iterator[tuple[str, str, BlockPlace]]:
-    """Yield the type, the call's id and the place of each call and result."""
-    for number, block in enumerate(turn.said):
-        kind = block["type"]
-        if kind in SERVER_CALL_TYPES:
-            yield kind, str(block.get("id")), BlockPlace(turn.said, number)
-        elif kind.endswith(SERVER_RESULT_SUFFIX):
-            yield kind, str(block.get("tool_use_id")), BlockPlace(turn.said, number)
-
-
-def _has_only_results(blocks: Sequence[Message]) -> bool:
-    return all(block["type"] == "tool_result" for block in blocks)
 
 
 ANTHROPIC_NAME = "anthropic"
@@ -188,34 +169,41 @@ def write_anthropic_messages(
     """Return a request as messages in which the user and the assistant take turns."""
     turns = join_turns(map(_build_anthropic_turn, placed), _build_text_block(beginning))
     for blocks, number in find_unpaired_blocks(turns):
-        blocks[number] = _write_block_as_text(blocks[number])
+        block = blocks[number]
+        said = render_readable_json(remove_sealed_values(_remove_marker(block)))
+        marker = {CACHE_KEY: block[CACHE_KEY]} if CACHE_KEY in block else {}
+        blocks[number] = _build_text_block(said) | marker
     _remove_unsent_callers(turns)
     if any(each.cached for each in placed):
-        mark_middle_block([block for turn in turns for block in turn.said])
+        all_blocks = [block for turn in turns for block in turn.said]
+        places = [place for place, block in enumerate(all_blocks) if CACHE_KEY in block]
+        before, last = [0, 0, *places][-2:]
+        if last - before > CACHE_LOOK_BACK:  # too far for the cache, so one in the middle
+            mark_last_block(all_blocks[: last - CACHE_LOOK_BACK + 1])
     return [
         {"role": "user" if turn.is_users else "assistant", "content": turn.said} for turn in turns
     ]
 
 
 def write_anthropic_system(placed: Sequence[PlacedMessage]) -> list[Message] | None:
-    """Return system messages as the blocks that are sent separately."""
+    """Return system messages as the blocks that are sent separately.
+
+    If the markers of a message are sent, its last one marks its block.
+    """
     blocks: list[Message] = []
     for each in placed:
         text = render_system_text(each)
         if text.strip():
-            blocks.append(_build_text_block(text) | _find_system_marker(each))
+            content = each.message.get("content")
+            parts = content if each.marked and isinstance(content, list) else ()
+            markers = [
+                part[CACHE_KEY] for part in parts if isinstance(part, dict) and CACHE_KEY in part
+            ]
+            marker = {CACHE_KEY: replace_nested_surrogates(markers[-1])} if markers else {}
+            blocks.append(_build_text_block(text) | marker)
         if each.cached:
             mark_last_block(blocks)
     return blocks or None
-
-
-def _find_system_marker(placed: PlacedMessage) -> Message:
-    """Return the last marker of a system message if its own markers are sent."""
-    content = placed.message.get("content")
-    if not placed.marked or not isinstance(content, list):
-        return {}
-    markers = [part[CACHE_KEY] for part in content if isinstance(part, dict) and CACHE_KEY in part]
-    return {CACHE_KEY: replace_nested_surrogates(markers[-1])} if markers else {}
 
 
 def _remove_unsent_callers(turns: Sequence[SideTurn]) -> None:
@@ -262,12 +250,6 @@ def _build_text_block(text: str) -> Message:
     return {"type": "text", "text": text}
 
 
-def _write_block_as_text(block: Message) -> Message:
-    """Return a block as its JSON text, with its marker for the cache."""
-    said = _build_text_block(render_readable_json(remove_sealed_values(_remove_marker(block))))
-    return said | {CACHE_KEY: block[CACHE_KEY]} if CACHE_KEY in block else said
-
-
 def _build_media_block(media: Media) -> Message | None:
     """Return a picture or a document as its block if its type is accepted."""
     if media.data is None:
@@ -287,29 +269,18 @@ def _write_source_block(part: Message) -> Message | None:
     return None
 
 
-def _write_own_block(part: Message) -> Message | None:
-    """Return a part of a message that came in this format, without its marker."""
-    return fit_ids(_remove_marker(part), ANTHROPIC_ID_KEYS) if _is_own_block(part) else None
+def _write_own_block(part: Message, *, of_user: bool, marked: bool) -> Message | None:
+    """Return a block that came in this format; None for reasoning and for a blank text.
 
-
-def _write_marked_block(part: Message) -> Message | None:
-    return fit_ids(clean_own_part(part), ANTHROPIC_ID_KEYS) if _is_own_block(part) else None
-
-
-def _is_own_block(part: Message) -> bool:
+    The block of a user or a tool has one of their types; only a ``marked`` one keeps its marker.
+    """
     kind = part.get("type")
     if kind in THINKING_KEYS or not isinstance(kind, str):
-        return False
-    return kind != "text" or bool(str(part.get("text", "")).strip())
-
-
-def _write_user_block(part: Message) -> Message | None:
-    """Return a part that a user or a tool said in this format."""
-    return _write_own_block(part) if part.get("type") in USER_BLOCK_TYPES else None
-
-
-def _write_marked_user_block(part: Message) -> Message | None:
-    return _write_marked_block(part) if part.get("type") in USER_BLOCK_TYPES else None
+        return None
+    is_blank = kind == "text" and not str(part.get("text", "")).strip()
+    if is_blank or (of_user and kind not in USER_BLOCK_TYPES):
+        return None
+    return fit_ids(clean_own_part(part) if marked else _remove_marker(part), ANTHROPIC_ID_KEYS)
 
 
 def _remove_marker(part: Message) -> Message:
@@ -319,10 +290,16 @@ def _remove_marker(part: Message) -> Message:
 
 FOREIGN_ANSWER_WRITER = PartWriter(_build_text_block, lambda _: None)
 FOREIGN_USER_WRITER = PartWriter(_build_text_block, _build_media_block, _write_source_block)
-OWN_ANSWER_WRITER = PartWriter(_build_text_block, _build_media_block, _write_own_block)
-OWN_USER_WRITER = PartWriter(_build_text_block, _build_media_block, _write_user_block)
-MARKED_ANSWER_WRITER = PartWriter(_build_text_block, _build_media_block, _write_marked_block)
-MARKED_USER_WRITER = PartWriter(_build_text_block, _build_media_block, _write_marked_user_block)
+OWN_BLOCK_WRITERS = {
+    (of_user, marked): PartWriter(
+        _build_text_block,
+        _build_media_block,
+        partial(_write_own_block, of_user=of_user, marked=marked),
+    )
+    for of_user in (False, True)
+    for marked in (False, True)
+}
+"""By whether the user or a tool said the blocks, and whether their markers are sent."""
 
 
 def _choose_block_writer(
@@ -330,23 +307,23 @@ def _choose_block_writer(
 ) -> PartWriter:
     if held is None:
         return FOREIGN_USER_WRITER if of_user else FOREIGN_ANSWER_WRITER
-    if placed.marked:
-        return MARKED_USER_WRITER if of_user else MARKED_ANSWER_WRITER
-    return OWN_USER_WRITER if of_user else OWN_ANSWER_WRITER
+    return OWN_BLOCK_WRITERS[of_user, placed.marked]
 
 
 def _write_anthropic_answer(placed: PlacedMessage) -> list[Message]:
-    """Return the thoughts, texts and calls of the assistant, in their own order if it is known."""
+    """Return the thoughts, texts and calls of the assistant, in their own order if it is known.
+
+    Reasoning that an import kept separately comes first. Reasoning is sent only with the key that
+    the provider requires.
+    """
     message = placed.message
     held = find_wire_values(message, ANTHROPIC_NAME)
-    speech, plan = (
-        _choose_block_writer(placed, held, of_user=False),
-        _find_answer_plan(message, held),
-    )
+    speech = _choose_block_writer(placed, held, of_user=False)
+    plan = message.get("thinking_blocks") if held is None else held.get("plan")
     content = message.get("content")
     own = held.get("calls", {}) if held else {}
     without = () if placed.marked else (CACHE_KEY,)
-    if not plan:
+    if not plan or not isinstance(plan, list):
         calls = (_write_tool_use(call, own, without) for call in placed.calls)
         return _strip_last_text([*write_parts(content, speech), *calls])
     blocks: list[Message] = []
@@ -357,24 +334,13 @@ def _write_anthropic_answer(placed: PlacedMessage) -> list[Message]:
             blocks.append(_write_tool_use(there, own, without))
         elif place == PART:
             blocks.extend(write_part(there, speech))
-        elif _is_signed_reasoning(there):
+        elif (
+            isinstance(there, dict)
+            and there.get("type") in THINKING_KEYS
+            and there.get(THINKING_KEYS[there["type"]])
+        ):
             blocks.append(_remove_marker(there))
     return _strip_last_text(blocks)
-
-
-def _find_answer_plan(message: Message, held: Message | None) -> Sequence[Any]:
-    """Return the order of an answer; reasoning that an import kept separately comes first."""
-    if held is not None:
-        return held.get("plan") or ()
-    blocks = message.get("thinking_blocks")
-    return blocks if isinstance(blocks, list) else ()
-
-
-def _is_signed_reasoning(block: Any) -> bool:
-    """Tell whether a block is reasoning that the provider accepts back."""
-    if not isinstance(block, dict) or block.get("type") not in THINKING_KEYS:
-        return False
-    return bool(block.get(THINKING_KEYS[block["type"]]))
 
 
 def _strip_last_text(blocks: list[Message]) -> list[Message]:
@@ -435,18 +401,17 @@ ANTHROPIC_FOREIGN_KEYS = ("tool_calls", "tool_call_id", WIRE_KEY)
 def is_anthropic_message(message: Message) -> bool:
     """Recognize a message by a block that no other format has."""
     content = message.get("content")
-    if not isinstance(content, list) or not any(map(_is_distinct_block, content)):
-        return False
-    return find_anthropic_problem(message) is None
-
-
-def _is_distinct_block(block: Any) -> bool:
-    kind = block.get("type") if isinstance(block, dict) else None
-    if not isinstance(kind, str):
-        return False
-    if kind in SOURCE_BLOCK_TYPES:
-        return isinstance(block.get("source"), dict)
-    return kind in DISTINCT_BLOCK_TYPES or kind.endswith("_tool_result")
+    for block in content if isinstance(content, list) else ():
+        kind = block.get("type") if isinstance(block, dict) else None
+        if kind in SOURCE_BLOCK_TYPES:
+            is_distinct = isinstance(block.get("source"), dict)
+        else:
+            is_distinct = isinstance(kind, str) and (
+                kind in DISTINCT_BLOCK_TYPES or kind.endswith(SERVER_RESULT_SUFFIX)
+            )
+        if is_distinct:
+            return find_anthropic_problem(message) is None
+    return False
 
 
 def find_anthropic_problem(message: Message) -> Problem | None:
@@ -470,8 +435,10 @@ def _find_block_problem(block: Any, role: str) -> str | None:
     """Return why a role cannot have a block; None if it can."""
     if not isinstance(block, dict) or not isinstance(block.get("type"), str):
         return "a block is an object with a type"
-    if block["type"] == "tool_use" and not _is_valid_tool_use(block, role):
-        return "a tool_use is the assistant's, and has an id, a name and an input"
+    if block["type"] == "tool_use":
+        is_named = isinstance(block.get("id"), str) and isinstance(block.get("name"), str)
+        if role != "assistant" or not is_named or not isinstance(block.get("input"), dict):
+            return "a tool_use is the assistant's, and has an id, a name and an input"
     if block["type"] == TOOL_RESULT and not (
         role == "user" and isinstance(block.get("tool_use_id"), str)
     ):
@@ -479,34 +446,25 @@ def _find_block_problem(block: Any, role: str) -> str | None:
     return None
 
 
-def _is_valid_tool_use(block: Message, role: str) -> bool:
-    texts = (block.get("id"), block.get("name"))
-    is_whole = all(isinstance(text, str) for text in texts)
-    return role == "assistant" and is_whole and isinstance(block.get("input"), dict)
-
-
 def build_anthropic_rows(message: Message) -> list[Message]:
     """Return a message as rows: one for each result, and one for each run of other blocks."""
     content, role = message["content"], message["role"]
     if isinstance(content, str):
-        found = [build_row(ANTHROPIC_NAME, role, {"content": content}, {})]
+        rows = [build_row(ANTHROPIC_NAME, role, {"content": content}, {})]
     elif role == "assistant":
-        found = [_build_anthropic_answer_row(content)]
+        found = sort_blocks(content, _classify_block, lambda block: block, _parse_tool_use)
+        calls = [block for block in content if _classify_block(block) == CALL]
+        unusual = {
+            str(number): empty_keys(block, *TOOL_USE_KEYS[1:])
+            for number, block in enumerate(calls)
+            if tuple(block) != TOOL_USE_KEYS
+        }
+        beside = {"calls": unusual} if unusual else {}
+        rows = [build_row(ANTHROPIC_NAME, role, found.shown, found.order | beside)]
     else:
-        found = [_build_block_row(role, run) for run in _split_block_runs(content)]
-    return join_rows(found, message, build_outer_keys(message, "content", role))
-
-
-def _build_anthropic_answer_row(blocks: list[Message]) -> Message:
-    found = sort_blocks(blocks, _classify_block, lambda block: block, _parse_tool_use)
-    odd = [block for block in blocks if _classify_block(block) == CALL]
-    unusual = {
-        str(number): empty_keys(block, *TOOL_USE_KEYS[1:])
-        for number, block in enumerate(odd)
-        if tuple(block) != TOOL_USE_KEYS
-    }
-    beside = {"calls": unusual} if unusual else {}
-    return build_row(ANTHROPIC_NAME, "assistant", found.shown, found.order | beside)
+        runs = split_runs(content, lambda block: block["type"] == TOOL_RESULT)
+        rows = [_build_block_row(role, run) for run in runs]
+    return join_rows(rows, message, build_outer_keys(message, "content", role))
 
 
 def _classify_block(block: Message) -> str:
@@ -518,18 +476,6 @@ def _classify_block(block: Message) -> str:
 def _parse_tool_use(block: Message) -> Message:
     function = {"name": block["name"], "arguments": block["input"]}
     return {"id": block["id"], "type": "function", "function": function}
-
-
-def _split_block_runs(content: list[Message]) -> list[list[Message]]:
-    """Return the blocks of a user in runs: each result alone; one empty run if there are none."""
-    runs: list[list[Message]] = []
-    for block in content:
-        is_result = block["type"] == TOOL_RESULT
-        if is_result or not runs or runs[-1][0]["type"] == TOOL_RESULT:
-            runs.append([block])
-        else:
-            runs[-1].append(block)
-    return runs or [[]]
 
 
 def _build_block_row(role: str, run: list[Message]) -> Message:
@@ -573,12 +519,12 @@ def _restore_blocks(row: Message) -> list[Any]:
         return [_build_text_block(content)]
     unusual = held.get("calls", {})
     calls = {
-        number: _restore_tool_use(call, unusual.get(str(number), EMPTY_TOOL_USE))
+        number: fill_keys(
+            unusual.get(str(number), EMPTY_TOOL_USE),
+            id=call["id"],
+            name=call["function"]["name"],
+            input=call["function"]["arguments"],
+        )
         for number, call in enumerate(row.get("tool_calls", ()))
     }
     return [block for _, block in order_by_plan(held.get("plan", ()), content or [], calls)]
-
-
-def _restore_tool_use(call: Message, block: Message) -> Message:
-    function = call["function"]
-    return fill_keys(block, id=call["id"], name=function["name"], input=function["arguments"])

@@ -136,17 +136,16 @@ def rename_continuation(
     """Return the end of a request with accepted names; ``times`` counts ids in its beginning."""
     calls = [call for each in placed for call in each.calls]
     ids = {call.id for call in calls}
-    if _is_accepted_unchanged(calls, ids, names) and times.keys().isdisjoint(ids):
+    is_accepted = (
+        len(ids) == len(calls)
+        and names.ids.fits_all(ids)
+        and names.tools.fits_all({call.name for call in calls})
+    )
+    if is_accepted and times.keys().isdisjoint(ids):
         once = dict.fromkeys(ids, 1)
         return RenamedRequest(placed, {**times, **once})
     renaming = _CallRenaming(names, times)
     return RenamedRequest([*renaming.all(placed)], renaming.times)
-
-
-def _is_accepted_unchanged(calls: list[ApiCall], ids: set[str], names: AcceptedNames) -> bool:
-    if len(ids) < len(calls) or not names.ids.fits_all(ids):
-        return False
-    return names.tools.fits_all({call.name for call in calls})
 
 
 class _CallRenaming:

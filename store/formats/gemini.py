@@ -8,7 +8,7 @@ the first call of each content needs.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..messages import UNKNOWN_TOOL, WIRE_KEY, Media, Message
@@ -41,6 +41,7 @@ from .rows import (
     order_by_plan,
     restore_outer_keys,
     sort_blocks,
+    split_runs,
 )
 from .turns import (
     FIRST_USER_TEXT,
@@ -72,23 +73,20 @@ def write_gemini_contents(
 ) -> list[Message]:
     """Return a request as contents in which the user and the model take turns."""
     writing = _ContentWriter()
-    turns = join_turns(map(writing.spoken, placed), _build_gemini_text(beginning))
-    return [_build_turn_content(turn) for turn in turns]
+    contents: list[Message] = []
+    for turn in join_turns(map(writing.spoken, placed), _build_gemini_text(beginning)):
+        calls = () if turn.is_users else (part for part in turn.said if "functionCall" in part)
+        first = next(iter(calls), None)
+        if first is not None and not any(map(first.get, SIGNATURE_KEYS)):
+            first[SIGNATURE_KEYS[0]] = MISSING_SIGNATURE
+        contents.append({"role": "user" if turn.is_users else "model", "parts": turn.said})
+    return contents
 
 
 def write_gemini_system(placed: Sequence[PlacedMessage]) -> str | None:
     """Return system messages as the instruction that is sent separately."""
     texts = (render_system_text(each) for each in placed)
     return "\n\n".join(text for text in texts if text.strip()) or None
-
-
-def _build_turn_content(turn: SideTurn) -> Message:
-    if turn.is_users:
-        return {"role": "user", "parts": turn.said}
-    first = next((part for part in turn.said if "functionCall" in part), None)
-    if first is not None and not any(map(first.get, SIGNATURE_KEYS)):
-        first[SIGNATURE_KEYS[0]] = MISSING_SIGNATURE
-    return {"role": "model", "parts": turn.said}
 
 
 class _ContentWriter:
@@ -145,9 +143,12 @@ def _write_response_object(message: Message) -> Message:
     """Return the content of a result as a response; its key tells whether the call failed."""
     content = message.get("content")
     key = "error" if message.get("messageStatus") == "error" else "output"
-    text = (
-        replace_surrogates(content) if isinstance(content, str) else _write_response_text(content)
-    )
+    if isinstance(content, str):
+        text = replace_surrogates(content)
+    elif isinstance(content, list):
+        text = "\n\n".join(part["text"] for part in write_parts(content, GEMINI_TEXT_WRITER))
+    else:
+        text = "" if content is None else render_readable_json(content)
     held = find_wire_values(message, GEMINI_NAME)
     if held is None:
         return {key: text}
@@ -155,12 +156,6 @@ def _write_response_object(message: Message) -> Message:
     if isinstance(said, dict) and said.get("type") != "text":
         return replace_nested_surrogates(said.get(WHOLE_RESPONSE_KEY, said))  # type: ignore[no-any-return]
     return {held.get("said", key): text}
-
-
-def _write_response_text(content: Any) -> str:
-    if isinstance(content, list):
-        return "\n\n".join(part["text"] for part in write_parts(content, GEMINI_TEXT_WRITER))
-    return "" if content is None else render_readable_json(content)
 
 
 def _build_gemini_text(text: str) -> Message:
@@ -196,20 +191,19 @@ def _write_gemini_answer(placed: PlacedMessage) -> list[Message]:
     content = message.get("content")
     if held is None:
         return [*write_parts(content, GEMINI_TEXT_WRITER), *map(_build_function_call, placed.calls)]
-    plan, parts = held.get("plan", ()), list_parts(content)
-    places = order_by_plan(plan, parts, index_calls_by_position(placed.calls))
-    return [part for place, value in places for part in _write_planned_parts(place, value, held)]
-
-
-def _write_planned_parts(place: str, held: Any, own: Message) -> Iterator[Message]:
-    """Yield the parts at one place of an answer."""
-    if place == CALL:
-        came = own.get("calls", {}).get(str(held.position), {})
-        yield {**_build_function_call(held), **clean_own_part(came, *FUNCTION_CALL_KEYS)}
-    elif place == PART:
-        yield from write_part(held, GEMINI_OWN_WRITER)
-    else:
-        yield clean_own_part(held)
+    parts: list[Message] = []
+    for place, there in order_by_plan(
+        held.get("plan", ()), list_parts(content), index_calls_by_position(placed.calls)
+    ):
+        if place == CALL:
+            came = held.get("calls", {}).get(str(there.position), {})
+            own = clean_own_part(came, *FUNCTION_CALL_KEYS)
+            parts.append({**_build_function_call(there), **own})
+        elif place == PART:
+            parts.extend(write_part(there, GEMINI_OWN_WRITER))
+        else:
+            parts.append(clean_own_part(there))
+    return parts
 
 
 def _build_function_call(call: ApiCall) -> Message:
@@ -293,23 +287,19 @@ def _is_named_object(held: Any) -> bool:
 def build_gemini_rows(message: Message) -> list[Message]:
     """Return a message as rows: one for each response, and one for each run of other parts."""
     parts = message["parts"]
-    if message.get("role") == "model":
-        return join_rows(
-            [_build_gemini_answer_row(parts)], message, build_outer_keys(message, "parts", "model")
-        )
-    found = [_build_part_row(run) for run in _split_part_runs(parts)]
-    return join_rows(found, message, build_outer_keys(message, "parts", "user"))
-
-
-def _build_gemini_answer_row(parts: list[Message]) -> Message:
+    if message.get("role") != "model":
+        runs = split_runs(parts, lambda part: _find_set_key(part, FUNCTION_RESPONSE_KEYS))
+        rows = [_build_part_row(run) for run in runs]
+        return join_rows(rows, message, build_outer_keys(message, "parts", "user"))
     found = sort_blocks(parts, _classify_part, _add_part_type, _parse_function_call)
-    called = [part for part in parts if _classify_part(part) == CALL]
+    calls = [part for part in parts if _classify_part(part) == CALL]
     skeletons = {
         str(number): _strip_row_values(part, FUNCTION_CALL_KEYS)
-        for number, part in enumerate(called)
+        for number, part in enumerate(calls)
     }
     beside = {"calls": skeletons} if skeletons else {}
-    return build_row(GEMINI_NAME, "assistant", found.shown, found.order | beside)
+    row = build_row(GEMINI_NAME, "assistant", found.shown, found.order | beside)
+    return join_rows([row], message, build_outer_keys(message, "parts", "model"))
 
 
 def _classify_part(part: Message) -> str:
@@ -336,32 +326,24 @@ def _strip_row_values(part: Message, keys: Sequence[str]) -> Message:
     return {**part, key: empty_keys(part[key], "args", "response", *media)}
 
 
-def _split_part_runs(parts: list[Message]) -> list[list[Message]]:
-    """Return the parts of a user in runs: each response alone; one empty run if there are none."""
-    runs: list[list[Message]] = []
-    for part in parts:
-        if (
-            not runs
-            or _find_set_key(part, FUNCTION_RESPONSE_KEYS)
-            or _find_set_key(runs[-1][0], FUNCTION_RESPONSE_KEYS)
-        ):
-            runs.append([part])
-        else:
-            runs[-1].append(part)
-    return runs or [[]]
-
-
 def _build_part_row(run: list[Message]) -> Message:
+    """Return the row of a run: of a response, or of other parts.
+
+    The content of a response with parts of its own is a list that begins with its values.
+    """
     if not run or not _find_set_key(run[0], FUNCTION_RESPONSE_KEYS):
         return build_row(GEMINI_NAME, "user", {"content": [*map(_add_part_type, run)]}, {})
     (part,) = run
     held = _get_first_value(part, FUNCTION_RESPONSE_KEYS)
     response = held["response"]
     key = find_first_key(response, RESPONSE_TEXT_KEYS) if len(response) == 1 else None
-    said = response[key] if key else None
-    if not isinstance(said, str):
-        key, said = None, response
-    content = _join_response_parts(said, held["parts"]) if _has_response_parts(held) else said
+    if key is None or not isinstance(response[key], str):
+        key, content = None, response
+    else:
+        content = response[key]
+    if _has_response_parts(held):
+        kind = "text" if key else WHOLE_RESPONSE_KEY
+        content = [{"type": kind, kind: content}, *map(_add_part_type, held["parts"])]
     named = {"tool_call_id": held.get("id") or held["name"], "name": held["name"]}
     shown = {**named, "content": content}
     if key == "error":
@@ -376,17 +358,6 @@ def _has_response_parts(response: Message) -> bool:
     if not isinstance(parts, list) or not parts:
         return False
     return all(isinstance(part, dict) and _is_valid_part(part, None) for part in parts)
-
-
-def _join_response_parts(said: Any, parts: list[Message]) -> list[Message]:
-    """Return a content with the values of a response as its first part, then its own parts."""
-    is_text = isinstance(said, str)
-    first = (
-        {"type": "text", "text": said}
-        if is_text
-        else {"type": WHOLE_RESPONSE_KEY, WHOLE_RESPONSE_KEY: said}
-    )
-    return [first, *map(_add_part_type, parts)]
 
 
 def restore_gemini_content(rows: Sequence[Message]) -> Message:

@@ -24,10 +24,10 @@ from ..messages import (
     parse_media,
     replace_media,
 )
-from ..text import parse_object
+from ..text import get_at_path, parse_object
 from .call_names import WORD_ALPHABET, AcceptedNames, Alphabet
 from .request_messages import ApiCall, PlacedMessage
-from .rows import Problem, empty_keys, fill_keys, find_wire_values, get_wire_values
+from .rows import empty_keys, fill_keys, find_wire_values, get_wire_values
 
 CHAT_PART_TYPES: dict[str, dict[str, type]] = {
     "system": {"text": str},
@@ -102,8 +102,8 @@ def write_chat_messages(placed: Sequence[PlacedMessage]) -> list[Message]:
         if shown:
             messages.append({"role": "user", "content": shown})
             shown = []
-        if sent["role"] == "assistant" and _has_possible_additions(each):
-            sent = _add_extensions(sent, each)
+        if sent["role"] == "assistant":
+            _add_extensions(sent, each)
         if (
             messages
             and WIRE_KEY in each.message
@@ -117,18 +117,6 @@ def write_chat_messages(placed: Sequence[PlacedMessage]) -> list[Message]:
     return messages
 
 
-def _has_possible_additions(placed: PlacedMessage) -> bool:
-    """Tell whether an answer may have additions; cheap, as most have none."""
-    message = placed.message
-    if placed.calls:
-        given = message["tool_calls"]
-        if any(len(given[call.position]) > USUAL_KEY_COUNT for call in placed.calls):
-            return True
-    return not ADDITION_KEYS.isdisjoint(message) or (
-        WIRE_KEY in message and find_audio(message) is not None
-    )
-
-
 def is_own_answer(message: Message) -> bool:
     """Tell whether an answer came in this format, with possible additions of its provider."""
     held = find_wire_values(message, OPENAI_NAME)
@@ -136,21 +124,21 @@ def is_own_answer(message: Message) -> bool:
     return is_own and message["role"] == "assistant"
 
 
-def _add_extensions(sent: Message, placed: PlacedMessage) -> Message:
-    """Return an answer with the additions of its provider, if it came in this format."""
+def _add_extensions(sent: Message, placed: PlacedMessage) -> None:
+    """Add to an answer the additions of its provider, if it came in this format."""
     message = placed.message
-    if not is_own_answer(message):
-        return sent
-    if placed.calls:
-        given = message["tool_calls"]
+    given = message["tool_calls"] if placed.calls else ()
+    has_extended_calls = bool(placed.calls) and any(
+        len(given[call.position]) > USUAL_KEY_COUNT for call in placed.calls
+    )
+    has_own_keys = WIRE_KEY in message or not ADDITION_KEYS.isdisjoint(message)
+    if not (has_extended_calls or has_own_keys) or not is_own_answer(message):
+        return
+    if has_extended_calls:
         for call, written in zip(placed.calls, sent["tool_calls"], strict=True):
-            if (
-                len(given[call.position]) > USUAL_KEY_COUNT
-                and CALL_EXTENSION in given[call.position]
-            ):
-                written[CALL_EXTENSION] = _replace_value_surrogates(
-                    given[call.position][CALL_EXTENSION]
-                )
+            if CALL_EXTENSION in given[call.position]:
+                extension = given[call.position][CALL_EXTENSION]
+                written[CALL_EXTENSION] = _replace_value_surrogates(extension)
     for key, kind in ANSWER_EXTENSIONS.items():
         if isinstance(message.get(key), kind) and message[key]:
             sent[key] = _replace_value_surrogates(message[key])
@@ -159,7 +147,6 @@ def _add_extensions(sent: Message, placed: PlacedMessage) -> Message:
         sent[AUDIO_KEY] = {"id": replace_surrogates(audio["id"])}
         if AUDIO_KEY not in message or not message.get("content"):
             sent["content"] = None
-    return sent
 
 
 def find_audio(message: Message) -> Message | None:
@@ -190,14 +177,13 @@ def remove_extensions(placed: PlacedMessage) -> PlacedMessage:
     there = remove_audio(message).items()
     rest = {key: held for key, held in there if key not in ANSWER_EXTENSIONS}
     if placed.calls:
-        rest["tool_calls"] = [*map(_remove_call_extension, message["tool_calls"])]
+        rest["tool_calls"] = [
+            {key: held for key, held in call.items() if key != CALL_EXTENSION}
+            if isinstance(call, dict)
+            else call
+            for call in message["tool_calls"]
+        ]
     return placed._replace(message=rest)
-
-
-def _remove_call_extension(call: Any) -> Any:
-    if not isinstance(call, dict):
-        return call
-    return {key: held for key, held in call.items() if key != CALL_EXTENSION}
 
 
 def copy_written_message(message: Message) -> Message:
@@ -212,14 +198,13 @@ def copy_written_message(message: Message) -> Message:
     calls = message.get("tool_calls")
     if calls is None:
         return message.copy()
-    return {**message, "tool_calls": [*map(_copy_written_call, calls)]}
-
-
-def _copy_written_call(call: Message) -> Message:
-    if len(call) > USUAL_KEY_COUNT:
-        return copy_message(call)
-    kind = call["type"]
-    return {**call, kind: call[kind].copy()}
+    copied = [
+        {**call, call["type"]: call[call["type"]].copy()}
+        if len(call) <= USUAL_KEY_COUNT
+        else copy_message(call)
+        for call in calls
+    ]
+    return {**message, "tool_calls": copied}
 
 
 def is_continuing_item(message: Message) -> bool:
@@ -282,7 +267,8 @@ def clean_message(placed: PlacedMessage) -> Message:
     calls = placed.calls
     sent["content"] = None if content is None and calls else said
     if calls:
-        customs = _list_custom_calls(message) if WIRE_KEY in message else ()
+        held = find_wire_values(message, OPENAI_NAME) if WIRE_KEY in message else None
+        customs = held["moved"].get("tool_calls", ()) if held else ()
         sent["tool_calls"] = [_write_chat_call(call, customs) for call in calls]
     return sent
 
@@ -361,12 +347,6 @@ def _build_text_part(text: str) -> Message:
     return {"type": "text", "text": replace_surrogates(text)}
 
 
-def _list_custom_calls(message: Message) -> Sequence[Any]:
-    """Return the kept values of calls of free text, at their places among the calls."""
-    held = find_wire_values(message, OPENAI_NAME)
-    return held["moved"].get("tool_calls", ()) if held else ()
-
-
 def _write_chat_call(call: ApiCall, customs: Sequence[Any]) -> Message:
     if call.position < len(customs) and customs[call.position]:
         text = render_arguments(parse_object(call.arguments).get("input"))
@@ -404,24 +384,8 @@ class MovedKey(NamedTuple):
     """Returns the original value from the row and the kept rest."""
 
 
-def _has_no_content(message: Message) -> bool:
-    return not message.get("content")
-
-
 def _is_refusal(message: Message) -> bool:
-    return _has_no_content(message) and isinstance(message.get("refusal"), str)
-
-
-def _is_spoken_answer(message: Message) -> bool:
-    audio = message.get("audio")
-    is_spoken = isinstance(audio, dict) and isinstance(audio.get("transcript"), str)
-    return is_spoken and _has_no_content(message) and not _is_refusal(message)
-
-
-def _has_function_call(message: Message) -> bool:
-    function = message.get("function_call")
-    is_named = isinstance(function, dict) and isinstance(function.get("name"), str)
-    return is_named and not message.get("tool_calls")
+    return isinstance(message.get("refusal"), str) and not message.get("content")
 
 
 def _convert_function_call(message: Message) -> Message:
@@ -431,26 +395,12 @@ def _convert_function_call(message: Message) -> Message:
 
 
 def _is_custom_call(call: Any) -> bool:
-    held = (
-        call.get(CUSTOM_CALL)
-        if isinstance(call, dict) and call.get("type") == CUSTOM_CALL
-        else None
-    )
-    return isinstance(held, dict) and all(
-        isinstance(held.get(key), str) for key in CUSTOM_CALL_KEYS
-    )
+    if not isinstance(call, dict) or call.get("type") != CUSTOM_CALL:
+        return False
+    return all(isinstance(get_at_path((CUSTOM_CALL, key), call), str) for key in CUSTOM_CALL_KEYS)
 
 
 CUSTOM_CALL_KEYS = ("name", "input")
-
-
-def _has_custom_call(message: Message) -> bool:
-    calls = message.get("tool_calls")
-    return isinstance(calls, list) and any(map(_is_custom_call, calls))
-
-
-def _convert_custom_calls(message: Message) -> Message:
-    return {"tool_calls": [*map(_convert_custom_call, message["tool_calls"])]}
 
 
 def _convert_custom_call(call: Any) -> Any:
@@ -472,18 +422,16 @@ def _strip_custom_calls(calls: list[Any]) -> list[Message | None]:
 
 
 def _restore_custom_calls(row: Message, left: list[Message | None]) -> list[Any]:
-    pairs = zip(row["tool_calls"], left, strict=True)
-    return [_restore_custom_call(call, held) if held else call for call, held in pairs]
-
-
-def _restore_custom_call(call: Message, held: Message) -> Message:
-    function = call["function"]
-    said = {"name": function["name"], "input": function["arguments"]["input"]}
-    return fill_keys(held, id=call["id"], custom=fill_keys(held[CUSTOM_CALL], **said))
-
-
-def _is_function_result(message: Message) -> bool:
-    return message.get("role") == "function" and isinstance(message.get("name"), str)
+    calls = []
+    for call, held in zip(row["tool_calls"], left, strict=True):
+        if not held:
+            calls.append(call)
+            continue
+        function = call["function"]
+        said = {"name": function["name"], "input": function["arguments"]["input"]}
+        custom = fill_keys(held[CUSTOM_CALL], **said)
+        calls.append(fill_keys(held, id=call["id"], custom=custom))
+    return calls
 
 
 MOVED_KEYS = (
@@ -496,28 +444,38 @@ MOVED_KEYS = (
     ),
     MovedKey(
         "audio",
-        _is_spoken_answer,
+        lambda message: (
+            isinstance(get_at_path(("audio", "transcript"), message), str)
+            and not message.get("content")
+            and not _is_refusal(message)
+        ),
         lambda message: {"content": message["audio"]["transcript"]},
         lambda audio: empty_keys(audio, "transcript"),
         lambda row, audio: fill_keys(audio, transcript=row["content"]),
     ),
     MovedKey(
         "function_call",
-        _has_function_call,
+        lambda message: (
+            isinstance(get_at_path(("function_call", "name"), message), str)
+            and not message.get("tool_calls")
+        ),
         _convert_function_call,
         lambda _: None,
         lambda row, _: row["tool_calls"][0]["function"],
     ),
     MovedKey(
         "tool_calls",
-        _has_custom_call,
-        _convert_custom_calls,
+        lambda message: (
+            isinstance(message.get("tool_calls"), list)
+            and any(map(_is_custom_call, message["tool_calls"]))
+        ),
+        lambda message: {"tool_calls": [*map(_convert_custom_call, message["tool_calls"])]},
         _strip_custom_calls,
         _restore_custom_calls,
     ),
     MovedKey(
         "role",
-        _is_function_result,
+        lambda message: message.get("role") == "function" and isinstance(message.get("name"), str),
         lambda message: {"role": "tool", "tool_call_id": message["name"]},
         lambda role: role,
         lambda _, role: role,
@@ -532,11 +490,6 @@ def has_moved_key(message: Message) -> bool:
     if MOVED_KEY_NAMES.isdisjoint(message) and message.get("role") != "function":
         return False
     return WIRE_KEY not in message and any(each.is_said(message) for each in MOVED_KEYS)
-
-
-def find_chat_problem(_: Message) -> Problem | None:
-    """Return None: any message may be of a chat."""
-    return None
 
 
 def build_chat_rows(message: Message) -> list[Message]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ..messages import Media, Message, is_unreadable, parse_media, replace_media
+from ..text import decode_json
 from .openai import PROVIDER_TEXT_TYPES, replace_surrogates
 
 REASONING_TYPES = ("thinking", "redacted_thinking", "reasoning", "fallback")
@@ -120,30 +121,24 @@ def clean_own_part(own: Message, *without: str) -> Message:
 
 
 def parse_arguments(given: Any) -> Message:
-    """Return the arguments of a call as the object that some providers require."""
-    value = (
-        _decode_argument_text(given) if isinstance(given, str) else replace_nested_surrogates(given)
-    )
+    """Return the arguments of a call as the object that some providers require.
+
+    Of a text this is its JSON value, otherwise the text itself.
+    """
+    if isinstance(given, str):
+        text = replace_surrogates(given)
+        try:
+            value = decode_json(text)
+        except (ValueError, RecursionError):
+            value = text
+        else:
+            if JSON_ESCAPE in text:
+                value = replace_nested_surrogates(value)
+    else:
+        value = replace_nested_surrogates(given)
     if isinstance(value, dict):
         return value
     return {} if value is None or value == "" else {"input": value}
-
-
-def _refuse_nonfinite_number(constant: str) -> None:
-    raise ValueError(constant)
-
-
-_decode_strict_json = json.JSONDecoder(parse_constant=_refuse_nonfinite_number).decode
-
-
-def _decode_argument_text(text: str) -> Any:
-    """Return the value of a JSON text, else the text itself."""
-    text = replace_surrogates(text)
-    try:
-        value = _decode_strict_json(text)
-    except (ValueError, RecursionError):
-        return text
-    return replace_nested_surrogates(value) if JSON_ESCAPE in text else value
 
 
 JSON_ESCAPE = "\\u"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -29,17 +29,9 @@ def write_react_text(placed: Sequence[PlacedMessage]) -> list[Message]:
 
     Calls that the store made up are left out: without ids, no result needs one.
     """
-    said = [clean_message(each) for each in placed if not each.is_made_up_call]
-    return [{"role": "user", "content": replace_surrogates("\n\n".join(_label_messages(said)))}]
-
-
-def has_react_action(said: str) -> bool:
-    """Tell whether the assistant's text names an action that does not finish its turn."""
-    return ACTION_LABEL in said and f"{ACTION_LABEL}{FINISH_ACTION}[" not in said
-
-
-def _label_messages(messages: Sequence[Message]) -> Iterator[str]:
-    for message, following in zip_longest(messages, messages[1:]):
+    cleaned = [clean_message(each) for each in placed if not each.is_made_up_call]
+    labelled: list[str] = []
+    for message, following in zip_longest(cleaned, cleaned[1:]):
         role = message["role"]
         content = message.get("content")
         if not isinstance(content, list):
@@ -57,16 +49,19 @@ def _label_messages(messages: Sequence[Message]) -> Iterator[str]:
                     if said
                     else []
                 )
-                said = "\n".join([*thought, *map(_write_action, calls)])
+                named = (call[call["type"]].values() for call in calls)
+                actions = [f"{ACTION_LABEL}{name}[{asked}]" for name, asked in named]
+                said = "\n".join([*thought, *actions])
             elif ends and ACTION_LABEL not in said:
                 said = f"{ACTION_LABEL}{FINISH_ACTION}[{said}]"
         unforged = _FORGED_ROLE_LABEL.sub(r"\1(", said)
-        yield f"[{role}] {unforged}"
+        labelled.append(f"[{role}] {unforged}")
+    return [{"role": "user", "content": replace_surrogates("\n\n".join(labelled))}]
 
 
-def _write_action(call: Message) -> str:
-    name, asked = call[call["type"]].values()
-    return f"{ACTION_LABEL}{name}[{asked}]"
+def has_react_action(said: str) -> bool:
+    """Tell whether the assistant's text names an action that does not finish its turn."""
+    return ACTION_LABEL in said and f"{ACTION_LABEL}{FINISH_ACTION}[" not in said
 
 
 def _name_part_type(part: Any) -> str:

@@ -33,44 +33,31 @@ def add_reasoning(
         )
         is_answer = each.message["role"] == "assistant" and not is_sent
         text = find_reasoning(each.message, name) if is_answer else ""
-        yield _add_thinking_text(each, text) if text else each
-
-
-def _add_thinking_text(placed: PlacedMessage, text: str) -> PlacedMessage:
-    message = placed.message
-    part = {"type": "text", "text": f"<thinking>\n{replace_surrogates(text)}\n</thinking>"}
-    said = [part, *list_parts(message.get("content"))]
-    return placed._replace(
-        message={
-            **{
-                key: held
-                for key, held in message.items()
-                if key not in (WIRE_KEY, *REASONING_LIST_FORMATS)
-            },
-            "content": said,
+        if not text:
+            yield each
+            continue
+        part = {"type": "text", "text": f"<thinking>\n{replace_surrogates(text)}\n</thinking>"}
+        rest = {
+            key: held
+            for key, held in each.message.items()
+            if key not in (WIRE_KEY, *REASONING_LIST_FORMATS)
         }
-    )
+        said = [part, *list_parts(rest.get("content"))]
+        yield each._replace(message={**rest, "content": said})
 
 
 def find_reasoning(message: Message, name: str) -> str:
     """Return the readable reasoning of an answer that a format does not send itself."""
-    texts = [
-        text
-        for block in _list_reasoning_blocks(message, name)
-        for text in _list_reasoning_texts(block)
-    ]
-    spoken = [message[key] for key in REASONING_TEXT_KEYS if isinstance(message.get(key), str)]
-    return "\n\n".join(text for text in texts or spoken[:1] if text.strip())
-
-
-def _list_reasoning_blocks(message: Message, name: str) -> Iterator[Any]:
+    blocks: list[Any] = []
     held = message.get(WIRE_KEY)
     if isinstance(held, dict) and held.get("format") != name:
-        yield from held.get("plan", ())
-        yield held.get("block")
+        blocks += [*held.get("plan", ()), held.get("block")]
     for key, own in REASONING_LIST_FORMATS.items():
         if own != name and isinstance(message.get(key), list):
-            yield from message[key]
+            blocks += message[key]
+    texts = [text for block in blocks for text in _list_reasoning_texts(block)]
+    spoken = [message[key] for key in REASONING_TEXT_KEYS if isinstance(message.get(key), str)]
+    return "\n\n".join(text for text in texts or spoken[:1] if text.strip())
 
 
 def _list_reasoning_texts(block: Any) -> Iterator[str]:

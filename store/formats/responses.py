@@ -158,19 +158,16 @@ def _remove_interrupted_programs(items: list[Message]) -> list[Message]:
         for place, each in enumerate(items)
         if each.get("type") == PROGRAM and (place > asked or str(each.get("call_id")) in ended)
     }
-    return [
-        _remove_unsent_caller(each, programs)
-        for each in items
-        if each.get("type") != PROGRAM or str(each.get("call_id")) in programs
-    ]
-
-
-def _remove_unsent_caller(item: Message, programs: set[str]) -> Message:
-    """Return an item without its caller if that is a program that is not sent."""
-    caller = item.get(CALLER_KEY)
-    if not isinstance(caller, dict) or caller.get("caller_id") in (None, *programs):
-        return item
-    return {key: held for key, held in item.items() if key != CALLER_KEY}
+    sent = []
+    for each in items:
+        if each.get("type") == PROGRAM and str(each.get("call_id")) not in programs:
+            continue
+        caller = each.get(CALLER_KEY)
+        if isinstance(caller, dict) and caller.get("caller_id") not in (None, *programs):
+            sent.append({key: held for key, held in each.items() if key != CALLER_KEY})
+        else:
+            sent.append(each)
+    return sent
 
 
 class _ItemWriter:
@@ -248,39 +245,28 @@ class _ItemWriter:
         message = placed.message
         held = find_wire_values(message, RESPONSES_NAME)
         block = held.get("block") if held else None
-        if not block or block["type"] != wanted:
-            own = None
-        else:
+        if block and block["type"] == wanted:
             content = message.get("content")
             is_plain = wanted in TEXT_RESULT_TYPES
-            if not is_plain and (isinstance(content, str) or is_unreadable(content)):
-                own = None
-            else:
+            if is_plain or not (isinstance(content, str) or is_unreadable(content)):
                 said = {
+                    _find_pairing_key(block): placed.call_id,
                     str(find_first_key(block, RESULT_CONTENT_KEYS)): _write_result_output(message)
                     if is_plain
-                    else content
+                    else content,
                 }
-                own = _clean_own_item(
-                    fill_keys(block, **{_find_pairing_key(block): placed.call_id}, **said)
-                )
-        if own is not None:
-            return own
+                return _clean_own_item(fill_keys(block, **said))
         if call and wanted not in TEXT_RESULT_TYPES:
             wanted = RESULT_TYPES[CALL]
             self.items[place] = _write_call_item(call, None)
-        made = {"type": wanted, "call_id": call_id, "output": _write_result_output(placed.message)}
-        return made | _build_result_keys(wanted, placed)
-
-
-def _build_result_keys(wanted: str, placed: PlacedMessage) -> Message:
-    """Return the keys that a written result of a type must have in addition to its text."""
-    if wanted == SHELL_RESULT:
-        return {"id": placed.call_id}
-    if wanted != PATCH_RESULT:
-        return {}
-    is_failed = placed.seq is None or placed.message.get("messageStatus") == "error"
-    return {"status": "failed" if is_failed else "completed"}
+        output = _write_result_output(message)
+        made: Message = {"type": wanted, "call_id": call_id, "output": output}
+        if wanted == SHELL_RESULT:
+            made["id"] = placed.call_id
+        if wanted == PATCH_RESULT:
+            is_failed = placed.seq is None or message.get("messageStatus") == "error"
+            made["status"] = "failed" if is_failed else "completed"
+        return made
 
 
 def _write_call_item(call: ApiCall, held: Message | None) -> Message:
@@ -459,7 +445,15 @@ def _build_item_row(item: Message) -> Message:
     if not isinstance(item.get(paired), str):
         return build_row(RESPONSES_NAME, "assistant", {}, {"block": item})
     if kind in RESULT_TYPES:
-        return _build_call_row(item)
+        asked = str(find_first_key(item, CALL_INPUT_KEYS))
+        arguments = {"input": item.get(asked)} if kind == FREE else item.get(asked)
+        name = item.get("name")
+        named = name if isinstance(name, str) else kind.removesuffix("_call")
+        function = {"name": named, "arguments": arguments}
+        call = {"id": item["call_id"], "type": "function", "function": function}
+        shown = {"content": None, "tool_calls": [call]}
+        beside = {"block": empty_keys(item, "call_id", asked)}
+        return build_row(RESPONSES_NAME, "assistant", shown, beside)
     if kind in RESULT_TYPES.values():
         answered = str(find_first_key(item, RESULT_CONTENT_KEYS))
         shown = {"tool_call_id": item[paired], "content": item.get(answered)}
@@ -472,21 +466,6 @@ def _build_item_row(item: Message) -> Message:
 def _find_pairing_key(item: Message) -> str:
     """Return the key whose value pairs a call with its result."""
     return "id" if item["type"] == SHELL_RESULT and "call_id" not in item else "call_id"
-
-
-def _build_call_row(item: Message) -> Message:
-    asked = str(find_first_key(item, CALL_INPUT_KEYS))
-    arguments = item.get(asked)
-    if item["type"] == FREE:
-        arguments = {"input": arguments}
-    name = item.get("name")
-    named = name if isinstance(name, str) else item["type"].removesuffix("_call")
-    function = {"name": named, "arguments": arguments}
-    call = {"id": item["call_id"], "type": "function", "function": function}
-    shown = {"content": None, "tool_calls": [call]}
-    return build_row(
-        RESPONSES_NAME, "assistant", shown, {"block": empty_keys(item, "call_id", asked)}
-    )
 
 
 def restore_responses_item(rows: Sequence[Message]) -> Message:

@@ -132,6 +132,19 @@ def sort_blocks(
     return found
 
 
+def split_runs(
+    blocks: Iterable[Message], is_result: Callable[[Message], object]
+) -> list[list[Message]]:
+    """Return the blocks of a user in runs: each result alone; one empty run if there are none."""
+    runs: list[list[Message]] = []
+    for block in blocks:
+        if not runs or is_result(block) or is_result(runs[-1][0]):
+            runs.append([block])
+        else:
+            runs[-1].append(block)
+    return runs or [[]]
+
+
 def build_row(name: str, role: str, shown: Message, beside: Message) -> Message:
     """Return a row of a format from its chat keys and the values kept beside them."""
     return {"role": role, **shown, WIRE_KEY: {"format": name, **beside}}

@@ -8,7 +8,7 @@ in its place, marked, because a text that moved to the front would cost the whol
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..messages import Message, extract_content_text
@@ -26,16 +26,6 @@ class SideTurn(NamedTuple):
 
     is_users: bool
     said: list[Message]
-
-
-def split_system_messages(
-    placed: Sequence[PlacedMessage],
-) -> tuple[Sequence[PlacedMessage], Sequence[PlacedMessage]]:
-    """Return the system messages that a request begins with, and the rest."""
-    for place, each in enumerate(placed):
-        if each.message["role"] not in TURN_SYSTEM_ROLES:
-            return placed[:place], placed[place:]
-    return placed, ()
 
 
 def render_system_text(placed: PlacedMessage) -> str:

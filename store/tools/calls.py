@@ -6,7 +6,6 @@ They are read from its arguments, whatever the tool calls them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import starmap
 from typing import Any, NamedTuple
 
 from ..text import JsonFields, parse_object
@@ -78,7 +77,8 @@ def find_call_paths(
             found.setdefault(key, []).append(lines)
         else:
             complete = False
-    return CallPaths(tuple(starmap(_build_tool_path, found.items())), complete)
+    paths = (ToolPath(key, *build_line_hull(asked), len(asked)) for key, asked in found.items())
+    return CallPaths(tuple(paths), complete)
 
 
 def list_file_keys(arguments: object, project_root: str | None = None) -> list[str]:
@@ -92,11 +92,6 @@ def list_file_keys(arguments: object, project_root: str | None = None) -> list[s
     )
     keys = [normalise_path(path, project_root) for path in named]
     return [*filter(None, dict.fromkeys(keys))]
-
-
-def _build_tool_path(key: str, asked: list[LineRanges]) -> ToolPath:
-    """Return a file with the range around all its mentions."""
-    return ToolPath(key, *build_line_hull(asked), len(asked))
 
 
 def _parse_argument_fields(arguments: object) -> JsonFields:

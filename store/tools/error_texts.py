@@ -75,23 +75,17 @@ def find_error_text(text: str, fields: JsonFields | None = None) -> str:
     the end of a command's output, or the beginning of any other text. ``fields`` are those of a
     text that is a JSON object, {} for any other (None: not read yet).
     """
-    said = _find_error_source(text.strip(), parse_object(text) if fields is None else fields)
+    fields = parse_object(text) if fields is None else fields
+    in_fields = (
+        ErrorText(_render_error_field(get_at_path(path, fields)), from_end)
+        for path, from_end in ERROR_FIELDS
+    )
+    said = next((each for each in in_fields if each.text), None) or ErrorText(
+        OUTPUT_PREAMBLE.sub("", text.strip(), count=1).strip()
+    )
     if len(said.text) <= ERROR_TEXT_POINTS:
         return said.text
     return _select_error_lines(said.text) or said.end()
-
-
-def _find_error_source(text: str, fields: JsonFields) -> ErrorText:
-    in_field = _find_error_field(fields)
-    return in_field or ErrorText(OUTPUT_PREAMBLE.sub("", text, count=1).strip())
-
-
-def _find_error_field(fields: JsonFields) -> ErrorText | None:
-    for path, from_end in ERROR_FIELDS:
-        said = _render_error_field(get_at_path(path, fields))
-        if said:
-            return ErrorText(said, from_end)
-    return None
 
 
 def _render_error_field(field: Any) -> str:
@@ -105,26 +99,18 @@ def _render_error_field(field: Any) -> str:
 def _select_error_lines(text: str) -> str:
     """Return the first line that reports an error, and as many of the last ones as fit.
 
-    Returns "" if there is none.
+    Returns "" if there is none. Only both ends of a very long text are searched.
     """
-    distinct = dict.fromkeys(line.strip() for _, line in find_error_lines(_cut_middle(text)))
+    if len(text) > SEARCHED_ERROR_POINTS:
+        half = SEARCHED_ERROR_POINTS // 2
+        text = f"{text[:half]}\n{text[-half:]}"
+    distinct = dict.fromkeys(line.strip() for _, line in find_error_lines(text))
     first, *others = [line for line in distinct if not _TRACEBACK_HEADING.fullmatch(line)] or [""]
     if not others:
         return first[:ERROR_TEXT_POINTS]
-    return _add_newest_lines(first[: ERROR_TEXT_POINTS // 2], others)
-
-
-def _add_newest_lines(first: str, others: list[str]) -> str:
-    told = [first]
+    selected = [first[: ERROR_TEXT_POINTS // 2]]
     for line in reversed(others):
-        if len("\n".join([*told, line])) > ERROR_TEXT_POINTS:
+        if len("\n".join([*selected, line])) > ERROR_TEXT_POINTS:
             break
-        told.insert(1, line)
-    return "\n".join(told)
-
-
-def _cut_middle(text: str) -> str:
-    """Return both ends of a long text; a short one is whole."""
-    if len(text) <= SEARCHED_ERROR_POINTS:
-        return text
-    return f"{text[: SEARCHED_ERROR_POINTS // 2]}\n{text[-SEARCHED_ERROR_POINTS // 2 :]}"
+        selected.insert(1, line)
+    return "\n".join(selected)

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from ..ready import Language, render_phrase
-from ..text import ELLIPSIS, MARKER, JsonFields, clip_text, format_marker, is_marker
+from ..text import ELLIPSIS, MARKER, clip_text, format_marker, is_marker
 
 _ERROR_PATTERN = "error|fail|exception|traceback|fatal|panic|denied|abort|no such|not found"
 _ERROR_SPELLINGS = (
@@ -98,20 +98,15 @@ def count_lines(text: str) -> int:
 
 def take_first_lines(text: str, lines: int, width: int) -> Excerpt:
     """Return the first lines, none wider than ``width``, and the rest of the text."""
-    end = _find_lines_end(lines, text)
-    if end >= len(text) - 1:
-        return Excerpt(clip_lines(text, width), "")
-    return Excerpt(clip_lines(text[:end], width), text[end + 1 :])
-
-
-def _find_lines_end(lines: int, text: str) -> int:
-    """Return where the first lines end; the end of the text if it has no more."""
     end = -1
     for _ in range(lines):
         end = text.find("\n", end + 1)
         if end < 0:
-            return len(text)
-    return end
+            end = len(text)
+            break
+    if end >= len(text) - 1:
+        return Excerpt(clip_lines(text, width), "")
+    return Excerpt(clip_lines(text[:end], width), text[end + 1 :])
 
 
 def take_last_lines(text: str, lines: int, width: int) -> Excerpt:
@@ -125,16 +120,12 @@ def take_last_lines(text: str, lines: int, width: int) -> Excerpt:
 
 
 def cut_to_first_lines(text: str, *, lines: int, width: int) -> str:
-    """Return the first lines and a line with the marker."""
+    """Return the first lines and a line with the marker, or the rest if that is a marker."""
     shown, rest = take_first_lines(text, lines, width)
     if not rest:
         return shown
-    return f"{shown}\n{_build_lines_marker(rest)}"
-
-
-def _build_lines_marker(rest: str) -> str:
-    """Return the marker of the omitted lines; a single line that is a marker is returned itself."""
-    return rest if is_marker(rest) else format_marker(count_lines(rest), "lines")
+    marker = rest if is_marker(rest) else format_marker(count_lines(rest), "lines")
+    return f"{shown}\n{marker}"
 
 
 def find_error_lines(text: str) -> list[PlacedLine]:
@@ -142,17 +133,14 @@ def find_error_lines(text: str) -> list[PlacedLine]:
     lowered = text.lower()
     if len(lowered) > len(text):  # then the places differ
         return list(find_matching_lines(ERROR_WORDS, text, 0, len(text)))
-    starts = {start for word in _LOWER_ERROR_WORDS for start in _find_line_starts(word, lowered)}
+    starts: set[int] = set()
+    for word in _LOWER_ERROR_WORDS:
+        place = lowered.find(word)
+        while place >= 0:
+            starts.add(lowered.rfind("\n", 0, place) + 1)
+            place = lowered.find(word, _find_end_of_line(lowered, place))
     lines = ((start, text[start : _find_end_of_line(text, start)]) for start in sorted(starts))
     return [line for line in lines if ERROR_WORDS.search(line[1])]
-
-
-def _find_line_starts(word: str, text: str) -> Iterator[int]:
-    """Yield the starts of the lines that contain a word."""
-    place = text.find(word)
-    while place >= 0:
-        yield text.rfind("\n", 0, place) + 1
-        place = text.find(word, _find_end_of_line(text, place))
 
 
 def find_matching_lines(
@@ -196,49 +184,32 @@ def cut_to_both_ends(
     if end >= len(before):
         return clip_lines(text, width)
     kept = [clip_text(line, width) for start, line in telling if end <= start < len(before)]
-    gap = _build_gap_marker(before[end:], len(kept))
+    left_out = count_lines(before[end:].removeprefix("\n")) - len(kept)
+    gap = [format_marker(left_out, "lines")] if left_out else []
     return "\n".join([before[:end], *gap, *kept, tail])
-
-
-def _build_gap_marker(between: str, kept: int) -> list[str]:
-    """Return the marker of the omitted lines between both ends, if there are any."""
-    left_out = count_lines(between.removeprefix("\n")) - kept
-    return [format_marker(left_out, "lines")] if left_out else []
 
 
 def trim_value(value: Any, limits: ValueLimits, depth: int = JSON_DEPTH) -> Any:
     """Return a JSON value with texts clipped, lists and objects cut, and its depth limited."""
     if isinstance(value, str):
         return clip_text(value, limits.points)
-    if not value:
+    if not value or not isinstance(value, list | dict):
         return value
+    if not depth:
+        return format_marker(len(value), "items" if isinstance(value, list) else "keys")
     if isinstance(value, list):
-        return _trim_list(value, limits, depth) if depth else format_marker(len(value), "items")
-    if isinstance(value, dict):
-        return _trim_object(value, limits, depth) if depth else format_marker(len(value), "keys")
-    return value
-
-
-def _trim_list(value: list[Any], limits: ValueLimits, depth: int) -> list[Any]:
-    more = len(value) - limits.items
-    if _is_within_limit(more, value[-1]):
-        return _trim_items(value, limits, depth - 1)
-    shown = _trim_items(value[: limits.items], limits, depth - 1)
-    return [*shown, format_marker(more, "items")]
-
-
-def _trim_items(items: list[Any], limits: ValueLimits, depth: int) -> list[Any]:
-    return [trim_value(each, limits, depth) for each in items]
+        more = len(value) - limits.items
+        is_whole = _is_within_limit(more, value[-1])
+        kept = value if is_whole else value[: limits.items]
+        items = [trim_value(each, limits, depth - 1) for each in kept]
+        return items if is_whole else [*items, format_marker(more, "items")]
+    more = len(value) - limits.keys
+    is_whole = _is_within_limit(more, value.get(ELLIPSIS))
+    keys = value if is_whole else islice(value, limits.keys)
+    fields = {key: trim_value(value[key], limits, depth - 1) for key in keys}
+    return fields if is_whole else {**fields, ELLIPSIS: format_marker(more, "keys")}
 
 
 def _is_within_limit(more: int, last: object) -> bool:
     """Tell a list or object within its limit; a marker at its end does not count."""
     return more <= 0 or (more == 1 and is_marker(last))
-
-
-def _trim_object(value: JsonFields, limits: ValueLimits, depth: int) -> JsonFields:
-    more = len(value) - limits.keys
-    whole = _is_within_limit(more, value.get(ELLIPSIS))
-    kept = value if whole else islice(value, limits.keys)
-    shown = {key: trim_value(value[key], limits, depth - 1) for key in kept}
-    return shown if whole else {**shown, ELLIPSIS: format_marker(more, "keys")}

@@ -90,13 +90,9 @@ FAILURE_SIGNS = (
 """The signs of failure: a result failed if it has any of them."""
 
 
-def _is_known_and_different(found: object, value: object) -> bool:
-    return found is not None and found != value
-
-
 _PYTHON_COMPARISONS: Mapping[Comparison, Callable[[object, object], bool]] = {
     "is": operator.eq,
-    "is known and not": _is_known_and_different,
+    "is known and not": lambda found, value: found is not None and found != value,
     "is not": operator.ne,
 }
 _SQL_COMPARISONS: Mapping[Comparison, str] = {
@@ -131,9 +127,16 @@ _get_policy_choices: Callable[[Policy], tuple[Any, ...]] = operator.attrgetter(*
 
 @lru_cache(maxsize=1024)
 def _is_failed_outcome(ended: tuple[Any, ...], chosen: tuple[Any, ...], command: bool) -> bool:
-    by_field = dict(zip(_CHOICE_FIELDS, chosen, strict=True))
-    counted = (sign for sign in FAILURE_SIGNS if _is_counted_sign(sign, by_field, command=command))
-    return any(_has_sign(sign, ResultEnd(*ended)) for sign in counted)
+    facts, by_field = ResultEnd(*ended), dict(zip(_CHOICE_FIELDS, chosen, strict=True))
+    for sign in FAILURE_SIGNS:
+        is_chosen = sign.choice is None or by_field[sign.choice.field] == sign.choice.value
+        is_counted = is_chosen and (command or not sign.commands_only)
+        if is_counted and all(
+            _PYTHON_COMPARISONS[test.comparison](getattr(facts, test.fact), test.value)
+            for test in sign.tests
+        ):
+            return True
+    return False
 
 
 def is_command_output(
@@ -171,27 +174,10 @@ def render_signs_sql(table: str, *, commands_only: bool) -> str:
     return f"({any_of_them})"
 
 
-def _is_counted_sign(sign: FailureSign, by_field: Mapping[str, object], *, command: bool) -> bool:
-    chosen = sign.choice is None or by_field[sign.choice.field] == sign.choice.value
-    return chosen and (command or not sign.commands_only)
-
-
-def _has_sign(sign: FailureSign, facts: ResultEnd) -> bool:
-    return all(_is_test_met(test, facts) for test in sign.tests)
-
-
-def _is_test_met(test: FactTest, facts: ResultEnd) -> bool:
-    found = getattr(facts, test.fact)
-    return _PYTHON_COMPARISONS[test.comparison](found, test.value)
-
-
 def _render_sign_sql(sign: FailureSign, table: str) -> str:
-    conditions = [_render_test_sql(test, table) for test in sign.tests]
-    if sign.choice:
-        conditions.insert(0, f":{sign.choice.switch} = 1")
+    conditions = [f":{sign.choice.switch} = 1"] if sign.choice else []
+    for test in sign.tests:
+        value = f"'{test.value}'" if isinstance(test.value, str) else test.value
+        fact = f"{table}.{test.fact}"
+        conditions.append(_SQL_COMPARISONS[test.comparison].format(fact=fact, value=value))
     return " AND ".join(conditions)
-
-
-def _render_test_sql(test: FactTest, table: str) -> str:
-    value = f"'{test.value}'" if isinstance(test.value, str) else str(test.value)
-    return _SQL_COMPARISONS[test.comparison].format(fact=f"{table}.{test.fact}", value=value)

@@ -11,7 +11,6 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from ..messages import INTEGER_LIMIT, is_integer
-from ..text import JsonFields
 from .kinds import LINE_WORDS, normalise_key
 
 LineRanges = tuple[tuple[int, int | None], ...]
@@ -20,8 +19,6 @@ LineRanges = tuple[tuple[int, int | None], ...]
 WHOLE_FILE: LineRanges = ((1, None),)
 UNKNOWN_LINES: LineRanges = ()
 
-LineRange = tuple[int, int]
-"""The first and the last line of a range that has an end."""
 RangeEnds = Sequence[Any]
 """The two ends of a range as they were given; any other value holds none."""
 GivenFields = Sequence[tuple[str, Any]]
@@ -57,10 +54,8 @@ def find_asked_lines(given: GivenFields, inherited: LineRanges) -> LineRanges:
     if not words:
         return inherited
     meant = dict(words)
-    return _parse_line_words(meant) if len(meant) == len(words) else UNKNOWN_LINES
-
-
-def _parse_line_words(meant: JsonFields) -> LineRanges:
+    if len(meant) < len(words):
+        return UNKNOWN_LINES
     if meant.pop("whole", None) is True:
         return WHOLE_FILE
     if meant.keys() == {"pair"}:
@@ -82,13 +77,9 @@ def build_line_hull(mentions: Iterable[LineRanges]) -> LineHull:
         return LineHull(None, None, 1)
     if UNKNOWN_LINES in asked:
         return LineHull(None, None, 0)
-    ranges = (
+    ranges = sorted(
         (first, LAST_LINE if last is None else last) for lines in asked for first, last in lines
     )
-    return _join_ranges(sorted(ranges))
-
-
-def _join_ranges(ranges: list[LineRange]) -> LineHull:
     start, reached = ranges[0]
     contiguous = 1
     for first, last in ranges:
@@ -129,15 +120,12 @@ def _parse_span(start: object = None, end: object = None, count: object = None) 
     if first is None or first < 0:
         return UNKNOWN_LINES
     first = max(first, 1)
-    last = _parse_line_number(end) if count is None else _compute_range_end(first, count)
+    last = _parse_line_number(end if count is None else count)
+    if count is not None:
+        last = first + last - 1 if last and last > 0 else None
     if last == -1 or (count is None and end is None):
         return ((first, None),)
     return ((first, last),) if last is not None and last >= first else UNKNOWN_LINES
-
-
-def _compute_range_end(first: int, count: object) -> int | None:
-    lines = _parse_line_number(count)
-    return first + lines - 1 if lines and lines > 0 else None
 
 
 def _parse_line_number(value: object) -> int | None:

@@ -93,7 +93,11 @@ def _parse_piece_names(piece: str) -> tuple[TextName, ...]:
         return (TextName("url", bare),)
     if _is_path(bare):
         return (TextName("path", bare),)
-    return tuple(_parse_part_names(bare))
+    kinds = (
+        (next((kind for kind, pattern in _PART_KINDS if pattern.fullmatch(part)), None), part)
+        for part in _PART.findall(bare)
+    )
+    return tuple(TextName(kind, part) for kind, part in kinds if kind)
 
 
 def _is_path(piece: str) -> bool:
@@ -105,11 +109,3 @@ def _is_path(piece: str) -> bool:
     if len(steps) == 1:
         return is_file
     return any(map(str.isalpha, piece)) and (is_file or len(steps) > 2)
-
-
-def _parse_part_names(piece: str) -> Iterator[TextName]:
-    for part in _PART.findall(piece):
-        kinds = (kind for kind, pattern in _PART_KINDS if pattern.fullmatch(part))
-        kind = next(kinds, None)
-        if kind:
-            yield TextName(kind, part)

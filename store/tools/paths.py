@@ -41,31 +41,26 @@ def normalise_path(path: str, project_root: str | None = None, *, fold_case: boo
 
 @clearable_cache(1 << 12)
 def _normalise_text_path(path: str, root: str | None, fold_case: bool) -> str:
-    split = _split_path(path, fold_case)
-    if split[0] and root is not None:
-        split = _relate_to_root(_split_path(root, fold_case), split)
-    key = _build_path_key(*split)
-    return key if count_utf8_bytes(key) <= PATH_LIMIT else ""
-
-
-def _relate_to_root(root: SplitPath, path: SplitPath) -> SplitPath:
-    """Return a path relative to the root if it is under it."""
-    anchor, parts = path
-    root_anchor, root_parts = root
-    if anchor == root_anchor and parts[: len(root_parts)] == root_parts:
-        return "", parts[len(root_parts) :]
-    return path
-
-
-def _build_path_key(anchor: str, parts: list[str]) -> str:
+    anchor, parts = _split_path(path, fold_case)
+    if anchor and root is not None:
+        root_anchor, root_parts = _split_path(root, fold_case)
+        if anchor == root_anchor and parts[: len(root_parts)] == root_parts:
+            anchor, parts = "", parts[len(root_parts) :]
     key = anchor + "/".join(parts) or "."
     if not anchor and _ABSOLUTE_PREFIX.match(key):
         key = "./" + key  # so that a key is its own key
-    return key
+    return key if count_utf8_bytes(key) <= PATH_LIMIT else ""
 
 
 def _split_path(path: str, fold_case: bool) -> SplitPath:
-    anchor, rest = _split_anchor(_clean_path_text(path, fold_case))
+    rest = _clean_path_text(path, fold_case)
+    drive = _DRIVE.match(rest)
+    if rest.startswith("//") and rest[2:3] not in ("", "/"):
+        anchor, rest = "//", rest[2:]
+    elif drive:
+        anchor, rest = f"{drive[1].upper()}:/", rest[2:]
+    else:
+        anchor = "/" if rest.startswith("/") else ""
     parts: list[str] = []
     for part in rest.split("/"):
         if part == "..":
@@ -97,14 +92,3 @@ def _convert_uri_path(host: str, path: str) -> str:
     if host:
         return f"//{host}{path}"
     return path[1:] if _DRIVE.match(path, 1) else path
-
-
-def _split_anchor(path: str) -> tuple[str, str]:
-    if path.startswith("//") and path[2:3] not in ("", "/"):
-        return "//", path[2:]
-    if path.startswith("/"):
-        return "/", path
-    drive = _DRIVE.match(path)
-    if drive:
-        return f"{drive[1].upper()}:/", path[2:]
-    return "", path

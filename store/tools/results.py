@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..messages import Message, count_utf8_bytes, extract_content_text
 from ..text import JsonFields, as_plain_str, is_text, parse_object
@@ -98,10 +98,24 @@ def _parse_result_end(message: Message, text: str) -> ResultEnd:
 
 
 def _build_result_end(message: Message, bare: str, fields: JsonFields) -> ResultEnd:
+    """Return the facts of a result from its text without space around it, and from its fields.
+
+    The places of a JSON result that may hold a command's outcome are the fields themselves, their
+    ``metadata`` and their ``data``. The message's own status counts before that of its content.
+    """
+    status = message.get("messageStatus")
+    if status is None and fields.get("status") == "error" and is_protocol_result(fields):
+        status = "error"
+    inner = (fields.get("metadata"), fields.get("data")) if fields else ()
+    sources = [fields, *(source for source in inner if isinstance(source, dict))]
+    codes = (parse_integer(source.get(key)) for source in sources for key in EXIT_KEYS)
+    stderrs = (source["stderr"] for source in sources if source.get("stderr"))
     return ResultEnd(
-        status=_find_result_status(message, fields),
-        exit_code=find_exit_code_field(fields) if fields else find_exit_code(bare).code,
-        has_stderr=int(bool(fields) and _has_stderr(fields)),
+        status=status if is_text(status) else None,
+        exit_code=next((code for code in codes if code is not None), None)
+        if fields
+        else find_exit_code(bare).code,
+        has_stderr=int(isinstance(next(stderrs, None), str | list)),
         error_prefix=int(bare.lstrip("\ufeff").startswith("Error:")),
     )
 
@@ -118,12 +132,10 @@ def find_answered_call_id(message: Message) -> str | None:
 
     It is ``tool_call_id``, otherwise the only element of ``tool_call_ids``, as SWE-agent writes it.
     """
-    call_id = message.get("tool_call_id") or _get_only_item(message.get("tool_call_ids"))
+    call_id, call_ids = message.get("tool_call_id"), message.get("tool_call_ids")
+    if not call_id and isinstance(call_ids, list) and len(call_ids) == 1:
+        call_id = call_ids[0]
     return as_plain_str(call_id) if call_id and is_text(call_id) else None
-
-
-def _get_only_item(value: object) -> Any:
-    return value[0] if isinstance(value, list) and len(value) == 1 else None
 
 
 def find_kind_name(tool_name: str | None, arguments: object) -> str | None:
@@ -143,57 +155,19 @@ def find_kind_name(tool_name: str | None, arguments: object) -> str | None:
     return tool_name
 
 
-def find_exit_code_field(fields: JsonFields) -> int | None:
-    """Return the exit code that a JSON result has in a field of its own."""
-    for source in _list_outcome_sources(fields):
-        for key in EXIT_KEYS:
-            code = parse_integer(source.get(key))
-            if code is not None:
-                return code
-    return None
-
-
 def find_exit_code(bare: str) -> ExitCode:
     """Return the exit code in a text, in the words of known programs, and its place."""
+    # All wordings except one contain "exit", in some spelling: most results contain none and are
+    # finished before any expression is tried.
     head = bare[:EXIT_CODE_REACH]
-    match = (
-        EXIT_CODE_AT_START.search(head) if "xit" in head or head[:1] == "<" else None
-    ) or _match_exit_at_end(bare)
+    match = EXIT_CODE_AT_START.search(head) if "xit" in head or head[:1] == "<" else None
+    last = max(0, len(bare) - EXIT_CODE_REACH)
+    if match is None and bare.find("xit", last) >= 0:
+        *_, match = None, *EXIT_CODE_AT_END.finditer(bare, last)
     if match is None:
         return _NO_EXIT_CODE
     group = match.lastindex or 0
     return ExitCode(int(match[group]), match.start(group))
-
-
-# All wordings except one contain "exit", in some spelling: most results contain none and are
-# finished here, before any expression is tried.
-
-
-def _match_exit_at_end(bare: str) -> re.Match[str] | None:
-    last = max(0, len(bare) - EXIT_CODE_REACH)
-    if bare.find("xit", last) < 0:
-        return None
-    *_, match = None, *EXIT_CODE_AT_END.finditer(bare, last)
-    return match
-
-
-def _find_result_status(message: Message, fields: JsonFields) -> str | None:
-    """Return the message's own status, otherwise ``error`` if its content says so."""
-    status = message.get("messageStatus")
-    if status is None and fields.get("status") == "error" and is_protocol_result(fields):
-        return "error"
-    return status if is_text(status) else None
-
-
-def _has_stderr(fields: JsonFields) -> bool:
-    said = (source.get("stderr") for source in _list_outcome_sources(fields))
-    return isinstance(next(filter(None, said), None), str | list)
-
-
-def _list_outcome_sources(fields: JsonFields) -> list[JsonFields]:
-    """Return the places in a JSON result that may hold a command's outcome."""
-    inner = (fields.get("metadata"), fields.get("data"))
-    return [fields, *(source for source in inner if isinstance(source, dict))]
 
 
 def _render_result_text(content: object) -> str:

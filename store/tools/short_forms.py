@@ -25,7 +25,6 @@ from .short_rules import (
     LINE_WIDTH,
     POINTS,
     STATE_MARKS,
-    FieldPaths,
     ShortRule,
     TextCut,
     cut_error,
@@ -137,8 +136,12 @@ def _shorten_data(rule: ShortRule, data: Any, result: JsonFields, language: Lang
         return squeeze_value(data, POINTS)
     if data and rule.reads and not any(name in data for name in rule.reads):
         return shorten_unknown(data, {})
-    found = {name: _find_first_value(result, places) for name, places in rule.facts.items()}
-    facts = {name: value for name, value in found.items() if value is not None}
+    facts = {}
+    for name, places in rule.facts.items():
+        values = (get_at_path(place, result) for place in places)
+        value = next((value for value in values if value is not None), None)
+        if value is not None:
+            facts[name] = trim_value(value, ValueLimits(LINE_WIDTH, 20))
     if rule.subject and data and result["status"] != "error":
         facts = {rule.subject: "", **facts}
     is_todo = rule.shape is shorten_todos
@@ -150,12 +153,3 @@ def _shorten_data(rule: ShortRule, data: Any, result: JsonFields, language: Lang
     }
     marks: JsonFields = trim_value(kept, ValueLimits(LINE_WIDTH, len(STATE_MARKS)))
     return {**short, **marks}
-
-
-def _find_first_value(result: JsonFields, places: FieldPaths) -> Any:
-    """Return the first value in some places of a result, None if there is none."""
-    for place in places:
-        value = get_at_path(place, result)
-        if value is not None:
-            return trim_value(value, ValueLimits(LINE_WIDTH, 20))
-    return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -19,7 +19,6 @@ from ..text import MARKER, JsonFields, clip_text, measure_json, truncate_middle
 from .excerpts import (
     ERROR_WORDS,
     LIMIT_STEPS,
-    PlacedLine,
     ValueLimits,
     cut_to_both_ends,
     cut_to_first_lines,
@@ -78,7 +77,7 @@ def shorten_list(
     data: JsonFields, facts: JsonFields, *, lists: FieldNames, items: int, total: str
 ) -> JsonFields:
     """Keep the first items, whether that is all, and how many there are."""
-    name = _find_first_list(data, lists)
+    name = next((name for name in lists if isinstance(data.get(name), list)), None)
     if name is None:
         return facts
     found = data[name]
@@ -89,11 +88,6 @@ def shorten_list(
         "truncated": bool(data.get("truncated")) or len(found) > items,
         total: counted if type(counted) is int else len(found),
     }
-
-
-def _find_first_list(data: JsonFields, names: FieldNames) -> str | None:
-    found = (name for name in names if isinstance(data.get(name), list))
-    return next(found, None)
 
 
 def shorten_file(data: JsonFields, facts: JsonFields, *, lines: int) -> JsonFields:
@@ -124,51 +118,37 @@ def shorten_change(data: JsonFields, facts: JsonFields, *, lines: int) -> JsonFi
     if rest or data.get(f"{what}_truncated"):
         short[f"{what}_truncated"] = True
     if rest and what == "diff":
-        ranges = [_render_hunk_range(hunk) for hunk in _HUNK.finditer(text)]
+        ranges = []
+        for hunk in _HUNK.finditer(text):
+            start, count = hunk.groups("1")
+            is_sane = len(start) + len(count) < 40
+            ranges.append(f"{start}-{int(start) + int(count) - 1 if is_sane else '?'}")
         short["changed_ranges"] = trim_value(ranges, ValueLimits(LINE_WIDTH, 20))
     return short
-
-
-def _render_hunk_range(hunk: re.Match[str]) -> str:
-    start, count = hunk.groups("1")
-    return f"{start}-{_compute_last_line(start, count)}"
-
-
-def _compute_last_line(start: str, count: str) -> int | str:
-    return "?" if len(start) + len(count) >= 40 else int(start) + int(count) - 1
 
 
 def shorten_command(data: JsonFields, facts: JsonFields, *, failed: bool = False) -> JsonFields:
     """Keep the outcome of a command, the beginning of its output and the end of its errors.
 
+    The beginning ends with three dots, as in the protocol; one that does so already stays as it is.
     If a command failed without a word on stderr, the end of stdout is kept too.
     """
-    stdout, stderr = (
-        _find_field_text(data, "stdout", "stdout_summary"),
-        _find_field_text(data, "stderr", "stderr_tail"),
-    )
+    stdout = _find_field_text(data, "stdout", "stdout_summary")
+    stderr = _find_field_text(data, "stderr", "stderr_tail")
     ending = _find_field_text(data, "stdout_tail")
     if failed and not stderr and len(stdout) > STDOUT_POINTS + len(_DOTS):
         ending = stdout
+    is_summary = len(stdout) == STDOUT_POINTS + len(_DOTS) and stdout.endswith(_DOTS)
+    if len(stdout) > STDOUT_POINTS and not is_summary:
+        stdout = stdout[:STDOUT_POINTS] + _DOTS
     tail, before = take_last_lines(stderr, STDERR_LINES, LINE_WIDTH)
     short = {
-        "stdout_summary": _digest_stdout(stdout),
+        "stdout_summary": stdout,
         "stdout_tail": take_last_lines(ending, STDERR_LINES, LINE_WIDTH).shown,
         "stderr_tail": tail,
         "stderr_truncated": bool(before or data.get("stderr_truncated")),
     }
     return facts | {name: value for name, value in short.items() if value}
-
-
-def _digest_stdout(stdout: str) -> str:
-    """Return the first code points of stdout and three dots, as in the protocol.
-
-    A digest stays as it is.
-    """
-    is_digest = len(stdout) == STDOUT_POINTS + len(_DOTS) and stdout.endswith(_DOTS)
-    if len(stdout) <= STDOUT_POINTS or is_digest:
-        return stdout
-    return stdout[:STDOUT_POINTS] + _DOTS
 
 
 def _find_field_text(data: JsonFields, *names: str) -> str:
@@ -180,11 +160,6 @@ def shorten_todos(data: JsonFields, facts: JsonFields, language: Language = "en"
     """Keep the recap; if there is none, make one from the list."""
     said = facts.get("recap") or render_recap(data, language=language)
     return {"recap": said or ""} if said or data else {}
-
-
-def keep_data(data: JsonFields, _facts: JsonFields) -> JsonFields:
-    """Keep all: instructions and decisions are valid beyond their turn."""
-    return data
 
 
 def shorten_unknown(data: JsonFields, _facts: JsonFields) -> JsonFields:
@@ -222,18 +197,15 @@ def shorten_output(text: str, *, failed: bool = False) -> str:
     bare = text.strip()
     failed = failed or bool(ERROR_BEGINNING.match(bare))
     lines = STDERR_LINES if failed else LAST_LINES
-    telling = dict(_find_exit_line(text, bare))
+    telling: dict[int, str] = {}
+    code, place = find_exit_code(bare)
+    if code is not None:
+        place += text.find(bare)
+        telling.update([find_line_around(text, place, place)])
     if failed:
         start = find_cut_place(text, STDOUT_POINTS)
         telling.update(find_matching_lines(ERROR_WORDS, text, start, ERROR_LINES_LIMIT))
     return cut_to_both_ends(text, STDOUT_POINTS, lines, LINE_WIDTH, sorted(telling.items()))
-
-
-def _find_exit_line(text: str, bare: str) -> Iterator[PlacedLine]:
-    said = find_exit_code(bare)
-    if said.code is not None:
-        place = text.find(bare) + said.place
-        yield find_line_around(text, place, place)
 
 
 TextCut = Callable[[str], str]
@@ -248,14 +220,6 @@ STATE_MARKS = split_names("""
 
 ERROR_POINTS = 4000
 """Limit of a text that is an error as a whole."""
-
-
-def _is_never_plain(_content: str, _value: Any) -> bool:
-    return False
-
-
-def _is_always_plain(_content: str, _value: Any) -> bool:
-    return True
 
 
 class ShortRule(NamedTuple):
@@ -278,7 +242,7 @@ class ShortRule(NamedTuple):
     """JSON that is not of the protocol stays as it is up to this many code points."""
     most: int = POINTS
     """Such JSON is cut further until it has no more code points than this."""
-    plain: Callable[[str, Any], bool] = _is_never_plain
+    plain: Callable[[str, Any], bool] = lambda *_: False
     """Tells JSON that was read from a file, or printed by a command: it is cut like text."""
     keeps_errors: bool = False
     """Whether the cut of a text keeps the lines of an error; otherwise a whole error has its own
@@ -301,14 +265,6 @@ def find_short_rule(
 
 
 _STREAM_FIELDS = frozenset(("stdout", "stderr", "output", "content"))
-
-
-def _has_no_streams(_content: str, value: Any) -> bool:
-    return not isinstance(value, dict) or _STREAM_FIELDS.isdisjoint(value)
-
-
-def _has_several_lines(content: str, _value: Any) -> bool:
-    return "\n" in content.strip()
 
 
 def _build_lines_cut(lines: int, width: int = LINE_WIDTH) -> TextCut:
@@ -422,7 +378,7 @@ SHORT_RULES: Mapping[str, ShortRule] = MappingProxyType(
             subject="path",
             points=0,
             most=100_000,
-            plain=_has_several_lines,
+            plain=lambda content, _: "\n" in content.strip(),
         ),
         "Edit": _build_change_rule(
             "the path, how much was changed, the first 20 lines of the difference; "
@@ -447,7 +403,7 @@ SHORT_RULES: Mapping[str, ShortRule] = MappingProxyType(
             ),
             points=OUTPUT_POINTS,
             most=2 * SHORT_OUTPUT_LIMIT,
-            plain=_has_no_streams,
+            plain=lambda _, value: not isinstance(value, dict) or _STREAM_FIELDS.isdisjoint(value),
             keeps_errors=True,
         ),
         "TodoWrite": ShortRule(
@@ -460,9 +416,9 @@ SHORT_RULES: Mapping[str, ShortRule] = MappingProxyType(
         ),
         "Skill": ShortRule(
             "everything: instructions, plans and answers hold on",
-            shape=keep_data,
+            shape=lambda data, _: data,
             text=str,
-            plain=_is_always_plain,
+            plain=lambda *_: True,
         ),
         "default": ShortRule(
             "of 2,000 code points the last 600, where reports conclude, and the first; "

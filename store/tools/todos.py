@@ -48,9 +48,9 @@ def render_recap(
     """
     data = parse_object(parse_object(result).get("data"))
     lists = (parse_object(arguments), data)
-    made = (_render_list_recap(fields, language) for fields in lists)
+    made = (_render_list_recap(todos, language) for todos in map(_parse_todo_list, lists) if todos)
     said = data.get("recap")
-    return (said.strip() if isinstance(said, str) else "") or next(filter(None, made), None)
+    return (said.strip() if isinstance(said, str) else "") or next(made, None)
 
 
 def is_recap_all_done(recap: str) -> bool:
@@ -58,28 +58,25 @@ def is_recap_all_done(recap: str) -> bool:
     return recap.endswith(tuple(PHRASES["todo_all_done"].values()))
 
 
-def _render_list_recap(fields: JsonFields, language: Language) -> str | None:
-    todos = _parse_todo_list(fields)
-    return _render_recap_line(todos, language) if todos else None
-
-
-def _render_recap_line(todos: list[TodoItem], language: Language) -> str:
+def _render_list_recap(todos: list[TodoItem], language: Language) -> str:
+    """Return the number of done items, and the texts of the open ones by their state."""
+    parts = []
+    for state in OPEN_STATES:
+        texts = [
+            truncate_to_line(
+                todo.text, TODO_TEXT_LIMIT, ellipsis=render_phrase("ellipsis", language)
+            )
+            for todo in todos
+            if todo.state == state
+        ]
+        named = texts[:NAMED_ITEMS_LIMIT]
+        if len(texts) > NAMED_ITEMS_LIMIT:
+            named.append(render_phrase("todo_more", language, count=len(texts) - NAMED_ITEMS_LIMIT))
+        if named:
+            parts.append(render_phrase(f"todo_{state}", language, named=", ".join(named)))
     done = sum(todo.state == "done" for todo in todos)
-    parts = filter(None, [_render_open_items(todos, state, language) for state in OPEN_STATES])
     left = "; ".join(parts) or render_phrase("todo_all_done", language)
     return f"[{done}/{len(todos)}] {left}"
-
-
-def _render_open_items(todos: list[TodoItem], state: str, language: Language) -> str:
-    texts = [
-        truncate_to_line(todo.text, TODO_TEXT_LIMIT, ellipsis=render_phrase("ellipsis", language))
-        for todo in todos
-        if todo.state == state
-    ]
-    named = texts[:NAMED_ITEMS_LIMIT]
-    if len(texts) > NAMED_ITEMS_LIMIT:
-        named.append(render_phrase("todo_more", language, count=len(texts) - NAMED_ITEMS_LIMIT))
-    return render_phrase(f"todo_{state}", language, named=", ".join(named)) if texts else ""
 
 
 def _parse_todo_list(fields: JsonFields) -> list[TodoItem]:
@@ -94,26 +91,12 @@ def _parse_todo_list(fields: JsonFields) -> list[TodoItem]:
 
 
 def _parse_todo_item(item: object) -> TodoItem | None:
-    if isinstance(item, str):
-        item = {TODO_TEXT_KEYS[0]: item}
-    return _parse_todo_object(item) if isinstance(item, dict) else None
-
-
-def _parse_todo_object(fields: JsonFields) -> TodoItem | None:
-    text = _find_todo_text(fields)
-    return TodoItem(text, _find_todo_status(fields)) if text else None
-
-
-def _find_todo_text(fields: JsonFields) -> str | None:
-    for key in TODO_TEXT_KEYS:
-        value = fields.get(key)
-        if isinstance(value, str) and value.strip():
-            return value
-    return None
-
-
-def _find_todo_status(fields: JsonFields) -> str:
-    if "status" not in fields:
-        return "completed" if fields.get("completed") is True else "pending"
-    status = fields["status"]
-    return status if isinstance(status, str) else "pending"
+    fields = {TODO_TEXT_KEYS[0]: item} if isinstance(item, str) else item
+    if not isinstance(fields, dict):
+        return None
+    texts = (fields.get(key) for key in TODO_TEXT_KEYS)
+    text = next((text for text in texts if isinstance(text, str) and text.strip()), None)
+    if text is None:
+        return None
+    status = fields.get("status", "completed" if fields.get("completed") is True else "pending")
+    return TodoItem(text, status if isinstance(status, str) else "pending")
