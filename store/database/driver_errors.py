@@ -103,19 +103,6 @@ _CODE_ERRORS: dict[str, tuple[type[StoreError], str]] = {
 }
 
 
-LOST_STATES = ("57P01", "57P02", "57P05", "40003")
-"""The states that a server reports when it ends a connection, in addition to class 08."""
-UNKNOWN_COMMIT_STATE = "XX000"
-"""The state that leaves the outcome of a COMMIT unknown."""
-
-
-def is_breaking_error(error: BaseException, *, is_committing: bool) -> bool:
-    """Tell whether a server's error leaves the connection, or the outcome of a commit, unknown."""
-    state = _get_sqlstate(error)
-    is_lost = state.startswith("08") or state in LOST_STATES
-    return is_lost or (is_committing and state == UNKNOWN_COMMIT_STATE)
-
-
 _CROWDED_SERVER_WORDS = (
     *("starting up", "shutting down", "in recovery mode", "not yet accepting connections"),
     *("too many", "remaining connection slots", "no more connections"),
@@ -132,7 +119,7 @@ def build_connection_error(error: Exception) -> StoreError:
     A server that responds and refuses the role or the database will do so again.
     """
     told = " ".join(str(_unwrap_error(error)).split())
-    is_refused = _get_sqlstate(error)[:2] in ("28", "3D") or "FATAL:" in told
+    is_refused = get_sqlstate(error)[:2] in ("28", "3D") or "FATAL:" in told
     if is_refused and not any(each in told for each in _CROWDED_SERVER_WORDS):
         return translate_error(error, None)
     return Unavailable(f"no connection to the server: {told}; nothing was written, try again later")
@@ -167,7 +154,7 @@ def _unwrap_error(error: BaseException) -> BaseException:
     return error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
 
 
-def _get_sqlstate(error: BaseException) -> str:
+def get_sqlstate(error: BaseException) -> str:
     """Return the SQLSTATE of a server's error, empty if it has none."""
     return getattr(_unwrap_error(error), "sqlstate", None) or ""
 
@@ -177,7 +164,7 @@ def translate_error(error: Exception, file: str | None) -> StoreError:
     original = _unwrap_error(error)
     if any(kind.__name__ == "DataError" for kind in type(original).__mro__):  # of whichever driver
         return build_value_error(original)
-    name, state = getattr(original, "sqlite_errorname", ""), _get_sqlstate(original)
+    name, state = getattr(original, "sqlite_errorname", ""), get_sqlstate(original)
     if name == "SQLITE_CANTOPEN" and not _has_free_descriptors():
         return StoreError(TOO_MANY_FILES)
     if file and name.startswith(_PERMISSION_CODES) and (closed := list_unusable_files(file)):

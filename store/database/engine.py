@@ -23,7 +23,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, NamedTuple, TypeVar
 
 import sqlalchemy
@@ -47,7 +47,7 @@ from . import fork_safety
 from .cache import DEFAULT_CACHE_BYTES, Cache
 from .driver_errors import (
     build_connection_error,
-    is_breaking_error,
+    get_sqlstate,
     list_driver_errors,
     translate_error,
 )
@@ -89,6 +89,11 @@ SNAPSHOT_OPTIONS = {"isolation_level": "REPEATABLE READ", "postgresql_readonly":
 KEEPALIVE_OPTIONS = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 """The keepalive of a server's connection: idle seconds, seconds between probes, their number."""
 
+LOST_STATES = ("57P01", "57P02", "57P05", "40003")
+"""The states that a server reports when it ends a connection, in addition to class 08."""
+UNKNOWN_COMMIT_STATE = "XX000"
+"""The state that leaves the outcome of a COMMIT unknown."""
+
 _LOST_CONNECTION = "the connection to the server was lost; nothing was written, try again"
 _UNKNOWN_COMMIT = (
     "the connection to the server was lost while it committed, so nobody knows whether it did; "
@@ -123,7 +128,11 @@ class Database:
         cache_bytes: int = DEFAULT_CACHE_BYTES,
         check: RowCheck | None = None,
     ) -> None:
-        _check_settings(durability, timeout)
+        check_choice(SYNCHRONOUS_LEVELS, "durability", durability)
+        if not isinstance(timeout, int | float) or not 0 <= timeout <= MAX_TIMEOUT:
+            raise InvalidValue(
+                f"timeout is in seconds, from 0 to {MAX_TIMEOUT:,}, not {quote_value(timeout)}"
+            )
         if type(cache_bytes) is not int or cache_bytes < 0:
             raise InvalidValue(f"cache_bytes is a number of bytes, 0 for none, not {cache_bytes!r}")
         self._kept_bytes, self._check = cache_bytes, check
@@ -158,12 +167,15 @@ class Database:
             )
             self._reader = self._engine.execution_options(**SNAPSHOT_OPTIONS)
 
-        def connecting(*_: object) -> None:
+        @event.listens_for(self._engine, "do_connect")
+        def check_identity(*_: object) -> None:
             if self._file:
                 self._file.check()
 
-        event.listen(self._engine, "do_connect", connecting)
-        event.listen(self._engine, "begin", _begin_transaction)
+        @event.listens_for(self._engine, "begin")
+        def begin_transaction(connection: Connection) -> None:
+            get_lease(connection).begin()
+
         self._idle: dict[Engine, list[Lease]] = {self._reader: [], self._writer: []}
         self._forgotten = weakref.finalize(self, _close_idle, self._idle, self._engine)
 
@@ -238,13 +250,18 @@ class Database:
         operation, lease, is_lost = object(), None, False
         try:
             with fork_safety.fork_lock:
-                self._check_open()
+                if self._closed:
+                    raise StoreClosed("the store is closed; open it anew")
+                if self._forked:
+                    raise StoreForked(FORKED_STORE_MESSAGE)
                 if writes and self._hosts:
                     self._check_host()
                 self._inside[operation] = threading.get_ident()
             idle = self._idle[engine]
             try:
-                lease = _take_idle_lease(idle) or self._new(engine)
+                with suppress(IndexError):
+                    lease = idle.pop()
+                lease = lease or self._new(engine)
                 lease.writes, lease.is_lent = writes, True
                 lease.patience = self._timeout if patience is None else patience
                 yield lease
@@ -297,12 +314,6 @@ class Database:
         if self.path in fork_safety.unusable_files:
             raise StoreForked(FORKED_STORE_MESSAGE)
         return KnownFile(self.path) if self.path else None
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise StoreClosed("the store is closed; open it anew")
-        if self._forked:
-            raise StoreForked(FORKED_STORE_MESSAGE)
 
     def _check_host(self) -> None:
         if threading.get_ident() in self._hosts:
@@ -433,19 +444,6 @@ class Transactions(NamedTuple):
     clock: Callable[[Now], int]
 
 
-def _check_settings(durability: str, timeout: float) -> None:
-    check_choice(SYNCHRONOUS_LEVELS, "durability", durability)
-    if not isinstance(timeout, int | float) or not 0 <= timeout <= MAX_TIMEOUT:
-        raise InvalidValue(
-            f"timeout is in seconds, from 0 to {MAX_TIMEOUT:,}, not {quote_value(timeout)}"
-        )
-
-
-def _begin_transaction(connection: Connection) -> None:
-    """Begin the transaction when SQLAlchemy itself begins one."""
-    get_lease(connection).begin()
-
-
 def _close_idle(leases: dict[Engine, list[Lease]], engine: Engine) -> None:
     """Close the connections that no operation uses."""
     for idle in leases.values():
@@ -511,11 +509,15 @@ def _create_engine(url: URL, **options: Any) -> Engine:
 
 
 def is_connection_loss(lease: Lease, error: BaseException) -> bool:
-    """Tell whether an error came with the loss of the connection to a server."""
-    is_committing = lease.is_committing
-    return lease.is_lost or (
-        lease.is_on_server and is_breaking_error(error, is_committing=is_committing)
-    )
+    """Tell whether an error came with the loss of the connection to a server.
+
+    It leaves the connection, or the outcome of a commit, unknown.
+    """
+    if lease.is_lost or not lease.is_on_server:
+        return lease.is_lost
+    state = get_sqlstate(error)
+    is_ended = state.startswith("08") or state in LOST_STATES
+    return is_ended or (lease.is_committing and state == UNKNOWN_COMMIT_STATE)
 
 
 def choose_error(

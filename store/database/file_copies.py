@@ -196,15 +196,12 @@ def _create_new_file(path: Path) -> None:
     try:
         path.touch(mode=0o600, exist_ok=False)
     except FileExistsError as error:
-        raise StoreError(f"{path} exists already{_explain_existing_file(path)}") from error
+        reason = "; choose another name, or say that it may be replaced"
+        if path.name.endswith(PART_SUFFIX):
+            reason = ": a copy is being made just now, or one was cut off; if so, remove that file"
+        raise StoreError(f"{path} exists already{reason}") from error
     except OSError as error:
         raise StoreError(f"cannot create {path}: {error.strerror}; name another place") from error
-
-
-def _explain_existing_file(path: Path) -> str:
-    if path.name.endswith(PART_SUFFIX):
-        return ": a copy is being made just now, or one was cut off; if so, remove that file"
-    return "; choose another name, or say that it may be replaced"
 
 
 def _flush_path(path: Path) -> None:

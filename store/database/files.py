@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
-from typing import NamedTuple, TypeGuard
+from typing import NamedTuple
 
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import SQLAlchemyError
@@ -62,23 +62,20 @@ def remove_private_folder(folder: str | None, process: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _is_file_name(path: str | None) -> TypeGuard[str]:
-    """Tell whether a system accepts a path as the name of a file."""
-    try:
-        return bool(path) and b"\0" not in os.fsencode(path or "")
-    except UnicodeEncodeError:
-        return False
-
-
 def resolve_path(url: URL) -> str:
     """Return the real path of the database file; its folder must exist."""
-    if not _is_file_name(url.database) or url.database == ":memory:":
+    database = url.database or ":memory:"
+    try:
+        is_name = database != ":memory:" and b"\0" not in os.fsencode(database)
+    except UnicodeEncodeError:
+        is_name = False
+    if not is_name:
         raise InvalidValue("name a file; `Store(':memory:')` gives a private temporary one")
     if url.query or url.host:  # some would make another file of it
         raise InvalidValue(
             f"{url.render_as_string()} says more than which file; the store has settings of its own"
         )
-    path = os.path.realpath(url.database)
+    path = os.path.realpath(database)
     if path.endswith(COMPANION_ENDINGS):
         raise InvalidValue(
             f"{path} is named like a file that lies beside a store, and would be written over;"
@@ -96,11 +93,21 @@ def resolve_path(url: URL) -> str:
 
 
 class KnownFile:
-    """A database file with the identity that it had when it was opened."""
+    """A database file with the identity that it had when it was opened.
+
+    It is created if need be, readable by its owner alone. SQLite gives its companions the same
+    mode.
+    """
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._identity = create_file(path)
+        try:
+            Path(path).touch(mode=0o600, exist_ok=False)
+        except FileExistsError:
+            pass
+        except OSError as error:
+            raise build_write_error(f"cannot create {path}", error) from error
+        self._identity = identify_file(path)
 
     def check(self) -> None:
         """Raise StoreMoved if the name leads to another file by now."""
@@ -109,20 +116,6 @@ class KnownFile:
                 f"{self.path} is no longer the file that was opened; "
                 "nothing was written, open it anew"
             )
-
-
-def create_file(path: str) -> FileIdentity | None:
-    """Create the file if need be, readable by its owner alone.
-
-    SQLite gives its companions the same mode.
-    """
-    try:
-        Path(path).touch(mode=0o600, exist_ok=False)
-    except FileExistsError:
-        pass
-    except OSError as error:
-        raise build_write_error(f"cannot create {path}", error) from error
-    return identify_file(path)
 
 
 def identify_file(path: str) -> FileIdentity | None:

@@ -65,16 +65,12 @@ def leak_object(inherited: object) -> None:
 def _wait_before_fork() -> None:
     """Wait for the operations of other threads and let none begin, so that none is half done."""
     fork_lock.acquire()
-    deadline = time.monotonic() + FORK_PATIENCE
-    while _is_process_busy() and time.monotonic() < deadline:
+    own, deadline = threading.get_ident(), time.monotonic() + FORK_PATIENCE
+    while (
+        any(thread != own for thread in list(importing_threads.values()))
+        or any(database.is_busy_elsewhere() for database in list(forkables))
+    ) and time.monotonic() < deadline:
         time.sleep(0.001)
-
-
-def _is_process_busy() -> bool:
-    own = threading.get_ident()
-    if any(thread != own for thread in list(importing_threads.values())):
-        return True
-    return any(database.is_busy_elsewhere() for database in list(forkables))
 
 
 def _restart_in_child() -> None:

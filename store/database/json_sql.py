@@ -42,22 +42,6 @@ def render_pairs_sql(value: str, dialect: str) -> str:
     return f"json_each({value})"
 
 
-def render_runs_sql(value: str, dialect: str) -> str:
-    """Return a query for the runs of branches in a JSON array, given SQL for the array."""
-    rows, element = f"json_each({value})", "json_extract(value, '$[{}]')"
-    if dialect == "postgresql":
-        rows = f"json_array_elements(CAST({value} AS json))"
-        element = "CAST(value ->> {} AS BIGINT)"
-    branch, first, last = map(element.format, range(3))
-    return f"SELECT {branch} AS branch, {first} AS first, {last} AS last FROM {rows}"  # noqa: S608
-
-
-def render_joined_sql(column: str, dialect: str) -> str:
-    """Return SQL for the texts of a column as one text, with commas between them."""
-    joined = "string_agg" if dialect == "postgresql" else "group_concat"
-    return f"{joined}({column}, ', ')"
-
-
 @compiles(JsonPairs)
 def _compile_pairs(element: JsonPairs, compiler: SQLCompiler, **options: Any) -> str:
     return render_pairs_sql(compiler.process(element.clauses, **options), compiler.dialect.name)

@@ -99,7 +99,8 @@ class Lease:
             return
         if not self.is_lent:
             raise StoreError(ENDED_LOAN_MESSAGE)
-        self._check_process()
+        if self.is_inherited:
+            raise StoreForked(FORKED_STORE_MESSAGE)
         self.begun = True
         self.since = None if self.writes else invalidation_count.times
         if self._file is None:
@@ -107,7 +108,7 @@ class Lease:
             self._deadline = time.monotonic() + self.patience
             return
         if self.writes:
-            if self._place and not self._place.is_open:
+            if self._place and self._place.file is None:
                 self._file.check()  # before a lock file is made beside another one
             self.wait_in_line()
             self._file.check()
@@ -179,31 +180,25 @@ class Lease:
                 self.driver.cancel_safe()
 
     def commit(self) -> None:
-        """Commit all writes.
+        """Commit all writes, then drop the cached values of the trees whose rows were taken out.
 
         Raises StoreForked in a child that was forked meanwhile, Cancelled if the caller has left a
         server before.
         """
-        self._check_process()
+        if self.is_inherited:
+            raise StoreForked(FORKED_STORE_MESSAGE)
         bind_caller()
         self.is_committing = True
         try:
-            self._commit()
+            if self.connection.in_transaction():
+                self.connection.commit()
+            elif self.begun:
+                self.begun = False
+                self.driver.commit()
         finally:
-            self._forget()
+            while self.taken_out:
+                invalidate_tree(self.taken_out.pop())
         self.is_committing = False
-
-    def _commit(self) -> None:
-        if self.connection.in_transaction():
-            self.connection.commit()
-        elif self.begun:
-            self.begun = False
-            self.driver.commit()
-
-    def _forget(self) -> None:
-        """Drop the cached values of the trees whose rows were taken out."""
-        while self.taken_out:
-            invalidate_tree(self.taken_out.pop())
 
     def end(self) -> bool:
         """End the operation; tell whether the connection can be lent again.
@@ -216,30 +211,24 @@ class Lease:
         if self.begun:
             self.begun = False
             self.driver.rollback()
-        if self._is_in_transaction():
+        if self.is_on_server:
+            states = ("ACTIVE", "INTRANS", "INERROR")
+            is_inside = self.driver.info.transaction_status.name in states
+        else:
+            is_inside = self.driver.in_transaction
+        if is_inside:
             raise AssertionError("a connection is given back inside a transaction")
         self.is_lent = False
         self.taken_out.clear()
         if self.locked:
             self.locked = []
         if self._queued and self._log:
-            self._keep_log_short(self._log)
+            with suppress(sqlite3.Error, OSError):  # the commit holds; the next one tries again
+                self._log.keep_short(self.driver)
         if self._queued and self._place:
             self._queued = False
             self._place.leave()
         return True
-
-    def _is_in_transaction(self) -> bool:
-        """Tell whether the driver's connection is inside a transaction."""
-        if self.is_on_server:
-            return self.driver.info.transaction_status.name in ("ACTIVE", "INTRANS", "INERROR")
-        return bool(self.driver.in_transaction)
-
-    def _keep_log_short(self, log: WriteAheadLog) -> None:
-        try:
-            log.keep_short(self.driver)
-        except (sqlite3.Error, OSError):  # the commit holds; the next one tries again
-            return
 
     def drop(self) -> None:
         """Close the connection, and leave the queue; in a forked child leave both alone."""
@@ -258,10 +247,6 @@ class Lease:
         finally:
             if self._place:
                 self._place.close()
-
-    def _check_process(self) -> None:
-        if self._process != os.getpid():
-            raise StoreForked(FORKED_STORE_MESSAGE)
 
 
 def compute_lock_timeout(seconds: float) -> int:

@@ -12,7 +12,7 @@ into one. Comments do not run.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, overload
 
@@ -21,13 +21,12 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import ClauseElement
 
-from . import json_sql
+from .json_sql import render_pairs_sql
 from .schema import BIG_INTEGER
 from .statements import DIALECTS, Row, RowT, Statement
 
 _SECTION_HEADING = re.compile(r"^-- (\w+): (\w+)$", re.MULTILINE)
 _SQL_COMMENT = re.compile(r"\s*--.*$", re.MULTILINE)
-_VALUE_RENDERERS = {"pairs": json_sql.render_pairs_sql, "runs": json_sql.render_runs_sql}
 _CONTROL_CHARACTERS = re.compile(r"([\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069])")
 _BOUND_NAME = re.compile(r":([a-z]\w*)")
 _SECTION_HOLE = re.compile(r"\{(\w+)(?::(\w+))?\}")
@@ -50,7 +49,8 @@ class Queries:
         self.names: dict[str, list[str]] = {}
         self._sections = dict(filled)
         self._texts = texts
-        for use, name, section in _split_sections(path.read_text(encoding="utf-8")):
+        _, *pieces = _SECTION_HEADING.split(path.read_text(encoding="utf-8"))
+        for use, name, section in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
             self.names.setdefault(use, []).append(name)
             self._sections[name] = _SQL_COMMENT.sub("", section).strip()
 
@@ -95,22 +95,23 @@ class Queries:
         """Return a section with its holes filled, and those of its parts likewise."""
         if name == "it":
             return word
-        if name in _VALUE_RENDERERS:
-            return _VALUE_RENDERERS[name](f":{word}", dialect)
+        is_on_server = dialect == "postgresql"
+        if name == "pairs":
+            return render_pairs_sql(f":{word}", dialect)
         if name == "list":
-            return json_sql.render_joined_sql(word, dialect)
+            return f"{'string_agg' if is_on_server else 'group_concat'}({word}, ', ')"
+        if name == "runs":
+            rows, element = f"json_each(:{word})", "json_extract(value, '$[{}]')"
+            if is_on_server:
+                rows = f"json_array_elements(CAST(:{word} AS json))"
+                element = "CAST(value ->> {} AS BIGINT)"
+            branch, first, last = map(element.format, range(3))
+            return f"SELECT {branch} AS branch, {first} AS first, {last} AS last FROM {rows}"  # noqa: S608
 
         def filled(hole: re.Match[str]) -> str:
             return self._filled(hole[1], hole[2] or word, dialect)
 
         return _SECTION_HOLE.sub(filled, self._sections[name])
-
-
-def _split_sections(written: str) -> Iterator[tuple[str, str, str]]:
-    """Yield each section of a file: its purpose, its name, its text."""
-    _, *pieces = _SECTION_HEADING.split(written)
-    uses, names, texts = pieces[::3], pieces[1::3], pieces[2::3]
-    return zip(uses, names, texts, strict=True)
 
 
 def _quote_text(text: str, dialect: str) -> str:

@@ -117,20 +117,21 @@ class WriterQueue:
         The file must belong to nobody else: its first bytes are overwritten. Raises StoreError.
         """
         try:
-            return self._checked(FileIO(self.path, "r+", opener=_open_lock_file))
+            file = FileIO(self.path, "r+", opener=lambda path, _: os.open(path, _OPEN_FLAGS, 0o600))
+            with contextlib.ExitStack() as closing:
+                closing.callback(file.close)
+                status = os.fstat(file.fileno())
+                is_alone = stat.S_ISREG(status.st_mode) and status.st_nlink <= 1
+                is_ours = is_alone and status.st_size <= _LOCK_CONTENT_BYTES
+                content = os.pread(file.fileno(), _LOCK_CONTENT_BYTES, 0) if is_ours else b""
+                if not (is_ours and _LOCK_CONTENT.fullmatch(content)):
+                    raise StoreError(
+                        f"{self.path} is no lock file of a store, so nothing is written into it;"
+                        " move it away, the store makes one of its own"
+                    )
+                closing.pop_all()
         except OSError as error:
             raise build_write_error(f"cannot open the lock file {self.path}", error) from error
-
-    def _checked(self, file: FileIO) -> FileIO:
-        """Return a lock file; close any other. Raises StoreError, and OSError of the disk."""
-        with contextlib.ExitStack() as closing:
-            closing.callback(file.close)
-            if not _is_lock_file(file):
-                raise StoreError(
-                    f"{self.path} is no lock file of a store, so nothing is written into it;"
-                    " move it away, the store makes one of its own"
-                )
-            closing.pop_all()
         self._files.add(file)
         return file
 
@@ -144,18 +145,16 @@ class WriterQueue:
 
 
 class QueuePlace:
-    """The place in line of one connection: taken for a write, left when it has ended."""
+    """The place in line of one connection: taken for a write, left when it has ended.
+
+    ``file`` is its lock file, None until it is first taken.
+    """
 
     def __init__(self, queue: WriterQueue) -> None:
         self._queue = queue
-        self._file: FileIO | None = None
+        self.file: FileIO | None = None
         self._turn: _WriterTurn | None = None
         self._ends = 0.0
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the lock file was opened, or made, before."""
-        return self._file is not None
 
     def take(self, seconds: float | None = None) -> None:
         """Wait for the lock for some seconds, or as long as the queue's timeout (None).
@@ -165,16 +164,21 @@ class QueuePlace:
         """
         if not HAS_FLOCK:
             return
-        if self._file is None:
-            self._file = self._queue.open_file()
+        if self.file is None:
+            self.file = self._queue.open_file()
+        file = self.file
         try:
-            self._take(self._file, self._queue.timeout if seconds is None else seconds)
+            if not (time.monotonic() < self._ends and _try_lock(file)):
+                _let_queue_move_up(file)
+                if not (_apply_lock_operation(file, _TRY_FIRST_PLACE) and _try_lock(file)):
+                    self._wait(file, self._queue.timeout if seconds is None else seconds)
+                self._ends = time.monotonic() + TURN_SECONDS
         except (OSError, RuntimeError) as error:  # no such locks, or no thread to wait
             self._turn = None
             told = f"cannot lock {self._queue.path}: {error}; nothing was written"
             raise StoreError(told) from error
         with contextlib.suppress(OSError):  # on a full disk the holder stays unknown
-            os.pwrite(self._file.fileno(), self._queue.process, 0)
+            os.pwrite(self.file.fileno(), self._queue.process, 0)
 
     def give_up(self) -> None:
         """End the wait at this place; called from another thread."""
@@ -184,41 +188,31 @@ class QueuePlace:
 
     def leave(self) -> None:
         """Release the lock, and let the line move up."""
-        if self._file is not None:
-            _apply_lock_operation(self._file, _LEAVE_QUEUE)
-            fcntl.flock(self._file, fcntl.LOCK_UN)
+        if self.file is not None:
+            _apply_lock_operation(self.file, _LEAVE_QUEUE)
+            fcntl.flock(self.file, fcntl.LOCK_UN)
 
     def close(self) -> None:
         """Leave for good; a file that a thread still waits with is closed by that thread."""
         is_free = self._turn is None or self._turn.has_come
-        if self._file is not None and is_free:
-            self._file.close()
-
-    def _take(self, file: FileIO, seconds: float) -> None:
-        if time.monotonic() < self._ends and _try_lock(file):
-            return
-        _let_queue_move_up(file)
-        if not (_apply_lock_operation(file, _TRY_FIRST_PLACE) and _try_lock(file)):
-            self._wait(file, seconds)
-        self._ends = time.monotonic() + TURN_SECONDS
+        if self.file is not None and is_free:
+            self.file.close()
 
     def _wait(self, file: FileIO, seconds: float) -> None:
         if seconds > 0:
             self._turn = _WriterTurn(file)
             if self._turn.wait(seconds):
                 return
-            file = self._begin_anew()
-            if _try_lock_past_queue(file):
-                return
+            self.close()  # or the thread that waits with this file does
+            file = self._queue.open_file()
+            self.file, self._turn = file, None
+            if _try_lock(file):  # past a first in line that is stopped; one that runs takes it now
+                fcntl.flock(file, fcntl.LOCK_UN)
+                time.sleep(TURN_SECONDS)
+                if _try_lock(file):
+                    return
         who = self._queue.holder(file)
         raise StoreBusy(f"{who} held the store for {seconds:g} s; nothing was written, try again")
-
-    def _begin_anew(self) -> FileIO:
-        """Return another file; the earlier one is left to the thread that waits with it."""
-        self.close()
-        file = self._queue.open_file()
-        self._file, self._turn = file, None
-        return file
 
 
 class _WriterTurn:
@@ -255,7 +249,13 @@ class _WriterTurn:
         _apply_lock_operation(self._file, _MARK_WAITING)
         _apply_lock_operation(self._file, _AWAIT_FIRST_PLACE)
         if self._is_wanted:
-            _await_lock_as_first(self._file)
+            over = time.monotonic() + TURN_SECONDS
+            while HAS_BYTE_LOCKS and time.monotonic() < over:  # other turns may go on
+                time.sleep(LOOK_SECONDS)
+                if _try_lock(self._file):
+                    break
+            else:
+                fcntl.flock(self._file, fcntl.LOCK_EX)
         self.has_come = True
         self.give_up()
         if not self._is_wanted:
@@ -329,42 +329,6 @@ def _try_lock(file: FileIO) -> bool:
     return True
 
 
-def _try_lock_past_queue(file: FileIO) -> bool:
-    """Take the lock past a line whose first is stopped; tell whether it was taken.
-
-    A first that runs takes it meanwhile.
-    """
-    if not _try_lock(file):
-        return False
-    fcntl.flock(file, fcntl.LOCK_UN)
-    time.sleep(TURN_SECONDS)
-    return _try_lock(file)
-
-
-def _await_lock_as_first(file: FileIO) -> None:
-    """Wait for the lock: look for it while other turns may go on, then ask for it."""
-    over = time.monotonic() + TURN_SECONDS
-    while HAS_BYTE_LOCKS and time.monotonic() < over:
-        time.sleep(LOOK_SECONDS)
-        if _try_lock(file):
-            return
-    fcntl.flock(file, fcntl.LOCK_EX)
-
-
 def _render_lock_content() -> bytes:
     """Return the content for the lock file: the number of this process."""
     return (b"%d\n" % os.getpid()).ljust(_LOCK_CONTENT_BYTES)
-
-
-def _open_lock_file(path: str, _flags: int) -> int:
-    return os.open(path, _OPEN_FLAGS, 0o600)
-
-
-def _is_lock_file(file: FileIO) -> bool:
-    """Tell whether a file has one name, and no other content than a lock file."""
-    status = os.fstat(file.fileno())
-    if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
-        return False
-    if status.st_size > _LOCK_CONTENT_BYTES:
-        return False
-    return _LOCK_CONTENT.fullmatch(os.pread(file.fileno(), _LOCK_CONTENT_BYTES, 0)) is not None

@@ -171,7 +171,9 @@ class Insertion(Statement[Row]):
         into = lightweight(table.name, *(column(name, kind) for name, kind in types))
         bound = {name: bindparam(name, type_=kind) for name, kind in types}
         super().__init__(insert(into).values(bound))
-        self._positional = cache(self._compile_positional)
+        self._positional: Callable[[str], str] = cache(
+            lambda name: str(self._construct.compile(dialect=_load_dialect(name, positional=True)))
+        )
 
     def inserted(self) -> Select[Any]:
         """Build the query for rows as `insert_many` takes them."""
@@ -202,9 +204,6 @@ class Insertion(Statement[Row]):
         if self._seals is None:
             return row
         return (*row, compute_seal(self._seals.names, self._seals.values(row)))
-
-    def _compile_positional(self, dialect: str) -> str:
-        return str(self._construct.compile(dialect=_load_dialect(dialect, positional=True)))
 
 
 def _execute_text(connection: Connection, text: str, values: dict[str, Any] | Row) -> Any:

@@ -30,7 +30,6 @@ from ..database import (
     Database,
     Statement,
     Transactions,
-    Upgrade,
     is_private_target,
     parse_url,
     resolve_path,
@@ -78,19 +77,6 @@ MOST_SECONDS = 10**9
 """The largest finite limit of a purge, in seconds."""
 
 
-def _upgrade_or_close(database: Database) -> Upgrade:
-    """Bring a database to the newest schema; close it on failure."""
-    from ..tools import TOOL_KINDS
-
-    try:
-        return upgrade_schema(database, kinds=TOOL_KINDS)
-    except BaseException as problem:
-        database.close()
-        if isinstance(problem, OSError):
-            raise build_open_error(problem) from problem
-        raise
-
-
 class Store(StoreOperations, Workflows):
     """A store in a file or on a server; created, or brought to the newest schema, on opening.
 
@@ -126,7 +112,15 @@ class Store(StoreOperations, Workflows):
         soon = partial(writing, ERASURE_PATIENCE)
         self._transactions = Transactions(reading, writing, soon, resolve_now)
         self._requests = Requests()
-        self.upgraded = _upgrade_or_close(self.database)
+        from ..tools import TOOL_KINDS
+
+        try:
+            self.upgraded = upgrade_schema(self.database, kinds=TOOL_KINDS)
+        except BaseException as problem:
+            self.database.close()
+            if isinstance(problem, OSError):
+                raise build_open_error(problem) from problem
+            raise
         with suppress(StoreError):
             if self.database.read(list_open_trees):
                 history.erasure_batches.continue_at_opening(self.database, resolve_now(None))
@@ -154,11 +148,16 @@ class Store(StoreOperations, Workflows):
             cache_bytes=cache_bytes,
             check_reads=check_reads,
         )
+        if is_private_target(target):
+            name = ":memory:"
+        else:  # the one name of a store, however its target is spelled
+            url = parse_url(target)
+            is_file = url.get_backend_name() == "sqlite"
+            name = resolve_path(url) if is_file else url.render_as_string(hide_password=False)
         settings = repr((durability, timeout, cache_bytes, check_reads))  # a wrong one is no key
-        return _SHARES.take((_identify_target(target), settings), opened)
+        return _SHARES.take((name, settings), opened)
 
-    def _moment(self, now: Now) -> int:
-        return resolve_now(now)
+    _moment = staticmethod(resolve_now)
 
     def _transactions_for(self, _: Call[Any], /) -> Transactions:
         return self._transactions
@@ -335,16 +334,6 @@ class Shares:
 
 
 _SHARES = Shares()
-
-
-def _identify_target(target: Target) -> str:
-    """Return the one name of a store, however its target is spelled."""
-    if is_private_target(target):
-        return ":memory:"
-    url = parse_url(target)
-    if url.get_backend_name() == "sqlite":
-        return resolve_path(url)
-    return url.render_as_string(hide_password=False)
 
 
 def _note_purged(connection: Connection, *, now: int) -> None:

@@ -117,7 +117,10 @@ class ReceivedAnswer:
         reached = len(self._texts)
         if reached == self._kept and not self._is_changed:
             return
-        pieces = _join_runs(self._texts[self._kept :])
+        runs = groupby(self._texts[self._kept :], attrgetter("key"))
+        pieces = [
+            history.drafts.TextPiece(key, "".join(each.text for each in run)) for key, run in runs
+        ]
         changed = self._given if self._is_changed else None
         session_id = self._asked.session_id
         face = self._asked.face
@@ -156,14 +159,6 @@ class ReceivedAnswer:
     def close(self) -> None:
         """Accept no more text, since it would not be saved."""
         self._is_open, self._is_over = False, True
-
-
-def _join_runs(texts: list[drafts.TextPiece]) -> list[drafts.TextPiece]:
-    """Return texts with successive texts of the same key joined."""
-    return [
-        history.drafts.TextPiece(key, "".join(each.text for each in run))
-        for key, run in groupby(texts, attrgetter("key"))
-    ]
 
 
 class StreamState:

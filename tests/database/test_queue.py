@@ -129,8 +129,8 @@ def test_a_stopped_writer_that_waits_holds_up_nobody(
 
 def let_the_line_move_up(place: QueuePlace) -> None:
     """Do with the line what the end of the first write does."""
-    assert place._file
-    queue._apply_lock_operation(place._file, queue._LEAVE_QUEUE)
+    assert place.file
+    queue._apply_lock_operation(place.file, queue._LEAVE_QUEUE)
 
 
 def test_a_stopped_first_in_line_keeps_nobody_from_writing(
@@ -235,7 +235,7 @@ def test_a_turn_that_comes_at_the_deadline_is_given_back(
     with ThreadPoolExecutor(1) as threads:
         waits = threads.submit(behind.take, 0.1)
         wait_until(line, "->")
-        files.extend(file for file in (front._file, behind._file) if file)
+        files.extend(file for file in (front.file, behind.file) if file)
         front.leave()
         waits.result()
     assert [file.closed for file in files] == [False, True]

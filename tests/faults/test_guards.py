@@ -235,8 +235,8 @@ def places(path: Path) -> Iterator[tuple[QueuePlace, QueuePlace]]:
 def take_and_let_the_line_move_up(place: QueuePlace) -> None:
     """Begin a turn, and come as far as the end of its first write."""
     place.take()
-    assert place._file is not None
-    queue._apply_lock_operation(place._file, queue._LEAVE_QUEUE)
+    assert place.file is not None
+    queue._apply_lock_operation(place.file, queue._LEAVE_QUEUE)
 
 
 def until_one_waits(path: Path, kind: str) -> None:
