@@ -137,7 +137,9 @@ class Database:
             raise InvalidValue(f"cache_bytes is a number of bytes, 0 for none, not {cache_bytes!r}")
         self._kept_bytes, self._check = cache_bytes, check
         self._synchronous, self._timeout = SYNCHRONOUS_LEVELS[durability], timeout
-        self.url = self._private(target)
+        folder = tempfile.mkdtemp(prefix="convostore-") if is_private_target(target) else None
+        self._discard = weakref.finalize(self, remove_private_folder, folder, os.getpid())
+        self.url = parse_url(os.path.join(folder, "chat.db") if folder else target)
         self.dialect = self.url.get_backend_name()
         self.path = resolve_path(self.url) if self.dialect == "sqlite" else None
         self._queue = WriterQueue(f"{self.path}-lock", timeout) if self.path else None
@@ -146,15 +148,11 @@ class Database:
         self._inside: dict[object, int] = {}
         self._hosts: set[int] = set()
         with fork_safety.fork_lock:
-            self._file = self._opened()
+            if self.path in fork_safety.unusable_files:
+                raise StoreForked(FORKED_STORE_MESSAGE)
+            self._file = KnownFile(self.path) if self.path else None
             self._connect()
             fork_safety.register_forkable(self)
-
-    def _private(self, target: str | os.PathLike[str] | URL) -> URL:
-        """Return the target's URL; ``:memory:`` is a file in a folder removed with the store."""
-        folder = tempfile.mkdtemp(prefix="convostore-") if is_private_target(target) else None
-        self._discard = weakref.finalize(self, remove_private_folder, folder, os.getpid())
-        return parse_url(os.path.join(folder, "chat.db") if folder else target)
 
     def _connect(self) -> None:
         self.cache = Cache(self._kept_bytes)
@@ -309,11 +307,6 @@ class Database:
                 lease.connection.invalidate()
                 lease.close()
         self._engine.dispose()
-
-    def _opened(self) -> KnownFile | None:
-        if self.path in fork_safety.unusable_files:
-            raise StoreForked(FORKED_STORE_MESSAGE)
-        return KnownFile(self.path) if self.path else None
 
     def _check_host(self) -> None:
         if threading.get_ident() in self._hosts:

@@ -75,19 +75,14 @@ class WriteAheadLog:
             self._again_at, self._told_at = 0.0, LOG_WARNING_BYTES
             return
         self._again_at = time.monotonic() + LOG_RETRY_SECONDS
-        self._tell(size)
-
-    def _tell(self, size: int) -> None:
-        """Warn of a log that grows; anew each time that it has doubled."""
-        if size < self._told_at:
-            return
-        self._told_at = 2 * size
-        _write_ahead_logger.warning(
-            "%s has grown to %d MB, because somebody has been reading the store for long;"
-            " it is emptied when that has ended",
-            self._path,
-            size // 1_000_000,
-        )
+        if size >= self._told_at:  # a warning, again each time that it has doubled
+            self._told_at = 2 * size
+            _write_ahead_logger.warning(
+                "%s has grown to %d MB, because somebody has been reading the store for long;"
+                " it is emptied when that has ended",
+                self._path,
+                size // 1_000_000,
+            )
 
 
 def has_log(driver: sqlite3.Connection) -> bool:

@@ -183,7 +183,11 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
             raise
         except BaseException as stopped:
             if not submitted.cancel():
-                await _cancel_until_ended(caller, ended)
+                with CancelScope(shield=True):
+                    while not ended.is_set():  # a server may be slow to answer, hence the thread
+                        Thread(target=caller.leave, daemon=True).start()
+                        with move_on_after(CANCEL_INTERVAL):
+                            await ended.wait()
                 failure = submitted.exception()
                 if not isinstance(failure, Cancelled):
                     stopped.add_note(FAILED_NOTE.format(failure) if failure else FINISHED_NOTE)
@@ -296,15 +300,3 @@ def _watch_end(submitted: Future[Any]) -> Event:
 
     submitted.add_done_callback(notify)
     return ended
-
-
-async def _cancel_until_ended(caller: Caller, ended: Event) -> None:
-    """Tell work that its task was cancelled, again and again until it has ended.
-
-    This is done in a thread, because a server may be slow to answer.
-    """
-    with CancelScope(shield=True):
-        while not ended.is_set():
-            Thread(target=caller.leave, daemon=True).start()
-            with move_on_after(CANCEL_INTERVAL):
-                await ended.wait()

@@ -350,15 +350,6 @@ OTHERS_SESSIONS = Statement(
 )
 
 
-def _list_redactions(connection: Connection, session_id: str) -> list[Redaction]:
-    """Return the redactions of a session's line, oldest first, whichever session they name.
-
-    Raises SessionNotFound.
-    """
-    found = history.redaction.list_redactions(connection, session_id)
-    return [each._replace(session_id=session_id) for each in found]
-
-
 class Owned(Operations):
     """The operations on an owner's sessions; the steps of a scoped `atomically`.
 
@@ -378,7 +369,8 @@ class Owned(Operations):
 
         Raises SessionNotFound.
         """
-        return self._read(Call(_list_redactions, (session_id,), {}))
+        found = self._read(Call(history.redaction.list_redactions, (session_id,), {}))
+        return [each._replace(session_id=session_id) for each in found]
 
     def _moment(self, now: Now) -> int:
         return self._face._moment(now)
