@@ -40,10 +40,9 @@ from .gc_pause import pause_gc
 from .json_sql import JsonPairs, select_positions
 from .lease import (
     RowCheck,
-    get_cache,
+    get_lease,
     get_lock_names,
     get_read_mark,
-    get_reader_cache,
     invalidate_at_end,
 )
 from .logs import SafeLogger, get_logger
@@ -125,11 +124,10 @@ __all__ = [
     "erasures",
     "find_folder",
     "finish_copy",
-    "get_cache",
+    "get_lease",
     "get_lock_names",
     "get_logger",
     "get_read_mark",
-    "get_reader_cache",
     "get_store_files",
     "head_moves",
     "invalidate_at_end",

@@ -270,17 +270,6 @@ def get_read_mark(connection: Connection) -> int | None:
     return get_lease(connection).since
 
 
-def get_reader_cache(connection: Connection) -> Cache | None:
-    """Return the cache of a connection's store for a reader; None if nothing may be cached."""
-    lease = get_lease(connection)
-    return lease.kept if lease.kept.limit and not lease.writes else None
-
-
-def get_cache(connection: Connection) -> Cache:
-    """Return the cache of a connection's store, also for a writer, which only reads it."""
-    return get_lease(connection).kept
-
-
 def get_lock_names(connection: Connection) -> list[str]:
     """Return the names that a transaction on a server has asked to lock, a list to append to."""
     return get_lease(connection).locked

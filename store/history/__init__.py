@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     )
     from .append import Batch, Dedupe, MessageInput, build_batch
     from .erasure import STALE_COPIES
-    from .erasure_log import ChangeCounts, count_changes, list_open_trees
+    from .erasure_log import list_open_trees
     from .facts import (
         ANSWERED_PLACES,
         INSERT_FACTS,
@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from .raw_messages import CALLS_IN_RUN, load_calls, load_session_chat_messages
     from .sessions import derive_metadata_keys, load_newest_compaction
     from .usages import LastRequest, UsageInput, find_last_usage
+    from .view_cache import Validity, ViewCache
 
 __all__ = [
     "ANSWERED_PLACES",
@@ -82,7 +83,6 @@ __all__ = [
     "PLACE",
     "STALE_COPIES",
     "Batch",
-    "ChangeCounts",
     "Dedupe",
     "FilePath",
     "LastRequest",
@@ -95,12 +95,13 @@ __all__ = [
     "ResultRows",
     "Segment",
     "UsageInput",
+    "Validity",
+    "ViewCache",
     "append",
     "build_batch",
     "build_fact_rows",
     "build_line_walk",
     "build_segments",
-    "count_changes",
     "derive_metadata_keys",
     "derive_results",
     "drafts",
@@ -147,7 +148,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         ),
         append="Batch Dedupe MessageInput build_batch",
         erasure="STALE_COPIES",
-        erasure_log="ChangeCounts count_changes list_open_trees",
+        erasure_log="list_open_trees",
         facts=(
             "ANSWERED_PLACES INSERT_FACTS INSERT_PATHS INSERT_RESULTS IS_CALL LINE_TOTALS "
             "LineTotals MessageTokens ResultRows build_fact_rows derive_results find_last_answer "
@@ -163,4 +164,5 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         raw_messages="CALLS_IN_RUN load_calls load_session_chat_messages",
         sessions="derive_metadata_keys load_newest_compaction",
         usages="LastRequest UsageInput find_last_usage",
+        view_cache="Validity ViewCache",
     )

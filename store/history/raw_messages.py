@@ -6,14 +6,9 @@ it.
 
 **The cache of the newest rows** keeps rows of a branch in memory as they were read. A chat app asks
 for the newest messages of a line at each turn, and read nearly all of them a turn ago. So their
-rows stay in memory, and only new rows are read. The cache holds rows, not messages: a caller may
-change a message, but texts and numbers are immutable. Most lines of a large store are read once in
-a while, so rows are kept from the second read on.
-
-**Why the cached rows are valid.** A row never changes, and a branch only ever gets longer. So
-reading the same positions again would give the same rows, wherever the heads of sessions are. Only
-redactions and erasures take back stored rows. They are counted, and the count is read in the
-transaction of each request: if it has changed, all rows are read anew.
+rows stay in memory (`ViewCache`), and only new rows are read. The cache holds rows, not messages: a
+caller may change a message, but texts and numbers are immutable. Most lines of a large store are
+read once in a while, so rows are kept from the second read on.
 """
 
 from __future__ import annotations
@@ -32,8 +27,6 @@ from ..database import (
     Row,
     Statement,
     Transactions,
-    get_read_mark,
-    get_reader_cache,
     messages,
     pause_gc,
     tool_calls,
@@ -49,8 +42,9 @@ from ..messages import (
 )
 from ..records import StoredMessage, make_stored_message
 from . import lines, session_branches
-from .erasure_log import ChangeCounts, count_changes
+from .erasure_log import ChangeCounts
 from .lines import Line, match_run
+from .view_cache import Validity, ViewCache
 
 MAX_NEWEST_ROWS = 100
 """The most positions of a branch that are kept."""
@@ -87,50 +81,45 @@ RunReader = Callable[[Connection, dict[str, int]], StoredRows]
 
 
 class BranchTail(NamedTuple):
-    """The rows of a branch's positions ``first`` to ``last``, valid as of a count of changes."""
+    """The rows of a branch's positions ``first`` to ``last``."""
 
-    changes: ChangeCounts | None
     first: int
     last: int
     rows: StoredRows = NO_STORED_ROWS
     weight: int = 0
 
-    def is_of_use(self, changes: ChangeCounts, first: int) -> bool:
-        """Tell whether it is still valid, and holds or adjoins a run that starts at a position."""
-        return self.changes == changes and self.first <= first <= self.last + 1
-
     def grown(self, first: int, last: int, new: StoredRows) -> BranchTail:
         """Return it with new rows; if these are too many, only the rows that are asked for."""
         rows = self.rows.followed_by(new)
         if last - self.first < MAX_NEWEST_ROWS:
-            return BranchTail(self.changes, self.first, last, rows, self.weight + new.weight)
+            return BranchTail(self.first, last, rows, self.weight + new.weight)
         rows = rows.part(first, last)
-        return BranchTail(self.changes, first, last, rows, rows.weight)
+        return BranchTail(first, last, rows, rows.weight)
 
 
-EMPTY_TAIL = BranchTail(None, 0, 0)
-"""The entry for rows that were asked for once."""
+NEVER_VALID = Validity(ChangeCounts(-1, -1))
+"""The validity of the entry for rows that were asked for once, which holds none."""
 
 
 def load_newest_rows(read: RunReader, connection: Connection, run: dict[str, int]) -> StoredRows:
-    """Return the rows of a run of at most `MAX_NEWEST_ROWS` positions; read those not kept."""
-    kept = get_reader_cache(connection)
-    if kept is None:
+    """Return the rows of a run of at most `MAX_NEWEST_ROWS` positions; read those not cached."""
+    cache = ViewCache(connection, run["tree_id"])
+    name = ("newest", run["branch"])
+    if not cache.is_enabled:
         return read(connection, run)
-    key = (run["tree_id"], "newest", run["branch"])
-    known: BranchTail | None = kept.get(key)
-    if known is None:
-        kept.count(hit=False)
-        kept.put(key, EMPTY_TAIL, TAIL_OVERHEAD_BYTES, get_read_mark(connection))
+    if not cache.has(name):
+        cache.count(hit=False)
+        cache.save(name, BranchTail(0, 0), TAIL_OVERHEAD_BYTES, NEVER_VALID)
         return read(connection, run)
     first, last = run["first"], run["last"]
-    changes = count_changes(connection, run["tree_id"])
-    is_of_use = known.is_of_use(changes, first)
-    kept.count(hit=is_of_use)
-    tail = known if is_of_use else BranchTail(changes, first, first - 1)
+    tail: BranchTail | None = cache.load(name)
+    is_hit = tail is not None and tail.first <= first <= tail.last + 1
+    cache.count(hit=is_hit)
+    if tail is None or not is_hit:
+        tail = BranchTail(first, first - 1)
     if tail.last < last:
         tail = tail.grown(first, last, read(connection, {**run, "first": tail.last + 1}))
-        kept.put(key, tail, TAIL_OVERHEAD_BYTES + tail.weight, get_read_mark(connection))
+        cache.save(name, tail, TAIL_OVERHEAD_BYTES + tail.weight)
     return tail.rows.part(first, last)
 
 

@@ -14,13 +14,10 @@ from ..lazy_imports import attach_modules
 if TYPE_CHECKING:
     from . import build, rules, statement, visible_set
     from .build import ComposedView, compose_view
-    from .context import ViewContext, load_view_context
     from .cost import estimate_shown_tokens, estimate_summary_tokens, estimate_view_tokens
     from .counts import count_view_messages, find_continuations
-    from .judging import estimate_savings
     from .log_messages import LogMessage
     from .placeholders import describe_target
-    from .rejudging import load_verdicts
     from .tool_result_filters import (
         has_failure_sign,
         is_failure,
@@ -28,16 +25,19 @@ if TYPE_CHECKING:
         is_terminal_output,
         kind_overrides,
     )
+    from .verdicts import estimate_savings, load_verdicts
     from .visible_set import (
         ActiveSummary,
         HiddenRange,
         PositionRange,
+        ViewContext,
         VisibleSet,
         build_summary_message,
         build_visible_set,
         describe_records,
         list_range_summaries,
         load_records,
+        load_view_context,
         load_visible_set,
         select_active_records,
     )
@@ -83,16 +83,14 @@ if not TYPE_CHECKING:  # a type checker would accept any name from it
         __package__,
         "build rules statement visible_set",
         build="ComposedView compose_view",
-        context="ViewContext load_view_context",
         cost="estimate_shown_tokens estimate_summary_tokens estimate_view_tokens",
         counts="count_view_messages find_continuations",
-        judging="estimate_savings",
         log_messages="LogMessage",
         placeholders="describe_target",
-        rejudging="load_verdicts",
         tool_result_filters="has_failure_sign is_failure is_of_kind is_terminal_output "
         "kind_overrides",
-        visible_set="ActiveSummary HiddenRange PositionRange VisibleSet build_summary_message "
-        "build_visible_set describe_records list_range_summaries load_records load_visible_set "
-        "select_active_records",
+        verdicts="estimate_savings load_verdicts",
+        visible_set="ActiveSummary HiddenRange PositionRange ViewContext VisibleSet "
+        "build_summary_message build_visible_set describe_records list_range_summaries "
+        "load_records load_view_context load_visible_set select_active_records",
     )

@@ -3,23 +3,31 @@
 First the rules judge the narrow tables. Then one scan of each run reads the messages, except the
 contents that will be replaced. Last, calls and results are paired and the messages are written for
 the API. No stored byte changes.
+
+**The next view extends the rendered line of the last one** (`ViewCache`). Its new messages replace
+the part that was still loose, and stretches with changed verdicts are rendered again. The whole
+line is rendered if a part of it depends on the whole, or if much has changed.
 """
 
 from __future__ import annotations
 
 import logging
+from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
+from sys import getsizeof
 from typing import NamedTuple
 
 from sqlalchemy import Connection
 
+from .. import history
 from ..clock import Now, require_moment
-from ..database import get_logger, pause_gc
+from ..database import get_logger, measure_bytes, pause_gc
 from ..formats import (
     ANTHROPIC,
     CHAT,
+    CHAT_NAMES,
     PlacedMessage,
     WrittenRequest,
     add_reasoning,
@@ -27,24 +35,32 @@ from ..formats import (
     get_format,
     keep_own_markers,
     remove_extensions,
+    rename_continuation,
+    render_draft_text,
 )
 from ..history import lines, load_totals, raw_messages, session_branches
-from ..messages import Message
+from ..messages import Message, extract_content_text
 from ..policy import STANDARD_POLICY, Policy, check_policy
 from ..ready import Language
 from ..records import View
-from .context import ViewContext, load_view_context
-from .explanation import Explanation, ExplanationInputs
-from .following import FollowedLine, follow_line
-from .interrupted import insert_drafts
+from .counts import TokenCounts, extend_token_counts, load_token_counts
+from .explanation import Explanation, ExplanationInputs, build_view_sight, find_earlier_request
 from .log_messages import choose_text
-from .pairing import merge_summaries
-from .prompt_cache import build_view_sight, find_earlier_request
-from .read_files import log_reads
+from .read_files import ReadFiles, load_read_paths, log_reads, read_logger
 from .rules import RULE_LOG_TEXTS
-from .visible_set import ActiveSummary, HiddenRange
+from .segments import LineStretch, RenderedSegment, render_segment
+from .verdicts import FRAME_BYTES, JudgedLine, Verdicts, judge_line
+from .visible_set import ActiveSummary, HiddenRange, ViewContext, load_view_context
 
 view_logger = get_logger(__name__)
+
+DRAFT_RULE = "draft"
+DRAFT_REASON = "an answer that broke off, which is no message: draft {}"
+MOST_PATCHES = 100
+"""Stretches that are rendered again one by one; if more change, the whole line is."""
+_FRAMED_KEYS = frozenset(("role", "content", "tool_call_id", "timestamp", "messageStatus"))
+_FRAMED_CALL_KEYS = _FRAMED_KEYS | {"tool_calls"}
+"""Keys of a message whose sizes are measured apart, or counted in the frame."""
 
 
 def view(
@@ -94,35 +110,28 @@ class ComposedView(NamedTuple):
     def written(self, format: str) -> View:  # noqa: A002 - the public name
         """Return the view in a format; the caller may change its messages."""
         with pause_gc(len(self.placed)):
-            messages, system = self._request(format)
-        return View(
-            messages,
-            self.explained,
-            self.session_id,
-            self.branch,
-            self.at,
-            system,
-        )
-
-    def _request(self, format: str) -> WrittenRequest:  # noqa: A002 - the public name
-        if self.sent is not None:
-            return WrittenRequest([*map(copy_written_message, self.sent)])
-        return get_format(format).request(self.placed, self.language)
+            if self.sent is not None:
+                request = WrittenRequest([*map(copy_written_message, self.sent)])
+            else:
+                request = get_format(format).request(self.placed, self.language)
+        messages, system = request
+        return View(messages, self.explained, self.session_id, self.branch, self.at, system)
 
 
 def compose_view(context: ViewContext, format: str = CHAT.name) -> ComposedView:  # noqa: A002 - the public name
     """Return the view of a look, before it is written in a format."""
+    policy, pointer = context.policy, context.pointer
     with pause_gc(context.last - context.visible.first_kept):
-        followed = follow_line(context, format)
-        pointer, made = context.pointer, followed.rendered
-        placed, sent = _order_messages(context, followed)
+        line = render_line(context, format)
+        made = line.rendered
+        placed, sent = _order_messages(context, line)
         inputs = ExplanationInputs(
             build_view_sight(context),
             get_format(format).names,
             placed,
             made.judged,
-            followed.tokens,
-            followed.files,
+            line.tokens,
+            line.files,
             made.pictured,
             load_totals(context.raw, context.last).tokens,
             find_earlier_request(context, placed),
@@ -130,48 +139,247 @@ def compose_view(context: ViewContext, format: str = CHAT.name) -> ComposedView:
             format,
         )
         explained = Explanation(inputs)
-        log_reads(pointer.session_id, made.judged, followed.files)
-        if view_logger.isEnabledFor(logging.INFO):
-            for rule, text in {
-                name: choose_text(texts) for name, texts in RULE_LOG_TEXTS.items()
-            }.items():
-                if times := explained.stats.replaced.get(rule):
-                    view_logger.info(
-                        text, times, extra={"session_id": pointer.session_id, "rule": rule}
-                    )
-        placed, sent = _apply_provider_changes(context.policy, placed, sent, format)
-        language = context.policy.language
-        line = (pointer.session_id, pointer.branch, context.last)
-        return ComposedView(placed, explained, sent, *line, language)
+        if read_logger.isEnabledFor(logging.DEBUG):
+            judged = made.judged.values()
+            unknown = [verdict.seq for verdict in judged if verdict.why == "no_path"]
+            log_reads(pointer.session_id, line.files, unknown)
+        for rule, texts in RULE_LOG_TEXTS.items() if view_logger.isEnabledFor(logging.INFO) else ():
+            if times := explained.stats.replaced.get(rule):
+                extra = {"session_id": pointer.session_id, "rule": rule}
+                view_logger.info(choose_text(texts), times, extra=extra)
+        if policy.foreign_reasoning == "text":
+            placed = [*add_reasoning(placed, format, extensions=policy.chat_extensions)]
+            sent = None
+        if not policy.chat_extensions and format == CHAT.name:
+            placed, sent = [*map(remove_extensions, placed)], None
+        if policy.cache_control and format == ANTHROPIC.name:
+            placed = keep_own_markers(placed, format)
+        names = (pointer.session_id, pointer.branch, context.last)
+        return ComposedView(placed, explained, sent, *names, policy.language)
+
+
+class RenderedLine(NamedTuple):
+    """A line as rendered up to a position, which a later view extends.
+
+    ``written`` is the request, message for message, if it can be written in parts; ``times`` counts
+    how often each id of a call is in it before the first loose stretch.
+    """
+
+    last: int
+    judged: JudgedLine
+    rendered: RenderedSegment
+    tokens: TokenCounts
+    files: ReadFiles
+    written: list[Message] | None
+    times: Mapping[str, int]
+    size: int
+
+
+def render_line(context: ViewContext, format: str) -> RenderedLine:  # noqa: A002 - the public name
+    """Return the rendered line of a look, extending the cached one if there is one."""
+    cache = context.cache
+    if not cache.is_enabled:
+        return _render_whole_line(context, format, judge_line(context, None))
+    name, validity = context.build_cache_name("view", format), context.load_validity()
+    known: RenderedLine | None = cache.load(name, validity)
+    judged = judge_line(context, known.judged if known else None)
+    line = _extend_rendered_line(context, format, known, judged) if known else None
+    cache.count(hit=line is not None)
+    line = line or _render_whole_line(context, format, judged)
+    cache.save(name, line, line.size, validity)
+    return line
+
+
+def _render_whole_line(
+    context: ViewContext,
+    format: str,  # noqa: A002 - the public name
+    judged: JudgedLine,
+) -> RenderedLine:
+    """Return a whole line, rendered; it is written and measured only if it is cached."""
+    runs, is_cached = context.visible_runs(), context.cache.is_enabled
+    made = render_segment(context, judged.final, runs, format, turn_over=context.turn_over)
+    sends_pictures = made.has_pictures and (
+        context.policy.picture_keep != 0 or context.policy.picture_current_turn
+    )
+    is_written = is_cached and format == CHAT.name and not sends_pictures
+    written, times = _write_line_end(made, {}) if is_written else (None, {})
+    size = judged.measure_size(context.visible) + _weigh_messages(made.placed) if is_cached else 0
+    return RenderedLine(
+        context.last,
+        judged,
+        made,
+        load_token_counts(context, runs),
+        _load_replaced_files(context, made.judged, {}, made.judged),
+        written,
+        times,
+        size,
+    )
+
+
+def _load_replaced_files(
+    context: ViewContext, judged: Verdicts, known: ReadFiles, changed: Collection[int]
+) -> ReadFiles:
+    """Return the files of the replaced reads; only those with changed verdicts are read."""
+    fresh = [judged[seq] for seq in changed if seq in judged]
+    replaced = [verdict.seq for verdict in fresh if verdict.rule == "file_read"]
+    gone = {verdict.seq for verdict in fresh}
+    stays = {seq: files for seq, files in known.items() if seq not in gone}
+    return stays | load_read_paths(context, replaced)
+
+
+StretchPatch = tuple[int, RenderedSegment]
+"""The place of a stretch among the rendered messages, and the stretch as rendered again."""
+
+
+def _extend_rendered_line(
+    context: ViewContext,
+    format: str,  # noqa: A002 - the public name
+    known: RenderedLine,
+    judged: JudgedLine,
+) -> RenderedLine | None:
+    """Return a cached line with its new messages, None if the whole line must be rendered again."""
+    before, visible = known.rendered, context.visible
+    if judged.changed is None or before.has_pictures or not before.stretches:
+        return None
+    first = before.stretches[before.loose].seq
+    if first < visible.first_kept or visible.holes:
+        return None
+    tail = _render_part(context, format, judged, first, context.last, turn_over=context.turn_over)
+    changed = (LineStretch(seq, len(before.placed)) for seq in judged.changed if seq < first)
+    places = {bisect_right(before.stretches, each) - 1 for each in changed}
+    if tail is None or len(places) > MOST_PATCHES:
+        return None
+    patches: list[StretchPatch] = []
+    for place in places:
+        stretch, following = before.stretches[place : place + 2]
+        if stretch.seq < visible.first_kept:
+            return None
+        part = _render_part(context, format, judged, stretch.seq, following.seq - 1, turn_over=True)
+        if part is None or len(part.placed) != following.begin - stretch.begin:
+            return None
+        patches.append((stretch.begin, part))
+    return _merge_rendered_line(context, known, judged, tail, patches)
+
+
+def _render_part(
+    context: ViewContext,
+    format: str,  # noqa: A002 - the public name
+    judged: JudgedLine,
+    first: int,
+    last: int,
+    *,
+    turn_over: bool,
+) -> RenderedSegment | None:
+    """Return a part of a line, rendered; None if it depends on other parts."""
+    places = range(first, last + 1)
+    here = {seq: judged.final[seq] for seq in places if seq in judged.final}
+    part = render_segment(context, here, context.shown(first, last), format, turn_over=turn_over)
+    if part.has_pictures or part.earliest_call < first:
+        return None
+    return part
+
+
+def _merge_rendered_line(
+    context: ViewContext,
+    known: RenderedLine,
+    judged: JudgedLine,
+    tail: RenderedSegment,
+    patches: list[StretchPatch],
+) -> RenderedLine:
+    """Return a cached line with a new end and with some stretches rendered again."""
+    before = known.rendered
+    begin, first = before.loose_begin, before.stretches[before.loose].seq
+    placed = before.placed[:begin] + tail.placed
+    told = before.judged | tail.judged
+    size = known.size + FRAME_BYTES * (len(judged.ranked.found) - len(known.judged.ranked.found))
+    size += _weigh_messages(tail.placed) - _weigh_messages(before.placed[begin:])
+    for place, patch in patches:
+        stretch = slice(place, place + len(patch.placed))
+        size += _weigh_messages(patch.placed) - _weigh_messages(placed[stretch])
+        placed[stretch] = patch.placed
+        told |= patch.judged
+    stretches = [each._replace(begin=each.begin + begin) for each in tail.stretches]
+    made = RenderedSegment(
+        placed,
+        told,
+        before.stretches[: before.loose] + stretches,
+        before.loose + tail.loose,
+        {},
+        False,
+        before.earliest_call,
+        {seq: each for seq, each in before.left_out.items() if seq < first} | tail.left_out,
+    )
+    written, times = _rewrite_request(known, tail, patches)
+    return RenderedLine(
+        context.last,
+        judged,
+        made,
+        extend_token_counts(context, known.tokens, known.last),
+        _load_replaced_files(context, told, known.files, judged.changed or ()),
+        written,
+        times,
+        size,
+    )
+
+
+WrittenLine = tuple[list[Message] | None, Mapping[str, int]]
+"""A request to which messages can be added, and how often each of its settled ids is in it.
+
+None in place of a request that cannot be extended.
+"""
+
+
+def _write_line_end(made: RenderedSegment, times: Mapping[str, int]) -> WrittenLine:
+    """Return the rendered end of a line as it is sent to a chat."""
+    begin = made.loose_begin
+    settled, times = rename_continuation(made.placed[:begin], CHAT_NAMES, times)
+    loose, _ = rename_continuation(made.placed[begin:], CHAT_NAMES, times)
+    written = CHAT.write([*settled, *loose])
+    return (written if len(written) == len(made.placed) else None), times
+
+
+def _rewrite_request(
+    known: RenderedLine, tail: RenderedSegment, patches: list[StretchPatch]
+) -> WrittenLine:
+    """Return a written request with a new end and with some stretches rendered again."""
+    if known.written is None:
+        return None, {}
+    end, times = _write_line_end(tail, known.times)
+    if end is None:
+        return None, {}
+    written = known.written[: known.rendered.loose_begin] + end
+    for place, patch in patches:
+        for index, message in enumerate(CHAT.write(patch.placed), place):
+            before = written[index]  # calls, and the call that a result answers, keep their ids
+            ids = ("tool_calls", "tool_call_id")
+            written[index] = message | {key: before[key] for key in ids if key in before}
+    return written, times
+
+
+def _weigh_messages(placed: list[PlacedMessage]) -> int:
+    """Return about how many bytes of memory messages take."""
+    size = FRAME_BYTES * len(placed)
+    for each in placed:
+        message, calls = each.message, each.calls
+        for value in (message.get("content"), *[call.arguments for call in calls]):
+            # As stored and as sent; a text is the same object in both.
+            size += getsizeof(value) if isinstance(value, str) else 2 * measure_bytes(value)
+        framed = _FRAMED_CALL_KEYS if calls else _FRAMED_KEYS
+        if not framed >= message.keys():
+            size += measure_bytes([value for key, value in message.items() if key not in framed])
+    return size
 
 
 OrderedMessages = tuple[list[PlacedMessage], list[Message] | None]
 """Messages in order, and the same messages as they are sent, if known."""
 
 
-def _apply_provider_changes(
-    policy: Policy,
-    placed: list[PlacedMessage],
-    sent: list[Message] | None,
-    format: str,  # noqa: A002 - the public name
-) -> OrderedMessages:
-    """Return messages with the changes for a provider that a policy asks for."""
-    if policy.foreign_reasoning == "text":
-        told = add_reasoning(placed, format, extensions=policy.chat_extensions)
-        placed, sent = [*told], None
-    if not policy.chat_extensions and format == CHAT.name:
-        placed, sent = [*map(remove_extensions, placed)], None
-    if policy.cache_control and format == ANTHROPIC.name:
-        placed = keep_own_markers(placed, format)
-    return placed, sent
-
-
-def _order_messages(context: ViewContext, followed: FollowedLine) -> OrderedMessages:
+def _order_messages(context: ViewContext, line: RenderedLine) -> OrderedMessages:
     """Return the messages in order: pinned ones, summaries, then the rest with its insertions.
 
     If more than summaries is inserted, the messages have to be written again.
     """
-    placed, sent = followed.rendered.placed, followed.written
+    placed, sent = line.rendered.placed, line.written
     visible, policy = context.visible, context.policy
     if visible.holes:
         placed, sent = [*_insert_range_summaries(placed, visible.holes, policy)], None
@@ -181,13 +389,13 @@ def _order_messages(context: ViewContext, followed: FollowedLine) -> OrderedMess
         end = max(pinned, default=-1) + 1
     while end and end < len(placed) and placed[end].call_id is not None:
         end += 1
-    summaries = [_place_summary(each, context.policy) for each in context.visible.summaries]
+    summaries = [_place_summary(each, policy) for each in visible.summaries]
     placed = [*placed[:end], *summaries, *placed[end:]]
     if sent is not None:
         sent = [*sent[:end], *CHAT.write(summaries), *sent[end:]]
     if policy.show_drafts:
         placed, sent = insert_drafts(context, placed), None
-    if policy.summary_role == "merge" and context.visible.active_summaries:
+    if policy.summary_role == "merge" and visible.active_summaries:
         placed, sent = merge_summaries(placed), None
     return placed, sent
 
@@ -219,3 +427,58 @@ def _place_summary(summary: ActiveSummary, policy: Policy) -> PlacedMessage:
     message = summary.message(policy)
     compaction = summary.compaction
     return PlacedMessage(None, message, summary.reason, rule="summary", compaction=compaction)
+
+
+def insert_drafts(context: ViewContext, placed: list[PlacedMessage]) -> list[PlacedMessage]:
+    """Return the messages of a view with the answers that broke off in their places.
+
+    A draft is placed after the message that it answers, on every line with this message, until the
+    line continues with another answer instead. So the model understands a user who says "go on".
+    """
+    visible, shown = context.visible, placed
+    for draft in history.drafts.list_drafts(context.connection, context.pointer.session_id):
+        is_in_sight = max(1, visible.first_kept - 1) <= draft.head <= context.last
+        if not (is_in_sight and visible.shows(draft.head) and visible.shows(draft.head + 1)):
+            continue
+        if not history.drafts.has_answered_message(context.raw, draft):
+            continue
+        text = render_draft_text(draft.message, draft.format)
+        later = (
+            index
+            for index, each in enumerate(shown)
+            if each.seq is not None and each.seq > draft.head and each.call_id is None
+        )
+        place = next(later, len(shown))
+        before, after = shown[:place], shown[place:]
+        is_open = bool(before) and bool(before[-1].calls)
+        is_answered = bool(after) and after[0].message.get("role") == "assistant"
+        if text and not is_open and not is_answered:
+            message = {"role": "assistant", "content": f"{text}\n\n{context.policy.draft_notice}"}
+            made = PlacedMessage(None, message, DRAFT_REASON.format(draft.draft), rule=DRAFT_RULE)
+            shown = [*before, made, *after]
+    return shown
+
+
+def merge_summaries(placed: list[PlacedMessage]) -> list[PlacedMessage]:
+    """Return the messages with the summaries merged into the first system message.
+
+    For providers that accept only one. It is placed where the first of them was, so that no summary
+    comes after newer messages. In a view without a system message, the first summary is used.
+    """
+    summaries = [each for each in placed if each.rule == "summary"]
+    if not summaries:
+        return placed
+    system = (each for each in placed if each.message.get("role") == "system" and each.rule is None)
+    first = next(system, summaries[0])
+    parts = [first, *(each for each in summaries if each is not first)]
+    texts = [extract_content_text(each.message.get("content")) for each in parts]
+    merged = first._replace(
+        message={**first.message, "content": "\n\n".join(texts)},
+        repair="; ".join(each.repair or "" for each in summaries),
+        rule="summary",
+        compaction=summaries[-1].compaction,
+    )
+    merged_ids = {id(each) for each in parts}
+    place = next(index for index, each in enumerate(placed) if id(each) in merged_ids)
+    others = [each for each in placed if id(each) not in merged_ids]
+    return [*others[:place], merged, *others[place:]]

@@ -5,11 +5,9 @@ from __future__ import annotations
 from ..history import load_totals, sum_tokens
 from ..policy import Policy
 from ..tokens import count_message_tokens, estimate
-from .context import ViewContext
-from .judging import estimate_savings
-from .rejudging import load_verdicts
 from .rules import RULES
-from .visible_set import ActiveSummary
+from .verdicts import estimate_savings, load_verdicts
+from .visible_set import ActiveSummary, ViewContext
 
 
 def estimate_view_tokens(context: ViewContext) -> int:

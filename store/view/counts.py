@@ -36,7 +36,7 @@ from ..formats import ITEM_FORMAT
 from ..history import IS_CALL, Segment, build_segments, lines, match_visible_counts
 from ..messages import decode_as
 from ..tokens import ESTIMATE_NAME
-from .context import ViewContext
+from .visible_set import ViewContext
 
 _view_segments = build_segments()
 _f, _m, _c, _r, _t = message_facts, messages, tool_calls, tool_results, token_counts
@@ -96,22 +96,22 @@ def count_view_messages(context: ViewContext) -> int:
     """
     visible = context.visible
     key = ("messages", context.last, visible.first_kept, visible.pinned, visible.ranges)
-    if key not in context.made:
+    if key not in context.cache.memo:
         ranges = [*visible.shown_ranges(visible.first_kept, context.last)]
         positions = sum(last - first + 1 for first, last in ranges)
         items = sum(len(find_continuations(context, *each)) for each in ranges)
         stored = positions - items + len(visible.pinned)
-        context.made[key] = stored + _count_made_up_messages(context)
-    return int(context.made[key]) + len(visible.active_summaries)
+        context.cache.memo[key] = stored + _count_made_up_messages(context)
+    return int(context.cache.memo[key]) + len(visible.active_summaries)
 
 
 def find_continuations(context: ViewContext, first: int, last: int) -> list[int]:
     """Return the positions of a range that continue the answer before them, in order."""
     key = ("continued", first, last)
-    if key not in context.made:
-        places = {**context.line, "start": first, "last": last}
-        context.made[key] = CONTINUED_ANSWERS.values(context.connection, **places)
-    positions: list[int] = context.made[key]
+    if key not in context.cache.memo:
+        places = {**context.pointer.line, "start": first, "last": last}
+        context.cache.memo[key] = CONTINUED_ANSWERS.values(context.connection, **places)
+    positions: list[int] = context.cache.memo[key]
     return positions
 
 

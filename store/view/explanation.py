@@ -1,35 +1,177 @@
 """The entries and totals of a view: the reason for each message as it is sent, and the cost of all.
 
-They are built on first use, from narrow rows that were read with the view, in its transaction.
+They are built on first use, from narrow rows that were read with the view, in its transaction. One
+total is about the prompt cache: the tokens at the beginning of the view that are the same as in the
+last request.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from typing import NamedTuple
 
 from ..formats import AcceptedNames, PlacedMessage, describe_renames, get_format
+from ..history import find_last_usage
 from ..messages import WIRE_KEY, copy_message
+from ..policy import Policy
 from ..records import Entry, LeftOut, ViewStats
 from ..text import truncate_to_line
 from ..tokens import ESTIMATE_NAME, count_message_tokens, estimate
 from .counts import TokenCounts
-from .judging import Verdicts
-from .placeholders import MEDIA_RULE
-from .prompt_cache import EarlierRequest, ViewSight, count_unchanged_tokens
+from .placeholders import MEDIA_RULE, UNREADABLE_MEDIA
 from .read_files import ReadFiles
-from .rendering import DROPPED_BY_PAIRING, UnsentItem
-from .rules import render_explanations
+from .rules import RULE_REASONS, render_explanations
+from .verdicts import Verdicts, load_judged_line
+from .visible_set import (
+    ActiveSummary,
+    ViewContext,
+    VisibleSet,
+    build_visible_set,
+    select_active_records,
+)
 
 FILES_LIMIT = 300
 """Code points that an entry spends on the files of a read."""
-UNPAIRED_REASONS = {
-    "tool": "a result of no call",
-    "assistant": "it says nothing but calls without results",
-}
-"""Why pairing leaves a message out, by its role."""
+
+
+class ViewSight(NamedTuple):
+    """The policy, visible set and last position of a look, without its connection."""
+
+    policy: Policy
+    visible: VisibleSet
+    last: int
+
+
+class EarlierRequest(NamedTuple):
+    """An earlier request: its sight, and the verdicts on the results."""
+
+    sight: ViewSight
+    judged: Verdicts
+
+
+def build_view_sight(context: ViewContext) -> ViewSight:
+    """Return the sight of a look."""
+    return ViewSight(context.policy, context.visible, context.last)
+
+
+def find_earlier_request(
+    context: ViewContext, placed: list[PlacedMessage]
+) -> EarlierRequest | None:
+    """Return the request before a view of these messages, None if none was recorded.
+
+    It is the last one of `record_usage`, at its position and moment, by the same policy.
+    """
+    usage = find_last_usage(context.raw, context.last)
+    if usage is None:
+        return None
+    moment = (usage.seq, usage.at)
+    known = [each for each in context.records if (each.head, each.created_at) <= moment]
+    visible = build_visible_set(context.connection, context.pointer, select_active_records(known))
+    then = context._replace(
+        records=known,
+        visible=visible,
+        last=usage.seq,
+        now=usage.at,
+        turn_over=False,
+    )
+    sight = build_view_sight(then)
+    if context.visible.first_kept != visible.first_kept:
+        had = _list_common_messages(build_view_sight(context), sight, placed)
+        if not any(each.message["role"] == "tool" for each in had):
+            return EarlierRequest(sight, {})
+    return EarlierRequest(sight, load_judged_line(then, "before").final)
+
+
+def _list_common_messages(
+    now: ViewSight, then: ViewSight, placed: list[PlacedMessage]
+) -> Iterator[PlacedMessage]:
+    """Return the messages of the common beginning of a view and a request."""
+    begun = _CommonBeginning(set(), set())
+    sent, sent_then = (
+        _list_in_request_order(now, then.last),
+        _list_in_request_order(then, then.last),
+    )
+    for each, before in zip(sent, sent_then, strict=False):
+        if each != before:
+            break
+        if isinstance(each, ActiveSummary):
+            begun.compactions.add(each.compaction)
+        else:
+            begun.positions.add(each)
+    return takewhile(begun.has, placed)
+
+
+def count_unchanged_tokens(
+    sight: ViewSight,
+    request: EarlierRequest | None,
+    placed: list[PlacedMessage],
+    entries: Sequence[Entry],
+) -> int | None:
+    """Return how many tokens at the beginning of a view are the same in the request before it.
+
+    ``placed`` and ``entries`` are the messages of the view, one for one. None without a request.
+    """
+    if request is None:
+        return None
+    had = _list_common_messages(sight, request.sight, placed)
+    there = [entry for entry, _ in zip(entries, had, strict=False)]
+    rules: dict[int, str | None] = {seq: verdict.rule for seq, verdict in request.judged.items()}
+    # All of them if no picture is ever sent; all before the current turn if its pictures are sent.
+    # Unreadable pictures were always replaced.
+    named = [entry for entry in there if entry.rule == MEDIA_RULE]
+    if sight.policy.picture_keep:
+        named = [entry for entry in named if entry.reason == RULE_REASONS[UNREADABLE_MEDIA]]
+    elif sight.policy.picture_current_turn:
+        spoken = (each.seq for each in there if each.seq and each.message["role"] == "user")
+        began = max(spoken, default=0)
+        named = [entry for entry in named if entry.seq and entry.seq < began]
+    rules |= {entry.seq: MEDIA_RULE for entry in named if entry.seq}
+    tokens = 0
+    for entry in there:
+        if entry.seq is not None and entry.rule != "summary":
+            was = rules.get(entry.seq)
+            rule = None if entry.rule == "repair" else entry.rule
+            # A whole result that the tool-output rule shortened then was short already.
+            if was != rule and not (was == "tool_output" and rule is None):
+                break
+        tokens += entry.tokens
+    return tokens
+
+
+class _CommonBeginning(NamedTuple):
+    """The common beginning of a view and a request: positions, and compactions with summaries."""
+
+    positions: set[int]
+    compactions: set[int | None]
+
+    def has(self, placed: PlacedMessage) -> bool:
+        """Tell whether a message is in it, in any form; messages made by a repair always are."""
+        if placed.seq is not None:
+            return placed.seq in self.positions
+        return placed.rule is None or placed.compaction in self.compactions
+
+
+def _list_in_request_order(sight: ViewSight, last: int) -> Iterator[ActiveSummary | int]:
+    """Yield the visible positions and summaries up to a position, in the order of the request.
+
+    Merged summaries are in the first system message.
+    """
+    visible = sight.visible
+    if sight.policy.summary_role == "merge":
+        yield from chain(visible.active_summaries, visible.pinned)
+    else:
+        yield from chain(visible.pinned, visible.summaries)
+    merged = sight.policy.summary_role == "merge"
+    next_one = visible.first_kept
+    for hole in visible.holes:
+        yield from range(next_one, hole.first)
+        next_one = hole.last + 1
+        if hole.summary and not merged:
+            yield hole.summary
+    yield from range(next_one, last + 1)
 
 
 class ExplanationInputs(NamedTuple):
@@ -48,7 +190,7 @@ class ExplanationInputs(NamedTuple):
     pictured: dict[int, str]
     stored: int
     request: EarlierRequest | None
-    left_out: dict[int, UnsentItem]
+    left_out: dict[int, LeftOut]
     format: str
 
 
@@ -88,15 +230,7 @@ class Explanation:
     @cached_property
     def _all_left_out(self) -> tuple[LeftOut, ...]:
         inputs = self._inputs
-        left_out = []
-        for seq, (kind, own_format) in inputs.left_out.items():
-            if own_format is None:
-                reason = "nothing in it is for a chat"
-            elif own_format == DROPPED_BY_PAIRING:
-                reason = UNPAIRED_REASONS[kind]
-            else:
-                reason = f"only the format {own_format} has it"
-            left_out.append(LeftOut(seq, str(kind), reason))
+        left_out = [*inputs.left_out.values()]
         for placed in get_format(inputs.format).unsent(inputs.placed):
             kind = str(placed.message[WIRE_KEY]["block"]["type"])
             reason = "without the item that it belongs to it would be refused"

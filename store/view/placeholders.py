@@ -23,7 +23,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import groupby
-from math import inf
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -32,17 +31,15 @@ from sqlalchemy import Connection, and_, select
 from ..database import Statement, json_sql, messages, tool_results
 from ..errors import VERIFY_HINT, Damaged
 from ..history import Segment, lines, load_calls
-from ..messages import Media, Message, decode, extract_content_text, replace_media
+from ..messages import Message, decode, extract_content_text
 from ..policy import Policy, PolicyToolKind
 from ..ready import Language, render_phrase
 from ..summaries import extract_command
 from ..text import ELLIPSIS, parse_object, truncate, truncate_to_line
 from ..tokens import count_message_tokens, estimate, estimate_size
 from ..tools import compress, count_names, find_call_paths, rank_names
-from .context import ViewContext
 from .log_messages import attempt_rule
-from .made_once import NarrowResult, compute_once
-from .pairing import LineMessage, find_open_turn
+from .visible_set import ViewContext
 
 LONGEST_LINE = 500
 """Code points of a line, its beginning by the policy included."""
@@ -73,6 +70,19 @@ RESULT_CONTENTS = Statement(
     .order_by(_m.c.seq)
 )
 _BRANCH_KEY = attrgetter("tree_id", "branch")
+
+
+class NarrowResult(NamedTuple):
+    """A tool result as narrow rows know it; ``length`` in code points, ``size`` in bytes."""
+
+    tree_id: int
+    branch: int
+    seq: int
+    tool_name: str | None
+    kind: PolicyToolKind | None
+    length: int
+    size: int
+    failed: bool
 
 
 class CallAnswer(NamedTuple):
@@ -122,7 +132,7 @@ def load_result_lines(context: ViewContext, answers: Sequence[CallAnswer]) -> Re
 
     policy = context.policy
     name = ("line", policy.language, _render_line_prefix(policy), context.pointer.project_root)
-    made = compute_once(context, name, by_result, make)
+    made = context.cache.load_or_compute(name, by_result, make)
     return {each.seq: made[each] for each in by_result}
 
 
@@ -275,7 +285,7 @@ def estimate_short_savings(context: ViewContext, results: Iterable[NarrowResult]
     wanted = dict.fromkeys(results)
     language = context.policy.language
     measure = partial(_measure_short_forms, context.connection, language)
-    sizes = compute_once(context, ("short", language), wanted, measure)
+    sizes = context.cache.load_or_compute(("short", language), wanted, measure)
     least = max(1, context.policy.min_saving)
     return {
         result.seq: estimate_size(result.length, result.size) - short.tokens
@@ -354,67 +364,3 @@ def _cut_texts(value: Any, ellipsis: str) -> Any:
     if isinstance(value, dict):
         return {key: _cut_texts(each, ellipsis) for key, each in value.items()}
     return value
-
-
-class SentMedia(NamedTuple):
-    """Messages with the media that are sent, and why others were replaced, by position.
-
-    ``has_any``: there are media, sent or not.
-    """
-
-    items: list[LineMessage]
-    replaced: dict[int, str]
-    has_any: bool = False
-
-
-def select_media(items: list[LineMessage], policy: Policy, *, turn_over: bool) -> SentMedia:
-    """Return messages of a line, in order, with a description of media that are not sent.
-
-    ``turn_over``: a new turn begins after them.
-    """
-    if not any(_may_have_media(item) for item in items):
-        return SentMedia(items, {})
-    running_from = inf if turn_over or not policy.picture_current_turn else find_open_turn(items)
-    newest = _NewestMedia(policy)
-    replaced: dict[int, str] = {}
-    sent = [*items]
-    for place in range(len(items) - 1, -1, -1):
-        item = items[place]
-        if not _may_have_media(item):
-            continue
-        content = item.message.get("content")
-        if isinstance(content, dict) and content.get("type") == SCREENSHOT:
-            newest.met_any = True  # it stays: its call takes no other result
-            continue
-        newest.is_running = item.seq >= running_from
-        described = replace_media(content, newest)
-        if described is not content:
-            parts = described if isinstance(content, list) else [described]
-            sent[place] = item._replace(message={**item.message, "content": parts})
-            replaced[item.seq] = newest.reason
-    return SentMedia(sent, replaced, newest.met_any)
-
-
-def _may_have_media(item: LineMessage) -> bool:
-    return item.message["role"] == "tool" and not isinstance(item.message.get("content"), str)
-
-
-class _NewestMedia:
-    """Decides about media, the newest first: None sends one, a message describes it."""
-
-    def __init__(self, policy: Policy) -> None:
-        self._remaining = inf if policy.picture_keep == "all" else policy.picture_keep
-        self._placeholder = policy.picture_placeholder
-        self._past_reason = PAST_MEDIA if policy.picture_current_turn else MEDIA_RULE
-        self.is_running = False
-        self.met_any = False
-        self.reason = MEDIA_RULE
-
-    def __call__(self, media: Media) -> Message | None:
-        self.met_any = True
-        self._remaining -= 1
-        is_sent = self.is_running or self._remaining >= 0
-        if is_sent and media.is_readable:
-            return None
-        self.reason = UNREADABLE_MEDIA if is_sent else self._past_reason
-        return media.named(self._placeholder)

@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from itertools import chain, groupby
-from operator import itemgetter
+from collections.abc import Iterable
+from itertools import chain
 
 from sqlalchemy import select
 
-from ..database import Row, Statement, get_logger, json_sql, tool_result_paths
+from ..database import Statement, get_logger, json_sql, tool_result_paths
 from ..history import lines
-from .context import ViewContext
-from .judging import Verdicts
 from .log_messages import LogMessage
+from .visible_set import ViewContext
 
 read_logger = get_logger(__name__)
 
@@ -48,43 +46,24 @@ ReadFiles = dict[int, list[str]]
 """The files of results, by position."""
 
 
-def load_replaced_files(context: ViewContext, judged: Verdicts) -> ReadFiles:
-    """Return the files of the replaced reads."""
-    places = [verdict.seq for verdict in judged.values() if verdict.rule == "file_read"]
-    return load_read_paths(context, places)
-
-
 def load_read_paths(context: ViewContext, places: Iterable[int]) -> ReadFiles:
     """Return the files of the reads among the results at some positions."""
     wanted = sorted(places)
-    if not wanted:
-        return {}
-    rows = groupby(_load_path_rows(context, wanted), key=itemgetter(0))
-    return {seq: [path for _, path in group] for seq, group in rows}
+    files: ReadFiles = {}
+    for run in context.runs(wanted[0], wanted[-1]) if wanted else ():
+        if here := run.of(wanted):
+            values = run.within(context.pointer.tree_id)
+            for seq, path in READ_PATHS.rows(context.connection, **values, places=json.dumps(here)):
+                files.setdefault(seq, []).append(path)
+    return files
 
 
-def _load_path_rows(context: ViewContext, places: list[int]) -> Iterator[Row]:
-    for run in context.runs(places[0], places[-1]):
-        if here := run.of(places):
-            place = run.within(context.pointer.tree_id)
-            yield from READ_PATHS.rows(context.connection, **place, places=json.dumps(here))
-
-
-def log_reads(session_id: str, judged: Verdicts, files: ReadFiles) -> None:
+def log_reads(session_id: str, files: ReadFiles, unknown: Iterable[int]) -> None:
     """Log at DEBUG the files of replaced reads, and the reads whose files are unknown."""
-    if not read_logger.isEnabledFor(logging.DEBUG):
-        return
     extra = {"session_id": session_id, "rule": "file_read"}
     if files:
-        REPLACED_READS.log(
-            read_logger, _render_path_counts(chain.from_iterable(files.values())), **extra
-        )
-    unknown = [verdict.seq for verdict in judged.values() if verdict.why == "no_path"]
-    if unknown:
-        UNKNOWN_READS.log(read_logger, len(unknown), ", ".join(map(str, unknown)), **extra)
-
-
-def _render_path_counts(paths: Iterable[str]) -> str:
-    """Return each path with the number of its reads."""
-    times = Counter(paths).items()
-    return ", ".join(f"{path} ×{count}" for path, count in times)
+        times = Counter(chain.from_iterable(files.values())).items()
+        paths = ", ".join(f"{path} ×{count}" for path, count in times)
+        REPLACED_READS.log(read_logger, paths, **extra)
+    if places := [*map(str, unknown)]:
+        UNKNOWN_READS.log(read_logger, len(places), ", ".join(places), **extra)

@@ -17,13 +17,12 @@ from sqlalchemy import Connection
 from ..clock import Now, require_moment
 from ..history import lines, session_branches
 from ..policy import STANDARD_POLICY, Policy, check_policy
-from .borders import build_rule_values, render_runs
-from .build import ComposedView, compose_view
-from .context import load_view_context
+from .build import ComposedView, compose_view, render_line
 from .explanation import FILES_LIMIT
-from .following import follow_line
-from .judging import Verdict, Verdicts, rank_run_results
+from .rule_values import build_rule_values, render_runs
 from .rules import RULE_QUERIES, list_placeholders, render_explanations
+from .verdicts import Verdicts, rank_run_results
+from .visible_set import load_view_context
 
 LEFT_OUT_VERDICT = "left_out", "no request of this policy has it"
 """Rule and reason of a message that is visible and is not sent."""
@@ -61,7 +60,7 @@ def view_sql(
     made, values = compose_view(context), build_rule_values(context)
     runs = context.shown(values["start"], context.last)
     said = rank_run_results(context, values, runs).found
-    decided = [*_list_decisions(made, said, follow_line(context, "openai").rendered.judged)]
+    decided = [*_list_decisions(made, said, render_line(context, "openai").rendered.judged)]
     texts = {f"{rule}_text": text for rule, text in list_placeholders(context.policy).items()}
     asked = {
         **values,
@@ -89,14 +88,10 @@ def _list_decisions(
         if verdict is None or entry.rule != verdict.rule:
             if entry.rule is not None:
                 yield PythonDecision(entry.seq, entry.rule, entry.reason.partition(":")[0])
-        elif _get_verdict_reason(said.get(entry.seq)) != verdict.why:
+        elif entry.seq not in said or said[entry.seq].why != verdict.why:
             yield PythonDecision(entry.seq, entry.rule, verdict.why)
     for seq in made.explained.stats.left_out:
         yield PythonDecision(seq, *LEFT_OUT_VERDICT)
-
-
-def _get_verdict_reason(verdict: Verdict | None) -> str | None:
-    return None if verdict is None else verdict.why
 
 
 def _list_rewritten_positions(made: ComposedView) -> Iterator[int]:

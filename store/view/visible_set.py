@@ -1,4 +1,4 @@
-"""The visible set of a line: the compactions that count on it, and the positions that they leave.
+"""The visible set of a line, which its compactions leave, and the context of one view of it.
 
 **Records that count.** A compaction marks no message. It writes a record with the place where it
 was made: the branch, and the position of the head. Whether the record counts is decided for each
@@ -32,14 +32,15 @@ it has all ranges, and its `holes` are those that are still shown.
 all of them. So only the numbers and outcomes of those that count are read each time. A record
 itself is read if its number is new or its outcome differs, since an ended record never changes. An
 erasure removes records, and a number may be used again, so the cached records of a tree are valid
-until one of its parts is erased (`ChangeCounts`).
+until one of its parts is erased (`ViewCache`).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import chain
+from sys import intern
 from typing import Any, NamedTuple
 
 from sqlalchemy import BindParameter, Connection, and_, bindparam, literal_column, select
@@ -49,14 +50,22 @@ from ..database import (
     RowsByKey,
     Statement,
     compaction_records,
-    get_read_mark,
-    get_reader_cache,
     measure_bytes,
     select_positions,
     summaries,
 )
 from ..errors import VERIFY_HINT, Damaged
-from ..history import ChangeCounts, Pointer, build_line_walk, lines, match_visible_records
+from ..history import (
+    Line,
+    Pointer,
+    Segment,
+    Validity,
+    ViewCache,
+    build_line_walk,
+    lines,
+    load_kinds_json,
+    match_visible_records,
+)
 from ..messages import Message, decode_as
 from ..policy import Policy
 from ..records import Compaction, Hidden
@@ -252,20 +261,19 @@ ACTIVE_SUMMARY_TEXTS = Statement(
 
 
 def load_records(
-    connection: Connection, pointer: Pointer, last: int, changes: ChangeCounts | None = None
+    connection: Connection, pointer: Pointer, last: int, cache: ViewCache | None = None
 ) -> list[Compaction]:
     """Return the records that count on a line up to a position, oldest first, undos included.
 
-    They are as recorded: an undone one has the outcome ``applied``, and no texts are read. If the
-    ``changes`` of the tree are given, the records are cached.
+    They are as recorded: an undone one has the outcome ``applied``, and no texts are read. With
+    the ``cache`` of the tree only new records are read.
     """
     tree_id = pointer.tree_id
     if ANY_RECORD.row(connection, tree_id=tree_id) is None:
         return []
     counting = RECORD_OUTCOMES.rows(connection, **pointer.line, last=last, newest=pointer.newest)
-    cache = get_reader_cache(connection)
-    cached = cache.get((tree_id, "records")) if cache else None
-    known: CachedRecords = cached[1] if cached is not None and cached[0] == changes else {}
+    is_cached = cache is not None and cache.is_enabled
+    known: CachedRecords = (cache.load(("records",)) if cache and is_cached else None) or {}
     new = [
         each.number
         for each in counting
@@ -274,13 +282,8 @@ def load_records(
     if new:
         rows = RECORDS.rows(connection, tree_id=tree_id, numbers=json.dumps(new))
         known = known | {row[0]: _parse_record(row) for row in rows}
-        if cache and changes is not None:
-            cache.put(
-                (tree_id, "records"),
-                (changes, known),
-                measure_bytes(known),
-                get_read_mark(connection),
-            )
+        if cache and is_cached:
+            cache.save(("records",), known, measure_bytes(known))
     return [known[each.number] for each in counting]
 
 
@@ -461,3 +464,79 @@ def build_summary_message(text: str, facts: str | None, policy: Policy) -> Messa
     content = "\n".join(filter(None, (policy.summary_heading, body)))
     role = "system" if policy.summary_role == "merge" else policy.summary_role
     return {"role": role, "content": content}
+
+
+class ViewContext(NamedTuple):
+    """A line as a policy sees it up to position ``last`` at a moment, ``now`` in ms.
+
+    ``records`` are the compactions that count on the line, ``visible`` is the part that they leave.
+    ``turn_over``: a new turn begins after ``last``, so the turn of ``last`` is finished. The
+    verdicts of the rules, the cost of a view and the view itself all follow from these values.
+    ``cache`` has what an open store keeps of the tree.
+    """
+
+    connection: Connection
+    pointer: Pointer
+    policy: Policy
+    records: list[Compaction]
+    visible: VisibleSet
+    last: int
+    now: int
+    turn_over: bool
+    cache: ViewCache
+
+    @property
+    def line(self) -> dict[str, int]:
+        """The values by which statements name the line."""
+        return self.pointer.line
+
+    @property
+    def raw(self) -> Line:
+        """The line itself, hidden positions included."""
+        return Line(self.connection, self.pointer)
+
+    def runs(self, first: int, last: int) -> list[Segment]:
+        """Return the runs that hold the positions ``first`` to ``last`` of the line, in order."""
+        return self.raw.runs(first, last)
+
+    def shown(self, first: int, last: int) -> list[Segment]:
+        """Return the runs of the positions ``first`` to ``last`` that no range hides."""
+        runs = (self.runs(*span) for span in self.visible.shown_ranges(first, last))
+        return [*chain.from_iterable(runs)]
+
+    def visible_runs(self) -> list[Segment]:
+        """Return the visible runs: the pinned positions, then the kept ones."""
+        places = (place for place in self.visible.pinned if place <= self.last)
+        pinned = (self.runs(place, place) for place in places)
+        kept = self.shown(self.visible.first_kept, self.last)
+        return [*chain.from_iterable(pinned), *kept]
+
+    def told(self, first: int, last: int) -> list[dict[str, int]]:
+        """Return the runs of `shown` as the values by which statements name them."""
+        return [run.within(self.pointer.tree_id) for run in self.shown(first, last)]
+
+    def build_cache_name(self, *purpose: str) -> tuple[Hashable, ...]:
+        """Return the name of a value of the line by its policy, for a purpose."""
+        # The text of a policy is larger than a short session: one object serves all names.
+        return (self.pointer.branch, *purpose, intern(self.policy.model_dump_json()))
+
+    def load_validity(self) -> Validity:
+        """Return what a cached view of the line depends on besides its policy and moment."""
+        changes, root = self.cache.of_rows.changes, self.pointer.project_root
+        return Validity(changes, root, load_kinds_json(self.connection), self.visible)
+
+
+def load_view_context(
+    connection: Connection,
+    pointer: Pointer,
+    policy: Policy,
+    *,
+    last: int,
+    now: int,
+    turn_over: bool = False,
+) -> ViewContext:
+    """Return a look at a line up to a position, with the visible set that its compactions leave."""
+    cache = ViewCache(connection, pointer.tree_id)
+    known = load_records(connection, pointer, last, cache)
+    visible = build_visible_set(connection, pointer, select_active_records(known))
+    return ViewContext(connection, pointer, policy, known, visible, last, now, turn_over, cache)

@@ -311,7 +311,7 @@ def test_behind_a_summary_nothing_hidden_is_judged_again(
     store.record_usage(session_id, input=5_000, output=1, now=late())
     store.compact(session_id, ALWAYS, lambda request: "commands", now=late() + 1)
     monkeypatch.setattr(
-        "store.view.prompt_cache.load_earlier_verdicts",
+        "store.view.explanation.load_judged_line",
         lambda *_, **__: pytest.fail("the whole history was judged"),
     )
     entries = store.view(session_id, ALWAYS, now=late() + 2).entries

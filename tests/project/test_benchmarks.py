@@ -27,7 +27,7 @@ from benchmarks.timing import Pair, Times
 from benchmarks.workload import ROOT, conversation
 from store import Policy, Store
 from store.context.layers import Piece, list_view_pieces
-from store.view.pairing import PairedMessages, pair_messages
+from store.view.segments import PairedMessages, pair_messages
 
 
 def renamed(piece: Piece) -> Piece:
@@ -201,17 +201,17 @@ def test_of_a_refused_call_the_words_of_the_user_are_due() -> None:
             "not told: file",
         ),
         (
-            "store.view.rendering.pair_messages",
+            "store.view.segments.pair_messages",
             lambda items, policy, **_: cut_off(pair_messages(items, policy)),
             "neither shown nor hidden",
         ),
         (
-            "store.view.rendering.pair_messages",
+            "store.view.segments.pair_messages",
             lambda items, policy, **_: twice(pair_messages(items, policy)),
             "shown twice",
         ),
         (
-            "store.view.rendering.pair_messages",
+            "store.view.segments.pair_messages",
             lambda items, policy, **_: backwards(pair_messages(items, policy)),
             "the API refuses",
         ),
@@ -254,13 +254,13 @@ def test_the_program_prints_what_it_found(
     ("place", "wrong", "problem"),
     [
         (
-            "store.view.rendering.pair_messages",
+            "store.view.segments.pair_messages",
             lambda items, policy, **_: backwards(pair_messages(items, policy)),
             "the API refuses",
         ),
         ("store.context.request.remind", lambda text: text, ""),
         (
-            "store.view.borders.find_turn_start",
+            "store.view.rule_values.find_turn_start",
             lambda *_: 10**9,
             "of the running turn is not whole",
         ),

@@ -24,7 +24,7 @@ from store.cli import demo_session
 from store.context.freshness import Freshness
 from store.database import schema
 from store.tools.short_rules import SHORT_RULES, TOOL_RULES
-from store.view import interrupted, placeholders, rules
+from store.view import build, placeholders, rules
 
 PEOPLES_VIEWS = (
     "session_segments",
@@ -246,7 +246,7 @@ def test_every_rule() -> None:
         *rules.RULES,
         "arguments",
         placeholders.MEDIA_RULE,
-        interrupted.DRAFT_RULE,
+        build.DRAFT_RULE,
         "summary",
         "repair",
     )

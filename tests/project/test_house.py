@@ -68,7 +68,7 @@ INSIDE = {
     "face": "calls operations lifetime steps streaming workflows store threads async_streaming async_operations async_store",
     "formats": "request_messages call_names rows openai parts reasoning turns responses anthropic gemini react",
     "history": (
-        "lines session_branches sessions facts listing model_prices usages message_notes erasure_log raw_messages append drafts erasure redaction erasure_batches heads "
+        "lines session_branches sessions facts listing model_prices usages message_notes erasure_log view_cache raw_messages append drafts erasure redaction erasure_batches heads "
         "lookup token_counts"
     ),
     "importing": "report whole names spending beside left likeness known sight elsewhere validation session reading folders growing",
@@ -92,9 +92,8 @@ INSIDE = {
         "chatgpt claude_ai cursor droid goose kiro aider pi opencode gemini apis data_sets store_export stores writing kinds"
     ),
     "view": (
-        "log_messages visible_set context pairing made_once placeholders "
-        "tool_result_filters rules borders covering judging read_files "
-        "rejudging cost counts rendering following prompt_cache explanation interrupted build statement"
+        "log_messages visible_set placeholders tool_result_filters rules read_files "
+        "rule_values verdicts cost counts segments explanation build statement"
     ),
 }
 """The modules of each room in the order in which they can be read."""

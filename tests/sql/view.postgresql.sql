@@ -61,31 +61,6 @@ WHERE tool_result_paths.tree_id = :tree_id
 ORDER BY tool_result_paths.seq,
   tool_result_paths.path
 
--- view.rendering.VISIBLE_MESSAGES
-SELECT messages.seq,
-  messages.role,
-  messages.name,
-  messages.status,
-  messages.tool_call_id,
-  messages.created_at,
-  messages.message_id,
-  messages.extra,
-  messages.content_form,
-  CASE
-    WHEN (
-      messages.seq IN (
-        SELECT CAST(replaced.value AS BIGINT) AS value
-        FROM json_array_elements_text(CAST(:replaced AS json)) AS replaced
-      )
-    ) THEN NULL
-    ELSE messages.content
-  END AS anon_1
-FROM messages
-WHERE messages.tree_id = :tree_id
-  AND messages.branch = :branch
-  AND messages.seq BETWEEN :first AND :last
-ORDER BY messages.seq
-
 -- view.rules.CLEARABLE_BORDER
 WITH segments AS MATERIALIZED (
   SELECT CAST(value ->> 0 AS BIGINT) AS branch,
@@ -519,6 +494,31 @@ SELECT seq,
   END AS young_at
 FROM told
 ORDER BY seq
+
+-- view.segments.VISIBLE_MESSAGES
+SELECT messages.seq,
+  messages.role,
+  messages.name,
+  messages.status,
+  messages.tool_call_id,
+  messages.created_at,
+  messages.message_id,
+  messages.extra,
+  messages.content_form,
+  CASE
+    WHEN (
+      messages.seq IN (
+        SELECT CAST(replaced.value AS BIGINT) AS value
+        FROM json_array_elements_text(CAST(:replaced AS json)) AS replaced
+      )
+    ) THEN NULL
+    ELSE messages.content
+  END AS anon_1
+FROM messages
+WHERE messages.tree_id = :tree_id
+  AND messages.branch = :branch
+  AND messages.seq BETWEEN :first AND :last
+ORDER BY messages.seq
 
 -- view.visible_set.ACTIVE_SUMMARY_TEXTS
 SELECT summaries.summary,

@@ -8,8 +8,9 @@ import pytest
 from refusals import refusals
 
 from store import Policy, Store
+from store.messages import UNKNOWN_TOOL
 from store.ready import render_phrase
-from store.view.pairing import UNKNOWN_TOOL, LineMessage, pair_messages, select_sendable_calls
+from store.view.segments import LineMessage, pair_messages, select_sendable_calls
 
 Message = dict[str, Any]
 NOW = 1_767_225_600_000

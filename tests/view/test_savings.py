@@ -17,7 +17,7 @@ from store.view import (
     estimate_view_tokens,
     load_view_context,
 )
-from store.view.rejudging import judge_line
+from store.view.verdicts import judge_line
 
 Message = dict[str, Any]
 _sessions = iter(range(10**9))

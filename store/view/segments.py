@@ -1,0 +1,568 @@
+"""The messages of a line as a view sends them, before summaries and drafts are inserted.
+
+**Pairs.** Providers refuse a request in which a call has no result, a result has no call, or
+another message comes between them. Here each assistant message is followed at once by one result
+for each of its calls, in order. The entry of a message names each repair; nothing stored is
+changed.
+
+**Stretches.** The pairing of a call and its result depends only on the messages between them. So a
+line is divided into stretches: a message, or an answer with its results, however far away. A
+stretch is rendered from its own messages and verdicts. Two things may still change it: the missing
+results of its calls, while their turn runs, and a message that continues the last answer. From the
+first such stretch on, a line is ``loose``; the part before it is final, and if a verdict changes
+there, only its stretch is rendered again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+from math import inf
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, case, null, select
+
+from ..database import Statement, json_sql, messages, tool_results
+from ..formats import (
+    CHAT,
+    ApiCall,
+    PlacedMessage,
+    find_audio,
+    find_reasoning,
+    find_wire_values,
+    is_continuing_item,
+    list_foreign_types,
+    make_api_call,
+    make_call_id,
+    remove_audio,
+)
+from ..history import CALLS_IN_RUN, Segment, lines
+from ..messages import (
+    UNKNOWN_TOOL,
+    WIRE_KEY,
+    Media,
+    Message,
+    assemble_message,
+    join_call,
+    replace_media,
+    select_opaque_fields,
+)
+from ..policy import Policy
+from ..ready import render_phrase
+from ..records import LeftOut
+from ..text import is_text
+from .placeholders import (
+    MEDIA_RULE,
+    PAST_MEDIA,
+    SCREENSHOT,
+    UNREADABLE_MEDIA,
+    cut_arguments,
+    load_result_lines,
+    shorten_result,
+)
+from .rules import NAMING_RULES, list_placeholders
+from .verdicts import Verdict, Verdicts
+from .visible_set import ViewContext
+
+_m = messages
+_is_replaced = _m.c.seq.in_(json_sql.select_positions("replaced"))
+VISIBLE_MESSAGES = Statement(
+    select(
+        _m.c.seq,
+        _m.c.role,
+        _m.c.name,
+        _m.c.status,
+        _m.c.tool_call_id,
+        _m.c.created_at,
+        _m.c.message_id,
+        _m.c.extra,
+        _m.c.content_form,
+        case((_is_replaced, null()), else_=_m.c.content),
+    )
+    .where(lines.match_run(_m))
+    .order_by(_m.c.seq)
+)
+
+_answering_results = tool_results
+ANSWERED_CALL = Statement(
+    select(
+        _answering_results.c.call_seq,
+        _answering_results.c.call_position,
+        _answering_results.c.tool_name,
+    ).where(lines.match_place(_answering_results))
+)
+
+
+MessageCalls = tuple[list[Any] | None, dict[str, ApiCall]]
+"""The calls of a message as stored (None without calls), and the sendable ones among them by id."""
+
+
+def load_message_calls(connection: Connection, run: dict[str, int]) -> dict[int, MessageCalls]:
+    """Return the calls of a run's messages, by position.
+
+    A call in the usual shape needs no check of its texts: columns hold only text that can be sent.
+    """
+    calls: dict[int, MessageCalls] = {}
+    for seq, call_id, name, form, arguments, extra in CALLS_IN_RUN.rows(connection, **run):
+        if seq not in calls:
+            stored: list[Any] = []
+            sendable: dict[str, ApiCall] = {}
+            calls[seq] = (stored, sendable)
+        call = join_call(call_id, name, form, arguments, extra)
+        if extra is None and call_id and name and call_id not in sendable:
+            sendable[call_id] = make_api_call((len(stored), call_id, name, arguments))
+        else:
+            _add_sendable(sendable, seq, len(stored), call)
+        stored.append(call)
+    return calls
+
+
+def select_sendable_calls(seq: int, stored: list[Any]) -> tuple[ApiCall, ...]:
+    """Return the calls of the message at a position that can be sent.
+
+    The id of each is unique in the message.
+    """
+    sendable: dict[str, ApiCall] = {}
+    for position, call in enumerate(stored):
+        _add_sendable(sendable, seq, position, call)
+    return (*sendable.values(),)
+
+
+def _add_sendable(sendable: dict[str, ApiCall], seq: int, position: int, call: Any) -> None:
+    """Add a call to the sendable calls of its message, under a unique id."""
+    if not isinstance(call, dict):
+        return
+    call_id = get_sendable_text(call, "id")
+    if call_id is None or call_id in sendable:
+        call_id = make_call_id(seq, position)
+        while call_id in sendable:
+            call_id += "_"
+    function = call.get("function")
+    if not isinstance(function, dict):
+        function = call
+    name = get_sendable_text(function, "name") or UNKNOWN_TOOL
+    sendable[call_id] = ApiCall(position, call_id, name, function.get("arguments"))
+
+
+def get_sendable_text(message: Message, key: str) -> str | None:
+    """Return the text under a key if it can be sent unchanged.
+
+    Other texts are not repaired: different ids must not become one id.
+    """
+    value = message.get(key)
+    return value if value and is_text(value) else None
+
+
+class LineMessage(NamedTuple):
+    """A message of the line after the rules were applied.
+
+    ``call`` is the place of the call that a result answers, ``calls`` are the sendable calls of an
+    assistant, ``sound`` is the content if no part of it needs a repair.
+    """
+
+    seq: int
+    message: Message
+    call: tuple[int, int] | None = None
+    tool_name: str | None = None
+    calls: tuple[ApiCall, ...] = ()
+    sound: str | None = None
+
+
+make_line_message: Callable[[tuple[Any, ...]], LineMessage] = partial(tuple.__new__, LineMessage)
+"""Builds a message from its fields, in C because there may be thousands."""
+
+
+class LineStretch(NamedTuple):
+    """Where a stretch begins: its first position, and its index among the placed messages."""
+
+    seq: int
+    begin: int
+
+
+class PairedMessages(NamedTuple):
+    """The messages of a line, each in its place, and their stretches.
+
+    ``loose`` is the index of the first stretch that may still change.
+    """
+
+    placed: list[PlacedMessage]
+    stretches: list[LineStretch]
+    loose: int
+
+
+def pair_messages(
+    items: list[LineMessage],
+    policy: Policy,
+    *,
+    turn_over: bool = False,
+) -> PairedMessages:
+    """Return the messages so that calls and results are paired, adjacent and in order.
+
+    ``turn_over``: a new turn begins after the messages, so none of their turns is open.
+    """
+    return _Pairing(items, policy, turn_over).pair()
+
+
+class _Pairing:
+    """The state of a pairing: the messages placed so far, and the calls without results yet."""
+
+    def __init__(self, items: list[LineMessage], policy: Policy, turn_over: bool) -> None:
+        self._items, self._policy = items, policy
+        self._continued = {
+            place
+            for place, item in enumerate(items)
+            if WIRE_KEY in item.message
+            and place
+            and items[place - 1].message["role"] == "assistant"
+            and is_continuing_item(item.message)
+        }
+        self._results = {item.call: place for place, item in enumerate(items) if item.call}
+        self._sendable: set[tuple[int, int] | None] | None = None
+        if policy.orphans == "adopt":
+            self._sendable = {(item.seq, call.position) for item in items for call in item.calls}
+        self._running = find_open_turn(items)
+        self._open_from = items[-1].seq if turn_over and items else self._running
+        self._placed: list[PlacedMessage] = []
+        self._stretches: list[LineStretch] = []
+        self._waiting: list[tuple[int, ApiCall]] = []
+        self._loose: int | None = None
+        self._reach = -1
+
+    def pair(self) -> PairedMessages:
+        """Return the messages in their places."""
+        continued, waiting = self._continued, self._waiting
+        placed, stretches = self._placed, self._stretches
+        for place, item in enumerate(self._items):
+            seq, message, call, tool_name, calls, sound = item
+            if place > self._reach:
+                self._reach = place
+                if place not in continued:
+                    stretches.append(LineStretch(seq, len(placed)))
+            if calls:
+                self._place_calling(item)
+            elif message["role"] != "tool":
+                placed.append(PlacedMessage(seq, message, None, (), None, sound))
+            elif self._sendable is not None and call not in self._sendable:
+                self._place_orphan(seq, message, tool_name)
+            if waiting and place + 1 not in continued:
+                self._place_results(place)
+        loose = len(stretches) - 1 if self._loose is None else self._loose
+        return PairedMessages(placed, stretches, loose)
+
+    def _place_calling(self, item: LineMessage) -> None:
+        """Place an assistant message with the calls that are sent, unless it is empty then."""
+        seq, message, _, _, calls, sound = item
+        self._waiting += [(seq, call) for call in calls]
+        sent, repair = calls, None
+        if self._policy.unanswered == "drop":
+            sent = tuple(each for each in calls if (seq, each.position) in self._results)
+            dropped = len(calls) - len(sent)
+            repair = f"{dropped} calls without result left out" if dropped else None
+        if sent or message.get("content"):
+            self._placed.append(PlacedMessage(seq, message, repair, sent, None, sound))
+
+    def _place_orphan(self, seq: int, message: Message, tool_name: str | None) -> None:
+        """Place a result without a call after a made-up call."""
+        call_id = get_sendable_text(message, "tool_call_id") or f"call_{seq}"
+        name = tool_name or get_sendable_text(message, "name") or UNKNOWN_TOOL
+        call = ApiCall(0, call_id, name, "{}")
+        function = {"name": call.name, "arguments": call.arguments}
+        tool_call = {"id": call.id, "type": "function", "function": function}
+        calling = {"role": "assistant", "content": None, "tool_calls": [tool_call]}
+        self._placed += (
+            PlacedMessage(None, calling, f"the result at {seq} has no call", (call,)),
+            PlacedMessage(seq, message, None, (), call_id),
+        )
+
+    def _place_results(self, place: int) -> None:
+        """Place the results of an answer's calls after its last message, which is at ``place``."""
+        items, results, placed = self._items, self._results, self._placed
+        for calling, call in self._waiting:
+            found = results.get((calling, call.position))
+            if found is None:
+                self._place_missing(calling, call)
+                continue
+            place += 1
+            if found > self._reach:
+                self._reach = found
+            seq, message, _, _, _, sound = items[found]
+            repair = None if found == place else "moved to its call"
+            placed.append(PlacedMessage(seq, message, repair, (), call.id, sound))
+        self._waiting.clear()
+
+    def _place_missing(self, seq: int, call: ApiCall) -> None:
+        """Place a made-up result for a call that has none, if the policy wants one.
+
+        While its turn runs, a result may still come, so the stretch is loose. Calls of finished
+        turns are never kept open.
+        """
+        if self._loose is None and seq > self._running:
+            self._loose = len(self._stretches) - 1
+        unanswered = self._policy.unanswered
+        if unanswered == "synthetic" or (unanswered == "keep" and seq <= self._open_from):
+            text = render_phrase("no_result", self._policy.language)
+            message = {"role": "tool", "tool_call_id": call.id, "content": text}
+            self._placed.append(
+                PlacedMessage(None, message, f"call {call.id} has no result", (), call.id)
+            )
+
+
+def find_open_turn(items: list[LineMessage]) -> int:
+    """Return the position of the last user message, 0 where there is none."""
+    users = (item.seq for item in reversed(items) if item.message.get("role") == "user")
+    return next(users, 0)
+
+
+class SentMedia(NamedTuple):
+    """Messages with the media that are sent, and why others were replaced, by position.
+
+    ``has_any``: there are media, sent or not, so the whole line or the time decides about them.
+    """
+
+    items: list[LineMessage]
+    replaced: dict[int, str]
+    has_any: bool
+
+
+def select_media(
+    context: ViewContext,
+    items: list[LineMessage],
+    format: str,  # noqa: A002 - the public name
+    *,
+    turn_over: bool,
+) -> SentMedia:
+    """Return messages of a line, in order, with a description of media that are not sent.
+
+    A chat gets no id of audio that its provider has deleted. ``turn_over``: a new turn begins after
+    the messages.
+    """
+    policy = context.policy
+    has_audio = format == CHAT.name and any(find_audio(item.message) for item in items)
+    sent = [*items]
+    for place, item in enumerate(items) if has_audio else ():
+        ends = (find_audio(item.message) or {}).get("expires_at")
+        if not isinstance(ends, int | float) or context.now < ends * 1_000:
+            continue
+        sent[place] = item._replace(message=remove_audio(item.message))
+    places = [
+        place
+        for place, item in enumerate(items)
+        if item.message["role"] == "tool" and not isinstance(item.message.get("content"), str)
+    ]
+    if not places:
+        return SentMedia(sent, {}, has_audio)
+    running_from = inf if turn_over or not policy.picture_current_turn else find_open_turn(items)
+    newest = _NewestMedia(policy)
+    replaced: dict[int, str] = {}
+    for place in reversed(places):
+        item = items[place]
+        content = item.message.get("content")
+        if isinstance(content, dict) and content.get("type") == SCREENSHOT:
+            newest.met_any = True  # it stays: its call takes no other result
+            continue
+        newest.is_running = item.seq >= running_from
+        described = replace_media(content, newest)
+        if described is not content:
+            parts = described if isinstance(content, list) else [described]
+            sent[place] = item._replace(message={**item.message, "content": parts})
+            replaced[item.seq] = newest.reason
+    return SentMedia(sent, replaced, newest.met_any or has_audio)
+
+
+class _NewestMedia:
+    """Decides about media, the newest first: None sends one, a message describes it."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._remaining = inf if policy.picture_keep == "all" else policy.picture_keep
+        self._placeholder = policy.picture_placeholder
+        self._past_reason = PAST_MEDIA if policy.picture_current_turn else MEDIA_RULE
+        self.is_running = False
+        self.met_any = False
+        self.reason = MEDIA_RULE
+
+    def __call__(self, media: Media) -> Message | None:
+        self.met_any = True
+        self._remaining -= 1
+        is_sent = self.is_running or self._remaining >= 0
+        if is_sent and media.is_readable:
+            return None
+        self.reason = UNREADABLE_MEDIA if is_sent else self._past_reason
+        return media.named(self._placeholder)
+
+
+UNPAIRED_REASONS = {
+    "tool": "a result of no call",
+    "assistant": "it says nothing but calls without results",
+}
+"""Why pairing leaves a message out, by its role."""
+
+NO_CALLS: MessageCalls = (None, {})
+
+
+class RenderedSegment(NamedTuple):
+    """Rendered runs of a line: each message in its place, and the verdicts of the results.
+
+    ``loose`` is the index of the first stretch that may still change. ``pictured`` says why media
+    were replaced, by position. ``earliest_call`` is the first message that results answer.
+    ``left_out`` are the messages that are not sent, by position.
+    """
+
+    placed: list[PlacedMessage]
+    judged: Verdicts
+    stretches: list[LineStretch]
+    loose: int
+    pictured: dict[int, str]
+    has_pictures: bool
+    """Whether the whole line or the time decides about parts: pictures, ids of audio."""
+    earliest_call: int
+    left_out: dict[int, LeftOut]
+
+    @property
+    def loose_begin(self) -> int:
+        """The index of the first placed message that may still change."""
+        return self.stretches[self.loose].begin if self.stretches else 0
+
+
+def render_segment(
+    context: ViewContext,
+    judged: Verdicts,
+    runs: list[Segment],
+    format: str,  # noqa: A002 - the public name
+    *,
+    turn_over: bool,
+) -> RenderedSegment:
+    """Return the messages in runs of a line as a format sends them, paired and in order."""
+    policy = context.policy
+    stored, judged = _load_messages(context, judged, runs)
+    items: list[LineMessage] = []
+    left_out: dict[int, LeftOut] = {}
+    for item in stored:
+        if "content" not in item.message and (why := _explain_unsent(item, format, policy)):
+            left_out[item.seq] = why
+        else:
+            items.append(item)
+    items, pictured, has_media = select_media(context, items, format, turn_over=turn_over)
+    placed, stretches, loose = pair_messages(items, policy, turn_over=turn_over)
+    if "drop" in (policy.unanswered, policy.orphans):
+        sent = {each.seq for each in placed if each.seq is not None}
+        for seq, message, *_ in items:
+            if seq not in sent:
+                role = message["role"]
+                left_out[seq] = LeftOut(seq, role, UNPAIRED_REASONS[role])
+    for place, each in enumerate(placed):
+        if isinstance(each.message.get("content"), str):
+            continue
+        if kinds := sorted({*list_foreign_types(each.message)}):
+            reason = f"no part of a chat, sent as its JSON text: {', '.join(kinds)}"
+            repair = "; ".join(filter(None, (each.repair, reason)))
+            placed[place] = each._replace(repair=repair)
+    return RenderedSegment(
+        placed,
+        judged,
+        stretches,
+        loose,
+        pictured,
+        has_media,
+        min((item.call[0] for item in items if item.call), default=context.last),
+        left_out,
+    )
+
+
+def _explain_unsent(
+    item: LineMessage,
+    format: str,  # noqa: A002 - the public name
+    policy: Policy,
+) -> LeftOut | None:
+    """Return why a format has no place for a message without content, None if it has one.
+
+    An item that has no place in a chat is sent in its own format only. Reasoning of another format
+    is sent if the policy sends it as text.
+    """
+    message = item.message
+    if not select_opaque_fields(message) or find_wire_values(message, format) is not None:
+        return None
+    if policy.foreign_reasoning == "text" and find_reasoning(message, format):
+        return None
+    held = message.get(WIRE_KEY)
+    wire = held if isinstance(held, dict) else {}
+    block, own_format = wire.get("block"), wire.get("format")
+    if not isinstance(block, dict):
+        kind = message.get("type", message["role"])
+        return LeftOut(item.seq, str(kind), "nothing in it is for a chat")
+    reason = "nothing in it is for a chat"
+    if own_format is not None:
+        reason = f"only the format {own_format} has it"
+    return LeftOut(item.seq, str(block.get("type")), reason)
+
+
+def _load_messages(
+    context: ViewContext, judged: Verdicts, runs: list[Segment]
+) -> tuple[list[LineMessage], Verdicts]:
+    """Return the visible messages after the rules were applied, and the final verdicts.
+
+    Content that is replaced as a whole is not read. A result has to be read to find that its short
+    form would not be shorter.
+    """
+    items: list[LineMessage] = []
+    final = {**judged}
+    replaced = _load_replacements(context, judged)
+    replaced_places = sorted(replaced)
+    for run in runs:
+        values = run.within(context.pointer.tree_id)
+        calls_by_seq = load_message_calls(context.connection, values)
+        unread = json.dumps(run.of(replaced_places))
+        for row in VISIBLE_MESSAGES.rows(context.connection, **values, replaced=unread):
+            stored, sendable = calls_by_seq.get(seq := row[0], NO_CALLS)
+            message = assemble_message(row[1:], stored)
+            sound = row[-1] if row[-2] == "text" else None
+            calls = (*sendable.values(),) if message["role"] == "assistant" else ()
+            call = tool_name = None
+            if verdict := judged.get(seq):
+                call, tool_name = verdict.call, verdict.tool_name
+                if seq in replaced:
+                    message["content"] = replaced[seq]
+                elif verdict.rule:
+                    final[seq] = _rewrite_message(message, verdict, context.policy)
+                    if calls and verdict.rule == "arguments":
+                        calls = select_sendable_calls(seq, message["tool_calls"])
+            elif (
+                message["role"] == "tool"
+            ):  # it is pinned: no rule judges it, so its call is unknown
+                place = context.raw.place(seq)
+                call_seq, position, tool_name = ANSWERED_CALL.one(context.connection, **place)
+                call = None if call_seq is None else (call_seq, position)
+            items.append(make_line_message((seq, message, call, tool_name, calls, sound)))
+    return items, final
+
+
+def _rewrite_message(message: Message, verdict: Verdict, policy: Policy) -> Verdict:
+    """Apply a rule that needs the whole message; return the final verdict, or that it is short."""
+    if verdict.rule == "arguments":
+        message["tool_calls"] = cut_arguments(message["tool_calls"], policy.language)
+        return verdict
+    short = shorten_result(
+        message.get("content"),
+        verdict.tool_name,
+        verdict.kind,
+        failed=verdict.failed,
+        min_saving=policy.min_saving,
+        language=policy.language,
+    )
+    if short is None:
+        return verdict._replace(rule=None, why="short")
+    message["content"] = short
+    return verdict
+
+
+def _load_replacements(context: ViewContext, judged: Verdicts) -> dict[int, str]:
+    """Return the texts of the results that are replaced as a whole, by position."""
+    texts = list_placeholders(context.policy)
+    verdicts = [verdict for verdict in judged.values() if verdict.rule]
+    replaced = {verdict.seq: texts[verdict.rule] for verdict in verdicts if verdict.rule in texts}
+    tree_id = context.pointer.tree_id
+    cleared = [verdict.answer(tree_id) for verdict in verdicts if verdict.rule in NAMING_RULES]
+    if cleared:
+        lines = load_result_lines(context, cleared)
+        replaced |= {seq: each.line for seq, each in lines.items()}
+    return replaced
