@@ -12,10 +12,17 @@ from ..lazy_imports import attach_modules
 
 if TYPE_CHECKING:
     from .checks import check
-    from .clearing import Clearing, plan_clearing
     from .hidden_range import hide
     from .plan import Plan
-    from .workflow import compact, compact_if_needed, compactions, plan_compaction, undo_compaction
+    from .workflow import (
+        Clearing,
+        compact,
+        compact_if_needed,
+        compactions,
+        plan_clearing,
+        plan_compaction,
+        undo_compaction,
+    )
 
 __all__ = [
     "Clearing",
@@ -34,8 +41,10 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
     __getattr__, __dir__ = attach_modules(
         __package__,
         checks="check",
-        clearing="Clearing plan_clearing",
         hidden_range="hide",
         plan="Plan",
-        workflow=("compact compact_if_needed compactions plan_compaction undo_compaction"),
+        workflow=(
+            "Clearing compact compact_if_needed compactions plan_clearing plan_compaction "
+            "undo_compaction"
+        ),
     )

@@ -32,13 +32,14 @@ from ..view import (
     estimate_view_tokens,
     load_view_context,
 )
-from .cuts import (
+from .plan import (
+    Plan,
+    count_summary_tokens,
     find_running_turn,
     find_spanning_call,
     find_unanswered_messages,
     list_pinned_positions,
 )
-from .plan import Plan, count_summary_tokens
 from .record_rows import PlannedPart, insert_record, insert_summary, load_record, load_source
 
 RAW_POLICY = Policy.named("raw")

@@ -18,7 +18,6 @@ from ..records import Compaction
 from ..summaries import Summary, render_summary
 from ..view import list_range_summaries, load_visible_set
 from .checks import LIMIT_ERROR_KIND
-from .cuts import find_group_start, find_running_turn
 from .job import (
     TURN_GOES_ON,
     CompactionRequest,
@@ -29,7 +28,7 @@ from .job import (
     find_holding_branch,
     strip_turn_end,
 )
-from .plan import Plan, count_summary_tokens, plan_trim
+from .plan import Plan, count_summary_tokens, find_group_start, find_running_turn, plan_trim
 from .record_rows import (
     PlannedPart,
     build_unrecorded_answer,

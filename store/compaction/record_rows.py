@@ -30,8 +30,7 @@ from ..policy import Policy
 from ..records import Compaction, Outcome, Reason
 from ..summaries import Summary
 from ..view import ActiveSummary, ViewContext, describe_records, load_records
-from .cuts import PINNED_ROLES
-from .plan import Plan
+from .plan import PINNED_ROLES, Plan
 
 _records = compaction_records.c
 INSERT_RECORD = Insertion(compaction_records)

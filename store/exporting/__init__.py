@@ -7,10 +7,9 @@ face of the store. Only the command uses it.
 
 from __future__ import annotations
 
+from .export import export_session, export_store, session_lines, store_lines
 from .files import Exported
-from .sessions import export_session, session_lines
 from .shapes import Shape, Written
-from .whole import export_store, store_lines
 
 __all__ = [
     "Exported",

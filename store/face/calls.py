@@ -102,7 +102,7 @@ def find_session_parameters() -> dict[Any, tuple[str, ...]]:
         history.drafts.discard_draft: (),
         history.message_notes.list_notes: ("session_id",),
         searching.hits.search: ("session",),
-        searching.backlog.index: (),
+        searching.hits.index: (),
     }
 
 

@@ -1031,7 +1031,7 @@ class Operations(Face):
         PositionOutOfRange.
         """
         call = Call(
-            inspection.replacing.replaced,
+            inspection.usage_statistics.replaced,
             (session_id, policy),
             {
                 "at": at,
@@ -1083,7 +1083,7 @@ class Operations(Face):
         SessionNotFound, InvalidPolicy.
         """
         call = Call(
-            compaction.clearing.plan_clearing,
+            compaction.workflow.plan_clearing,
             (session_id, policy),
             {
                 "now": self._moment(now),

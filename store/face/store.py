@@ -414,7 +414,7 @@ class Scoped(Owned, Workflows):
 
         Other writers take turns between its steps. Raises StoreError, InvalidValue.
         """
-        return self._run_workflow(Call(searching.backlog.index, (), {"owner": owner}))
+        return self._run_workflow(Call(searching.hits.index, (), {"owner": owner}))
 
     def _transactions_for(self, call: Call[Any], /) -> Transactions:
         whole, given = self._store._transactions_for(call), bind_arguments(call).arguments

@@ -5,17 +5,16 @@ and only new messages are appended. No module here knows a file format: `transcr
 files, and this package writes through the public face of the store. Only the command uses it.
 """
 
-from .folders import (
+from .files import (
+    GrowingFiles,
     SessionFolder,
     TranscriptFile,
     find_session_folders,
     find_skipped_folders,
     find_transcript_files,
 )
-from .growing import GrowingFiles
-from .reading import OpenedTranscript, import_file, import_opened_transcript, open_transcript
-from .report import ImportedSession, ImportReport
-from .session import BATCH_MESSAGES
+from .session import BATCH_MESSAGES, ImportedSession, ImportReport
+from .transcript import OpenedTranscript, import_file, import_opened_transcript, open_transcript
 
 __all__ = [
     "BATCH_MESSAGES",

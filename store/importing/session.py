@@ -1,4 +1,4 @@
-"""Import one session of a file into its line in the store.
+"""Import one session of a file into its line in the store, and report it.
 
 Messages that the line already has are compared one by one; only new messages are appended, in
 batches.
@@ -7,33 +7,41 @@ batches.
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain, groupby
 from operator import attrgetter
-from typing import Any, NamedTuple, cast
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from .. import build_batch
 from ..errors import InvalidMessage, StoreError
 from ..formats import PreparedMessage, digest_row, prepare_message
 from ..records import Message, Session, StoredMessage, is_redacted
+from ..text import JsonFields
 from ..transcripts import CompactionEvent, KeyNumbers, NoteEvent, SessionMessage, SideRowsEvent
-from .beside import ImportedNotes
-from .elsewhere import ContinuationSearch
-from .known import find_said_time, limit_to_now
-from .left import EventLookahead, StoredBeginning, TakenBackMessages, count_equal_pairs
-from .likeness import (
+from .comparison import (
     has_only_tool_results,
     is_answer_beginning,
     is_result_of_call,
     is_same_as_stored,
     remove_extra_keys,
 )
-from .names import AnySteps, ImportTarget
-from .report import ImportedSession
-from .sight import HidableRanges
-from .spending import RecordedUsage
+from .continuations import (
+    ContinuationSearch,
+    EventLookahead,
+    StoredBeginning,
+    TakenBackMessages,
+    count_equal_pairs,
+)
+from .session_ids import AnySteps, ImportTarget
+from .session_metadata import find_said_time, limit_to_now
+from .usage import RecordedUsage
 from .validation import convert_file_message
+
+PositionSpan: TypeAlias = tuple[int, int]
+"""The first and the last position of a range."""
 
 BATCH_MESSAGES = 500
 """Messages appended in one transaction, at most."""
@@ -43,6 +51,140 @@ MESSAGE_PAGE_SIZE = 100
 """Stored messages read at once to be compared."""
 DIGEST_PREFIX_BYTES = 7
 """Bytes of the digest that distinguish a message from another one with the same id."""
+
+
+class ImportedSession(NamedTuple):
+    """One session of a file: its messages and tool calls there, and its head in the store.
+
+    ``appended`` counts the messages that were new to the store. ``differs_at`` is the first
+    position at which the stored line differs, None if both agree as far as they go.
+    """
+
+    id: str
+    messages: int
+    appended: int
+    head: int
+    tool_calls: int
+    differs_at: int | None
+
+
+class ImportReport(NamedTuple):
+    """The results of an import of one file.
+
+    A ``broken`` note reports something that could not be read, was refused, or differs.
+    ``lines`` is the number of lines read; a document counts as one.
+    """
+
+    path: Path
+    kind: str
+    sessions: list[ImportedSession]
+    notes: list[NoteEvent]
+    lines: int = 0
+
+    @property
+    def left_out(self) -> Counter[str]:
+        """Return the number of things left out, by kind."""
+        counts = Counter({note.thing: note.left_out for note in self.notes if note.thing})
+        if broken := sum(note.broken for note in self.notes):
+            counts["broken or refused part"] = broken
+        return counts
+
+
+class HidableRanges:
+    """Follow a line message by message to find the messages that can be hidden.
+
+    ``_callers`` are the positions of messages whose calls wait for results, by call id. ``_groups``
+    holds each of these messages with its results, as long as one of its ``_waiting`` calls is left.
+    """
+
+    def __init__(self) -> None:
+        self._system: set[int] = set()
+        self._question = 0
+        self._callers: dict[str, int] = {}
+        self._groups: dict[int, list[int]] = {}
+        self._waiting: Counter[int] = Counter()
+
+    def take(self, message: Message, place: int) -> None:
+        """Take the message at a position."""
+        role = message.get("role")
+        if role in ("system", "developer"):
+            self._system.add(place)
+        elif role == "user":
+            self._question = place
+        elif role == "tool":
+            self._answer(message.get("tool_call_id"), place)
+        else:
+            self._call(message, place)
+
+    def ranges(self, first: int, last: int) -> list[PositionSpan]:
+        """Return the parts of a range that can be hidden."""
+        return list(_list_gaps(first, last, sorted(self._staying())))
+
+    def _call(self, message: Message, place: int) -> None:
+        calls = message.get("tool_calls")
+        for number, call in enumerate(calls if isinstance(calls, list) else ()):
+            call_id = call.get("id") if isinstance(call, dict) else None
+            self._callers[str(call_id) if call_id else f"{place}/{number}"] = place
+            self._groups[place] = [place]
+            self._waiting[place] += 1
+
+    def _answer(self, call_id: object, place: int) -> None:
+        caller = self._callers.pop(str(call_id), None)
+        if caller is None:
+            return
+        self._groups[caller].append(place)
+        self._waiting[caller] -= 1
+        if not self._waiting[caller]:
+            del self._groups[caller], self._waiting[caller]
+
+    def _staying(self) -> set[int]:
+        waiting = (place for caller in self._callers.values() for place in self._groups[caller])
+        return {self._question, *self._system, *waiting}
+
+
+def _list_gaps(first: int, last: int, staying: list[int]) -> Iterator[PositionSpan]:
+    """Yield the parts of a range between the positions that stay."""
+    for place in (*staying, last + 1):
+        end = min(place - 1, last)
+        if place >= first:
+            if first <= end:
+                yield first, end
+            first = place + 1
+
+
+class ImportedNotes:
+    """The notes of an imported session, by position, under one key."""
+
+    def __init__(self, session_id: str) -> None:
+        self._id = session_id
+        self._key = ""
+        self._told: dict[int, list[JsonFields]] = {}
+
+    def add(self, place: int, key: str, rows: list[JsonFields]) -> None:
+        """Keep the rows that belong to the message at a position."""
+        self._key = key
+        self._told.setdefault(place, []).extend(rows)
+
+    def write(self, store: ImportTarget) -> Iterator[NoteEvent]:
+        """Write the notes that the store does not have; yield a note for each refused one."""
+        known = self._known(store) if self._told else {}
+        for place, rows in self._told.items():
+            if known.get(place) != rows:
+                yield from self._write(store, place)
+
+    def _known(self, store: ImportTarget) -> dict[int, object]:
+        notes = store.annotations(self._id, key=self._key)
+        return {note.seq: note.value for note in notes}
+
+    def _write(self, store: ImportTarget, place: int) -> Iterator[NoteEvent]:
+        try:
+            store.atomically(partial(self._annotate, place))
+        except StoreError as refused:
+            text = f"what stands beside position {place} of {self._id!r} is left out: {refused}"
+            yield NoteEvent(None, text, broken=True)
+
+    def _annotate(self, place: int, steps: AnySteps) -> None:
+        steps.annotate(self._id, place, self._key, self._told[place])
 
 
 class NewMessage(NamedTuple):

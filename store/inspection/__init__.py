@@ -45,8 +45,7 @@ if TYPE_CHECKING:
     from .checks import OLDER
     from .copies import backup, listed, remove_copies, restore
     from .integrity import check
-    from .read_check import ReadCheck, compare_line
-    from .replacing import replaced
+    from .line_checks import ReadCheck, compare_line
     from .sql import query, views, writing_role
     from .upkeep import (
         MAX_PURGE_SECONDS,
@@ -58,7 +57,7 @@ if TYPE_CHECKING:
         load_tool_kinds,
         upgrade_schema,
     )
-    from .usage_statistics import FileUse, Statistics, ToolUse, statistics
+    from .usage_statistics import FileUse, Statistics, ToolUse, replaced, statistics
 
 if not TYPE_CHECKING:  # otherwise a type checker would accept any name
     __getattr__, __dir__ = attach_modules(
@@ -68,12 +67,11 @@ if not TYPE_CHECKING:  # otherwise a type checker would accept any name
         checks="OLDER",
         copies="backup listed remove_copies restore",
         integrity="check",
-        read_check="ReadCheck compare_line",
-        replacing="replaced",
+        line_checks="ReadCheck compare_line",
         sql="query views writing_role",
         upkeep=(
             "MAX_PURGE_SECONDS SCHEMA_HEAD Database Upgrade get_store_files is_store_file "
             "load_tool_kinds upgrade_schema"
         ),
-        usage_statistics="FileUse Statistics ToolUse statistics",
+        usage_statistics="FileUse Statistics ToolUse replaced statistics",
     )

@@ -44,11 +44,10 @@ from .checks import (
     check_keys,
     check_structures,
     check_table_seals,
+    list_tree_rules,
     require_sound,
 )
-from .invariants import list_tree_rules
-from .line_check import check_tree
-from .read_check import TREE_OF_SESSION
+from .line_checks import TREE_OF_SESSION, check_tree
 
 __all__ = [
     "END",

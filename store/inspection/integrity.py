@@ -33,10 +33,10 @@ from .checks import (
     check_seals,
     check_structures,
     open_savepoint,
+    parse_rules,
     report_unchecked_place,
 )
-from .invariants import parse_rules
-from .line_check import check_lines
+from .line_checks import check_lines
 
 _integrity_logger = get_logger(__name__)
 

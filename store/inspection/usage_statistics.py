@@ -7,6 +7,9 @@ lengths. Replacements in views are not considered.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
@@ -22,11 +25,13 @@ from sqlalchemy import (
     select,
 )
 
+from ..clock import Now
 from ..database import (
     BIG_INTEGER,
     Row,
     Statement,
     messages,
+    select_positions,
     sessions,
     token_counts,
     tool_calls,
@@ -34,11 +39,27 @@ from ..database import (
     tool_result_paths,
     tool_results,
 )
-from ..history import build_segments, lines
+from ..history import Line, build_segments, lines
 from ..policy import STANDARD_POLICY, Policy
+from ..records import Entry, Replaced
 from ..tokens import ESTIMATE_NAME, FRAMING_TOKENS
 from ..tools import build_sign_switches
-from ..view import is_failure, is_terminal_output, kind_overrides
+from ..view import build, is_failure, is_terminal_output, kind_overrides, rules
+
+_r, _p = tool_results, tool_result_paths
+_is_of_result = and_(
+    _p.c.tree_id == bindparam("tree_id"),
+    _p.c.branch == _r.c.branch,
+    _p.c.seq == _r.c.seq,
+)
+REPLACED_RESULTS = Statement(
+    select(_r.c.seq, _r.c.tool_name, _p.c.path)
+    .select_from(_r)
+    .outerjoin(_p, _is_of_result)
+    .where(lines.match_run(_r), _r.c.seq.in_(select_positions("places")))
+    .order_by(_r.c.seq, _p.c.path)
+)
+"""The tools and files of some results in a run."""
 
 
 class ToolUse(NamedTuple):
@@ -218,3 +239,45 @@ def statistics(
     tools = [ToolUse._make(row) for row in tool_rows]
     file_uses = [FileUse._make(row) for row in file_rows]
     return Statistics(session_count, message_count, call_count, tools, file_uses)
+
+
+def replaced(
+    connection: Connection,
+    session_id: str,
+    policy: Policy | None = None,
+    *,
+    at: int | None = None,
+    now: Now = None,
+) -> list[Replaced]:
+    """Return the tool results that a view replaces or shortens, in the order of their positions.
+
+    The view is that of the line up to position ``at`` at a moment, as for `view`. It leaves out
+    messages that a compaction hides; `hidden` lists them. Raises SessionNotFound,
+    PositionOutOfRange.
+    """
+    built = build.view(connection, session_id, policy, at=at, now=now)
+    entries = {entry.seq: entry for entry in built.entries if entry.rule in rules.RULES}
+    about = _load_replaced_rows(connection, session_id, [seq for seq in entries if seq], built.at)
+    return [_build_replaced(entries[seq], rows) for seq, rows in about]
+
+
+def _load_replaced_rows(
+    connection: Connection, session_id: str, places: list[int], last: int
+) -> Iterator[tuple[int, list[Row]]]:
+    """Yield the rows of tools and files by the positions of their results."""
+    pointer = lines.load_pointer(connection, session_id)
+    first = min(places, default=last + 1)
+    for run in Line(connection, pointer).runs(first, last):
+        place = run.within(pointer.tree_id)
+        rows = REPLACED_RESULTS.rows(connection, **place, places=json.dumps(places))
+        for seq, group in groupby(rows, key=itemgetter(0)):
+            yield seq, list(group)
+
+
+def _build_replaced(entry: Entry, rows: list[Row]) -> Replaced:
+    """Return the replacement of a result from its entry, with its tool and its files."""
+    _, tool_name, _ = rows[0]
+    paths = tuple(path for _, _, path in rows if path is not None)
+    reason, tokens = entry.reason, entry.tokens
+    saved = entry.tokens_saved
+    return Replaced(entry.seq or 0, tool_name, paths, str(entry.rule), reason, tokens, saved)

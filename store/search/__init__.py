@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 from ..lazy_imports import attach_modules
 
 if TYPE_CHECKING:
-    from . import backlog, hits, index, passages
+    from . import hits, index, passages
 
 __all__ = [
-    "backlog",
     "hits",
     "index",
     "passages",
 ]
 
 if not TYPE_CHECKING:  # otherwise a type checker would accept any name
-    __getattr__, __dir__ = attach_modules(__package__, "backlog hits index passages")
+    __getattr__, __dir__ = attach_modules(__package__, "hits index passages")

@@ -18,8 +18,13 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, text
 from ..database import Insertion, Statement, Transactions, search_rows, settings
 from ..errors import StoreError
 from ..records import Index
-from .dialects import cache_statement, get_index_sql
-from .documents import join_message_texts, join_summary_texts, load_documents_messages
+from .documents import (
+    cache_statement,
+    get_index_sql,
+    join_message_texts,
+    join_summary_texts,
+    load_documents_messages,
+)
 from .scope import Scope
 from .terms import LONGEST_TERM, WORD_PATTERN, extract_name_lines, fold_text, split_cjk
 

@@ -21,8 +21,7 @@ from ..database import Statement, message_facts
 from ..errors import InvalidValue, check_choice, quote_value
 from ..records import Hit
 from ..text import is_text
-from .dialects import cache_statement
-from .documents import Document
+from .documents import Document, cache_statement
 from .scope import Holder, Origin, Scope, SearchedTrees
 from .terms import Term, count_term, parse_terms
 

@@ -12,8 +12,7 @@ from chats import Message, begun, chat
 
 from store import Policy, Store, StoredMessage
 from store.compaction import triggers
-from store.compaction.job import HiddenMessages
-from store.compaction.transcript import MESSAGES_AT_ONCE
+from store.compaction.job import MESSAGES_AT_ONCE, HiddenMessages
 from store.errors import StoreBusy
 from store.history import load_session_chat_messages as stored
 from store.summaries import SummaryRequest
@@ -34,7 +33,7 @@ def test_no_more_is_read_than_a_transcript_may_have_room_for(
         read.append(stop)
         return stored(connection, name, start, stop)
 
-    monkeypatch.setattr("store.compaction.transcript.load_session_chat_messages", noting)
+    monkeypatch.setattr("store.compaction.job.load_session_chat_messages", noting)
     asked: list[SummaryRequest] = []
     policy = Policy(keep_messages=2, transcript_max_chars=10_000)
     made = store.compact(session_id, policy, lambda request: asked.append(request) or "short")

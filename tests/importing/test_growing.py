@@ -16,7 +16,7 @@ from conftest import ROOT, Run
 from store import Store
 from store.cli import imports
 from store.errors import StoreBusy, StoreFull
-from store.importing import GrowingFiles, ImportReport, growing, import_file
+from store.importing import GrowingFiles, ImportReport, files, import_file
 
 HELLO = '{"role": "user", "content": "hello"}\n'
 
@@ -84,7 +84,7 @@ def test_what_the_store_did_not_take_is_read_again(
     monkeypatch.setattr(imports, "import_file", refusing)
     looks = iter(range(10))
     clock = SimpleNamespace(thread_time=lambda: 0.0, sleep=lambda _: ended(looks))
-    monkeypatch.setattr(growing, "time", clock)
+    monkeypatch.setattr(files, "time", clock)
     assert run("--db", "chat.db", "import", "talk.jsonl", "--watch").status == 0
     assert tried == 4 * ["talk.jsonl"]
     with Store(tmp_path / "chat.db") as store:
@@ -105,7 +105,7 @@ def test_a_line_that_is_being_written_is_not_told_as_broken(
         path.write_text(HELLO * 2)
 
     clock = SimpleNamespace(thread_time=lambda: 0.0, sleep=wait)
-    monkeypatch.setattr(growing, "time", clock)
+    monkeypatch.setattr(files, "time", clock)
     ran = run("--db", "chat.db", "import", "talk.jsonl", "--watch")
     assert (ran.status, "left out" in ran.out + ran.err) == (0, False)
     with Store(tmp_path / "chat.db") as store:

@@ -20,7 +20,7 @@ import sqlalchemy
 from store import Store
 from store.database.schema import METADATA
 from store.errors import NothingToUndo, StoreError
-from store.inspection import integrity, line_check
+from store.inspection import integrity, line_checks
 from store.records import Finding
 
 ROUNDS = 150
@@ -141,7 +141,7 @@ def test_facts_do_not_depend_on_batches(
     tmp_path: Path, run: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Derived one by one or many at once, the same follows."""
-    monkeypatch.setattr(line_check, "RUN_LENGTH", run)
+    monkeypatch.setattr(line_checks, "RUN_LENGTH", run)
     with Store(tmp_path / "chat.db", durability="normal") as store:
         messy(store, 9)
         assert store.verify() == []
@@ -202,7 +202,7 @@ def test_a_mistake_in_a_check_of_lines_leaves_the_other_branches(
         for name in ("s", "t"):
             store.create_session(name)
             store.append(name, {"role": "user", "content": "x"})
-        monkeypatch.setattr(line_check, "derive_results", breaks)
+        monkeypatch.setattr(line_checks, "derive_results", breaks)
         found = store.verify()
     assert {(each.check, each.where) for each in found} == {
         ("unchecked", f"session '{name}', branch 1") for name in ("s", "t")

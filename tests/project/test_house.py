@@ -57,31 +57,31 @@ INSIDE = {
         "show simulation sql sessions messages search maintenance exports imports usage demo commands"
     ),
     "compaction": (
-        "facts triggers cuts plan log_messages transcript record_rows checks hidden_range clearing job lifecycle workflow"
+        "facts triggers plan log_messages record_rows checks hidden_range job lifecycle workflow"
     ),
     "context": "file_mentions freshness law layers request request_cache",
     "database": (
         "gc_pause logs files queue fork_safety write_ahead cache lease schema driver_errors statements json_sql queries "
         "engine file_copies migrate"
     ),
-    "exporting": "files shapes sessions whole",
+    "exporting": "files shapes export",
     "face": "calls operations lifetime steps streaming workflows store threads async_streaming async_operations async_store",
     "formats": "request_messages call_names rows openai parts reasoning turns responses anthropic gemini react",
     "history": (
         "lines session_branches sessions facts listing model_prices usages message_notes erasure_log view_cache raw_messages append drafts erasure redaction erasure_batches heads "
         "lookup token_counts"
     ),
-    "importing": "report whole names spending beside left likeness known sight elsewhere validation session reading folders growing",
+    "importing": "session_ids usage comparison continuations session_metadata validation session dump transcript files",
     "inspection": (
-        "console invariants usage_statistics replacing sql checks line_check integrity read_check dump copies upkeep advice"
+        "console checks usage_statistics sql line_checks integrity dump copies upkeep advice"
     ),
     "messages": "json_text columns media wire_fields redacted_messages",
     "records": "messages compactions search_results maintenance sessions views",
-    "search": "terms dialects scope documents query index backlog hits passages",
+    "search": "terms scope documents query index hits passages",
     "simulation": "prices context_recall replay",
     "summaries": (
-        "texts summary prompts facts_ledger names_index transcripts actions speeches "
-        "extractive_summary summarizers"
+        "texts summary prompts facts_ledger names_index transcripts actions extractive_summary "
+        "summarizers"
     ),
     "tools": (
         "kinds patches paths names excerpts error_texts failure todos line_ranges calls results "

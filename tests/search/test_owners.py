@@ -17,8 +17,8 @@ from store import Policy, Scoped, Store
 from store.errors import CompactionError, InvalidValue
 from store.importing import import_file
 from store.records import Hit, Hits
-from store.search import backlog, index
 from store.search import hits as searching
+from store.search import index
 
 NOW = 1_767_225_600_000
 WORDS = [f"{begin}{end}" for begin in ("par", "zon", "ka") for end in ("cel", "table", "new", "ly")]
@@ -253,8 +253,8 @@ def test_an_owners_search_is_that_of_a_store_of_its_own(
 def test_only_an_owners_own_is_behind(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nothing is looked through: as many as in a store of its own; none where all is."""
     monkeypatch.setattr(searching, "try_index_step", lambda _: None)
-    monkeypatch.setattr(backlog, "BACKLOG_SECONDS", -1)
-    monkeypatch.setattr(backlog, "LEAST_READ", 0)
+    monkeypatch.setattr(searching, "BACKLOG_SECONDS", -1)
+    monkeypatch.setattr(searching, "LEAST_READ", 0)
     talk(pair, random.Random(5), 40, indexes=False)
     for options in ({}, {"left": True}, {"session": "F"}, {"session": "b1", "left": True}):
         here, there = (face.search("parcel", **options) for face in (pair.bob, pair.alone))
@@ -287,12 +287,12 @@ def test_the_newest_are_looked_at_however_busy_the_machine_is(
 ) -> None:
     """Where no time is left at once, the last few all the same; the others are told of."""
     monkeypatch.setattr(searching, "try_index_step", lambda _: None)
-    monkeypatch.setattr(backlog, "BACKLOG_SECONDS", -1)
+    monkeypatch.setattr(searching, "BACKLOG_SECONDS", -1)
     store.create_session("s")
-    store.append("s", [said("a word")] * (backlog.LEAST_READ + 5))
+    store.append("s", [said("a word")] * (searching.LEAST_READ + 5))
     hits = store.search("word", limit=100)
     assert ([hits[0].seq, len(hits)], hits.behind) == (
-        [backlog.LEAST_READ + 5, backlog.LEAST_READ],
+        [searching.LEAST_READ + 5, searching.LEAST_READ],
         5,
     )
 
@@ -378,7 +378,7 @@ def test_what_has_no_row_is_found_as_what_has_one(
     with monkeypatch.context() as patch:
         patch.setattr(searching, "try_index_step", lambda _: None)
         talk(pair, random.Random(7), 30)
-        monkeypatch.setattr(backlog, "BACKLOG_SECONDS", 60)
+        monkeypatch.setattr(searching, "BACKLOG_SECONDS", 60)
         chance = random.Random(8)
         queries = [asked(chance) for _ in range(40)]
         for _, options in queries:

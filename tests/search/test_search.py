@@ -18,7 +18,7 @@ from store import Policy, Store
 from store.database.statements import Statement
 from store.errors import InvalidValue, SessionNotFound, StoreError
 from store.records import Hits
-from store.search import backlog, index
+from store.search import hits, index
 from store.search import hits as searching
 from store.search.documents import join_message_texts
 from store.search.terms import WORD_PATTERN, parse_terms, split_cjk
@@ -236,8 +236,8 @@ def test_an_append_writes_nothing_to_the_index(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A search does, some messages at a time; it says how many it did not look at."""
-    monkeypatch.setattr(backlog, "BACKLOG_SECONDS", -1)
-    monkeypatch.setattr(backlog, "LEAST_READ", 0)
+    monkeypatch.setattr(hits, "BACKLOG_SECONDS", -1)
+    monkeypatch.setattr(hits, "LEAST_READ", 0)
     store.create_session("s")
     store.append("s", [said(f"w.{number:04}") for number in range(2 * index.STEP_MESSAGES + 10)])
     assert rows(store) == 0

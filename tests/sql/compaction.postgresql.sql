@@ -1,99 +1,3 @@
--- compaction.cuts.GROUP_STARTS
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
-    :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
-  UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
-  FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
-)
-SELECT message_facts.seq
-FROM segments
-JOIN message_facts ON message_facts.tree_id = :tree_id
-  AND message_facts.branch = segments.branch
-  AND message_facts.seq BETWEEN segments.first AND segments.last
-WHERE (message_facts.role NOT IN ('tool', 'system', 'developer'))
-ORDER BY message_facts.seq DESC
-LIMIT :count
-
--- compaction.cuts.NEXT_USER
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
-    :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
-  UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
-  FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
-),
-facts AS (
-  SELECT message_facts.branch AS branch,
-    message_facts.seq AS seq,
-    message_facts.role AS role,
-    message_facts.turn AS turn
-  FROM segments
-  JOIN message_facts ON message_facts.tree_id = :tree_id
-    AND message_facts.branch = segments.branch
-    AND message_facts.seq BETWEEN segments.first AND segments.last
-  WHERE message_facts.seq >= :start
-)
-SELECT facts.seq
-FROM facts
-WHERE facts.role = 'user'
-ORDER BY facts.seq
-LIMIT 1
-
 -- compaction.facts.LISTED_RESULTS
 WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
   SELECT branches.branch AS branch,
@@ -173,6 +77,102 @@ WHERE tool_results.tree_id = :tree_id
     )
   )
 ORDER BY tool_results.seq
+
+-- compaction.plan.GROUP_STARTS
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+)
+SELECT message_facts.seq
+FROM segments
+JOIN message_facts ON message_facts.tree_id = :tree_id
+  AND message_facts.branch = segments.branch
+  AND message_facts.seq BETWEEN segments.first AND segments.last
+WHERE (message_facts.role NOT IN ('tool', 'system', 'developer'))
+ORDER BY message_facts.seq DESC
+LIMIT :count
+
+-- compaction.plan.NEXT_USER
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+),
+facts AS (
+  SELECT message_facts.branch AS branch,
+    message_facts.seq AS seq,
+    message_facts.role AS role,
+    message_facts.turn AS turn
+  FROM segments
+  JOIN message_facts ON message_facts.tree_id = :tree_id
+    AND message_facts.branch = segments.branch
+    AND message_facts.seq BETWEEN segments.first AND segments.last
+  WHERE message_facts.seq >= :start
+)
+SELECT facts.seq
+FROM facts
+WHERE facts.role = 'user'
+ORDER BY facts.seq
+LIMIT 1
 
 -- compaction.record_rows.BRANCHED_SINCE
 SELECT branches.branch

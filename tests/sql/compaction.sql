@@ -1,338 +1,3 @@
--- compaction.cuts.ANSWER_PLACES
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
-    :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
-  UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
-  FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
-)
-SELECT tool_results.call_seq,
-  tool_results.call_position,
-  tool_results.seq
-FROM segments
-JOIN tool_results ON tool_results.tree_id = :tree_id
-  AND tool_results.branch = segments.branch
-  AND tool_results.seq BETWEEN segments.first AND segments.last
-WHERE tool_results.call_seq BETWEEN :start AND :until
-
--- compaction.cuts.CALL_PLACES
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
-    :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
-  UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
-  FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
-)
-SELECT tool_calls.seq,
-  tool_calls.position
-FROM segments
-JOIN tool_calls ON tool_calls.tree_id = :tree_id
-  AND tool_calls.branch = segments.branch
-  AND tool_calls.seq BETWEEN segments.first AND segments.last
-WHERE tool_calls.seq <= :until
-
--- compaction.cuts.GROUP_STARTS
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
-    :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
-  UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
-  FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
-)
-SELECT message_facts.seq
-FROM segments
-JOIN message_facts ON message_facts.tree_id = :tree_id
-  AND message_facts.branch = segments.branch
-  AND message_facts.seq BETWEEN segments.first AND segments.last
-WHERE (message_facts.role NOT IN ('tool', 'system', 'developer'))
-ORDER BY message_facts.seq DESC
-LIMIT :count OFFSET :param_1
-
--- compaction.cuts.MESSAGE_ROLE
-SELECT message_facts.role
-FROM message_facts
-WHERE message_facts.tree_id = :tree_id
-  AND message_facts.branch = :branch
-  AND message_facts.seq = :seq
-
--- compaction.cuts.NEXT_USER
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
-    :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
-  UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
-  FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
-),
-facts AS (
-  SELECT message_facts.branch AS branch,
-    message_facts.seq AS seq,
-    message_facts.role AS role,
-    message_facts.turn AS turn
-  FROM segments
-  JOIN message_facts ON message_facts.tree_id = :tree_id
-    AND message_facts.branch = segments.branch
-    AND message_facts.seq BETWEEN segments.first AND segments.last
-  WHERE message_facts.seq >= :start
-)
-SELECT facts.seq
-FROM facts
-WHERE facts.role = 'user'
-ORDER BY facts.seq
-LIMIT 1 OFFSET :param_1
-
--- compaction.cuts.PINNED_POSITIONS
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
-    :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
-  UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
-  FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
-),
-facts AS (
-  SELECT message_facts.branch AS branch,
-    message_facts.seq AS seq,
-    message_facts.role AS role,
-    message_facts.turn AS turn
-  FROM segments
-  JOIN message_facts ON message_facts.tree_id = :tree_id
-    AND message_facts.branch = segments.branch
-    AND message_facts.seq BETWEEN segments.first AND segments.last
-  WHERE message_facts.seq >= :start
-)
-SELECT facts.seq
-FROM facts
-WHERE facts.role IN ('system', 'developer')
-ORDER BY facts.seq
-
--- compaction.cuts.SPANNING_CALL
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
-    :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
-  UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
-  FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
-)
-SELECT min(tool_results.call_seq) AS min_1,
-  max(tool_results.seq) AS max_1
-FROM segments
-JOIN tool_results ON tool_results.tree_id = :tree_id
-  AND tool_results.branch = segments.branch
-  AND tool_results.seq BETWEEN segments.first AND segments.last
-WHERE tool_results.call_seq >= :begin
-  AND tool_results.call_seq < :start
-
--- compaction.cuts.TURN_START
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
-    :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
-  UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
-  FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
-),
-facts AS (
-  SELECT message_facts.branch AS branch,
-    message_facts.seq AS seq,
-    message_facts.role AS role,
-    message_facts.turn AS turn
-  FROM segments
-  JOIN message_facts ON message_facts.tree_id = :tree_id
-    AND message_facts.branch = segments.branch
-    AND message_facts.seq BETWEEN segments.first AND segments.last
-  WHERE message_facts.seq >= :start
-)
-SELECT min(facts.seq) AS min_1
-FROM facts
-WHERE facts.turn >= :turn
-
 -- compaction.facts.HIDDEN_CONTENT
 SELECT messages.content_form,
   messages.content
@@ -467,6 +132,341 @@ SELECT summaries.names
 FROM summaries
 WHERE summaries.tree_id = :tree_id
   AND summaries.summary = :number
+
+-- compaction.plan.ANSWER_PLACES
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+)
+SELECT tool_results.call_seq,
+  tool_results.call_position,
+  tool_results.seq
+FROM segments
+JOIN tool_results ON tool_results.tree_id = :tree_id
+  AND tool_results.branch = segments.branch
+  AND tool_results.seq BETWEEN segments.first AND segments.last
+WHERE tool_results.call_seq BETWEEN :start AND :until
+
+-- compaction.plan.CALL_PLACES
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+)
+SELECT tool_calls.seq,
+  tool_calls.position
+FROM segments
+JOIN tool_calls ON tool_calls.tree_id = :tree_id
+  AND tool_calls.branch = segments.branch
+  AND tool_calls.seq BETWEEN segments.first AND segments.last
+WHERE tool_calls.seq <= :until
+
+-- compaction.plan.GROUP_STARTS
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+)
+SELECT message_facts.seq
+FROM segments
+JOIN message_facts ON message_facts.tree_id = :tree_id
+  AND message_facts.branch = segments.branch
+  AND message_facts.seq BETWEEN segments.first AND segments.last
+WHERE (message_facts.role NOT IN ('tool', 'system', 'developer'))
+ORDER BY message_facts.seq DESC
+LIMIT :count OFFSET :param_1
+
+-- compaction.plan.MESSAGE_ROLE
+SELECT message_facts.role
+FROM message_facts
+WHERE message_facts.tree_id = :tree_id
+  AND message_facts.branch = :branch
+  AND message_facts.seq = :seq
+
+-- compaction.plan.NEXT_USER
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+),
+facts AS (
+  SELECT message_facts.branch AS branch,
+    message_facts.seq AS seq,
+    message_facts.role AS role,
+    message_facts.turn AS turn
+  FROM segments
+  JOIN message_facts ON message_facts.tree_id = :tree_id
+    AND message_facts.branch = segments.branch
+    AND message_facts.seq BETWEEN segments.first AND segments.last
+  WHERE message_facts.seq >= :start
+)
+SELECT facts.seq
+FROM facts
+WHERE facts.role = 'user'
+ORDER BY facts.seq
+LIMIT 1 OFFSET :param_1
+
+-- compaction.plan.PINNED_POSITIONS
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+),
+facts AS (
+  SELECT message_facts.branch AS branch,
+    message_facts.seq AS seq,
+    message_facts.role AS role,
+    message_facts.turn AS turn
+  FROM segments
+  JOIN message_facts ON message_facts.tree_id = :tree_id
+    AND message_facts.branch = segments.branch
+    AND message_facts.seq BETWEEN segments.first AND segments.last
+  WHERE message_facts.seq >= :start
+)
+SELECT facts.seq
+FROM facts
+WHERE facts.role IN ('system', 'developer')
+ORDER BY facts.seq
+
+-- compaction.plan.SPANNING_CALL
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+)
+SELECT min(tool_results.call_seq) AS min_1,
+  max(tool_results.seq) AS max_1
+FROM segments
+JOIN tool_results ON tool_results.tree_id = :tree_id
+  AND tool_results.branch = segments.branch
+  AND tool_results.seq BETWEEN segments.first AND segments.last
+WHERE tool_results.call_seq >= :begin
+  AND tool_results.call_seq < :start
+
+-- compaction.plan.TURN_START
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+),
+facts AS (
+  SELECT message_facts.branch AS branch,
+    message_facts.seq AS seq,
+    message_facts.role AS role,
+    message_facts.turn AS turn
+  FROM segments
+  JOIN message_facts ON message_facts.tree_id = :tree_id
+    AND message_facts.branch = segments.branch
+    AND message_facts.seq BETWEEN segments.first AND segments.last
+  WHERE message_facts.seq >= :start
+)
+SELECT min(facts.seq) AS min_1
+FROM facts
+WHERE facts.turn >= :turn
 
 -- compaction.record_rows.BRANCHED_SINCE
 SELECT branches.branch

@@ -9,28 +9,10 @@ WHERE session_keys.tree_id = :tree_id
 INSERT INTO session_ids (id, tree_id)
 VALUES (:id COLLATE "C", :tree_id)
 
--- inspection.read_check.TREE_OF_SESSION
+-- inspection.line_checks.TREE_OF_SESSION
 SELECT session_ids.tree_id
 FROM session_ids
 WHERE session_ids.id = :session_id COLLATE "C"
-
--- inspection.replacing.REPLACED_RESULTS
-SELECT tool_results.seq,
-  tool_results.tool_name,
-  tool_result_paths.path
-FROM tool_results
-LEFT OUTER JOIN tool_result_paths ON tool_result_paths.tree_id = :tree_id
-  AND tool_result_paths.branch = tool_results.branch
-  AND tool_result_paths.seq = tool_results.seq
-WHERE tool_results.tree_id = :tree_id
-  AND tool_results.branch = :branch
-  AND tool_results.seq BETWEEN :first AND :last
-  AND tool_results.seq IN (
-    SELECT CAST(places.value AS BIGINT) AS value
-    FROM json_array_elements_text(CAST(:places AS json)) AS places
-  )
-ORDER BY tool_results.seq,
-  tool_result_paths.path
 
 -- inspection.usage_statistics.LINE_FILES
 WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
@@ -239,6 +221,24 @@ ORDER BY CAST(
   ) AS BIGINT
 ) DESC,
   tool_results.tool_name
+
+-- inspection.usage_statistics.REPLACED_RESULTS
+SELECT tool_results.seq,
+  tool_results.tool_name,
+  tool_result_paths.path
+FROM tool_results
+LEFT OUTER JOIN tool_result_paths ON tool_result_paths.tree_id = :tree_id
+  AND tool_result_paths.branch = tool_results.branch
+  AND tool_result_paths.seq = tool_results.seq
+WHERE tool_results.tree_id = :tree_id
+  AND tool_results.branch = :branch
+  AND tool_results.seq BETWEEN :first AND :last
+  AND tool_results.seq IN (
+    SELECT CAST(places.value AS BIGINT) AS value
+    FROM json_array_elements_text(CAST(:places AS json)) AS places
+  )
+ORDER BY tool_results.seq,
+  tool_result_paths.path
 
 -- inspection.usage_statistics.STORE_FILES
 WITH overrides AS MATERIALIZED (

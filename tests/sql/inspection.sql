@@ -33,7 +33,7 @@ SELECT erasures.tree_id
 FROM erasures
 WHERE erasures.tree_id = :tree_id
 
--- inspection.line_check.BRANCH_END
+-- inspection.line_checks.BRANCH_END
 SELECT b.tree_id,
   b.branch,
   b.parent_position,
@@ -81,7 +81,14 @@ LEFT JOIN sessions o ON o.tree_id = :tree_id
 WHERE b.tree_id = :tree_id
   AND b.branch = :branch
 
--- inspection.line_check.RUN_QUERIES.1
+-- inspection.line_checks.MESSAGE_PLACES
+SELECT messages.tree_id,
+  messages.branch,
+  messages.seq
+FROM messages
+WHERE messages.message_id = :message_id
+
+-- inspection.line_checks.RUN_QUERIES.1
 SELECT messages.tree_id,
   messages.branch,
   messages.seq,
@@ -105,7 +112,7 @@ ORDER BY messages.tree_id,
   messages.branch,
   messages.seq
 
--- inspection.line_check.RUN_QUERIES.2
+-- inspection.line_checks.RUN_QUERIES.2
 SELECT tool_calls.tree_id,
   tool_calls.branch,
   tool_calls.seq,
@@ -124,7 +131,7 @@ ORDER BY tool_calls.tree_id,
   tool_calls.seq,
   tool_calls.position
 
--- inspection.line_check.RUN_QUERIES.3
+-- inspection.line_checks.RUN_QUERIES.3
 SELECT tool_results.tree_id,
   tool_results.branch,
   tool_results.seq,
@@ -148,7 +155,7 @@ ORDER BY tool_results.tree_id,
   tool_results.branch,
   tool_results.seq
 
--- inspection.line_check.RUN_QUERIES.4
+-- inspection.line_checks.RUN_QUERIES.4
 SELECT tool_result_paths.tree_id,
   tool_result_paths.branch,
   tool_result_paths.seq,
@@ -166,7 +173,7 @@ ORDER BY tool_result_paths.tree_id,
   tool_result_paths.seq,
   tool_result_paths.path
 
--- inspection.line_check.RUN_QUERIES.5
+-- inspection.line_checks.RUN_QUERIES.5
 SELECT message_facts.tree_id,
   message_facts.branch,
   message_facts.seq,
@@ -182,42 +189,17 @@ ORDER BY message_facts.tree_id,
   message_facts.branch,
   message_facts.seq
 
--- inspection.read_check.MESSAGE_PLACES
-SELECT messages.tree_id,
-  messages.branch,
-  messages.seq
-FROM messages
-WHERE messages.message_id = :message_id
-
--- inspection.read_check.TREE_OF_SESSION
+-- inspection.line_checks.TREE_OF_SESSION
 SELECT session_ids.tree_id
 FROM session_ids
 WHERE session_ids.id = :session_id
 
--- inspection.read_check.TREE_STATE
+-- inspection.line_checks.TREE_STATE
 SELECT sessions.id,
   sessions.revision
 FROM sessions
 WHERE sessions.tree_id = :tree_id
 ORDER BY sessions.id
-
--- inspection.replacing.REPLACED_RESULTS
-SELECT tool_results.seq,
-  tool_results.tool_name,
-  tool_result_paths.path
-FROM tool_results
-LEFT OUTER JOIN tool_result_paths ON tool_result_paths.tree_id = :tree_id
-  AND tool_result_paths.branch = tool_results.branch
-  AND tool_result_paths.seq = tool_results.seq
-WHERE tool_results.tree_id = :tree_id
-  AND tool_results.branch = :branch
-  AND tool_results.seq BETWEEN :first AND :last
-  AND tool_results.seq IN (
-    SELECT CAST(places.value AS INTEGER) AS value
-    FROM json_each(:places) AS places
-  )
-ORDER BY tool_results.seq,
-  tool_result_paths.path
 
 -- inspection.usage_statistics.LINE_CALL_COUNT
 WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
@@ -467,6 +449,24 @@ ORDER BY CAST(
   ) AS INTEGER
 ) DESC,
   tool_results.tool_name
+
+-- inspection.usage_statistics.REPLACED_RESULTS
+SELECT tool_results.seq,
+  tool_results.tool_name,
+  tool_result_paths.path
+FROM tool_results
+LEFT OUTER JOIN tool_result_paths ON tool_result_paths.tree_id = :tree_id
+  AND tool_result_paths.branch = tool_results.branch
+  AND tool_result_paths.seq = tool_results.seq
+WHERE tool_results.tree_id = :tree_id
+  AND tool_results.branch = :branch
+  AND tool_results.seq BETWEEN :first AND :last
+  AND tool_results.seq IN (
+    SELECT CAST(places.value AS INTEGER) AS value
+    FROM json_each(:places) AS places
+  )
+ORDER BY tool_results.seq,
+  tool_result_paths.path
 
 -- inspection.usage_statistics.STORE_FILES
 WITH overrides AS MATERIALIZED (

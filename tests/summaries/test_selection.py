@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from store import Policy, Store
 from store.messages import Message
 from store.summaries import KeyAction, SummaryRequest, extractive, render_summary
-from store.summaries.speeches import (
+from store.summaries.extractive_summary import (
     LAST,
     SAID,
     SHOWN,

@@ -7,7 +7,7 @@ from typing import Any
 
 from store import Store
 from store.importing import import_file
-from store.importing.folders import find_transcript_files
+from store.importing.files import find_transcript_files
 from store.transcripts import NoteEvent, SessionEvent, SessionMessage, read, sniff
 
 

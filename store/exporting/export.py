@@ -1,16 +1,19 @@
-"""Export a session as it is stored, as it would be sent, or for a program or people."""
+"""Export a session as it is stored, as it would be sent, or for a program or people; or a store."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from itertools import chain
 
+from .. import Store
 from ..clock import Now
 from ..errors import InvalidValue, quote_value
-from ..inspection import compare_line
+from ..inspection import compare_line, dump
 from ..policy import Policy
 from ..records import Message, Session, View
+from ..text import JsonFields
 from ..transcripts import OWNER_KEY, PROJECT_ROOT_KEY
 from .files import Exported, FilePath, render_json_lines, write_private_file
 from .shapes import (
@@ -103,3 +106,27 @@ def _build_export_view(
 
 def _load_raw_messages(store: ExportSource, session: Session, at: int | None) -> Iterator[Message]:
     return (stored.message for page in store.pages(session.id, at=at) for stored in page)
+
+
+def export_store(store: Store, path: FilePath, *, replace: bool = False) -> Exported:
+    """Write every session of a store, with all rows that belong to it, to a file.
+
+    `import_file` restores the store from the file. The file is readable by its owner alone, and is
+    written whole or not at all. All rows are compared with their digests and seals. Raises Damaged,
+    and StoreError, also if the file exists, unless ``replace``.
+    """
+    counts: Counter[str] = Counter()
+    lines = store_lines(store, counts)
+    file = write_private_file(path, lines, store=store.database.path, replace=replace)
+    return Exported(file, counts["sessions"], counts["messages"])
+
+
+def store_lines(store: Store, counts: Counter[str], *, ascii_only: bool = False) -> Iterator[str]:
+    """Return the rows of a store as lines, each an object of one key; count them by table."""
+    return render_json_lines(_dump_counted_rows(store, counts), ascii_only=ascii_only)
+
+
+def _dump_counted_rows(store: Store, counts: Counter[str]) -> Iterator[JsonFields]:
+    for table, fields in dump.dump_store(store.database):
+        counts[table] += 1
+        yield {table: fields}

@@ -28,14 +28,12 @@ from ..transcripts import (
     SideRowsEvent,
     StoreRow,
 )
-from .elsewhere import ContinuationSearch
-from .known import find_or_create_session, find_said_time, update_session_from_file
-from .left import EventLookahead, StoredBeginning
-from .names import ImportTarget, OwnerIds, WantedIds
-from .report import ImportReport
-from .session import FileSession
+from .continuations import ContinuationSearch, EventLookahead, StoredBeginning
+from .dump import import_whole_store
+from .session import FileSession, ImportReport
+from .session_ids import ImportTarget, OwnerIds, WantedIds
+from .session_metadata import find_or_create_session, find_said_time, update_session_from_file
 from .validation import TranscriptValidation
-from .whole import import_whole_store
 
 EARLY_MESSAGES_LIMIT = 20
 """Messages, at most, that are searched for the time at which a session began."""

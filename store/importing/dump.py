@@ -10,7 +10,7 @@ from ..errors import InvalidValue, StoreError
 from ..inspection import dump
 from ..text import JsonFields
 from ..transcripts import Event, NoteEvent, StoreRow
-from .report import ImportedSession, ImportReport
+from .session import ImportedSession, ImportReport
 
 
 def import_whole_store(store: Store, events: Iterable[Event], report: ImportReport) -> None:

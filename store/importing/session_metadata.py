@@ -14,8 +14,8 @@ from ..errors import InvalidValue, SessionNotFound
 from ..records import TEXT_LIMIT, Session, find_message_time
 from ..text import JsonFields, truncate
 from ..transcripts import EXTRA_KEYS, NoteEvent, SessionEvent, SessionMessage
-from .left import StoredBeginning
-from .names import AnySteps, ImportTarget
+from .continuations import StoredBeginning
+from .session_ids import AnySteps, ImportTarget
 
 
 def find_said_time(said: SessionMessage) -> int | None:

@@ -15,7 +15,7 @@ from .. import Steps, UsageInput
 from ..clock import SECONDS_LIMIT
 from ..records import Message, StoredMessage, Usage
 from ..transcripts import KeyNumbers, RequestUsage, SessionMessage, UsageTokens, parse_message_usage
-from .names import AnySteps
+from .session_ids import AnySteps
 
 ANSWER_NAME_KEY = "answer"
 """The key in the details of a usage that holds the name of the answer in its file."""
