@@ -221,10 +221,10 @@ def encode_message(message: Message, name: str | None, index: int) -> EncodedMes
     row = _detect_format(message) if name is None else get_format(name)
     if row.codec is None:
         return EncodedMessage(None, [message])
-    problem = row.codec.problem(message)
+    problem = row.codec.find_problem(message)
     if problem:
         raise InvalidMessage(index, *problem)
-    rows = row.codec.rows(message)
+    rows = row.codec.build_rows(message)
     return EncodedMessage(None if rows[0] is message else row.name, rows)
 
 
@@ -251,7 +251,11 @@ def _detect_format(message: Message) -> Format:
     if isinstance(message.get("content"), str):
         return CHAT
     for row in CODECS:
-        if row.codec and row.codec.is_told(message) and row.codec.problem(message) is None:
+        if (
+            row.codec
+            and row.codec.is_recognized(message)
+            and row.codec.find_problem(message) is None
+        ):
             return row
     return CHAT
 
@@ -267,7 +271,7 @@ def decode_message(name: str, rows: Sequence[Message]) -> Message:
     codec = _get_stored_format(name).codec
     if codec is None or not all(find_wire_values(each, name) for each in rows):
         return rows[-1]
-    return codec.given(rows)
+    return codec.restore(rows)
 
 
 def build_redacted_wire(name: str | None, row: Message, redacted: Message) -> Message:
@@ -280,7 +284,7 @@ def build_redacted_wire(name: str | None, row: Message, redacted: Message) -> Me
     held = find_wire_values(row, name) if name else None
     if codec is None or not held or "part" not in held:
         return {}
-    return {WIRE_KEY: {"format": name, "part": held["part"], **codec.left(row, redacted)}}
+    return {WIRE_KEY: {"format": name, "part": held["part"], **codec.build_redacted(row, redacted)}}
 
 
 def asks_for_tool(said: str) -> bool:

@@ -374,13 +374,13 @@ class MovedKey(NamedTuple):
     """A key of a chat whose value a row holds elsewhere: one row of the table."""
 
     key: str
-    is_said: Callable[[Message], bool]
+    is_present: Callable[[Message], bool]
     """Tells whether a message has a value there."""
-    shown: Callable[[Message], Message]
+    move: Callable[[Message], Message]
     """Returns the keys of the row that hold the value."""
-    left: Callable[[Any], Any]
+    strip: Callable[[Any], Any]
     """Returns the rest of the value that is kept beside the row."""
-    given: Callable[[Message, Any], Any]
+    restore: Callable[[Message, Any], Any]
     """Returns the original value from the row and the kept rest."""
 
 
@@ -489,16 +489,16 @@ def has_moved_key(message: Message) -> bool:
     """Tell whether a message has such a key; most have none, and this is quick."""
     if MOVED_KEY_NAMES.isdisjoint(message) and message.get("role") != "function":
         return False
-    return WIRE_KEY not in message and any(each.is_said(message) for each in MOVED_KEYS)
+    return WIRE_KEY not in message and any(each.is_present(message) for each in MOVED_KEYS)
 
 
 def build_chat_rows(message: Message) -> list[Message]:
     """Return the row of a message: the message itself if it has no such key."""
     if not has_moved_key(message):
         return [message]
-    found = [each for each in MOVED_KEYS if each.is_said(message)]
-    shown = {key: held for each in found for key, held in each.shown(message).items()}
-    moved = {each.key: each.left(message[each.key]) for each in found}
+    found = [each for each in MOVED_KEYS if each.is_present(message)]
+    shown = {key: held for each in found for key, held in each.move(message).items()}
+    moved = {each.key: each.strip(message[each.key]) for each in found}
     was = {key: message[key] for key in shown if key in message and key not in moved}
     rest = {key: held for key, held in message.items() if key not in moved}
     beside = {"format": OPENAI_NAME, "keys": [*message], "was": was, "moved": moved}
@@ -524,6 +524,6 @@ def restore_chat_message(rows: Sequence[Message]) -> Message:
     (one,) = rows
     held = get_wire_values(one)
     left = ((each, held["moved"][each.key]) for each in MOVED_KEYS if each.key in held["moved"])
-    moved = {each.key: each.given(one, was) for each, was in left}
+    moved = {each.key: each.restore(one, was) for each, was in left}
     whole = {**one, **held["was"], **moved}
     return {key: whole[key] for key in held["keys"]}

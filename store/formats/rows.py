@@ -79,15 +79,15 @@ Problem = tuple[str, str]
 class Codec(NamedTuple):
     """The functions that convert messages of a format to rows and back unchanged."""
 
-    problem: Callable[[Message], Problem | None]
+    find_problem: Callable[[Message], Problem | None]
     """Returns why a message is not of the format; None if it is."""
-    is_told: Callable[[Message], bool]
+    is_recognized: Callable[[Message], bool]
     """Tells by its shape whether a message can be of no other format."""
-    rows: Callable[[Message], list[Message]]
+    build_rows: Callable[[Message], list[Message]]
     """Returns the rows that store a message of the format."""
-    given: Callable[[Sequence[Message]], Message]
+    restore: Callable[[Sequence[Message]], Message]
     """Returns the original message, or its beginning, from its rows."""
-    left: Callable[[Message, Message], Message] = lambda *_: {}
+    build_redacted: Callable[[Message, Message], Message] = lambda *_: {}
     """Returns the values that stay beside a row when it is redacted: from the row before and after
     the redaction.
     """

@@ -79,16 +79,14 @@ def _clean_path_text(path: str, fold_case: bool) -> str:
     if ":" in path:
         uri = _FILE_URI.fullmatch(path)
         if uri is not None:
-            path = _convert_uri_path(uri[1] or "", unquote(uri[2]).replace("\\", "/"))
+            host, path = uri[1] or "", unquote(uri[2]).replace("\\", "/")
+            if _DRIVE.match(host):  # file://C:/x, which is wrong and common
+                path = host + path
+            elif host:
+                path = f"//{host}{path}"
+            elif _DRIVE.match(path, 1):
+                path = path[1:]
     path = path.replace("\\", "/")
     if not path.isascii() or "\0" in path:
         path = UNSTORABLE_CHARACTERS.sub("\ufffd", path)
     return path.casefold() if fold_case else path
-
-
-def _convert_uri_path(host: str, path: str) -> str:
-    if _DRIVE.match(host):  # file://C:/x, which is wrong and common
-        return host + path
-    if host:
-        return f"//{host}{path}"
-    return path[1:] if _DRIVE.match(path, 1) else path

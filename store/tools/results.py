@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from ..messages import Message, count_utf8_bytes, extract_content_text
 from ..text import JsonFields, as_plain_str, is_text, parse_object
+from .calls import parse_integer
 from .failure import ResultEnd
 from .kinds import DECIDING_ARGUMENTS, EXIT_CODE_AT_END, EXIT_CODE_AT_START, EXIT_KEYS, TOOL_KINDS
-from .line_ranges import parse_integer
 
 
 class Facts(NamedTuple):

@@ -84,7 +84,7 @@ INSIDE = {
         "summarizers"
     ),
     "tools": (
-        "kinds patches paths names excerpts error_texts failure todos line_ranges calls results "
+        "kinds patches paths names excerpts error_texts failure todos calls results "
         "short_rules short_forms"
     ),
     "transcripts": (
