@@ -169,7 +169,13 @@ class QueuePlace:
         file = self.file
         try:
             if not (time.monotonic() < self._ends and _try_lock(file)):
-                _let_queue_move_up(file)
+                # If others wait and nobody is first, one of them is being woken: let it be first.
+                # A stopped process is not woken.
+                over = time.monotonic() + TURN_SECONDS
+                while _is_byte_locked(file, _WAITING_QUERY) and time.monotonic() < over:
+                    if _is_byte_locked(file, _FIRST_PLACE_QUERY):
+                        break
+                    time.sleep(LOOK_SECONDS)
                 if not (_apply_lock_operation(file, _TRY_FIRST_PLACE) and _try_lock(file)):
                     self._wait(file, self._queue.timeout if seconds is None else seconds)
                 self._ends = time.monotonic() + TURN_SECONDS
@@ -306,18 +312,6 @@ def _is_byte_locked(file: FileIO, question: tuple[int, bytes] | None) -> bool:
     except OSError:
         return False
     return bool(struct.unpack(_LOCK_RECORD_FORMAT, answer)[0] != fcntl.F_UNLCK)
-
-
-def _let_queue_move_up(file: FileIO) -> None:
-    """Let a waiting writer be first, as long as it takes to be woken.
-
-    A stopped process is not woken.
-    """
-    over = time.monotonic() + TURN_SECONDS
-    while _is_byte_locked(file, _WAITING_QUERY) and not _is_byte_locked(file, _FIRST_PLACE_QUERY):
-        if time.monotonic() >= over:
-            return
-        time.sleep(LOOK_SECONDS)
 
 
 def _try_lock(file: FileIO) -> bool:
