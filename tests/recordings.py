@@ -27,7 +27,7 @@ from pydantic_core import to_jsonable_python
 from store import Policy, Store, StoreError
 from store.exporting import export_session
 from store.importing import import_file
-from store.ready import POLICIES
+from store.policy import POLICIES
 
 FORMATS = ("openai", "responses", "anthropic", "gemini")
 SHAPES = (None, *FORMATS, "claude_code", "codex", "markdown")

@@ -13,7 +13,7 @@ from store import Policy, Store
 from store.clock import LONGEST_TIME, parse_moment, resolve_now, shift_moment
 from store.errors import InvalidValue
 from store.messages import find_message_time
-from store.ready import POLICIES
+from store.policy import POLICIES
 
 MOMENT = 1_738_287_600_000
 DATETIME = datetime.fromtimestamp(MOMENT // 1000, tz=UTC)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import re
 from datetime import UTC, datetime
 from pathlib import Path
@@ -252,3 +253,19 @@ def test_a_text_with_nul_is_refused(field: str) -> None:
     """It would be sent."""
     with pytest.raises(InvalidPolicy, match=field):
         Policy(**{field: "a\0b"})
+
+
+def test_fields_of_all_groups_are_joined_in_one_order() -> None:
+    """In this order a policy is written to files and records."""
+    fields = [*Policy.model_fields]
+    first = ["name", "terminal", "foreign_reasoning", "tool_kinds", "clearing", "context_window"]
+    first += ["keep_messages", "prompt"]
+    assert sorted(first, key=fields.index) == first
+    assert [*Policy().model_dump()] == [*Policy.model_json_schema()["properties"]] == fields
+
+
+def test_a_policy_is_pickled_under_its_public_name() -> None:
+    """Pickles do not depend on the module of a group."""
+    told = pickle.dumps(Policy.named("agent"), protocol=4)
+    assert b"store.policy\x94" in told
+    assert pickle.loads(told) == Policy.named("agent")

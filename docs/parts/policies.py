@@ -14,19 +14,26 @@ from store import policy
 from .markdown import as_table, plain
 
 
+def field_groups(owner: type) -> list[type]:
+    """Return the classes of a package that have the fields of a class, in the order of fields."""
+    package = owner.__module__.partition(".")[0]
+    return [each for each in reversed(owner.__mro__) if each.__module__.startswith(f"{package}.")]
+
+
 def notes_of_fields(owner: type) -> dict[str, str]:
     """Return the string below each annotated field of a class: what the field means."""
-    body = ast.parse(inspect.getsource(owner)).body[0]
-    assert isinstance(body, ast.ClassDef)
     notes = {}
-    for field, below in zip(body.body, body.body[1:], strict=False):
-        if (
-            isinstance(field, ast.AnnAssign)
-            and isinstance(field.target, ast.Name)
-            and isinstance(below, ast.Expr)
-        ):
-            assert isinstance(below.value, ast.Constant)
-            notes[field.target.id] = plain(str(below.value.value))
+    for each in field_groups(owner)[:-1]:
+        body = ast.parse(inspect.getsource(each)).body[0]
+        assert isinstance(body, ast.ClassDef)
+        for field, below in zip(body.body, body.body[1:], strict=False):
+            if (
+                isinstance(field, ast.AnnAssign)
+                and isinstance(field.target, ast.Name)
+                and isinstance(below, ast.Expr)
+            ):
+                assert isinstance(below.value, ast.Constant)
+                notes[field.target.id] = plain(str(below.value.value))
     return notes
 
 

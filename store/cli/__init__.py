@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO, cast
 import typer
 
 from ..errors import StoreError, describe_read_error
-from ..ready import FIELD_PROBLEMS
+from ..policy import FIELD_PROBLEMS
 from . import render
 from .commands import LazyCommands
 from .options import STORE_VARIABLE, choose_place

@@ -22,7 +22,7 @@ from platformdirs import user_data_path
 
 from ..clock import resolve_now
 from ..errors import InvalidValue, SessionNotFound, StoreError
-from ..ready import POLICIES
+from ..policy import POLICIES
 from . import render
 from .render import print_problem
 from .terminal import CUT_MARK

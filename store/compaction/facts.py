@@ -23,8 +23,8 @@ from ..database import (
 )
 from ..history import ANSWERED_PLACES, build_segments, lines
 from ..messages import decode
+from ..phrases import Language, render_phrase
 from ..policy import Policy
-from ..ready import Language, render_phrase
 from ..summaries import (
     HiddenFact,
     describe_failure,

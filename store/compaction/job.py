@@ -16,8 +16,8 @@ from ..database import Statement, pause_gc, summaries
 from ..errors import StoreError, SummaryGenerationError, SummaryTimedOut
 from ..history import lines, load_session_chat_messages, load_tool_kinds
 from ..messages import Message, find_message_time
+from ..phrases import PHRASES, render_phrase
 from ..policy import Policy
-from ..ready import PHRASES, render_phrase
 from ..records import Compaction, Outcome, Reason, StoredMessage
 from ..summaries import (
     EXTRACTIVE_MODEL,

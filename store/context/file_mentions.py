@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import InvalidValue, quote_value
-from ..ready import REQUIRED, Language, render_phrase
+from ..phrases import REQUIRED, Language, render_phrase
 
 MOST_MENTIONS = 5
 """Files that a reminder names; the others are counted."""

@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Mapping
 
-from ..ready import REQUIRED
+from ..phrases import REQUIRED
 from ..text import parse_object
 
 CHANGED_FILE_NOTE = REQUIRED["changed_outside"].text

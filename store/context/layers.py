@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ..formats import PlacedMessage, clean_message, replace_surrogates
 from ..messages import Message, copy_message, copy_value, extract_content_text
-from ..ready import Language
+from ..phrases import Language
 from ..records import View
 from ..tokens import count_message_tokens, estimate
 from .file_mentions import Root, remind, render_reminder

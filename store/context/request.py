@@ -32,8 +32,8 @@ from ..errors import InvalidValue
 from ..formats import CHAT, REACT, Format, PlacedMessage, System, WrittenRequest, get_format
 from ..history import Line, find_request_turn, lines, load_chat_message
 from ..messages import Message
+from ..phrases import Language, render_phrase
 from ..policy import TURNS_POLICY, Policy, check_policy
-from ..ready import Language, render_phrase
 from ..records import View
 from ..tools import is_recap_all_done, render_recap
 from ..view import ViewContext, compose_view, is_of_kind, load_view_context

@@ -19,7 +19,7 @@ from ..messages import (
     extract_content_text,
     prepare_message,
 )
-from ..ready import PHRASES, Language, render_phrase
+from ..phrases import PHRASES, Language, render_phrase
 from . import anthropic, gemini, openai, react, responses
 from .anthropic import keep_own_markers
 from .call_names import (

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..messages import Message, extract_content_text
-from ..ready import PHRASES
+from ..phrases import PHRASES
 from .openai import replace_surrogates
 from .request_messages import PlacedMessage
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..messages import UNKNOWN_TOOL, Message
-from ..ready import Language, render_counted_phrase, render_phrase
+from ..phrases import Language, render_counted_phrase, render_phrase
 from ..text import JsonFields, get_at_path, parse_object
 from ..tools import (
     find_error_text,

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from ..clock import load_zone
 from ..database import pause_gc
 from ..messages import Message
-from ..ready import REQUIRED, Language, render_counted_phrase, render_phrase
+from ..phrases import REQUIRED, Language, render_counted_phrase, render_phrase
 from ..tools import find_answered_call_id
 from .actions import (
     CallSummary,

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ..ready import PHRASES, Language, render_counted_phrase, render_phrase
+from ..phrases import PHRASES, Language, render_counted_phrase, render_phrase
 from .texts import flatten_to_line, scrub_text, shorten_text
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from ..messages import Message
-from ..ready import Language, render_phrase
+from ..phrases import Language, render_phrase
 from ..text import decode_json, encode_json
 from ..tools import count_names
 from .texts import extract_message_text, parse_calls, parse_json_container

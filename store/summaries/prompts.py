@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ..database import find_folder
 from ..errors import InvalidValue, StoreError, quote_value
-from ..ready import Language, render_phrase
+from ..phrases import Language, render_phrase
 from .summary import convert_to_datetime
 
 PLACEHOLDERS = frozenset({"transcript", "previous_summary", "max_chars"})

@@ -28,7 +28,7 @@ from ..errors import (
     quote_value,
 )
 from ..messages import extract_content_text
-from ..ready import Language, render_phrase
+from ..phrases import Language, render_phrase
 from .extractive_summary import complete_summary, extractive
 from .summary import Summarizer, Summary, SummaryRequest, normalize_summary
 from .texts import cut_at_line_end, scrub_text

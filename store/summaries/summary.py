@@ -11,8 +11,8 @@ from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 from ..messages import Message
+from ..phrases import PHRASES, REQUIRED, Language, render_phrase
 from ..policy import Policy
-from ..ready import PHRASES, REQUIRED, Language, render_phrase
 from ..tools import TOOL_KINDS
 from .texts import count_fitting, cut_at_line_end, flatten_to_line, scrub_text
 

@@ -22,7 +22,7 @@ from itertools import accumulate, chain
 from typing import Any, NamedTuple
 
 from ..messages import Message
-from ..ready import Language, render_phrase
+from ..phrases import Language, render_phrase
 from ..text import truncate_middle
 from ..tools import compress, find_answered_call_id, translate_markers
 from .prompts import choose_phrase_language

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
-from ..ready import Language, render_phrase
+from ..phrases import Language, render_phrase
 from ..text import ELLIPSIS, MARKER, clip_text, format_marker, is_marker
 
 _ERROR_PATTERN = "error|fail|exception|traceback|fatal|panic|denied|abort|no such|not found"

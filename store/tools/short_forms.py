@@ -13,8 +13,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from ..phrases import Language
 from ..policy import STANDARD_POLICY
-from ..ready import Language
 from ..text import JsonFields, decode_json, encode_json, get_at_path
 from . import failure
 from .excerpts import ValueLimits, translate_markers, trim_value

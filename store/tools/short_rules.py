@@ -14,7 +14,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from ..ready import Language
+from ..phrases import Language
 from ..text import MARKER, JsonFields, clip_text, measure_json, truncate_middle
 from .excerpts import (
     ERROR_WORDS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..ready import PHRASES, Language, render_phrase
+from ..phrases import PHRASES, Language, render_phrase
 from ..text import JsonFields, parse_object, truncate_to_line
 
 TODO_LIST_KEYS = ("todos", "plan", "items", "tasks", "task_list", "todoList")

@@ -40,8 +40,8 @@ from ..formats import (
 )
 from ..history import lines, load_totals, raw_messages, session_branches
 from ..messages import Message, extract_content_text
+from ..phrases import Language
 from ..policy import STANDARD_POLICY, Policy, check_policy
-from ..ready import Language
 from ..records import View
 from .counts import TokenCounts, extend_token_counts, load_token_counts
 from .explanation import Explanation, ExplanationInputs, build_view_sight, find_earlier_request

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 
 from ..database import SafeLogger, get_logger
 from ..errors import describe_origin
-from ..ready import DEFAULT_LANGUAGE
+from ..phrases import DEFAULT_LANGUAGE
 
 rule_logger = get_logger(__name__)
 RuleResultT = TypeVar("RuleResultT")

@@ -32,8 +32,8 @@ from ..database import Statement, json_sql, messages, tool_results
 from ..errors import VERIFY_HINT, Damaged
 from ..history import Segment, lines, load_calls
 from ..messages import Message, decode, extract_content_text
+from ..phrases import Language, render_phrase
 from ..policy import Policy, PolicyToolKind
-from ..ready import Language, render_phrase
 from ..summaries import extract_command
 from ..text import ELLIPSIS, parse_object, truncate, truncate_to_line
 from ..tokens import count_message_tokens, estimate, estimate_size

@@ -48,8 +48,8 @@ from ..messages import (
     replace_media,
     select_opaque_fields,
 )
+from ..phrases import render_phrase
 from ..policy import Policy
-from ..ready import render_phrase
 from ..records import LeftOut
 from ..text import is_text
 from .placeholders import (

@@ -11,8 +11,8 @@ import pytest
 
 from store import Policy, Store
 from store.formats import FORMATS
+from store.phrases import PHRASES, REQUIRED
 from store.policy import POLICIES
-from store.ready import PHRASES, REQUIRED
 from store.summaries import SummaryRequest, extractive
 
 NOW = 1_767_225_600_000

@@ -17,7 +17,7 @@ from judge import JUDGES, complaints, misfits, own_types
 from store import Policy, Store, StoreError, View
 from store.errors import UnknownTranscript
 from store.importing import import_file
-from store.ready import POLICIES
+from store.policy import POLICIES
 
 Message = dict[str, Any]
 

@@ -9,7 +9,7 @@ from conftest import TRANSCRIPTS, needs_transcripts
 from crossing import requests
 from judge import JUDGES
 
-from store.ready import POLICIES
+from store.policy import POLICIES
 
 pytestmark = [needs_transcripts, pytest.mark.sqlite_only]
 

@@ -15,7 +15,7 @@ from test_tampering import fill
 from store import Policy, Store
 from store.errors import StoreError
 from store.inspection import dump
-from store.ready import POLICIES
+from store.policy import POLICIES
 from store.records import Session
 
 STEPS = 25

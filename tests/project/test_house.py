@@ -25,7 +25,7 @@ PACKAGE = ROOT / "store"
 FLOORS = [
     floor.split()
     for floor in (
-        "errors text ready cancellation",
+        "errors text phrases cancellation",
         "clock lazy_imports",
         "policy messages database",
         "tokens records formats tools",
@@ -46,7 +46,7 @@ PUBLIC = {
     *("importing", "exporting", "transcripts", "inspection", "simulation", "recall"),
 }
 """The public modules beside the package itself; what is in no `__all__` of them is private."""
-LEAVES = {"text", "clock", "ready"}
+LEAVES = {"text", "clock"}
 """What edges use besides: pure functions of texts and moments, which know nothing of a store and
 move along with an edge that moves.
 """
@@ -76,6 +76,10 @@ INSIDE = {
         "console checks usage_statistics sql line_checks integrity dump copies upkeep advice"
     ),
     "messages": "json_text columns media wire_fields redacted_messages",
+    "policy": (
+        "values ready_policies tool_results requests verdicts prompt_cache triggers turns "
+        "summaries policy"
+    ),
     "records": "messages compactions search_results maintenance sessions views",
     "search": "terms scope documents query index hits passages",
     "simulation": "prices context_recall replay",

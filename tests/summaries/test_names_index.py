@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.messages import Message
-from store.ready import render_phrase
+from store.phrases import render_phrase
 from store.summaries import names_index
 from store.summaries.names_index import NameIndex, NameUse
 

@@ -20,7 +20,7 @@ from store.exporting import session_lines, shapes
 from store.exporting.shapes import build_line_view_maker
 from store.importing import import_file
 from store.messages import extract_content_text
-from store.ready import PHRASES
+from store.phrases import PHRASES
 from store.records import View
 from store.transcripts.writing import name_project_folder
 

@@ -13,7 +13,7 @@ import pytest
 
 from store import Policy, Store
 from store.messages import find_media, parse_media
-from store.ready import POLICIES
+from store.policy import POLICIES
 from store.tokens import IMAGE_TOKENS
 
 Message = dict[str, Any]

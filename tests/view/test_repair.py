@@ -9,7 +9,7 @@ from refusals import refusals
 
 from store import Policy, Store
 from store.messages import UNKNOWN_TOOL
-from store.ready import render_phrase
+from store.phrases import render_phrase
 from store.view.segments import LineMessage, pair_messages, select_sendable_calls
 
 Message = dict[str, Any]

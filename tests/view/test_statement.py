@@ -32,7 +32,7 @@ from benchmarks.recorded import Transcript, largest
 from store import Policy, Store
 from store.database import statements
 from store.errors import InvalidPolicy, PositionOutOfRange, SessionNotFound
-from store.ready import POLICIES
+from store.policy import POLICIES
 
 law = partial(
     settings,

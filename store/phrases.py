@@ -1,6 +1,6 @@
-"""The ready policies as data, and the texts of the store for a model.
+"""The texts of the store for a model.
 
-**Phrases.** Each exists in every language, under a code. The language is that of the policy, so all
+Each phrase exists in every language, under a code. The language is that of the policy, so all
 texts of the store in a request are in one language. Texts that the first requirements demand word
 for word are listed apart, in `REQUIRED`, with their codes: they are the same in every language.
 Names of tools, of keys and values in JSON, and of tags are not phrases.
@@ -9,7 +9,7 @@ Names of tools, of keys and values in JSON, and of tags are not phrases.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 Language = Literal["zh", "en"]
 """The languages in which the store has its texts for a model."""
@@ -195,9 +195,6 @@ def render_counted_phrase(what: str, count: int, language: Language) -> str:
     return render_phrase(f"count_{what}", language, count=count)
 
 
-PolicyFields = dict[str, Any]
-"""Fields of a policy, by name."""
-
 LANGUAGE_FIELDS = (
     "terminal_placeholder",
     "file_read_placeholder",
@@ -212,106 +209,5 @@ LANGUAGE_TEXTS: dict[Language, dict[str, str]] = {
 }
 """The fields that are texts for a model, by the language of the policy."""
 
-POLICIES: dict[str, PolicyFields] = {
-    "default": {},
-    "message_count": {
-        "picture_current_turn": True,
-        "trigger_messages": 40,
-        "window_messages": 30,
-        "keep_messages": 10,
-        "hard_limit": 50,
-        "prompt": "summary_zh",
-        "summary_max_chars": 1500,
-        "transcript": "brief",
-        "transcript_max_chars": 12_000,
-        "summary_heading": "[对话摘要 - 早期上下文]",
-        "on_failure": "trim",
-        "undated": "stored_at",
-    },
-    "token_ratio": {
-        "picture_current_turn": True,
-        "trigger_ratio": 0.8,
-        "overflow_ratio": 0.9,
-        "keep_messages": 10,
-        "summary_max_chars": 500,
-        "max_iterations": 3,
-        "protect_current_turn": True,
-        "on_failure": "skip",
-        "undated": "stored_at",
-    },
-    "turns": {
-        "picture_current_turn": True,
-        "tool_output": True,
-        "judge_at": "turn",
-        "trigger_usage": 0.8,
-        "context_window": 200_000,
-        "min_messages": 3,
-        "keep_turns": 10,
-        "prompt": "archive",
-        "previous_summary": "append",
-        "protect_current_turn": True,
-        "on_failure": "truncate",
-        "undated": "stored_at",
-    },
-    "raw": {"terminal": False, "file_read": False, "undated": "stored_at", "picture_keep": "all"},
-    "agent": {
-        "language": "en",
-        "picture_keep": 100,
-        "terminal": False,
-        "file_read": False,
-        "any_tool": True,
-        "clearing": "cold",
-        "trigger_ratio": 0.7,
-        "summary_max_chars": 6_000,
-        "facts_chars": 3_000,
-        "told_once": True,
-        "index_chars": 2_000,
-        "within_turn": True,
-        "least_groups": 1,
-        "least_freed": 0.15,
-        "undated": "stored_at",
-    },
-    "frugal": {
-        "language": "en",
-        "picture_keep": 100,
-        "terminal": False,
-        "file_read": False,
-        "trigger_ratio": 0.7,
-        "compact_cold_from": 20_000,
-        "boundary": "group",
-        "keep_messages": 20,
-        "summary_max_chars": 6_000,
-        "told_once": True,
-        "index_chars": 8_000,
-        "within_turn": True,
-        "least_groups": 1,
-        "least_freed": 0.15,
-        "undated": "stored_at",
-    },
-}
-"""The ready policies: the fields that each changes.
-
-No wire format has a time, so all but the first use the time of storing for a result without one.
-"""
-
-READY_POLICY_TEXTS: dict[str, dict[Language, dict[str, str]]] = {
-    "message_count": {
-        "en": {"prompt": "handoff", "summary_heading": "[Summary of the earlier conversation]"},
-    },
-}
-"""The texts of ready policies in another language than the default one."""
-
-FIELD_PROBLEMS = {
-    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "is a whole number"),
-    **dict.fromkeys(("float_type", "float_parsing", "finite_number"), "is a number"),
-    **dict.fromkeys(("bool_type", "bool_parsing"), "is true or false"),
-    "string_type": "is a text",
-    "tuple_type": "is a list",
-    "dict_type": "is a mapping",
-    "literal_error": "is {expected}",
-    "greater_than": "is more than {gt}",
-    "greater_than_equal": "is at least {ge}",
-    "less_than": "is less than {lt}",
-    "less_than_equal": "is at most {le}",
-}
-"""The right value of a field, by the type of the problem."""
+DEFAULT_TEXTS = LANGUAGE_TEXTS[DEFAULT_LANGUAGE]
+"""These texts in the language of a policy that names none."""
