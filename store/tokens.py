@@ -250,7 +250,15 @@ def message_text(message: Mapping[str, Any]) -> str:
     That is its content, name, reasoning, and the names and arguments of its tool calls. Images,
     sounds and files add nothing: `count_message_tokens` has a figure for them.
     """
-    return "\n".join(piece for piece in _list_message_texts(message) if piece)
+    opaque = select_opaque_fields(message) or list_provider_data(message) or None
+    texts = [_render_value_text(opaque)]
+    for key in MESSAGE_KEYS:
+        if key in message:
+            texts += _list_deep_texts(message[key])
+    for function in _list_called_functions(message):
+        texts.append(_render_value_text(function.get("name")))
+        texts.append(_render_value_text(_get_arguments(function)))
+    return "\n".join(filter(None, texts))
 
 
 def count_message_tokens(message: Mapping[str, Any], count: Tokenize) -> int:
@@ -353,16 +361,6 @@ def _render_value_text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
-def _list_message_texts(message: Mapping[str, Any]) -> Iterator[str]:
-    yield _render_value_text(select_opaque_fields(message) or list_provider_data(message) or None)
-    for key in MESSAGE_KEYS:
-        if key in message:
-            yield from _list_deep_texts(message[key])
-    for function in _list_called_functions(message):
-        yield _render_value_text(function.get("name"))
-        yield _render_value_text(_get_arguments(function))
-
-
 def _list_called_functions(message: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the functions that a message calls, from the three shapes that chat messages use."""
     calls = _select_mappings(message.get("tool_calls"))
@@ -414,11 +412,7 @@ def _list_chat_parts(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             else _select_mappings(content)
         )
     for function in _list_called_functions(message):
-        yield {"type": "tool", "state": {"input": _decode_call_arguments(_get_arguments(function))}}
-
-
-def _decode_call_arguments(arguments: object) -> object:
-    try:
-        return json.loads(arguments) if isinstance(arguments, str) else arguments
-    except (ValueError, RecursionError):
-        return arguments
+        given = _get_arguments(function)
+        with suppress(ValueError, RecursionError):
+            given = json.loads(given) if isinstance(given, str) else given
+        yield {"type": "tool", "state": {"input": given}}

@@ -38,18 +38,20 @@ class Alphabet(NamedTuple):
         """Tell whether a name is accepted unchanged."""
         if not 0 < len(name) <= self.longest or self.foreign.search(name):
             return False
-        return self._begins_well(name)
+        return self._has_valid_beginning(name)
 
     def fits_all(self, names: Collection[str]) -> bool:
         """Tell whether all names are accepted unchanged; search for foreign characters once."""
         lengths = [*map(len, names), 1]
         if min(lengths) == 0 or max(lengths) > self.longest:
             return False
-        return not self.foreign.search("".join(names)) and all(map(self._begins_well, names))
+        return not self.foreign.search("".join(names)) and all(
+            map(self._has_valid_beginning, names)
+        )
 
     def fitted(self, name: str) -> str:
         """Return the name that is sent for a name."""
-        return name if self.fits(name) else self._renamed(name)
+        return name if self.fits(name) else self._rename(name)
 
     def original(self, sent: str, names: Iterable[str]) -> str | None:
         """Return the name that was sent so, out of some names; None if there is none."""
@@ -65,13 +67,13 @@ class Alphabet(NamedTuple):
         numbers = range(2, REPETITION_LIMIT)
         return any(self.fitted(number_repetition(first, number)) == sent for number in numbers)
 
-    def _begins_well(self, name: str) -> bool:
+    def _has_valid_beginning(self, name: str) -> bool:
         return not self.begins or name[:1].isalpha() or name[:1] == self.begins
 
-    def _renamed(self, name: str) -> str:
+    def _rename(self, name: str) -> str:
         digest = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
         cleaned = self.foreign.sub("_", name)
-        if not self._begins_well(cleaned):
+        if not self._has_valid_beginning(cleaned):
             cleaned = self.begins + cleaned
         return f"{cleaned[: self.longest - _DIGEST_LENGTH - 1]}-{digest[:_DIGEST_LENGTH]}"
 
@@ -144,11 +146,11 @@ def rename_continuation(
     if is_accepted and times.keys().isdisjoint(ids):
         once = dict.fromkeys(ids, 1)
         return RenamedRequest(placed, {**times, **once})
-    renaming = _CallRenaming(names, times)
-    return RenamedRequest([*renaming.all(placed)], renaming.times)
+    renamer = _CallRenamer(names, times)
+    return RenamedRequest([*renamer.rename_calls(placed)], renamer.times)
 
 
-class _CallRenaming:
+class _CallRenamer:
     """A walk through a request that names its calls, and their results like them."""
 
     def __init__(self, names: AcceptedNames, times: Mapping[str, int]) -> None:
@@ -156,21 +158,21 @@ class _CallRenaming:
         self.times: Counter[str] = Counter(times)
         self._open: dict[str, list[str]] = {}
 
-    def all(self, placed: Iterable[PlacedMessage]) -> Iterator[PlacedMessage]:
+    def rename_calls(self, placed: Iterable[PlacedMessage]) -> Iterator[PlacedMessage]:
         for each in placed:
             if each.calls:
-                yield each._replace(calls=tuple(map(self._call, each.calls)))
+                yield each._replace(calls=tuple(map(self._rename_call, each.calls)))
             elif each.call_id is not None:
-                yield each._replace(call_id=self._answered(each.call_id))
+                yield each._replace(call_id=self._find_sent_id(each.call_id))
             else:
                 yield each
 
-    def _call(self, call: ApiCall) -> ApiCall:
-        sent = self._unique(call.id)
+    def _rename_call(self, call: ApiCall) -> ApiCall:
+        sent = self._make_unique_id(call.id)
         self._open.setdefault(call.id, []).append(sent)
         return call._replace(id=sent, name=self._names.tools.fitted(call.name))
 
-    def _unique(self, call_id: str) -> str:
+    def _make_unique_id(self, call_id: str) -> str:
         """Return the id to send for the next call that has an id."""
         sent = self._names.ids.fitted(call_id)
         while self.times[sent]:
@@ -179,7 +181,7 @@ class _CallRenaming:
         self.times[sent] += 1
         return sent
 
-    def _answered(self, call_id: str) -> str:
+    def _find_sent_id(self, call_id: str) -> str:
         """Return the sent id of the call that a result answers: of several, the first open one."""
         waiting = self._open.get(call_id)
         return waiting.pop(0) if waiting else self._names.ids.fitted(call_id)

@@ -72,9 +72,9 @@ def write_gemini_contents(
     placed: Sequence[PlacedMessage], beginning: str = FIRST_USER_TEXT
 ) -> list[Message]:
     """Return a request as contents in which the user and the model take turns."""
-    writing = _ContentWriter()
+    writer = _ContentWriter()
     contents: list[Message] = []
-    for turn in join_turns(map(writing.spoken, placed), _build_gemini_text(beginning)):
+    for turn in join_turns(map(writer.build_turn, placed), _build_gemini_text(beginning)):
         calls = () if turn.is_users else (part for part in turn.said if "functionCall" in part)
         first = next(iter(calls), None)
         if first is not None and not any(map(first.get, SIGNATURE_KEYS)):
@@ -95,7 +95,7 @@ class _ContentWriter:
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
 
-    def spoken(self, placed: PlacedMessage) -> SideTurn:
+    def build_turn(self, placed: PlacedMessage) -> SideTurn:
         """Return the turn of one message."""
         message = placed.message
         role = message["role"]
@@ -104,7 +104,7 @@ class _ContentWriter:
                 self._names[call.id] = call.name
             return SideTurn(False, _write_gemini_answer(placed))
         if role == "tool":
-            return SideTurn(True, self._response(placed))
+            return SideTurn(True, self._write_response(placed))
         if role in TURN_SYSTEM_ROLES:
             said = render_marked_system(placed)
             return SideTurn(True, [_build_gemini_text(said)] if said else [])
@@ -120,7 +120,7 @@ class _ContentWriter:
             ),
         )
 
-    def _response(self, placed: PlacedMessage) -> list[Message]:
+    def _write_response(self, placed: PlacedMessage) -> list[Message]:
         """Return a result as its part, followed by its pictures."""
         call_id = placed.call_id or ""
         name = self._names.pop(call_id, call_id)

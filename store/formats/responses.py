@@ -121,24 +121,24 @@ RESPONSES_PDF_TYPE = "application/pdf"
 
 def write_responses_items(placed: Sequence[PlacedMessage]) -> list[Message]:
     """Return a request as items."""
-    writing = _collect_items(placed)
-    items = _remove_interrupted_programs(writing.items) if writing.has_programs else writing.items
+    writer = _collect_items(placed)
+    items = _remove_interrupted_programs(writer.items) if writer.has_programs else writer.items
     return [fit_ids(item, RESPONSES_ID_KEYS) for item in items]
 
 
 def list_unsent_items(placed: Sequence[PlacedMessage]) -> list[PlacedMessage]:
     """Return the items of this format that are left out because an item they need is missing."""
-    writing = _collect_items(placed)
-    there = {id(item) for item in _remove_interrupted_programs(writing.items)}
-    return [each for each, item in writing.own if id(item) not in there]
+    writer = _collect_items(placed)
+    there = {id(item) for item in _remove_interrupted_programs(writer.items)}
+    return [each for each, item in writer.own if id(item) not in there]
 
 
 def _collect_items(placed: Sequence[PlacedMessage]) -> _ItemWriter:
-    writing = _ItemWriter()
+    writer = _ItemWriter()
     for each in placed:
-        writing.add(each)
-    writing.end_step()
-    return writing
+        writer.add(each)
+    writer.end_step()
+    return writer
 
 
 def _remove_interrupted_programs(items: list[Message]) -> list[Message]:
@@ -185,7 +185,7 @@ class _ItemWriter:
         message = placed.message
         if message["role"] == "tool":
             self.end_step()
-            self._add(self._result(placed))
+            self._add(self._write_result(placed))
             return
         held = find_wire_values(message, RESPONSES_NAME)
         if held is None or message["role"] != "assistant":
@@ -233,7 +233,7 @@ class _ItemWriter:
     def _ends_with(self, kind: str) -> bool:
         return bool(self.items) and self.items[-1].get("type") == kind
 
-    def _result(self, placed: PlacedMessage) -> Message:
+    def _write_result(self, placed: PlacedMessage) -> Message:
         """Return a result in the type that its call requires.
 
         If that is impossible, both are written as those of a function.
