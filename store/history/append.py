@@ -8,7 +8,7 @@ Messages that are stored, but not wholly understood, cause warnings in the log.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import count, repeat
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
@@ -64,48 +64,41 @@ _GIVEN_WARNINGS: set[str] = set()
 
 def log_message_problems(session_id: str, batch: Iterable[PreparedMessage]) -> None:
     """Warn once about the parts of stored messages that the rules cannot use."""
+    problems: list[str] = []
     for prepared in batch:
-        for problem in _list_problems(prepared):
-            if problem not in _GIVEN_WARNINGS:
-                _GIVEN_WARNINGS.add(problem)
-                append_logger.warning(problem, extra={"session_id": session_id})
-
-
-def _list_problems(prepared: PreparedMessage) -> Iterator[str]:
-    if prepared.columns.created_at is None and not has_no_time(prepared.message):
-        for key in TIME_KEYS:
-            given = prepared.message.get(key)
-            if given is not None:
-                yield (
-                    f"the {key} of a message tells no moment (a {type(given).__name__}): rules "
-                    "that go by time leave it alone; give ms, seconds, ISO 8601 with a zone, or "
-                    "a datetime with one"
-                )
-    if prepared.wire_format is None and prepared.columns.content_form == "json":
-        content = prepared.message["content"]
-        for part in content if isinstance(content, list) else [content]:
-            kind = part.get("type") if isinstance(part, dict) else None
-            if isinstance(kind, str) and kind in FOREIGN_PARTS:
-                yield (
-                    f"a message has a content part {kind!r}, which is not of the chat shape: it "
-                    "is kept, but no rule knows it, and a view that sends it as its JSON text says "
-                    "so; give texts as text parts, calls as tool_calls, results as messages with "
-                    "the role tool"
-                )
-    for call in prepared.calls:
-        if TOOL_KINDS.get(call.name or "") == "file_read" and not _is_arguments_object(
-            call.arguments
-        ):
-            yield (
-                f"the arguments of a call to {call.name!r} are no JSON object: which files it "
-                "reads is not known, so the rule of old reads leaves its results alone"
+        message = prepared.message
+        if prepared.columns.created_at is None and not has_no_time(message):
+            problems += (
+                f"the {key} of a message tells no moment (a {type(message[key]).__name__}): rules "
+                "that go by time leave it alone; give ms, seconds, ISO 8601 with a zone, or "
+                "a datetime with one"
+                for key in TIME_KEYS
+                if message.get(key) is not None
             )
-
-
-def _is_arguments_object(arguments: str | None) -> bool:
-    """Return whether arguments are a JSON object; missing ones are an object without fields."""
-    text = (arguments or "{}").strip()
-    return text == "{}" or bool(parse_object(text))
+        if prepared.wire_format is None and prepared.columns.content_form == "json":
+            content = message["content"]
+            parts = content if isinstance(content, list) else [content]
+            kinds = [part.get("type") for part in parts if isinstance(part, dict)]
+            problems += (
+                f"a message has a content part {kind!r}, which is not of the chat shape: it "
+                "is kept, but no rule knows it, and a view that sends it as its JSON text says "
+                "so; give texts as text parts, calls as tool_calls, results as messages with "
+                "the role tool"
+                for kind in kinds
+                if isinstance(kind, str) and kind in FOREIGN_PARTS
+            )
+        for call in prepared.calls:
+            if TOOL_KINDS.get(call.name or "") == "file_read":
+                arguments = (call.arguments or "{}").strip()
+                if arguments != "{}" and not parse_object(arguments):
+                    problems.append(
+                        f"the arguments of a call to {call.name!r} are no JSON object: which files "
+                        "it reads is not known, so the rule of old reads leaves its results alone"
+                    )
+    for problem in problems:
+        if problem not in _GIVEN_WARNINGS:
+            _GIVEN_WARNINGS.add(problem)
+            append_logger.warning(problem, extra={"session_id": session_id})
 
 
 INSERT_MESSAGES = Insertion(
@@ -209,7 +202,8 @@ def append_messages(
     line = Line(connection, pointer)
     duplicates, new = split_duplicates(line, batch.messages, dedupe)
     if new or metadata:
-        lines.check_revision(pointer, expected)
+        if expected is not None:
+            lines.check_revision(pointer, expected)
         if expected_head is not None and expected_head != pointer.head:
             raise HeadMoved(pointer.session_id, expected_head, pointer.head)
     stored = store_batch(line, batch, duplicates, new)
@@ -367,7 +361,8 @@ def store_batch(
             by_index[index] if index in by_index else by_id[each.columns.message_id]
             for index, each in enumerate(given_messages)
         ]
-    return join_parts(stored, [each.wire_format for each in given_messages])
+    formats = [each.wire_format for each in given_messages]
+    return join_parts(stored, formats) if any(formats) else stored
 
 
 def insert_batch(line: Line, batch: Batch) -> None:
@@ -384,7 +379,14 @@ def insert_batch(line: Line, batch: Batch) -> None:
             calls.append((*place, number, *call))
     INSERT_MESSAGES.insert_many(connection, rows)
     INSERT_CALLS.insert_many(connection, calls)
-    facts.write_facts(line, start, batch.messages, batch.tokens)
+    roles = [each.columns.role for each in batch.messages]
+    weights = zip(roles, batch.tokens, strict=True)
+    totals = facts.load_totals(line, pointer.head)
+    facts.INSERT_FACTS.insert_many(
+        connection, facts.build_fact_rows(pointer, start, weights, totals)
+    )
+    if "tool" in roles:
+        facts.write_results(connection, facts.derive_results(line, start, batch.messages))
     head = pointer.head + len(rows)
     MOVE_HEAD.run(connection, **pointer.changed(), to=head, now=batch.moment)
     log_message_problems(pointer.session_id, batch.messages)

@@ -284,7 +284,8 @@ def finish_draft(
     """
     moment = require_moment(now)
     pointer, kept = _lock_named_draft(connection, draft, owner)
-    lines.check_revision(pointer, expected)
+    if expected is not None:
+        lines.check_revision(pointer, expected)
     began = load_draft(connection, kept)
     name = began.format if format is None else format
     batch = append.prepare_batch(update_message(began.message, update), moment, name)

@@ -24,7 +24,7 @@ one root: otherwise the paths of shared messages would have to be stored twice. 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from sys import intern
 from typing import Any, NamedTuple
 
@@ -379,20 +379,14 @@ def load_tool_kinds(connection: Connection) -> dict[str, str]:
 
 def load_totals(line: Line, position: int) -> LineTotals:
     """Return the totals of a line up to a position."""
-    known = _get_head_totals(line.pointer) if position == line.pointer.head else None
-    if known is not None:
-        return known
+    pointer = line.pointer
+    if position == pointer.head:
+        turn, tokens = pointer.head_turn, pointer.head_tokens
+        if turn is not None and tokens is not None:
+            return LineTotals(turn, tokens)
     if position < 1:
         return LineTotals(0, 0)
     return LINE_TOTALS.one(line.connection, **line.place(position))
-
-
-def _get_head_totals(pointer: Pointer) -> LineTotals | None:
-    """Return the totals of a line up to its head, or None if the pointer lacks them."""
-    turn, tokens = pointer.head_turn, pointer.head_tokens
-    if turn is None or tokens is None:
-        return None
-    return LineTotals(turn, tokens)
 
 
 def find_turn_start(line: Line, last: int) -> int:
@@ -429,24 +423,6 @@ def sum_tokens(line: Line, positions: Iterable[int]) -> int:
     return sum(POSITION_TOKENS.value(line.connection, **place) for place in places)
 
 
-def write_facts(
-    line: Line,
-    start: int,
-    batch: Sequence[PreparedMessage],
-    tokens: Iterable[int],
-) -> None:
-    """Write the data derived from messages at the new end of a line, from position ``start`` on.
-
-    ``tokens`` are their estimates.
-    """
-    roles = [each.columns.role for each in batch]
-    weights = zip(roles, tokens, strict=True)
-    rows = build_fact_rows(line.pointer, start, weights, load_totals(line, start - 1))
-    INSERT_FACTS.insert_many(line.connection, rows)
-    if "tool" in roles:
-        write_results(line.connection, derive_results(line, start, batch))
-
-
 def write_results(connection: Connection, rows: ResultRows) -> None:
     """Write the rows derived from tool results."""
     INSERT_RESULTS.insert_many(connection, rows.results)
@@ -468,34 +444,25 @@ def build_fact_rows(
 
 def derive_results(line: Line, start: int, batch: Iterable[PreparedMessage]) -> ResultRows:
     """Return the rows derived from the tool results among messages from position ``start`` on."""
-    links = CallLinker(line, start - 1)
-    rows = ResultRows([], [])
+    pointer, links = line.pointer, CallLinker(line, start - 1)
+    root, fold_case = pointer.project_root, bool(pointer.fold_case)
+    results: list[Row] = []
+    path_rows: list[Row] = []
     for seq, prepared in enumerate(batch, start):
         role = prepared.columns.role
         if role == "assistant":
             links.offer(seq, prepared.calls)
         elif role == "tool":
             call = links.answer(find_answered_call_id(prepared.message) or "", seq)
-            _add_result_rows(rows, line.pointer, seq, prepared, call or NO_CALL)
-    return rows
-
-
-def _add_result_rows(
-    rows: ResultRows,
-    pointer: Pointer,
-    seq: int,
-    result: PreparedMessage,
-    call: LineCall,
-) -> None:
-    """Add the rows of one result."""
-    root, fold_case = pointer.project_root, bool(pointer.fold_case)
-    paths, complete = find_call_paths(call.arguments, root, fold_case=fold_case)
-    place = (pointer.tree_id, pointer.branch, seq)
-    called = (*call.place, find_kind_name(call.name or result.columns.name, call.arguments))
-    at = result.columns.created_at
-    facts = compute_result_facts(result.message, result.text_size, at=at)
-    rows.results.append((*place, *called, *facts, int(complete)))
-    rows.paths.extend((*place, *path) for path in paths)
+            call = call or NO_CALL
+            paths, complete = find_call_paths(call.arguments, root, fold_case=fold_case)
+            place = (pointer.tree_id, pointer.branch, seq)
+            name, at = call.name or prepared.columns.name, prepared.columns.created_at
+            called = (*call.place, find_kind_name(name, call.arguments))
+            facts = compute_result_facts(prepared.message, prepared.text_size, at=at)
+            results.append((*place, *called, *facts, int(complete)))
+            path_rows.extend((*place, *path) for path in paths)
+    return ResultRows(results, path_rows)
 
 
 _root_tree_id: BindParameter[int] = bindparam("tree_id")
@@ -564,8 +531,7 @@ def set_project_root(
     the session must have (None: any). Raises SessionNotFound, Conflict, InvalidValue.
     """
     root = validate_folder(project_root)
-    pointer = lines.lock_tree(connection, session_id)
-    lines.check_revision(pointer, expected)
+    pointer = lines.lock_tree(connection, session_id, expected)
     tree = {"tree_id": pointer.tree_id}
     SET_ROOT.run(connection, tree=pointer.tree_id, root=root, revision=generate_revision())
     found = BRANCH_STARTS.rows(connection, **tree)
@@ -574,18 +540,16 @@ def set_project_root(
         at_end = pointer._replace(
             branch=branch, head=NO_LIMIT, parent_position=parent_position, project_root=root
         )
-        INSERT_PATHS.insert_many(connection, list(_derive_path_rows(Line(connection, at_end))))
+        line, rows = Line(connection, at_end), []
+        for answer in ANSWERING_RESULTS.rows(connection, **tree, branch=branch):
+            paths, is_complete = find_result_paths(line, answer)
+            place = (pointer.tree_id, branch, answer.seq)
+            if answer.paths_complete != is_complete:
+                changed = {"tree": pointer.tree_id, "of": branch, "place": answer.seq}
+                SET_PATHS_COMPLETE.run(connection, **changed, complete=int(is_complete))
+            rows += [(*place, *path) for path in paths]
+        INSERT_PATHS.insert_many(connection, rows)
     return load_session(connection, session_id)
-
-
-def _derive_path_rows(line: Line) -> Iterator[Row]:
-    """Yield the rows of the files that the results of a branch are about."""
-    for answer in ANSWERING_RESULTS.rows(line.connection, **line.pointer.line):
-        paths, complete = find_result_paths(line, answer)
-        place = (line.pointer.tree_id, line.pointer.branch, answer.seq)
-        if answer.paths_complete != complete:
-            _set_paths_complete(line, place, int(complete))
-        yield from ((*place, *path) for path in paths)
 
 
 def find_result_paths(line: Line, answer: AnsweringResult) -> tuple[tuple[ToolPath, ...], bool]:
@@ -595,8 +559,3 @@ def find_result_paths(line: Line, answer: AnsweringResult) -> tuple[tuple[ToolPa
     arguments = None if stored is None else restore_arguments(*stored)
     pointer = line.pointer
     return find_call_paths(arguments, pointer.project_root, fold_case=bool(pointer.fold_case))
-
-
-def _set_paths_complete(line: Line, place: tuple[int, int, int], complete: int) -> None:
-    tree, of, seq = place
-    SET_PATHS_COMPLETE.run(line.connection, tree=tree, of=of, place=seq, complete=complete)

@@ -401,13 +401,14 @@ def lock_session(connection: Connection, session_id: str, expected: str | None =
             pointer = load_pointer(connection, session_id)
             if locked == pointer.tree_id:
                 break
-    check_revision(pointer, expected)
+    if expected is not None:
+        check_revision(pointer, expected)
     return pointer
 
 
-def check_revision(pointer: Pointer, expected: str | None) -> None:
+def check_revision(pointer: Pointer, expected: str) -> None:
     """Raise Conflict where a session's revision is not the one that a caller expects."""
-    if expected is None or expected == pointer.revision:
+    if expected == pointer.revision:
         return
     if not isinstance(expected, str):
         raise InvalidValue(f"expected is a session's revision, not {quote_value(expected)}")

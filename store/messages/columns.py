@@ -275,10 +275,17 @@ def prepare_object(given: Message, index: int) -> PreparedMessage:
     rest = dict(given)
     columns, calls, wide = _split_message(rest, index)
     if rest:
-        columns = columns._replace(extra=_render_rest(given, rest, columns, calls))
+        order = [*given]
+        whole = {**assemble_message(columns, [*calls] or None), **rest}
+        columns = columns._replace(extra=encode(rest if [*whole] == order else [order, rest]))
     narrow = encode_narrow_bytes(columns, calls)
     if len(narrow) + len(wide) > SIZE_LIMIT:
-        _check_column_sizes(given, index, (*columns, *chain.from_iterable(calls)))
+        values = (*columns, *chain.from_iterable(calls))
+        size = sum(len(value.encode()) for value in values if isinstance(value, str))
+        if size > SIZE_LIMIT:
+            largest = max(given, key=lambda key: len(encode(given[key])))
+            problem = f"the message takes {size:,} bytes, the limit is {SIZE_LIMIT:,}"
+            raise InvalidMessage(index, largest, problem)
     text_size = len(wide) if columns.content_form == "text" else None
     return PreparedMessage(columns, calls, given, sha256(narrow + wide).digest(), text_size)
 
@@ -288,14 +295,22 @@ def dump_to_object(message: object, index: int) -> Message:
 
     Raises InvalidMessage.
     """
-    if isinstance(message, dict):
-        return _convert_times_to_iso(message)
-    if isinstance(message, Mapping):
-        return _convert_times_to_iso(dict(message))
-    if is_model(message):
-        return dump_to_object(_dump_model(message, index), index)
-    given = type(message).__name__
-    raise InvalidMessage(index, None, f"a message is an object, this is {given}")
+    if not isinstance(message, dict):
+        if not isinstance(message, Mapping) and is_model(message):
+            try:
+                message = message.model_dump(mode="json", exclude_unset=True)
+            except Exception as error:  # a foreign class may raise anything
+                raise InvalidMessage(index, None, f"it has no JSON: {error}") from error
+        if not isinstance(message, Mapping):
+            given = type(message).__name__
+            raise InvalidMessage(index, None, f"a message is an object, this is {given}")
+        message = dict(message)
+    if has_no_time(message):
+        return message
+    times = {key: message[key] for key in TIME_KEYS if isinstance(message.get(key), datetime)}
+    if not times:
+        return message
+    return {**message, **{key: time.isoformat() for key, time in times.items()}}
 
 
 def is_model(given: object) -> TypeGuard[BaseModel]:
@@ -303,22 +318,6 @@ def is_model(given: object) -> TypeGuard[BaseModel]:
     from pydantic import BaseModel
 
     return isinstance(given, BaseModel)
-
-
-def _dump_model(message: BaseModel, index: int) -> object:
-    try:
-        return message.model_dump(mode="json", exclude_unset=True)
-    except Exception as error:  # a foreign class may raise anything
-        raise InvalidMessage(index, None, f"it has no JSON: {error}") from error
-
-
-def _convert_times_to_iso(message: Message) -> Message:
-    if has_no_time(message):
-        return message
-    given = [key for key in message if key in _TIME_KEY_SET and isinstance(message[key], datetime)]
-    if not given:
-        return message
-    return {**message, **{key: message[key].isoformat() for key in given}}
 
 
 def _split_message(rest: Message, index: int) -> tuple[Columns, tuple[StoredCall, ...], bytes]:
@@ -331,26 +330,34 @@ def _split_message(rest: Message, index: int) -> tuple[Columns, tuple[StoredCall
     role = _split_text(rest, "role")
     if not role:
         raise InvalidMessage(index, "role", f"a role is a non-empty text{_hint_at_shape(rest)}")
-    usual_calls = _split_usual_calls(rest)
+    calls = _split_usual_calls(rest) if "tool_calls" in rest else ()
     if _has_no_text(rest):
         name, status, tool_call_id = [None] * len(_TEXT_KEYS)
     else:
         name, status, tool_call_id = [
             _split_text(rest, key) if key in rest else None for key in _TEXT_KEYS
         ]
-    given = rest.get("timestamp")
-    moment: int | None
-    if is_moment(given):
-        del rest["timestamp"]
-        moment = given
-    else:
-        moment = find_message_time(rest)
-        if type(given) is int and given == moment:
+    moment = None
+    if not has_no_time(rest):
+        time = rest.get("timestamp")
+        moment = time if is_moment(time) else find_message_time(rest)
+        if type(time) is int and time == moment:
             del rest["timestamp"]
     _check_json_values(rest, index)
-    message_id = _split_id(rest)
-    form, content, wide = _split_content(rest)
-    calls = _split_calls(rest) if "tool_calls" in rest else usual_calls
+    message_id, given_id = None, rest.get("id")
+    if type(given_id) is int:
+        message_id = str(given_id)  # so a number is the same id as its digits
+    elif given_id and is_text(given_id) and len(given_id) <= MESSAGE_ID_LIMIT:
+        message_id = as_plain_str(rest.pop("id"))
+    wide = encode_utf8(rest.get("content"))
+    form: str | None = "text"
+    if wide is None:
+        form, content = _split_value(rest, "content")
+        wide = b"" if content is None else content.encode()
+    else:
+        content = as_plain_str(rest.pop("content"))
+    if "tool_calls" in rest:
+        calls = _split_calls(rest)
     extra = None if rest else _render_key_order(order)
     columns = Columns(role, name, status, tool_call_id, moment, message_id, extra, form, content)
     return columns, calls, wide
@@ -367,16 +374,6 @@ def _hint_at_shape(given: Message) -> str:
         f"; an item of type {quote_value(kind)}, which no chat has, is taken with the name of its "
         "format: append(…, format='responses')"
     )
-
-
-def _render_rest(
-    given: Message, rest: Message, held: Columns, calls: tuple[StoredCall, ...]
-) -> str | None:
-    """Return the values without a column, with the order of all keys if the columns differ."""
-    order = [*given]
-    if [*{**assemble_message(held, [*calls] or None), **rest}] != order:
-        return encode([order, rest])
-    return encode(rest)
 
 
 @lru_cache(maxsize=MOST_ORDERS)
@@ -408,15 +405,6 @@ def find_message_time(message: Message) -> int | None:
     return None
 
 
-def _split_content(rest: Message) -> tuple[str | None, str | None, bytes]:
-    """Move the content out of the rest as its form, its text, and the text in UTF-8."""
-    wide = encode_utf8(rest.get("content"))
-    if wide is not None:
-        return "text", as_plain_str(rest.pop("content")), wide
-    form, text = _split_value(rest, "content")
-    return form, text, b"" if text is None else text.encode()
-
-
 def _split_value(rest: Message, key: str) -> tuple[str | None, str | None]:
     """Move a value out of the rest as its form and its text; both None if the key is missing."""
     if key not in rest:
@@ -427,18 +415,6 @@ def _split_value(rest: Message, key: str) -> tuple[str | None, str | None]:
     if is_text(value):
         return "text", as_plain_str(value)
     return "json", encode(value)
-
-
-def _split_id(rest: Message) -> str | None:
-    """Return the key under which the message is idempotent; a whole number counts by its digits."""
-    given = rest.get("id")
-    if type(given) is int:
-        return str(given)
-    return (
-        as_plain_str(rest.pop("id"))
-        if given and is_text(given) and len(given) <= MESSAGE_ID_LIMIT
-        else None
-    )
 
 
 _CALL_KEYS = ["id", "type", "function"]
@@ -510,16 +486,6 @@ def _check_json_values(message: Message, index: int) -> None:
         problem = find_json_problem(value)
         if problem:
             raise InvalidMessage(index, key, problem)
-
-
-def _check_column_sizes(message: Message, index: int, columns: tuple[object, ...]) -> None:
-    """Refuse a message whose columns hold too much, naming the key with the most bytes."""
-    size = sum(len(column.encode()) for column in columns if isinstance(column, str))
-    if size > SIZE_LIMIT:
-        problem = f"the message takes {size:,} bytes, the limit is {SIZE_LIMIT:,}"
-        raise InvalidMessage(
-            index, max(message, key=lambda key: len(encode(message[key]))), problem
-        )
 
 
 def copy_message(message: Message) -> Message:
