@@ -244,24 +244,19 @@ def list_drafts(
     moment: only drafts to which nothing was added since are returned. Raises SessionNotFound,
     InvalidValue.
     """
-    found = [
-        load_draft(connection, each) for each in _load_draft_rows(connection, session_id, owner)
-    ]
-    if before is not None:
-        found = [each for each in found if each.at < require_moment(before)]
-    return sorted(found, key=lambda each: (each.at, each.draft))
-
-
-def _load_draft_rows(
-    connection: Connection, session_id: str | None, owner: str | None
-) -> list[DraftRow]:
     if session_id is not None:
         if owner is not None:
             check_owner(connection, session_id, owner)
-        return SESSION_DRAFTS.rows(connection, **lines.load_pointer(connection, session_id).session)
-    if owner is not None:
-        return OWNER_DRAFTS.rows(connection, owner=validate_text("owner", owner))
-    return ALL_DRAFTS.rows(connection)
+        pointer = lines.load_pointer(connection, session_id)
+        rows = SESSION_DRAFTS.rows(connection, **pointer.session)
+    elif owner is not None:
+        rows = OWNER_DRAFTS.rows(connection, owner=validate_text("owner", owner))
+    else:
+        rows = ALL_DRAFTS.rows(connection)
+    found = [load_draft(connection, each) for each in rows]
+    if before is not None:
+        found = [each for each in found if each.at < require_moment(before)]
+    return sorted(found, key=lambda each: (each.at, each.draft))
 
 
 def finish_draft(

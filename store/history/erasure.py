@@ -11,7 +11,6 @@ its positions they still need (`plan_branch_erasures`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from sqlalchemy import (
@@ -33,7 +32,6 @@ from ..database import (
     COPIES,
     CopyRow,
     Insertion,
-    Row,
     Statement,
     branches,
     compaction_records,
@@ -302,17 +300,23 @@ def begin_erasure(
     opened = OpenErasure(tree_id, number, session_id, found, removed)
     moment = require_moment(now)
     newest = NEWEST_COPY.value(connection)
-    OPEN_ERASURE.insert_many(connection, list(_build_erasure_rows(opened, moment, newest)))
+    rows = [
+        (
+            *(tree_id, number, fate.branch, session_id),
+            *(fate.kept, gone, fate.kept_messages, moment, newest),
+        )
+        for fate, gone in zip(found, removed, strict=True)
+    ]
+    OPEN_ERASURE.insert_many(connection, rows)
     _delete_session(connection, opened)
-    tree_id = opened.tree_id
-    for fate in opened.fates:
+    for fate in found:
         of = {"tree_id": tree_id, "branch": fate.branch}
         DELETE_RECORDS.run(connection, **of, kept=fate.told_to)
         DELETE_REDACTIONS.run(connection, **of, kept=fate.kept)
     newest = load_newest_compaction(connection, tree_id)
     for statement in (LOWER_SEEN_RECORDS, LOWER_SOURCE_RECORDS):
         statement.run(connection, tree=tree_id, newest=newest)
-    invalidate_at_end(connection, opened.tree_id)
+    invalidate_at_end(connection, tree_id)
     return opened
 
 
@@ -321,13 +325,6 @@ def _count_removed(connection: Connection, tree_id: int, fate: BranchErasure) ->
     last, cut = ERASABLE_END.one(connection, tree_id=tree_id, branch=fate.branch)
     ends = [each for each in (last, cut) if each is not None]
     return max(0, min(ends) - fate.kept) if last else 0
-
-
-def _build_erasure_rows(opened: OpenErasure, moment: int, newest: int) -> Iterator[Row]:
-    tree_id, number, session_id, fates, removed = opened
-    for fate, gone in zip(fates, removed, strict=True):
-        counts = (fate.kept, gone, fate.kept_messages)
-        yield (tree_id, number, fate.branch, session_id, *counts, moment, newest)
 
 
 def _delete_session(connection: Connection, opened: OpenErasure) -> None:
@@ -344,10 +341,11 @@ def list_erasures(connection: Connection) -> list[Erasure]:
     return [_decode_erasure(row, known) for row in ERASURES.rows(connection)]
 
 
-def load_erasure(connection: Connection, opened: OpenErasure) -> Erasure:
-    """Return an erasure as it is recorded now."""
-    row = ERASURE.one(connection, tree_id=opened.tree_id, erasure=opened.number)
-    return _decode_erasure(row, COPIES.rows(connection))
+def load_erasures(connection: Connection, begun: list[OpenErasure]) -> list[Erasure]:
+    """Return erasures as they are recorded now."""
+    known = COPIES.rows(connection)
+    rows = (ERASURE.one(connection, tree_id=each.tree_id, erasure=each.number) for each in begun)
+    return [_decode_erasure(row, known) for row in rows]
 
 
 def _decode_erasure(row: ErasureRow, known: list[CopyRow]) -> Erasure:

@@ -35,7 +35,6 @@ from sqlalchemy import (
 from ..database import (
     BIG_INTEGER,
     Database,
-    Row,
     Statement,
     branches,
     compaction_records,
@@ -124,17 +123,12 @@ OPEN_PART = Statement(
 )
 
 
-def _build_beyond_deletion(table: Table) -> Statement[Row]:
-    is_beyond = table.c.seq > bindparam("kept")
-    return Statement(delete(table).where(_match_erased_branch(table), is_beyond))
-
-
 def _match_erased_branch(table: Table) -> ColumnElement[bool]:
     return and_(table.c.tree_id == _batch_tree_id, table.c.branch == bindparam("branch"))
 
 
 DELETE_ROWS_BEYOND = tuple(
-    _build_beyond_deletion(table)
+    Statement(delete(table).where(_match_erased_branch(table), table.c.seq > bindparam("kept")))
     for table in (
         notes,
         token_counts,
@@ -213,12 +207,20 @@ def delete_sessions(
     names = list(session_ids)
     database.read(partial(_check_sessions, names=names, owner=owner))
     begin = partial(erasure.begin_erasure, expected=expected, owner=owner, now=moment)
-    begun = _begin_erasures(database, dict.fromkeys(names), begin)
+    begun: list[OpenErasure] = []
+    for name in dict.fromkeys(names):  # until one fails, though not if others have erased it
+        try:
+            begun.append(_begin_session_erasure(database, name, begin))
+        except StoreError as error:
+            if not begun:
+                raise
+            if not isinstance(error, SessionNotFound):
+                break
     with suppress(StoreError):  # the next one goes on with it
         for tree_id in dict.fromkeys(each.tree_id for each in begun):
             _erase_tree(database, tree_id, moment)
     try:
-        return database.read(partial(_load_erasures, begun=begun))
+        return database.read(partial(erasure.load_erasures, begun=begun))
     except StoreError:
         return [each.unfinished for each in begun]
 
@@ -228,22 +230,6 @@ def _check_sessions(connection: Connection, names: list[str], owner: str | None)
         lines.load_pointer(connection, name)
         if owner is not None:
             check_owner(connection, name, owner)
-
-
-def _begin_erasures(
-    database: Database, names: Iterable[str], begin: BeginErasure
-) -> list[OpenErasure]:
-    """Begin erasures until one fails after another has begun; skip sessions erased by others."""
-    begun: list[OpenErasure] = []
-    for name in names:
-        try:
-            begun.append(_begin_session_erasure(database, name, begin))
-        except StoreError as error:
-            if not begun:
-                raise
-            if not isinstance(error, SessionNotFound):
-                break
-    return begun
 
 
 def _begin_session_erasure(database: Database, name: str, begin: BeginErasure) -> OpenErasure:
@@ -259,10 +245,6 @@ def _begin_session_erasure(database: Database, name: str, begin: BeginErasure) -
             return transaction()
         except (StoreBusy, StoreFull) as error:
             raise StoreFull(NO_ROOM_MESSAGE) from error
-
-
-def _load_erasures(connection: Connection, begun: list[OpenErasure]) -> list[Erasure]:
-    return [erasure.load_erasure(connection, each) for each in begun]
 
 
 def continue_erasures(
@@ -293,24 +275,16 @@ def _erase_tree(
     ends: float = math.inf,
     patience: float | None = None,
 ) -> None:
-    """Continue the erasures of a tree, slice by slice."""
+    """Continue the erasures of a tree slice by slice; on a full disk by single steps."""
     is_left = True
     while is_left and time.monotonic() < ends:
-        slice_ = partial(_erase_slice, tree_id=tree_id, moment=moment)
-        is_left = _erase_slice_or_step(database, slice_, patience)
-
-
-def _erase_slice_or_step(
-    database: Database, slice_: Callable[..., bool], patience: float | None
-) -> bool:
-    """Erase a slice; on a full disk only one step, in the room of the log."""
-    try:
-        with database.writing(patience) as connection:
-            return slice_(connection, seconds=SLICE_SECONDS)
-    except StoreFull:
-        database.empty_log()
-        with database.writing(patience) as connection:
-            return slice_(connection, seconds=0)
+        try:
+            with database.writing(patience) as connection:
+                is_left = _erase_slice(connection, tree_id, moment, seconds=SLICE_SECONDS)
+        except StoreFull:
+            database.empty_log()
+            with database.writing(patience) as connection:
+                is_left = _erase_slice(connection, tree_id, moment, seconds=0)
 
 
 def _erase_slice(connection: Connection, tree_id: int, moment: int, seconds: float) -> bool:
@@ -330,7 +304,9 @@ def _erase_step(connection: Connection, tree_id: int, part: ErasurePart, moment:
     of = {"tree_id": tree_id, "branch": part.branch}
     if part.has_more:
         _erase_rows_beyond(connection, of, part.next_end)
-    elif not _erase_summaries(connection, of):
+    elif DELETE_SUMMARIES.run(connection, **of):
+        DELETE_SUMMARY_SEARCH_ROWS.run(connection, tree_id=tree_id)
+    else:
         # Deleting the branch closes all of its erasures. Copies begun up to now may hold the erased
         # rows, since the erasure of these was not finished.
         through = part.erasure
@@ -351,11 +327,3 @@ def _erase_step(connection: Connection, tree_id: int, part: ErasurePart, moment:
 def _erase_rows_beyond(connection: Connection, of: dict[str, int], kept: int) -> None:
     for statement in DELETE_ROWS_BEYOND:
         statement.run(connection, **of, kept=kept)
-
-
-def _erase_summaries(connection: Connection, of: dict[str, int]) -> bool:
-    """Erase a few summaries of a branch and their search entries; return whether there were any."""
-    went = DELETE_SUMMARIES.run(connection, **of) > 0
-    if went:
-        DELETE_SUMMARY_SEARCH_ROWS.run(connection, tree_id=of["tree_id"])
-    return went

@@ -43,12 +43,12 @@ from .append import MessageInput, append_batch, prepare_batch
 from .lines import Line, Pointer
 from .raw_messages import load_message_at
 from .sessions import (
+    INSERT_BRANCH,
+    NEW_SESSION_VALUES,
     BranchStem,
-    choose_session_id,
-    claim_id,
+    claim_session_id,
     decode_session_fields,
     encode_metadata,
-    insert_branch,
     insert_session,
     load_session,
     validate_folder,
@@ -64,33 +64,21 @@ SessionFields = dict[str, Any]
 """The values of a row by the names of its columns."""
 
 
-class NextNumbers(NamedTuple):
-    """The next numbers in a tree: of a branch, and of a move of a session's head.
+class MoveState(NamedTuple):
+    """The state that a move of a session's head starts from.
 
+    ``branch`` and ``move`` are the next numbers of a branch in the tree, and of a move of the head.
     ``record`` is the newest compaction record (0: none), up to which records count on a new branch.
+    The move that is undone next began at ``undo_position`` of ``undo_branch`` (None: there is none)
+    and ``earlier_undo`` is the number of the move undone after it. ``row`` is the session's row.
     """
 
     branch: int
     move: int
     record: int
-
-
-class UndoableMove(NamedTuple):
-    """The origin of the move that is undone next, and the number of the move undone after it."""
-
-    branch: int
-    position: int
-    earlier: int | None
-
-
-class MoveState(NamedTuple):
-    """The state that a move of a session's head starts from, with the session's row.
-
-    ``undoable`` is None where there is nothing to undo.
-    """
-
-    following: NextNumbers
-    undoable: UndoableMove | None
+    undo_branch: int | None
+    undo_position: int | None
+    earlier_undo: int | None
     row: SessionFields
 
 
@@ -202,49 +190,42 @@ def fork_session(
     its owner: it has its source's.
     """
     moment = require_moment(now)
-    own = encode_options(title=title, owner=owner, metadata=metadata, project_root=project_root)
+    given = {"title": title, "owner": owner, "metadata": metadata, "project_root": project_root}
+    own = {
+        name: _OPTION_ENCODERS[name](value) for name, value in given.items() if value is not None
+    }
     pointer = lines.lock_tree(connection, source, expected)
     line = pointer
     if branch is not None:
         line = session_branches.find_branch_end(connection, pointer, branch)
     position = lines.resolve_position(line, at)
-    following, _, values = load_move_state(connection, pointer)
-    stem = plan_branch(connection, line, position, following)
+    state = load_move_state(connection, pointer)
+    stem = plan_branch(connection, line, position, state)
+    values = state.row | NEW_SESSION_VALUES
     values |= {
-        "id": claim_id(connection, choose_session_id(session_id, moment), pointer.tree_id),
-        "head_branch": stem.branch,
+        "id": claim_session_id(connection, session_id, pointer.tree_id, moment),
         "head": position,
-        "last_rewind": None,
         "created_at": moment,
         "updated_at": moment,
         "forked_from": source,
         "forked_at": position,
-        "archived": 0,
     }
-    is_handed_over = own.get("owner", values["owner"]) != values["owner"]
-    created = insert_session(connection, merge_options(values, own, is_handed_over), stem)
+    created = insert_session(connection, merge_options(values, own), stem)
     target = pointer._replace(session_id=created.id, branch=stem.branch, head=position)
-    seen = (None, None) if is_handed_over else (following.move - 1, following.record)
+    is_handed_over = created.owner != values["owner"]
+    seen = (None, None) if is_handed_over else (state.move - 1, state.record)
     insert_move(connection, "fork", line, target, 1, moment, seen=seen)
     return created
 
 
-def encode_options(**options: Any) -> SessionFields:
-    """Return the columns that a fork has of its own: those that are given. Raises InvalidValue."""
-    return {
-        name: _OPTION_ENCODERS[name](value) for name, value in options.items() if value is not None
-    }
-
-
-def merge_options(
-    inherited: SessionFields, own: SessionFields, is_handed_over: bool
-) -> SessionFields:
+def merge_options(inherited: SessionFields, own: SessionFields) -> SessionFields:
     """Return the values of a fork: its own, else those of its source.
 
     A fork that is handed over to another owner does not have the title, metadata and project root
     of its source; any other has its source's project root. Raises InvalidValue for another root.
     """
-    if is_handed_over:
+    owner = inherited["owner"]
+    if own.get("owner", owner) != owner:
         return inherited | {"title": None, "metadata": None, "project_root": None} | own
     root = inherited["project_root"]
     if own.get("project_root", root) != root:
@@ -255,12 +236,8 @@ def merge_options(
 def load_move_state(connection: Connection, pointer: Pointer) -> MoveState:
     """Return the state that a move of a session's head starts from."""
     found = MOVE_STATE.one(connection, **pointer.session)
-    numbers, undoable, row = found[:3], found[3:6], found[6:]
-    return MoveState(
-        NextNumbers(*numbers),
-        None if undoable[0] is None else UndoableMove(*undoable),
-        dict(zip(_SESSION_COLUMNS, row, strict=True)),
-    )
+    row = dict(zip(_SESSION_COLUMNS, found[6:], strict=True))
+    return MoveState._make((*found[:6], row))
 
 
 def rewind_session(
@@ -321,13 +298,13 @@ def undo_rewind(
     """
     moment = require_moment(now)
     pointer = lines.lock_tree(connection, session_id, expected)
-    following, undoable, row = load_move_state(connection, pointer)
-    if undoable is None:
+    state = load_move_state(connection, pointer)
+    if state.undo_branch is None or state.undo_position is None:
         raise NothingToUndo(f"session {session_id!r} has no rewind or switch to undo")
-    line = session_branches.find_branch_end(connection, pointer, undoable.branch)
-    target = resolve_target(connection, line, undoable.position, following, moment)
-    insert_move(connection, "undo", pointer, target, following.move, moment)
-    return update_head(connection, target, row, undoable.earlier, moment)
+    line = session_branches.find_branch_end(connection, pointer, state.undo_branch)
+    target = resolve_target(connection, line, state.undo_position, state, moment)
+    insert_move(connection, "undo", pointer, target, state.move, moment)
+    return update_head(connection, target, state.row, state.earlier_undo, moment)
 
 
 def replace_messages(
@@ -393,19 +370,19 @@ def move_head(
     moment: int,
 ) -> Session:
     """Move a session's head to a position of a line, by a move that can be undone."""
-    following, _, row = load_move_state(connection, pointer)
-    target = resolve_target(connection, line, position, following, moment)
+    state = load_move_state(connection, pointer)
+    target = resolve_target(connection, line, position, state, moment)
     if target.line == pointer.line:
-        return decode_session_fields(row)
-    insert_move(connection, kind, pointer, target, following.move, moment)
-    return update_head(connection, target, row, following.move, moment)
+        return decode_session_fields(state.row)
+    insert_move(connection, kind, pointer, target, state.move, moment)
+    return update_head(connection, target, state.row, state.move, moment)
 
 
 def resolve_target(
     connection: Connection,
     line: Pointer,
     position: int,
-    following: NextNumbers,
+    state: MoveState,
     moment: int,
 ) -> Pointer:
     """Return the pointer of a session whose head moves to a position of a line.
@@ -414,8 +391,8 @@ def resolve_target(
     """
     if line.is_own and position == line.head:
         return line
-    stem = plan_branch(connection, line, position, following)
-    insert_branch(connection, line.tree_id, stem, line.session_id, moment)
+    stem = plan_branch(connection, line, position, state)
+    INSERT_BRANCH.insert(connection, (line.tree_id, *stem, line.session_id, moment))
     return line._replace(branch=stem.branch, head=position)
 
 
@@ -423,7 +400,7 @@ def plan_branch(
     connection: Connection,
     pointer: Pointer,
     position: int,
-    following: NextNumbers,
+    state: MoveState,
 ) -> BranchStem:
     """Return a new branch, which hangs on the ancestor that really holds the position.
 
@@ -431,8 +408,8 @@ def plan_branch(
     no message: its records belong to the line, except one that still runs, which may end elsewhere.
     Later records of an ancestor that do not count on the line do not count on the new branch.
     """
-    number = following.branch
-    branch, seen = pointer.branch, min(following.record, pointer.newest)
+    number = state.branch
+    branch, seen = pointer.branch, min(state.record, pointer.newest)
     if position > pointer.parent_position:
         return BranchStem(number, branch, position, seen)
     while True:

@@ -195,7 +195,11 @@ def list_sessions(
     values = _collect_condition_values(
         connection, owner, prefix, tree, archived
     ) | _encode_key_values(where)
-    asked = ListRequest(values, order, _load_last_seen(connection, after))
+    if isinstance(after, str):
+        after = load_session(connection, after)
+    elif after is not None and not isinstance(after, Session):
+        raise InvalidValue(f"after is the last session already seen, not {quote_value(after)}")
+    asked = ListRequest(values, order, after)
     statement = build_session_list(asked.names, order, asked.after is not None)
     return [*map(decode_session, statement.rows(connection, limit=limit, **asked.bound))]
 
@@ -220,14 +224,6 @@ def count_sessions(
         connection, **values
     )
     return count
-
-
-def _load_last_seen(connection: Connection, after: Session | str | None) -> Session | None:
-    if isinstance(after, str):
-        return load_session(connection, after)
-    if after is not None and not isinstance(after, Session):
-        raise InvalidValue(f"after is the last session already seen, not {quote_value(after)}")
-    return after
 
 
 def _collect_condition_values(

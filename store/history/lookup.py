@@ -7,9 +7,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import (
     CTE,
@@ -24,7 +23,7 @@ from sqlalchemy import (
     select,
 )
 
-from ..database import Row, Statement, branches, message_facts, messages, sessions
+from ..database import Statement, branches, message_facts, messages, sessions
 from ..errors import MessageNotFound, PositionOutOfRange
 from ..formats import asks_for_tool
 from ..messages import Columns, Message, assemble_message, extract_content_text, make_neutral_id
@@ -66,7 +65,12 @@ def find_request_turn(line: Line, last: int, user_input: str | None) -> RequestT
     An input that the open turn begins with is stored already, so that turn goes on.
     """
     begins = None if load_totals(line, last).turn == 0 else find_turn_start(line, last)
-    answered = begins is not None and _is_turn_answer(load_chat_message(line, last))
+    answered = False
+    if begins is not None:
+        # An answer of the assistant neither calls a tool nor announces a call in words.
+        newest = load_chat_message(line, last)
+        is_answer = newest["role"] == "assistant" and not newest.get("tool_calls")
+        answered = is_answer and not asks_for_tool(extract_content_text(newest.get("content")))
     if user_input is None:
         return RequestTurn(begins, answered, over=False)
     if (
@@ -84,43 +88,24 @@ def load_chat_message(line: Line, position: int) -> Message:
     return stored.message
 
 
-def _is_turn_answer(message: Message) -> bool:
-    """Tell whether a message ends its turn: the assistant speaks, and does not ask for a tool.
-
-    The message neither calls a tool nor announces a call in words.
-    """
-    if message["role"] != "assistant" or message.get("tool_calls"):
-        return False
-    return not asks_for_tool(extract_content_text(message.get("content")))
+def _match_tree_of(table: FromClause, in_tree: bool) -> tuple[ColumnElement[bool], ...]:
+    """Build the conditions for the rows of one tree, or none for those of all trees."""
+    return (table.c.tree_id == bindparam("tree_id"),) if in_tree else ()
 
 
-SqlConditions = tuple[ColumnElement[bool], ...]
-
-
-def _match_anywhere(_: FromClause) -> SqlConditions:
-    return ()
-
-
-def _match_given_tree(table: FromClause) -> SqlConditions:
-    return (table.c.tree_id == bindparam("tree_id"),)
-
-
-def _build_branches_through(within: Callable[[FromClause], SqlConditions]) -> CTE:
+def _build_branches_through(in_tree: bool) -> CTE:
     """Build the branches that a message of an id is on: its own, and all that hang on it later."""
     at = messages.c
     is_named = at.message_id.in_((bindparam("message_id"), bindparam("neutral_id")))
     held = select(at.tree_id, at.branch, at.seq, at.branch.label("holder"))
-    top = held.where(is_named, *within(messages)).cte("through", recursive=True)
-    begun = select(branches.c.tree_id, branches.c.branch, top.c.seq, top.c.holder)
-    return top.union_all(begun.join(top, _match_continuation(top)).where(*within(branches)))
-
-
-def _match_continuation(through: CTE) -> ColumnElement[bool]:
-    return and_(
-        branches.c.tree_id == through.c.tree_id,
-        branches.c.parent_branch == through.c.branch,
-        branches.c.parent_position >= through.c.seq,
+    top = held.where(is_named, *_match_tree_of(messages, in_tree)).cte("through", recursive=True)
+    is_continued = and_(
+        branches.c.tree_id == top.c.tree_id,
+        branches.c.parent_branch == top.c.branch,
+        branches.c.parent_position >= top.c.seq,
     )
+    begun = select(branches.c.tree_id, branches.c.branch, top.c.seq, top.c.holder)
+    return top.union_all(begun.join(top, is_continued).where(*_match_tree_of(branches, in_tree)))
 
 
 _own_branches = branches.alias("own")
@@ -135,13 +120,13 @@ _best_branch = func.coalesce(func.max(_head_branch_number), func.max(_own_branch
 
 
 def _build_message_search(
-    within: Callable[[FromClause], SqlConditions], *conditions: ColumnElement[bool]
+    *conditions: ColumnElement[bool], in_tree: bool = False
 ) -> Statement[Found]:
     """Build the search for the sessions that have messages of an id.
 
     A session has it on the branch of its head if possible, else on its newest.
     """
-    through = _build_branches_through(within)
+    through = _build_branches_through(in_tree)
     is_own = and_(
         _own_branches.c.tree_id == through.c.tree_id, _own_branches.c.branch == through.c.branch
     )
@@ -156,16 +141,16 @@ def _build_message_search(
         .select_from(through)
         .join(_own_branches, is_own)
         .join(sessions, _own_session_join)
-        .where(*within(sessions), *conditions)
+        .where(*_match_tree_of(sessions, in_tree), *conditions)
         .group_by(*place)
         .order_by(*newest),
         row=Found,
     )
 
 
-FIND_MESSAGES = _build_message_search(_match_anywhere)
-FIND_OWNED_MESSAGES = _build_message_search(_match_anywhere, sessions.c.owner == bindparam("owner"))
-FIND_TREE_MESSAGES = _build_message_search(_match_given_tree)
+FIND_MESSAGES = _build_message_search()
+FIND_OWNED_MESSAGES = _build_message_search(sessions.c.owner == bindparam("owner"))
+FIND_TREE_MESSAGES = _build_message_search(in_tree=True)
 
 _facts, _said = message_facts, messages
 _turn_message_join = and_(
@@ -204,19 +189,14 @@ def find_messages_by_id(
     there.
     """
     if session is None:
-        return _find_everywhere(connection, message_id, validate_text("owner", owner))
-    pointer = lines.load_pointer(connection, session)
+        validate_text("owner", owner)
+    tree_id = None if session is None else lines.load_pointer(connection, session).tree_id
     if not is_text(message_id):
         return []
     ids = {"message_id": message_id, "neutral_id": make_neutral_id(message_id)}
-    found = FIND_TREE_MESSAGES.rows(connection, tree_id=pointer.tree_id, **ids)
-    return [each for each in found if each.session_id == session]
-
-
-def _find_everywhere(connection: Connection, message_id: str, owner: str | None) -> list[Found]:
-    if not is_text(message_id):
-        return []
-    ids = {"message_id": message_id, "neutral_id": make_neutral_id(message_id)}
+    if session is not None:
+        found = FIND_TREE_MESSAGES.rows(connection, tree_id=tree_id, **ids)
+        return [each for each in found if each.session_id == session]
     if owner is None:
         return FIND_MESSAGES.rows(connection, **ids)
     return FIND_OWNED_MESSAGES.rows(connection, **ids, owner=owner)
@@ -253,13 +233,11 @@ def list_turns(connection: Connection, session_id: str) -> list[Turn]:
     runs = (TURN_BEGINNINGS.rows(connection, **run) for run in line.ranges(1, head))
     begun = [*chain.from_iterable(runs)]
     ends = [*(first - 1 for _, first, *_ in begun[1:]), head]
-    return [*map(_decode_turn, begun, ends)]
-
-
-def _decode_turn(row: Row, last: int) -> Turn:
-    turn, first, started_at, *columns = row
-    said: Any = assemble_message(columns, None).get("content")
-    return Turn(turn, first, last, extract_content_text(said), last + 1 - first, started_at)
+    turns = []
+    for (turn, first, started_at, *columns), last in zip(begun, ends, strict=False):
+        text = extract_content_text(assemble_message(columns, None).get("content"))
+        turns.append(Turn(turn, first, last, text, last + 1 - first, started_at))
+    return turns
 
 
 MAX_TITLE_LENGTH = 80
@@ -284,23 +262,13 @@ def load_title(connection: Connection, session_id: str) -> str | None:
     if given is not None:
         return given
     line = Line(connection, lines.load_pointer(connection, session_id))
-    first = _find_first_turn(line)
+    runs = line.ranges(1, line.pointer.head) if load_totals(line, line.pointer.head).turn else []
+    starts = (FIRST_TURN_POSITION.value(connection, **run) for run in runs)
+    first = next((start for start in starts if start is not None), None)
     if first is None:
         return None
     said = extract_content_text(load_chat_message(line, first).get("content"))
     return truncate_to_line(said, MAX_TITLE_LENGTH) or None
-
-
-def _find_first_turn(line: Line) -> int | None:
-    """Return the position of the first user turn on a line; None if there is none."""
-    head = line.pointer.head
-    if not load_totals(line, head).turn:
-        return None
-    for run in line.ranges(1, head):
-        start: int | None = FIRST_TURN_POSITION.value(line.connection, **run)
-        if start is not None:
-            return start
-    return None
 
 
 class BranchLine(NamedTuple):
@@ -330,18 +298,12 @@ def list_siblings(connection: Connection, session_id: str, seq: int) -> list[Sib
     if type(seq) is not int or not 0 < seq <= pointer.head + 1:
         raise PositionOutOfRange(pointer.session_id, seq, pointer.head)
     present, *left = BRANCH_LINES.rows(connection, **pointer.session, seq=seq, never=NO_LIMIT)
-    alike = [present, *(each for each in left if each.shared == present.shared)]
-    line = Line(connection, pointer)
-    return [_load_sibling(line, seq, holder, each) for holder, each in _select_sibling_lines(alike)]
-
-
-def _select_sibling_lines(alike: list[BranchLine]) -> list[tuple[int, BranchLine]]:
-    """Return the first line through each message, by the branches that hold these, oldest first."""
     through: dict[int, BranchLine] = {}
-    for each in alike:
-        if each.holder is not None:
+    for each in (present, *left):
+        if each.shared == present.shared and each.holder is not None:
             through.setdefault(each.holder, each)
-    return sorted(through.items())
+    line = Line(connection, pointer)
+    return [_load_sibling(line, seq, holder, each) for holder, each in sorted(through.items())]
 
 
 def _load_sibling(line: Line, seq: int, holder: int, through: BranchLine) -> Sibling:

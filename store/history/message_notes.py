@@ -14,7 +14,6 @@ from sqlalchemy import (
     Column,
     ColumnElement,
     Connection,
-    Select,
     and_,
     bindparam,
     delete,
@@ -89,20 +88,14 @@ def build_line_note_list(names: tuple[str, ...]) -> Statement[Note]:
 
 @cache
 def build_note_list(names: tuple[str, ...]) -> Statement[Note]:
-    """Build the list of notes over sessions by the names of its conditions."""
-    query = _join_note_sessions(select(*_NOTE_LIST_COLUMNS)).where(
-        *(_NOTE_CONDITIONS[name] for name in names)
-    )
-    ordered = query.order_by(*_NOTE_ORDER.values())
-    return Statement(ordered.limit(bindparam("limit", type_=BIG_INTEGER)), row=Note)
-
-
-def _join_note_sessions(query: Select[Any]) -> Select[Any]:
-    """Build the query for the notes of sessions that exist."""
+    """Build the list of notes of existing sessions by the names of its conditions."""
     of_session = and_(
         sessions.c.tree_id == _note_columns.tree_id, sessions.c.id == _note_columns.session_id
     )
-    return query.select_from(notes).join(sessions, of_session)
+    query = select(*_NOTE_LIST_COLUMNS).select_from(notes).join(sessions, of_session)
+    query = query.where(*(_NOTE_CONDITIONS[name] for name in names))
+    ordered = query.order_by(*_NOTE_ORDER.values())
+    return Statement(ordered.limit(bindparam("limit", type_=BIG_INTEGER)), row=Note)
 
 
 LINE_NOTES = build_line_note_list(())
@@ -162,24 +155,15 @@ def list_notes(
                 connection, **pointer.whole, owner=pointer.owner, **asked
             )
     else:
-        values = (
-            asked
-            | ({} if owner is None else {"owner": validate_text("owner", owner)})
-            | _locate_last_note(after)
-        )
+        values = asked | ({} if owner is None else {"owner": validate_text("owner", owner)})
+        if after is not None:
+            if not isinstance(after, Note):
+                raise InvalidValue(f"after is the last note already seen, not {quote_value(after)}")
+            values |= {f"seen_{name}": getattr(after, name) for name in _NOTE_ORDER}
         found = build_note_list(_list_note_conditions(values)).rows(
             connection, **values, limit=validate_limit(limit)
         )
     return [*map(_decode_note, found)]
-
-
-def _locate_last_note(after: Note | None) -> dict[str, Any]:
-    """Return the values that locate the last note already seen."""
-    if after is None:
-        return {}
-    if not isinstance(after, Note):
-        raise InvalidValue(f"after is the last note already seen, not {quote_value(after)}")
-    return {f"seen_{name}": getattr(after, name) for name in _NOTE_ORDER}
 
 
 def _list_note_conditions(values: dict[str, Any]) -> tuple[str, ...]:

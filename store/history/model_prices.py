@@ -15,7 +15,7 @@ from datetime import date
 from functools import cache
 from operator import mul
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, NonNegativeFloat, ValidationError
 
@@ -117,14 +117,10 @@ def _load_public_prices() -> ModelPrices:
 
 
 def _read_price_list(path: FilePath) -> ModelPrices:
-    table = _read_price_table(path)
-    models = {name: row.price for name, row in table.models.items()}
-    return ModelPrices(table.as_of, models)
-
-
-def _read_price_table(path: FilePath) -> _PriceTable:
     try:
-        return _PriceTable.model_validate(_read_toml(Path(path)))
+        file = Path(path)
+        check_readable_to_end(file)
+        table = _PriceTable.model_validate(tomllib.loads(file.read_text("utf-8")))
     except ValidationError as error:
         raise InvalidValue(
             f"no prices can be read from {path}: {_render_first_error(error)}"
@@ -135,11 +131,8 @@ def _read_price_table(path: FilePath) -> _PriceTable:
         raise InvalidValue(
             f"no prices can be read from {path}: {describe_read_error(error)}"
         ) from error
-
-
-def _read_toml(path: Path) -> dict[str, Any]:
-    check_readable_to_end(path)
-    return tomllib.loads(path.read_text("utf-8"))
+    models = {name: row.price for name, row in table.models.items()}
+    return ModelPrices(table.as_of, models)
 
 
 def _render_first_error(error: ValidationError) -> str:

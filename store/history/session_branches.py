@@ -70,7 +70,15 @@ def find_branch_end(connection: Connection, pointer: Pointer, branch: int | None
     """
     if branch == pointer.branch:
         return pointer
-    end = _load_branch_end(connection, pointer, branch) if type(branch) is int else None
+    end = None
+    if type(branch) is int:
+        place = {**pointer.session, "branch": branch}
+        own = OWN_BRANCH_END.row(connection, **place)
+        if own is None:
+            end = INHERITED_END.row(connection, **place, never=NO_LIMIT)
+        else:
+            start, last = own
+            end = SeenBranchEnd(start, start if last is None else last, NO_LIMIT)
     if branch is None or end is None:
         told = (
             f"session {quote_value(pointer.session_id)} has no branch {quote_value(branch)} "
@@ -95,15 +103,6 @@ def find_switch_target(
         raise InvalidValue(f"{told}: neither is a fork of the other's tree")
     newest = min(end.newest, NO_LIMIT - 1)
     return pointer.at_end_of(end.branch, end.parent_position, end.head, newest)
-
-
-def _load_branch_end(connection: Connection, pointer: Pointer, branch: int) -> SeenBranchEnd | None:
-    place = {**pointer.session, "branch": branch}
-    own = OWN_BRANCH_END.row(connection, **place)
-    if own is None:
-        return INHERITED_END.row(connection, **place, never=NO_LIMIT)
-    parent_position, last = own
-    return SeenBranchEnd(parent_position, parent_position if last is None else last, NO_LIMIT)
 
 
 def list_branches(connection: Connection, session_id: str) -> list[Branch]:

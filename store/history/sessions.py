@@ -143,14 +143,13 @@ INSERT_BRANCH = Insertion(branches, "tree_id", *BranchStem._fields, "session_id"
 ROOT_STEM = BranchStem(1, None, 0, 0)
 """The first branch of a tree."""
 NEW_SESSION_VALUES: dict[str, Any] = {
-    "head_branch": ROOT_STEM.branch,
     "head": 0,
     "last_rewind": None,
     "forked_from": None,
     "forked_at": None,
     "archived": 0,
 }
-"""The values of a session that does not continue another one."""
+"""The values of a session that continues no other one; a fork replaces some of them."""
 
 
 def create_session(
@@ -189,7 +188,7 @@ def create_session(
         "owner": validate_text("owner", owner),
     }
     try:
-        claimed = claim_id(connection, choose_session_id(session_id, moment), tree_id)
+        claimed = claim_session_id(connection, session_id, tree_id, moment)
     except SessionExists as taken:
         if not exist_ok:
             raise
@@ -309,44 +308,39 @@ def _lock_session_row(
     return lines.lock_session(connection, session_id, expected).changed()
 
 
-def choose_session_id(session_id: str | None, moment: int) -> str:
-    """Return a new session's id: the caller's, or one made of the moment. Raises InvalidValue."""
+def claim_session_id(
+    connection: Connection, session_id: str | None, tree_id: int, moment: int
+) -> str:
+    """Put a new session's id into the look-up of ids: the caller's, or one made of the moment.
+
+    Raises InvalidValue, and SessionExists if it is there already.
+    """
     if session_id is None:
         begin = (moment & _MOMENT_MASK) << 80
         chance = secrets.randbits(12) << 64 | secrets.randbits(62)
-        return str(UUID(int=begin | _UUID_VERSION_BITS | chance))
-    if not is_text(session_id) or not 0 < len(session_id) <= SESSION_ID_LIMIT:
+        claimed = str(UUID(int=begin | _UUID_VERSION_BITS | chance))
+    elif is_text(session_id) and 0 < len(session_id) <= SESSION_ID_LIMIT:
+        claimed = as_plain_str(session_id)
+    else:
         raise InvalidValue(
             f"a session id is a text of 1 to {SESSION_ID_LIMIT} characters, "
             f"not {quote_value(session_id)}"
         )
-    return as_plain_str(session_id)
-
-
-def claim_id(connection: Connection, session_id: str, tree_id: int) -> str:
-    """Put a session's id into the look-up of ids. Raises SessionExists if it is there already."""
-    if not CLAIM_ID.run(connection, id=session_id, tree_id=tree_id):
-        raise SessionExists(session_id)
-    return session_id
+    if not CLAIM_ID.run(connection, id=claimed, tree_id=tree_id):
+        raise SessionExists(claimed)
+    return claimed
 
 
 def insert_session(connection: Connection, values: dict[str, Any], stem: BranchStem) -> Session:
     """Write a session and the branch that its head is on."""
     session_id, moment = values["id"], values["created_at"]
-    insert_branch(connection, values["tree_id"], stem, session_id, moment)
-    row = values | {"revision": generate_revision()}
+    INSERT_BRANCH.insert(connection, (values["tree_id"], *stem, session_id, moment))
+    row = values | {"head_branch": stem.branch, "revision": generate_revision()}
     INSERT_SESSION.run(connection, **row)
     created = decode_session_fields(row)
     if created.metadata:
         write_keys(connection, values["tree_id"], session_id, created.metadata)
     return created
-
-
-def insert_branch(
-    connection: Connection, tree_id: int, stem: BranchStem, session_id: str, moment: int
-) -> None:
-    """Write a branch of a session."""
-    INSERT_BRANCH.insert(connection, (tree_id, *stem, session_id, moment))
 
 
 def load_newest_compaction(connection: Connection, tree_id: int) -> int:

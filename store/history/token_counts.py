@@ -14,7 +14,7 @@ from sqlalchemy import Connection, and_, bindparam, cast, func, literal_column, 
 
 from ..database import BIG_INTEGER, Insertion, Statement, Transactions, messages, token_counts
 from ..messages import Message
-from ..records import StoredMessage, TokenTotal
+from ..records import TokenTotal
 from ..tokens import ESTIMATE_NAME, Counter, count_message_tokens, counter, estimate
 from . import lines
 from .lines import PLACE, build_segments, match_visible_counts
@@ -89,7 +89,9 @@ def count_tokens(
     tokenizer = counter(encoding)
     if tokenizer.name == ESTIMATE_NAME:
         with transactions.reading() as connection:
-            return estimate_line_tokens(connection, session_id)
+            head = lines.load_pointer(connection, session_id).head
+            tokens = _count_run_tokens(connection, session_id, 1, head, estimate)
+            return TokenTotal(ESTIMATE_NAME, head, 0, tokens)
     counted = _count_new_messages(transactions, session_id, tokenizer)
     with transactions.reading() as connection:
         pointer = lines.load_pointer(connection, session_id)
@@ -114,7 +116,7 @@ def _count_new_messages(transactions: Transactions, session_id: str, tokenizer: 
             rows = [
                 (*each.place.values(), tokenizer.name, tokens)
                 for each, tokens in zip(batch, counts, strict=True)
-                if _is_uncounted(connection, each, tokenizer.name)
+                if UNCOUNTED_POSITION.row(connection, **each.place, encoding=tokenizer.name)
             ]
             INSERT_COUNTS.insert_many(connection, rows)
         counted += len(batch)
@@ -131,25 +133,11 @@ def _load_next_batch(
         if not places:
             return []
         (_, first), (_, last) = places[0], places[-1]
-        stored = _index_by_position(load_session_chat_messages(connection, session_id, first, last))
+        stored = load_session_chat_messages(connection, session_id, first, last)
+        by_seq = {each.seq: each.message for each in stored}
         return [
-            UncountedMessage(pointer.tree_id, branch, seq, stored[seq]) for branch, seq in places
+            UncountedMessage(pointer.tree_id, branch, seq, by_seq[seq]) for branch, seq in places
         ]
-
-
-def _index_by_position(stored: list[StoredMessage]) -> dict[int, Message]:
-    return {each.seq: each.message for each in stored}
-
-
-def _is_uncounted(connection: Connection, message: UncountedMessage, encoding: str) -> bool:
-    return UNCOUNTED_POSITION.row(connection, **message.place, encoding=encoding) is not None
-
-
-def estimate_line_tokens(connection: Connection, session_id: str) -> TokenTotal:
-    """Return the total of a line without any tokenizer."""
-    head = lines.load_pointer(connection, session_id).head
-    tokens = _count_run_tokens(connection, session_id, 1, head, estimate)
-    return TokenTotal(ESTIMATE_NAME, head, 0, tokens)
 
 
 def _count_run_tokens(

@@ -14,7 +14,7 @@ if a rewind has left its answer, since it was paid.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import cache
 from itertools import groupby
@@ -136,11 +136,14 @@ def _insert_usages(
     checked = [*map(_validate_request, requests)]
     pointer = lines.lock_session(connection, session_id)
     places = [lines.resolve_position(pointer, each.seq) for each in requests]
-    numbers = _number_usages(connection, pointer, places)
-    rows = [
-        Usage(session_id, pointer.branch, place, **values, number=number)
-        for values, place, number in zip(checked, places, numbers, strict=True)
-    ]
+    first, last = min(places, default=0), max(places, default=0)
+    known = LAST_NUMBERS.scan(connection, **pointer.line, first=first, last=last)
+    numbers = Counter[int](dict(known))
+    rows = []
+    for values, place in zip(checked, places, strict=True):
+        numbers[place] += 1
+        usage = Usage(session_id, pointer.branch, place, **values, number=numbers[place])
+        rows.append(usage)
     moment = NEWEST_BRANCH.value(connection, tree_id=pointer.tree_id) * USAGES_PER_POSITION
     INSERT_USAGE.insert_many(connection, [_build_usage_row(pointer, row, moment) for row in rows])
     return rows
@@ -167,18 +170,6 @@ def _validate_request(request: UsageInput) -> dict[str, Any]:
         "cost": _validate_cost(request.cost),
         "at": require_moment(request.now),
     }
-
-
-def _number_usages(
-    connection: Connection, pointer: Pointer, places: Sequence[int]
-) -> Iterator[int]:
-    """Yield a number for each usage that is unique at its position."""
-    first, last = min(places, default=0), max(places, default=0)
-    known = LAST_NUMBERS.scan(connection, **pointer.line, first=first, last=last)
-    taken = Counter[int](dict(known))
-    for place in places:
-        taken[place] += 1
-        yield taken[place]
 
 
 def _build_usage_row(pointer: Pointer, row: Usage, moment: int) -> tuple[Any, ...]:
@@ -332,9 +323,11 @@ def list_usages(
     over the list that comes with the store. Raises SessionNotFound, InvalidValue.
     """
     costs = load_prices(prices)
-    values = _collect_usage_values(
-        connection, session_id, owner, since, until
-    ) | _locate_last_usage(after)
+    values = _collect_usage_values(connection, session_id, owner, since, until)
+    if after is not None:
+        if not isinstance(after, Usage):
+            raise InvalidValue(f"after is the last usage already seen, not {quote_value(after)}")
+        values |= {f"seen_{name}": getattr(after, name) for name in _USAGE_ORDER}
     statement = build_usage_list(_list_usage_conditions(values))
     rows = statement.rows(connection, **values, limit=validate_limit(limit))
     return [decode_usage(row, costs.cost(row.model, row._asdict())) for row in rows]
@@ -368,7 +361,10 @@ def compute_usage_totals(
             each._replace(name=(EPOCH + timedelta(days=int(each.name or 0))).date().isoformat())
             for each in totals
         ]
-    return sorted(totals, key=_make_cost_key)
+    return sorted(
+        totals,
+        key=lambda each: (-(each.cost or 0.0), -(each.input + each.output), each.name or ""),
+    )
 
 
 def _collect_usage_values(
@@ -382,15 +378,6 @@ def _collect_usage_values(
     if session_id is None:
         return asked
     return asked | lines.load_pointer(connection, session_id).session
-
-
-def _locate_last_usage(after: Usage | None) -> dict[str, Any]:
-    """Return the values that locate the last usage already seen."""
-    if after is None:
-        return {}
-    if not isinstance(after, Usage):
-        raise InvalidValue(f"after is the last usage already seen, not {quote_value(after)}")
-    return {f"seen_{name}": getattr(after, name) for name in _USAGE_ORDER}
 
 
 def _list_usage_conditions(values: dict[str, Any]) -> tuple[str, ...]:
@@ -411,8 +398,3 @@ def _build_usage_total(key: Any, sums: list[UsageSum], prices: ModelPrices) -> U
         cost=sum(known) if known else None,
         unpriced=sum(each.requests for each, cost in pairs if cost is None),
     )
-
-
-def _make_cost_key(total: UsageTotal) -> tuple[float, int, str]:
-    """Return a sort key that puts the cheaper of two totals after the other."""
-    return -(total.cost or 0.0), -(total.input + total.output), total.name or ""
