@@ -84,7 +84,7 @@ class BranchErasure(NamedTuple):
         return self.kept - self.first + 1
 
     @property
-    def told_to(self) -> int:
+    def records_kept(self) -> int:
         """The last position whose records stay."""
         return self.kept if self.stays else NO_POSITION
 
@@ -92,7 +92,7 @@ class BranchErasure(NamedTuple):
 def plan_branch_erasures(
     connection: Connection, tree_id: int, session_id: str
 ) -> list[BranchErasure]:
-    """Return the fates of the session's branches and of those left by earlier erasures.
+    """Return the plan for the session's branches and for those left by earlier erasures.
 
     The newest branch comes first. A position stays if a branch of another session continues from it
     or from a later one; children have higher numbers than their parents, so a single pass from the
@@ -267,13 +267,13 @@ class OpenErasure(NamedTuple):
     tree_id: int
     number: int
     session_id: str
-    fates: list[BranchErasure]
+    plan: list[BranchErasure]
     removed: list[int]
 
     @property
     def unfinished(self) -> Erasure:
         """The erasure as reported when its progress is not known."""
-        kept = sum(fate.kept_messages for fate in self.fates)
+        kept = sum(effect.kept_messages for effect in self.plan)
         return Erasure(self.session_id, sum(self.removed), kept, purged=False, finished=False)
 
 
@@ -295,24 +295,24 @@ def begin_erasure(
         check_owner(connection, session_id, owner)
     tree_id = lines.lock_tree(connection, session_id, expected).tree_id
     found = plan_branch_erasures(connection, tree_id, session_id)
-    removed = [_count_removed(connection, tree_id, fate) for fate in found]
+    removed = [_count_removed(connection, tree_id, effect) for effect in found]
     number = NEXT_ERASURE.value(connection, tree_id=tree_id)
     opened = OpenErasure(tree_id, number, session_id, found, removed)
     moment = require_moment(now)
     newest = NEWEST_COPY.value(connection)
     rows = [
         (
-            *(tree_id, number, fate.branch, session_id),
-            *(fate.kept, gone, fate.kept_messages, moment, newest),
+            *(tree_id, number, effect.branch, session_id),
+            *(effect.kept, gone, effect.kept_messages, moment, newest),
         )
-        for fate, gone in zip(found, removed, strict=True)
+        for effect, gone in zip(found, removed, strict=True)
     ]
     OPEN_ERASURE.insert_many(connection, rows)
     _delete_session(connection, opened)
-    for fate in found:
-        of = {"tree_id": tree_id, "branch": fate.branch}
-        DELETE_RECORDS.run(connection, **of, kept=fate.told_to)
-        DELETE_REDACTIONS.run(connection, **of, kept=fate.kept)
+    for effect in found:
+        of = {"tree_id": tree_id, "branch": effect.branch}
+        DELETE_RECORDS.run(connection, **of, kept=effect.records_kept)
+        DELETE_REDACTIONS.run(connection, **of, kept=effect.kept)
     newest = load_newest_compaction(connection, tree_id)
     for statement in (LOWER_SEEN_RECORDS, LOWER_SOURCE_RECORDS):
         statement.run(connection, tree=tree_id, newest=newest)
@@ -320,11 +320,11 @@ def begin_erasure(
     return opened
 
 
-def _count_removed(connection: Connection, tree_id: int, fate: BranchErasure) -> int:
+def _count_removed(connection: Connection, tree_id: int, effect: BranchErasure) -> int:
     """Return the number of erased messages of a branch, without those of earlier erasures."""
-    last, cut = ERASABLE_END.one(connection, tree_id=tree_id, branch=fate.branch)
+    last, cut = ERASABLE_END.one(connection, tree_id=tree_id, branch=effect.branch)
     ends = [each for each in (last, cut) if each is not None]
-    return max(0, min(ends) - fate.kept) if last else 0
+    return max(0, min(ends) - effect.kept) if last else 0
 
 
 def _delete_session(connection: Connection, opened: OpenErasure) -> None:

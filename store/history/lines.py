@@ -476,14 +476,14 @@ def resolve_position(pointer: Pointer, given: int | None) -> int:
 
 
 def match_visible_records(line: FromClause) -> ColumnElement[bool]:
-    """Build the condition for the compaction records that count on a line (`line_cte`)."""
+    """Build the condition for the compaction records that count on a line (`build_line_walk`)."""
     records = compaction_records.c
     reached = and_(records.head <= line.c.last, records.compaction <= line.c.newest)
     return and_(match_branches(compaction_records, line), reached)
 
 
 def match_visible_notes(segments: FromClause) -> ColumnElement[bool]:
-    """Build the condition for the notes on a line (`segments_cte`): those of its ``owner``."""
+    """Build the condition for the notes on a line (`build_segments`): its ``owner``'s."""
     is_theirs = notes.c.owner.is_not_distinct_from(bindparam("owner", type_=IDENTIFIER))
     return and_(match_segments(notes, segments), is_theirs)
 

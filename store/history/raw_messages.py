@@ -76,8 +76,6 @@ class StoredRows(NamedTuple):
 
 
 NO_STORED_ROWS = StoredRows([], [])
-RunReader = Callable[[Connection, dict[str, int]], StoredRows]
-"""Reads the rows of a run."""
 
 
 class BranchTail(NamedTuple):
@@ -101,16 +99,16 @@ NEVER_VALID = Validity(ChangeCounts(-1, -1))
 """The validity of the entry for rows that were asked for once, which holds none."""
 
 
-def load_newest_rows(read: RunReader, connection: Connection, run: dict[str, int]) -> StoredRows:
+def load_newest_rows(connection: Connection, run: dict[str, int]) -> StoredRows:
     """Return the rows of a run of at most `MAX_NEWEST_ROWS` positions; read those not cached."""
     cache = ViewCache(connection, run["tree_id"])
     name = ("newest", run["branch"])
     if not cache.is_enabled:
-        return read(connection, run)
+        return load_stored_rows(connection, run)
     if not cache.has(name):
         cache.count(hit=False)
         cache.save(name, BranchTail(0, 0), TAIL_OVERHEAD_BYTES, NEVER_VALID)
-        return read(connection, run)
+        return load_stored_rows(connection, run)
     first, last = run["first"], run["last"]
     tail: BranchTail | None = cache.load(name)
     is_hit = tail is not None and tail.first <= first <= tail.last + 1
@@ -118,7 +116,9 @@ def load_newest_rows(read: RunReader, connection: Connection, run: dict[str, int
     if tail is None or not is_hit:
         tail = BranchTail(first, first - 1)
     if tail.last < last:
-        tail = tail.grown(first, last, read(connection, {**run, "first": tail.last + 1}))
+        tail = tail.grown(
+            first, last, load_stored_rows(connection, {**run, "first": tail.last + 1})
+        )
         cache.save(name, tail, TAIL_OVERHEAD_BYTES + tail.weight)
     return tail.rows.part(first, last)
 
@@ -322,9 +322,9 @@ def load_message_rows(line: Line, first: int, last: int) -> FormattedRows:
     """
     found: FormattedRows = ([], [])
     is_newest = last == line.pointer.head and last - first < MAX_NEWEST_ROWS
-    read = partial(load_newest_rows, load_stored_rows) if is_newest else load_stored_rows
+    load = load_newest_rows if is_newest else load_stored_rows
     for run in line.ranges(first, last):
-        stored = read(line.connection, run)
+        stored = load(line.connection, run)
         try:
             rows, formats = decode_stored_rows(stored)
         except StoreError:

@@ -2,7 +2,8 @@
 
 They are filled in batches, outside of transactions, never by an append or a view. The messages of
 another owner's session, from before a fork was handed over, are counted each time and their counts
-are not stored: otherwise an owner's views would show that another one has counted (`visibility`).
+are not stored: otherwise an owner's views would show that another one has counted
+(`match_visible_counts`).
 """
 
 from __future__ import annotations
