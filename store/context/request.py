@@ -18,7 +18,7 @@ resumed by asking again.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import takewhile
 from operator import eq
@@ -288,18 +288,6 @@ def _find_last_recap(context: ViewContext, begins: int) -> str | None:
     There is none of a list that was done before the turn that ``begins`` at a position.
     """
     language = context.policy.language
-    for seq, arguments, result in _load_todo_calls(context):
-        if text := render_recap(arguments, result, language=language):
-            was_done = seq < begins and is_recap_all_done(text)
-            return None if was_done else render_phrase("todo_recap", language, recap=text)
-    return None
-
-
-def _load_todo_calls(context: ViewContext) -> Iterator[tuple[int, object, object]]:
-    """Yield the last calls to todo tools, the newest first.
-
-    Each is the position of its result, its arguments, and the content of the result.
-    """
     rows = TODO_CALLS.rows(
         context.connection,
         **context.line,
@@ -308,15 +296,14 @@ def _load_todo_calls(context: ViewContext) -> Iterator[tuple[int, object, object
         kinds=json.dumps(dict(context.policy.tool_kinds)),
         limit=MOST_TODO_LISTS,
     )
-    for seq, call_seq, call_position in rows:
-        message = load_chat_message(context.raw, call_seq)
-        result = load_chat_message(context.raw, seq)
-        call = message["tool_calls"][call_position]
-        arguments = None
-        if isinstance(call, dict):
-            function: Message = call.get("function") or call
-            arguments = function.get("arguments")
-        yield seq, arguments, result.get("content")
+    for seq, call_seq, call_position in rows:  # the newest first
+        call = load_chat_message(context.raw, call_seq)["tool_calls"][call_position]
+        result = load_chat_message(context.raw, seq).get("content")
+        function = call.get("function") or call if isinstance(call, dict) else {}
+        if text := render_recap(function.get("arguments"), result, language=language):
+            was_done = seq < begins and is_recap_all_done(text)
+            return None if was_done else render_phrase("todo_recap", language, recap=text)
+    return None
 
 
 def assemble_request(

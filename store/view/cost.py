@@ -12,34 +12,22 @@ from .visible_set import ActiveSummary, ViewContext
 
 def estimate_view_tokens(context: ViewContext) -> int:
     """Return the estimated tokens of a line's view without building it; repairs are not counted."""
-    summaries = estimate_summary_tokens(context.policy, context.visible.active_summaries)
-    kept = estimate_shown_tokens(context, context.visible.first_kept, context.last)
-    return (
-        kept
-        + sum_tokens(context.raw, context.visible.pinned)
-        + summaries
-        - _estimate_rule_savings(context)
-    )
-
-
-def _estimate_rule_savings(context: ViewContext) -> int:
-    """Return about how many tokens the rules save in a look."""
-    policy = context.policy
-    waits = policy.clearing != "always" and not context.visible.cleared
-    if waits or not any(getattr(policy, rule) for rule in RULES):
-        return 0
-    return sum(estimate_savings(context, load_verdicts(context)).values())
+    policy, visible = context.policy, context.visible
+    tokens = estimate_shown_tokens(context, visible.first_kept, context.last)
+    tokens += sum_tokens(context.raw, visible.pinned)
+    tokens += estimate_summary_tokens(policy, visible.active_summaries)
+    waits = policy.clearing != "always" and not visible.cleared
+    if not waits and any(getattr(policy, rule) for rule in RULES):
+        tokens -= sum(estimate_savings(context, load_verdicts(context)).values())
+    return tokens
 
 
 def estimate_shown_tokens(context: ViewContext, first: int, last: int) -> int:
     """Return the estimated tokens, as stored, of the positions that no range hides."""
     return sum(
-        _load_span_tokens(context, *span) for span in context.visible.shown_ranges(first, last)
+        load_totals(context.raw, end).tokens - load_totals(context.raw, begin - 1).tokens
+        for begin, end in context.visible.shown_ranges(first, last)
     )
-
-
-def _load_span_tokens(context: ViewContext, first: int, last: int) -> int:
-    return load_totals(context.raw, last).tokens - load_totals(context.raw, first - 1).tokens
 
 
 def estimate_summary_tokens(policy: Policy, summaries: tuple[ActiveSummary, ...]) -> int:

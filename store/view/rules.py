@@ -233,9 +233,9 @@ CLEARABLE_BORDER = RULE_QUERIES.statement("clearable")
 def bind_policy(policy: Policy) -> dict[str, Any]:
     """Return the policy as the values that the queries bind: switches 0 or 1, texts by length."""
     return {
-        **_bind_named_fields(policy),
+        **{name: int(getattr(policy, name)) for name in BOUND_FIELDS},
         **failure.build_sign_switches(policy),
-        **_measure_placeholders(policy),
+        **{f"{name}_placeholder": len(text) for name, text in list_placeholders(policy).items()},
         "kinds": json.dumps(dict(policy.tool_kinds)),
         "sniff": int(policy.identity == "sniff"),
         "adopt": int(policy.orphans == "adopt"),
@@ -255,15 +255,6 @@ BOUND_FIELDS = (
 )
 """Fields of a policy that queries bind under their own names, the counts of rules if they have any.
 """
-
-
-def _bind_named_fields(policy: Policy) -> dict[str, int]:
-    return {name: int(getattr(policy, name)) for name in BOUND_FIELDS}
-
-
-def _measure_placeholders(policy: Policy) -> dict[str, int]:
-    """Return the lengths of the texts that replace results, in code points."""
-    return {f"{name}_placeholder": len(text) for name, text in list_placeholders(policy).items()}
 
 
 def list_placeholders(policy: Policy) -> dict[str | None, str]:
