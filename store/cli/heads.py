@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ..records import Branch, Compaction, HeadMove, Session, Sibling, extract_content_text
+from ..records import Branch, Compaction, Session, Sibling, extract_content_text
 from ..text import format_count
 from . import render
 from .options import (
@@ -207,17 +207,17 @@ def branches(
     elif not listed:
         render.print_lines(f"no branch has a message at position {at}")
     else:
-        render.show_table(columns, map(_build_branch_row, listed))
-
-
-def _build_branch_row(branch: Branch | Sibling) -> TableRow:
-    """Return a branch as a row, or what one says; the present one is marked."""
-    mark = "*" if branch.current else ""
-    if isinstance(branch, Sibling):
-        role, says = branch.message.get("role"), extract_content_text(branch.message.get("content"))
-        return mark, branch.branch, role, render.shorten_to_line(says)
-    left = render.format_moment(branch.left_at)
-    return mark, branch.branch, branch.parent, branch.forked_at, branch.head, left
+        rows: list[TableRow] = []
+        for each in listed:
+            mark = "*" if each.current else ""
+            if isinstance(each, Sibling):
+                role = each.message.get("role")
+                says = extract_content_text(each.message.get("content"))
+                rows.append((mark, each.branch, role, render.shorten_to_line(says)))
+            else:
+                left = render.format_moment(each.left_at)
+                rows.append((mark, each.branch, each.parent, each.forked_at, each.head, left))
+        render.show_table(columns, rows)
 
 
 def moves(ctx: typer.Context, session: SessionId, json: Json = False) -> None:
@@ -232,12 +232,12 @@ def moves(ctx: typer.Context, session: SessionId, json: Json = False) -> None:
     elif not found:
         render.print_lines("no moves")
     else:
-        render.show_table(MOVE_COLUMNS, map(_build_move_row, found))
-
-
-def _build_move_row(move: HeadMove) -> TableRow:
-    when = render.format_moment(move.moved_at)
-    return move.move, move.kind, move.from_position, move.to_position, when
+        rows = (
+            (each.move, each.kind, each.from_position, each.to_position, moved_at)
+            for each in found
+            for moved_at in [render.format_moment(each.moved_at)]
+        )
+        render.show_table(MOVE_COLUMNS, rows)
 
 
 def _describe_restored_positions(undone: Compaction) -> str:

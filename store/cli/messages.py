@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json as json_format
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from ..errors import StoreError
-from ..records import Note, Redaction
 from . import render
 from .options import Json, OwnerFilter, SessionId, SessionOrStore, find_session, open_existing_store
 from .terminal import Column, TableRow
@@ -60,7 +59,11 @@ def annotate(
     """
     with open_existing_store(ctx) as store:
         found = find_session(store, session).id
-        note = store.annotate(found, position, key, _parse_note_value(value))
+        try:
+            parsed = json_format.loads(value)
+        except (ValueError, RecursionError):
+            parsed = value
+        note = store.annotate(found, position, key, parsed)
     if note is None:
         render.print_answer(None, f"{found} {position}: no {key}", json=json)
     else:
@@ -87,20 +90,11 @@ def annotations_(
     elif not notes:
         render.print_lines("nothing is noted; `convostore annotate` notes something")
     else:
-        render.show_table(NOTE_COLUMNS, map(_build_note_row, notes))
-
-
-def _parse_note_value(text: str) -> Any:
-    """Return the JSON value of a text, or the text itself if it is no JSON."""
-    try:
-        return json_format.loads(text)
-    except (ValueError, RecursionError):
-        return text
-
-
-def _build_note_row(note: Note) -> TableRow:
-    value = render.shorten_to_line(render.format_json(note.value))
-    return note.session_id, note.seq, note.key, value, render.format_moment(note.at)
+        rows: list[TableRow] = []
+        for note in notes:
+            value = render.shorten_to_line(render.format_json(note.value))
+            rows.append((note.session_id, note.seq, note.key, value, render.format_moment(note.at)))
+        render.show_table(NOTE_COLUMNS, rows)
 
 
 def redact(
@@ -124,19 +118,10 @@ def redact(
             if not typer.confirm(f"Redact message {position} of {found.id}? This cannot be undone"):
                 raise StoreError("nothing was redacted")
         done = store.redact(found.id, position, reason, by=by)
-    said = f"{found.id}: message {position} says {_describe_redaction(done)}"
-    render.print_answer(done._asdict(), said, *_list_remaining_places(done), json=json)
-
-
-def _describe_redaction(done: Redaction) -> str:
     asked = "" if done.by is None else f" by {done.by}"
-    return f"nothing any more, redacted{asked}: {done.reason}"
-
-
-def _list_remaining_places(done: Redaction) -> list[str]:
-    """Return the places that may still hold its words."""
+    said = f"{found.id}: message {position} says nothing any more, redacted{asked}: {done.reason}"
     left = [f"compaction {each}: its summary may tell of it" for each in done.compactions]
     left += [f"{each}: this copy may hold it" for each in done.copies]
     if not done.purged:
         left.append("freed bytes of the file may hold it until `convostore purge`")
-    return left
+    render.print_answer(done._asdict(), said, *left, json=json)

@@ -98,7 +98,16 @@ def list_policies(json: Json = False) -> None:
     if json:
         render.print_json_list(each.model_dump() for each in ready)
     else:
-        render.show_table(POLICY_COLUMNS, map(_build_policy_row, ready))
+        rows: list[TableRow] = []
+        for each in ready:
+            triggers = ", ".join(_describe_triggers(each)) or "never by itself"
+            turns = format_count(each.keep_turns, "turn")
+            kept = f"{each.keep_messages} messages, {turns}" if each.keep_messages else turns
+            failure = str(each.on_failure)
+            if each.hard_limit is not None:
+                failure += f", at most {each.hard_limit} messages"
+            rows.append((each.name, triggers, kept, each.prompt, failure))
+        render.show_table(POLICY_COLUMNS, rows)
 
 
 @policy_.command("show")
@@ -114,11 +123,23 @@ def show_policy(
         render.print_json(shown.model_dump())
     elif toml:
         lines = ['base = "default"', f"name = {_render_toml_value(shown.name)}"]
-        render.print_lines(
-            *(lines + [_render_toml_line(name, value) for name, value in shown if name != "name"])
-        )
+        for field, value in shown:
+            if field == "name":
+                continue
+            line = f"{field} = {_render_toml_value(value)}"
+            if value is None:
+                line = f"# {field} is not set"
+            elif value == getattr(STANDARD_POLICY, field):
+                line = f"# {line}"
+            lines.append(line)
+        render.print_lines(*lines)
     else:
-        render.show_table(FIELD_COLUMNS, [_build_field_row(name, value) for name, value in shown])
+        rows: list[TableRow] = []
+        for field, value in shown:
+            default = getattr(STANDARD_POLICY, field)
+            text = "" if value == default else _format_field_value(default)
+            rows.append((field, _format_field_value(value), text))
+        render.show_table(FIELD_COLUMNS, rows)
 
 
 @policy_.command("check")
@@ -134,31 +155,10 @@ def check_policy_file(file: PolicyFile, json: Json = False) -> None:
         for name, value in checked
         if name != "name" and value != getattr(STANDARD_POLICY, name)
     }
-    said = f"{checked.name}: a policy that changes {_describe_changes(changes) or 'nothing'}"
+    told = ", ".join(f"{name}={_format_field_value(value)}" for name, value in changes.items())
+    said = f"{checked.name}: a policy that changes {told or 'nothing'}"
     answer = {"policy": checked.name, "changes": changes, "notes": notes}
     render.print_answer(answer, said, *notes, json=json)
-
-
-def _build_policy_row(each: Policy) -> TableRow:
-    triggers = ", ".join(_describe_triggers(each)) or "never by itself"
-    return (
-        each.name,
-        triggers,
-        _describe_keeping(each),
-        each.prompt,
-        (
-            each.on_failure
-            if each.hard_limit is None
-            else f"{each.on_failure}, at most {each.hard_limit} messages"
-        ),
-    )
-
-
-def _describe_keeping(policy: Policy) -> str:
-    turns = format_count(policy.keep_turns, "turn")
-    if policy.keep_messages:
-        return f"{policy.keep_messages} messages, {turns}"
-    return turns
 
 
 def _describe_triggers(policy: Policy) -> Iterator[str]:
@@ -168,46 +168,20 @@ def _describe_triggers(policy: Policy) -> Iterator[str]:
             yield text.format(value)
 
 
-def _build_field_row(name: str, value: Any) -> TableRow:
-    default = getattr(STANDARD_POLICY, name)
-    return (
-        name,
-        _format_field_value(value),
-        "" if value == default else _format_field_value(default),
-    )
-
-
-def _describe_changes(changes: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={_format_field_value(value)}" for name, value in changes.items())
-
-
 def _list_policy_warnings(policy: Policy) -> Iterator[str]:
     """Yield notes about fields of a policy that may be unintended."""
     if not any(_describe_triggers(policy)):
         yield "it has no trigger: compact_if_needed never writes a summary by it"
-    if shares := _list_windowless_shares(policy):
-        yield f"{shares} need a window: each check has to be given max_tokens"
+    shares = [name for name in WINDOW_FIELDS if getattr(policy, name) is not None]
+    if policy.context_window is None and shares:
+        yield f"{', '.join(shares)} need a window: each check has to be given max_tokens"
     for found, note in CONTRADICTIONS:
         if found(policy):
             yield note
 
 
-def _list_windowless_shares(policy: Policy) -> str:
-    """Return the fields that are shares of a window, if the policy has no window."""
-    if policy.context_window is not None:
-        return ""
-    return ", ".join(name for name in WINDOW_FIELDS if getattr(policy, name) is not None)
-
-
 def _format_field_value(value: Any) -> str:
     return "" if value is None else json_format.dumps(value, ensure_ascii=False)
-
-
-def _render_toml_line(name: str, value: Any) -> str:
-    if value is None:
-        return f"# {name} is not set"
-    line = f"{name} = {_render_toml_value(value)}"
-    return f"# {line}" if value == getattr(STANDARD_POLICY, name) else line
 
 
 def _render_toml_value(value: Any) -> str:

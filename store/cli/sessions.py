@@ -12,11 +12,10 @@ from typing import Annotated, Any
 
 import typer
 
-from .. import Store
 from ..clock import resolve_now
 from ..errors import DraftNotFound, InvalidValue, SessionNotFound, StoreError
 from ..formats import render_draft_text
-from ..records import Draft, Erasure, Message, Session
+from ..records import Draft, Message, Session
 from ..text import format_count
 from . import render
 from .options import (
@@ -356,14 +355,21 @@ def drafts(
             said = f"{draft.session_id}: the draft is its message {seq}"
             render.print_answer({"session": draft.session_id, "position": seq}, said, json=json)
         elif discard is not None:
-            _discard_draft(store, _find_draft(found, discard), json=json)
+            done = store.discard_draft(_find_draft(found, discard))
+            said = f"{done.session_id}: the draft is gone"
+            render.print_answer(done._asdict(), said, json=json)
         else:
             if json:
                 render.print_json_list(each._asdict() for each in found)
             elif not found:
                 render.print_lines("no drafts")
             else:
-                render.show_table(DRAFT_COLUMNS, map(_build_draft_row, found))
+                rows: list[TableRow] = []
+                for each in found:
+                    says = render.shorten_to_line(render_draft_text(each.message, each.format))
+                    at = render.format_moment(each.at)
+                    rows.append((each.draft[:20], each.session_id, each.head, at, says))
+                render.show_table(DRAFT_COLUMNS, rows)
 
 
 def _find_draft(found: list[Draft], given: str) -> Draft:
@@ -376,17 +382,6 @@ def _find_draft(found: list[Draft], given: str) -> Draft:
     return named[0]
 
 
-def _discard_draft(store: Store, draft: Draft, *, json: bool) -> None:
-    done = store.discard_draft(draft)
-    said = f"{done.session_id}: the draft is gone"
-    render.print_answer(done._asdict(), said, json=json)
-
-
-def _build_draft_row(draft: Draft) -> TableRow:
-    says = render.shorten_to_line(render_draft_text(draft.message, draft.format))
-    return draft.draft[:20], draft.session_id, draft.head, render.format_moment(draft.at), says
-
-
 def delete(
     ctx: typer.Context,
     session: WholeId,
@@ -396,7 +391,13 @@ def delete(
 ) -> None:
     """Erase a session permanently, with its records; asks first."""
     with open_existing_store(ctx) as store:
-        found = _find_exact_session(store, session)
+        try:
+            found = store.session(session)  # a session to erase is never guessed
+        except SessionNotFound:
+            like = next(list_sessions_by_prefix(store, session), None)
+            if like is None:
+                raise
+            raise InvalidValue(f"only its whole id erases a session: {like.id}") from None
         if not yes:
             if not sys.stdin.isatty():
                 raise StoreError("nobody can be asked whether to erase for good; --yes says so")
@@ -405,27 +406,12 @@ def delete(
             ):
                 raise StoreError("nothing was erased")
         erased = store.delete_session(found.id, purge=purge)
-    render.print_answer(erased._asdict(), _describe_erasure(erased), json=json)
-    if purge and not erased.purged:
-        render.print_problem("the file could not be purged now; `convostore purge` says why")
-
-
-def _find_exact_session(store: Store, given: str) -> Session:
-    """Return the session of exactly this id; a session to erase is never guessed."""
-    try:
-        return store.session(given)
-    except SessionNotFound:
-        like = next(list_sessions_by_prefix(store, given), None)
-        if like is None:
-            raise
-        raise InvalidValue(f"only its whole id erases a session: {like.id}") from None
-
-
-def _describe_erasure(erased: Erasure) -> str:
     said = f"{erased.session_id}: {format_count(erased.messages, 'message')} erased"
     if erased.kept:
         said += f"; {erased.kept} more stay, other sessions' lines run through them"
-    return said
+    render.print_answer(erased._asdict(), said, json=json)
+    if purge and not erased.purged:
+        render.print_problem("the file could not be purged now; `convostore purge` says why")
 
 
 def _describe_erased_session(session: Session) -> str:

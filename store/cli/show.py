@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as json_format
 from collections.abc import Iterable
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -13,8 +13,6 @@ from ..records import (
     Entry,
     Hidden,
     Message,
-    Replaced,
-    Session,
     StoredMessage,
     View,
     extract_content_text,
@@ -132,20 +130,20 @@ def sessions(
         if json:
             render.print_json_list(each._asdict() for each in found)
         else:
-            _print_sessions(
-                fill_titles(store, found), limit, all_asked=owner is None and not archived
-            )
-
-
-def _print_sessions(found: list[Session], limit: int, *, all_asked: bool) -> None:
-    """Print sessions, given one more than the limit if there are more."""
-    if not found:
-        render.print_lines(NO_SESSIONS_TEXT if all_asked else "no such sessions")
-        return
-    shown = found[:limit] if limit else found
-    render.show_table(SESSION_COLUMNS, map(_build_listed_session_row, shown))
-    if len(shown) < len(found):
-        render.print_lines(f"only the last {limit}; --limit lists more")
+            listed = fill_titles(store, found)
+            shown = listed[:limit] if limit else listed
+            rows: list[TableRow] = []
+            for each in shown:
+                changed = render.format_moment(each.updated_at)
+                title = render.shorten_to_line(each.title or "")
+                rows.append((each.id, each.head, changed, each.forked_from, each.forked_at, title))
+            if not listed:
+                all_asked = owner is None and not archived
+                render.print_lines(NO_SESSIONS_TEXT if all_asked else "no such sessions")
+                return
+            render.show_table(SESSION_COLUMNS, rows)
+            if len(shown) < len(listed):
+                render.print_lines(f"only the last {limit}; --limit lists more")
 
 
 def show(
@@ -169,7 +167,14 @@ def show(
         stored = (each for page in pages for each in page)
         if json:
             render.print_json_list(
-                _build_stored_fields(each, hidden.get(each.seq)) for each in stored
+                each._asdict()
+                | {"digest": each.digest.hex()}
+                | (
+                    {"compaction": by.compaction, "time": {"compacted": by.compacted_at}}
+                    if (by := hidden.get(each.seq))
+                    else {}
+                )
+                for each in stored
             )
             return
         is_empty = True
@@ -212,7 +217,11 @@ def view(
         render.print_request(built.messages, built.system)
     else:
         _print_view_table(built, explain=explain)
-        render.print_lines(*map(_describe_hidden_range, hidden))
+        for each in hidden:
+            span = str(each.first) if each.first == each.last else f"{each.first} to {each.last}"
+            count = format_count(each.last - each.first + 1, "message")
+            since = render.format_moment(each.since)
+            render.print_lines(f"compaction {each.compaction} hides {span}, {count}, since {since}")
 
 
 def replaced(
@@ -233,22 +242,15 @@ def replaced(
         return
     saved = sum(each.tokens_saved for each in found)
     if found:
-        render.show_table(REPLACED_COLUMNS, map(_build_replaced_row, found))
+        rows: list[TableRow] = []
+        for each in found:
+            files = render.shorten_to_line(", ".join(each.paths))
+            tool, rule = render.shorten_to_line(each.tool_name or "?"), style_label(each.rule)
+            counts = each.tokens, each.tokens_saved
+            rows.append((each.seq, tool, rule, *counts, files, each.reason))
+        render.show_table(REPLACED_COLUMNS, rows)
     results = format_count(len(found), "tool result")
     render.print_lines(f"{results} replaced: {saved:,} tokens saved")
-
-
-def _build_replaced_row(each: Replaced) -> TableRow:
-    files = render.shorten_to_line(", ".join(each.paths))
-    tool = render.shorten_to_line(each.tool_name or "?")
-    rule = style_label(each.rule)
-    return each.seq, tool, rule, each.tokens, each.tokens_saved, files, each.reason
-
-
-def _build_listed_session_row(session: Session) -> TableRow:
-    changed = render.format_moment(session.updated_at)
-    title = render.shorten_to_line(session.title or "")
-    return session.id, session.head, changed, session.forked_from, session.forked_at, title
 
 
 class HiddenPositions(NamedTuple):
@@ -275,38 +277,14 @@ def _merge_hidden_ranges(hidden: dict[int, Hidden]) -> list[HiddenPositions]:
     return ranges
 
 
-def _describe_hidden_range(hidden: HiddenPositions) -> str:
-    count = format_count(hidden.last - hidden.first + 1, "message")
-    since = render.format_moment(hidden.since)
-    return f"compaction {hidden.compaction} hides {_format_range(hidden)}, {count}, since {since}"
-
-
-def _format_range(hidden: HiddenPositions) -> str:
-    if hidden.first == hidden.last:
-        return str(hidden.first)
-    return f"{hidden.first} to {hidden.last}"
-
-
-def _build_stored_fields(stored: StoredMessage, hidden: Hidden | None) -> dict[str, Any]:
-    fields = {**stored._asdict(), "digest": stored.digest.hex()}
-    if hidden:
-        fields["compaction"] = hidden.compaction
-        fields["time"] = {"compacted": hidden.compacted_at}
-    return fields
-
-
 def _print_stored(stored: StoredMessage, hidden: Hidden | None, limit: int) -> None:
     """Print a raw message: its heading, then its first lines."""
     from ..formats import encode_message
 
-    lines = _limit_lines(
-        [
-            line
-            for row in encode_message(stored.message, None, 0).rows
-            for line in _render_row_lines(row)
-        ],
-        limit,
-    )
+    rows = encode_message(stored.message, None, 0).rows
+    lines = [line for row in rows for line in _render_row_lines(row)]
+    if limit and len(lines) > limit:
+        lines = [*lines[:limit], f"… {len(lines) - limit} more lines"]
     said = stored.message
     role = style_label(str(said.get("role") or said.get("type")))
     facts = (StyledText(f"  {fact}", "dim") for fact in _list_message_facts(stored, hidden))
@@ -324,7 +302,9 @@ def _list_message_facts(stored: StoredMessage, hidden: Hidden | None) -> Iterabl
 
 
 def _render_row_lines(message: Message) -> list[str]:
-    said = _render_content_text(message.get("content", select_opaque_fields(message))).splitlines()
+    content = message.get("content", select_opaque_fields(message))
+    text = extract_content_text(content)
+    said = (render.format_json(content) if content and not text else text).splitlines()
     called = (f"→ {call}" for call in _render_tool_calls(message))
     return [*said, *called]
 
@@ -343,19 +323,6 @@ def _render_call_text(call: object) -> str:
     if not isinstance(arguments, str):
         arguments = json_format.dumps(arguments)
     return f"{function.get('name')}({arguments})"
-
-
-def _render_content_text(content: Any) -> str:
-    text = extract_content_text(content)
-    if not text and content:
-        return render.format_json(content)
-    return text
-
-
-def _limit_lines(lines: list[str], limit: int) -> list[str]:
-    if not limit or len(lines) <= limit:
-        return lines
-    return [*lines[:limit], f"… {len(lines) - limit} more lines"]
 
 
 def _print_view_table(built: View, *, explain: bool) -> None:
@@ -379,7 +346,11 @@ def _print_view_table(built: View, *, explain: bool) -> None:
         f"{messages}: {raw:,} tokens raw, {sent:,} sent{less}; {render.describe_counting(built)}"
     )
     if explain:
-        render.print_lines(*_describe_rule_totals(built), *_describe_cached_part(built))
+        for rule in stats.replaced | stats.saved_by_rule:
+            messages = format_count(stats.replaced.get(rule, 0), "message")
+            saved = stats.saved_by_rule.get(rule, 0)
+            render.print_lines(f"{rule}: {messages}, {saved:,} tokens saved")
+        render.print_lines(*_describe_cached_part(built))
 
 
 def _build_entry_row(entry: Entry, *, explain: bool) -> TableRow:
@@ -401,13 +372,6 @@ def _preview_message(message: Message) -> str:
     called = ", ".join(_render_tool_calls(message))
     whole = f"{said} → {called}" if called else said
     return render.shorten_to_line(whole.strip())
-
-
-def _describe_rule_totals(view: View) -> Iterable[str]:
-    saved, replaced = view.stats.saved_by_rule, view.stats.replaced
-    for rule in replaced | saved:
-        messages = format_count(replaced.get(rule, 0), "message")
-        yield f"{rule}: {messages}, {saved.get(rule, 0):,} tokens saved"
 
 
 def _describe_cached_part(view: View) -> Iterable[str]:

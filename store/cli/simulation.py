@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from itertools import starmap
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import Annotated, Any
 import typer
 from rich.progress import MofNCompleteColumn, Progress, TaskID
 
-from .. import Store
 from ..errors import InvalidValue, StoreError
 from ..policy import POLICIES, Policy
 from ..simulation import PROVIDERS, Prices, Simulated, compare
@@ -97,7 +96,15 @@ def simulate(
         raise StoreError(f"there is no folder {str(svg.parent)!r} to write {svg.name} to")
     with open_existing_store(ctx) as store:
         found = find_session(store, session).id
-        done = _simulate_policies(store, found, rules, providers, max_tokens)
+        head = store.session(found).head
+        done: PolicyResults = {}
+        with tables.build_progress(MofNCompleteColumn()) as bar:
+            for text, simulated in rules.items():
+                task = bar.add_task(render.shorten_to_line(text, 40), total=head)
+                tell = partial(_update_simulation_bar, bar, task)
+                done[text] = compare(
+                    store, found, simulated, providers, max_tokens=max_tokens, progress=tell
+                )
     if svg:
         svg.write_text(
             chart.draw_request_chart(_collect_sent_tokens(done), found), encoding="utf-8"
@@ -167,47 +174,19 @@ def _parse_prices(text: str) -> Prices:
 
     Raises InvalidValue.
     """
-    parts = text.split(",") if text else []
-    return DEFAULT_PRICES._replace(**dict(map(_parse_price, parts)))
-
-
-def _parse_price(part: str) -> tuple[str, Any]:
-    """Return the name and the number of NAME=X. Raises InvalidValue."""
-    name, _, text = (each.strip() for each in part.partition("="))
-    if name not in Prices._fields:
-        raise InvalidValue(f"--prices are of {', '.join(Prices._fields)}, not of {name!r}")
-    price = _parse_price_number(name, text)
-    if not 0 <= price <= MAX_PRICE:
-        raise InvalidValue(f"--prices {name} is from 0 to {MAX_PRICE:,}, not {text}")
-    return name, price
-
-
-def _parse_price_number(name: str, text: str) -> Any:
-    """Return the number that a text is, of the type that the price of a name has."""
-    number = type(getattr(DEFAULT_PRICES, name))
-    try:
-        return number(text)
-    except ValueError:
-        raise InvalidValue(f"--prices {name} is a number, not {text!r}") from None
-
-
-def _simulate_policies(
-    store: Store,
-    session_id: str,
-    rules: dict[str, Policy],
-    providers: Mapping[str, Prices],
-    max_tokens: int | None,
-) -> PolicyResults:
-    head = store.session(session_id).head
-    done: PolicyResults = {}
-    with tables.build_progress(MofNCompleteColumn()) as bar:
-        for text, policy in rules.items():
-            task = bar.add_task(render.shorten_to_line(text, 40), total=head)
-            tell = partial(_update_simulation_bar, bar, task)
-            done[text] = compare(
-                store, session_id, policy, providers, max_tokens=max_tokens, progress=tell
-            )
-    return done
+    prices: dict[str, Any] = {}
+    for part in text.split(",") if text else []:
+        name, _, number = (each.strip() for each in part.partition("="))
+        if name not in Prices._fields:
+            raise InvalidValue(f"--prices are of {', '.join(Prices._fields)}, not of {name!r}")
+        try:
+            price = type(getattr(DEFAULT_PRICES, name))(number)
+        except ValueError:
+            raise InvalidValue(f"--prices {name} is a number, not {number!r}") from None
+        if not 0 <= price <= MAX_PRICE:
+            raise InvalidValue(f"--prices {name} is from 0 to {MAX_PRICE:,}, not {number}")
+        prices[name] = price
+    return DEFAULT_PRICES._replace(**prices)
 
 
 def _update_simulation_bar(bar: Progress, task: TaskID, told: int) -> None:

@@ -60,7 +60,12 @@ def sql(
     """
     get_place(ctx).require()
     if statement is None:
-        _print_view_list(ctx, json=json)
+        columns = views(get_place(ctx).target)
+        announce_store(ctx)
+        if json:
+            render.print_json(columns)
+        else:
+            render.show_table(VIEW_COLUMNS, [(name, ", ".join(columns[name])) for name in columns])
         return
     if statement == "-":
         statement = sys.stdin.read()
@@ -78,15 +83,6 @@ def sql(
         render.print_problem(f"only the first {len(found.rows)} rows; --limit gives more")
 
 
-def _print_view_list(ctx: typer.Context, *, json: bool) -> None:
-    found = views(get_place(ctx).target)
-    announce_store(ctx)
-    if json:
-        render.print_json(found)
-    else:
-        render.show_table(VIEW_COLUMNS, [(name, ", ".join(found[name])) for name in found])
-
-
 def print_query_rows(
     columns: tuple[str, ...],
     rows: QueryRows,
@@ -94,31 +90,22 @@ def print_query_rows(
     width: int | None = None,
 ) -> None:
     """Print the answer of a query as a table, or row by row if the table is too wide."""
-    cells = [[_format_cell(value) for value in row] for row in rows]
-    render.show_rows([*_build_columns(columns, rows)], cells, width=width)
-
-
-def _build_columns(names: tuple[str, ...], rows: QueryRows) -> Iterator[Column]:
-    for index, name in enumerate(names):
-        yield _build_column(name, [row[index] for row in rows])
-
-
-def _build_column(name: str, values: list[Any]) -> Column:
-    """Return the column for some values, a column of numbers if all are numbers."""
-    number = bool(values) and all(map(_is_number, values))
-    return Column(name, number=number, wide=not number)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | None)
-
-
-def _format_cell(value: object) -> Cell:
-    if value is None:
-        return "∅"
-    if isinstance(value, str):
-        return render.shorten_to_line(value, MAX_CELL_LENGTH)
-    return json_format.dumps(value)
+    shown = []
+    for index, name in enumerate(columns):
+        number = bool(rows) and all(isinstance(row[index], int | float | None) for row in rows)
+        shown.append(Column(name, number=number, wide=not number))
+    cells: list[list[Cell]] = [
+        [
+            "∅"
+            if value is None
+            else render.shorten_to_line(value, MAX_CELL_LENGTH)
+            if isinstance(value, str)
+            else json_format.dumps(value)
+            for value in row
+        ]
+        for row in rows
+    ]
+    render.show_rows(shown, cells, width=width)
 
 
 def _number_repeated_names(names: tuple[str, ...]) -> Iterator[str]:
