@@ -37,12 +37,12 @@ def resolve_now(now: Now) -> int:
         return -((EPOCH - _require_zone(now)) // timedelta(milliseconds=1))
     if not _is_finite(now) or abs(now) >= 2**63:
         raise InvalidValue(
-            f"a moment is ms since the epoch or an aware datetime, not {quote_value(now)}"
+            f"a time must be ms since the epoch or an aware datetime, not {quote_value(now)}"
         )
     if now < SECONDS_LIMIT:
         raise InvalidValue(
-            f"a moment is ms since the epoch, {now!r} looks like seconds: give time.time() * 1000, "
-            "an aware datetime, or nothing for the present"
+            f"a time must be ms since the epoch, but {now!r} looks like seconds; "
+            "pass time.time() * 1000, an aware datetime, or nothing for the present"
         )
     return math.ceil(now)
 
@@ -80,7 +80,7 @@ def shift_moment(moment: int, time: int) -> int:
 
 def _require_zone(now: datetime) -> datetime:
     if now.tzinfo is None:
-        raise InvalidValue(f"{now!r} has no time zone; give one, or give ms since the epoch")
+        raise InvalidValue(f"{now!r} has no time zone; add one, or pass ms since the epoch")
     return now
 
 
@@ -93,7 +93,7 @@ def _is_finite(now: object) -> TypeGuard[int | float]:
 def require_moment(now: Now) -> int:
     """Return the moment that a face passed down, in ms."""
     if now is None:
-        raise InvalidValue("an operation below the faces is given its moment; pass now=")
+        raise InvalidValue("an internal operation needs its time; pass now=")
     return now if type(now) is int else resolve_now(now)
 
 

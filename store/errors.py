@@ -148,7 +148,7 @@ def explain_open_failure(error: OSError) -> str:
 def describe_read_error(error: Exception) -> str:
     """Return the text of an error of reading a file, without the file, numbers and codecs."""
     if isinstance(error, UnicodeError):
-        return "it is no UTF-8"
+        return "it is not UTF-8"
     return (isinstance(error, OSError) and error.strerror) or str(error)
 
 
@@ -188,7 +188,7 @@ class MessageNotFound(StoreError, LookupError):
     def __init__(self, session_id: str, message_id: str) -> None:
         super().__init__(
             f"session {session_id!r} has no message of the id {message_id!r:.80} on its line; "
-            "`find` tells where there is one"
+            "`find` looks for it in other sessions"
         )
         self.session_id, self.message_id = session_id, message_id
 

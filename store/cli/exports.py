@@ -94,7 +94,7 @@ def export(
         _export_whole_store(ctx, output, force=force, json=json)
         return
     if session is None:
-        raise InvalidValue("name a session, or --all of them")
+        raise InvalidValue("name a session, or use --all")
     rules, moment = resolve_policy(policy, fields), parse_moment_option(now)
     with open_existing_store(ctx) as store:
         name = find_session(store, session).id
@@ -113,7 +113,7 @@ def _refuse_view_options(ctx: typer.Context) -> None:
     for name, option in VIEW_PARAMETERS.items():
         source = ctx.get_parameter_source(name)
         if source and source.name == "COMMANDLINE":
-            raise InvalidValue(f"{option} is about what is sent to the model; add --view")
+            raise InvalidValue(f"{option} applies to the messages for the model; add --view")
 
 
 def _print_export(done: Exported, *, json: bool, **counts: int) -> None:
@@ -131,7 +131,9 @@ def _export_whole_store(
     ctx: typer.Context, output: Path | None, *, force: bool, json: bool
 ) -> None:
     if any(ctx.params[name] for name in SESSION_PARAMETERS):
-        raise InvalidValue(f"--all goes without {', '.join(SESSION_PARAMETERS.values())}")
+        raise InvalidValue(
+            f"--all cannot be combined with {', '.join(SESSION_PARAMETERS.values())}"
+        )
     with open_existing_store(ctx) as store:
         if output is None:
             render.write_lines(

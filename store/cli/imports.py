@@ -400,7 +400,7 @@ def import_(
 
 def _print_found_homes(paths: list[Path] | None, *, json: bool) -> None:
     if paths:
-        raise InvalidValue("--found lists what there is; name no files with it")
+        raise InvalidValue("--found only lists files; do not name any with it")
     found = find_session_folders()
     if json:
         render.print_json_list(map(build_home_fields, found))
@@ -421,9 +421,9 @@ def _resolve_paths(paths: list[Path] | None) -> Iterator[list[Path]]:
 def _check_paths(paths: list[Path]) -> list[Path]:
     """Return the paths. Raises StoreError if none is given."""
     if not paths:
-        raise InvalidValue("name files or folders to import; --found lists what there is")
+        raise InvalidValue("name files or folders to import; --found lists those of programs")
     if STANDARD_INPUT in paths:
-        raise InvalidValue("- reads standard input, alone; name it without other files")
+        raise InvalidValue("- reads standard input; do not name other files with it")
     if not any(path.exists() for path in paths):
         raise StoreError(f"there is no file or folder {str(paths[0])!r}")
     return paths
@@ -458,7 +458,7 @@ def _import_files(
     if not files:
         raise StoreError(f"there is nothing to import in {', '.join(map(repr, map(str, paths)))}")
     if wanted.session_id is not None and len(files) != 1:
-        raise InvalidValue(f"--id names the session of one file, here are {len(files)}")
+        raise InvalidValue(f"--id is for one file, but there are {len(files)}")
     begun = None if get_place(ctx).exists else _begin_first_file(files, wanted)
     if isinstance(begun, list):
         return [*begun]
@@ -475,7 +475,7 @@ def _watch_files(
 ) -> None:
     """Import the named files, then their new lines, until Ctrl-C."""
     if wanted.session_id is not None:
-        raise InvalidValue("--watch follows all sessions of files; --id names one")
+        raise InvalidValue("--watch imports all sessions of files; do not use --id with it")
     growing = GrowingFiles(_check_paths(paths or []), get_place(ctx).file)
     with open_store(ctx) as store, suppress(KeyboardInterrupt):
         for files in growing.rounds():

@@ -114,7 +114,7 @@ def redact(
         found = find_session(store, session)
         if not yes:
             if not sys.stdin.isatty():
-                raise StoreError("nobody can be asked whether to redact for good; --yes says so")
+                raise StoreError("there is no terminal to ask on; use --yes to redact permanently")
             if not typer.confirm(f"Redact message {position} of {found.id}? This cannot be undone"):
                 raise StoreError("nothing was redacted")
         done = store.redact(found.id, position, reason, by=by)

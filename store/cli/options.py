@@ -83,7 +83,7 @@ class StorePlace(NamedTuple):
         here = f"{STORE_FILE!r} here, nor at " if self.target == str(locate_own_store()) else ""
         raise StoreError(
             f"there is no store at {here}{str(self.file)!r};"
-            " make one with `convostore import` or `create`, or name it with --db"
+            " create one with `convostore import` or `create`, or name it with --db"
         )
 
     def make_room(self) -> None:
@@ -354,7 +354,7 @@ def parse_moment_option(text: str | None, option: str = "--now") -> int | None:
     moment = _parse_iso_moment(text)
     if moment is None:
         raise InvalidValue(
-            f"{option} is ms since the epoch or an ISO time with a zone (2025-03-14T10:00Z),"
+            f"{option} must be ms since the epoch or an ISO time with a zone (2025-03-14T10:00Z),"
             f" not {text!r}"
         )
     return resolve_now(moment)

@@ -153,7 +153,7 @@ def _read_text_file(path: Path | None) -> str | None:
         return None if path is None else path.read_text("utf-8")
     except UnicodeError as error:
         raise InvalidValue(
-            f"{path} is no text that can be sent: {describe_read_error(error)}"
+            f"{path} is not a text that can be sent: {describe_read_error(error)}"
         ) from error
 
 

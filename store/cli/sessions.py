@@ -257,7 +257,7 @@ def tree(ctx: typer.Context, session: TreeSession = None, json: Json = False) ->
 def _build_text_message(role: str, text: str) -> Message:
     """Return a message. Raises InvalidValue for an unknown role or an empty text."""
     if role not in SPEAKER_ROLES:
-        raise InvalidValue(f"--role is one of {', '.join(SPEAKER_ROLES)}, not {role!r}")
+        raise InvalidValue(f"--role must be one of {', '.join(SPEAKER_ROLES)}, not {role!r}")
     if not text:
         raise InvalidValue("TEXT is empty: there is nothing to append")
     return {"role": role, "content": text}
@@ -269,9 +269,9 @@ def _read_input_messages() -> list[Message]:
     try:
         given = _parse_exported_messages(_parse_json_values(text))
     except ValueError as problem:
-        raise InvalidValue(f"standard input holds no JSON: {problem}") from None
+        raise InvalidValue(f"standard input is not JSON: {problem}") from None
     if not given:
-        raise InvalidValue("standard input holds no message")
+        raise InvalidValue("standard input has no message")
     return given
 
 
@@ -343,7 +343,7 @@ def drafts(
     It can also finish or discard one. DRAFT is its id, or a unique beginning of it.
     """
     if finish is not None and discard is not None:
-        raise InvalidValue("a draft is finished or discarded, not both")
+        raise InvalidValue("a draft can be finished or discarded, not both")
     with open_existing_store(ctx) as store:
         found = store.drafts(
             None if session is None else find_session(store, session).id,
@@ -397,10 +397,10 @@ def delete(
             like = next(list_sessions_by_prefix(store, session), None)
             if like is None:
                 raise
-            raise InvalidValue(f"only its whole id erases a session: {like.id}") from None
+            raise InvalidValue(f"a session is erased only by its complete id: {like.id}") from None
         if not yes:
             if not sys.stdin.isatty():
-                raise StoreError("nobody can be asked whether to erase for good; --yes says so")
+                raise StoreError("there is no terminal to ask on; use --yes to erase permanently")
             if not typer.confirm(
                 f"Erase {_describe_erased_session(found)}? This cannot be undone", err=True
             ):

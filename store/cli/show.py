@@ -202,7 +202,7 @@ def view(
     --json prints only the API's messages, or an object if the API takes system text separately.
     """
     if sql and (json or explain or format is not ProviderFormat.openai):
-        raise InvalidValue("--sql goes without --json, --explain and --format")
+        raise InvalidValue("--sql cannot be combined with --json, --explain or --format")
     rules, moment = resolve_policy(policy, fields), parse_moment_option(now)
     with open_existing_store(ctx) as store:
         found = find_session(store, session)

@@ -57,7 +57,7 @@ def check(
     pointer = lines.load_pointer(connection, session_id)
     policy = set_policy_window(check_policy(policy), _require_tokens("max_tokens", max_tokens))
     if not isinstance(user_input, str):
-        raise InvalidValue(f"user_input is a text, not {quote_value(user_input)}")
+        raise InvalidValue(f"user_input must be a text, not {quote_value(user_input)}")
     next_request = parse_next_request(user_input, fixed_tokens)
     cost = load_view_cost(connection, pointer, policy, require_moment(now), next_request)
     tokens = _count_request_tokens(cost, _require_tokens("last_usage", last_usage))
@@ -86,7 +86,7 @@ def parse_next_request(user_input: str, fixed_tokens: int) -> NextRequest:
 def _require_tokens(name: str, tokens: int | None) -> int | None:
     """Return a number of tokens from a caller. Raises InvalidValue for any other value."""
     if tokens is not None and (type(tokens) is not int or tokens < 0):
-        raise InvalidValue(f"{name} is a number of tokens from 0, not {quote_value(tokens)}")
+        raise InvalidValue(f"{name} must be a number of tokens from 0, not {quote_value(tokens)}")
     return tokens
 
 

@@ -72,7 +72,7 @@ def hide(
     if summary is not None:
         if not is_text(summary) or not summary.strip() or len(summary) > LONGEST_HIDDEN_TEXT:
             wanted = f"a text of 1 to {LONGEST_HIDDEN_TEXT:,} characters, or None for nothing"
-            raise InvalidValue(f"a summary is {wanted}, not {quote_value(summary)}")
+            raise InvalidValue(f"a summary must be {wanted}, not {quote_value(summary)}")
         summary = as_plain_str(summary)
     moment = require_moment(now)
     pointer = lines.lock_tree(connection, session_id, expected)
@@ -80,7 +80,9 @@ def hide(
     for position in (first, last):
         pointer.check_message(position)
     if first > last:
-        raise InvalidValue(f"a range ends where it begins or later, not {first} to {last}")
+        raise InvalidValue(
+            f"a range must end at its first position or later, not {first} to {last}"
+        )
     first, last = _grow_to_groups(context, (first, last))
     obstacle = _find_obstacle(context, first, last)
     if obstacle:

@@ -319,7 +319,7 @@ def _check_request(request: CompactionRequest) -> None:
     if summarizer is not None and not callable(summarizer):
         example = "store.summaries.extractive"
         raise InvalidValue(
-            f"a summarizer is a callable, such as {example}, not {quote_value(summarizer)}"
+            f"a summarizer must be a callable, such as {example}, not {quote_value(summarizer)}"
         )
     check_choice(REASONS, "reason", request.reason)
 

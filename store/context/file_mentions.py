@@ -43,7 +43,7 @@ def check_root(root: Root | None) -> Root | None:
     if isinstance(root, os.PathLike) and isinstance(os.fspath(root), str):
         return root
     raise InvalidValue(
-        f"root is the path of a folder, as text or as a Path, not {quote_value(root)}"
+        f"root must be the path of a folder, as text or as a Path, not {quote_value(root)}"
     )
 
 
@@ -109,7 +109,7 @@ def remind(text: str, root: Root | None = None, language: Language = "en") -> st
 def _find_mentions(text: str) -> list[str]:
     """Return the paths inside of a project that a text mentions, each once."""
     if not isinstance(text, str):
-        raise InvalidValue(f"files are mentioned in a text, not in {quote_value(text)}")
+        raise InvalidValue(f"mentions of files are read from a text, not from {quote_value(text)}")
     paths = dict.fromkeys(_parse_mentions(text))
     return [
         path

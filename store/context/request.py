@@ -210,7 +210,9 @@ def check_inputs(
             isinstance(each, Mapping) for each in tools
         )
         if not are_objects:
-            raise InvalidValue("tools are a text, or a list of definitions as the API takes them")
+            raise InvalidValue(
+                "tools must be a text, or a list of definitions in the form of the API"
+            )
     chosen = TURNS_POLICY if policy is None else check_policy(policy)
     return RequestInputs(system, tools, user_input, todo_recap, chosen)  # type: ignore[arg-type]
 

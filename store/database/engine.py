@@ -131,10 +131,12 @@ class Database:
         check_choice(SYNCHRONOUS_LEVELS, "durability", durability)
         if not isinstance(timeout, int | float) or not 0 <= timeout <= MAX_TIMEOUT:
             raise InvalidValue(
-                f"timeout is in seconds, from 0 to {MAX_TIMEOUT:,}, not {quote_value(timeout)}"
+                f"timeout must be in seconds, from 0 to {MAX_TIMEOUT:,}, not {quote_value(timeout)}"
             )
         if type(cache_bytes) is not int or cache_bytes < 0:
-            raise InvalidValue(f"cache_bytes is a number of bytes, 0 for none, not {cache_bytes!r}")
+            raise InvalidValue(
+                f"cache_bytes must be a number of bytes, 0 for none, not {cache_bytes!r}"
+            )
         self._kept_bytes, self._check = cache_bytes, check
         self._synchronous, self._timeout = SYNCHRONOUS_LEVELS[durability], timeout
         folder = tempfile.mkdtemp(prefix="convostore-") if is_private_target(target) else None
@@ -249,7 +251,7 @@ class Database:
         try:
             with fork_safety.fork_lock:
                 if self._closed:
-                    raise StoreClosed("the store is closed; open it anew")
+                    raise StoreClosed("the store is closed; open it again")
                 if self._forked:
                     raise StoreForked(FORKED_STORE_MESSAGE)
                 if writes and self._hosts:
@@ -482,7 +484,9 @@ def create_file_engine(url: URL, path: str, synchronous: str, timeout: float) ->
             for pragma in (*CONNECTION_PRAGMAS, f"PRAGMA synchronous = {synchronous}"):
                 driver.execute(pragma)
         except UnicodeDecodeError as error:  # SQLite quotes the schema, the driver cannot read it
-            raise Damaged(f"{path} is damaged: its schema is no text; restore a backup") from error
+            raise Damaged(
+                f"{path} is damaged: its schema is not a text; restore a backup"
+            ) from error
 
     return engine
 

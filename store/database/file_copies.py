@@ -184,7 +184,8 @@ def claim_file(path: Path) -> None:
     except sqlite3.OperationalError as error:
         if error.sqlite_errorname.startswith("SQLITE_BUSY"):
             raise StoreBusy(
-                f"{path} is in use, so it was left as it is; close what has it open, then try again"
+                f"{path} is in use, so it was not changed;"
+                " close the programs that have it open, then try again"
             ) from error
     except (sqlite3.DatabaseError, UnicodeDecodeError):
         pass  # damaged: that may be the reason for its replacement

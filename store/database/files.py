@@ -40,14 +40,17 @@ def parse_url(target: str | os.PathLike[str] | URL) -> URL:
         try:
             url = make_url(target)
         except (SQLAlchemyError, ValueError) as error:
-            raise InvalidValue(f"{target!r} is no database URL: {error}") from error
+            raise InvalidValue(f"{target!r} is not a database URL: {error}") from error
         if url.drivername not in DRIVERS:
             raise InvalidValue(
-                f"a store's URL begins with one of {', '.join(DRIVERS)}, not with {url.drivername}"
+                f"the URL of a store must begin with one of {', '.join(DRIVERS)},"
+                f" not with {url.drivername}"
             )
         return url
     if not isinstance(target, str | os.PathLike):
-        raise InvalidValue(f"a store is named by a path or a URL, not by {quote_value(target)}")
+        raise InvalidValue(
+            f"a store must be named by a path or a URL, not by {quote_value(target)}"
+        )
     return URL.create("sqlite", database=os.path.expanduser(os.fsdecode(target)))
 
 
@@ -73,16 +76,16 @@ def resolve_path(url: URL) -> str:
         raise InvalidValue("name a file; `Store(':memory:')` gives a private temporary one")
     if url.query or url.host:  # some would make another file of it
         raise InvalidValue(
-            f"{url.render_as_string()} says more than which file; the store has settings of its own"
+            f"{url.render_as_string()} names more than a file; use the settings of the store"
         )
     path = os.path.realpath(database)
     if path.endswith(COMPANION_ENDINGS):
         raise InvalidValue(
-            f"{path} is named like a file that lies beside a store, and would be written over;"
+            f"{path} is named like a companion file of a store, and would be overwritten;"
             f" choose a name that does not end in {', '.join(COMPANION_ENDINGS)}"
         )
     if len(os.fsencode(os.path.basename(path))) > MAX_NAME_BYTES:
-        raise InvalidValue(f"{quote_value(path)} is a longer name than a file may have; shorten it")
+        raise InvalidValue(f"{quote_value(path)} is too long for the name of a file; shorten it")
     if os.path.isdir(path):
         raise NotAStore(f"{path} is a folder; name a file in it")
     if os.path.exists(path) and not os.path.isfile(path):
@@ -113,8 +116,8 @@ class KnownFile:
         """Raise StoreMoved if the name leads to another file by now."""
         if identify_file(self.path) != self._identity:
             raise StoreMoved(
-                f"{self.path} is no longer the file that was opened; "
-                "nothing was written, open it anew"
+                f"{self.path} is no longer the file that was opened;"
+                " nothing was written; open it again"
             )
 
 
@@ -172,6 +175,6 @@ def find_folder(name: str) -> Path:
         if (parent / name).is_dir():
             return parent / name
     raise FileNotFoundError(
-        f"{name}/ is neither in nor beside the package at {PACKAGE_FOLDER}: "
+        f"{name}/ is neither in nor next to the package at {PACKAGE_FOLDER}: "
         "the installation is incomplete, install it again"
     )

@@ -211,7 +211,7 @@ def read_version(connection: Connection) -> str | None:
         return None
     if row is None or "session_ids" not in tables:
         raise NotAStore(
-            f"the database holds no store, but other tables ({', '.join(sorted(tables)[:3])}); "
+            f"the database has no store, but other tables ({', '.join(sorted(tables)[:3])}); "
             "name another file"
         )
     found = str(row[0])
@@ -220,7 +220,7 @@ def read_version(connection: Connection) -> str | None:
     if int(found) > int(SCHEMA_HEAD):
         raise SchemaTooNew(found, SCHEMA_HEAD)
     if found != SCHEMA_HEAD and not list(find_folder("migrations").glob(f"versions/{found}_*.py")):
-        raise NotAStore(f"schema {found!r} never was one of a store; name another file")
+        raise NotAStore(f"schema {found!r} was never one of a store; name another file")
     return found
 
 

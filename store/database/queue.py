@@ -126,8 +126,8 @@ class WriterQueue:
                 content = os.pread(file.fileno(), _LOCK_CONTENT_BYTES, 0) if is_ours else b""
                 if not (is_ours and _LOCK_CONTENT.fullmatch(content)):
                     raise StoreError(
-                        f"{self.path} is no lock file of a store, so nothing is written into it;"
-                        " move it away, the store makes one of its own"
+                        f"{self.path} is not a lock file of a store, so it is not overwritten;"
+                        " move it away, and the store makes its own"
                     )
                 closing.pop_all()
         except OSError as error:

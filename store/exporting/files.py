@@ -44,13 +44,13 @@ def write_private_file(
     """
     file = Path(path)
     if "\0" in str(file):
-        raise InvalidValue(f"{str(file)!r} is the path of no file")
+        raise InvalidValue(f"{str(file)!r} is not the path of a file")
     try:
         if is_store_file(store, file):
             raise StoreError(f"{str(file)!r} is the store itself; export to another file")
         if file.is_symlink() or (file.exists() and not file.is_file()):
             raise StoreError(
-                f"{str(file)!r} is a link, a folder or a device, and stays; name a file"
+                f"{str(file)!r} is a link, a folder or a device, and is not replaced; name a file"
             )
         if file.exists() and not replace:
             raise StoreError(f"{str(file)!r} exists already; replace=True replaces it")

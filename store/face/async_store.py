@@ -200,7 +200,7 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
         try:
             return threads.submit(work)
         except RuntimeError as error:
-            raise StoreClosed("the store is closed; open it anew") from error
+            raise StoreClosed("the store is closed; open it again") from error
 
     def _call(
         self,
@@ -272,7 +272,7 @@ def _open_store(target: Target | Store, **settings: Any) -> Store:
     if not isinstance(target, Store):
         return Store(target, **settings)
     if settings != _OPTION_DEFAULTS:
-        raise InvalidValue("an open store has its settings already; do not give them")
+        raise InvalidValue("an open store has its settings already; do not pass any")
     return target
 
 

@@ -104,6 +104,6 @@ def atomically(
 def check_work(work: Any) -> None:
     """Raise InvalidValue unless work is a plain function."""
     if not callable(work):
-        raise InvalidValue(f"work is a function of the steps, not {quote_value(work)}")
+        raise InvalidValue(f"work must be a function of the steps, not {quote_value(work)}")
     if inspect.iscoroutinefunction(work):
-        raise InvalidValue("work is a plain function: no other writer goes on while it waits")
+        raise InvalidValue("work must be a plain function, because all other writers wait for it")

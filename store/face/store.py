@@ -228,7 +228,7 @@ class Store(StoreOperations, Workflows):
         open erasures and writes nothing anew. Raises InvalidValue.
         """
         if not isinstance(longest, int | float) or not (longest <= MOST_SECONDS or longest == inf):
-            raise InvalidValue(f"longest is in seconds, not {quote_value(longest)}")
+            raise InvalidValue(f"longest must be in seconds, not {quote_value(longest)}")
         problem, removal = None, Removal((), ())
         try:
             self._purge(resolve_now(now), longest, patience=0 if idle else None)
@@ -449,7 +449,7 @@ class Scoped(Owned, Workflows):
         purge: bool,
     ) -> list[Erasure]:
         if purge:
-            raise InvalidValue("a purge is of the whole file; purge on the whole store")
+            raise InvalidValue("a purge rewrites the whole file; call it on the whole store")
         return history.erasure_batches.delete_sessions(
             self._database, session_ids, moment=moment, expected=expected, owner=self._owner
         )
@@ -459,7 +459,9 @@ def validate_owner(owner: str) -> str:
     """Return an owner after checking it. Raises InvalidValue for an invalid one."""
     text = history.sessions.validate_text("owner", owner)
     if text is None:
-        raise InvalidValue("an owner is a text; sessions without one are those of the whole store")
+        raise InvalidValue(
+            "an owner must be a text; sessions without one belong to the whole store"
+        )
     return text
 
 
@@ -470,7 +472,7 @@ def _bind_owner(owner: str, call: Call[Any], given: Arguments) -> None:
     if given.get("owner") not in (None, owner):
         raise InvalidValue(
             f"these are the sessions of {quote_value(owner)}; "
-            "ask the whole store for those of another"
+            "use the whole store for those of another owner"
         )
     given["owner"] = owner
 
@@ -493,7 +495,7 @@ def _run_within_owner(
             if OTHERS_SESSIONS.row(connection, tree_id=tree_id, owner=owner):
                 raise StoreError(
                     f"session {session_id!r} shares its tree with sessions of others, "
-                    "which this would change; nothing was written; do it on the whole store"
+                    "which this would change; nothing was written; call it on the whole store"
                 )
     if isinstance(result, Session) and result.owner != owner:
         raise SessionExists(result.id)

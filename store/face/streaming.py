@@ -53,7 +53,9 @@ class ReceivedAnswer:
     def __init__(self, asked: StreamRequest) -> None:
         for name, given in (("every_bytes", asked.every_bytes), ("every_ms", asked.every_ms)):
             if type(given) is not int or not 0 <= given <= LARGEST_PACE:
-                raise InvalidValue(f"{name} is a whole number from 0, not {quote_value(given)}")
+                raise InvalidValue(
+                    f"{name} must be a whole number from 0, not {quote_value(given)}"
+                )
         self._asked = asked
         self._given: Message = {}
         self._texts: list[drafts.TextPiece] = []
@@ -92,11 +94,12 @@ class ReceivedAnswer:
         self._check_open()
         if not isinstance(text, str) or not is_text(key):
             raise InvalidValue(
-                f"a message grows by texts, not by {quote_value(text)} for {quote_value(key)}"
+                f"a message can only be extended by texts, not by {quote_value(text)}"
+                f" for {quote_value(key)}"
             )
         if not isinstance(self._given.get(key), str | None):
             raise InvalidValue(
-                f"{quote_value(key)} is no text in this message; `update` replaces it"
+                f"{quote_value(key)} is not a text in this message; `update` replaces it"
             )
         self._texts.append(history.drafts.TextPiece(key, text))
         self._written.add(key)
@@ -107,7 +110,7 @@ class ReceivedAnswer:
         self._check_open()
         given = history.drafts.update_message(self._given, changes)
         if grown := self._written & {*changes}:
-            raise InvalidValue(f"{min(grown)!r:.80} was written to, so it only grows")
+            raise InvalidValue(f"{min(grown)!r:.80} was extended already, so it cannot be replaced")
         self._given = history.drafts.decode_beginning(given, self._asked.format)
         self._is_changed = True
 

@@ -41,7 +41,7 @@ class AsyncPages(AsyncIterator[PageT]):
 
     async def __anext__(self) -> PageT:
         if self._is_closed:
-            raise StoreError("these pages were closed; ask for `pages` anew")
+            raise StoreError("these pages are closed; call `pages` again")
         if self._items is None:
             self._items = await self._threads._run(self._opened)
         item: PageT | None = await self._threads._run(partial(next, self._items, None))

@@ -113,7 +113,7 @@ class Workflows(LongOperations):
         """
         if expected is not None and len(session_ids) != 1:
             raise InvalidValue(
-                "a revision is that of one session; delete sessions one by one with it"
+                "a revision belongs to one session; with it, delete sessions one by one"
             )
         erased = self._erase(session_ids, expected, self._moment(now), purge=purge)
         return erased[0] if len(session_ids) == 1 else erased
@@ -183,10 +183,11 @@ class RevisionWatch:
         timeout: float,
     ) -> None:
         if revision is not None and not isinstance(revision, str):
-            raise InvalidValue(f"revision is a session's, not {quote_value(revision)}")
+            raise InvalidValue(f"revision must be that of a session, not {quote_value(revision)}")
         if not isinstance(timeout, int | float) or not 0 <= timeout <= LONGEST_WAIT:
             raise InvalidValue(
-                f"timeout is in seconds, from 0 to {LONGEST_WAIT:,}, not {quote_value(timeout)}"
+                f"timeout must be in seconds, from 0 to {LONGEST_WAIT:,},"
+                f" not {quote_value(timeout)}"
             )
         self._database, self._session = database, session
         self._session_id, self._revision = session_id, revision

@@ -188,7 +188,7 @@ def append_messages(
     """
     batch = prepare_batch(messages, require_moment(now), format)
     if expected_head is not None and type(expected_head) is not int:
-        raise InvalidValue(f"expected_head is a position, not {quote_value(expected_head)}")
+        raise InvalidValue(f"expected_head must be a position, not {quote_value(expected_head)}")
     check_choice(DEDUPE_CHOICES, "dedupe", dedupe)
     pointer = None
     try:
@@ -238,7 +238,7 @@ def prepare_batch(
     elif isinstance(messages, Iterable):
         listed = [*messages]
     else:
-        raise InvalidMessage(0, None, f"a message is an object, this is {type(messages).__name__}")
+        raise InvalidMessage(0, None, f"a message must be an object, not {type(messages).__name__}")
     prepared: list[PreparedMessage] = []
     for index, message in enumerate(listed):
         wire_format, rows = encode_message(dump_to_object(message, index), format, index)

@@ -330,7 +330,7 @@ def update_message(message: Message, changes: Message | None) -> Message:
     """Return a message with other values for some keys. Raises InvalidValue for no mapping."""
     if changes is not None and not isinstance(changes, Mapping):
         raise InvalidValue(
-            f"what a message is given are keys and values, not {quote_value(changes)}"
+            f"changes of a message must be keys and values, not {quote_value(changes)}"
         )
     return {**message, **(changes or {})}
 

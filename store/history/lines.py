@@ -411,7 +411,9 @@ def check_revision(pointer: Pointer, expected: str) -> None:
     if expected == pointer.revision:
         return
     if not isinstance(expected, str):
-        raise InvalidValue(f"expected is a session's revision, not {quote_value(expected)}")
+        raise InvalidValue(
+            f"expected must be the revision of a session, not {quote_value(expected)}"
+        )
     raise Conflict(pointer.session_id, expected, pointer.revision)
 
 
@@ -454,11 +456,11 @@ def resolve_range(
     """
     if type(start) is not int or (stop is not None and type(stop) is not int):
         raise InvalidValue(
-            f"a range is two positions, not {quote_value(start)} to {quote_value(stop)}"
+            f"a range must be two positions, not {quote_value(start)} to {quote_value(stop)}"
         )
     if stop is not None and stop < 0:
         problem = f"a range ends with a position, not {stop}"
-        raise InvalidValue(f"{problem}; only its start counts from the end if negative")
+        raise InvalidValue(f"{problem}; only its start may be negative, to count from the end")
     first = start if start >= 0 else last + 1 + start
     return max(1, first), last if stop is None else min(stop, last)
 

@@ -190,7 +190,7 @@ def list_sessions(
     InvalidValue, and SessionNotFound for an id.
     """
     if type(limit) is not int or limit < 0:
-        raise InvalidValue(f"limit is a whole number from 0, not {quote_value(limit)}")
+        raise InvalidValue(f"limit must be a whole number from 0, not {quote_value(limit)}")
     check_choice(LIST_ORDERS, "order", order)
     values = _collect_condition_values(
         connection, owner, prefix, tree, archived
@@ -198,7 +198,7 @@ def list_sessions(
     if isinstance(after, str):
         after = load_session(connection, after)
     elif after is not None and not isinstance(after, Session):
-        raise InvalidValue(f"after is the last session already seen, not {quote_value(after)}")
+        raise InvalidValue(f"after must be the last session already seen, not {quote_value(after)}")
     asked = ListRequest(values, order, after)
     statement = build_session_list(asked.names, order, asked.after is not None)
     return [*map(decode_session, statement.rows(connection, limit=limit, **asked.bound))]
@@ -242,7 +242,7 @@ def _collect_condition_values(
     if prefix:
         if not is_text(prefix):
             raise InvalidValue(
-                f"prefix is the beginning of a session's id, not {quote_value(prefix)}"
+                f"prefix must be the beginning of a session's id, not {quote_value(prefix)}"
             )
         values |= {"prefix": prefix, "end": prefix + _LAST_CODE_POINT}
     return values

@@ -158,7 +158,9 @@ def list_notes(
         values = asked | ({} if owner is None else {"owner": validate_text("owner", owner)})
         if after is not None:
             if not isinstance(after, Note):
-                raise InvalidValue(f"after is the last note already seen, not {quote_value(after)}")
+                raise InvalidValue(
+                    f"after must be the last note already seen, not {quote_value(after)}"
+                )
             values |= {f"seen_{name}": getattr(after, name) for name in _NOTE_ORDER}
         found = build_note_list(_list_note_conditions(values)).rows(
             connection, **values, limit=validate_limit(limit)
@@ -173,7 +175,7 @@ def _list_note_conditions(values: dict[str, Any]) -> tuple[str, ...]:
 def _validate_note_key(key: str) -> str:
     text = validate_text("key", key)
     if not text:
-        raise InvalidValue(f"key is a text, such as 'rating', not {quote_value(key)}")
+        raise InvalidValue(f"key must be a text, such as 'rating', not {quote_value(key)}")
     return text
 
 

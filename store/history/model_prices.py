@@ -126,7 +126,7 @@ def _read_price_list(path: FilePath) -> ModelPrices:
             f"no prices can be read from {path}: {_render_first_error(error)}"
         ) from error
     except TypeError as error:
-        raise InvalidValue(f"prices are the path of a file, not {quote_value(path)}") from error
+        raise InvalidValue(f"prices must be the path of a file, not {quote_value(path)}") from error
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidValue(
             f"no prices can be read from {path}: {describe_read_error(error)}"

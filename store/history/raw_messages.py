@@ -219,9 +219,9 @@ def load_session_messages(
     end = lines.resolve_position(line.pointer, at)
     if last is not None:
         if type(last) is not int or last < 0:
-            raise InvalidValue(f"last is a number of messages, not {quote_value(last)}")
+            raise InvalidValue(f"last must be a number of messages, not {quote_value(last)}")
         if start != 1 or stop is not None:
-            raise InvalidValue("last goes without start and stop, which count positions")
+            raise InvalidValue("last cannot be combined with start and stop, which are positions")
         return _load_newest_messages(line, last, end)
     first, final = lines.resolve_range(start, stop, end)
     with pause_gc(final - first + 1):
@@ -433,7 +433,7 @@ class MessagePages(Iterator[list[StoredMessage]]):
 
     def __next__(self) -> list[StoredMessage]:
         if self._is_closed:
-            raise StoreError("these pages were closed; ask for `iterate_pages` anew")
+            raise StoreError("these pages are closed; call `iterate_pages` again")
         return next(self._pages)
 
     def close(self) -> None:
@@ -451,7 +451,7 @@ def _generate_pages(
     size: int,
 ) -> Generator[list[StoredMessage]]:
     if type(size) is not int or size < 1:
-        raise InvalidValue(f"a page has at least 1 message, not {quote_value(size)}")
+        raise InvalidValue(f"a page must have at least 1 message, not {quote_value(size)}")
     with transactions.reading() as connection:
         pointer = lines.load_pointer(connection, session_id)
         end = lines.resolve_position(pointer, at)

@@ -265,9 +265,11 @@ def redact_message_at(
     """
     moment = require_moment(now)
     if not is_text(reason) or not reason.strip() or len(reason) > MAX_REASON_LENGTH:
-        raise InvalidValue(f"say why it is redacted, in a text, not {quote_value(reason)}")
+        raise InvalidValue(f"a redaction needs a reason, in a text, not {quote_value(reason)}")
     if by is not None and not is_text(by):
-        raise InvalidValue(f"by is who redacts it, a text, not {quote_value(by)}")
+        raise InvalidValue(
+            f"by must be the name of the person who redacts, a text, not {quote_value(by)}"
+        )
     line = Line(connection, lines.lock_tree(connection, session_id))
     line.pointer.check_message(seq)
     place = line.place(seq)

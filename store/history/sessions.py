@@ -323,7 +323,7 @@ def claim_session_id(
         claimed = as_plain_str(session_id)
     else:
         raise InvalidValue(
-            f"a session id is a text of 1 to {SESSION_ID_LIMIT} characters, "
+            f"a session id must be a text of 1 to {SESSION_ID_LIMIT} characters, "
             f"not {quote_value(session_id)}"
         )
     if not CLAIM_ID.run(connection, id=claimed, tree_id=tree_id):
@@ -356,7 +356,7 @@ def validate_limit(limit: int | None) -> int:
     if limit is None:
         return NO_LIMIT
     if type(limit) is not int or limit < 0:
-        raise InvalidValue(f"limit is a whole number from 0, not {quote_value(limit)}")
+        raise InvalidValue(f"limit must be a whole number from 0, not {quote_value(limit)}")
     return limit
 
 
@@ -364,7 +364,7 @@ def validate_text(name: str, value: str | None) -> str | None:
     """Return a text that can be stored. Raises InvalidValue naming it."""
     if value is not None and not is_text(value):
         raise InvalidValue(
-            f"{name} is a text without NUL and lone surrogates, not {quote_value(value)}"
+            f"{name} must be a text without NUL and lone surrogates, not {quote_value(value)}"
         )
     if value is not None and len(value) > TEXT_LIMIT:
         length = f"{len(value):,} characters, the limit is {TEXT_LIMIT:,}"

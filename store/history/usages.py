@@ -154,11 +154,13 @@ def _validate_request(request: UsageInput) -> dict[str, Any]:
     for name in ("input", "output", "cached", "written"):
         tokens = getattr(request, name)
         if type(tokens) is not int or not 0 <= tokens < TOKENS_LIMIT:
-            raise InvalidValue(f"{name} is a number of tokens from 0, not {quote_value(tokens)}")
+            raise InvalidValue(
+                f"{name} must be a number of tokens from 0, not {quote_value(tokens)}"
+            )
     parts = request.cached + request.written
     if parts > request.input:
         raise InvalidValue(
-            f"input is all that was sent, what is cached and written included, so "
+            f"input must include the cached and written tokens, so "
             f"{request.input:,} tokens cannot hold {parts:,}; add them to it"
         )
     values = request._asdict()
@@ -193,7 +195,7 @@ def _validate_cost(cost: float | None) -> float | None:
         return None
     is_number = isinstance(cost, int | float) and not isinstance(cost, bool)
     if not is_number or not 0 <= cost <= COST_LIMIT:
-        raise InvalidValue(f"cost is a number of US dollars from 0, not {quote_value(cost)}")
+        raise InvalidValue(f"cost must be a number of US dollars from 0, not {quote_value(cost)}")
     return float(cost)
 
 
@@ -326,7 +328,9 @@ def list_usages(
     values = _collect_usage_values(connection, session_id, owner, since, until)
     if after is not None:
         if not isinstance(after, Usage):
-            raise InvalidValue(f"after is the last usage already seen, not {quote_value(after)}")
+            raise InvalidValue(
+                f"after must be the last usage already seen, not {quote_value(after)}"
+            )
         values |= {f"seen_{name}": getattr(after, name) for name in _USAGE_ORDER}
     statement = build_usage_list(_list_usage_conditions(values))
     rows = statement.rows(connection, **values, limit=validate_limit(limit))

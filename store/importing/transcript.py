@@ -72,7 +72,7 @@ def import_file(
     if is_store_file(store._database.path, path):
         raise StoreError(
             f"{os.fspath(path)!r} is the store itself; "
-            "export its sessions, then import what was exported"
+            "export its sessions, then import the exported files"
         )
     limits = Limits(max_bytes, max_seconds)
     lost: set[str] = set()
@@ -130,7 +130,7 @@ def open_transcript(
         if validation.is_enough or isinstance(event, StoreRow):
             break
     if not any(isinstance(event, SessionMessage | StoreRow) for event in seen):
-        raise UnknownTranscript(f"{os.fspath(path)} holds no message of the kind {found}")
+        raise UnknownTranscript(f"{os.fspath(path)} has no message of the kind {found}")
     problem = validation.problem()
     if problem and not is_named:
         raise transcripts.refused(path, problem)
@@ -159,7 +159,7 @@ def import_opened_transcript(
                 )
             if session_id is not None or project_root is not None:
                 raise InvalidValue(
-                    "a whole store is taken as it is: with its own ids and project roots"
+                    "a whole store is imported unchanged, with its own ids and project roots"
                 )
             import_whole_store(store, begun.events, report)
         else:

@@ -62,12 +62,12 @@ def backup(
     use; then nothing is left of it.
     """
     if database.path is None:
-        raise InvalidValue("only a file is copied here; of a server make a dump, with pg_dump")
+        raise InvalidValue("only a file can be copied; make a dump of a server with pg_dump")
     own = Path(database.path)
     place = _resolve_file(path)
     if not is_text(str(place)):
         raise InvalidValue(
-            f"{quote_value(str(place))} is no UTF-8, so no list can hold it: rename it"
+            f"{quote_value(str(place))} is not UTF-8, so it cannot be listed; rename it"
         )
     _check_place(place, replace=replace, apart_from=own)
     moment = resolve_now(now)

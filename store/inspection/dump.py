@@ -153,7 +153,7 @@ def parse_tree_id(begin: RowFields) -> int:
     text = begin.get("tree_id")
     if isinstance(text, str) and TREE_ID_PATTERN.fullmatch(text) and int(text) <= LARGEST_TREE_ID:
         return int(text)
-    raise InvalidValue(f"{text!r:.40} is the number of no tree")
+    raise InvalidValue(f"{text!r:.40} is not the number of a tree")
 
 
 def load_tree(connection: Connection, tree_id: int, rows: Iterable[StoredRow]) -> bool:
@@ -166,7 +166,7 @@ def load_tree(connection: Connection, tree_id: int, rows: Iterable[StoredRow]) -
         pairs = zip_longest(_load_tree_rows(connection, tree_id), rows)
         for stored, given in pairs:
             if stored != given:
-                raise InvalidValue("this conversation and its forks are there already, and differ")
+                raise InvalidValue("this conversation and its forks exist already, and differ")
         return False
     for name, of_table in groupby(rows, itemgetter(0)):
         _insert_rows(connection, tree_id, name, map(itemgetter(1), of_table))
@@ -221,7 +221,7 @@ def _parse_hex(text: Any) -> bytes:
     try:
         return bytes.fromhex(text)
     except (TypeError, ValueError) as error:
-        raise InvalidValue(f"these are no hexadecimal digits: {text!r:.40}") from error
+        raise InvalidValue(f"these are not hexadecimal digits: {text!r:.40}") from error
 
 
 def _check_seal(table: Table, fields: RowFields) -> None:

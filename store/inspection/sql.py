@@ -74,13 +74,13 @@ def query(
     large, InvalidValue for invalid SQL, and other StoreErrors if the store cannot be read.
     """
     if not is_text(sql):
-        raise InvalidValue("a query is a text without NUL and lone surrogates")
+        raise InvalidValue("a query must be a text without NUL and lone surrogates")
     if type(limit) is not int or limit < 0:
-        raise InvalidValue(f"limit is a whole number from 0, not {quote_value(limit)}")
+        raise InvalidValue(f"limit must be a whole number from 0, not {quote_value(limit)}")
     if not isinstance(timeout, int | float) or not 0 < timeout <= LONGEST_TIMEOUT:
         longest = f"at most {LONGEST_TIMEOUT:g}"
         raise InvalidValue(
-            f"timeout is in seconds, more than 0 and {longest}, not {quote_value(timeout)}"
+            f"timeout must be in seconds, more than 0 and {longest}, not {quote_value(timeout)}"
         )
     request = ConsoleRequest(sql, _check_parameters(parameters), limit, timeout)
     url = parse_url(target)
@@ -140,7 +140,7 @@ def _check_parameters(parameters: Parameters) -> list[Parameter] | dict[str, Par
     is_named = isinstance(parameters, Mapping)
     if not is_named and (not isinstance(parameters, Sequence) or isinstance(parameters, str)):
         kind = type(parameters).__name__
-        raise InvalidValue(f"parameters are a list or, for named ones, an object, not {kind}")
+        raise InvalidValue(f"parameters must be a list or, for named ones, an object, not {kind}")
     for value in parameters.values() if isinstance(parameters, Mapping) else parameters:
         is_real = isinstance(value, float) and math.isfinite(value)
         is_plain = value is None or isinstance(value, bool) or is_integer(value) or is_text(value)
@@ -183,7 +183,7 @@ def _parse_answer(lines: Sequence[bytes | str], file: str | None = None) -> Quer
         error = _parse_error(last)
     except (ValueError, LookupError, TypeError, AttributeError) as problem:
         raise QueryRefused(
-            "the query ended its process: too much memory or time; narrow it down"
+            "the query used too much memory or time, and its process ended; narrow it down"
         ) from problem
     with translate_driver_errors(file):
         raise error

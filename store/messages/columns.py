@@ -303,7 +303,7 @@ def dump_to_object(message: object, index: int) -> Message:
                 raise InvalidMessage(index, None, f"it has no JSON: {error}") from error
         if not isinstance(message, Mapping):
             given = type(message).__name__
-            raise InvalidMessage(index, None, f"a message is an object, this is {given}")
+            raise InvalidMessage(index, None, f"a message must be an object, not {given}")
         message = dict(message)
     if has_no_time(message):
         return message
@@ -329,7 +329,9 @@ def _split_message(rest: Message, index: int) -> tuple[Columns, tuple[StoredCall
     order = tuple(rest)
     role = _split_text(rest, "role")
     if not role:
-        raise InvalidMessage(index, "role", f"a role is a non-empty text{_hint_at_shape(rest)}")
+        raise InvalidMessage(
+            index, "role", f"a role must be a non-empty text{_hint_at_shape(rest)}"
+        )
     calls = _split_usual_calls(rest) if "tool_calls" in rest else ()
     if _has_no_text(rest):
         name, status, tool_call_id = [None] * len(_TEXT_KEYS)

@@ -123,7 +123,7 @@ def check_policy(policy: object) -> Policy:
     """Return a policy as it is. Raises InvalidPolicy for any other value, such as a name."""
     if not isinstance(policy, Policy):
         raise InvalidPolicy(
-            f"a policy is a Policy (Policy.named('agent')), not {quote_value(policy)}"
+            f"a policy must be a Policy (Policy.named('agent')), not {quote_value(policy)}"
         )
     return policy
 
@@ -145,7 +145,7 @@ def _read_policy_fields(path: str | os.PathLike[str]) -> PolicyFields:
         return tomllib.loads(Path(path).read_text("utf-8"))
     except TypeError as error:
         raise InvalidPolicy(
-            f"a policy is read from a file, not from {quote_value(path)}"
+            f"a policy must be read from a file, not from {quote_value(path)}"
         ) from error
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidPolicy(

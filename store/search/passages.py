@@ -107,7 +107,7 @@ def recall(
     returned. Raises SessionNotFound, InvalidValue.
     """
     if type(budget) is not int or budget < 1:
-        raise InvalidValue(f"budget is a number of tokens from 1, not {quote_value(budget)}")
+        raise InvalidValue(f"budget must be a number of tokens from 1, not {quote_value(budget)}")
     policy = AGENT_POLICY if policy is None else policy
     names = _parse_names(wanted)
     terms = tuple(dict.fromkeys(chain.from_iterable(names.values())))
@@ -172,7 +172,7 @@ def _parse_names(wanted: str | Iterable[str]) -> TargetNames:
     names: TargetNames = {}
     for name in wanted if isinstance(wanted, Iterable) else [wanted]:
         if not isinstance(name, str):
-            raise InvalidValue(f"what is wanted is a text or names, not {quote_value(name)}")
+            raise InvalidValue(f"the query must be a text or names, not {quote_value(name)}")
         phrase = name.replace('"', " ")
         names[_compare_name(name)] = tuple(parse_terms(f'"{phrase}"'))
     return names

@@ -113,16 +113,16 @@ def build_query(
 ) -> Query:
     """Return a query. Raises InvalidValue."""
     if not isinstance(text, str):
-        raise InvalidValue(f"what is searched for is a text, not {quote_value(text)}")
+        raise InvalidValue(f"the query must be a text, not {quote_value(text)}")
     if not text.strip():
-        raise InvalidValue("nothing is searched for: the text is empty; give a word at least")
+        raise InvalidValue("the query is empty; give at least one word")
     check_choice(HIT_ORDERS, "order", order)
     if type(limit) is not int or not 0 <= limit <= MOST_HITS:
         raise InvalidValue(
-            f"limit is a whole number from 0 to {MOST_HITS:,}, not {quote_value(limit)}"
+            f"limit must be a whole number from 0 to {MOST_HITS:,}, not {quote_value(limit)}"
         )
     if after is not None and not isinstance(after, Hit):
-        raise InvalidValue(f"after is the last hit that was seen, not {quote_value(after)}")
+        raise InvalidValue(f"after must be the last hit already seen, not {quote_value(after)}")
     return Query(
         tuple(parse_terms(text)),
         scope,

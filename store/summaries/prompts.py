@@ -136,7 +136,8 @@ def load(name: str) -> Prompt:
         )
     except (OSError, ValueError) as error:
         raise StoreError(
-            f"the prompt at {path} cannot be used: {error}; mend it or install again"
+            f"the prompt at {path} cannot be used: {error};"
+            " correct it, or install the package again"
         ) from error
 
 

@@ -141,7 +141,7 @@ def chat_model(
         import openai
     except ImportError as error:
         raise StoreError(
-            "the library that talks to models is not installed; pip install convostore[openai], "
+            "the client library for models is not installed; pip install convostore[openai], "
             "or use the extractive summarizer"
         ) from error
     client = {

@@ -205,7 +205,7 @@ def _open(path: FilePath, limits: Limits | None = None) -> TranscriptSource:
                 None,
             )
             if packed:
-                raise UnknownTranscript(f"{os.fspath(path)} is no text in UTF-8, but {packed}")
+                raise UnknownTranscript(f"{os.fspath(path)} is not a text in UTF-8, but {packed}")
             source = TranscriptSource(path)
     except OSError as problem:
         raise _unreadable(path, problem) from problem

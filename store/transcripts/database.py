@@ -163,7 +163,7 @@ def _find_database_kind(rows: SqliteConnection, layouts: Layouts, path: Path) ->
     tables, columns = load_table_names(rows), load_column_names(rows)
     if tables >= STORE_TABLES:
         what = f"{path} is a store of convostore's own"
-        raise UnknownTranscript(f"{what}: export its sessions, then import what was exported")
+        raise UnknownTranscript(f"{what}: export its sessions, then import the exported files")
     for kind, layout in layouts.items():
         if layout.columns <= columns:
             return kind

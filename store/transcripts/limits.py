@@ -17,7 +17,7 @@ class Limits:
         for name, given in (("max_bytes", max_bytes), ("max_seconds", max_seconds)):
             is_number = isinstance(given, int | float) and not isinstance(given, bool)
             if given is not None and not (is_number and given > 0):
-                raise InvalidValue(f"{name} is a number above 0, not {quote_value(given)}")
+                raise InvalidValue(f"{name} must be a number above 0, not {quote_value(given)}")
         self._bytes, self._seconds = max_bytes, max_seconds
         self._began = time.monotonic()
         self._made = 0

@@ -97,7 +97,7 @@ def test_an_unknown_session_is_an_error(talk: Run, arguments: list[str]) -> None
         (["view", "talk", "--nosuch"], "No such option"),
         (["view", "talk", "--at", "x"], "--at is a whole number, not 'x'"),
         (["view", "talk", "--at", "1000"], "1000 is not one of them"),
-        (["view", "talk", "--now", "yesterday"], "--now is ms since the epoch"),
+        (["view", "talk", "--now", "yesterday"], "--now must be ms since the epoch"),
         (["view", "talk", "--now", "2025-01-01"], "with a zone"),
         (["view", "talk", "--policy", "x"], "default, message_count, token_ratio, turns, raw"),
         (["view", "talk", "--set", "terminal_keep"], "FIELD=VALUE"),
@@ -115,8 +115,11 @@ def test_an_unknown_session_is_an_error(talk: Run, arguments: list[str]) -> None
         (["sql", "SELEC 1"], "cannot be run"),
         (["export", "talk", "-o", "no/folder"], "there is no folder 'no'"),
         (["export", "talk", "-o", "convostore.db", "--force"], "is the store itself"),
-        (["export", "talk", "--policy", "agent"], "--policy is about what is sent"),
-        (["export", "--all", "--set", "terminal_keep=3"], "--set is about what is sent"),
+        (["export", "talk", "--policy", "agent"], "--policy applies to the messages for the model"),
+        (
+            ["export", "--all", "--set", "terminal_keep=3"],
+            "--set applies to the messages for the model",
+        ),
         (["import", "nosuch"], "no file or folder 'nosuch'"),
         (["--db", "mysql://host/x", "sessions"], "mysql"),
         (["--db", ".", "sessions"], "is a folder"),
@@ -230,7 +233,7 @@ def test_a_session_is_found_by_its_beginning(talk: Run) -> None:
     talk("fork", "talk", "--id", "talk-2")
     failed(talk("view", "ta"), "2 sessions begin with 'ta'")
     assert talk("view", "talk").status == 0
-    failed(talk("delete", "talk-", "--yes"), "only its whole id erases a session: talk-")
+    failed(talk("delete", "talk-", "--yes"), "a session is erased only by its complete id: talk-")
     failed(talk("delete", "side", "--yes"), "no session 'side'")
 
 

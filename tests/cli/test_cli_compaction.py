@@ -70,7 +70,7 @@ def test_a_range_is_hidden_by_name_and_brought_back(run: Run, tmp_path: Path) ->
     assert answer(run(*dry))["plan"]["covered"] == [[first, last]]
     failed(run("hide", "talk", "1", "4"), "position 1 is a system message")
     failed(run("hide", "talk", "4", "999"), "999 is not one of them")
-    failed(run("hide", "talk", "4", "4", "--summary", " "), "a summary is a text")
+    failed(run("hide", "talk", "4", "4", "--summary", " "), "a summary must be a text")
     assert run("hide", "talk", "4", "x").status == 2
     assert len(answer(run("compactions", "talk", "--json"))) == 2
 

@@ -81,7 +81,7 @@ def test_a_store_that_has_it_all_takes_nothing(store: Store, run: Run) -> None:
     run("export", "--all", "-o", "all.jsonl", "--force")
     ran = run("--db", "copy.db", "import", "all.jsonl")
     assert ran.status == 1
-    assert "there already, and differ" in ran.out
+    assert "exist already, and differ" in ran.out
     with Store("copy.db") as copy:
         assert copy.session("empty").head == 0
         assert copy.session("later").head == 0
@@ -161,8 +161,8 @@ def test_a_session_of_the_same_id_keeps_a_tree_out(store: Store, run: Run) -> No
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["zeta", "--all"], "--all goes without SESSION, --view, --at, --as"),
-        (["--all", "--view"], "--all goes without SESSION, --view, --at, --as"),
+        (["zeta", "--all"], "--all cannot be combined with SESSION, --view, --at, --as"),
+        (["--all", "--view"], "--all cannot be combined with SESSION, --view, --at, --as"),
         (["--all", "-o", "convostore.db", "--force"], "is the store itself"),
         (["--all", "-o", "no/out"], "there is no folder 'no'"),
         ([], "--all"),
@@ -180,8 +180,8 @@ def test_what_cannot_be_exported_is_said(
     ("head", "options", "text"),
     [
         ({"schema": "0099", "trees": 0}, [], "'0099'"),
-        ({"schema": "0003", "trees": 0}, ["--id", "x"], "as it is"),
-        ({"schema": "0003", "trees": 0}, ["--project-root", "/x"], "as it is"),
+        ({"schema": "0003", "trees": 0}, ["--id", "x"], "unchanged"),
+        ({"schema": "0003", "trees": 0}, ["--project-root", "/x"], "unchanged"),
     ],
 )
 def test_what_is_no_store_of_this_release_is_refused(

@@ -48,7 +48,7 @@ def test_notes_are_made_listed_and_taken_away(run: Run) -> None:
     ("asked", "said"),
     [
         (["annotate", "talk", "3", "k", "v"], "positions 0 to 2"),
-        (["annotate", "talk", "1", "", "v"], "key is a text"),
+        (["annotate", "talk", "1", "", "v"], "key must be a text"),
         (["annotate", "nobody", "1", "k", "v"], "no session 'nobody'"),
         (["annotate", "talk", "1", "k", "NaN"], "value cannot be stored"),
         (["annotations", "nobody"], "no session 'nobody'"),

@@ -251,7 +251,7 @@ def test_no_limit_lists_all_sessions(run: Run, tmp_path: Path) -> None:
         ),
         (["view", "s", "--set", "terminal=perhaps"], "terminal is true or false, not 'perhaps'"),
         (["export", "s", "-o", "no/such/folder/x"], "there is no folder 'no/such/folder'"),
-        (["--db", "postgresql+nodriver://h/x", "sessions"], "begins with one of"),
+        (["--db", "postgresql+nodriver://h/x", "sessions"], "must begin with one of"),
         (["sessions", "--limit", "x"], "--limit is a whole number, not 'x'"),
         (["sessions", "-n", "-1"], "--limit is at least 0, not '-1'"),
         (["view"], "`convostore view --help` tells more"),
@@ -274,8 +274,8 @@ def test_no_limit_lists_all_sessions(run: Run, tmp_path: Path) -> None:
         (["demo", "--keep", "no/folder/x"], "no/folder/x does not exist; create it first"),
         (["tokens", "s", "--fetch", "--encoding", "estimate"], "it is a formula"),
         (["append", "s", ""], "there is nothing to append"),
-        (["append", "s", "hi", "--role", "asistant"], "--role is one of"),
-        (["import", "-", "other.jsonl"], "- reads standard input, alone"),
+        (["append", "s", "hi", "--role", "asistant"], "--role must be one of"),
+        (["import", "-", "other.jsonl"], "- reads standard input; do not name"),
         (["import", "."], "there is nothing to import in '.'"),
         (["hide", "s", "3-1", "4"], "FIRST is a whole number, not '3-1'"),
         (["switch", "s", "main"], "BRANCH is a whole number, not 'main'"),
@@ -315,7 +315,7 @@ def test_a_file_without_a_message_is_refused_and_makes_no_store(
     """Also where its kind is named; into a store that is there it brings no session."""
     Path("empty.json").write_text(content)
     ran = run("import", "--kind", "openai", "empty.json")
-    assert (ran.status, "holds no message" in ran.err) == (2, True), ran
+    assert (ran.status, "has no message" in ran.err) == (2, True), ran
     assert [path.name for path in tmp_path.iterdir()] == ["empty.json"]
     filled(tmp_path / "convostore.db", ["s"])
     assert run("import", "--kind", "openai", "empty.json").status == 2

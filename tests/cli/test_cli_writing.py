@@ -78,7 +78,7 @@ def test_an_export_can_be_appended(run: Run, monkeypatch: pytest.MonkeyPatch) ->
         assert store.messages("new")[0].message == store.messages("hers")[0].message
         assert store.session("new").owner is None
     typed(monkeypatch, '{"owner": "ann"}\n')
-    assert "holds no message" in run(*DB, "append", "new", "-").err
+    assert "has no message" in run(*DB, "append", "new", "-").err
 
 
 @pytest.mark.parametrize("shape", ["openai", "responses", "anthropic", "gemini"])
@@ -112,9 +112,9 @@ def test_what_cannot_be_written_changes_nothing(run: Run, monkeypatch: pytest.Mo
     """Nor does it make a session or a store."""
     assert run(*DB, "append", "chat", "Hello.").status == 2
     typed(monkeypatch, "no JSON")
-    assert "holds no JSON" in run(*DB, "append", "chat", "-", "--create").err
+    assert "is not JSON" in run(*DB, "append", "chat", "-", "--create").err
     typed(monkeypatch, " \n")
-    assert "holds no message" in run(*DB, "append", "chat", "-", "--create").err
+    assert "has no message" in run(*DB, "append", "chat", "-", "--create").err
     typed(monkeypatch, "")
     ran = run(*DB, "import", "-")
     assert (ran.status, ran.err[:36]) == (2, "convostore: standard input is empty;")

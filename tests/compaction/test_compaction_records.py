@@ -114,7 +114,7 @@ def test_what_is_no_policy_is_refused(store: Store, asked: Any) -> None:
     """Wherever one is asked for, in the same words."""
     session_id = begun(store, chat(40))
     for ask in (store.compact, store.compact_if_needed, store.plan_compaction):
-        with pytest.raises(InvalidPolicy, match="a policy is a Policy"):
+        with pytest.raises(InvalidPolicy, match="a policy must be a Policy"):
             ask(session_id, asked)
 
 

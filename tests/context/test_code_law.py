@@ -42,7 +42,7 @@ def test_a_root_is_a_path(store: Store, root: Any) -> None:
         lambda: mentions("@a.py", root=root),
         lambda: remind("@a.py", root=root),
     ):
-        with pytest.raises(InvalidValue, match="root is the path"):
+        with pytest.raises(InvalidValue, match="root must be the path"):
             ask()
 
 

@@ -510,7 +510,7 @@ def test_the_lock_is_written_into_a_lock_file_alone(path: Path, content: bytes) 
             store.append("s", said("x"))
             assert lock.read_text().strip() == str(os.getpid())
         else:
-            with pytest.raises(StoreError, match="no lock file"):
+            with pytest.raises(StoreError, match="not a lock file"):
                 store.append("s", said("x"))
             assert lock.read_bytes() == content
 
@@ -531,7 +531,7 @@ def test_a_lock_file_that_is_a_link_is_not_followed(
 def test_a_lock_file_that_is_a_pipe_is_told(path: Path) -> None:
     """Nobody waits for the other end of a pipe."""
     os.mkfifo(f"{path}-lock")
-    with Store(path) as store, pytest.raises(StoreError, match="no lock file"):
+    with Store(path) as store, pytest.raises(StoreError, match="not a lock file"):
         store.append("s", said("x"))
 
 

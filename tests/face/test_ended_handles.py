@@ -325,11 +325,11 @@ def test_pages_give_nothing_after_they_were_closed(chats: Store, url: str) -> No
     assert [each.seq for each in next(pages)] == [1]
     pages.close()
     for _ in range(2):
-        with pytest.raises(StoreError, match="were closed"):
+        with pytest.raises(StoreError, match="are closed"):
             next(pages)
     scoped: Any = chats.scoped("ann").pages("s")
     scoped.close()
-    with pytest.raises(StoreError, match="were closed"):
+    with pytest.raises(StoreError, match="are closed"):
         next(scoped)
     whole: Any = chats.pages("s")
     assert [len(each) for each in whole] == [2]
@@ -340,7 +340,7 @@ def test_pages_give_nothing_after_they_were_closed(chats: Store, url: str) -> No
             pages: Any = store.pages("s", size=1)
             assert [each.seq for each in await anext(pages)] == [1]
             await pages.aclose()
-            with pytest.raises(StoreError, match="were closed"):
+            with pytest.raises(StoreError, match="are closed"):
                 await anext(pages)
 
     asyncio.run(awaited())

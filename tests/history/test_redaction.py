@@ -209,9 +209,9 @@ def test_a_position_is_on_the_line(chat: Store, seq: Any) -> None:
     with pytest.raises(SessionNotFound):
         chat.redact("nobody", 1, "why")
     for reason in ("", " ", None, "x" * 10_001, "\ud800"):
-        with pytest.raises(InvalidValue, match="why"):
+        with pytest.raises(InvalidValue, match="reason"):
             chat.redact("s", 2, reason)  # type: ignore[arg-type]
-    with pytest.raises(InvalidValue, match="who"):
+    with pytest.raises(InvalidValue, match="by must be"):
         chat.redact("s", 2, "why", by=5)  # type: ignore[arg-type]
     assert chat.redactions() == []
     assert [each.message for each in chat.messages("s")] == LINE

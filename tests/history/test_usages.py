@@ -223,18 +223,18 @@ def test_a_usage_changes_no_session(store: Store) -> None:
 @pytest.mark.parametrize(
     ("wrong", "said_"),
     [
-        ({"written": -1}, "written is a number of tokens"),
-        ({"written": True}, "written is a number of tokens"),
-        ({"cached": 11}, "input is all that was sent"),
+        ({"written": -1}, "written must be a number of tokens"),
+        ({"written": True}, "written must be a number of tokens"),
+        ({"cached": 11}, "input must include the cached"),
         ({"cached": 6, "written": 5}, "10 tokens cannot hold 11"),
-        ({"model": 5}, "model is a text"),
-        ({"provider": "a\0"}, "provider is a text"),
+        ({"model": 5}, "model must be a text"),
+        ({"provider": "a\0"}, "provider must be a text"),
         ({"details": [1]}, "details is an object"),
         ({"details": {"a": float("nan")}}, "details cannot be stored"),
-        ({"cost": -0.1}, "cost is a number of US dollars"),
-        ({"cost": float("inf")}, "cost is a number of US dollars"),
-        ({"cost": "1"}, "cost is a number of US dollars"),
-        ({"cost": True}, "cost is a number of US dollars"),
+        ({"cost": -0.1}, "cost must be a number of US dollars"),
+        ({"cost": float("inf")}, "cost must be a number of US dollars"),
+        ({"cost": "1"}, "cost must be a number of US dollars"),
+        ({"cost": True}, "cost must be a number of US dollars"),
     ],
 )
 def test_what_is_no_usage_is_refused(store: Store, wrong: dict[str, Any], said_: str) -> None:

@@ -397,7 +397,7 @@ def test_restoring_replaces_nothing_unless_told(saved: Path, path: Path) -> None
 @pytest.mark.slow
 def test_a_store_in_use_is_never_replaced(saved: Path, path: Path, fork: Fork) -> None:
     """Neither one that this process has open, nor one that another has."""
-    with Store(path), pytest.raises(StoreBusy, match="close what has it open"):
+    with Store(path), pytest.raises(StoreBusy, match="close the programs that have it open"):
         inspection.restore(saved, path, replace=True)
     told, tell = os.pipe()
     wait, go = os.pipe()

@@ -110,7 +110,7 @@ def test_missing_folder() -> None:
     """A folder that is nowhere means a damaged installation, and the error says so."""
     with pytest.raises(
         FileNotFoundError,
-        match=r"nowhere/ is neither in nor beside the package .* install it again",
+        match=r"nowhere/ is neither in nor next to the package .* install it again",
     ):
         files.find_folder("nowhere")
 

@@ -387,7 +387,7 @@ def test_a_store_that_nobody_searches_has_no_index(path: Path) -> None:
 def test_no_text_is_an_error(shared: Store, asked: str) -> None:
     """Whatever a user types; nothing at all is told as such."""
     if not asked.strip():
-        with pytest.raises(InvalidValue, match="the text is empty"):
+        with pytest.raises(InvalidValue, match="the query is empty"):
             shared.search(asked)
         return
     assert isinstance(shared.search(asked), list)

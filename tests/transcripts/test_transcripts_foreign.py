@@ -237,7 +237,7 @@ def test_rows_without_readable_words_are_broken(tmp_path: Path, url: str) -> Non
     path = write(tmp_path / "f.jsonl", QWEN)
     events = list(read(path, kind="claude_code"))
     assert [event.broken for event in events if isinstance(event, NoteEvent)] == [True, True, False]
-    with Store(url) as store, pytest.raises(UnknownTranscript, match="holds no message"):
+    with Store(url) as store, pytest.raises(UnknownTranscript, match="has no message"):
         import_file(store, path, kind="claude_code")
 
 

@@ -292,7 +292,7 @@ def test_a_statement_goes_without_what_is_about_requests(
         session = begun(store, 1)
     told = run("--db", url, "view", session, "--sql", *option)
     assert (told.status, told.out) == (2, "")
-    assert told.err == "convostore: --sql goes without --json, --explain and --format\n"
+    assert told.err == "convostore: --sql cannot be combined with --json, --explain or --format\n"
 
 
 def shell(url: str, statement: str) -> list[tuple[str, ...]] | None:
