@@ -247,7 +247,7 @@ def test_a_lost_connection_leaves_no_traceback(url: str, psql: Any) -> None:
 
 def test_a_url_with_a_port_that_is_no_number_is_refused() -> None:
     """The error is the store's own."""
-    with pytest.raises(InvalidValue, match="no database URL"):
+    with pytest.raises(InvalidValue, match="not a database URL"):
         Store("postgresql://user@host:port/name")
 
 
