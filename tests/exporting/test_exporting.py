@@ -102,11 +102,15 @@ REFUSED: list[tuple[dict[str, Any], type[StoreError], str]] = [
     (
         {"path": "link.jsonl", "replace": True},
         StoreError,
-        "a link, a folder or a device, and stays",
+        "a link, a folder or a device, and is not replaced",
     ),
-    ({"path": "pipe", "replace": True}, StoreError, "a link, a folder or a device, and stays"),
+    (
+        {"path": "pipe", "replace": True},
+        StoreError,
+        "a link, a folder or a device, and is not replaced",
+    ),
     ({"path": "a" * 300, "replace": True}, StoreError, "cannot write"),
-    ({"path": "a\0b"}, InvalidValue, "no file"),
+    ({"path": "a\0b"}, InvalidValue, "not the path of a file"),
     ({"path": "convostore.db-wal", "replace": True}, StoreError, "the store itself"),
 ]
 
