@@ -116,17 +116,16 @@ def _parse_aider_session(folder: Path, item: SourceValue, names: SessionNames) -
     messages = list(_join_marked_lines(marked))
     if messages:
         began = parse_iso_milliseconds(started)
-        metadata = drop_empty_fields({"model": _find_aider_model(chat["lines"])})
+        rows = chat["lines"]
+        found = filter(None, map(MODEL_LINE.match, rows))
+        metadata = drop_empty_fields(
+            {"model": next((match[1].rstrip(",") for match in found), None)}
+        )
         yield SessionEvent(name, find_title(messages), str(folder), metadata, created_at=began)
         yield from map(SessionMessage, messages)
     output = sum(mark == OUTPUT and line.strip() != OUTPUT.strip() for mark, line in marked)
     if output:
         yield note_omission(output, "line", f" that aider said itself in {name!r}")
-
-
-def _find_aider_model(lines: list[str]) -> str | None:
-    found = filter(None, map(MODEL_LINE.match, lines))
-    return next((match[1].rstrip(",") for match in found), None)
 
 
 def _join_marked_lines(marked: list[MarkedLine]) -> Iterator[Message]:

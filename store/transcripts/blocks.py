@@ -8,7 +8,7 @@ unchanged; and any block without a counterpart stays as a part of the content.
 from __future__ import annotations
 
 import json
-from itertools import chain, groupby
+from itertools import groupby
 from typing import Any
 
 from ..records import Message
@@ -47,7 +47,7 @@ def build_assistant_message(blocks: list[ContentBlock]) -> tuple[Message, list[s
     The second value is the keys in the order of the blocks, None where it is the usual order.
     """
     filed: dict[str, list[Any]] = {key: [] for key in ASSISTANT_KEY_ORDER}
-    order = [find_block_key(block) for block in blocks]
+    order = [KEY_BY_BLOCK_TYPE.get(str(block.get("type")), "content") for block in blocks]
     for key, block in zip(order, blocks, strict=True):
         filed[key].append(_build_tool_call(block) if key == "tool_calls" else block)
     parts = [convert_block_to_part(block) for block in filed["content"]]
@@ -59,15 +59,14 @@ def build_assistant_message(blocks: list[ContentBlock]) -> tuple[Message, list[s
 
 def build_answer_messages(blocks: list[ContentBlock]) -> list[Message]:
     """Return the messages of an answer that holds results, too: each run of them ends one."""
-    runs = groupby(blocks, key=lambda block: block.get("type") == "tool_result")
-    made = (_build_run_messages(list(run), are_results) for are_results, run in runs)
-    return list(chain.from_iterable(made))
-
-
-def _build_run_messages(blocks: list[ContentBlock], are_results: bool) -> list[Message]:
-    return (
-        build_user_messages(blocks, blocks) if are_results else [build_assistant_message(blocks)[0]]
-    )
+    made: list[Message] = []
+    for are_results, run in groupby(blocks, key=lambda block: block.get("type") == "tool_result"):
+        held = list(run)
+        if are_results:
+            made += build_user_messages(held, held)
+        else:
+            made.append(build_assistant_message(held)[0])
+    return made
 
 
 def build_user_messages(content: object, blocks: list[ContentBlock]) -> list[Message]:
@@ -86,34 +85,21 @@ def count_user_messages(blocks: list[ContentBlock]) -> int:
     return len(results) if results and len(results) == len(blocks) else len(results) + 1
 
 
-def find_block_key(block: ContentBlock) -> str:
-    """Return the key of an assistant message that holds a block."""
-    kind = block.get("type")
-    return KEY_BY_BLOCK_TYPE.get(kind, "content") if isinstance(kind, str) else "content"
-
-
 def convert_block_to_part(block: Any) -> Any:
-    """Return a block as a content part: an image as ``image_url``, anything else as it is."""
-    if isinstance(block, dict) and block.get("type") == "image":
-        url = _build_source_url(block.get("source"))
-        if url is None:
-            return block
-        return {
-            "type": "image_url",
-            "image_url": {"url": url},
-            **drop_keys(block, "type", "source"),
-        }
-    return block
+    """Return a block as a content part: an image as ``image_url``, anything else as it is.
 
-
-def _build_source_url(source: object) -> str | None:
-    """Return the URL that says all of an image's source, None where no URL can."""
-    match source:
+    An image whose source says more than a URL can stays as it is.
+    """
+    if not isinstance(block, dict) or block.get("type") != "image":
+        return block
+    match block.get("source"):
         case {"type": "url", "url": str(url), **rest} if not rest:
-            return url
+            pass
         case {"type": "base64", "media_type": str(media), "data": str(data), **rest} if not rest:
-            return f"data:{media};base64,{data}"
-    return None
+            url = f"data:{media};base64,{data}"
+        case _:
+            return block
+    return {"type": "image_url", "image_url": {"url": url}, **drop_keys(block, "type", "source")}
 
 
 def _build_tool_call(block: ContentBlock) -> JsonFields:
@@ -124,8 +110,12 @@ def _build_tool_call(block: ContentBlock) -> JsonFields:
 
 def _build_tool_message(block: ContentBlock) -> Message:
     """Return a tool result as a message; keys without a counterpart stay under ``claude_code``."""
-    call_id = block.get("tool_use_id")
-    message: Message = {"role": "tool", "content": _build_result_content(block.get("content"))}
+    call_id, content = block.get("tool_use_id"), block.get("content")
+    if isinstance(content, dict):
+        content = [content]
+    if isinstance(content, list):
+        content = [convert_block_to_part(each) for each in content]
+    message: Message = {"role": "tool", "content": content}
     if isinstance(call_id, str):
         message["tool_call_id"] = call_id
     if block.get("is_error") is True:
@@ -138,9 +128,3 @@ def _build_tool_message(block: ContentBlock) -> Message:
     if rest:
         message["claude_code"] = {"tool_result": rest}
     return message
-
-
-def _build_result_content(content: object) -> object:
-    if isinstance(content, list):
-        return [convert_block_to_part(block) for block in content]
-    return [convert_block_to_part(content)] if isinstance(content, dict) else content

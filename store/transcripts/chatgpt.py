@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from functools import partial
-from itertools import islice, takewhile
+from itertools import islice
 from typing import Any
 
 from ..records import Message
@@ -15,17 +14,20 @@ from .events import (
     SessionEvent,
     SessionNames,
     build_text_part,
+    convert_to_milliseconds,
     drop_empty_fields,
     drop_keys,
     find_first_text,
     get_fields,
     get_list,
     get_text,
+    is_json_object,
     render_first_title,
+    render_json,
     simplify_content,
     split_metadata,
 )
-from .source import SourceValue, TranscriptSource, parse_conversations
+from .source import SourceValue, for_each_conversation
 from .trees import Parents, Tree, build_tree_events, find_node_parents, list_ancestors
 
 __all__ = ["has_chatgpt_nodes", "parse_chatgpt"]
@@ -42,11 +44,6 @@ NamedNode = tuple[str, Any]
 """A node's id, and the node."""
 
 
-def is_speaking_node(value: object) -> bool:
-    """Tell whether a node says something: who, and what."""
-    return _find_node_role(value) is not None and "content_type" in _find_node_content(value)
-
-
 def parse_chatgpt_node(name: str, node: object, above: Iterable[NamedNode]) -> Message | None:
     """Return what a node says, None where it says nothing; ``above`` are its ancestors."""
     role = _find_node_role(node)
@@ -55,9 +52,16 @@ def parse_chatgpt_node(name: str, node: object, above: Iterable[NamedNode]) -> M
     message: Message = {"role": role, "content": _parse_node_content(node), "id": name}
     _add_reasoning(message, _find_node_content(node))
     if _is_call_node(node):
+        asked = message["content"]
+        arguments = (
+            asked
+            if isinstance(asked, str) and is_json_object(asked)
+            else render_json({"input": asked})
+        )
+        function = {"name": str(_find_node_message(node)["recipient"]), "arguments": arguments}
         message |= {
             "content": None,
-            "tool_calls": [_parse_node_call(name, node, message["content"])],
+            "tool_calls": [{"id": name, "type": "function", "function": function}],
         }
     if role == "tool":
         tool = get_text(_find_node_author(node).get("name"))
@@ -70,7 +74,10 @@ def parse_chatgpt_node(name: str, node: object, above: Iterable[NamedNode]) -> M
         }
     elif role != "assistant":
         message["content"] = message["content"] or ""
-    return message | _parse_node_timestamp(node) | {"chatgpt": _collect_node_extra(node)}
+    moment = convert_to_milliseconds(_find_node_message(node).get("create_time"))
+    if moment is not None:
+        message["timestamp"] = moment
+    return message | {"chatgpt": _collect_node_extra(node)}
 
 
 def _find_node_message(node: object) -> JsonFields:
@@ -98,16 +105,16 @@ def _parse_node_content(node: object) -> object:
     held = next((content[key] for key in CONTENT_TEXT_KEYS if key in content), None)
     if isinstance(held, str):
         return held
-    return simplify_content([_parse_node_part(part) for part in get_list(held)])
-
-
-def _parse_node_part(part: Any) -> Any:
-    """Return a part: a text, also one that was heard; another, such as an asset, as it is."""
-    if isinstance(part, str):
-        return build_text_part(part)
-    if isinstance(part, dict) and get_text(part.get("text")):
-        return {"type": "text", **part}
-    return part if isinstance(part, dict) else build_text_part(_render_node_json(part))
+    node_parts: list[Any] = []
+    for part in get_list(held):
+        if isinstance(part, str):
+            node_part = build_text_part(part)
+        elif isinstance(part, dict) and get_text(part.get("text")):
+            node_part = {"type": "text", **part}
+        else:
+            node_part = part if isinstance(part, dict) else build_text_part(render_json(part))
+        node_parts.append(node_part)
+    return simplify_content(node_parts)
 
 
 def _add_reasoning(message: Message, content: JsonFields) -> None:
@@ -127,29 +134,14 @@ def _is_call_node(node: object) -> bool:
     )
 
 
-def _parse_node_call(name: str, node: object, asked: object) -> JsonFields:
-    arguments = (
-        asked
-        if isinstance(asked, str) and _is_object_text(asked)
-        else _render_node_json({"input": asked})
-    )
-    function = {"name": str(_find_node_message(node)["recipient"]), "arguments": arguments}
-    return {"id": name, "type": "function", "function": function}
-
-
-def _is_object_text(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False
-
-
 def _find_open_call(tool: str | None, above: Iterable[NamedNode]) -> str | None:
     """Return the call right above a result, else the nearest that no result of its tool is below.
 
     Only the calls and results that directly precede it count.
     """
-    for place, (name, node) in enumerate(takewhile(_is_tool_node, above)):
+    for place, (name, node) in enumerate(above):
+        if not _is_call_node(node) and _find_node_role(node) != "tool":
+            break
         if _is_call_node(node):
             if place == 0 or _find_node_message(node)["recipient"] == tool:
                 return name
@@ -158,37 +150,16 @@ def _find_open_call(tool: str | None, above: Iterable[NamedNode]) -> str | None:
     return None
 
 
-def _is_tool_node(named: NamedNode) -> bool:
-    node = named[1]
-    return _is_call_node(node) or _find_node_role(node) == "tool"
-
-
-def _parse_node_timestamp(node: object) -> JsonFields:
-    """Return when a node was made, in ms; nothing where it does not tell."""
-    seconds = _find_node_message(node).get("create_time")
-    if isinstance(seconds, int | float) and 0 < seconds < 2**40:
-        return {"timestamp": round(seconds * 1000)}
-    return {}
-
-
 def _collect_node_extra(node: object) -> JsonFields:
     """Return what a node says beyond its message."""
     fields = _find_node_message(node)
     extra = drop_keys(fields, *_NODE_MESSAGE_KEYS)
     extra["author"] = drop_keys(_find_node_author(node), "role", "name", "metadata")
-    extra |= _collect_content_extra(_find_node_content(node))
-    return drop_empty_fields(extra)
-
-
-def _collect_content_extra(content: JsonFields) -> JsonFields:
-    """Return what a content says beside its text; of a usual one, nothing."""
+    content = _find_node_content(node)
     used = [key for key in CONTENT_TEXT_KEYS if key in content][:1]
     rest = drop_keys(content, *used)
-    return {} if rest == {"content_type": "text"} else {"content": rest}
-
-
-def _render_node_json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    extra |= {} if rest == {"content_type": "text"} else {"content": rest}
+    return drop_empty_fields(extra)
 
 
 CHATGPT_ID_KEYS = ("conversation_id", "id")
@@ -200,20 +171,19 @@ CHATGPT_SESSION_KEYS = ("title", "mapping", "current_node")
 def has_chatgpt_nodes(value: Any) -> bool:
     """Tell whether a JSON value is such a conversation, or a list of them, with words in it."""
     nodes = (node for each in wrap_in_list(value) for node in _find_chatgpt_nodes(each).values())
-    return any(map(is_speaking_node, nodes))
-
-
-def parse_chatgpt(source: TranscriptSource) -> Iterator[Event]:
-    """Return a session for each conversation, its branches after it."""
-    return parse_conversations(
-        source,
-        _find_chatgpt_nodes,
-        "conversation: it has no 'mapping' of nodes",
-        _parse_chatgpt_session,
+    return any(
+        (_find_node_role(value) is not None and "content_type" in _find_node_content(value))
+        for value in nodes
     )
 
 
-def _parse_chatgpt_session(item: SourceValue, names: SessionNames) -> Iterator[Event]:
+def _find_chatgpt_nodes(value: object) -> JsonFields:
+    return get_fields(get_fields(value).get("mapping"))
+
+
+@for_each_conversation(_find_chatgpt_nodes, "conversation: it has no 'mapping' of nodes")
+def parse_chatgpt(item: SourceValue, names: SessionNames) -> Iterator[Event]:
+    """Return the session of a conversation, its branches after it."""
     fields = get_fields(item.value)
     nodes = _find_chatgpt_nodes(fields)
     parents, current = find_node_parents(nodes, "parent"), get_text(fields.get("current_node"))
@@ -234,7 +204,3 @@ def _list_node_messages(nodes: JsonFields, parents: Parents, name: str) -> list[
     above = islice(list_ancestors(parents, name), 1, None)
     message = parse_chatgpt_node(name, nodes[name], ((each, nodes[each]) for each in above))
     return [message] if message else []
-
-
-def _find_chatgpt_nodes(value: object) -> JsonFields:
-    return get_fields(get_fields(value).get("mapping"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any
 
 from ..records import Message
@@ -26,8 +25,8 @@ from .events import (
     simplify_content,
     split_metadata,
 )
-from .source import SourceValue, TranscriptSource, parse_conversations
-from .trees import Parents, Tree, build_tree_events, find_node_parents
+from .source import SourceValue, for_each_conversation
+from .trees import Tree, build_tree_events, find_or_chain_parents
 
 __all__ = ["has_claude_ai_messages", "parse_claude_ai"]
 
@@ -57,7 +56,11 @@ def parse_claude_ai_message(name: str, fields: JsonFields) -> list[Message]:
     blocks = [each for each in get_list(fields.get("content")) if isinstance(each, dict)]
     text = get_text(fields.get("text"))
     blocks = [build_text_part(text)] if text and not blocks else blocks
-    known = _link_calls_and_results(name, [_pick_api_keys(block) for block in blocks])
+    sent = [
+        {key: block[key] for key in _list_api_keys(block) if block.get(key) is not None}
+        for block in blocks
+    ]
+    known = _link_calls_and_results(name, sent)
     messages: list[Message]
     if fields["sender"] == "human":
         read = [each.get("extracted_content") for each in _list_attachments(fields)]
@@ -72,12 +75,6 @@ def parse_claude_ai_message(name: str, fields: JsonFields) -> list[Message]:
         message.update(moment)
     messages[0]["claude_ai"] = _collect_claude_ai_extra(fields, blocks)
     return messages
-
-
-def _pick_api_keys(block: ContentBlock) -> ContentBlock:
-    """Return what the API knows of a block."""
-    keys = _list_api_keys(block)
-    return {key: block[key] for key in keys if block.get(key) is not None}
 
 
 def _list_api_keys(block: ContentBlock) -> tuple[str, ...]:
@@ -132,21 +129,13 @@ def has_claude_ai_messages(value: Any) -> bool:
     )
 
 
-def parse_claude_ai(source: TranscriptSource) -> Iterator[Event]:
-    """Return a session for each conversation, its branches after it."""
-    return parse_conversations(
-        source,
-        _is_claude_ai_conversation,
-        "conversation: it has no list 'chat_messages'",
-        _parse_claude_ai_session,
-    )
-
-
 def _is_claude_ai_conversation(value: Any) -> bool:
     return isinstance(get_fields(value).get("chat_messages"), list)
 
 
-def _parse_claude_ai_session(item: SourceValue, names: SessionNames) -> Iterator[Event]:
+@for_each_conversation(_is_claude_ai_conversation, "conversation: it has no list 'chat_messages'")
+def parse_claude_ai(item: SourceValue, names: SessionNames) -> Iterator[Event]:
+    """Return the session of a conversation, its branches after it."""
     fields = get_fields(item.value)
     name = names.name(get_text(fields.get("uuid")))
     known = drop_empty_fields(drop_keys(fields, *CLAUDE_AI_SESSION_KEYS))
@@ -165,24 +154,13 @@ def _parse_claude_ai_session(item: SourceValue, names: SessionNames) -> Iterator
     messages = {
         get_text(each.get("uuid")) or f"message-{number}": each for number, each in numbered
     }
-
-    def said(name: str) -> list[Message]:
-        return parse_claude_ai_message(name, messages[name])
-
-    yield from build_tree_events(
-        Tree(
-            _find_message_parents(messages), get_text(fields.get("current_leaf_message_uuid")), said
-        ),
-        opened,
+    tree = Tree(
+        find_or_chain_parents(messages, PARENT_MESSAGE_KEY),
+        get_text(fields.get("current_leaf_message_uuid")),
+        lambda name: parse_claude_ai_message(name, messages[name]),
     )
+    yield from build_tree_events(tree, opened)
     yield from notes
-
-
-def _find_message_parents(messages: MessagesById) -> Parents:
-    if any(PARENT_MESSAGE_KEY in message for message in messages.values()):
-        return find_node_parents(messages, PARENT_MESSAGE_KEY)
-    first = dict.fromkeys(list(messages)[:1])
-    return first | {after: before for before, after in pairwise(messages)}
 
 
 def _list_claude_ai_messages(value: object) -> list[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
@@ -17,6 +16,7 @@ from .events import (
     SessionEvent,
     SessionMessage,
     SessionNames,
+    build_chat_call,
     drop_empty_fields,
     drop_keys,
     find_first_text,
@@ -27,6 +27,7 @@ from .events import (
     list_omission_notes,
     note_unread_value,
     parse_iso_milliseconds,
+    render_json,
     render_titles,
     split_metadata,
 )
@@ -61,16 +62,12 @@ def parse_copilot_event(name: str, event: JsonFields) -> Message | None:
         return None
     make, *said = MESSAGE_PARSERS[kind]
     data = event["data"]
-    message = make(data) | {"id": name} | _parse_event_timestamp(event)
+    moment = parse_iso_milliseconds(event.get("timestamp"))
+    message = make(data) | {"id": name} | ({} if moment is None else {"timestamp": moment})
     extra = _drop_repeated_content(message["content"], drop_keys(data, *said))
     if "result" in extra:
         extra["result"] = _drop_repeated_content(message["content"], get_fields(extra["result"]))
     return message | drop_empty_fields({"copilot_cli": drop_empty_fields(extra)})
-
-
-def _parse_event_timestamp(event: JsonFields) -> JsonFields:
-    moment = parse_iso_milliseconds(event.get("timestamp"))
-    return {} if moment is None else {"timestamp": moment}
 
 
 def _drop_repeated_content(content: object, fields: JsonFields) -> JsonFields:
@@ -95,25 +92,14 @@ def _parse_assistant_event(data: JsonFields) -> Message:
 
 def _parse_tool_request(request: JsonFields) -> JsonFields:
     """Return a call; its description for people (``intentionSummary``) is kept beside it."""
-    function = {
-        "name": get_text(request.get("name")) or "",
-        "arguments": _render_request_arguments(request),
-    }
-    extra = drop_empty_fields(drop_keys(request, "toolCallId", "name", "arguments", "type"))
-    call = {"id": get_text(request.get("toolCallId")) or "", "type": "function"}
-    return call | {"function": function} | drop_empty_fields({"copilot_cli": extra})
-
-
-def _render_request_arguments(request: JsonFields) -> str:
-    """Return arguments as JSON text; a text that is no JSON object is the argument ``input``."""
     asked = request.get("arguments")
     if not isinstance(asked, str):
-        return _render_event_json(asked or {})
-    return asked if asked.lstrip().startswith("{") else _render_event_json({"input": asked})
-
-
-def _render_event_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+        arguments = render_json(asked or {})
+    else:
+        arguments = asked if asked.lstrip().startswith("{") else render_json({"input": asked})
+    extra = drop_empty_fields(drop_keys(request, "toolCallId", "name", "arguments", "type"))
+    call = build_chat_call(request.get("toolCallId"), request.get("name"), arguments)
+    return call | drop_empty_fields({"copilot_cli": extra})
 
 
 def _parse_tool_completion(data: JsonFields) -> Message:
@@ -138,29 +124,6 @@ MESSAGE_PARSERS: dict[str, tuple[MessageParser, *tuple[str, ...]]] = {
 
 
 BEGUN, DONE = "session.compaction_start", "session.compaction_complete"
-
-
-def find_path_compactions(path: Iterable[tuple[JsonFields, bool]]) -> dict[int, CompactionEvent]:
-    """Return the compactions of a path of events, each under the number of messages before it.
-
-    Each event comes with a flag, true for a message. Messages written during a compaction stay in
-    sight.
-    """
-    found: dict[int, CompactionEvent] = {}
-    count = begun = 0
-    for event, is_said in path:
-        count += is_said
-        if event["type"] == BEGUN:
-            begun = count
-        if event["type"] == DONE:
-            found |= _build_compaction(count, begun or count, event["data"])
-            begun = 0
-    return found
-
-
-def _build_compaction(count: int, through: int, data: JsonFields) -> dict[int, CompactionEvent]:
-    summary = get_text(data.get("summaryContent"))
-    return {count: CompactionEvent(through, summary)} if summary and through else {}
 
 
 START, REWIND, THOUGHT = "session.start", "session.snapshot_rewind", "assistant.reasoning"
@@ -274,7 +237,21 @@ class _SessionReplay:
         opened, notes = self._opened(get_text(self._fact(START, "sessionId")) or stem)
         tree = Tree(self._parents, self._last, self._messages_of)
         present = list(list_ancestors(self._parents, self._last))[::-1]
-        found = find_path_compactions((self._events[each], each in self._said) for each in present)
+        # Each event comes with a flag, true for a message. Messages written during a compaction
+        # stay in sight.
+        path = ((self._events[each], each in self._said) for each in present)
+        found: dict[int, CompactionEvent] = {}
+        count = begun = 0
+        for event, is_said in path:
+            count += is_said
+            if event["type"] == BEGUN:
+                begun = count
+            if event["type"] == DONE:
+                through = begun or count
+                data = event["data"]
+                summary = get_text(data.get("summaryContent"))
+                found |= {count: CompactionEvent(through, summary)} if summary and through else {}
+                begun = 0
         yield from insert_compactions(build_tree_events(tree, opened), found)
         for agent, messages in self._agents.items():
             yield self._agent_opened(opened, agent, messages.values())

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from ..errors import LimitExceeded, StoreError, UnknownTranscript
 from .events import NoteEvent
-from .other_programs import find_database_program
+from .other_programs import COLUMNS_BY_PROGRAM
 from .source import FilePath, SourceValue, TranscriptSource
 
 SQLITE_SIGNATURE = b"SQLite format 3\0"
@@ -85,7 +85,11 @@ class DatabaseSource(TranscriptSource):
     @contextmanager
     def _opened(self) -> Iterator[SqliteConnection]:
         try:
-            with _prepare_address(self.path) as address, closing(_connect_sqlite(address)) as rows:
+            with (
+                _prepare_address(self.path) as address,
+                closing(sqlite3.connect(address, uri=True, isolation_level=None)) as rows,
+            ):
+                rows.text_factory = lambda raw: raw.decode("utf-8", "replace")
                 rows.set_progress_handler(self.limits.is_over, STEPS_PER_TIME_CHECK)
                 rows.row_factory = _RowByteCounter(self.path).row
                 # what a column is computed from may be short, and make a gigabyte of it
@@ -153,12 +157,6 @@ def _build_sqlite_uri(path: Path, how: str) -> str:
     return f"{path.absolute().as_uri()}?{how}"
 
 
-def _connect_sqlite(address: str) -> SqliteConnection:
-    rows = sqlite3.connect(address, uri=True, isolation_level=None)
-    rows.text_factory = lambda raw: raw.decode("utf-8", "replace")
-    return rows
-
-
 def _find_database_kind(rows: SqliteConnection, layouts: Layouts, path: Path) -> str:
     tables, columns = load_table_names(rows), load_column_names(rows)
     if tables >= STORE_TABLES:
@@ -168,7 +166,10 @@ def _find_database_kind(rows: SqliteConnection, layouts: Layouts, path: Path) ->
         if layout.columns <= columns:
             return kind
     told = ", ".join(sorted(tables)[:6]) or "none"
-    program = find_database_program(columns)
+    facts = (
+        program for program, own in COLUMNS_BY_PROGRAM.items() if columns.issuperset(own.split())
+    )
+    program = next(facts, None)
     whose = f"{program}, which" if program else "a program that"
     what = f"is an SQLite database of {whose} is not read; its tables: {told}"
     raise UnknownTranscript(f"{path} {what}", program)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -27,6 +26,7 @@ from .events import (
     list_omission_notes,
     note_unread_value,
     parse_iso_milliseconds,
+    render_as_text,
     render_sketch,
     render_titles,
     split_metadata,
@@ -96,7 +96,7 @@ def parse_droid_rows(rows: Iterable[JsonFields]) -> list[Message]:
 
 def _parse_droid_result(row: JsonFields) -> Message:
     value = row.get("value", row.get("error"))
-    said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    said = render_as_text(value)
     status = "error" if row.get("isError") is True else ""
     told = drop_empty_fields({"tool_call_id": row.get("id"), "messageStatus": status})
     return (
@@ -120,47 +120,6 @@ HIDDEN_VISIBILITY = "user_only"
 """The visibility of a message that was sent to no model."""
 
 _DROID_ENTRY_KEYS = ("type", "id", "parentId", "timestamp", "message")
-
-
-def parse_droid_entry(name: str, entry: JsonFields) -> list[Message]:
-    """Return the messages of an entry; the first has its id."""
-    said = entry["message"]
-    blocks = parse_blocks(said.get("content")) or []
-    made = (
-        [_parse_droid_answer(blocks)]
-        if said["role"] == "assistant"
-        else _parse_droid_question(said, blocks)
-    )
-    for number, message in enumerate(made, 1):
-        message["id"] = name if number == 1 else f"{name}-{number}"
-    extra = {**drop_keys(entry, *_DROID_ENTRY_KEYS), **drop_keys(said, "role", "content")}
-    known = {**made[0].get("droid", {}), **drop_empty_fields(extra)}
-    made[0] |= drop_empty_fields({"droid": known})
-    return [
-        message | drop_empty_fields({"timestamp": parse_iso_milliseconds(entry.get("timestamp"))})
-        for message in made
-    ]
-
-
-def _parse_droid_question(said: JsonFields, blocks: list[JsonFields]) -> list[Message]:
-    """Return results and the user's message; other fields of a result are kept under ``droid``."""
-    made = build_user_messages(said.get("content"), blocks)
-    for message in made:
-        if "claude_code" in message:
-            message["droid"] = message.pop("claude_code")
-    return made
-
-
-def _parse_droid_answer(blocks: list[JsonFields]) -> Message:
-    """Return an answer; thoughts that are not signed are text, as no API takes them back."""
-    thoughts = [
-        block
-        for block in blocks
-        if (block.get("type") == "thinking" and not block.get("signature"))
-    ]
-    message, _ = build_assistant_message([block for block in blocks if block not in thoughts])
-    texts = join_texts(block.get("thinking") for block in thoughts)
-    return message | drop_empty_fields({"reasoning_content": texts})
 
 
 DROID_HEAD_TYPE = "session_start"
@@ -246,7 +205,35 @@ class _DroidSession:
             yield from notes
 
     def _messages_of(self, name: str) -> list[Message]:
-        return parse_droid_entry(name, self._entries[name])
+        entry = self._entries[name]
+        said = entry["message"]
+        blocks = parse_blocks(said.get("content")) or []
+        if said["role"] == "assistant":
+            # Thoughts that are not signed are text, as no API takes them back.
+            unsigned = [
+                block
+                for block in blocks
+                if block.get("type") == "thinking" and not block.get("signature")
+            ]
+            signed = [block for block in blocks if block not in unsigned]
+            texts = join_texts(block.get("thinking") for block in unsigned)
+            thoughts = drop_empty_fields({"reasoning_content": texts})
+            made = [build_assistant_message(signed)[0] | thoughts]
+        else:
+            made = build_user_messages(said.get("content"), blocks)
+            for result in made:
+                if "claude_code" in result:
+                    result["droid"] = result.pop("claude_code")
+        for number, message in enumerate(made, 1):
+            message["id"] = name if number == 1 else f"{name}-{number}"
+        extra = {**drop_keys(entry, *_DROID_ENTRY_KEYS), **drop_keys(said, "role", "content")}
+        known = {**made[0].get("droid", {}), **drop_empty_fields(extra)}
+        made[0] |= drop_empty_fields({"droid": known})
+        return [
+            message
+            | drop_empty_fields({"timestamp": parse_iso_milliseconds(entry.get("timestamp"))})
+            for message in made
+        ]
 
     def _opened(self) -> tuple[SessionEvent, list[NoteEvent]]:
         head = self._head

@@ -333,13 +333,9 @@ def list_omission_notes(counts: TypeCounts, thing: str) -> Iterator[NoteEvent]:
     by_name = groupby(sorted(counts), key=lambda each: each[0])
     for name, kinds in by_name:
         subtypes = {subtype: counts[name, subtype] for _, subtype in kinds}
-        yield _note_omitted_type(f"{name} {thing}", subtypes)
-
-
-def _note_omitted_type(thing: str, subtypes: Mapping[str, int]) -> NoteEvent:
-    details = [f"{count} {subtype}" for subtype, count in subtypes.items() if subtype]
-    told = f" ({', '.join(details)})" if details else ""
-    return note_omission(sum(subtypes.values()), thing, told)
+        details = [f"{count} {subtype}" for subtype, count in subtypes.items() if subtype]
+        told = f" ({', '.join(details)})" if details else ""
+        yield note_omission(sum(subtypes.values()), f"{name} {thing}", told)
 
 
 def note_omission(count: int, thing: str, why: str) -> NoteEvent:
@@ -390,6 +386,34 @@ def get_nested(value: object, *keys: str) -> Any:
 def get_objects(value: object) -> list[JsonFields]:
     """Return the objects in a list that have any fields; of anything else, none."""
     return list(filter(None, map(get_fields, get_list(value))))
+
+
+def render_json(value: object) -> str:
+    """Return a value as JSON, with letters of all languages as they are."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def is_json_object(text: str) -> bool:
+    """Tell whether a text is JSON of an object."""
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def render_as_text(value: object) -> str:
+    """Return a text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else render_json(value)
+
+
+def parse_mime_part(part: JsonFields) -> JsonFields:
+    """Return a part with a text, or a picture and its ``mimeType``, as a part of the content."""
+    match part:
+        case {"type": "text", "text": str(text)}:
+            return build_text_part(text)
+        case {"type": "image", "mimeType": str(kind), "data": str(data)}:
+            return {"type": "image_url", "image_url": {"url": f"data:{kind};base64,{data}"}}
+    return part
 
 
 def build_chat_call(name: object, tool: object, arguments: object) -> JsonFields:
@@ -446,10 +470,7 @@ def render_first_title(texts: Iterable[object]) -> str | None:
 
 def simplify_content(parts: list[Any]) -> object:
     """Return content parts in their simplest form: None for none, a lone text, else the parts."""
-    if len(parts) == 1 and _is_plain_text_part(parts[0]):
-        return parts[0]["text"]
+    match parts:
+        case [{"type": _, "text": str(text), **rest}] if not rest:
+            return text
     return parts or None
-
-
-def _is_plain_text_part(part: Any) -> bool:
-    return part.keys() == {"type", "text"} and isinstance(part["text"], str)

@@ -157,14 +157,6 @@ COLUMNS_BY_PROGRAM = {
 """Program → columns of its database that tell it, the narrowest first."""
 
 
-def find_database_program(columns: set[str]) -> str | None:
-    """Return the program whose database has some columns, None where it is not known."""
-    told = (
-        program for program, own in COLUMNS_BY_PROGRAM.items() if columns.issuperset(own.split())
-    )
-    return next(told, None)
-
-
 def find_value_program(value: object, *, always: bool = False) -> str | None:
     """Return the program that wrote a value, None where it is not known.
 

@@ -11,6 +11,7 @@ import codecs
 import json
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
+from functools import wraps
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -246,3 +247,18 @@ def parse_conversations(
                 yield from read(SourceValue(item.row, each), names)
             else:
                 yield note_unread_value(item.row, each, f"no {expected}")
+
+
+def for_each_conversation(
+    is_one: Callable[[Any], object], expected: str
+) -> Callable[[ConversationParser], Callable[[TranscriptSource], Iterator[Event]]]:
+    """Make the parser of one conversation that of a file, as `parse_conversations` reads it."""
+
+    def decorate(read: ConversationParser) -> Callable[[TranscriptSource], Iterator[Event]]:
+        @wraps(read)
+        def parse(source: TranscriptSource) -> Iterator[Event]:
+            return parse_conversations(source, is_one, expected, read)
+
+        return parse
+
+    return decorate

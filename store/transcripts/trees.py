@@ -7,7 +7,7 @@ nodes have the same parent; one leaf is the present one. Nothing here knows what
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from ..records import Message
@@ -51,11 +51,13 @@ def build_tree_events(tree: Tree, opened: SessionEvent) -> Iterator[Event]:
         home, position = homes.get(tree.parents[path[0]], (opened.session_id, 0))
         counts = [len(tree.said(node)) for node in path]
         if any(counts):
-            session = (
-                _build_branch_opening(tree, path, opened, ForkPoint(home, position))
-                if begun
-                else opened
-            )
+            session = opened
+            if begun:  # a branch is named after its first node, whatever grows on it
+                stem = ForkPoint(home, position)
+                link: JsonFields = {"parent_session": home, "forked_at": position}
+                name = f"{opened.session_id}/branch-{path[0]}"
+                title = find_title(_list_path_messages(tree, path))
+                session = SessionEvent(name, title, opened.project_root, link, stem=stem)
             home = session.session_id
             yield session
             yield from map(SessionMessage, _list_path_messages(tree, path))
@@ -76,6 +78,14 @@ def _list_path_messages(tree: Tree, path: list[str]) -> Iterator[Message]:
 def find_node_parents(nodes: Mapping[str, object], key: str) -> Parents:
     """Return the parent that each node of a conversation tells under a key."""
     return {name: get_text(get_fields(node).get(key)) for name, node in nodes.items()}
+
+
+def find_or_chain_parents(nodes: Mapping[str, object], key: str) -> Parents:
+    """Return the parent that each node tells under a key; if none does, the node before it."""
+    if any(key in get_fields(node) for node in nodes.values()):
+        return find_node_parents(nodes, key)
+    first: dict[str, str | None] = dict.fromkeys(list(nodes)[:1])
+    return first | {after: before for before, after in pairwise(nodes)}
 
 
 def insert_compactions(events: Iterable[Event], found: Compactions) -> Iterator[Event]:
@@ -101,7 +111,16 @@ def list_ancestors(parents: Parents, node: str | None) -> Iterator[str]:
 def _list_tree_paths(tree: Tree) -> Iterator[list[str]]:
     """Yield the present path, then for each other leaf what of its path no earlier one has."""
     walked: set[str] = set()
-    for leaf in _list_leaves(tree):
+    if not tree.parents:
+        leaves = []
+    else:
+        above = set(tree.parents.values())
+        leaves = [node for node in tree.parents if node not in above]
+        if not leaves:
+            leaves = list(tree.parents)[-1:]
+        current = tree.current if tree.current in tree.parents else None
+        leaves = [current or leaves[-1], *leaves]
+    for leaf in leaves:
         path = []
         for node in list_ancestors(tree.parents, leaf):
             if node in walked:
@@ -110,25 +129,3 @@ def _list_tree_paths(tree: Tree) -> Iterator[list[str]]:
         walked.update(path)
         if path:
             yield path[::-1]
-
-
-def _list_leaves(tree: Tree) -> list[str]:
-    """Return the present leaf, then all others; none of an empty tree."""
-    if not tree.parents:
-        return []
-    above = set(tree.parents.values())
-    leaves = [node for node in tree.parents if node not in above]
-    if not leaves:
-        leaves = list(tree.parents)[-1:]
-    current = tree.current if tree.current in tree.parents else None
-    return [current or leaves[-1], *leaves]
-
-
-def _build_branch_opening(
-    tree: Tree, path: list[str], opened: SessionEvent, stem: ForkPoint
-) -> SessionEvent:
-    """Return the session of a branch, named after its first node, whatever grows on it."""
-    link: JsonFields = {"parent_session": stem.session_id, "forked_at": stem.after}
-    name = f"{opened.session_id}/branch-{path[0]}"
-    title = find_title(_list_path_messages(tree, path))
-    return SessionEvent(name, title, opened.project_root, link, stem=stem)

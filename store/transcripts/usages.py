@@ -9,7 +9,23 @@ from ..records import Message
 from ..text import JsonFields
 from .events import RequestUsage, UsageTokens, find_first_text, get_fields, get_list, get_text
 
+UsageParser = Callable[[JsonFields], Iterator[RequestUsage]]
 
+USAGE_PARSERS: dict[str, UsageParser] = {}
+"""Extra key of a message → what reads the cost of its request there."""
+
+
+def _read_key(*keys: str) -> Callable[[UsageParser], UsageParser]:
+    """Enter a function in `USAGE_PARSERS` under the keys that it reads."""
+
+    def decorate(parse: UsageParser) -> UsageParser:
+        USAGE_PARSERS.update(dict.fromkeys(keys, parse))
+        return parse
+
+    return decorate
+
+
+@_read_key("claude_code")
 def parse_anthropic_usage(extra: JsonFields) -> Iterator[RequestUsage]:
     """Yield what Anthropic told: ``input_tokens`` are those that no cache had to do with."""
     usage = get_fields(extra.get("usage"))
@@ -34,6 +50,7 @@ def parse_openai_usage(extra: JsonFields) -> Iterator[RequestUsage]:
     yield RequestUsage(tokens, get_text(extra.get("model")), None, told)
 
 
+@_read_key("codex")
 def _parse_codex_usage(extra: JsonFields) -> Iterator[RequestUsage]:
     """Yield what OpenAI told, of the answer and of requests that no answer stands for."""
     model = get_text(extra.get("model"))
@@ -45,6 +62,7 @@ def _parse_codex_usage(extra: JsonFields) -> Iterator[RequestUsage]:
         yield RequestUsage(tokens, model, None, told)
 
 
+@_read_key("gemini_cli")
 def _parse_gemini_cli_usage(extra: JsonFields) -> Iterator[RequestUsage]:
     """Yield what Google told: thoughts are beside the answer, results of its tools the input."""
     told = get_fields(extra.get("tokens"))
@@ -54,6 +72,7 @@ def _parse_gemini_cli_usage(extra: JsonFields) -> Iterator[RequestUsage]:
     yield RequestUsage(tokens, get_text(extra.get("model")), "google", told)
 
 
+@_read_key("qwen_code")
 def parse_gemini_usage(extra: JsonFields) -> Iterator[RequestUsage]:
     """Yield what any provider told: some count thoughts in the answer, others beside it."""
     told = get_fields(extra.get("usageMetadata"))
@@ -67,6 +86,7 @@ def parse_gemini_usage(extra: JsonFields) -> Iterator[RequestUsage]:
 GEMINI_MODEL_KEYS = ("model", "modelVersion")
 
 
+@_read_key("adk")
 def _parse_adk_usage(extra: JsonFields) -> Iterator[RequestUsage]:
     """Yield what Google told of an event, in the words of its Python library."""
     told = get_fields(extra.get("usage_metadata"))
@@ -81,6 +101,7 @@ def _parse_adk_usage(extra: JsonFields) -> Iterator[RequestUsage]:
     yield RequestUsage(tokens, get_text(extra.get("model_version")), None, told)
 
 
+@_read_key("vscode_chat")
 def _parse_vscode_chat_usage(extra: JsonFields) -> Iterator[RequestUsage]:
     """Yield what VS Code told of a turn, once."""
     told = get_fields(extra.get("usage"))
@@ -90,6 +111,7 @@ def _parse_vscode_chat_usage(extra: JsonFields) -> Iterator[RequestUsage]:
     yield RequestUsage(tokens, get_text(extra.get("model")), None, told)
 
 
+@_read_key("pi")
 def _parse_pi_usage(extra: JsonFields) -> Iterator[RequestUsage]:
     """Yield what any provider told: ``input`` are tokens that no cache had to do with."""
     told = get_fields(extra.get("usage"))
@@ -100,6 +122,7 @@ def _parse_pi_usage(extra: JsonFields) -> Iterator[RequestUsage]:
     yield RequestUsage(tokens, model, provider, told)
 
 
+@_read_key("opencode")
 def _parse_opencode_usage(extra: JsonFields) -> Iterator[RequestUsage]:
     """Yield what any provider told: what a cache held and thoughts are beside the rest."""
     told = get_fields(extra.get("tokens"))
@@ -112,16 +135,7 @@ def _parse_opencode_usage(extra: JsonFields) -> Iterator[RequestUsage]:
     yield RequestUsage(tokens, model, provider, told)
 
 
-def _parse_goose_usage(extra: JsonFields) -> Iterator[RequestUsage]:
-    """Yield what goose told of an answer: the input is all that was sent."""
-    told = get_fields(extra.get("usage"))
-    sent = _parse_token_count(told, "inputTokens")
-    read = min(sent, _parse_token_count(told, "cacheReadTokens"))
-    written = min(sent - read, _parse_token_count(told, "cacheWriteTokens"))
-    tokens = UsageTokens(sent, _parse_token_count(told, "outputTokens"), read, written)
-    yield RequestUsage(tokens, get_text(extra.get("model")), None, told)
-
-
+@_read_key("cursor")
 def _parse_cursor_usage(extra: JsonFields) -> Iterator[RequestUsage]:
     """Yield what Cursor told of a bubble; where it tells nothing, its tokens are 0."""
     told = get_fields(extra.get("tokenCount"))
@@ -132,21 +146,18 @@ def _parse_cursor_usage(extra: JsonFields) -> Iterator[RequestUsage]:
     yield RequestUsage(tokens, model, None, told)
 
 
-def _parse_chat_usage(extra: JsonFields) -> Iterator[RequestUsage]:
-    """Yield what an API told, in its own words; some count what a cache held beside the rest."""
-    answer = get_fields(extra.get("response"))
-    told = get_fields(extra.get("usage") or answer.get("usage"))
-    count = partial(_parse_token_count, told)
-    output = count("completion_tokens") or count("output_tokens")
-    sent = count("prompt_tokens") or count("input_tokens")
-    details = get_fields(told.get("prompt_tokens_details") or told.get("input_tokens_details"))
-    cached = _parse_token_count(details, "cached_tokens") or count("cached_tokens")
-    cached = cached or count("input_tokens_cache_read") or count("cache_read_input_tokens")
-    sent = max(sent + cached if cached > sent else sent, count("total_tokens") - output)
-    model = get_text(extra.get("model")) or get_text(answer.get("model"))
-    yield RequestUsage(UsageTokens(sent, output, cached), model, None, told)
+@_read_key("goose")
+def _parse_goose_usage(extra: JsonFields) -> Iterator[RequestUsage]:
+    """Yield what goose told of an answer: the input is all that was sent."""
+    told = get_fields(extra.get("usage"))
+    sent = _parse_token_count(told, "inputTokens")
+    read = min(sent, _parse_token_count(told, "cacheReadTokens"))
+    written = min(sent - read, _parse_token_count(told, "cacheWriteTokens"))
+    tokens = UsageTokens(sent, _parse_token_count(told, "outputTokens"), read, written)
+    yield RequestUsage(tokens, get_text(extra.get("model")), None, told)
 
 
+@_read_key("llm")
 def _parse_llm_usage(extra: JsonFields) -> Iterator[RequestUsage]:
     """Yield what the log has of a request, in words of its own."""
     tokens = UsageTokens(
@@ -157,6 +168,7 @@ def _parse_llm_usage(extra: JsonFields) -> Iterator[RequestUsage]:
     yield RequestUsage(tokens, model, None, told)
 
 
+@_read_key("langgraph")
 def _parse_langgraph_usage(extra: JsonFields) -> Iterator[RequestUsage]:
     """Yield what any provider told, as LangChain says it: the input is all that was sent."""
     told, answer = (
@@ -178,26 +190,20 @@ def _parse_langgraph_usage(extra: JsonFields) -> Iterator[RequestUsage]:
     yield RequestUsage(tokens, model, get_text(answer.get("model_provider")), told)
 
 
-USAGE_PARSERS: dict[str, Callable[[JsonFields], Iterator[RequestUsage]]] = {
-    "claude_code": parse_anthropic_usage,
-    "codex": _parse_codex_usage,
-    "gemini_cli": _parse_gemini_cli_usage,
-    "qwen_code": parse_gemini_usage,
-    "adk": _parse_adk_usage,
-    "vscode_chat": _parse_vscode_chat_usage,
-    "pi": _parse_pi_usage,
-    "opencode": _parse_opencode_usage,
-    "cursor": _parse_cursor_usage,
-    "goose": _parse_goose_usage,
-    "tau2_bench": _parse_chat_usage,
-    "inspect": _parse_chat_usage,
-    "moatless": _parse_chat_usage,
-    "kiro": _parse_chat_usage,
-    "llm": _parse_llm_usage,
-    "langgraph": _parse_langgraph_usage,
-    "extra": _parse_chat_usage,
-}
-"""Extra key of a message → what reads the cost of its request there."""
+@_read_key("tau2_bench", "inspect", "moatless", "kiro", "extra")
+def _parse_chat_usage(extra: JsonFields) -> Iterator[RequestUsage]:
+    """Yield what an API told, in its own words; some count what a cache held beside the rest."""
+    answer = get_fields(extra.get("response"))
+    told = get_fields(extra.get("usage") or answer.get("usage"))
+    count = partial(_parse_token_count, told)
+    output = count("completion_tokens") or count("output_tokens")
+    sent = count("prompt_tokens") or count("input_tokens")
+    details = get_fields(told.get("prompt_tokens_details") or told.get("input_tokens_details"))
+    cached = _parse_token_count(details, "cached_tokens") or count("cached_tokens")
+    cached = cached or count("input_tokens_cache_read") or count("cache_read_input_tokens")
+    sent = max(sent + cached if cached > sent else sent, count("total_tokens") - output)
+    model = get_text(extra.get("model")) or get_text(answer.get("model"))
+    yield RequestUsage(UsageTokens(sent, output, cached), model, None, told)
 
 
 def parse_message_usage(message: Message) -> list[RequestUsage]:

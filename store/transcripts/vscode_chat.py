@@ -17,6 +17,7 @@ from .events import (
     NoteEvent,
     SessionEvent,
     SessionNames,
+    build_chat_call,
     drop_empty_fields,
     drop_keys,
     find_first_text,
@@ -26,6 +27,7 @@ from .events import (
     get_text,
     list_omission_notes,
     note_unread_value,
+    render_json,
     render_titles,
     split_metadata,
 )
@@ -43,44 +45,22 @@ def is_log_entry(value: object) -> bool:
     return type(fields.get("kind")) is int and not fields.keys().isdisjoint("kv")
 
 
-def apply_log_entry(state: Any, entry: JsonFields) -> Any:
-    """Return the state behind an entry: the same object, changed, unless the entry is a whole one.
-
-    Raises LookupError, TypeError or ValueError where the entry does not fit the state.
-    """
-    if entry["kind"] == WHOLE:
-        return entry["v"]
-    *way, last = entry["k"]
-    holder = state
-    for key in way:
-        holder = holder[key]
-    if entry["kind"] == SET:
-        holder[last] = entry["v"]
-    elif entry["kind"] == DELETE:
-        holder.pop(last, None)
-    elif entry["kind"] == PUSH:
-        held = holder.get(last) or []
-        del held[entry.get("i", len(held)) :]
-        holder[last] = [*held, *entry.get("v", ())]
-    else:
-        raise ValueError("no kind of an entry")
-    return state
-
-
 def render_vscode_result(result: Any) -> str:
     """Return a result as text; what is neither text nor a tree, as JSON text."""
     parts = get_list(get_fields(result).get("content"))
     values = (get_fields(part).get("value", part) for part in parts)
-    return "\n".join(map(_render_result_value, values))
-
-
-def _render_result_value(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    node = get_fields(get_fields(value).get("node"))
-    if node:
-        return "".join(_list_prompt_pieces(node)).removeprefix("\n")
-    return json.dumps(value, ensure_ascii=False)
+    result_values: list[str] = []
+    for value in values:
+        if isinstance(value, str):
+            result_value = value
+        else:
+            node = get_fields(get_fields(value).get("node"))
+            if node:
+                result_value = "".join(_list_prompt_pieces(node)).removeprefix("\n")
+            else:
+                result_value = render_json(value)
+        result_values.append(result_value)
+    return "\n".join(result_values)
 
 
 def _list_prompt_pieces(node: dict[str, Any]) -> Iterator[str]:
@@ -112,7 +92,10 @@ def parse_shown_answers(name: str, request: JsonFields) -> Iterator[Message]:
     """Yield the answers of a request: a new one begins with the first text behind tools."""
     parts = [get_fields(part) for part in get_list(request.get("response"))]
     spoken = [part for part in parts if find_part_kind(part) in VSCODE_PART_KINDS]
-    runs = [(used, list(run)) for used, run in groupby(spoken, _is_tool_part)]
+    runs = [
+        (used, list(run))
+        for used, run in groupby(spoken, lambda part: find_part_kind(part) == TOOL_PART_KIND)
+    ]
     said: list[JsonFields] = []
     number = 0
     for used, run in runs:
@@ -126,15 +109,17 @@ def parse_shown_answers(name: str, request: JsonFields) -> Iterator[Message]:
         yield _parse_shown_answer(said, {})
 
 
-def _is_tool_part(part: JsonFields) -> bool:
-    return find_part_kind(part) == TOOL_PART_KIND
-
-
 def _parse_shown_answer(said: list[JsonFields], calls: dict[str, JsonFields]) -> Message:
-    texts = [_render_shown_part(part) for part in said if find_part_kind(part) != THOUGHT_PART_KIND]
-    thoughts = [
-        _parse_shown_thought(part) for part in said if find_part_kind(part) == THOUGHT_PART_KIND
-    ]
+    texts: list[str] = []
+    thoughts: list[str] = []
+    for part in said:
+        value = part.get("value")
+        if find_part_kind(part) != THOUGHT_PART_KIND:
+            texts.append(_render_shown_part(part))
+        elif isinstance(value, list):
+            thoughts.append("".join(map(str, value)))
+        else:
+            thoughts.append(get_text(value) or "")
     more = {
         "tool_calls": [_parse_shown_call(name, part) for name, part in calls.items()],
         "reasoning_content": "\n\n".join(filter(None, thoughts)),
@@ -167,56 +152,32 @@ def _render_shown_part(part: JsonFields) -> str:
     return f"`{find_first_text(names) or path}`"
 
 
-def _parse_shown_thought(part: JsonFields) -> str:
-    value = part.get("value")
-    if isinstance(value, list):
-        return "".join(map(str, value))
-    return get_text(value) or ""
-
-
 def _parse_shown_call(name: str, part: JsonFields) -> JsonFields:
-    function = {
-        "name": get_text(part.get("toolId")) or "",
-        "arguments": _render_shown_arguments(part),
-    }
-    return {
-        "id": get_text(part.get("toolCallId")) or name,
-        "type": "function",
-        "function": function,
-    }
-
-
-def _render_shown_arguments(part: JsonFields) -> str:
-    """Return what a tool was given, as JSON text: what was shown, or a terminal's command."""
     details, data = get_fields(part.get("resultDetails")), get_fields(part.get("toolSpecificData"))
     given = details.get("input") or data.get("rawInput")
     if isinstance(given, str):
-        return given if given.lstrip().startswith("{") else _render_vscode_json({"input": given})
-    line = get_fields(data.get("commandLine"))
-    command = find_first_text((line.get("original"), data.get("command")))
-    return _render_vscode_json(given or ({"command": command} if command else {}))
+        arguments = given if given.lstrip().startswith("{") else render_json({"input": given})
+    else:
+        line = get_fields(data.get("commandLine"))
+        command = find_first_text((line.get("original"), data.get("command")))
+        arguments = render_json(given or ({"command": command} if command else {}))
+    call_id = get_text(part.get("toolCallId")) or name
+    return build_chat_call(call_id, part.get("toolId"), arguments)
 
 
 def _parse_shown_result(name: str, part: JsonFields) -> Message:
     details = get_fields(part.get("resultDetails"))
     messages = map(find_shown_text, (part.get("pastTenseMessage"), part.get("invocationMessage")))
-    content = _render_shown_output(details.get("output")) or find_first_text(messages) or ""
-    failed = details.get("isError") is True or _is_denied_call(part.get("isConfirmed"))
+    output = details.get("output")
+    values = [output] if isinstance(output, str) else get_list(output)
+    content = (
+        "\n".join(filter(None, map(find_shown_text, values))) or find_first_text(messages) or ""
+    )
+    confirmed = part.get("isConfirmed")
+    is_denied = confirmed is False or get_fields(confirmed).get("type") == 0
+    failed = details.get("isError") is True or is_denied
     link = {"tool_call_id": get_text(part.get("toolCallId")) or name, "content": content}
     return {"role": "tool"} | link | ({"messageStatus": "error"} if failed else {})
-
-
-def _render_shown_output(output: Any) -> str:
-    values = [output] if isinstance(output, str) else get_list(output)
-    return "\n".join(filter(None, map(find_shown_text, values)))
-
-
-def _is_denied_call(confirmed: Any) -> bool:
-    return confirmed is False or get_fields(confirmed).get("type") == 0
-
-
-def _render_vscode_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 PENDING_ANSWER_STATES = (0, 4)
@@ -235,42 +196,6 @@ def is_vscode_request(value: object) -> bool:
 def is_pending_request(request: JsonFields) -> bool:
     """Tell whether the answer to a request is still being written."""
     return get_fields(request.get("modelState")).get("value") in PENDING_ANSWER_STATES
-
-
-def parse_vscode_request(name: str, request: JsonFields) -> list[Message]:
-    """Return the messages of a request; while its answer is being written, only the question."""
-    result = get_fields(request.get("result"))
-    told = {
-        **result,
-        "metadata": drop_empty_fields(
-            drop_keys(_find_result_metadata(request), *_ROUNDS_METADATA_KEYS)
-        ),
-    }
-    agent = get_fields(request.get("agent")).get("id")
-    extra = {
-        **drop_keys(request, *_REQUEST_MESSAGE_KEYS),
-        "agent": agent,
-        "result": drop_empty_fields(told),
-    }
-    question = (
-        {
-            "role": "user",
-            "content": _find_request_text(request) or "",
-            "vscode_chat": drop_empty_fields(extra),
-        }
-        | {"id": name}
-        | _parse_vscode_timestamp(request)
-    )
-    if is_pending_request(request):
-        return [question]
-    rounds = list(map(get_fields, get_list(_find_result_metadata(request).get("toolCallRounds"))))
-    answers = list(
-        _parse_tool_rounds(rounds, request) if rounds else parse_shown_answers(name, request)
-    )
-    for number, message in enumerate(answers, 1):
-        message["id"] = f"{name}-{number}"
-    _add_vscode_cost(answers, request)
-    return [question, *(_parse_vscode_timestamp(request) | answer for answer in answers)]
 
 
 def find_request_model(request: JsonFields) -> str | None:
@@ -302,7 +227,12 @@ def _parse_tool_rounds(rounds: list[JsonFields], request: JsonFields) -> Iterato
         thought = thinking.get("text")
         extra = drop_keys(each, *_ROUND_MESSAGE_KEYS) | {"thinking": drop_keys(thinking, "text")}
         more = {
-            "tool_calls": list(map(_parse_round_call, calls)),
+            "tool_calls": [
+                build_chat_call(
+                    call.get("id"), call.get("name"), get_text(call.get("arguments")) or "{}"
+                )
+                for call in calls
+            ],
             "reasoning_content": "\n".join(map(str, thought))
             if isinstance(thought, list)
             else thought,
@@ -316,12 +246,6 @@ def _parse_tool_rounds(rounds: list[JsonFields], request: JsonFields) -> Iterato
             for name in names
             if name in results
         )
-
-
-def _parse_round_call(call: JsonFields) -> JsonFields:
-    name = get_text(call.get("name")) or ""
-    function = {"name": name, "arguments": get_text(call.get("arguments")) or "{}"}
-    return {"id": get_text(call.get("id")) or "", "type": "function", "function": function}
 
 
 def _add_vscode_cost(answers: list[Message], request: JsonFields) -> None:
@@ -387,7 +311,26 @@ class _VscodeChat:
     def take(self, item: SourceValue) -> Iterator[NoteEvent]:
         """Take an entry of the log; return what is wrong with it."""
         try:
-            self.see(get_fields(apply_log_entry(self._state, item.value)))
+            # Raises LookupError, TypeError or ValueError where the entry does not fit the state.
+            if item.value["kind"] == WHOLE:
+                entry = item.value["v"]
+            else:
+                *way, last = item.value["k"]
+                holder = self._state
+                for key in way:
+                    holder = holder[key]
+                if item.value["kind"] == SET:
+                    holder[last] = item.value["v"]
+                elif item.value["kind"] == DELETE:
+                    holder.pop(last, None)
+                elif item.value["kind"] == PUSH:
+                    held = holder.get(last) or []
+                    del held[item.value.get("i", len(held)) :]
+                    holder[last] = [*held, *item.value.get("v", ())]
+                else:
+                    raise ValueError("no kind of an entry")
+                entry = self._state
+            self.see(get_fields(entry))
         except (LookupError, TypeError, ValueError, AttributeError):
             yield _note_unread_chat(item)
 
@@ -421,7 +364,42 @@ class _VscodeChat:
 
     def _messages_of(self, name: str) -> list[Message]:
         request = self._requests[name]
-        return parse_vscode_request(name, request) if is_vscode_request(request) else []
+        if not is_vscode_request(request):
+            return []
+        result = get_fields(request.get("result"))
+        told = {
+            **result,
+            "metadata": drop_empty_fields(
+                drop_keys(_find_result_metadata(request), *_ROUNDS_METADATA_KEYS)
+            ),
+        }
+        agent = get_fields(request.get("agent")).get("id")
+        extra = {
+            **drop_keys(request, *_REQUEST_MESSAGE_KEYS),
+            "agent": agent,
+            "result": drop_empty_fields(told),
+        }
+        question = (
+            {
+                "role": "user",
+                "content": _find_request_text(request) or "",
+                "vscode_chat": drop_empty_fields(extra),
+            }
+            | {"id": name}
+            | _parse_vscode_timestamp(request)
+        )
+        if is_pending_request(request):
+            return [question]
+        rounds = list(
+            map(get_fields, get_list(_find_result_metadata(request).get("toolCallRounds")))
+        )
+        answers = list(
+            _parse_tool_rounds(rounds, request) if rounds else parse_shown_answers(name, request)
+        )
+        for number, message in enumerate(answers, 1):
+            message["id"] = f"{name}-{number}"
+        _add_vscode_cost(answers, request)
+        return [question, *(_parse_vscode_timestamp(request) | answer for answer in answers)]
 
     def _opened(
         self, names: SessionNames, asked: list[Message]

@@ -78,14 +78,15 @@ def _normalize_message(message: Any) -> Any:
     if "role" in fields:
         fields.pop("type", None)
     if "content" in fields:
-        parts = map(_normalize_part, wrap_in_list(fields["content"]))
-        fields["content"] = [*parts]
+        fields["content"] = [
+            (
+                part["text"]
+                if get_fields(part).get("type") in EQUAL_TEXT_TYPES and "text" in part
+                else part
+            )
+            for part in wrap_in_list(fields["content"])
+        ]
     return fields
-
-
-def _normalize_part(part: Any) -> Any:
-    kind = get_fields(part).get("type")
-    return part["text"] if kind in EQUAL_TEXT_TYPES and "text" in part else part
 
 
 def _drop_omitted_keys(value: Any) -> Any:

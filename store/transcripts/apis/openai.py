@@ -62,11 +62,8 @@ def has_openai_messages(value: Any) -> bool:
     """Tell whether a JSON value holds messages of this shape."""
     if isinstance(value, dict) and not _is_chat(value):
         return _is_chat_message(value)
-    return isinstance(value, dict | list) and _has_message_in_list(value)
-
-
-def _has_message_in_list(value: Any) -> bool:
-    """Tell a conversation, or a list of them, in which a message is of this shape."""
+    if not isinstance(value, dict | list):
+        return False
     messages = _list_chat_messages(value)
     if messages is None:
         messages = _list_chat_messages(value[0])
@@ -80,14 +77,13 @@ def find_openai_lookalike(value: Any) -> str | None:
     conversations = [value]
     if isinstance(value, list) and _list_chat_messages(value) is None:
         conversations = value
-    return next(filter(None, map(_find_program, conversations)), None)
-
-
-def _find_program(value: Any) -> str | None:
-    """Return whose messages a message or a conversation has where they are not a chat's."""
-    if isinstance(value, dict) and not _is_chat(value):
-        return find_messages_program([value])
-    return find_messages_program(_list_chat_messages(value) or [])
+    for each in conversations:
+        is_message = isinstance(each, dict) and not _is_chat(each)
+        messages = [each] if is_message else _list_chat_messages(each) or []
+        program = find_messages_program(messages)
+        if program:
+            return program
+    return None
 
 
 def parse_openai(source: TranscriptSource) -> Iterator[Event]:

@@ -44,7 +44,8 @@ def has_responses_items(value: Any) -> bool:
     if fields.get("object") == "response":
         return isinstance(fields.get("output"), list)
     held = filter(None, map(_list_api_items, _split_item_lists(value)))
-    return any(_is_typed_item(item) for items in held for item in items)
+    every = (get_fields(item) for items in held for item in items)
+    return any("role" not in item and item.get("type") in ITEM_TYPES for item in every)
 
 
 def find_responses_lookalike(value: Any) -> str | None:
@@ -61,7 +62,16 @@ def parse_responses(source: TranscriptSource) -> Iterator[Event]:
         if isinstance(item, NoteEvent):
             yield item
         elif _list_api_items(item.value) is None and _is_api_item(item.value):
-            yield from _parse_item_stream(names.name(source.stem), chain([item], values))
+            session_id = names.name(source.stem)
+            entries = chain([item], values)
+            events = iter(_parse_item_rows(entries))
+            first = list(islice(events, openai.TITLE_LOOK_AHEAD))
+            title = find_title(
+                event.message for event in first if isinstance(event, SessionMessage)
+            )
+            yield SessionEvent(session_id, title, None, {})
+            yield from first
+            yield from events
         else:
             for conversation in _split_item_lists(item.value):
                 items = _list_api_items(conversation)
@@ -93,18 +103,6 @@ def _parse_item_conversation(
     yield from notes
 
 
-def _parse_item_stream(
-    session_id: str, values: Iterable[SourceValue | NoteEvent]
-) -> Iterator[Event]:
-    """Return the one session of a file that has an item a row."""
-    events = iter(_parse_item_rows(values))
-    first = list(islice(events, openai.TITLE_LOOK_AHEAD))
-    title = find_title(event.message for event in first if isinstance(event, SessionMessage))
-    yield SessionEvent(session_id, title, None, {})
-    yield from first
-    yield from events
-
-
 def _parse_item_rows(
     values: Iterable[SourceValue | NoteEvent],
 ) -> Iterator[SessionMessage | NoteEvent]:
@@ -128,12 +126,6 @@ def _is_api_item(value: Any) -> bool:
     return bool(get_text(fields.get("type")) or get_text(fields.get("role")))
 
 
-def _is_typed_item(value: Any) -> bool:
-    """Tell an item by its type."""
-    fields = get_fields(value)
-    return "role" not in fields and fields.get("type") in ITEM_TYPES
-
-
 def _list_api_items(value: Any) -> list[Any] | None:
     """Return the items of a conversation, None for any other value, such as a single item."""
     if isinstance(value, list):
@@ -141,9 +133,8 @@ def _list_api_items(value: Any) -> list[Any] | None:
     fields = get_fields(value)
     if "type" in fields or "role" in fields or not set(ITEM_LIST_KEYS) & fields.keys():
         return None
-    return [each for key in ITEM_LIST_KEYS for each in _list_held_items(fields.get(key))]
-
-
-def _list_held_items(held: Any) -> list[Any]:
-    """Return the items under a key, where a text is what the user said."""
-    return [{"role": "user", "content": held}] if isinstance(held, str) else get_list(held)
+    items: list[Any] = []
+    for held in map(fields.get, ITEM_LIST_KEYS):
+        # A text is what the user said.
+        items += [{"role": "user", "content": held}] if isinstance(held, str) else get_list(held)
+    return items

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ...records import Message
 from ...text import JsonFields
-from ..blocks import ContentBlock, build_assistant_message, build_user_messages, parse_blocks
+from ..blocks import build_assistant_message, build_user_messages, parse_blocks
 from ..events import (
     CompactionEvent,
     Event,
@@ -48,13 +48,16 @@ def list_prompt_titles(messages: Iterable[Message]) -> list[str]:
     users = (message for message in messages if message["role"] == "user")
     texts = (text for message in users for text in _list_user_texts(message))
     first = next(texts, "")
-    typed = next(filter(_is_typed_text, chain([first], texts)), "")
+    typed = next(
+        (
+            text
+            for text in chain([first], texts)
+            if (not text.lstrip().startswith(CLAUDE_CODE_INJECTIONS))
+        ),
+        "",
+    )
     lines = map(render_title, (typed, _MARKUP_TAG.sub(" ", first[:1000])))
     return [line for line in lines if line]
-
-
-def _is_typed_text(text: str) -> bool:
-    return not text.lstrip().startswith(CLAUDE_CODE_INJECTIONS)
 
 
 def _list_user_texts(message: Message) -> list[str]:
@@ -73,9 +76,11 @@ def add_summary_ranges(messages: Iterable[Message], *, compacts: bool) -> Iterat
         yield SessionMessage(message)
         facts = message["claude_code"]
         if facts.get("isCompactSummary") is True:
-            through = _count_before_preserved(
-                get_fields(facts.get("compactMetadata")), places, place
-            )
+            told = get_fields(facts.get("compactMetadata"))
+            kept = [get_fields(told.get("preservedSegment")).get("headUuid")]
+            kept += get_list(get_fields(told.get("preservedMessages")).get("uuids"))
+            found = (places.get(each) for each in kept if isinstance(each, str))
+            through = min((position for position in found if position is not None), default=place)
             yield from [CompactionEvent(through)] if through else []
         for uuid in (
             [each for key in ("uuids", "copies") for each in facts.get(key, ()) if each]
@@ -99,14 +104,6 @@ def add_side_rows(
             yield SideRowsEvent(rows_at(places[count]))
 
 
-def _count_before_preserved(told: JsonFields, places: KeyNumbers, count: int) -> int:
-    """Return how many messages stand before those that were kept in sight, all where none were."""
-    kept = [get_fields(told.get("preservedSegment")).get("headUuid")]
-    kept += get_list(get_fields(told.get("preservedMessages")).get("uuids"))
-    found = (places.get(each) for each in kept if isinstance(each, str))
-    return min((place for place in found if place is not None), default=count)
-
-
 SYNTHETIC_MODEL = "<synthetic>"
 """The model of answers that no model gave: Claude Code's own notices."""
 
@@ -126,7 +123,11 @@ def build_row_messages(
         if first.role == "user":
             messages = build_user_messages(first.content, first.blocks)
         else:
-            messages = [_build_ordered_answer([block for row in own for block in row.blocks])]
+            blocks = [block for row in own for block in row.blocks]
+            entry, order = build_assistant_message(blocks)
+            if order:
+                entry["claude_code"] = {"block_order": order}
+            messages = [entry]
         extra = _collect_row_extra(own, constant)
         copies = [uuid for index in draft for uuid in rows.copies.get(index, ())]
         if copies:
@@ -139,13 +140,6 @@ def build_row_messages(
                 message["claude_code"]["message_id"] = message_id
             extra = {"uuids": extra["uuids"]}
         yield draft, messages
-
-
-def _build_ordered_answer(blocks: list[ContentBlock]) -> Message:
-    message, order = build_assistant_message(blocks)
-    if order:
-        message["claude_code"] = {"block_order": order}
-    return message
 
 
 def _set_id_and_time(message: Message, row: ConversationRow, taken: KeyNumbers) -> None:
@@ -183,21 +177,16 @@ def _collect_row_extra(rows: Sequence[ConversationRow], constant: JsonFields) ->
     envelope = first.envelope
     extra: JsonFields = {"uuids": [row.uuid for row in rows]}
     extra |= drop_keys(envelope, *constant)
-    for key, held in _merge_api_fields(rows).items():
+    api: JsonFields = {}
+    for record in rows:
+        for name, value in record.api.items():
+            if value is not None or name not in api:
+                api[name] = value
+    for key, held in api.items():
         extra[f"message_{key}" if key in envelope else key] = held
     if later:
         extra["later_lines"] = [pick_differing_fields(envelope, row.envelope) for row in later]
     return extra
-
-
-def _merge_api_fields(rows: Iterable[ConversationRow]) -> JsonFields:
-    """Return what rows say of their API message, of each key the last value."""
-    api: JsonFields = {}
-    for row in rows:
-        for key, held in row.api.items():
-            if held is not None or key not in api:
-                api[key] = held
-    return api
 
 
 class MessageEnds(NamedTuple):

@@ -206,15 +206,13 @@ def build_block_key(row: ConversationRow, moment: object, block: ContentBlock) -
 
     A tool call is identified by its id within its message, any other block by its moment.
     """
-    if _is_identified_call(row, block):
+    if block.get("type") != "tool_use" or not block.get("id"):
+        call = False
+    else:
+        call = bool(row.message_id and row.request_id)
+    if call:
         moment = None
     return row.role, row.sidechain, row.agent, row.message_id, moment, block
-
-
-def _is_identified_call(row: ConversationRow, block: ContentBlock) -> bool:
-    if block.get("type") != "tool_use" or not block.get("id"):
-        return False
-    return bool(row.message_id and row.request_id)
 
 
 def find_constant_fields(rows: Iterable[ConversationRow]) -> JsonFields:

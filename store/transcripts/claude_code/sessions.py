@@ -80,7 +80,8 @@ class PromptQueue:
     def _leave(self, value: JsonFields) -> JsonFields | None:
         text = get_text(value.get("content"))
         entry = self._find(text.strip()) if text else self._first()
-        if entry is None or not _is_absorbed_entry(value):
+        reason = value.get("reason", ABSORBED_REASON)
+        if entry is None or (value["operation"], reason) != ("remove", ABSORBED_REASON):
             return None
         queued = drop_keys(value, "type", "content", "sessionId", "timestamp")
         queued["enqueued"] = entry.get("timestamp")
@@ -97,23 +98,9 @@ class PromptQueue:
         return None
 
 
-def build_attachment_line(value: JsonFields) -> JsonFields | None:
-    """Return the user's line that an attachment stands for, None for any other attachment."""
-    attachment = get_fields(value.get("attachment"))
-    if attachment.get("type") != "queued_command" or not attachment.get("prompt"):
-        return None
-    line = _build_user_fields(attachment["prompt"], drop_keys(attachment, "type", "prompt"))
-    return drop_keys(value, "attachment") | line
-
-
 def render_words(content: object) -> str:
     """Return what a content says as one text, to find the same again."""
     return extract_content_text(content).strip()
-
-
-def _is_absorbed_entry(value: JsonFields) -> bool:
-    reason = value.get("reason", ABSORBED_REASON)
-    return (value["operation"], reason) == ("remove", ABSORBED_REASON)
 
 
 def _build_user_fields(content: Any, queued: JsonFields) -> JsonFields:
@@ -325,7 +312,13 @@ class ConversationCollector:
             return self._queue.take(value)
         if kind == "progress":
             return self._subagents_line(value)
-        return build_attachment_line(value) if kind == "attachment" else None
+        if kind == "attachment":
+            attachment = get_fields(value.get("attachment"))
+            if attachment.get("type") != "queued_command" or not attachment.get("prompt"):
+                return None
+            line = _build_user_fields(attachment["prompt"], drop_keys(attachment, "type", "prompt"))
+            return drop_keys(value, "attachment") | line
+        return None
 
     def _subagents_line(self, value: JsonFields) -> JsonFields | None:
         line = self.agents.took(value)
@@ -490,13 +483,13 @@ class SessionSorter:
         for reading in self.readings:
             if any(map(reading.knows, rows)):
                 return reading
-        return self._begun() if self._homes and any(map(_is_root_row, rows)) else self._last
+        return (
+            self._begun()
+            if self._homes
+            and any((bool(row.get("uuid")) and row.get("parentUuid") is None) for row in rows)
+            else self._last
+        )
 
     def _begun(self) -> ConversationCollector:
         self.readings.append(self._new())
         return self.readings[-1]
-
-
-def _is_root_row(row: JsonFields) -> bool:
-    """Tell whether a row has no parent; a row with a missing parent is cut off instead."""
-    return bool(row.get("uuid")) and row.get("parentUuid") is None

@@ -152,7 +152,11 @@ class _Attachments:
 
 
 def _parse_inspect_message(told: JsonFields, spent: dict[Any, JsonFields]) -> Message:
-    parts = _list_inspect_parts(told.get("content"))
+    content = told.get("content")
+    if isinstance(content, str):
+        parts = [build_text_part(content)] if content else []
+    else:
+        parts = get_objects(content)
     thoughts = [part for part in parts if part.get("type") == "reasoning"]
     said = simplify_content([_parse_inspect_part(part) for part in parts if part not in thoughts])
     failed = get_fields(told.get("error"))
@@ -161,8 +165,13 @@ def _parse_inspect_message(told: JsonFields, spent: dict[Any, JsonFields]) -> Me
         message["content"] = said or get_text(failed.get("message")) or ""
     extra = spent.get(get_text(told.get("id")), {}) | drop_keys(told, *_INSPECT_MESSAGE_KEYS)
     more = {
-        "reasoning_content": join_texts(map(_find_inspect_thought, thoughts)),
-        "tool_calls": list(map(_parse_inspect_call, get_objects(told.get("tool_calls")))),
+        "reasoning_content": join_texts(
+            get_text(part.get("reasoning")) or part.get("summary") for part in thoughts
+        ),
+        "tool_calls": [
+            build_chat_call(call.get("id"), call.get("function"), call.get("arguments"))
+            for call in get_objects(told.get("tool_calls"))
+        ],
         "tool_call_id": get_text(told.get("tool_call_id")),
         "name": get_text(told.get("function")),
         "messageStatus": "error" if failed else None,
@@ -170,17 +179,6 @@ def _parse_inspect_message(told: JsonFields, spent: dict[Any, JsonFields]) -> Me
         INSPECT_KEY: drop_empty_fields({**extra, "error": failed}),
     }
     return message | drop_empty_fields(more)
-
-
-def _find_inspect_thought(part: JsonFields) -> str | None:
-    return find_first_text((part.get("reasoning"), part.get("summary")))
-
-
-def _list_inspect_parts(content: Any) -> list[JsonFields]:
-    """Return a content as parts: a text, or a list of them."""
-    if isinstance(content, str):
-        return [build_text_part(content)] if content else []
-    return get_objects(content)
 
 
 def _parse_inspect_part(part: JsonFields) -> JsonFields:
@@ -194,7 +192,3 @@ def _parse_inspect_part(part: JsonFields) -> JsonFields:
                 | drop_empty_fields({"detail": get_text(part.get("detail"))}),
             }
     return part
-
-
-def _parse_inspect_call(told: JsonFields) -> JsonFields:
-    return build_chat_call(told.get("id"), told.get("function"), told.get("arguments"))

@@ -19,7 +19,6 @@ from ..events import (
     convert_to_milliseconds,
     drop_empty_fields,
     drop_keys,
-    find_first_text,
     find_title,
     get_fields,
     get_nested,
@@ -29,7 +28,7 @@ from ..events import (
     note_omission,
     split_metadata,
 )
-from ..source import SourceValue, TranscriptSource, parse_conversations
+from ..source import SourceValue, for_each_conversation
 
 __all__ = ["is_mini_swe_trajectory", "parse_mini_swe_agent"]
 
@@ -47,14 +46,9 @@ def is_mini_swe_trajectory(value: Any) -> bool:
     return told and isinstance(fields.get("messages"), list)
 
 
-def parse_mini_swe_agent(source: TranscriptSource) -> Iterator[Event]:
-    """Return the session of each trajectory."""
-    return parse_conversations(
-        source, is_mini_swe_trajectory, "trajectory", _parse_mini_swe_trajectory
-    )
-
-
-def _parse_mini_swe_trajectory(item: SourceValue, names: SessionNames) -> Iterator[Event]:
+@for_each_conversation(is_mini_swe_trajectory, "trajectory")
+def parse_mini_swe_agent(item: SourceValue, names: SessionNames) -> Iterator[Event]:
+    """Return the session of a trajectory."""
     told = get_fields(item.value)
     wanted = get_text(told.get("instance_id")) or names.stem
     messages = [
@@ -83,9 +77,14 @@ def _parse_mini_swe_message(told: JsonFields) -> list[Message]:
         contents = (item.get("content") for item in _list_items_of_type(items, "message"))
         texts = [_join_part_texts(get_objects(content)) for content in contents]
         more = {
-            "tool_calls": list(
-                map(_parse_mini_swe_call, _list_items_of_type(items, "function_call"))
-            ),
+            "tool_calls": [
+                build_chat_call(
+                    get_text(item.get("call_id")) or item.get("id"),
+                    item.get("name"),
+                    item.get("arguments"),
+                )
+                for item in _list_items_of_type(items, "function_call")
+            ],
             "reasoning_items": _list_items_of_type(items, "reasoning"),
             "id": get_text(told.get("id")),
         }
@@ -107,15 +106,11 @@ def _parse_mini_swe_message(told: JsonFields) -> list[Message]:
         ]
     if not get_text(told.get("role")) or told["role"] == EXIT_ROLE:
         return []
-    return [_parse_plain_message(told) | _parse_mini_swe_time(told)]
-
-
-def _parse_plain_message(told: JsonFields) -> Message:
-    """Return a message as it is; a text of the Responses API as the chat has it."""
-    parts = get_objects(told.get("content"))
-    if not _list_items_of_type(parts, "input_text"):
-        return told
-    return {**drop_keys(told, "type"), "content": _join_part_texts(parts)}
+    # A message stays as it is; a text of the Responses API becomes one of the chat.
+    message, parts = told, get_objects(told.get("content"))
+    if _list_items_of_type(parts, "input_text"):
+        message = {**drop_keys(told, "type"), "content": _join_part_texts(parts)}
+    return [message | _parse_mini_swe_time(told)]
 
 
 def _join_part_texts(parts: list[JsonFields]) -> str:
@@ -124,11 +119,6 @@ def _join_part_texts(parts: list[JsonFields]) -> str:
 
 def _list_items_of_type(items: list[JsonFields], kind: str) -> list[JsonFields]:
     return [item for item in items if item.get("type") == kind]
-
-
-def _parse_mini_swe_call(item: JsonFields) -> JsonFields:
-    name = find_first_text((item.get("call_id"), item.get("id")))
-    return build_chat_call(name, item.get("name"), item.get("arguments"))
 
 
 def _parse_mini_swe_time(told: JsonFields) -> JsonFields:

@@ -23,7 +23,7 @@ from ..events import (
     get_text,
     split_metadata,
 )
-from ..source import SourceValue, TranscriptSource, parse_conversations
+from ..source import SourceValue, for_each_conversation
 from ..trees import Tree, build_tree_events
 
 __all__ = ["is_moatless_tree", "parse_moatless"]
@@ -54,15 +54,15 @@ def _is_moatless_node(value: Any) -> bool:
     return {"node_id", "parent_id"} <= get_fields(value).keys()
 
 
-def parse_moatless(source: TranscriptSource) -> Iterator[Event]:
-    """Return the session of each tree, and its branches."""
-    return parse_conversations(source, is_moatless_tree, "tree of nodes", _parse_moatless_tree)
-
-
-def _parse_moatless_tree(item: SourceValue, names: SessionNames) -> Iterator[Event]:
+@for_each_conversation(is_moatless_tree, "tree of nodes")
+def parse_moatless(item: SourceValue, names: SessionNames) -> Iterator[Event]:
+    """Return the session of a tree, and its branches."""
     told = get_fields(item.value)
     nodes = {str(node["node_id"]): node for node in filter(_is_moatless_node, told["nodes"])}
-    parents = {name: _find_parent_node(node) for name, node in nodes.items()}
+    parents = {
+        name: (None if node["parent_id"] is None else str(node["parent_id"]))
+        for name, node in nodes.items()
+    }
     agent = get_fields(told["agent"])
     said = {name: _parse_moatless_node(name, node) for name, node in nodes.items()}
     system = get_text(agent.get("system_prompt"))
@@ -82,10 +82,6 @@ def _parse_moatless_tree(item: SourceValue, names: SessionNames) -> Iterator[Eve
     yield from notes
 
 
-def _find_parent_node(node: JsonFields) -> str | None:
-    return None if node["parent_id"] is None else str(node["parent_id"])
-
-
 def _parse_moatless_node(name: str, node: JsonFields) -> list[Message]:
     """Return the messages of a node: a task, or an action and its result."""
     made: list[Message] = []
@@ -93,9 +89,11 @@ def _parse_moatless_node(name: str, node: JsonFields) -> list[Message]:
         made.append({"role": "user", "content": node["message"], "id": name})
     if node.get("action"):
         built = get_fields(get_nested(node, "completions", ACTION_COMPLETION))
-        answer = _parse_moatless_answer(built) or _build_action_message(
-            name, get_fields(node["action"])
-        )
+        blocks = parse_blocks(get_nested(built, "response", "content")) or []
+        if any(block.get("type") == "tool_use" for block in blocks):
+            answer = build_assistant_message(blocks)[0]
+        else:
+            answer = _build_action_message(name, get_fields(node["action"]))
         facts = drop_empty_fields({"usage": built.get("usage"), "model": built.get("model")})
         rest = facts | drop_empty_fields(drop_keys(node, *_MOATLESS_NODE_KEYS))
         calls = answer.get("tool_calls", [{"id": f"call-{name}"}])
@@ -105,13 +103,6 @@ def _parse_moatless_node(name: str, node: JsonFields) -> list[Message]:
         ]
         made += [answer | {"id": f"{name}-action", MOATLESS_KEY: rest}, *(results if seen else ())]
     return made
-
-
-def _parse_moatless_answer(built: JsonFields) -> Message | None:
-    """Return the answer as it came, None where it holds no call."""
-    blocks = parse_blocks(get_nested(built, "response", "content")) or []
-    calls = [block for block in blocks if block.get("type") == "tool_use"]
-    return build_assistant_message(blocks)[0] if calls else None
 
 
 def _build_action_message(name: str, action: JsonFields) -> Message:

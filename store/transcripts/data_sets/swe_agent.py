@@ -21,7 +21,7 @@ from ..events import (
     split_metadata,
     wrap_raw_messages,
 )
-from ..source import SourceValue, TranscriptSource, parse_conversations
+from ..source import SourceValue, for_each_conversation
 
 __all__ = ["is_swe_agent_trajectory", "parse_swe_agent"]
 
@@ -41,22 +41,17 @@ def is_swe_agent_trajectory(value: Any) -> bool:
     return {"action", "observation"} <= get_fields(steps[0]).keys()
 
 
-def parse_swe_agent(source: TranscriptSource) -> Iterator[Event]:
-    """Return the session of a file, its messages as they are, all but the steps as metadata."""
-    problem = "it has no list 'history', and no step keeps the messages it was given"
-    return parse_conversations(
-        source,
-        _has_swe_agent_messages,
-        f"trajectory that can be read: {problem}",
-        _parse_swe_agent_trajectory,
-    )
-
-
 def _has_swe_agent_messages(value: Any) -> bool:
     return _find_swe_agent_messages(get_fields(value)) is not None
 
 
-def _parse_swe_agent_trajectory(item: SourceValue, names: SessionNames) -> Iterator[Event]:
+@for_each_conversation(
+    _has_swe_agent_messages,
+    "trajectory that can be read: it has no list 'history', and no step keeps the messages "
+    "it was given",
+)
+def parse_swe_agent(item: SourceValue, names: SessionNames) -> Iterator[Event]:
+    """Return the session of a file, its messages as they are, all but the steps as metadata."""
     fields = get_fields(item.value)
     steps, messages = _find_list_field(fields, "trajectory"), _find_swe_agent_messages(fields) or []
     session_id = names.name()
@@ -77,33 +72,21 @@ def _parse_swe_agent_trajectory(item: SourceValue, names: SessionNames) -> Itera
 
 def _find_swe_agent_messages(fields: JsonFields) -> list[Any] | None:
     history = _find_list_field(fields, "history")
-    return (
-        _find_last_prompt(_find_list_field(fields, "trajectory") or [])
-        if history is None
-        else history
-    )
+    if history is None:
+        # This is for files without a history.
+        steps = _find_list_field(fields, "trajectory") or []
+        for step in map(get_fields, reversed(steps)):
+            prompts = (_find_list_field(step, key) for key in STEP_PROMPT_KEYS)
+            prompt = next((each for each in prompts if each is not None), None)
+            if prompt is not None:
+                answer = step.get("response")
+                if not isinstance(answer, str):
+                    return prompt
+                return [*prompt, {"role": "assistant", "content": answer}]
+        return None
+    return history
 
 
 def _find_list_field(fields: JsonFields, key: str) -> list[Any] | None:
     held = fields.get(key)
     return held if isinstance(held, list) else None
-
-
-def _find_last_prompt(steps: list[Any]) -> list[Any] | None:
-    """Return the messages of the last step that kept its prompt; None where no step did.
-
-    This is for files without a history.
-    """
-    for step in map(get_fields, reversed(steps)):
-        prompts = (_find_list_field(step, key) for key in STEP_PROMPT_KEYS)
-        prompt = next((each for each in prompts if each is not None), None)
-        if prompt is not None:
-            return prompt + _build_step_answer(step)
-    return None
-
-
-def _build_step_answer(step: JsonFields) -> list[Any]:
-    answer = step.get("response")
-    if not isinstance(answer, str):
-        return []
-    return [{"role": "assistant", "content": answer}]

@@ -16,7 +16,7 @@ from ..events import (
     split_metadata,
     wrap_raw_messages,
 )
-from ..source import SourceValue, TranscriptSource, parse_conversations
+from ..source import SourceValue, for_each_conversation
 
 __all__ = ["has_tau_bench_trial", "parse_tau_bench"]
 
@@ -29,13 +29,13 @@ def has_tau_bench_trial(value: Any) -> bool:
     return not {"task_id", "reward"}.isdisjoint(trial)
 
 
-def parse_tau_bench(source: TranscriptSource) -> Iterator[Event]:
-    """Return a session for each trial: its messages as they are, its other keys as metadata."""
-    expected = "record of a trial: it has no list 'traj'"
-    return parse_conversations(source, _has_trial_messages, expected, _parse_tau_bench_trial)
+def _has_trial_messages(value: Any) -> bool:
+    return isinstance(get_fields(value).get("traj"), list)
 
 
-def _parse_tau_bench_trial(item: SourceValue, names: SessionNames) -> Iterator[Event]:
+@for_each_conversation(_has_trial_messages, "record of a trial: it has no list 'traj'")
+def parse_tau_bench(item: SourceValue, names: SessionNames) -> Iterator[Event]:
+    """Return the session of a trial: its messages as they are, its other keys as metadata."""
     trial = item.value
     session_id = names.name(f"{names.stem}-{_build_trial_name(trial)}")
     metadata, notes = split_metadata(drop_keys(trial, "traj"))
@@ -43,10 +43,6 @@ def _parse_tau_bench_trial(item: SourceValue, names: SessionNames) -> Iterator[E
     yield SessionEvent(session_id, title, None, metadata)
     yield from wrap_raw_messages(trial["traj"], session_id=session_id)
     yield from notes
-
-
-def _has_trial_messages(value: Any) -> bool:
-    return isinstance(get_fields(value).get("traj"), list)
 
 
 def _build_trial_name(trial: JsonFields) -> str:

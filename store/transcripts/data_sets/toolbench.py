@@ -27,7 +27,7 @@ from ..events import (
     render_title,
     split_metadata,
 )
-from ..source import SourceValue, TranscriptSource, parse_conversations
+from ..source import SourceValue, for_each_conversation
 from ..trees import Tree, build_tree_events
 
 __all__ = ["is_toolbench_answer", "parse_toolbench"]
@@ -51,21 +51,20 @@ def _find_root_node(fields: JsonFields) -> JsonFields:
     return get_fields(get_nested(fields, "tree", "tree"))
 
 
-def parse_toolbench(source: TranscriptSource) -> Iterator[Event]:
-    """Return the session of each answer, and its branches."""
-    return parse_conversations(
-        source, is_toolbench_answer, "tree of thoughts", _parse_toolbench_answer
-    )
-
-
-def _parse_toolbench_answer(item: SourceValue, names: SessionNames) -> Iterator[Event]:
+@for_each_conversation(is_toolbench_answer, "tree of thoughts")
+def parse_toolbench(item: SourceValue, names: SessionNames) -> Iterator[Event]:
+    """Return the session of an answer, and its branches."""
     told = get_fields(item.value)
     answer = get_fields(told["answer_generation"])
     nodes: NodesByNumber = {}
     parents: dict[str, str | None] = {}
     ends = _collect_toolbench_nodes(_find_root_node(told), nodes, parents)
-    sent = chain.from_iterable(get_list(answer.get("train_messages"))[-1:])
-    begun = list(filter(_is_toolbench_prompt, islice(sent, len(TOOLBENCH_PROMPT_ROLES))))
+    sent = map(get_fields, chain.from_iterable(get_list(answer.get("train_messages"))[-1:]))
+    begun = [
+        each
+        for each in islice(sent, len(TOOLBENCH_PROMPT_ROLES))
+        if each.get("role") in TOOLBENCH_PROMPT_ROLES and get_text(each.get("content"))
+    ]
     prompt = begun or [{"role": "user", "content": get_text(answer.get("query")) or ""}]
 
     def said(node: str) -> list[Message]:
@@ -94,11 +93,6 @@ def _collect_toolbench_nodes(
         below = get_objects(node.get("children"))
         waiting += [(each, name) for each in below[::-1]]
     return answered
-
-
-def _is_toolbench_prompt(told: Any) -> bool:
-    fields = get_fields(told)
-    return fields.get("role") in TOOLBENCH_PROMPT_ROLES and bool(get_text(fields.get("content")))
 
 
 def _parse_toolbench_node(name: str, node: JsonFields, above: JsonFields) -> list[Message]:

@@ -27,7 +27,7 @@ from ..events import (
     parse_iso_milliseconds,
     split_metadata,
 )
-from ..source import SourceValue, TranscriptSource, parse_conversations
+from ..source import SourceValue, for_each_conversation
 from .parts import (
     join_gemini_thoughts,
     list_gemini_responses,
@@ -60,14 +60,9 @@ def is_adk_session(value: Any) -> bool:
     return {"app_name", "user_id", "events"} <= get_fields(value).keys()
 
 
-def parse_adk(source: TranscriptSource) -> Iterator[Event]:
-    """Return each session, and its messages; events that say nothing change the state alone."""
-    return parse_conversations(
-        source, is_adk_session, "session of the database", _parse_adk_session
-    )
-
-
-def _parse_adk_session(item: SourceValue, names: SessionNames) -> Iterator[Event]:
+@for_each_conversation(is_adk_session, "session of the database")
+def parse_adk(item: SourceValue, names: SessionNames) -> Iterator[Event]:
+    """Return a session and its messages; events that say nothing change the state alone."""
     fields = get_fields(item.value)
     messages = [
         message

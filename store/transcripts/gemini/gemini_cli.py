@@ -64,42 +64,6 @@ def is_gemini_message(value: object) -> bool:
     return get_text(fields.get("type")) in GEMINI_RECORD_ROLES and "content" in fields
 
 
-def find_record_model(record: JsonFields) -> str | None:
-    """Return the model that answered."""
-    return get_text(record.get("model"))
-
-
-def parse_gemini_record(name: str, record: JsonFields) -> Iterator[Message]:
-    """Yield a record's message, then the results of its calls."""
-    parts = list_gemini_parts(record["content"])
-    calls = list(map(get_fields, get_list(record.get("toolCalls"))))
-    if record["type"] == "gemini":
-        made = [
-            parse_gemini_call(call, f"{name}-call-{number}") for number, call in enumerate(calls, 1)
-        ]
-        message: Message = {"role": "assistant", "content": parse_gemini_content(parts)}
-        made = made or parse_gemini_calls(parts, name)
-        thoughts = map(_render_gemini_thought, get_list(record.get("thoughts")))
-        reasoning = join_texts((*thoughts, join_gemini_thoughts(parts)), "\n")
-        if made:
-            message["tool_calls"] = made
-        if reasoning:
-            message["reasoning_content"] = reasoning
-        yield _add_record_fields(message, name, record)
-    elif parse_gemini_content(parts) or not list_gemini_responses(parts):
-        yield _add_record_fields(
-            {"role": "user", "content": parse_gemini_content(parts) or ""}, name, record
-        )
-    for number, call in enumerate(calls, 1):
-        yield from _parse_gemini_call_result(call, f"{name}-call-{number}")
-
-
-def _render_gemini_thought(value: object) -> str:
-    fields = get_fields(value)
-    texts = (get_text(fields.get(key)) for key in ("subject", "description"))
-    return ": ".join(filter(None, texts))
-
-
 def _add_record_fields(message: Message, name: str, record: JsonFields) -> Message:
     """Return a message with its id, its time, and what else its record says."""
     extra = drop_empty_fields(drop_keys(record, *_GEMINI_RECORD_KEYS))
@@ -237,7 +201,12 @@ class _GeminiReplay:
         same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
         if same == len(self._records):
             for name, each in told.items():
-                self._records[name] = _choose_longer_record(self._records.get(name), each)
+                known = self._records.get(name)
+                self._records[name] = (
+                    each
+                    if known is None
+                    else max(known, each, key=lambda item: len(json.dumps(item)))
+                )
         elif same == len(told):
             self._cut(same)
         else:
@@ -254,7 +223,7 @@ class _GeminiReplay:
             extra["contexts"] = self._contexts
         kept, notes = split_metadata(extra)
         answers = map(self._records.__getitem__, [*self._records][::-1])
-        model = find_first_text(map(find_record_model, answers))
+        model = find_first_text(get_text(record.get("model")) for record in answers)
         return ({"model": model} if model else {}) | {"gemini_cli": kept}, notes
 
     def _notes(self) -> Iterator[NoteEvent]:
@@ -271,15 +240,32 @@ class _GeminiReplay:
 def _parse_gemini_records(records: RecordsById) -> Iterator[Message]:
     for name, each in records.items():
         if is_gemini_message(each):
-            yield from parse_gemini_record(name, each)
+            parts = list_gemini_parts(each["content"])
+            calls = list(map(get_fields, get_list(each.get("toolCalls"))))
+            if each["type"] == "gemini":
+                made = [
+                    parse_gemini_call(call, f"{name}-call-{number}")
+                    for number, call in enumerate(calls, 1)
+                ]
+                message: Message = {"role": "assistant", "content": parse_gemini_content(parts)}
+                made = made or parse_gemini_calls(parts, name)
+                thoughts = (
+                    join_texts(map(thought.get, ("subject", "description")), ": ")
+                    for thought in map(get_fields, get_list(each.get("thoughts")))
+                )
+                reasoning = join_texts((*thoughts, join_gemini_thoughts(parts)), "\n")
+                if made:
+                    message["tool_calls"] = made
+                if reasoning:
+                    message["reasoning_content"] = reasoning
+                yield _add_record_fields(message, name, each)
+            elif parse_gemini_content(parts) or not list_gemini_responses(parts):
+                yield _add_record_fields(
+                    {"role": "user", "content": parse_gemini_content(parts) or ""}, name, each
+                )
+            for number, call in enumerate(calls, 1):
+                yield from _parse_gemini_call_result(call, f"{name}-call-{number}")
 
 
 def _count_record_messages(records: RecordsById) -> int:
     return sum(1 for _ in _parse_gemini_records(records))
-
-
-def _choose_longer_record(known: JsonFields | None, told: JsonFields) -> JsonFields:
-    """Return the record that says more: results are shortened in a context, never in a line."""
-    if known is None:
-        return told
-    return max(known, told, key=lambda each: len(json.dumps(each)))

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...records import Message
 from ...text import JsonFields, wrap_in_list
-from ..events import build_text_part, get_fields, get_text, simplify_content
+from ..events import build_chat_call, build_text_part, get_fields, get_text, simplify_content
 
 GEMINI_RESPONSE_KEYS = ("output", "error", "content", "result")
 """Keys under which a response that is one text has it."""
@@ -59,8 +59,7 @@ def parse_gemini_calls(parts: list[Any], name: str) -> list[JsonFields]:
 def parse_gemini_call(call: JsonFields, fallback: str) -> JsonFields:
     """Return a call with its arguments as JSON text."""
     arguments = json.dumps(call.get("args") or {}, ensure_ascii=False)
-    function = {"name": get_text(call.get("name")) or "", "arguments": arguments}
-    return {"id": get_text(call.get("id")) or fallback, "type": "function", "function": function}
+    return build_chat_call(get_text(call.get("id")) or fallback, call.get("name"), arguments)
 
 
 def list_gemini_responses(parts: list[Any]) -> list[JsonFields]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
 from typing import Any
 
 from ...records import Message
@@ -31,7 +30,7 @@ from ..events import (
 )
 from ..shelf import Shelf, ShelfMapping
 from ..source import TranscriptSource
-from ..trees import Parents, Tree, build_tree_events
+from ..trees import Tree, build_tree_events, find_or_chain_parents
 from .parts import (
     join_gemini_thoughts,
     list_gemini_responses,
@@ -70,24 +69,23 @@ def parse_qwen_code(source: TranscriptSource) -> Iterator[Event]:
             else:
                 yield note_unread_value(item.row, item.value, "no line of a session")
         if rows:
-            yield from _parse_qwen_session(rows, ShelfMapping(shelf), source.stem)
-
-
-def _parse_qwen_session(rows: ShelfMapping, said: ShelfMapping, stem: str) -> Iterator[Event]:
-    waiting: list[JsonFields] = []
-    left: Counter[tuple[str, str]] = Counter()
-    for name, row in rows.items():
-        messages = _parse_qwen_row(name, row)
-        _link_qwen_results(messages, waiting)
-        if messages:
-            said[name] = messages
-        else:
-            left[(str(row["type"]), str(row.get("subtype") or ""))] += 1
-    newest = next(reversed(said), None)
-    tree = Tree(_link_qwen_parents(rows), newest, lambda name: said.get(name, []))
-    first = (messages[0] for messages in said.values())
-    yield from build_tree_events(tree, _build_qwen_opening(rows, stem, first))
-    yield from list_omission_notes(left, "line")
+            said = ShelfMapping(shelf)
+            waiting: list[JsonFields] = []
+            left: Counter[tuple[str, str]] = Counter()
+            for name, row in rows.items():
+                messages = _parse_qwen_row(name, row)
+                _link_qwen_results(messages, waiting)
+                if messages:
+                    said[name] = messages
+                else:
+                    left[(str(row["type"]), str(row.get("subtype") or ""))] += 1
+            newest = next(reversed(said), None)
+            tree = Tree(
+                find_or_chain_parents(rows, "parentUuid"), newest, lambda name: said.get(name, [])
+            )
+            first = (messages[0] for messages in said.values())
+            yield from build_tree_events(tree, _build_qwen_opening(rows, source.stem, first))
+            yield from list_omission_notes(left, "line")
 
 
 def _build_qwen_opening(rows: ShelfMapping, stem: str, messages: Iterable[Message]) -> SessionEvent:
@@ -110,14 +108,6 @@ def _reverse_rows(rows: ShelfMapping) -> Iterator[JsonFields]:
     return map(rows.__getitem__, reversed(rows))
 
 
-def _link_qwen_parents(rows: ShelfMapping) -> Parents:
-    """Return what each row follows: the one before it where no row tells."""
-    if any("parentUuid" in row for row in rows.values()):
-        return {name: get_text(row.get("parentUuid")) for name, row in rows.items()}
-    first: dict[str, str | None] = dict.fromkeys(list(rows)[:1])
-    return first | {after: before for before, after in pairwise(rows)}
-
-
 def _parse_qwen_row(name: str, row: JsonFields) -> list[Message]:
     """Return the messages of a row; the first has its id, and what else the row says."""
     if row["type"] not in QWEN_MESSAGE_TYPES or not _has_qwen_content(row):
@@ -135,7 +125,11 @@ def _parse_qwen_row(name: str, row: JsonFields) -> list[Message]:
             )
         ]
     else:
-        messages = [*_parse_qwen_results(row, parts), *_parse_qwen_question(parts)]
+        content = parse_gemini_content(parts)
+        messages = [
+            *_parse_qwen_results(row, parts),
+            *([] if content is None else [{"role": "user", "content": content}]),
+        ]
     for number, message in enumerate(messages, 1):
         message["id"] = name if number == 1 else f"{name}-{number}"
         moment = parse_iso_milliseconds(row.get("timestamp"))
@@ -147,12 +141,6 @@ def _parse_qwen_row(name: str, row: JsonFields) -> list[Message]:
 
 def _has_qwen_content(row: JsonFields) -> bool:
     return "parts" in get_fields(row.get("message")) or "toolCallResult" in row
-
-
-def _parse_qwen_question(parts: list[Any]) -> list[Message]:
-    """Return what a user said, which may be nothing beside results."""
-    content = parse_gemini_content(parts)
-    return [] if content is None else [{"role": "user", "content": content}]
 
 
 def _parse_qwen_results(row: JsonFields, parts: list[Any]) -> list[Message]:
@@ -178,13 +166,16 @@ def _link_qwen_results(messages: list[Message], waiting: list[JsonFields]) -> No
     for message in messages:
         waiting += message.get("tool_calls", [])
         if message["role"] == "tool":
-            call = next((call for call in waiting if _is_answer_to_call(message, call)), None)
+            answered = (
+                call
+                for call in waiting
+                if (
+                    message["tool_call_id"] == call["id"]
+                    if "tool_call_id" in message
+                    else message.get("name") == call["function"]["name"]
+                )
+            )
+            call = next(answered, None)
             if call:
                 waiting.remove(call)
                 message["tool_call_id"] = call["id"]
-
-
-def _is_answer_to_call(result: Message, call: JsonFields) -> bool:
-    if "tool_call_id" in result:
-        return bool(result["tool_call_id"] == call["id"])
-    return bool(result.get("name") == call["function"]["name"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import chain, count
+from itertools import count
 from typing import Any, NamedTuple
 
 from ...errors import StoreError
@@ -38,7 +38,7 @@ from ..events import (
     simplify_content,
     split_metadata,
 )
-from ..source import SourceValue, TranscriptSource, parse_conversations
+from ..source import SourceValue, for_each_conversation
 from ..trees import Tree, build_tree_events, find_node_parents
 
 __all__ = ["LANGGRAPH_LAYOUT", "is_langgraph_thread", "parse_langgraph"]
@@ -148,14 +148,18 @@ class CheckpointThread:
         """Take the messages that a checkpoint holds, which goes on from another one."""
         end = self._ends.get(before or "", CheckpointEnd())
         line = self._line(end.node)
-        if before and _is_delta_checkpoint(held):
+        has, tells = (get_fields(held.get(key)) for key in ("channel_versions", "channel_values"))
+        # A delta has the usual channel, and leaves out what it holds.
+        if before and MESSAGES_CHANNEL in has and MESSAGES_CHANNEL not in tells:
             said = _replay_writes(line[len(line) - end.size :], self._written(before))
         else:
             channels = get_fields(held.get("channel_values"))
             listed = map(get_list, (channels.get(MESSAGES_CHANNEL), *channels.values()))
             told = (each for each in listed if each and all(map(_is_langchain_message, each)))
             said = [*map(_build_checkpoint_message, next(told, []))]
-        shared = _count_shared_messages(line, said)
+        begins = (place for place, each in enumerate(line) if said[:1] == [each])
+        ends = (line[begin:] for begin in begins)
+        shared = next((len(end) for end in ends if said[: len(end)] == end), 0)
         node = end.node if shared else None
         for each in said[shared:]:
             node = self._node(node, each, held.get("ts"))
@@ -181,22 +185,9 @@ class CheckpointThread:
         return name
 
 
-def _count_shared_messages(line: list[CheckpointMessage], said: list[CheckpointMessage]) -> int:
-    """Return how many messages of a checkpoint are the end of a line, which it goes on from."""
-    begins = (place for place, each in enumerate(line) if said[:1] == [each])
-    ends = (line[begin:] for begin in begins)
-    return next((len(end) for end in ends if said[: len(end)] == end), 0)
-
-
 def _build_checkpoint_message(message: object) -> CheckpointMessage:
     text = json.dumps(message, default=str, skipkeys=True)
     return CheckpointMessage(get_text(get_nested(message, "id")), text)
-
-
-def _is_delta_checkpoint(held: JsonFields) -> bool:
-    """Tell whether a checkpoint has the usual channel, and leaves out what it holds."""
-    has, tells = (get_fields(held.get(key)) for key in ("channel_versions", "channel_values"))
-    return MESSAGES_CHANNEL in has and MESSAGES_CHANNEL not in tells
 
 
 def _replay_writes(
@@ -245,13 +236,12 @@ def _load_checkpoint_threads(rows: SqliteConnection) -> Iterator[Any]:
             made.append(held.get("ts"))
         if inner:
             yield note_omission(inner, "checkpoint of a graph in the graph", f" of {name!r}")
-        nodes = {name: _build_thread_node(node) for name, node in thread.nodes.items()}
+        nodes = {
+            name: (drop_keys(node, "held") | {"message": json.loads(node["held"].text)})
+            for name, node in thread.nodes.items()
+        }
         began = {"current": thread.current, "metadata": told, "created_at": (made or [None])[0]}
         yield {"langgraph_thread": name, "nodes": nodes, **began}
-
-
-def _build_thread_node(node: JsonFields) -> JsonFields:
-    return drop_keys(node, "held") | {"message": json.loads(node["held"].text)}
 
 
 def _load_channel_writes(
@@ -314,20 +304,21 @@ def is_langgraph_thread(value: Any) -> bool:
     return "langgraph_thread" in get_fields(value)
 
 
-def parse_langgraph(source: TranscriptSource) -> Iterator[Event]:
-    """Return a session for each thread, its branches after it."""
-    return parse_conversations(
-        source, is_langgraph_thread, "thread of checkpoints", _parse_langgraph_thread
-    )
-
-
-def _parse_langgraph_thread(item: SourceValue, names: SessionNames) -> Iterator[Event]:
+@for_each_conversation(is_langgraph_thread, "thread of checkpoints")
+def parse_langgraph(item: SourceValue, names: SessionNames) -> Iterator[Event]:
+    """Return the session of a thread, its branches after it."""
     fields = get_fields(item.value)
     nodes = get_fields(fields.get("nodes"))
     said = {name: _parse_langchain_message(name, get_fields(node)) for name, node in nodes.items()}
     metadata, notes = split_metadata(get_fields(fields.get("metadata")))
-    answers = (get_fields(message.get(LANGGRAPH_KEY)) for message in reversed(said.values()))
-    told = {"model": find_first_text(map(_find_langgraph_model, answers)), LANGGRAPH_KEY: metadata}
+    answers = (
+        get_fields(get_nested(message, LANGGRAPH_KEY, "response_metadata"))
+        for message in reversed(said.values())
+    )
+    model = find_first_text(
+        answer.get(key) for answer in answers for key in ("model_name", "model")
+    )
+    told = {"model": model, LANGGRAPH_KEY: metadata}
     name = names.name(get_text(fields.get("langgraph_thread")))
     began = parse_iso_milliseconds(fields.get("created_at"))
     title, current = find_title(said.values()), get_text(fields.get("current"))
@@ -335,11 +326,6 @@ def _parse_langgraph_thread(item: SourceValue, names: SessionNames) -> Iterator[
     tree = Tree(find_node_parents(nodes, "parent"), current, lambda node: [said[node]])
     yield from build_tree_events(tree, opened)
     yield from notes
-
-
-def _find_langgraph_model(extra: JsonFields) -> str | None:
-    told = get_fields(extra.get("response_metadata"))
-    return find_first_text((told.get("model_name"), told.get("model")))
 
 
 def _parse_langchain_message(name: str, node: JsonFields) -> Message:
@@ -359,13 +345,14 @@ def _parse_langchain_message(name: str, node: JsonFields) -> Message:
         "id": name,
     }
     message |= drop_empty_fields({**moment, "name": told.get("name")})
-    more = (
-        _parse_langchain_calls(told)
-        if role == "assistant"
-        else _parse_langchain_result(told)
-        if role == "tool"
-        else {}
-    )
+    if role == "assistant":
+        more = _parse_langchain_calls(told)
+    elif role == "tool":
+        failed = told.get("status") == "error"
+        link = {"tool_call_id": told.get("tool_call_id")}
+        more = drop_empty_fields(link) | ({"messageStatus": "error"} if failed else {})
+    else:
+        more = {}
     extra = drop_empty_fields(
         drop_keys(
             told, *_LANGCHAIN_MESSAGE_KEYS, *(_LANGCHAIN_RESULT_KEYS if role == "tool" else ())
@@ -381,45 +368,34 @@ def _parse_langchain_block(block: Any) -> Any:
         return build_text_part(get_text(block) or "")
     if fields.get("type") == "text":
         return build_text_part(get_text(fields.get("text")) or "")
-    return _parse_langchain_picture(fields) if fields.get("type") == "image" else fields
-
-
-def _parse_langchain_picture(block: JsonFields) -> JsonFields:
-    """Return a picture in the way of LangChain, else of Anthropic, as the chat has it."""
-    data = find_first_text((block.get("base64"), block.get("data")))
-    media = get_text(block.get("mime_type")) or "image/png"
-    url = get_text(block.get("url")) or (data and f"data:{media};base64,{data}")
-    return (
-        {"type": "image_url", "image_url": {"url": url}}
-        if url
-        else get_fields(convert_block_to_part(block))
-    )
+    if fields.get("type") == "image":
+        data = find_first_text((fields.get("base64"), fields.get("data")))
+        media = get_text(fields.get("mime_type")) or "image/png"
+        url = get_text(fields.get("url")) or (data and f"data:{media};base64,{data}")
+        return (
+            {"type": "image_url", "image_url": {"url": url}}
+            if url
+            else get_fields(convert_block_to_part(fields))
+        )
+    return fields
 
 
 def _parse_langchain_calls(told: JsonFields) -> JsonFields:
     """Return what an answer says beside its content: its calls, and what it thought."""
-    calls = chain(
-        *(map(_parse_langchain_call, get_objects(told.get(key))) for key in LANGCHAIN_CALL_KEYS)
-    )
+    calls = [
+        build_chat_call(call.get("id"), call.get("name"), call.get("args"))
+        for key in LANGCHAIN_CALL_KEYS
+        for call in get_objects(told.get(key))
+    ]
     blocks = [get_fields(each) for each in get_list(told.get("content"))]
     thoughts = [block.get("reasoning") for block in blocks if block.get("type") == "reasoning"]
     thoughts.append(get_nested(told, "additional_kwargs", "reasoning_content"))
     return drop_empty_fields(
         {
-            "tool_calls": [*calls],
+            "tool_calls": calls,
             "thinking_blocks": [
                 block for block in blocks if block.get("type") in LANGCHAIN_THOUGHT_TYPES
             ],
             "reasoning_content": join_texts(thoughts),
         }
     )
-
-
-def _parse_langchain_call(told: JsonFields) -> JsonFields:
-    return build_chat_call(told.get("id"), told.get("name"), told.get("args"))
-
-
-def _parse_langchain_result(told: JsonFields) -> JsonFields:
-    failed = told.get("status") == "error"
-    link = {"tool_call_id": told.get("tool_call_id")}
-    return drop_empty_fields(link) | ({"messageStatus": "error"} if failed else {})

@@ -34,7 +34,7 @@ from ..events import (
     render_first_title,
     simplify_content,
 )
-from ..source import SourceValue, TranscriptSource, parse_conversations
+from ..source import SourceValue, for_each_conversation
 from ..trees import list_ancestors
 
 __all__ = ["LLM_LOGS_LAYOUT", "is_llm_conversation", "parse_llm_logs"]
@@ -60,46 +60,26 @@ LLM_REQUEST_KEYS = (
 """What the log tells of a request."""
 
 
-def load_llm_threads(rows: SqliteConnection) -> Iterator[JsonFields]:
-    """Yield each thread: its messages and turns, and how many of them another thread has.
-
-    A message's hash covers what is before it, so two threads share only how they begin.
-    """
-    parents = dict(map(tuple, rows.execute(SELECT_MESSAGE_PARENTS)))
-    lines: dict[str, list[str]] = {}
-    for thread in map(dict, rows.execute(SELECT_LLM_THREADS).fetchall()):
-        line = [*list_ancestors(parents, thread["tip_message_hash"])][::-1]
-        lines[thread["id"]] = line
-        other = lines.get(thread["forked_from"] or "", [])
-        turns = map(dict, rows.execute(SELECT_LLM_TURNS, (thread["id"],)))
-        yield {
-            "thread": thread,
-            "messages": [_load_llm_message(rows, name) for name in line],
-            "turns": {turn["tip_message_hash"]: turn for turn in turns},
-            "shared": len({*line} & {*other}),
-        }
-
-
 def _load_llm_message(rows: SqliteConnection, name: str) -> JsonFields:
     (row,) = rows.execute(SELECT_LLM_MESSAGE, (name,))
     held = rows.execute(SELECT_LLM_PARTS, (name,)).fetchall()
-    parts = [_load_llm_part(rows, part) for part in held]
+    parts: list[JsonFields] = []
+    for part in held:
+        piece = {**get_fields(parse_json_cell(part["payload"])), "type": part["type"]}
+        if part["text"] is not None:
+            piece["text"] = part["text"]
+        if "text_ref" in piece:
+            pieces = get_objects(piece.pop("text_ref"))
+            piece["text"] = "".join(_load_text_piece(rows, each) for each in pieces)
+        files = [piece.get("attachment"), *get_list(piece.get("attachments"))]
+        names = [get_fields(each).get("id") for each in files]
+        found = [_load_attached_file(rows, name) for name in names if name]
+        llm_part = drop_keys(piece, "attachment", "attachments") | drop_empty_fields(
+            {"files": found}
+        )
+        parts.append(llm_part)
     extra = {"provider_metadata": parse_json_cell(row["provider_metadata"])}
     return {"hash": name, "role": row["role"], "parts": parts, **extra}
-
-
-def _load_llm_part(rows: SqliteConnection, row: Any) -> JsonFields:
-    """Return a part with the texts and the files that it names in their places."""
-    part = {**get_fields(parse_json_cell(row["payload"])), "type": row["type"]}
-    if row["text"] is not None:
-        part["text"] = row["text"]
-    if "text_ref" in part:
-        pieces = get_objects(part.pop("text_ref"))
-        part["text"] = "".join(_load_text_piece(rows, each) for each in pieces)
-    files = [part.get("attachment"), *get_list(part.get("attachments"))]
-    names = [get_fields(each).get("id") for each in files]
-    found = [_load_attached_file(rows, name) for name in names if name]
-    return drop_keys(part, "attachment", "attachments") | drop_empty_fields({"files": found})
 
 
 def _load_text_piece(rows: SqliteConnection, piece: JsonFields) -> str:
@@ -148,28 +128,29 @@ def _parse_dated_messages(fields: JsonFields, turns: JsonFields) -> list[list[Me
     for each in reversed(get_objects(fields.get("messages"))):
         turn = get_fields(turns.get(str(each.get("hash"))))
         moment = parse_iso_milliseconds(turn.get("datetime_utc")) or moment
-        made.append(_parse_thread_message(each, turn, moment))
+        parts = get_objects(each.get("parts"))
+        results = [
+            _parse_llm_thread_result(part) for part in parts if part.get("type") == "tool_result"
+        ]
+        rest = [part for part in parts if part.get("type") != "tool_result"]
+        messages = (
+            [*results, _parse_thread_parts(each, rest, turn)] if rest or not results else results
+        )
+        name = get_text(each.get("hash")) or ""
+        names = [*(f"{name}-{number}" for number in range(1, len(messages))), name]
+        when = drop_empty_fields({"timestamp": moment})
+        named = zip(messages, names, strict=True)
+        made.append([item | {"id": name} | when for item, name in named])
     return made[::-1]
-
-
-def _parse_thread_message(told: JsonFields, turn: JsonFields, moment: int | None) -> list[Message]:
-    """Return a message as those of the chat: each result of a tool, then the rest of it."""
-    parts = get_objects(told.get("parts"))
-    results = [
-        _parse_llm_thread_result(part) for part in parts if part.get("type") == "tool_result"
-    ]
-    rest = [part for part in parts if part.get("type") != "tool_result"]
-    messages = [*results, _parse_thread_parts(told, rest, turn)] if rest or not results else results
-    name = get_text(told.get("hash")) or ""
-    names = [*(f"{name}-{number}" for number in range(1, len(messages))), name]
-    when = drop_empty_fields({"timestamp": moment})
-    named = zip(messages, names, strict=True)
-    return [each | {"id": name} | when for each, name in named]
 
 
 def _parse_thread_parts(told: JsonFields, parts: list[JsonFields], turn: JsonFields) -> Message:
     calls = [part for part in parts if part.get("type") == "tool_call"]
-    said = [each for part in parts for each in _parse_llm_content(part)]
+    said: list[JsonFields] = []
+    for part in parts:
+        if part.get("type") == "text" and get_text(part.get("text")):
+            said.append(build_text_part(part["text"]))
+        said += get_objects(part.get("files"))
     thoughts = join_texts(part.get("text") for part in parts if part.get("type") == "reasoning")
     role = get_text(told.get("role")) or "user"
     facts = {key: turn.get(key) for key in LLM_REQUEST_KEYS}
@@ -178,19 +159,14 @@ def _parse_thread_parts(told: JsonFields, parts: list[JsonFields], turn: JsonFie
     message: Message = {"role": role, "content": simplify_content(said)}
     if role != "assistant":
         message["content"] = message["content"] or ""
-    more = {"tool_calls": list(map(_parse_llm_thread_call, calls)), "reasoning_content": thoughts}
+    more = {
+        "tool_calls": [
+            build_chat_call(part.get("tool_call_id"), part.get("name"), part.get("arguments"))
+            for part in calls
+        ],
+        "reasoning_content": thoughts,
+    }
     return message | drop_empty_fields({**more, "llm": drop_empty_fields(facts)})
-
-
-def _parse_llm_content(part: JsonFields) -> list[JsonFields]:
-    """Return what a part is of a message's content."""
-    files = get_objects(part.get("files"))
-    text = get_text(part.get("text")) if part.get("type") == "text" else None
-    return [build_text_part(text), *files] if text else files
-
-
-def _parse_llm_thread_call(part: JsonFields) -> JsonFields:
-    return build_chat_call(part.get("tool_call_id"), part.get("name"), part.get("arguments"))
 
 
 def _parse_llm_thread_result(part: JsonFields) -> Message:
@@ -221,14 +197,9 @@ def is_llm_conversation(value: Any) -> bool:
     return "thread" in fields or fields.keys() >= {"conversation", "responses"}
 
 
-def parse_llm_logs(source: TranscriptSource) -> Iterator[Event]:
-    """Return each conversation as a session, and each thread of newer versions."""
-    return parse_conversations(
-        source, is_llm_conversation, "conversation of the database", _parse_llm_conversation
-    )
-
-
-def _parse_llm_conversation(item: SourceValue, names: SessionNames) -> Iterator[Event]:
+@for_each_conversation(is_llm_conversation, "conversation of the database")
+def parse_llm_logs(item: SourceValue, names: SessionNames) -> Iterator[Event]:
+    """Return a conversation as a session, or a thread of newer versions."""
     fields = get_fields(item.value)
     if "thread" in fields:
         yield from parse_llm_thread(fields, names)
@@ -250,26 +221,28 @@ def _parse_llm_response(response: JsonFields, system: str | None) -> Iterator[Me
     if told and told != system:
         yield {"role": "system", "content": told} | moment
     for result in map(get_fields, get_list(response.get("tool_results"))):
-        yield _parse_llm_result(result) | moment
+        failed = {"messageStatus": "error"} if result.get("exception") else {}
+        named = drop_empty_fields(
+            {"tool_call_id": result.get("tool_call_id"), "name": result.get("name")}
+        )
+        yield {"role": "tool", "content": result.get("output") or "", **named, **failed} | moment
     if get_text(response.get("prompt")):
         yield {"role": "user", "content": response["prompt"]} | moment
-    calls = [_parse_llm_call(get_fields(each)) for each in get_list(response.get("tool_calls"))]
+    calls = [
+        {
+            "id": call.get("tool_call_id") or f"call-{call.get('id')}",
+            "type": "function",
+            "function": {
+                "name": call.get("name") or "",
+                "arguments": call.get("arguments") or "{}",
+            },
+        }
+        for call in map(get_fields, get_list(response.get("tool_calls")))
+    ]
     answer: Message = {"role": "assistant", "content": response.get("response") or None}
     extra = drop_empty_fields({key: response.get(key) for key in LLM_REQUEST_KEYS})
     answer |= {**drop_empty_fields({"id": response.get("id")}), **moment, "llm": extra}
     yield answer | ({"tool_calls": calls} if calls else {})
-
-
-def _parse_llm_call(row: JsonFields) -> JsonFields:
-    function = {"name": row.get("name") or "", "arguments": row.get("arguments") or "{}"}
-    name = row.get("tool_call_id") or f"call-{row.get('id')}"
-    return {"id": name, "type": "function", "function": function}
-
-
-def _parse_llm_result(row: JsonFields) -> Message:
-    failed = {"messageStatus": "error"} if row.get("exception") else {}
-    named = drop_empty_fields({"tool_call_id": row.get("tool_call_id"), "name": row.get("name")})
-    return {"role": "tool", "content": row.get("output") or "", **named, **failed}
 
 
 def _load_llm_conversations(rows: SqliteConnection) -> Iterator[Any]:
@@ -284,7 +257,20 @@ def _load_llm_conversations(rows: SqliteConnection) -> Iterator[Any]:
             responses = [_load_whole_response(rows, tables, each) for each in found]
             yield {"conversation": dict(known), "responses": responses}
     if has_threads:
-        yield from load_llm_threads(rows)
+        # A message's hash covers what is before it, so two threads share only how they begin.
+        parents = dict(map(tuple, rows.execute(SELECT_MESSAGE_PARENTS)))
+        lines: dict[str, list[str]] = {}
+        for thread in map(dict, rows.execute(SELECT_LLM_THREADS).fetchall()):
+            line = [*list_ancestors(parents, thread["tip_message_hash"])][::-1]
+            lines[thread["id"]] = line
+            other = lines.get(thread["forked_from"] or "", [])
+            turns = map(dict, rows.execute(SELECT_LLM_TURNS, (thread["id"],)))
+            yield {
+                "thread": thread,
+                "messages": [_load_llm_message(rows, name) for name in line],
+                "turns": {turn["tip_message_hash"]: turn for turn in turns},
+                "shared": len({*line} & {*other}),
+            }
 
 
 def _load_whole_response(

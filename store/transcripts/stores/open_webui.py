@@ -20,7 +20,7 @@ from ..events import (
     render_first_title,
     split_metadata,
 )
-from ..source import SourceValue, TranscriptSource, parse_conversations
+from ..source import SourceValue, for_each_conversation
 from ..trees import Tree, build_tree_events, find_node_parents
 
 __all__ = ["is_open_webui_chat", "parse_open_webui"]
@@ -42,14 +42,20 @@ def is_open_webui_chat(value: Any) -> bool:
     return any(_find_chat_history(each) for each in wrap_in_list(value))
 
 
-def parse_open_webui(source: TranscriptSource) -> Iterator[Event]:
-    """Return a session for each chat, its branches after it."""
-    return parse_conversations(
-        source, _find_chat_history, "chat with a history of messages", _parse_open_webui_chat
-    )
+def _find_chat_history(value: Any) -> JsonFields:
+    """Return the messages of a chat, each under its id."""
+    chat = get_fields(get_fields(value).get("chat"))
+    nodes = get_fields(get_fields(chat.get("history")).get("messages"))
+    return {
+        name: node
+        for name, node in nodes.items()
+        if (isinstance(get_fields(node).get("role"), str) and "content" in node)
+    }
 
 
-def _parse_open_webui_chat(item: SourceValue, names: SessionNames) -> Iterator[Event]:
+@for_each_conversation(_find_chat_history, "chat with a history of messages")
+def parse_open_webui(item: SourceValue, names: SessionNames) -> Iterator[Event]:
+    """Return the session of a chat, its branches after it."""
     fields = get_fields(item.value)
     nodes = _find_chat_history(fields)
     chat = get_fields(fields.get("chat"))
@@ -73,17 +79,6 @@ def _parse_open_webui_chat(item: SourceValue, names: SessionNames) -> Iterator[E
     yield from notes
 
 
-def _find_chat_history(value: Any) -> JsonFields:
-    """Return the messages of a chat, each under its id."""
-    chat = get_fields(get_fields(value).get("chat"))
-    nodes = get_fields(get_fields(chat.get("history")).get("messages"))
-    return {
-        name: node
-        for name, node in nodes.items()
-        if (isinstance(get_fields(node).get("role"), str) and "content" in node)
-    }
-
-
 def _parse_open_webui_message(name: str, node: JsonFields) -> list[Message]:
     """Return what a node says: with its calls and their results, where it tells them."""
     extra = drop_empty_fields(drop_keys(node, *OPEN_WEBUI_MESSAGE_KEYS))
@@ -91,7 +86,14 @@ def _parse_open_webui_message(name: str, node: JsonFields) -> list[Message]:
         {"timestamp": _parse_open_webui_time(node.get("timestamp")), "open_webui": extra}
     )
     items = [each for each in get_list(node.get("output")) if isinstance(each, dict)]
-    calls = [_parse_open_webui_call(each) for each in items if each.get("type") == "function_call"]
+    calls: list[JsonFields] = []
+    results: list[Message] = []
+    for each in items:
+        if each.get("type") == "function_call":
+            function = {"name": each.get("name"), "arguments": each.get("arguments")}
+            calls.append({"id": each.get("call_id"), "type": "function", "function": function})
+        elif each.get("type") == "function_call_output":
+            results.append(_parse_open_webui_result(each))
     said: Message = {
         "role": node["role"],
         "content": _parse_open_webui_content(node),
@@ -100,18 +102,8 @@ def _parse_open_webui_message(name: str, node: JsonFields) -> list[Message]:
     }
     if not calls:
         return [said]
-    results = [
-        _parse_open_webui_result(each)
-        for each in items
-        if each.get("type") == "function_call_output"
-    ]
     asking: Message = {"role": "assistant", "content": None, "tool_calls": calls}
     return [asking, *results, said]
-
-
-def _parse_open_webui_call(item: JsonFields) -> JsonFields:
-    function = {"name": item.get("name"), "arguments": item.get("arguments")}
-    return {"id": item.get("call_id"), "type": "function", "function": function}
 
 
 def _parse_open_webui_result(item: JsonFields) -> Message:

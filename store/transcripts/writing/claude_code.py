@@ -87,7 +87,14 @@ class _ClaudeCodeWriter:
     def _rows(self, number: int, moment: int, message: Message) -> Iterator[JsonFields]:
         """Yield the rows of a message."""
         is_answer = message["role"] == "assistant"
-        blocks = [*map(_convert_unknown_block, message["content"])]
+        blocks = [
+            (
+                block
+                if block["type"] in CLAUDE_CODE_BLOCK_TYPES
+                else {"type": "text", "text": json.dumps(block, ensure_ascii=False)}
+            )
+            for block in message["content"]
+        ]
         if message["role"] == "assistant":
             parts = [[block] for block in blocks]
         else:
@@ -98,11 +105,12 @@ class _ClaudeCodeWriter:
             kind = "assistant" if is_answer else "user"
             row = self._row(kind, moment, self._about.row_id(number, place))
             is_last = place + 1 == len(parts)
-            row |= (
-                self._answer(number, blocks, is_last=is_last)
-                if is_answer
-                else _build_user_row(blocks)
-            )
+            if is_answer:
+                row |= self._answer(number, blocks, is_last=is_last)
+            else:
+                is_plain = len(blocks) == 1 and blocks[0].keys() == {"type", "text"}
+                content = blocks[0]["text"] if is_plain else blocks
+                row["message"] = {"role": "user", "content": content}
             row |= {"isMeta": True} if message["role"] == "system" else {}
             yield row | self._link(row["uuid"], blocks[0])
             self._last = row["uuid"]
@@ -143,17 +151,3 @@ class _ClaudeCodeWriter:
             "usage": NO_USAGE,
         }
         return {"requestId": f"req_{name}", "message": message}
-
-
-def _build_user_row(blocks: list[Message]) -> JsonFields:
-    first, *others = blocks
-    is_plain = not others and first.keys() == {"type", "text"}
-    content = first["text"] if is_plain else blocks
-    return {"message": {"role": "user", "content": content}}
-
-
-def _convert_unknown_block(block: Message) -> Message:
-    """Return a block as the program has it: what it never writes as its JSON text."""
-    if block["type"] in CLAUDE_CODE_BLOCK_TYPES:
-        return block
-    return {"type": "text", "text": json.dumps(block, ensure_ascii=False)}

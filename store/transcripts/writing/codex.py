@@ -104,13 +104,14 @@ def _convert_codex_content(role: str, content: Any) -> list[JsonFields]:
     """Return what somebody said as parts; what the program has no part for is named."""
     kind = "output_text" if role == "assistant" else "input_text"
     parts = [build_text_part(content)] if isinstance(content, str) else content
-    return [_convert_codex_part(part, kind) for part in parts]
-
-
-def _convert_codex_part(part: JsonFields, kind: str) -> JsonFields:
-    told = part.get("type")
-    if told == "input_image" and kind == "input_text":
-        return part
-    if isinstance(part.get("text"), str):
-        return {"type": kind, "text": part["text"]}
-    return {"type": kind, "text": f"[{told} left out]"}
+    codex_parts: list[JsonFields] = []
+    for part in parts:
+        told = part.get("type")
+        if told == "input_image" and kind == "input_text":
+            codex_part = part
+        elif isinstance(part.get("text"), str):
+            codex_part = {"type": kind, "text": part["text"]}
+        else:
+            codex_part = {"type": kind, "text": f"[{told} left out]"}
+        codex_parts.append(codex_part)
+    return codex_parts

@@ -12,14 +12,12 @@ one too few is a tag.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from ...records import Message, extract_content_text, find_message_time
 from ...text import truncate_to_line
-from ..events import get_fields, get_list
+from ..events import get_fields, get_list, render_json
 from .sessions import render_iso_moment
 
 ROLE_HEADINGS = {"user": "User", "assistant": "Assistant", "tool": "Result", "system": "System"}
@@ -46,9 +44,15 @@ def _render_message_paragraphs(message: Message) -> Iterator[str]:
     if isinstance(content, str):
         text = content
     elif not isinstance(content, list):
-        text = "" if content is None else _render_page_json(content)
+        text = "" if content is None else render_json(content)
     else:
-        text = "\n\n".join(map(_render_page_part, content))
+        texts = []
+        for part in content:
+            said = extract_content_text([part])
+            if isinstance(part, dict) and not said:
+                said = f"*[{part.get('type')}]*"
+            texts.append(said or render_json(part))
+        text = "\n\n".join(texts)
     if role == "tool":
         yield from _render_folded_text(f"Result {truncate_to_line(text, FOLD_LINE_LENGTH)}", text)
         return
@@ -59,7 +63,7 @@ def _render_message_paragraphs(message: Message) -> Iterator[str]:
     for call in map(get_fields, get_list(message.get("tool_calls"))):
         function = get_fields(call.get("function"))
         arguments = function.get("arguments")
-        asked = arguments if isinstance(arguments, str) else _render_page_json(arguments)
+        asked = arguments if isinstance(arguments, str) else render_json(arguments)
         yield from _render_folded_text(
             f"{function.get('name')} {truncate_to_line(asked, FOLD_LINE_LENGTH)}", asked
         )
@@ -68,17 +72,6 @@ def _render_message_paragraphs(message: Message) -> Iterator[str]:
 def _render_message_moment(message: Message) -> str:
     moment = find_message_time(message)
     return "" if moment is None else f" · {render_iso_moment(moment)[:19].replace('T', ' ')}"
-
-
-def _render_page_part(part: Any) -> str:
-    text = extract_content_text([part])
-    if text or not isinstance(part, dict):
-        return text or _render_page_json(part)
-    return f"*[{part.get('type')}]*"
-
-
-def _render_page_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _render_folded_text(head: str, text: str) -> Iterator[str]:
