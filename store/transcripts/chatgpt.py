@@ -105,16 +105,14 @@ def _parse_node_content(node: object) -> object:
     held = next((content[key] for key in CONTENT_TEXT_KEYS if key in content), None)
     if isinstance(held, str):
         return held
-    node_parts: list[Any] = []
-    for part in get_list(held):
-        if isinstance(part, str):
-            node_part = build_text_part(part)
-        elif isinstance(part, dict) and get_text(part.get("text")):
-            node_part = {"type": "text", **part}
-        else:
-            node_part = part if isinstance(part, dict) else build_text_part(render_json(part))
-        node_parts.append(node_part)
-    return simplify_content(node_parts)
+    return simplify_content(list(map(_parse_node_part, get_list(held))))
+
+
+def _parse_node_part(part: Any) -> JsonFields:
+    """Return a part of a content: texts, and objects that say something as texts."""
+    if isinstance(part, dict):
+        return {"type": "text", **part} if get_text(part.get("text")) else part
+    return build_text_part(part if isinstance(part, str) else render_json(part))
 
 
 def _add_reasoning(message: Message, content: JsonFields) -> None:
@@ -186,16 +184,15 @@ def parse_chatgpt(item: SourceValue, names: SessionNames) -> Iterator[Event]:
     """Return the session of a conversation, its branches after it."""
     fields = get_fields(item.value)
     nodes = _find_chatgpt_nodes(fields)
-    parents, current = find_node_parents(nodes, "parent"), get_text(fields.get("current_node"))
-    tree = Tree(parents, current, partial(_list_node_messages, nodes, parents))
+    parents = find_node_parents(nodes, "parent")
+    said = partial(_list_node_messages, nodes, parents)
+    tree = Tree(parents, get_text(fields.get("current_node")), said)
     name = names.name(find_first_text(map(fields.get, CHATGPT_ID_KEYS)))
-    known = drop_empty_fields(drop_keys(fields, *CHATGPT_SESSION_KEYS))
-    kept, notes = split_metadata(known)
-    model = get_text(fields.get("default_model_slug"))
-    metadata = {"model": model, "chatgpt": kept} if model else {"chatgpt": kept}
+    kept, notes = split_metadata(drop_empty_fields(drop_keys(fields, *CHATGPT_SESSION_KEYS)))
+    metadata = drop_empty_fields({"model": get_text(fields.get("default_model_slug"))})
+    metadata["chatgpt"] = kept
     title = render_first_title([fields.get("title")])
-    opened = SessionEvent(name, title, None, metadata)
-    yield from build_tree_events(tree, opened)
+    yield from build_tree_events(tree, SessionEvent(name, title, None, metadata))
     yield from notes
 
 

@@ -119,6 +119,7 @@ DROID_ROLES = ("user", "assistant")
 HIDDEN_VISIBILITY = "user_only"
 """The visibility of a message that was sent to no model."""
 
+_DROID_HEAD_KEYS = ("type", "id", "title", "sessionTitle", "cwd")
 _DROID_ENTRY_KEYS = ("type", "id", "parentId", "timestamp", "message")
 
 
@@ -237,11 +238,12 @@ class _DroidSession:
 
     def _opened(self) -> tuple[SessionEvent, list[NoteEvent]]:
         head = self._head
-        asked = find_title(chain.from_iterable(map(self._messages_of, self._entries)))
-        titles = render_titles((head.get("sessionTitle"), head.get("title"), asked))
-        told = drop_keys(head, "type", "id", "title", "sessionTitle", "cwd")
-        kept, notes = split_metadata(drop_empty_fields(told))
-        parent = find_first_text((head.get("callingSessionId"), head.get("parent")))
+        said = chain.from_iterable(map(self._messages_of, self._entries))
+        titles = render_titles((*map(head.get, ("sessionTitle", "title")), find_title(said)))
+        known = drop_empty_fields(drop_keys(head, *_DROID_HEAD_KEYS))
+        kept, notes = split_metadata(known)
+        parent = find_first_text(map(head.get, ("callingSessionId", "parent")))
         metadata = drop_empty_fields({"parent_session": parent, "droid": kept})
-        title, root = find_first_text(titles), get_text(head.get("cwd"))
+        root = get_text(head.get("cwd"))
+        title = find_first_text(titles)
         return SessionEvent(str(head["id"]), title, root, metadata, titles=titles), notes

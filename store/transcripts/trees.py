@@ -112,15 +112,11 @@ def _list_tree_paths(tree: Tree) -> Iterator[list[str]]:
     """Yield the present path, then for each other leaf what of its path no earlier one has."""
     walked: set[str] = set()
     if not tree.parents:
-        leaves = []
-    else:
-        above = set(tree.parents.values())
-        leaves = [node for node in tree.parents if node not in above]
-        if not leaves:
-            leaves = list(tree.parents)[-1:]
-        current = tree.current if tree.current in tree.parents else None
-        leaves = [current or leaves[-1], *leaves]
-    for leaf in leaves:
+        return
+    above = set(tree.parents.values())
+    leaves = [node for node in tree.parents if node not in above] or list(tree.parents)[-1:]
+    current = tree.current if tree.current in tree.parents else None
+    for leaf in [current or leaves[-1], *leaves]:
         path = []
         for node in list_ancestors(tree.parents, leaf):
             if node in walked:

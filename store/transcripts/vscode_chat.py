@@ -92,10 +92,7 @@ def parse_shown_answers(name: str, request: JsonFields) -> Iterator[Message]:
     """Yield the answers of a request: a new one begins with the first text behind tools."""
     parts = [get_fields(part) for part in get_list(request.get("response"))]
     spoken = [part for part in parts if find_part_kind(part) in VSCODE_PART_KINDS]
-    runs = [
-        (used, list(run))
-        for used, run in groupby(spoken, lambda part: find_part_kind(part) == TOOL_PART_KIND)
-    ]
+    runs = [(used, list(run)) for used, run in groupby(spoken, _is_tool_part)]
     said: list[JsonFields] = []
     number = 0
     for used, run in runs:
@@ -109,17 +106,17 @@ def parse_shown_answers(name: str, request: JsonFields) -> Iterator[Message]:
         yield _parse_shown_answer(said, {})
 
 
+def _is_tool_part(part: JsonFields) -> bool:
+    return find_part_kind(part) == TOOL_PART_KIND
+
+
 def _parse_shown_answer(said: list[JsonFields], calls: dict[str, JsonFields]) -> Message:
-    texts: list[str] = []
-    thoughts: list[str] = []
-    for part in said:
-        value = part.get("value")
-        if find_part_kind(part) != THOUGHT_PART_KIND:
-            texts.append(_render_shown_part(part))
-        elif isinstance(value, list):
-            thoughts.append("".join(map(str, value)))
-        else:
-            thoughts.append(get_text(value) or "")
+    texts = [_render_shown_part(part) for part in said if find_part_kind(part) != THOUGHT_PART_KIND]
+    values = [part.get("value") for part in said if find_part_kind(part) == THOUGHT_PART_KIND]
+    thoughts = [
+        "".join(map(str, value)) if isinstance(value, list) else get_text(value) or ""
+        for value in values
+    ]
     more = {
         "tool_calls": [_parse_shown_call(name, part) for name, part in calls.items()],
         "reasoning_content": "\n\n".join(filter(None, thoughts)),
@@ -161,23 +158,24 @@ def _parse_shown_call(name: str, part: JsonFields) -> JsonFields:
         line = get_fields(data.get("commandLine"))
         command = find_first_text((line.get("original"), data.get("command")))
         arguments = render_json(given or ({"command": command} if command else {}))
-    call_id = get_text(part.get("toolCallId")) or name
-    return build_chat_call(call_id, part.get("toolId"), arguments)
+    return build_chat_call(get_text(part.get("toolCallId")) or name, part.get("toolId"), arguments)
 
 
 def _parse_shown_result(name: str, part: JsonFields) -> Message:
     details = get_fields(part.get("resultDetails"))
     messages = map(find_shown_text, (part.get("pastTenseMessage"), part.get("invocationMessage")))
-    output = details.get("output")
-    values = [output] if isinstance(output, str) else get_list(output)
-    content = (
-        "\n".join(filter(None, map(find_shown_text, values))) or find_first_text(messages) or ""
-    )
+    content = _render_shown_output(details) or find_first_text(messages) or ""
     confirmed = part.get("isConfirmed")
     is_denied = confirmed is False or get_fields(confirmed).get("type") == 0
     failed = details.get("isError") is True or is_denied
     link = {"tool_call_id": get_text(part.get("toolCallId")) or name, "content": content}
     return {"role": "tool"} | link | ({"messageStatus": "error"} if failed else {})
+
+
+def _render_shown_output(details: JsonFields) -> str:
+    output = details.get("output")
+    values = [output] if isinstance(output, str) else get_list(output)
+    return "\n".join(filter(None, map(find_shown_text, values)))
 
 
 PENDING_ANSWER_STATES = (0, 4)
@@ -405,14 +403,16 @@ class _VscodeChat:
         self, names: SessionNames, asked: list[Message]
     ) -> tuple[SessionEvent, list[NoteEvent]]:
         told = self._state
-        given = (told.get("customTitle"), told.get("computedTitle"))
+        given = map(told.get, ("customTitle", "computedTitle"))
         titles = render_titles((*given, find_title(asked)))
-        name = names.name(get_text(told.get("sessionId")))
         kept, notes = split_metadata(drop_empty_fields(drop_keys(told, *_VSCODE_STATE_KEYS)))
         model = find_first_text(map(find_request_model, reversed(self._requests.values())))
         metadata = drop_empty_fields({"model": model}) | {"vscode_chat": kept}
         root = read_workspace_folder(self._source.path)
-        return SessionEvent(name, find_first_text(titles), root, metadata, titles=titles), notes
+        session_id = get_text(told.get("sessionId"))
+        return SessionEvent(
+            names.name(session_id), find_first_text(titles), root, metadata, titles=titles
+        ), notes
 
     def _omissions(self) -> Iterator[NoteEvent]:
         requests = self._requests.values()

@@ -117,14 +117,16 @@ def parse_chat_file(source: TranscriptSource) -> Iterator[Event]:
     for item in items:
         if isinstance(item, NoteEvent):
             yield item
-        elif is_header_row(item.value):
-            before = item.value
-        elif "role" in get_fields(convert_system_row(item.value)) and not _is_chat(item.value):
+            continue
+        value = item.value
+        if is_header_row(value):
+            before = value
+        elif "role" in get_fields(convert_system_row(value)) and not _is_chat(value):
             yield from _parse_chat_rows(names.name(source.stem), chain([item], items), before)
         else:
-            conversations = [item.value]
-            if isinstance(item.value, list) and _list_chat_messages(item.value) is None:
-                conversations = item.value
+            conversations = [value]
+            if isinstance(value, list) and _list_chat_messages(value) is None:
+                conversations = value
             for conversation in conversations:
                 yield from _parse_chat(SourceValue(item.row, conversation), source.stem, names)
 

@@ -62,16 +62,7 @@ def parse_responses(source: TranscriptSource) -> Iterator[Event]:
         if isinstance(item, NoteEvent):
             yield item
         elif _list_api_items(item.value) is None and _is_api_item(item.value):
-            session_id = names.name(source.stem)
-            entries = chain([item], values)
-            events = iter(_parse_item_rows(entries))
-            first = list(islice(events, openai.TITLE_LOOK_AHEAD))
-            title = find_title(
-                event.message for event in first if isinstance(event, SessionMessage)
-            )
-            yield SessionEvent(session_id, title, None, {})
-            yield from first
-            yield from events
+            yield from _parse_item_stream(names.name(source.stem), chain([item], values))
         else:
             for conversation in _split_item_lists(item.value):
                 items = _list_api_items(conversation)
@@ -101,6 +92,18 @@ def _parse_item_conversation(
         told = {"moment": moment, "spent": spent} if is_last else {"moment": moment}
         yield event._replace(**told) if isinstance(event, SessionMessage) else event
     yield from notes
+
+
+def _parse_item_stream(
+    session_id: str, values: Iterable[SourceValue | NoteEvent]
+) -> Iterator[Event]:
+    """Return the one session of a file that has an item a row."""
+    events = iter(_parse_item_rows(values))
+    first = list(islice(events, openai.TITLE_LOOK_AHEAD))
+    title = find_title(event.message for event in first if isinstance(event, SessionMessage))
+    yield SessionEvent(session_id, title, None, {})
+    yield from first
+    yield from events
 
 
 def _parse_item_rows(

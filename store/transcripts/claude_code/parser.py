@@ -76,11 +76,7 @@ def add_summary_ranges(messages: Iterable[Message], *, compacts: bool) -> Iterat
         yield SessionMessage(message)
         facts = message["claude_code"]
         if facts.get("isCompactSummary") is True:
-            told = get_fields(facts.get("compactMetadata"))
-            kept = [get_fields(told.get("preservedSegment")).get("headUuid")]
-            kept += get_list(get_fields(told.get("preservedMessages")).get("uuids"))
-            found = (places.get(each) for each in kept if isinstance(each, str))
-            through = min((position for position in found if position is not None), default=place)
+            through = _count_before_preserved(facts, places, place)
             yield from [CompactionEvent(through)] if through else []
         for uuid in (
             [each for key in ("uuids", "copies") for each in facts.get(key, ()) if each]
@@ -88,6 +84,15 @@ def add_summary_ranges(messages: Iterable[Message], *, compacts: bool) -> Iterat
             else ()
         ):
             places.setdefault(uuid, place)
+
+
+def _count_before_preserved(facts: JsonFields, places: KeyNumbers, summary: int) -> int:
+    """Return the place of the first message that a compaction preserved, else of its summary."""
+    told = get_fields(facts.get("compactMetadata"))
+    kept = [get_fields(told.get("preservedSegment")).get("headUuid")]
+    kept += get_list(get_fields(told.get("preservedMessages")).get("uuids"))
+    found = (places.get(each) for each in kept if isinstance(each, str))
+    return min((place for place in found if place is not None), default=summary)
 
 
 def add_side_rows(

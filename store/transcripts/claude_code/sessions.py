@@ -270,8 +270,9 @@ class ConversationCollector:
 
     def notes(self) -> Iterator[NoteEvent]:
         """Return a note for each sort of row that was left out."""
-        foreign = [title.kind for title in self._titles if not self._is_own(title)]
-        others = Counter((kind, "of other sessions") for kind in foreign)
+        others = Counter(
+            (title.kind, "of other sessions") for title in self._titles if not self._is_own(title)
+        )
         yield from list_omission_notes(self._left_out + others, "line")
         own = Counter(title.kind for title in self._titles if self._is_own(title))
         for kind, count in sorted(own.items()):
@@ -285,8 +286,9 @@ class ConversationCollector:
             yield note_omission(self._copies, "copied line", ", said before in the file")
         if self._results:
             lines = format_count(self._results, "result line")
-            told = f"left out toolUseResult of {lines}: most of it repeats the tool results"
-            yield NoteEvent(None, told)
+            yield NoteEvent(
+                None, f"left out toolUseResult of {lines}: most of it repeats the tool results"
+            )
 
     def _is_own(self, title: _TitleRow) -> bool:
         """Tell whether a title is this session's; a file may begin with those of others."""

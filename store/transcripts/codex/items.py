@@ -77,7 +77,7 @@ def parse_codex_call(item: ApiItem) -> JsonFields:
     else:
         arguments = render_json(item[key])
     function = {
-        "name": (get_text(item.get("name")) or str(item["type"]).removesuffix("_call")),
+        "name": get_text(item.get("name")) or str(item["type"]).removesuffix("_call"),
         "arguments": arguments,
     }
     return call | {"type": "function", "function": function}

@@ -66,7 +66,8 @@ def parse_adk(item: SourceValue, names: SessionNames) -> Iterator[Event]:
     fields = get_fields(item.value)
     messages = [
         message
-        for each in [each for each in get_list(fields.get("events")) if isinstance(each, dict)]
+        for each in get_list(fields.get("events"))
+        if isinstance(each, dict)
         for message in _parse_adk_event(each)
     ]
     told = drop_empty_fields(drop_keys(fields, "id", "events", "user_id", "create_time"))

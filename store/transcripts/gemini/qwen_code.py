@@ -89,15 +89,19 @@ def parse_qwen_code(source: TranscriptSource) -> Iterator[Event]:
 
 
 def _build_qwen_opening(rows: ShelfMapping, stem: str, messages: Iterable[Message]) -> SessionEvent:
-    name = _find_first_field("sessionId", rows.values()) or stem
     payloads = (get_fields(row.get("systemPayload")) for row in _reverse_rows(rows))
-    given = (*(payload.get("customTitle") for payload in payloads), find_title(messages))
-    titles = render_titles(given)
+    given = (payload.get("customTitle") for payload in payloads)
+    titles = render_titles((*given, find_title(messages)))
     beside = {key: _find_first_field(key, rows.values()) for key in ("version", "gitBranch")}
     model = _find_first_field("model", _reverse_rows(rows))
     metadata = drop_empty_fields({"model": model, "qwen_code": drop_empty_fields(beside)})
-    root = _find_first_field("cwd", rows.values())
-    return SessionEvent(name, find_first_text(titles), root, metadata, titles=titles)
+    return SessionEvent(
+        _find_first_field("sessionId", rows.values()) or stem,
+        find_first_text(titles),
+        _find_first_field("cwd", rows.values()),
+        metadata,
+        titles=titles,
+    )
 
 
 def _find_first_field(key: str, rows: Iterable[JsonFields]) -> str | None:

@@ -275,16 +275,20 @@ def _frame_command_output(parts: list[Any], said: JsonFields) -> list[Any]:
     for key, line in _OUTPUT_ENDINGS.items():
         value = metadata.get(key)
         if key == "exit_code":
-            # It is unknown while the command still runs.
-            code = metadata.get("exit_code")
-            if type(code) is not int:
-                code = said.get("exit_code")
-            value = code if type(code) is int and code != _RUNNING_EXIT_CODE else None
+            value = _find_exit_code(metadata, said)
         if value not in (None, ""):
             endings.append(line.format(value))
     prefix = get_text(metadata.get("prefix"))
     ending = (get_text(metadata.get("suffix")) or "") + "".join(endings)
     return [*parse_openhands_parts(prefix), *parts, *parse_openhands_parts(ending or None)]
+
+
+def _find_exit_code(metadata: JsonFields, said: JsonFields) -> int | None:
+    """Return the exit code of a command, None if it is unknown or the command still runs."""
+    code = metadata.get("exit_code")
+    if type(code) is not int:
+        code = said.get("exit_code")
+    return code if type(code) is int and code != _RUNNING_EXIT_CODE else None
 
 
 def _parse_openhands_part(part: Any) -> list[Any]:

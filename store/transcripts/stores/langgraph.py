@@ -197,13 +197,11 @@ def _replay_writes(
     numbers = count()
     kept: dict[object, CheckpointMessage] = {each.id or next(numbers): each for each in held}
     for value in written:
-        told = get_fields(value)
-        is_anew = OVERWRITE_KEY in (told.get("type"), *told)
-        if is_anew:
+        added, told = value, get_fields(value)
+        if OVERWRITE_KEY in (told.get("type"), *told):
             kept.clear()
-        for message in wrap_in_list(
-            told.get("value", told.get(OVERWRITE_KEY)) if is_anew else value
-        ):
+            added = told.get("value", told.get(OVERWRITE_KEY))
+        for message in wrap_in_list(added):
             each = _build_checkpoint_message(message)
             if get_nested(message, "type") == "remove":
                 kept.pop(each.id, None)
