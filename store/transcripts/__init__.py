@@ -231,19 +231,8 @@ def _sniff(source: TranscriptSource) -> str:
             first = first or item
             if isinstance(item, SourceValue):
                 source.limits.check_time()
-                match = kind or _kind_of(item.value)
-                others = (
-                    name
-                    for name in OTHERS
-                    if match == "openai" and TRANSCRIPT_KINDS[name].looks(item.value)
-                )
-                kind = next(others, match)
-                owner = find_value_program(item.value, always=True)
-                if owner is None and kind:
-                    owner = TRANSCRIPT_KINDS[kind].foreign(item.value)
-                if owner:
-                    owner = _program_of(source) or owner
-                    raise _unknown(source, _written_by(owner), owner)
+                kind = _kind_with(kind, item.value)
+                _refuse_foreign(source, kind, item.value)
         if kind is None:
             program = _program_of(source)
             found = _written_by(program) if program else _described(source, first)
@@ -257,11 +246,27 @@ def _first_values(source: TranscriptSource) -> Iterator[SourceValue | NoteEvent]
     return islice(source.values(), SNIFFED_VALUES)
 
 
+def _kind_with(kind: str | None, value: Any) -> str | None:
+    """Return the kind of a file in which a value follows; a chat's may turn out to be another."""
+    found = kind or _kind_of(value)
+    others = (name for name in OTHERS if found == "openai" and TRANSCRIPT_KINDS[name].looks(value))
+    return next(others, found)
+
+
 def _kind_of(value: Any) -> str | None:
     for name, kind in TRANSCRIPT_KINDS.items():
         if kind.looks(value):
             return name
     return None
+
+
+def _refuse_foreign(source: TranscriptSource, kind: str | None, value: Any) -> None:
+    program = find_value_program(value, always=True)
+    if program is None and kind:
+        program = TRANSCRIPT_KINDS[kind].foreign(value)
+    if program:
+        program = _program_of(source) or program
+        raise _unknown(source, _written_by(program), program)
 
 
 def _program_of(source: TranscriptSource) -> str | None:

@@ -18,7 +18,6 @@ from .events import (
     NoteEvent,
     SessionEvent,
     SessionNames,
-    build_chat_call,
     build_text_part,
     drop_empty_fields,
     drop_keys,
@@ -29,12 +28,11 @@ from .events import (
     get_text,
     list_omission_notes,
     note_unread_value,
-    render_json,
     render_titles,
     simplify_content,
     split_metadata,
 )
-from .source import FilePath, SourceValue, TranscriptSource, for_each_conversation
+from .source import FilePath, SourceValue, TranscriptSource, parse_conversations
 from .trees import Tree, build_tree_events, insert_compactions
 
 __all__ = [
@@ -68,10 +66,7 @@ TIME_COLUMN_PREFIX = "time_"
 def _load_opencode_sessions(rows: SqliteConnection) -> Iterator[Any]:
     for session in rows.execute(SELECT_OPENCODE_SESSIONS):
         of = {"session": session["id"]}
-        found: dict[str, list[JsonFields]] = {}
-        for message, identifier, payload in rows.execute(SELECT_OPENCODE_PARTS, of):
-            found.setdefault(message, []).append(_parse_opencode_data(identifier, payload))
-        parts = found
+        parts = _load_opencode_parts(rows, of)
         messages = [
             {"info": _parse_opencode_data(name, data), "parts": parts.pop(name, [])}
             for name, data in rows.execute(SELECT_OPENCODE_MESSAGES, of)
@@ -90,6 +85,14 @@ def _load_opencode_sessions(rows: SqliteConnection) -> Iterator[Any]:
             "info": drop_empty_fields({**info, "time": drop_empty_fields(times)}),
             "messages": messages,
         }
+
+
+def _load_opencode_parts(rows: SqliteConnection, of: JsonFields) -> dict[str, list[JsonFields]]:
+    """Return the parts of a session's messages, by the ids of the messages."""
+    found: dict[str, list[JsonFields]] = {}
+    for message, name, data in rows.execute(SELECT_OPENCODE_PARTS, of):
+        found.setdefault(message, []).append(_parse_opencode_data(name, data))
+    return found
 
 
 def _parse_opencode_data(name: str, data: object) -> JsonFields:
@@ -190,25 +193,14 @@ def parse_opencode_message(name: str, told: JsonFields) -> list[Message]:
     """Return the chat messages of one message; the first has its id and its other fields."""
     info, parts = told["info"], list_opencode_parts(told)
     if info["role"] == "user":
-        content: list[JsonFields] = []
-        files: list[JsonFields] = []
-        for part in parts:
-            if not _is_part_for_model(part):
-                files += [part] if part.get("type") == "file" else []
-            elif part["type"] == "file":
-                content.append({"type": "image_url", "image_url": {"url": part["url"]}})
-            elif part["type"] == "compaction":
-                content.append(build_text_part(OPENCODE_COMPACTION_PROMPT))
-            else:
-                content.append(build_text_part(get_text(part.get("text")) or ""))
+        content = [_parse_opencode_part(part) for part in parts if _is_part_for_model(part)]
+        files = [
+            part for part in parts if part.get("type") == "file" and not _is_part_for_model(part)
+        ]
         said: Message = {"role": "user", "content": simplify_content(content) or ""}
         made = [(said | drop_empty_fields({"opencode": drop_empty_fields({"files": files})}))]
     else:
-        made = [
-            message
-            for step in _split_opencode_steps(parts)
-            for message in _parse_opencode_step(step)
-        ]
+        made = list(chain.from_iterable(map(_parse_opencode_step, _split_opencode_steps(parts))))
     for number, message in enumerate(made, 1):
         message["id"] = name if number == 1 else f"{name}-{number}"
     extra = drop_empty_fields(drop_keys(info, "id", "sessionID", "role", "tokens", "cost"))
@@ -232,6 +224,16 @@ def _is_part_for_model(part: JsonFields) -> bool:
     return part.get("type") in ("text", "compaction") and part.get("ignored") is not True
 
 
+def _parse_opencode_part(part: JsonFields) -> JsonFields:
+    if part["type"] == "file":
+        return {"type": "image_url", "image_url": {"url": part["url"]}}
+    return build_text_part(
+        OPENCODE_COMPACTION_PROMPT
+        if part["type"] == "compaction"
+        else get_text(part.get("text")) or ""
+    )
+
+
 def _split_opencode_steps(parts: list[JsonFields]) -> list[list[JsonFields]]:
     """Return the parts of each step; there is at least one step."""
     steps: list[list[JsonFields]] = [[]]
@@ -246,19 +248,10 @@ def _split_opencode_steps(parts: list[JsonFields]) -> list[list[JsonFields]]:
 def _parse_opencode_step(parts: list[JsonFields]) -> Iterator[Message]:
     """Yield the answer of a step, then the results of its calls."""
     tools = [part for part in parts if part.get("type") == "tool"]
-    ends = [part for part in parts if part.get("type") == STEP_END]
-    calls = [
-        build_chat_call(
-            _find_opencode_call_id(part),
-            part.get("tool"),
-            render_json(_find_part_state(part).get("input") or {}),
-        )
-        for part in tools
-    ]
     more = {
-        "tool_calls": calls,
+        "tool_calls": list(map(_parse_opencode_call, tools)),
         "reasoning_content": "\n\n".join(_list_opencode_texts(parts, "reasoning")),
-        "opencode": {key: end.get(key) for end in ends[-1:] for key in OPENCODE_COST_KEYS},
+        "opencode": _find_step_cost(parts),
     }
     text = "\n\n".join(_list_opencode_texts(parts, "text"))
     yield {"role": "assistant", "content": text or None} | drop_empty_fields(more)
@@ -272,6 +265,12 @@ def _parse_opencode_step(parts: list[JsonFields]) -> Iterator[Message]:
 def _list_opencode_texts(parts: list[JsonFields], kind: str) -> Iterator[str]:
     meant = (part for part in parts if part.get("type") == kind)
     return filter(None, (get_text(part.get("text")) for part in meant))
+
+
+def _find_step_cost(parts: list[JsonFields]) -> JsonFields:
+    """Return the tokens and the cost of a step, from the part that ends it."""
+    ends = [part for part in parts if part.get("type") == STEP_END]
+    return {key: end.get(key) for end in ends[-1:] for key in OPENCODE_COST_KEYS}
 
 
 def _add_opencode_cost(made: list[Message], info: JsonFields) -> None:
@@ -292,6 +291,12 @@ ENDED_CALL_STATES = ("completed", "error")
 
 def _find_part_state(part: JsonFields) -> JsonFields:
     return get_fields(part.get("state"))
+
+
+def _parse_opencode_call(part: JsonFields) -> JsonFields:
+    arguments = json.dumps(_find_part_state(part).get("input") or {}, ensure_ascii=False)
+    function = {"name": get_text(part.get("tool")) or "", "arguments": arguments}
+    return {"id": _find_opencode_call_id(part), "type": "function", "function": function}
 
 
 def _find_opencode_call_id(part: JsonFields) -> str:
@@ -335,9 +340,13 @@ def _is_opencode_session(value: Any) -> bool:
     return not messages or any(map(is_opencode_message, messages))
 
 
-@for_each_conversation(_is_opencode_session, "session: it has no 'info' and no 'messages'")
-def parse_opencode(item: SourceValue, names: SessionNames) -> Iterator[Event]:
-    """Return a session, its reverted messages, and the notes."""
+def parse_opencode(source: TranscriptSource) -> Iterator[Event]:
+    """Return each session of a file, its reverted messages, and the notes."""
+    expected = "session: it has no 'info' and no 'messages'"
+    return parse_conversations(source, _is_opencode_session, expected, _parse_opencode_session)
+
+
+def _parse_opencode_session(item: SourceValue, names: SessionNames) -> Iterator[Event]:
     info = item.value["info"]
     told, broken = _index_opencode_messages(item)
     yield from broken
@@ -412,9 +421,10 @@ def _find_opencode_compactions(
         count += len(said[name])
         asked = get_text(message["info"].get("parentID"))
         if message["info"].get("summary") is True and asked in told:
-            question = told[asked]
-            start = find_first_text(
-                part.get("tail_start_id") for part in list_opencode_parts(question)
-            )
-            through = before.get(start or asked, 0)
+            through = before.get(_find_tail_start(told[asked]) or asked, 0)
             yield from [(count, CompactionEvent(through))] if through else []
+
+
+def _find_tail_start(question: JsonFields) -> str | None:
+    """Return the first message before a question that stayed visible, if any."""
+    return find_first_text(part.get("tail_start_id") for part in list_opencode_parts(question))

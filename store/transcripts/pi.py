@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
@@ -14,7 +15,6 @@ from .events import (
     Event,
     NoteEvent,
     SessionEvent,
-    build_chat_call,
     build_text_part,
     drop_empty_fields,
     drop_keys,
@@ -26,8 +26,6 @@ from .events import (
     list_omission_notes,
     note_unread_value,
     parse_iso_milliseconds,
-    parse_mime_part,
-    render_json,
     render_titles,
     simplify_content,
     split_metadata,
@@ -84,13 +82,14 @@ def parse_pi_message(entry: JsonFields) -> Message:
             "content": said,
             "pi": drop_empty_fields(drop_keys(told, key, "timestamp")),
         }
-    body = told.get("content")
-    if isinstance(body, str):
-        blocks = [build_text_part(body)] if body else []
-    else:
-        blocks = list(filter(None, map(get_fields, get_list(body))))
-    spoken = (each for each in blocks if each.get("type") not in ("thinking", "toolCall"))
-    content = simplify_content(list(map(parse_mime_part, spoken)))
+    blocks = _parse_pi_blocks(told.get("content"))
+    content = simplify_content(
+        [
+            _parse_pi_part(block)
+            for block in blocks
+            if (block.get("type") not in ("thinking", "toolCall"))
+        ]
+    )
     message = {"role": PI_ROLES[told["role"]], "content": content} | _parse_calls_and_thoughts(
         told, blocks
     )
@@ -106,34 +105,53 @@ def _parse_calls_and_thoughts(told: JsonFields, blocks: list[JsonFields]) -> Jso
     """Return a message's calls and thoughts, or the call that it answers."""
     thoughts = [block for block in blocks if block.get("type") == "thinking"]
     calls = [block for block in blocks if block.get("type") == "toolCall"]
-    more: JsonFields = {
-        "tool_calls": [
-            build_chat_call(
-                call.get("id"), call.get("name"), render_json(call.get("arguments") or {})
-            )
-            for call in calls
-        ],
+    more = {
+        "tool_calls": list(map(_parse_pi_call, calls)),
         "tool_call_id": get_text(told.get("toolCallId")),
         "name": get_text(told.get("toolName")),
         "messageStatus": "error" if told.get("isError") is True else None,
     }
+    return drop_empty_fields(more | _parse_pi_thoughts(told, thoughts))
+
+
+def _parse_pi_thoughts(told: JsonFields, thoughts: list[JsonFields]) -> JsonFields:
+    """Return thoughts: as Anthropic's blocks if they are signed, else as text."""
     if told.get("api") == "anthropic-messages" and all(map(_find_thought_signature, thoughts)):
-        more["thinking_blocks"] = [
-            {
-                "type": "thinking",
-                "thinking": get_text(block.get("thinking")) or "",
-                "signature": _find_thought_signature(block),
-            }
-            for block in thoughts
-        ]
-    else:
-        texts = (get_text(block.get("thinking")) for block in thoughts)
-        more["reasoning_content"] = "\n\n".join(filter(None, texts))
-    return drop_empty_fields(more)
+        return {"thinking_blocks": list(map(_build_thinking_block, thoughts))}
+    texts = (get_text(block.get("thinking")) for block in thoughts)
+    return {"reasoning_content": "\n\n".join(filter(None, texts))}
 
 
 def _find_thought_signature(block: JsonFields) -> str | None:
     return get_text(block.get("thinkingSignature"))
+
+
+def _build_thinking_block(block: JsonFields) -> JsonFields:
+    thought = get_text(block.get("thinking")) or ""
+    return {"type": "thinking", "thinking": thought, "signature": _find_thought_signature(block)}
+
+
+def _parse_pi_call(block: JsonFields) -> JsonFields:
+    arguments = json.dumps(block.get("arguments") or {}, ensure_ascii=False)
+    function = {"name": get_text(block.get("name")) or "", "arguments": arguments}
+    return {"id": get_text(block.get("id")) or "", "type": "function", "function": function}
+
+
+def _parse_pi_blocks(content: Any) -> list[JsonFields]:
+    """Return a content as blocks: a text, or a list of them."""
+    if isinstance(content, str):
+        return [build_text_part(content)] if content else []
+    return list(filter(None, map(get_fields, get_list(content))))
+
+
+def _parse_pi_part(block: JsonFields) -> JsonFields:
+    """Return a block as a part of the content: a text, a picture as ``image_url``."""
+    match block:
+        case {"type": "text", "text": str(text)}:
+            return build_text_part(text)
+        case {"type": "image", "mimeType": str(kind), "data": str(data)}:
+            return {"type": "image_url", "image_url": {"url": f"data:{kind};base64,{data}"}}
+    return block
 
 
 HEAD, COMPACTION, NAMED = "session", "compaction", "session_info"
@@ -203,13 +221,7 @@ class _PiSession:
         entry = self._entries[name]
         if not is_message_entry(entry):
             return []
-        told = find_entry_message(entry).get("timestamp")
-        moment = told if type(told) is int else parse_iso_milliseconds(entry.get("timestamp"))
-        return [
-            parse_pi_message(entry)
-            | {"id": name}
-            | ({} if moment is None else {"timestamp": moment})
-        ]
+        return [parse_pi_message(entry) | {"id": name} | _parse_pi_timestamp(entry)]
 
     def _opened(self, path: list[str]) -> tuple[SessionEvent, list[NoteEvent]]:
         said = (message for name in path for message in self._messages_of(name))
@@ -239,3 +251,10 @@ class _PiSession:
             kept = before.get(str(entry.get("firstKeptEntryId")), count)
             if entry["type"] == COMPACTION and summary and kept:
                 yield count, CompactionEvent(kept, summary)
+
+
+def _parse_pi_timestamp(entry: JsonFields) -> JsonFields:
+    """Return the time of a message in ms; empty if it has none."""
+    told = find_entry_message(entry).get("timestamp")
+    moment = told if type(told) is int else parse_iso_milliseconds(entry.get("timestamp"))
+    return {} if moment is None else {"timestamp": moment}

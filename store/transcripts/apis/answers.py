@@ -52,20 +52,23 @@ def join_completion_events(events: list[JsonFields]) -> JsonFields:
     for event in events:
         body |= {key: held for key, held in event.items() if held is not None}
         for choice in get_list(event.get("choices"))[:1]:
-            delta = get_fields(get_fields(choice).get("delta"))
-            for name, value in delta.items():
-                if isinstance(value, str) and name != "role":
-                    _append_text(message, name, value)
-            for piece in map(get_fields, get_list(delta.get("tool_calls"))):
-                call = calls.setdefault(
-                    str(piece.get("index")), {"function": {"name": "", "arguments": ""}}
-                )
-                call |= drop_empty_fields(drop_keys(piece, "index", "function"))
-                for name, value in get_fields(piece.get("function")).items():
-                    _append_text(call["function"], name, value)
+            _add_delta(message, calls, get_fields(get_fields(choice).get("delta")))
     if calls:
         message["tool_calls"] = [*calls.values()]
     return {**body, "choices": [{"message": message}]}
+
+
+def _add_delta(message: JsonFields, calls: dict[str, JsonFields], delta: JsonFields) -> None:
+    for key, held in delta.items():
+        if isinstance(held, str) and key != "role":
+            _append_text(message, key, held)
+    for piece in map(get_fields, get_list(delta.get("tool_calls"))):
+        call = calls.setdefault(
+            str(piece.get("index")), {"function": {"name": "", "arguments": ""}}
+        )
+        call |= drop_empty_fields(drop_keys(piece, "index", "function"))
+        for key, held in get_fields(piece.get("function")).items():
+            _append_text(call["function"], key, held)
 
 
 def _append_text(fields: JsonFields, key: str, piece: object) -> None:

@@ -23,7 +23,7 @@ from ..events import (
     get_text,
     parse_iso_milliseconds,
 )
-from ..source import SourceValue, for_each_conversation
+from ..source import SourceValue, TranscriptSource, parse_conversations
 from ..trees import Tree, build_tree_events
 from .answers import RESPONSES_API
 
@@ -45,9 +45,14 @@ def is_openai_agents_session(value: Any) -> bool:
     return get_fields(value).get("store") == "openai_agents"
 
 
-@for_each_conversation(is_openai_agents_session, "session of the database")
-def parse_openai_agents(item: SourceValue, names: SessionNames) -> Iterator[Event]:
-    """Return a session, and its branches after it."""
+def parse_openai_agents(source: TranscriptSource) -> Iterator[Event]:
+    """Return each session, and its branches after it."""
+    return parse_conversations(
+        source, is_openai_agents_session, "session of the database", _parse_agents_session
+    )
+
+
+def _parse_agents_session(item: SourceValue, names: SessionNames) -> Iterator[Event]:
     fields = get_fields(item.value)
     items, lines = fields["items"], fields["lines"]
     parents: dict[str, str | None] = {}
@@ -84,16 +89,20 @@ def _load_agents_sessions(rows: SqliteConnection) -> Iterator[Any]:
             else:
                 yield NoteEvent(None, f"item {number} of {name} cannot be read", broken=True)
         if items:
-            if is_branched:
-                texts: dict[str, list[str]] = {}
-                for branch, position in rows.execute(SELECT_BRANCH_ITEMS, (name,)):
-                    if str(position) in items:
-                        texts.setdefault(branch, []).append(str(position))
-                lines = list(texts.values())
-            else:
-                lines = []
+            lines = _load_branch_items(rows, name, items) if is_branched else []
             told = {"id": name, "created_at": created, "items": items}
             yield told | {"store": "openai_agents", "lines": lines or [list(items)]}
+
+
+def _load_branch_items(
+    rows: SqliteConnection, name: str, items: dict[str, JsonFields]
+) -> list[list[str]]:
+    """Return the items of each branch, by their numbers."""
+    lines: dict[str, list[str]] = {}
+    for branch, number in rows.execute(SELECT_BRANCH_ITEMS, (name,)):
+        if str(number) in items:
+            lines.setdefault(branch, []).append(str(number))
+    return list(lines.values())
 
 
 OPENAI_AGENTS_LAYOUT = Layout(

@@ -7,6 +7,7 @@ because it must be sent back as it is.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -19,7 +20,6 @@ from ..events import (
     get_fields,
     get_text,
     parse_iso_milliseconds,
-    render_json,
     simplify_content,
 )
 from ..shelf import KeyNumbers
@@ -52,6 +52,14 @@ def is_output_type(kind: str) -> bool:
     return kind.endswith("_output")
 
 
+def is_answer_item(item: ApiItem) -> bool:
+    """Tell whether an item came from the model."""
+    kind = str(item.get("type"))
+    if kind == "message":
+        return item.get("role") == "assistant"
+    return kind == "reasoning" or is_call_type(kind)
+
+
 def parse_codex_parts(content: object) -> list[Any]:
     """Return a message's content as parts of the chat; one without a counterpart stays as it is."""
     if content is None:
@@ -65,20 +73,9 @@ def parse_codex_call(item: ApiItem) -> JsonFields:
     """Return a call item as a tool call; free text becomes the argument ``input``."""
     call_id = _find_item_call_id(item)
     call = {} if call_id is None else {"id": call_id}
-    key = _find_argument_key(item)
-    if key is None and "arguments" in item:
-        arguments = None
-    elif key is None:
-        arguments = render_json(drop_keys(item, *_NON_ARGUMENT_KEYS))
-    elif key == "input":
-        arguments = render_json({"input": item[key]})
-    elif key == "arguments" and isinstance(item[key], str):
-        arguments = item[key]
-    else:
-        arguments = render_json(item[key])
     function = {
-        "name": get_text(item.get("name")) or str(item["type"]).removesuffix("_call"),
-        "arguments": arguments,
+        "name": (get_text(item.get("name")) or str(item["type"]).removesuffix("_call")),
+        "arguments": _render_item_arguments(item),
     }
     return call | {"type": "function", "function": function}
 
@@ -98,7 +95,7 @@ def parse_own_result(item: ApiItem) -> Message | None:
 def parse_output_item(item: ApiItem) -> Message:
     """Return an output item as a tool message."""
     key = next((key for key in (*RESULT_KEYS, "tools") if key in item), "output")
-    content = render_json(item[key]) if key == "tools" else _parse_codex_result(item.get(key))
+    content = _render_item_json(item[key]) if key == "tools" else _parse_codex_result(item.get(key))
     message: Message = {"role": "tool", "content": content}
     if get_text(item.get("call_id")):
         message["tool_call_id"] = item["call_id"]
@@ -112,23 +109,39 @@ def collect_item_extra(item: ApiItem) -> JsonFields:
     kind = str(item.get("type"))
     if kind == "reasoning":
         return {"type": kind}  # it stays whole beside its extra
-    keys: tuple[str, ...]
-    if kind in SPOKEN_ITEM_TYPES:
-        keys = ("type", "role", "content")
-    elif is_output_type(kind):
-        keys = (*_LINK_KEYS, *RESULT_KEYS, "tools")
-    elif not is_call_type(kind):
-        keys = _LINK_KEYS
-    else:
-        name = ("name",) if get_text(item.get("name")) else ()
-        keys = (*_LINK_KEYS, *name, *RESULT_KEYS, _find_argument_key(item) or "")
-    rest = drop_keys(item, *keys)
+    rest = drop_keys(item, *_list_converted_keys(item, kind))
     said = {key: held for key, held in rest.items() if held is not None}
     return {"type": kind} | said
 
 
+def _list_converted_keys(item: ApiItem, kind: str) -> tuple[str, ...]:
+    """Return the keys of an item that became content, a call or a result."""
+    if kind in SPOKEN_ITEM_TYPES:
+        return ("type", "role", "content")
+    if is_output_type(kind):
+        return (*_LINK_KEYS, *RESULT_KEYS, "tools")
+    if not is_call_type(kind):
+        return _LINK_KEYS
+    name = ("name",) if get_text(item.get("name")) else ()
+    return (*_LINK_KEYS, *name, *RESULT_KEYS, _find_argument_key(item) or "")
+
+
 def _find_item_call_id(item: ApiItem) -> str | None:
     return get_text(item.get("call_id")) or get_text(item.get("id"))
+
+
+def _render_item_arguments(item: ApiItem) -> object:
+    """Return a call's arguments: JSON text as it is, anything else as JSON text."""
+    key = _find_argument_key(item)
+    if key is None and "arguments" in item:
+        return None
+    if key is None:
+        return _render_item_json(drop_keys(item, *_NON_ARGUMENT_KEYS))
+    if key == "input":
+        return _render_item_json({"input": item[key]})
+    if key == "arguments" and isinstance(item[key], str):
+        return item[key]
+    return _render_item_json(item[key])
 
 
 def _find_argument_key(item: ApiItem) -> str | None:
@@ -145,13 +158,15 @@ def _parse_codex_part(part: Any) -> Any:
     if isinstance(part, str):
         return build_text_part(part)
     if not isinstance(part, dict):
-        return build_text_part(render_json(part))
+        return build_text_part(_render_item_json(part))
     kind = part.get("type")
     chat = CODEX_PART_TYPES.get(kind) if isinstance(kind, str) else None
     if chat is None or not isinstance(part.get(chat), str):
         return part
-    if chat == "text":
-        return part | {"type": chat}
+    return part | {"type": chat} if chat == "text" else _parse_codex_image(part)
+
+
+def _parse_codex_image(part: JsonFields) -> JsonFields:
     image = {"url": part["image_url"]}
     if "detail" in part:
         image["detail"] = part["detail"]
@@ -167,6 +182,10 @@ def _parse_codex_result(value: Any) -> object:
         value = value["content"]
     is_part = isinstance(value, dict) and "type" in value
     return parse_codex_parts(value) if is_part or isinstance(value, list) else value
+
+
+def _render_item_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def finish_messages(messages: Iterable[Message]) -> Iterator[Message]:
@@ -194,3 +213,10 @@ def set_message_time(message: Message, at: object) -> Message:
     if moment is not None:
         message["timestamp"] = moment
     return message
+
+
+def find_parent_session(meta: ApiItem) -> str | None:
+    """Return the session that made this one as its subagent."""
+    subagent = get_fields(get_fields(meta.get("source")).get("subagent"))
+    spawn = get_fields(subagent.get("thread_spawn"))
+    return get_text(meta.get("parent_thread_id")) or get_text(spawn.get("parent_thread_id"))

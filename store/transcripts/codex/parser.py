@@ -40,8 +40,9 @@ from .items import (
     SPOKEN_ITEM_TYPES,
     ApiItem,
     collect_item_extra,
+    find_parent_session,
     finish_messages,
-    is_call_type,
+    is_answer_item,
     is_output_type,
     parse_codex_call,
     parse_codex_parts,
@@ -49,6 +50,26 @@ from .items import (
     parse_own_result,
     set_message_time,
 )
+
+
+def pick_compaction_fields(compacted: JsonFields) -> JsonFields:
+    """Return what a row says of a compaction, without the messages that the file has already."""
+    told = {key: held for key, held in compacted.items() if held and key != REPLACEMENT_KEY}
+    items = _list_replacement_items(compacted)
+    told["replaced_by"] = len(items)
+    kept = [item for item in items if item.get("type") != "message"]
+    return told | {"items": kept} if kept else told
+
+
+def render_replacement(compacted: JsonFields) -> str | None:
+    """Return what can be read of the context that took the place of the old one, if anything."""
+    texts = [get_text(compacted.get("message"))]
+    if not texts[0]:
+        texts = [
+            extract_content_text(item.get("content")) for item in _list_replacement_items(compacted)
+        ]
+    return "\n\n".join(text for text in texts if text and text.strip()) or None
+
 
 REPLACEMENT_KEY = "replacement_history"
 """Under which key a row has the context that took the place of the old one."""
@@ -310,12 +331,7 @@ class _Rollout:
 
     def _take_item(self, item: ApiItem, at: object) -> None:
         kind = str(item.get("type"))
-        type_name = str(item.get("type"))
-        if type_name == "message":
-            answer_item = item.get("role") == "assistant"
-        else:
-            answer_item = type_name == "reasoning" or is_call_type(type_name)
-        if answer_item:
+        if is_answer_item(item):
             self._take_answer(item, at)
         elif kind in SPOKEN_ITEM_TYPES:
             role = get_text(item.get("role")) if item.get("type") == "message" else None
@@ -408,23 +424,8 @@ class _Rollout:
             self._answer = None
 
     def _take_compacted(self, compacted: ApiItem, at: object) -> None:
-        texts = [get_text(compacted.get("message"))]
-        if not texts[0]:
-            texts = [
-                extract_content_text(item.get("content"))
-                for item in _list_replacement_items(compacted)
-            ]
-        self._hidden.append(
-            CompactionEvent(
-                len(self._messages),
-                ("\n\n".join(text for text in texts if text and text.strip()) or None),
-            )
-        )
-        told = {key: held for key, held in compacted.items() if held and key != REPLACEMENT_KEY}
-        items = _list_replacement_items(compacted)
-        told["replaced_by"] = len(items)
-        kept = [item for item in items if item.get("type") != "message"]
-        self._note_compaction((told | {"items": kept} if kept else told), at)
+        self._hidden.append(CompactionEvent(len(self._messages), render_replacement(compacted)))
+        self._note_compaction(pick_compaction_fields(compacted), at)
 
     def _note_compaction(self, compaction: JsonFields, at: object) -> None:
         self._answer = None
@@ -449,16 +450,11 @@ class _Rollout:
 
     def _metadata(self) -> tuple[JsonFields, list[NoteEvent]]:
         """Return the metadata of the session, and a note for each value that is too big for it."""
-        subagent = get_fields(get_fields(self._meta.get("source")).get("subagent"))
-        spawn = get_fields(subagent.get("thread_spawn"))
         known = {
             "model": self._context.get("model"),
             "cli_version": self._meta.get("cli_version"),
             "git": self._meta.get("git"),
-            "parent_session": (
-                get_text(self._meta.get("parent_thread_id"))
-                or get_text(spawn.get("parent_thread_id"))
-            ),
+            "parent_session": find_parent_session(self._meta),
         }
         extra = drop_keys(self._meta, *_SESSION_META_KEYS)
         if self._context:

@@ -23,7 +23,7 @@ from ..events import (
     parse_iso_milliseconds,
     split_metadata,
 )
-from ..source import SourceValue, for_each_conversation
+from ..source import SourceValue, TranscriptSource, parse_conversations
 from ..trees import Tree, build_tree_events
 
 __all__ = ["has_oasst_tree", "parse_oasst"]
@@ -52,30 +52,40 @@ def _is_oasst_reply(value: Any) -> bool:
     return named and isinstance(fields.get("text"), str)
 
 
-@for_each_conversation(_is_oasst_tree, "tree of messages")
-def parse_oasst(item: SourceValue, names: SessionNames) -> Iterator[Event]:
-    """Return the session of a tree, its branches after it."""
+def parse_oasst(source: TranscriptSource) -> Iterator[Event]:
+    """Return a session for each tree, its branches after it."""
+    return parse_conversations(source, _is_oasst_tree, "tree of messages", _parse_oasst_tree)
+
+
+def _parse_oasst_tree(item: SourceValue, names: SessionNames) -> Iterator[Event]:
     replies: RepliesById = {}
     parents: dict[str, str | None] = {}
-    prompt = item.value["prompt"]
-    waiting: list[tuple[JsonFields, str | None, bool]] = [(prompt, None, True)]
-    present = ""
-    while waiting:
-        answer, parent, is_best = waiting.pop()
-        key = answer["message_id"]
-        replies[key], parents[key] = answer, parent
-        present = key if is_best else present
-        ranked = sorted(
-            filter(_is_oasst_reply, get_list(answer.get("replies"))), key=_find_reply_rank
-        )
-        below = [(each, key, is_best and each is ranked[0]) for each in ranked]
-        waiting += reversed(below)
+    present = _collect_replies(item.value["prompt"], replies, parents)
     metadata, notes = split_metadata(drop_keys(item.value, "prompt", "message_tree_id"))
     name = names.name(str(item.value["message_tree_id"]))
     title = find_title([_parse_oasst_reply(item.value["prompt"])])
     tree = Tree(parents, present, lambda reply: [_parse_oasst_reply(replies[reply])])
     yield from build_tree_events(tree, SessionEvent(name, title, None, {"oasst": metadata}))
     yield from notes
+
+
+def _collect_replies(
+    prompt: JsonFields, replies: RepliesById, parents: dict[str, str | None]
+) -> str:
+    """Take in all messages of a tree; return the last one of its best path."""
+    waiting: list[tuple[JsonFields, str | None, bool]] = [(prompt, None, True)]
+    present = ""
+    while waiting:
+        reply, parent, is_best = waiting.pop()
+        name = reply["message_id"]
+        replies[name], parents[name] = reply, parent
+        present = name if is_best else present
+        ranked = sorted(
+            filter(_is_oasst_reply, get_list(reply.get("replies"))), key=_find_reply_rank
+        )
+        below = [(each, name, is_best and each is ranked[0]) for each in ranked]
+        waiting += reversed(below)
+    return present
 
 
 def _find_reply_rank(reply: JsonFields) -> float:

@@ -23,7 +23,7 @@ from ..events import (
     note_unread_value,
     split_metadata,
 )
-from ..source import SourceValue, for_each_conversation
+from ..source import SourceValue, TranscriptSource, parse_conversations
 
 __all__ = ["has_sharegpt_conversation", "parse_sharegpt"]
 
@@ -59,9 +59,15 @@ def _is_sharegpt_turn(value: Any) -> bool:
     return get_text(fields.get("from")) in ROLE_BY_SPEAKER and isinstance(fields.get("value"), str)
 
 
-@for_each_conversation(_is_sharegpt_conversation, "conversation with turns of 'from' and 'value'")
-def parse_sharegpt(item: SourceValue, names: SessionNames) -> Iterator[Event]:
-    """Return the session of a conversation, and a note for each thing that is no turn."""
+def parse_sharegpt(source: TranscriptSource) -> Iterator[Event]:
+    """Return a session for each conversation, and a note for each thing that is none."""
+    expected = "conversation with turns of 'from' and 'value'"
+    return parse_conversations(
+        source, _is_sharegpt_conversation, expected, _parse_sharegpt_conversation
+    )
+
+
+def _parse_sharegpt_conversation(item: SourceValue, names: SessionNames) -> Iterator[Event]:
     turns = item.value["conversations"]
     messages = _parse_sharegpt_turns(
         item.value.get("system"), list(filter(_is_sharegpt_turn, turns))
@@ -86,23 +92,27 @@ def _parse_sharegpt_turns(system: Any, turns: list[JsonFields]) -> list[Message]
         made.append({"role": "system", "content": system})
     link: JsonFields = {}
     for number, turn in enumerate(turns, 1):
-        name = f"call-{number}"
-        told = _parse_turn_json(turn["value"]) if turn["from"] == SHAREGPT_CALL_SPEAKER else {}
-        message: Message = {"role": ROLE_BY_SPEAKER[turn["from"]]}
-        if get_text(told.get("name")):
-            arguments = json.dumps(told.get("arguments") or {}, ensure_ascii=False)
-            function = {"name": told["name"], "arguments": arguments}
-            call = {"id": name, "type": "function", "function": function}
-            message |= {"tool_calls": [call], "content": None}
-            link = {"tool_call_id": name}
-        else:
-            message["content"] = turn["value"]
-        message |= drop_empty_fields({"sharegpt": drop_keys(turn, "from", "value")})
+        message = _parse_sharegpt_turn(turn, f"call-{number}")
+        for call in message.get("tool_calls", ()):
+            link = {"tool_call_id": call["id"]}
         if message["role"] == "tool":
             message |= link
             link = {}
         made.append(message)
     return made
+
+
+def _parse_sharegpt_turn(turn: JsonFields, name: str) -> Message:
+    told = _parse_turn_json(turn["value"]) if turn["from"] == SHAREGPT_CALL_SPEAKER else {}
+    if not get_text(told.get("name")):
+        call = None
+    else:
+        arguments = json.dumps(told.get("arguments") or {}, ensure_ascii=False)
+        function = {"name": told["name"], "arguments": arguments}
+        call = {"id": name, "type": "function", "function": function}
+    said = {"tool_calls": [call], "content": None} if call else {"content": turn["value"]}
+    extra = drop_keys(turn, "from", "value")
+    return {"role": ROLE_BY_SPEAKER[turn["from"]]} | said | drop_empty_fields({"sharegpt": extra})
 
 
 def _parse_turn_json(text: str) -> JsonFields:

@@ -73,19 +73,23 @@ def parse_tau2_bench(source: TranscriptSource) -> Iterator[Event]:
         model = get_text(get_nested(item.value, "info", "agent_info", "llm"))
         for each in _list_simulations(item.value):
             if _is_tau2_simulation(each):
-                messages = _parse_tau2_messages(
-                    [entry for entry in each["messages"] if _is_tau2_message(entry)]
-                )
-                metadata, notes = split_metadata(drop_keys(each, "messages", "id"))
-                wanted = get_text(each.get("id")) or f"{names.stem}-{each.get('task_id')!s:.80}"
-                name = names.name(wanted)
-                yield SessionEvent(
-                    name, find_title(messages), None, drop_empty_fields({"model": model}) | metadata
-                )
-                yield from map(SessionMessage, messages)
-                yield from notes
+                yield from _parse_tau2_simulation(each, model, names)
             else:
                 yield note_unread_value(item.row, each, "no simulation")
+
+
+def _parse_tau2_simulation(
+    told: JsonFields, model: str | None, names: SessionNames
+) -> Iterator[Event]:
+    messages = _parse_tau2_messages([each for each in told["messages"] if _is_tau2_message(each)])
+    metadata, notes = split_metadata(drop_keys(told, "messages", "id"))
+    wanted = get_text(told.get("id")) or f"{names.stem}-{told.get('task_id')!s:.80}"
+    name = names.name(wanted)
+    yield SessionEvent(
+        name, find_title(messages), None, drop_empty_fields({"model": model}) | metadata
+    )
+    yield from map(SessionMessage, messages)
+    yield from notes
 
 
 def _parse_tau2_messages(told: list[JsonFields]) -> list[Message]:
@@ -103,10 +107,7 @@ def _parse_tau2_messages(told: list[JsonFields]) -> list[Message]:
         if each["role"] == "tool":
             message |= {"tool_call_id": str(each.get("id"))}
         more = {
-            "tool_calls": [
-                build_chat_call(call.get("id"), call.get("name"), call.get("arguments"))
-                for call in get_objects(each.get("tool_calls"))
-            ],
+            "tool_calls": list(map(_parse_tau2_call, get_objects(each.get("tool_calls")))),
             "reasoning_content": get_text(each.get("reasoning")),
             "messageStatus": "error" if each.get("error") is True else None,
             "timestamp": parse_iso_milliseconds(each.get("timestamp")),
@@ -124,3 +125,7 @@ def _parse_tau2_messages(told: list[JsonFields]) -> list[Message]:
 def _add_user_tools(message: Message, aside: list[JsonFields]) -> Message:
     """Return a message with what the user called before it."""
     return message | {TAU2_KEY: {**message.get(TAU2_KEY, {}), "user_tools": aside}}
+
+
+def _parse_tau2_call(told: JsonFields) -> JsonFields:
+    return build_chat_call(told.get("id"), told.get("name"), told.get("arguments"))

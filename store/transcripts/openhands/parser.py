@@ -159,11 +159,7 @@ class OpenhandsConversation:
             self._leave(kind, event.get("key"))
 
     def _take_result(self, event: ProgramEvent) -> None:
-        observation = omit_event_keys(get_fields(event.get("observation")), "content")
-        self._add(
-            program_events.parse_result_event(event),
-            omit_event_keys(event | {"observation": observation}, *_RESULT_MESSAGE_KEYS),
-        )
+        self._add(program_events.parse_result_event(event), _collect_result_extra(event))
 
     def _take_message(self, event: ProgramEvent) -> None:
         extra = omit_event_keys(event, "llm_message", "extended_content")
@@ -215,16 +211,7 @@ class OpenhandsConversation:
                 _collect_action_extra(event),
             )
         elif action == "finish" and not event.get("tool_call_metadata"):
-            args = get_fields(event.get("args"))
-            texts = (
-                args.get("final_thought"),
-                program_events.find_action_thought(args),
-                event.get("message"),
-            )
-            self._add(
-                {"role": "assistant", "content": find_first_text(texts) or ""},
-                _collect_action_extra(event),
-            )
+            self._add(_parse_finish_action(event), _collect_action_extra(event))
         else:
             self._call(event)
 
@@ -359,12 +346,29 @@ def _has_call(answer: Message, call_id: object) -> bool:
     return any(get_fields(call).get("id") == call_id for call in answer["tool_calls"])
 
 
+def _collect_result_extra(event: ProgramEvent) -> JsonFields:
+    """Return the fields of a V1 result that are not in its message."""
+    observation = omit_event_keys(get_fields(event.get("observation")), "content")
+    return omit_event_keys(event | {"observation": observation}, *_RESULT_MESSAGE_KEYS)
+
+
 def _collect_action_extra(event: ProgramEvent, *used: str) -> JsonFields:
     """Return the fields of a V0 action without the arguments that its message used."""
     extra = omit_event_keys(event, "message", "llm_metrics", "tool_call_metadata")
     if isinstance(event.get("args"), dict):
         extra["args"] = omit_event_keys(event["args"], *used)
     return extra
+
+
+def _parse_finish_action(event: ProgramEvent) -> Message:
+    """Return the last words of an agent of V0."""
+    args = get_fields(event.get("args"))
+    texts = (
+        args.get("final_thought"),
+        program_events.find_action_thought(args),
+        event.get("message"),
+    )
+    return {"role": "assistant", "content": find_first_text(texts) or ""}
 
 
 EVENT_LIST_KEYS = ("history", "trajectory", "events", "items")

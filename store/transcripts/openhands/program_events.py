@@ -6,18 +6,12 @@ the model is the message; the other fields of an event are its extra.
 
 from __future__ import annotations
 
+import json
 from typing import Any, NamedTuple
 
 from ...records import Message
 from ...text import JsonFields, get_at_path, wrap_in_list
-from ..events import (
-    build_text_part,
-    find_first_text,
-    get_fields,
-    get_text,
-    render_json,
-    simplify_content,
-)
+from ..events import build_text_part, find_first_text, get_fields, get_text, simplify_content
 
 ProgramEvent = JsonFields
 
@@ -167,7 +161,7 @@ def parse_openhands_call(call: Any) -> Any:
         return call
     arguments = call.get("arguments")
     if not isinstance(arguments, str):
-        arguments = render_json(arguments)
+        arguments = _render_openhands_json(arguments)
     function = {"name": call.get("name"), "arguments": arguments}
     return omit_event_keys(call, "name", "arguments") | {"type": "function", "function": function}
 
@@ -175,20 +169,7 @@ def parse_openhands_call(call: Any) -> Any:
 def parse_result_event(event: ProgramEvent) -> Message:
     """Return the result in a V1 event: of a tool, a refusal by the user, or an agent's failure."""
     observation = get_fields(event.get("observation"))
-    if event.get("kind") == "UserRejectObservation":
-        parts = parse_openhands_parts(f"Action rejected: {event.get('rejection_reason', '')}")
-    elif not observation:
-        parts = parse_openhands_parts(event.get("error"))
-    else:
-        said = (observation.get(key) for key in ("content", "output", "message", "error"))
-        body = next((each for each in said if each), None)
-        if body is None and not observation.keys() & {"content", "output"}:
-            body = render_json(observation)
-        parts = [
-            *_frame_command_output(parse_openhands_parts(body), observation),
-            *parse_openhands_parts(event.get("extended_content")),
-        ]
-    content = simplify_content(parts) or ""
+    content = simplify_content(_parse_result_parts(event, observation)) or ""
     message: Message = {"role": "tool", "content": content}
     if get_text(event.get("tool_name")):
         message["name"] = event["tool_name"]
@@ -197,6 +178,21 @@ def parse_result_event(event: ProgramEvent) -> Message:
     if observation.get("is_error") is True or event.get("kind") != "ObservationEvent":
         message["messageStatus"] = "error"
     return message
+
+
+def _parse_result_parts(event: ProgramEvent, observation: JsonFields) -> list[Any]:
+    if event.get("kind") == "UserRejectObservation":
+        return parse_openhands_parts(f"Action rejected: {event.get('rejection_reason', '')}")
+    if not observation:
+        return parse_openhands_parts(event.get("error"))
+    said = (observation.get(key) for key in ("content", "output", "message", "error"))
+    content = next((each for each in said if each), None)
+    if content is None and not observation.keys() & {"content", "output"}:
+        content = _render_openhands_json(observation)
+    return [
+        *_frame_command_output(parse_openhands_parts(content), observation),
+        *parse_openhands_parts(event.get("extended_content")),
+    ]
 
 
 # Events of V0.
@@ -234,15 +230,19 @@ def build_v0_answer(event: ProgramEvent, metadata: JsonFields) -> Message:
     """Return a V0 action as an answer with one call, built from the fields of the event."""
     args = get_fields(event.get("args"))
     action = event["action"]
-    said = {key: held for key, held in args.items() if held is not None}
-    said.pop("thought", None)
     function = {
         "name": get_text(metadata.get("function_name")) or ACTION_TOOLS.get(action, action),
-        "arguments": render_json(said),
+        "arguments": _render_action_arguments(args),
     }
     call_id = get_text(metadata.get("tool_call_id")) or build_event_call_id(event.get("id"))
     call = {"id": call_id, "type": "function", "function": function}
     return {"role": "assistant", "content": find_action_thought(args), "tool_calls": [call]}
+
+
+def _render_action_arguments(args: JsonFields) -> str:
+    said = {key: held for key, held in args.items() if held is not None}
+    said.pop("thought", None)
+    return _render_openhands_json(said)
 
 
 def find_action_thought(args: JsonFields) -> str | None:
@@ -273,9 +273,7 @@ def _frame_command_output(parts: list[Any], said: JsonFields) -> list[Any]:
     metadata = get_fields(said.get("metadata"))
     endings = []
     for key, line in _OUTPUT_ENDINGS.items():
-        value = metadata.get(key)
-        if key == "exit_code":
-            value = _find_exit_code(metadata, said)
+        value = _find_exit_code(metadata, said) if key == "exit_code" else metadata.get(key)
         if value not in (None, ""):
             endings.append(line.format(value))
     prefix = get_text(metadata.get("prefix"))
@@ -295,8 +293,12 @@ def _parse_openhands_part(part: Any) -> list[Any]:
     if isinstance(part, str):
         return [build_text_part(part)]
     if not isinstance(part, dict):
-        return [build_text_part(render_json(part))]
+        return [build_text_part(_render_openhands_json(part))]
     if part.get("type") == "image" and isinstance(part.get("image_urls"), list):
         urls = filter(get_text, part["image_urls"])
         return [{"type": "image_url", "image_url": {"url": url}} for url in urls]
     return [{key: held for key, held in part.items() if key != "cache_prompt" or held}]
+
+
+def _render_openhands_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -6,6 +6,7 @@ those of all conversations, in a list or one a line.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,7 +17,6 @@ from ..events import (
     NoteEvent,
     SessionEvent,
     SessionNames,
-    build_chat_call,
     build_text_part,
     drop_empty_fields,
     drop_keys,
@@ -29,7 +29,6 @@ from ..events import (
     join_texts,
     note_unread_value,
     parse_iso_milliseconds,
-    render_as_text,
     render_first_title,
     simplify_content,
     split_metadata,
@@ -129,18 +128,20 @@ def _flatten_message_tree(messages: list[Any]) -> Iterator[JsonFields]:
 
 def _parse_librechat_message(node: JsonFields) -> list[Message]:
     """Return what a message says; the last one has its id."""
-    told = node.get("createdAt")
-    time = parse_iso_milliseconds(get_nested(told, "$date") or told)
-    moment = drop_empty_fields({"timestamp": time})
+    moment = drop_empty_fields({"timestamp": _parse_librechat_time(node.get("createdAt"))})
     extra = drop_empty_fields(drop_keys(node, *LIBRECHAT_MESSAGE_KEYS))
-    made: list[Message]
-    if node["isCreatedByUser"]:
-        parts = list(map(_parse_librechat_part, get_objects(node.get("content"))))
-        made = [{"role": "user", "content": get_text(node.get("text")) or parts or ""}]
-    else:
-        made = list(_parse_librechat_answer(node))
+    made = (
+        [_parse_librechat_question(node)]
+        if node["isCreatedByUser"]
+        else list(_parse_librechat_answer(node))
+    )
     made[-1] |= {"id": node["messageId"], "librechat": extra}
     return [message | moment for message in made]
+
+
+def _parse_librechat_question(node: JsonFields) -> Message:
+    parts = list(map(_parse_librechat_part, get_objects(node.get("content"))))
+    return {"role": "user", "content": get_text(node.get("text")) or parts or ""}
 
 
 def _parse_librechat_answer(node: JsonFields) -> Iterator[Message]:
@@ -164,10 +165,7 @@ def _parse_librechat_step(parts: list[JsonFields]) -> Iterator[Message]:
     ]
     more = {
         "reasoning_content": join_texts(thoughts),
-        "tool_calls": [
-            build_chat_call(call.get("id"), call.get("name"), render_as_text(call.get("args")))
-            for call in calls
-        ],
+        "tool_calls": list(map(_parse_librechat_call, calls)),
     }
     content = simplify_content(said)
     yield {
@@ -175,9 +173,12 @@ def _parse_librechat_step(parts: list[JsonFields]) -> Iterator[Message]:
         "content": content if calls else content or "",
         **drop_empty_fields(more),
     }
-    for request in calls:
-        output = get_text(request.get("output")) or ""
-        yield {"role": "tool", "tool_call_id": get_text(request.get("id")) or "", "content": output}
+    yield from map(_parse_librechat_result, calls)
+
+
+def _parse_librechat_time(told: Any) -> int | None:
+    """Return a moment in ms, also one as a database writes it into JSON."""
+    return parse_iso_milliseconds(get_nested(told, "$date") or told)
 
 
 def _parse_librechat_part(part: JsonFields) -> JsonFields:
@@ -185,3 +186,15 @@ def _parse_librechat_part(part: JsonFields) -> JsonFields:
     text = part.get("text")
     value = get_fields(text).get("value", text)
     return build_text_part(value) if part.get("type") == "text" and isinstance(value, str) else part
+
+
+def _parse_librechat_call(call: JsonFields) -> JsonFields:
+    arguments = call.get("args")
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+    function = {"name": get_text(call.get("name")) or "", "arguments": text}
+    return {"id": get_text(call.get("id")) or "", "type": "function", "function": function}
+
+
+def _parse_librechat_result(call: JsonFields) -> Message:
+    output = get_text(call.get("output")) or ""
+    return {"role": "tool", "tool_call_id": get_text(call.get("id")) or "", "content": output}
