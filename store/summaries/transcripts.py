@@ -189,8 +189,9 @@ def _take_pieces(
         if first is not None and count >= first and sizes[-1] > max_chars:
             break
         taken.append(pieces)
-        size = sum(piece.around + min(caps[piece.rank], len(piece.text)) for piece in pieces)
-        sizes.append(sizes[-1] + size)
+        sizes.append(
+            sizes[-1] + sum(each.around + min(caps[each.rank], len(each.text)) for each in pieces)
+        )
     return taken, sizes
 
 

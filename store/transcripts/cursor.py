@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
@@ -30,12 +31,10 @@ from .events import (
     get_nested,
     get_objects,
     get_text,
-    is_json_object,
     list_omission_notes,
     note_omission,
     note_unread_value,
     parse_iso_milliseconds,
-    render_json,
     render_titles,
     simplify_content,
 )
@@ -74,17 +73,18 @@ def _load_cursor_chats(rows: SqliteConnection) -> Iterator[Any]:
             if value is not None and not chat:
                 yield NoteEvent(None, f"the chat {name!r} is left out, it is no JSON", broken=True)
             elif chat:
-                if has_heads:
-                    found = rows.execute(SELECT_CURSOR_HEAD, {"name": name}).fetchone()
-                    head = get_fields(parse_json_cell(found[0]) if found else None)
-                else:
-                    head = {}
+                head = get_fields(_load_cursor_head(rows, name)) if has_heads else {}
                 known = {"composerId": name, **head, **chat}
                 yield {"composerData": known, "bubbles": _load_bubbles(rows, name, chat)}
     for (value,) in rows.execute(SELECT_OLDEST_CHATS):
         for tab in map(get_fields, get_list(get_fields(parse_json_cell(value)).get("tabs"))):
             known = {"composerId": get_text(tab.get("tabId")), "name": tab.get("chatTitle")}
             yield {"composerData": known, "bubbles": get_list(tab.get("bubbles"))}
+
+
+def _load_cursor_head(rows: SqliteConnection, name: str) -> Any:
+    found = rows.execute(SELECT_CURSOR_HEAD, {"name": name}).fetchone()
+    return parse_json_cell(found[0]) if found else None
 
 
 def _load_bubbles(rows: SqliteConnection, name: str, chat: JsonFields) -> list[Any]:
@@ -132,6 +132,18 @@ def is_bubble(value: object) -> bool:
     return isinstance(kind, int | str) and kind in CURSOR_BUBBLE_ROLES
 
 
+def parse_bubble(bubble: JsonFields) -> list[Message]:
+    """Return the messages of a bubble; none where it says nothing."""
+    call = get_fields(bubble.get(BUBBLE_TOOL_KEY))
+    if call.get("name") or call.get("rawArgs"):
+        return _parse_bubble_call(bubble, call)
+    said = find_first_text((bubble.get("text"), bubble.get("rawText")))
+    role = CURSOR_BUBBLE_ROLES[bubble["type"]]
+    if not said and role == "assistant":
+        return []
+    return [{"role": role, "content": said or ""} | _collect_bubble_extra(bubble)]
+
+
 def _parse_bubble_call(bubble: JsonFields, call: JsonFields) -> list[Message]:
     """Return a call, and its result where there is one."""
     name = get_text(call.get("toolCallId")) or f"call-{find_bubble_id(bubble)}"
@@ -139,34 +151,43 @@ def _parse_bubble_call(bubble: JsonFields, call: JsonFields) -> list[Message]:
     asked = build_chat_call(name, tool, _render_bubble_arguments(call))
     said = get_text(bubble.get("text"))
     message = {"role": "assistant", "content": said, "tool_calls": [asked]}
-    status, result = call.get("status"), call.get("result")
-    if status not in ENDED_BUBBLE_STATES and result in (None, ""):
-        result = []
-    else:
-        said = _render_bubble_value(result) or _render_bubble_value(call.get("error"))
-        failed = status == "error" or bool(call.get("error"))
-        entry: Message = {"role": "tool", "tool_call_id": name, "name": tool, "content": said}
-        told = drop_empty_fields({"status": status, **drop_keys(call, *_BUBBLE_CALL_KEYS)})
-        result = [
-            entry | drop_empty_fields({"messageStatus": "error" if failed else "", "cursor": told})
-        ]
-    return [message | _collect_bubble_extra(bubble), *result]
+    return [message | _collect_bubble_extra(bubble), *_parse_bubble_result(name, tool, call)]
 
 
 def _render_bubble_arguments(call: JsonFields) -> str:
     """Return what a call asks for as a JSON object: as the model wrote it, else as it was read."""
     for told in (call.get("rawArgs"), call.get("params")):
-        if isinstance(told, str) and is_json_object(told):
+        if isinstance(told, str) and _is_json_object_text(told):
             return told
         if told and isinstance(told, dict):
-            return render_json(told)
+            return _render_bubble_json(told)
     told = get_text(call.get("rawArgs"))
-    return render_json({"input": told} if told else {})
+    return _render_bubble_json({"input": told} if told else {})
+
+
+def _is_json_object_text(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _parse_bubble_result(name: str, tool: str, call: JsonFields) -> list[Message]:
+    status, result = call.get("status"), call.get("result")
+    if status not in ENDED_BUBBLE_STATES and result in (None, ""):
+        return []
+    said = _render_bubble_value(result) or _render_bubble_value(call.get("error"))
+    failed = status == "error" or bool(call.get("error"))
+    message: Message = {"role": "tool", "tool_call_id": name, "name": tool, "content": said}
+    told = drop_empty_fields({"status": status, **drop_keys(call, *_BUBBLE_CALL_KEYS)})
+    return [
+        message | drop_empty_fields({"messageStatus": "error" if failed else "", "cursor": told})
+    ]
 
 
 def _render_bubble_value(value: Any) -> str:
     """Return a value as text: JSON where it is none."""
-    return value if isinstance(value, str) else "" if value is None else render_json(value)
+    return value if isinstance(value, str) else "" if value is None else _render_bubble_json(value)
 
 
 def _collect_bubble_extra(bubble: JsonFields) -> JsonFields:
@@ -183,6 +204,10 @@ def parse_bubble_time(bubble: JsonFields) -> int | None:
         if moment and 10**12 < moment < 2**53:
             return int(moment)
     return None
+
+
+def _render_bubble_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 CURSOR_LINE_ROLES = ("user", "assistant")
@@ -209,27 +234,45 @@ def parse_cursor_lines(lines: Iterable[tuple[int, JsonFields]]) -> Iterator[Mess
     waiting: deque[str] = deque()
     for number, line in lines:
         told = line["message"]
-        blocks: list[JsonFields] = []
-        for place, block in enumerate(parse_blocks(told["content"]) or [], 1):
-            piece = block
-            if block.get("type") == "tool_use":
-                piece = {**block, "id": block.get("id") or f"call-{number}-{place}"}
-                waiting.append(piece["id"])
-            elif block.get("type") == "tool_result":
-                answered = get_text(block.get("tool_use_id")) or next(iter(waiting), None)
-                if answered and answered in waiting:
-                    waiting.remove(answered)
-                piece = {**block, "tool_use_id": answered}
-            blocks.append(piece)
-        if line["role"] == "user":
-            made = build_user_messages(blocks, blocks)
-            if made[-1]["role"] == "user":
-                made[-1]["content"] = simplify_content(made[-1]["content"]) or ""
-        else:
-            made = build_answer_messages(blocks)
+        blocks = [
+            _link_result_to_call(_ensure_call_id(block, f"{number}-{place}"), waiting)
+            for place, block in enumerate(parse_blocks(told["content"]) or [], 1)
+        ]
+        made = (
+            _parse_cursor_question(blocks)
+            if line["role"] == "user"
+            else build_answer_messages(blocks)
+        )
         extra = {**drop_keys(line, "role", "message"), **drop_keys(told, "role", "content")}
         made[0] |= drop_empty_fields({"cursor": drop_empty_fields(extra)})
         yield from made
+
+
+def _parse_cursor_question(blocks: list[JsonFields]) -> list[Message]:
+    made = build_user_messages(blocks, blocks)
+    if made[-1]["role"] == "user":
+        made[-1]["content"] = simplify_content(made[-1]["content"]) or ""
+    return made
+
+
+def _link_result_to_call(block: JsonFields, waiting: deque[str]) -> JsonFields:
+    """Note a call that waits; return a result with the call that it answers."""
+    if block.get("type") == "tool_use":
+        waiting.append(block["id"])
+    if block.get("type") != "tool_result":
+        return block
+    told = get_text(block.get("tool_use_id"))
+    answered = told or next(iter(waiting), None)
+    if answered and answered in waiting:
+        waiting.remove(answered)
+    return {**block, "tool_use_id": answered}
+
+
+def _ensure_call_id(block: JsonFields, number: str) -> JsonFields:
+    """Return a block; a call that has no id, with one."""
+    if block.get("type") != "tool_use" or block.get("id"):
+        return block
+    return {**block, "id": f"call-{number}"}
 
 
 CURSOR_CHAT_KEYS = (
@@ -272,16 +315,21 @@ def parse_cursor(source: TranscriptSource) -> Iterator[Event]:
             yield note_unread_value(item.row, item.value, "no line of a chat")
     if lines:
         said = list(parse_cursor_lines(lines))
-        place = source.path.parent
-        parent = place.parent.name if place.name == "subagents" else None
-        link = {"parent_session": f"{parent}/transcript"} if parent else {}
-        words = (get_text(each["content"]) for each in said if each["role"] == "user")
-        title = USER_QUERY_PATTERN.sub(r"\1", next(filter(None, words), find_title(said) or ""))
-        yield SessionEvent(
-            f"{source.stem}/transcript", find_first_text(render_titles([title])), None, link
-        )
+        yield _build_transcript_opening(source, said)
         yield from map(SessionMessage, said)
     yield from list_omission_notes(states, "line")
+
+
+def _build_transcript_opening(source: TranscriptSource, lines: list[Message]) -> SessionEvent:
+    """Return the session of an agent's file, which a database may hold as well, and better."""
+    folder = source.path.parent
+    parent = folder.parent.name if folder.name == "subagents" else None
+    link = {"parent_session": f"{parent}/transcript"} if parent else {}
+    words = (get_text(each["content"]) for each in lines if each["role"] == "user")
+    title = USER_QUERY_PATTERN.sub(r"\1", next(filter(None, words), find_title(lines) or ""))
+    return SessionEvent(
+        f"{source.stem}/transcript", find_first_text(render_titles([title])), None, link
+    )
 
 
 def _read_workspace_folder(source: TranscriptSource) -> str | None:
@@ -305,10 +353,7 @@ def _parse_cursor_chat(
     name = names.name(get_text(known.get("composerId")))
     opened = _build_cursor_opening(known, name, bubbles)
     titles = render_titles((known.get("name"), find_title(messages)))
-    place = get_nested(known, "workspaceIdentifier", "uri", "fsPath")
-    told = (get_list(each.get("workspaceUris")) for each in bubbles.values())
-    uri = find_first_text((place, *chain.from_iterable(told), folder))
-    root = unquote(uri.removeprefix("file://")) if uri else None
+    root = _find_cursor_folder(known, bubbles, folder)
     opened = opened._replace(title=find_first_text(titles), titles=titles, project_root=root)
     events: Iterator[Event] = chain([opened], map(SessionMessage, messages))
     yield from insert_compactions(events, dict(_find_cursor_compactions(known, said)))
@@ -341,18 +386,7 @@ def _parse_bubbles(bubbles: BubblesById) -> MessagesByBubble:
     for name, bubble in bubbles.items():
         thinking = bubble.get("thinking")
         thoughts += filter(None, [(get_text(thinking) or get_text(get_nested(thinking, "text")))])
-        call = get_fields(bubble.get(BUBBLE_TOOL_KEY))
-        if call.get("name") or call.get("rawArgs"):
-            said[name] = _parse_bubble_call(bubble, call)
-        else:
-            words = find_first_text((bubble.get("text"), bubble.get("rawText")))
-            role = CURSOR_BUBBLE_ROLES[bubble["type"]]
-            if not words and role == "assistant":
-                said[name] = []
-            else:
-                said[name] = [
-                    {"role": role, "content": words or ""} | _collect_bubble_extra(bubble)
-                ]
+        said[name] = parse_bubble(bubble)
         if thoughts and said[name] and said[name][0]["role"] == "assistant":
             said[name][0]["reasoning_content"] = "\n\n".join(thoughts)
             thoughts = []
@@ -362,13 +396,22 @@ def _parse_bubbles(bubbles: BubblesById) -> MessagesByBubble:
 def _build_cursor_opening(known: JsonFields, name: str, bubbles: BubblesById) -> SessionEvent:
     told = drop_empty_fields({key: known.get(key) for key in CURSOR_CHAT_KEYS})
     parent = get_nested(known, "subagentInfo", "parentComposerId")
-    facts = [get_nested(each, "modelInfo", "modelName") for each in bubbles.values()]
-    links = {
-        "model": find_first_text((*facts[::-1], get_nested(known, "modelConfig", "modelName"))),
-        "parent_session": get_text(parent),
-    }
+    links = {"model": _find_cursor_model(known, bubbles), "parent_session": get_text(parent)}
     metadata = drop_empty_fields({**links, "cursor": told})
     return SessionEvent(name, None, None, metadata, created_at=parse_bubble_time(known))
+
+
+def _find_cursor_model(known: JsonFields, bubbles: BubblesById) -> str | None:
+    told = [get_nested(each, "modelInfo", "modelName") for each in bubbles.values()]
+    return find_first_text((*told[::-1], get_nested(known, "modelConfig", "modelName")))
+
+
+def _find_cursor_folder(known: JsonFields, bubbles: BubblesById, folder: str | None) -> str | None:
+    """Return the folder that was open: as the chat tells, else a bubble, else its workspace."""
+    place = get_nested(known, "workspaceIdentifier", "uri", "fsPath")
+    told = (get_list(each.get("workspaceUris")) for each in bubbles.values())
+    uri = find_first_text((place, *chain.from_iterable(told), folder))
+    return unquote(uri.removeprefix("file://")) if uri else None
 
 
 def _find_cursor_compactions(

@@ -18,6 +18,7 @@ from .events import (
     SessionMessage,
     SessionNames,
     build_chat_call,
+    build_text_part,
     convert_to_milliseconds,
     drop_empty_fields,
     drop_keys,
@@ -31,7 +32,6 @@ from .events import (
     note_omission,
     note_unread_value,
     parse_iso_milliseconds,
-    parse_mime_part,
     render_titles,
     simplify_content,
     split_metadata,
@@ -52,14 +52,14 @@ JSON_COLUMN_ENDING = "_json"
 def _load_goose_sessions(rows: SqliteConnection) -> Iterator[Any]:
     for row in rows.execute(SELECT_GOOSE_SESSIONS):
         found = rows.execute(SELECT_GOOSE_MESSAGES, {"name": row["id"]})
-        messages: list[JsonFields] = []
-        for record in found:
-            fields = _decode_goose_row(record)
-            number, name = fields.pop("id", ""), fields.pop("message_id", None)
-            created = fields.pop("created_timestamp", None)
-            message = {**fields, "id": name or f"message-{number}", "created": created}
-            messages.append(message)
-        yield _decode_goose_row(row) | {"conversation": messages}
+        yield _decode_goose_row(row) | {"conversation": list(map(_build_goose_message, found))}
+
+
+def _build_goose_message(row: sqlite3.Row) -> JsonFields:
+    fields = _decode_goose_row(row)
+    number, name = fields.pop("id", ""), fields.pop("message_id", None)
+    created = fields.pop("created_timestamp", None)
+    return {**fields, "id": name or f"message-{number}", "created": created}
 
 
 def _decode_goose_row(row: sqlite3.Row) -> JsonFields:
@@ -85,9 +85,6 @@ GOOSE_ROLES = ("user", "assistant")
 GOOSE_CALL_TYPES = ("toolRequest", "frontendToolRequest")
 GOOSE_RESULT_TYPE = "toolResponse"
 GOOSE_THOUGHT_TYPES = ("thinking", "redactedThinking")
-GOOSE_CALL_PATH = ("toolCall", "value")
-"""The path of keys to what a part calls."""
-
 GOOSE_SCREEN_TYPES = ("toolConfirmationRequest", "actionRequired", "systemNotification")
 """Types of parts that were for the screen."""
 
@@ -113,17 +110,11 @@ def parse_goose_message(name: str, told: JsonFields) -> list[Message]:
     """Return what a message amounts to; the first has its id."""
     parts = get_objects(told["content"])
     made = [_parse_goose_result(part) for part in parts if part.get("type") == GOOSE_RESULT_TYPE]
-    said = _parse_goose_parts(told["role"], parts)
-    made += [said] if said else []
+    made += filter(None, [_parse_goose_parts(told["role"], parts)])
     for number, message in enumerate(made, 1):
         message["id"] = name if number == 1 else f"{name}-{number}"
-    metadata = get_fields(told.get("metadata"))
     extra = drop_empty_fields(
-        {
-            **drop_keys(told, *_GOOSE_MESSAGE_KEYS),
-            "model": get_nested(metadata, "inference", "resolvedModel"),
-            "usage": metadata.get("usage"),
-        }
+        {**drop_keys(told, *_GOOSE_MESSAGE_KEYS), **_collect_answer_facts(told)}
     )
     if made and extra:
         made[0]["goose"] = extra | made[0].get("goose", {})
@@ -133,42 +124,68 @@ def parse_goose_message(name: str, told: JsonFields) -> list[Message]:
     ]
 
 
+def _collect_answer_facts(told: JsonFields) -> JsonFields:
+    """Return the model of an answer and its cost, as newer versions tell them."""
+    metadata = get_fields(told.get("metadata"))
+    return {
+        "model": get_nested(metadata, "inference", "resolvedModel"),
+        "usage": metadata.get("usage"),
+    }
+
+
 def _parse_goose_parts(role: str, parts: list[JsonFields]) -> Message | None:
     """Return the text, thoughts and calls as a message; None if there are none."""
     calls = [part for part in parts if part.get("type") in GOOSE_CALL_TYPES]
-    unspoken = (*GOOSE_CALL_TYPES, GOOSE_RESULT_TYPE, *GOOSE_THOUGHT_TYPES, *GOOSE_SCREEN_TYPES)
-    spoken = (part for part in parts if part.get("type") not in unspoken)
-    content = simplify_content(list(map(parse_mime_part, spoken)))
-    thoughts = [part for part in parts if part.get("type") in GOOSE_THOUGHT_TYPES]
-    asked = [
-        {"name": "unknown", **get_fields(get_nested(each, *GOOSE_CALL_PATH))} for each in calls
-    ]
-    more: JsonFields = {
-        "tool_calls": [
-            build_chat_call(each.get("id"), call["name"], call.get("arguments"))
-            for each, call in zip(calls, asked, strict=True)
-        ]
-    }
-    if all(part.get("signature") or part.get("data") for part in thoughts):
-        more["thinking_blocks"] = [
-            {**part, "type": "thinking" if part["type"] == "thinking" else "redacted_thinking"}
-            for part in thoughts
-        ]
-    else:
-        more["reasoning_content"] = join_texts(part.get("thinking") for part in thoughts)
-    message = drop_empty_fields(more)
+    content = simplify_content(list(map(_parse_goose_part, filter(_is_goose_content, parts))))
+    message = drop_empty_fields(
+        {"tool_calls": list(map(_parse_goose_call, calls)), **_parse_goose_thoughts(parts)}
+    )
     if not content and not message:
         return None
-    # A call may say more than its name and arguments, such as why it could not be read.
-    extra = (
-        {
-            **drop_keys(each, "type", "id", "toolCall"),
-            "error": get_nested(each, "toolCall", "error"),
-        }
-        for each in calls
+    extra = drop_empty_fields({"calls": list(filter(None, map(_collect_goose_call_extra, calls)))})
+    return {"role": role, "content": content, **message} | drop_empty_fields({"goose": extra})
+
+
+def _is_goose_content(part: JsonFields) -> bool:
+    return part.get("type") not in (
+        *GOOSE_CALL_TYPES,
+        GOOSE_RESULT_TYPE,
+        *GOOSE_THOUGHT_TYPES,
+        *GOOSE_SCREEN_TYPES,
     )
-    told = drop_empty_fields({"calls": list(filter(None, map(drop_empty_fields, extra)))})
-    return {"role": role, "content": content, **message} | drop_empty_fields({"goose": told})
+
+
+def _parse_goose_thoughts(parts: list[JsonFields]) -> JsonFields:
+    """Return thoughts: as Anthropic's blocks where all are signed, else as text."""
+    thoughts = [part for part in parts if part.get("type") in GOOSE_THOUGHT_TYPES]
+    if all(part.get("signature") or part.get("data") for part in thoughts):
+        return {"thinking_blocks": list(map(_build_goose_thought_block, thoughts))}
+    return {"reasoning_content": join_texts(part.get("thinking") for part in thoughts)}
+
+
+def _build_goose_thought_block(part: JsonFields) -> JsonFields:
+    kind = "thinking" if part["type"] == "thinking" else "redacted_thinking"
+    return {**part, "type": kind}
+
+
+def _parse_goose_part(part: JsonFields) -> JsonFields:
+    match part:
+        case {"type": "text", "text": str(text)}:
+            return build_text_part(text)
+        case {"type": "image", "data": str(data), "mimeType": str(kind)}:
+            return {"type": "image_url", "image_url": {"url": f"data:{kind};base64,{data}"}}
+    return part
+
+
+def _parse_goose_call(part: JsonFields) -> JsonFields:
+    asked = {"name": "unknown", **get_fields(get_nested(part, "toolCall", "value"))}
+    return build_chat_call(part.get("id"), asked["name"], asked.get("arguments"))
+
+
+def _collect_goose_call_extra(part: JsonFields) -> JsonFields:
+    """Return what a call says beside its name and arguments, such as why it could not be read."""
+    rest = drop_keys(part, "type", "id", "toolCall")
+    return drop_empty_fields({**rest, "error": get_nested(part, "toolCall", "error")})
 
 
 def _parse_goose_result(part: JsonFields) -> Message:
@@ -176,7 +193,7 @@ def _parse_goose_result(part: JsonFields) -> Message:
     value = told.get("value")
     content = get_objects(value) or get_objects(get_nested(value, "content"))
     failed = told.get("status") == "error" or get_nested(value, "isError") is True
-    said = simplify_content(list(map(parse_mime_part, content))) or told.get("error")
+    said = simplify_content(list(map(_parse_goose_part, content))) or told.get("error")
     message: Message = {"role": "tool", "content": said or "", "tool_call_id": part.get("id")}
     return message | drop_empty_fields({"messageStatus": "error" if failed else ""})
 
@@ -243,12 +260,7 @@ def _parse_goose_session(told: JsonFields, name: str) -> Iterator[Event]:
     )
     events: Iterator[Event] = chain([opened], map(SessionMessage, messages))
     yield from insert_compactions(events, _find_goose_compactions(known, made))
-    for each in told["conversation"]:
-        if not is_goose_message(each):
-            yield note_unread_value(None, each, "no message")
-    silent = len(known) - sum(map(bool, made))
-    if silent:
-        yield note_omission(silent, "notice", ", which were for the screen")
+    yield from _list_goose_omissions(told, made, len(known))
     yield from notes
 
 
@@ -262,3 +274,12 @@ def _find_goose_compactions(
             return {hidden: CompactionEvent(hidden)} if hidden else {}
         hidden += len(said)
     return {}
+
+
+def _list_goose_omissions(told: JsonFields, made: MessageGroups, known: int) -> Iterator[NoteEvent]:
+    for each in told["conversation"]:
+        if not is_goose_message(each):
+            yield note_unread_value(None, each, "no message")
+    silent = known - sum(map(bool, made))
+    if silent:
+        yield note_omission(silent, "notice", ", which were for the screen")

@@ -41,7 +41,6 @@ from ..events import (
     note_omission,
     note_unread_value,
     parse_iso_milliseconds,
-    render_as_text,
     render_titles,
     split_metadata,
 )
@@ -79,12 +78,16 @@ def is_kiro_turn(value: object) -> bool:
     return isinstance(asked, dict | None) and not {"Response", "ToolUse"}.isdisjoint(answer)
 
 
+def parse_kiro_turn(turn: JsonFields, number: int) -> list[Message]:
+    """Return the messages of a turn: only the answer if the agent went on by itself."""
+    return [*_parse_turn_request(get_fields(turn.get("user"))), _parse_turn_answer(turn, number)]
+
+
 def _parse_turn_request(user: JsonFields) -> Iterator[Message]:
     at = drop_empty_fields({"timestamp": parse_iso_milliseconds(user.get("timestamp"))})
     for told in map(get_fields, get_fields(user.get("content")).values()):
         for result in get_objects(told.get("tool_use_results")):
-            parts = get_objects(result.get("content"))
-            said = "\n".join(render_as_text(part.get("Text", part.get("Json"))) for part in parts)
+            said = "\n".join(map(_render_turn_result_part, get_objects(result.get("content"))))
             status = {"messageStatus": "error" if result.get("status") == "Error" else None}
             message: Message = {
                 "role": "tool",
@@ -101,25 +104,30 @@ def _parse_turn_request(user: JsonFields) -> Iterator[Message]:
             )
 
 
+def _render_turn_result_part(part: JsonFields) -> str:
+    told = part.get("Text", part.get("Json"))
+    return told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)
+
+
 def _parse_turn_answer(turn: JsonFields, number: int) -> Message:
     told = get_fields(next(iter(turn["assistant"].values())))
     request = get_fields(turn.get("request_metadata"))
     usage = {key: held for key, held in request.items() if key.endswith("_tokens")}
     rest = drop_keys(request, *usage)
     facts = {"model": request.get("model_id"), "usage": usage, "request": rest}
-    calls: list[JsonFields] = []
-    for details in get_objects(told.get("tool_uses")):
-        arguments = details.get("args") or details.get("orig_args")
-        call = build_chat_call(details.get("id"), details.get("name"), arguments)
-        calls.append(call)
     more = {
-        "tool_calls": calls,
+        "tool_calls": list(map(_parse_turn_call, get_objects(told.get("tool_uses")))),
         "timestamp": request.get("stream_end_timestamp_ms"),
         "kiro": drop_empty_fields(facts),
     }
     name = get_text(told.get("message_id")) or f"answer-{number}"
     said = get_text(told.get("content"))
     return {"role": "assistant", "content": said, "id": name} | drop_empty_fields(more)
+
+
+def _parse_turn_call(told: JsonFields) -> JsonFields:
+    arguments = told.get("args") or told.get("orig_args")
+    return build_chat_call(told.get("id"), told.get("name"), arguments)
 
 
 KIRO_LINE_ROLES = {"Prompt": "user", "AssistantMessage": "assistant", "ToolResults": "tool"}
@@ -147,18 +155,9 @@ def parse_kiro_line(line: JsonFields) -> list[Message]:
     told = line["data"]
     parts = get_objects(told["content"])
     if line["kind"] == "ToolResults":
-        made: list[Message] = []
-        for result in map(get_fields, _list_kiro_part_data(parts, "toolResult")):
-            content = result.get("content")
-            texts = (render_as_text(part.get("data")) for part in get_objects(content))
-            made.append(
-                {
-                    "role": "tool",
-                    "tool_call_id": result.get("toolUseId"),
-                    "content": get_text(content) or "\n".join(texts),
-                    **({"messageStatus": "error"} if result.get("status") == "error" else {}),
-                }
-            )
+        made = list(
+            map(_parse_kiro_result, map(get_fields, _list_kiro_part_data(parts, "toolResult")))
+        )
     else:
         made = [_parse_kiro_parts(KIRO_LINE_ROLES[line["kind"]], parts)]
     for number, message in enumerate(made, 1):
@@ -183,16 +182,11 @@ def _parse_kiro_parts(role: str, parts: list[JsonFields]) -> Message:
         for part in parts
         if part.get("kind") not in KIRO_PART_KINDS
     ]
-    calls: list[JsonFields] = []
-    for data in _list_kiro_part_data(parts, "toolUse"):
-        told = get_fields(data)
-        call = build_chat_call(told.get("toolUseId"), told.get("name"), told.get("input"))
-        calls.append(call)
     more = {
         "reasoning_content": join_texts(
             map(_parse_kiro_text, _list_kiro_part_data(parts, "thinking"))
         ),
-        "tool_calls": calls,
+        "tool_calls": list(map(_parse_kiro_call, _list_kiro_part_data(parts, "toolUse"))),
     }
     said: Any = [build_text_part(content), *others] if others else content
     if role == "assistant" and not said:
@@ -206,6 +200,25 @@ def _list_kiro_part_data(parts: list[JsonFields], kind: str) -> list[Any]:
 
 def _parse_kiro_text(data: Any) -> str:
     return get_text(data) or get_text(get_nested(data, "text")) or ""
+
+
+def _parse_kiro_call(data: Any) -> JsonFields:
+    told = get_fields(data)
+    return build_chat_call(told.get("toolUseId"), told.get("name"), told.get("input"))
+
+
+def _parse_kiro_result(told: JsonFields) -> Message:
+    content = told.get("content")
+    said = get_text(content) or "\n".join(map(_render_kiro_result_part, get_objects(content)))
+    message: Message = {"role": "tool", "tool_call_id": told.get("toolUseId"), "content": said}
+    return message | drop_empty_fields(
+        {"messageStatus": "error" if told.get("status") == "error" else None}
+    )
+
+
+def _render_kiro_result_part(part: JsonFields) -> str:
+    data = part.get("data")
+    return data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
 
 
 KIRO_CHAT_KEYS = (
@@ -264,10 +277,7 @@ def parse_kiro(source: TranscriptSource) -> Iterator[Event]:
 def _parse_kiro_chat(chat: JsonFields, names: SessionNames) -> Iterator[Event]:
     told = get_list(chat["history"])
     known = [turn for turn in told if is_kiro_turn(turn)]
-    made = (
-        [*_parse_turn_request(get_fields(turn.get("user"))), _parse_turn_answer(turn, place)]
-        for place, turn in enumerate(known, 1)
-    )
+    made = (parse_kiro_turn(turn, place) for place, turn in enumerate(known, 1))
     said = list(chain.from_iterable(made))
     if not said:
         return
@@ -277,11 +287,10 @@ def _parse_kiro_chat(chat: JsonFields, names: SessionNames) -> Iterator[Event]:
     model = find_first_text((*models, chat.get("model")))
     metadata = drop_empty_fields({"model": model, "kiro": kept})
     created = chat.get("created_at")
-    folders = (get_nested(turn, *KIRO_FOLDER_PATH) for turn in known[::-1])
     opened = SessionEvent(
         names.name(get_text(chat.get("conversation_id"))),
         find_title(said),
-        find_first_text((chat.get("cwd"), *folders)),
+        _find_kiro_folder(chat, known),
         metadata,
         created_at=created if type(created) is int and created > 10**12 else None,
     )
@@ -291,6 +300,12 @@ def _parse_kiro_chat(chat: JsonFields, names: SessionNames) -> Iterator[Event]:
         unread = note_omission(len(told) - len(known), "turn", " that cannot be read")
         yield unread._replace(broken=True)
     yield from notes
+
+
+def _find_kiro_folder(chat: JsonFields, known: list[JsonFields]) -> str | None:
+    """Return the folder of a chat: from the database, else from its last turn."""
+    folders = (get_nested(turn, *KIRO_FOLDER_PATH) for turn in known[::-1])
+    return find_first_text((chat.get("cwd"), *folders))
 
 
 def _parse_kiro_lines(source: TranscriptSource, lines: list[JsonFields]) -> Iterator[Event]:

@@ -112,19 +112,10 @@ def parse_kiro_record_messages(records: Iterable[JsonFields]) -> Iterator[Messag
             if answer and "tool_calls" in answer:
                 yield answer
                 answer = None
-            reply = answer or _build_empty_answer(record)
-            key = "content"
-            if _get_record_payload(record).get("operationType") == THOUGHT:
-                key = "reasoning_content"
-            reply[key] = join_texts((reply.get(key), join_record_texts(record))) or None
-            answer = reply
-        elif kind == "tool_call":
-            told = _get_record_payload(record)
-            call_id = get_text(told.get("toolCallId"))
-            if call_id in called:  # it is written again when it is allowed or has ended
-                continue
-            called.update(filter(None, [call_id]))
+            answer = _add_answer_text(answer or _build_empty_answer(record), record)
+        elif kind == "tool_call" and _is_new_kiro_call(record, called):
             answer = answer or _build_empty_answer(record)
+            told = _get_record_payload(record)
             answer.setdefault("tool_calls", []).append(
                 build_chat_call(told.get("toolCallId"), told.get("toolName"), told.get("args"))
             )
@@ -137,6 +128,22 @@ def _get_record_payload(record: JsonFields) -> JsonFields:
 
 def _build_empty_answer(record: JsonFields) -> Message:
     return {"role": "assistant", "content": None, **_collect_record_fields(record)}
+
+
+def _add_answer_text(answer: Message, record: JsonFields) -> Message:
+    key = "content"
+    if _get_record_payload(record).get("operationType") == THOUGHT:
+        key = "reasoning_content"
+    answer[key] = join_texts((answer.get(key), join_record_texts(record))) or None
+    return answer
+
+
+def _is_new_kiro_call(record: JsonFields, called: set[str]) -> bool:
+    """Note a call; the program writes it again when the call is allowed or has ended."""
+    name = get_text(_get_record_payload(record).get("toolCallId"))
+    is_known = name in called
+    called.update(filter(None, [name]))
+    return not is_known
 
 
 def _parse_kiro_record_result(record: JsonFields) -> Message:

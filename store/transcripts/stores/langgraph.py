@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import count
 from typing import Any, NamedTuple
 
 from ...errors import StoreError
@@ -194,8 +193,7 @@ def _replay_writes(
     held: list[CheckpointMessage], written: Iterable[Any]
 ) -> list[CheckpointMessage]:
     """Return messages after something was written to their channel."""
-    numbers = count()
-    kept: dict[object, CheckpointMessage] = {each.id or next(numbers): each for each in held}
+    kept: dict[object, CheckpointMessage] = {each.id or object(): each for each in held}
     for value in written:
         added, told = value, get_fields(value)
         if OVERWRITE_KEY in (told.get("type"), *told):
@@ -206,7 +204,7 @@ def _replay_writes(
             if get_nested(message, "type") == "remove":
                 kept.pop(each.id, None)
             elif _is_langchain_message(message):
-                kept[each.id or next(numbers)] = each
+                kept[each.id or object()] = each
     return [*kept.values()]
 
 
