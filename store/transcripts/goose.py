@@ -113,9 +113,7 @@ def parse_goose_message(name: str, told: JsonFields) -> list[Message]:
     made += filter(None, [_parse_goose_parts(told["role"], parts)])
     for number, message in enumerate(made, 1):
         message["id"] = name if number == 1 else f"{name}-{number}"
-    extra = drop_empty_fields(
-        {**drop_keys(told, *_GOOSE_MESSAGE_KEYS), **_collect_answer_facts(told)}
-    )
+    extra = drop_empty_fields(drop_keys(told, *_GOOSE_MESSAGE_KEYS) | _collect_answer_facts(told))
     if made and extra:
         made[0]["goose"] = extra | made[0].get("goose", {})
     return [
