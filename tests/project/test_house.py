@@ -14,6 +14,7 @@ import tokenize
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -129,6 +130,11 @@ ROOMS = {room: number for number, floor in enumerate(FLOORS) for room in floor}
 ENTRANCES = ("__init__", "__main__", "alias")  # they stand above all floors
 MOST_ROOMS = 27
 MOST_FLOORS = 10
+MOST_FLOORS_OF_A_ROOM = 6
+SHARED_NAMES = 0.02
+"""The share of definitions whose name another module has too: commands named as operations."""
+SINGLE_USES = 0.28
+"""The share of functions, those passed as values included, that are used at one other place."""
 
 SQL_ROOMS = {
     "database",
@@ -438,6 +444,78 @@ def test_modules_of_a_room_stand_in_order() -> None:
         assert not wrong, "\n".join(wrong)
     folders = {module.room for module in every_module() if module.name}
     assert folders == {*INSIDE}
+
+
+def test_rooms_have_few_floors() -> None:
+    """A reader who follows the imports inside a room ends after a few modules."""
+    for room in INSIDE:
+        modules = {
+            module.path.stem: module
+            for module in every_module()
+            if module.path.parent == PACKAGE / room and module.path.stem != "__init__"
+        }
+        below = {
+            name: {
+                rest[0] for _, other, rest in inner_imports(module) if other == room and rest
+            }.intersection(modules)
+            - {name}
+            for name, module in modules.items()
+        }
+        graph = TopologicalSorter(below)
+        floors: dict[str, int] = {}
+        for name in graph.static_order():
+            floors[name] = 1 + max((floors[each] for each in below[name]), default=0)
+        assert max(floors.values(), default=0) <= MOST_FLOORS_OF_A_ROOM, (room, floors)
+
+
+def test_a_name_means_one_thing() -> None:
+    """A definition has a name that no other module has."""
+    named: dict[str, list[str]] = {}
+    for module in every_module():
+        for node in module.tree.body:
+            if isinstance(node, Function | ast.ClassDef):
+                named.setdefault(node.name, []).append(where(module, node))
+            elif isinstance(node, ast.Assign | ast.AnnAssign):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                for target in targets:
+                    if isinstance(target, ast.Name) and not target.id.startswith("__"):
+                        named.setdefault(target.id, []).append(where(module, node))
+    shared = [place for places in named.values() if len(places) > 1 for place in places]
+    assert len(shared) / sum(map(len, named.values())) <= SHARED_NAMES, shared
+
+
+def test_few_functions_have_one_use() -> None:
+    """What says no more than its lines stands where it is used, so that a reader jumps less."""
+    imported = Counter(
+        alias.asname or alias.name
+        for module in every_module()
+        for node in module.nodes
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    )
+    found = Counter(
+        token.string
+        for module in every_module()
+        for token in tokenize.generate_tokens(io.StringIO(module.path.read_text("utf-8")).readline)
+        if token.type == tokenize.NAME
+    )
+    found.subtract(imported)
+    public = {
+        text.value
+        for module in every_module()
+        for node in module.tree.body
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__"
+        for text in ast.walk(node.value)
+        if isinstance(text, ast.Constant)
+    }
+    once = [
+        where(module, node)
+        for module in every_module()
+        for node in module.tree.body
+        if isinstance(node, Function) and not node.decorator_list
+        if node.name not in public and found[node.name] == 2  # its definition and its use
+    ]
+    assert len(once) / len(functions()) <= SINGLE_USES, once
 
 
 def test_folders_of_programs_do_not_know_each_other() -> None:

@@ -196,12 +196,12 @@ def test_an_unknown_name_says_what_there_is(name: str) -> None:
         ("no front matter {transcript} {previous_summary} {max_chars}", "does not begin"),
         ("---\nname: other\nversion: 1\nlanguage: en\n---\n{transcript}", "should be 'mine'"),
         ("---\nname: mine\nversion: one\nlanguage: en\n---\n{transcript}", "whole number"),
-        ("---\nname mine\n---\n", "mend it"),
+        ("---\nname mine\n---\n", "correct it"),
         (
             "---\nname: mine\nversion: 1\nlanguage: en\n---\n{transcript} {max_chars}",
             "previous_summary",
         ),
-        ("\ud800", "mend it"),
+        ("\ud800", "correct it"),
     ],
 )
 def test_a_damaged_prompt_is_named(
