@@ -167,10 +167,12 @@ class Database:
             )
             self._reader = self._engine.execution_options(**SNAPSHOT_OPTIONS)
 
+        file = self._file  # not of self: an engine that holds its owner keeps it from being freed
+
         @event.listens_for(self._engine, "do_connect")
         def check_identity(*_: object) -> None:
-            if self._file:
-                self._file.check()
+            if file:
+                file.check()
 
         @event.listens_for(self._engine, "begin")
         def begin_transaction(connection: Connection) -> None:

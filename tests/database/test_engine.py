@@ -18,6 +18,7 @@ import sys
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
@@ -582,6 +583,21 @@ def test_a_store_that_nobody_uses_any_more_is_closed(path: Path) -> None:
     gc.collect()
     assert len(set(Path("/proc/self/fd").iterdir()) - before) < 3
     assert {each.name for each in path.parent.iterdir()} == {"chat.db", "chat.db-lock"}
+
+
+def test_a_store_is_freed_with_its_last_name(path: Path) -> None:
+    """Without the collector of cycles, which may come late: its memory and files are needed now."""
+    gc.collect()
+    gc.disable()
+    try:
+        store = Store(path)
+        store.append("s", said(1))
+        assert store.view("s").messages
+        database = weakref.ref(store.database)
+        del store
+        assert database() is None
+    finally:
+        gc.enable()
 
 
 OUT_OF_FILES = """
