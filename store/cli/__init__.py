@@ -56,7 +56,7 @@ def convostore(
     """Keep every message of a conversation unchanged, and compute what is sent to the model."""
     ctx.obj = choose_place(db)
     if show_version:
-        render.print_lines(f"convostore {_version()}")
+        render.print_lines(f"convostore {_render_version()}")
     elif ctx.invoked_subcommand is None:
         with allow_styles():
             sys.stdout.write(ctx.get_help())  # prints by itself if rich draws it
@@ -68,15 +68,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Return its exit status: 0, 1 for findings, 2 for an error, 130 for Ctrl-C, 141 if nobody reads
     the output any more.
     """
-    sys.stdin = sys.stdin or _nothing("r")
-    sys.stdout = sys.stdout or _nothing("w")
-    sys.stderr = sys.stderr or _nothing("w")
+    sys.stdin = sys.stdin or _open_null_stream("r")
+    sys.stdout = sys.stdout or _open_null_stream("w")
+    sys.stderr = sys.stderr or _open_null_stream("w")
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     try:
         with escape_output():
-            status = _run(list(sys.argv[1:] if arguments is None else arguments))
+            status = _run_command(list(sys.argv[1:] if arguments is None else arguments))
             sys.stdout.flush()
     except BrokenPipeError:
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -85,13 +85,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
-def _nothing(mode: str) -> TextIO:
+def _open_null_stream(mode: str) -> TextIO:
     return cast(TextIO, open(os.devnull, mode, encoding="utf-8"))
 
 
-def _run(arguments: list[str]) -> int:
+def _run_command(arguments: list[str]) -> int:
     try:
-        return app(_db_first(arguments), prog_name="convostore", standalone_mode=False) or OK
+        return (
+            app(_move_db_option_first(arguments), prog_name="convostore", standalone_mode=False)
+            or OK
+        )
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     except SystemExit as ended:
@@ -101,33 +104,35 @@ def _run(arguments: list[str]) -> int:
     except BrokenPipeError:
         raise
     except typer.TyperException as error:
-        render.print_problem(f"{_misused(error)} (`{_command_of(error)} --help` tells more)")
+        render.print_problem(
+            f"{_describe_misuse(error)} (`{_find_failed_command(error)} --help` tells more)"
+        )
     except StoreError as error:
         where = "".join(f" ({note})" for note in getattr(error, "__notes__", ()) if note)
         render.print_problem(f"{error}{where}")
     except OSError as error:
-        render.print_problem(_refused(error))
+        render.print_problem(_describe_system_error(error))
     return FAILED
 
 
-def _misused(error: typer.TyperException) -> str:
+def _describe_misuse(error: typer.TyperException) -> str:
     """Return the problem of a command line."""
     from pydantic import ValidationError  # listing the commands does without
 
     cause, option = error.__cause__, getattr(error, "param", None)
     if option is None or not isinstance(cause, ValidationError):
         return error.format_message()
-    return f"{_written(option)} {_right(cause)}"
+    return f"{_render_parameter_name(option)} {_describe_validation_problem(cause)}"
 
 
-def _written(option: Any) -> str:
+def _render_parameter_name(option: Any) -> str:
     """Return an option or an argument as written in the help."""
     if option.param_type_name == "argument":
         return str(option.metavar or option.name.upper())
     return str(max(option.opts, key=len))
 
 
-def _right(problem: ValidationError) -> str:
+def _describe_validation_problem(problem: ValidationError) -> str:
     """Return the expected kind of a value, and the given value."""
     found = problem.errors()[0]
     if found["type"] == "value_error":
@@ -137,20 +142,20 @@ def _right(problem: ValidationError) -> str:
     return f"{right.format(**limits)}, not {found['input']!r:.80}"
 
 
-def _command_of(error: typer.TyperException) -> str:
+def _find_failed_command(error: typer.TyperException) -> str:
     """Return the command that an error is about."""
     ctx = getattr(error, "ctx", None)
     return ctx.command_path if ctx else "convostore"
 
 
-def _refused(error: OSError) -> str:
+def _describe_system_error(error: OSError) -> str:
     """Return the refusal of the system, and its file."""
     if error.filename is None or error.strerror is None:
         return describe_read_error(error)
     return f"{os.fspath(error.filename)!r}: {error.strerror}"
 
 
-def _db_first(arguments: list[str]) -> list[str]:
+def _move_db_option_first(arguments: list[str]) -> list[str]:
     """Return the arguments with --db before the command, wherever it stood: there it is read."""
     first: list[str] = []
     others: list[str] = []
@@ -170,7 +175,7 @@ def _db_first(arguments: list[str]) -> list[str]:
     return [*first, *others]
 
 
-def _version() -> str:
+def _render_version() -> str:
     from importlib.metadata import PackageNotFoundError, version
 
     try:

@@ -561,6 +561,6 @@ def _try_file(file: TranscriptFile, work: Callable[[Path], ResultT]) -> ResultT 
 
 def _measure_import_file(path: Path) -> int:
     try:
-        return transcripts.size(path)
+        return transcripts.measure_file_size(path)
     except StoreError:
         return 0  # the import itself will report the problem

@@ -133,7 +133,7 @@ def open_transcript(
         raise UnknownTranscript(f"{os.fspath(path)} has no message of the kind {found}")
     problem = validation.problem()
     if problem and not is_named:
-        raise transcripts.refused(path, problem)
+        raise transcripts.build_refusal(path, problem)
     notes = (
         [NoteEvent(None, f"read as {found}, as asked: {problem}", broken=True)] if problem else []
     )

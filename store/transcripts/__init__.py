@@ -71,6 +71,7 @@ __all__ = [
     "SideRowsEvent",
     "StoreRow",
     "UsageTokens",
+    "build_refusal",
     "convert_system_row",
     "find_messages_program",
     "get_fields",
@@ -80,21 +81,20 @@ __all__ = [
     "is_kept",
     "is_named",
     "list_texts",
+    "measure_file_size",
     "parse_message_usage",
     "read",
-    "refused",
-    "size",
     "sniff",
     "writing",
 ]
 
 
-OTHERS = ("anthropic", "responses")
+CHAT_LIKE_KINDS = ("anthropic", "responses")
 """Kinds of messages, some of which look like those of a chat."""
 
-UNKNOWN = "a program that is not known"
+UNKNOWN_PROGRAM = "a program that is not known"
 
-EXPECTED = "docs/transcripts.md lists the kinds of files that are read"
+READ_KINDS_HINT = "docs/transcripts.md lists the kinds of files that are read"
 """What every refusal ends with."""
 
 SNIFFED_VALUES = 200
@@ -128,15 +128,15 @@ def sniff(path: str | PathLike[str], limits: Limits | None = None) -> str:
     Raises UnknownTranscript, which names the content found and the content expected; StoreError if
     the file cannot be read, LimitExceeded.
     """
-    source = _open(path, limits)
-    return source.kind or _sniff(source)
+    source = _open_source(path, limits)
+    return source.kind or _sniff_source(source)
 
 
-def refused(path: str | PathLike[str], problem: str) -> UnknownTranscript:
+def build_refusal(path: str | PathLike[str], problem: str) -> UnknownTranscript:
     """Return the error for a file that a kind read with an implausible result, with the reason."""
-    program = _program_of(_open(path)) or UNKNOWN
+    program = _find_source_program(_open_source(path)) or UNKNOWN_PROGRAM
     found = f"looks like a file of {program}, which is not read: {problem}"
-    return UnknownTranscript(f"{os.fspath(path)} {found}; {EXPECTED}", program)
+    return UnknownTranscript(f"{os.fspath(path)} {found}; {READ_KINDS_HINT}", program)
 
 
 def read(
@@ -162,26 +162,26 @@ def read(
     if kind is not None and kind not in TRANSCRIPT_KINDS:
         kinds = ", ".join(TRANSCRIPT_KINDS)
         raise StoreError(f"there is no kind of transcript {kind!r}; the kinds are {kinds}")
-    source = _open(path, limits)
-    found = TRANSCRIPT_KINDS[kind or source.kind or _sniff(source)]
+    source = _open_source(path, limits)
+    found = TRANSCRIPT_KINDS[kind or source.kind or _sniff_source(source)]
     source.keeps_beside = beside
     source.report_to(progress)
-    return _events(source, found, lines or (lambda _: None))
+    return _list_source_events(source, found, lines or (lambda _: None))
 
 
-def size(path: str | PathLike[str]) -> int:
+def measure_file_size(path: str | PathLike[str]) -> int:
     """Return a file's size in bytes: what `read` reports progress against. Raises StoreError."""
     try:
         return Path(path).stat().st_size
     except OSError as problem:
-        raise _unreadable(path, problem) from problem
+        raise _build_read_error(path, problem) from problem
 
 
-def _open(path: FilePath, limits: Limits | None = None) -> TranscriptSource:
+def _open_source(path: FilePath, limits: Limits | None = None) -> TranscriptSource:
     limits = limits or Limits()
     try:
         check_readable_to_end(path)
-        limits.check_size(size(path))
+        limits.check_size(measure_file_size(path))
         source: TranscriptSource
         if is_export_archive(path):
             source = ExportArchive(path)
@@ -208,82 +208,90 @@ def _open(path: FilePath, limits: Limits | None = None) -> TranscriptSource:
                 raise UnknownTranscript(f"{os.fspath(path)} is not a text in UTF-8, but {packed}")
             source = TranscriptSource(path)
     except OSError as problem:
-        raise _unreadable(path, problem) from problem
+        raise _build_read_error(path, problem) from problem
     source.limits = limits
     return source
 
 
-def _events(source: TranscriptSource, kind: TranscriptKind, lines: Progress) -> Iterator[Event]:
+def _list_source_events(
+    source: TranscriptSource, kind: TranscriptKind, lines: Progress
+) -> Iterator[Event]:
     try:
         yield from kind.parse(source)
         lines(source.rows)
     except OSError as problem:
-        raise _unreadable(source.path, problem) from problem
+        raise _build_read_error(source.path, problem) from problem
     except RecursionError as problem:
         raise StoreError(f"{source.path}: a message is nested too deeply to be read") from problem
 
 
-def _sniff(source: TranscriptSource) -> str:
+def _sniff_source(source: TranscriptSource) -> str:
     try:
         first: SourceValue | NoteEvent | None = None
         kind: str | None = None
-        for item in _first_values(source):
+        for item in _read_first_values(source):
             first = first or item
             if isinstance(item, SourceValue):
                 source.limits.check_time()
-                kind = _kind_with(kind, item.value)
-                _refuse_foreign(source, kind, item.value)
+                kind = _refine_kind(kind, item.value)
+                _refuse_foreign_value(source, kind, item.value)
         if kind is None:
-            program = _program_of(source)
-            found = _written_by(program) if program else _described(source, first)
-            raise _unknown(source, found, program)
+            program = _find_source_program(source)
+            found = _describe_program(program) if program else _describe_source(source, first)
+            raise _build_unknown_error(source, found, program)
         return kind
     except OSError as problem:
-        raise _unreadable(source.path, problem) from problem
+        raise _build_read_error(source.path, problem) from problem
 
 
-def _first_values(source: TranscriptSource) -> Iterator[SourceValue | NoteEvent]:
+def _read_first_values(source: TranscriptSource) -> Iterator[SourceValue | NoteEvent]:
     return islice(source.values(), SNIFFED_VALUES)
 
 
-def _kind_with(kind: str | None, value: Any) -> str | None:
+def _refine_kind(kind: str | None, value: Any) -> str | None:
     """Return the kind of a file in which a value follows; a chat's may turn out to be another."""
-    found = kind or _kind_of(value)
-    others = (name for name in OTHERS if found == "openai" and TRANSCRIPT_KINDS[name].looks(value))
+    found = kind or _find_value_kind(value)
+    others = (
+        name
+        for name in CHAT_LIKE_KINDS
+        if found == "openai" and TRANSCRIPT_KINDS[name].looks(value)
+    )
     return next(others, found)
 
 
-def _kind_of(value: Any) -> str | None:
+def _find_value_kind(value: Any) -> str | None:
     for name, kind in TRANSCRIPT_KINDS.items():
         if kind.looks(value):
             return name
     return None
 
 
-def _refuse_foreign(source: TranscriptSource, kind: str | None, value: Any) -> None:
+def _refuse_foreign_value(source: TranscriptSource, kind: str | None, value: Any) -> None:
     program = find_value_program(value, always=True)
     if program is None and kind:
         program = TRANSCRIPT_KINDS[kind].foreign(value)
     if program:
-        program = _program_of(source) or program
-        raise _unknown(source, _written_by(program), program)
+        program = _find_source_program(source) or program
+        raise _build_unknown_error(source, _describe_program(program), program)
 
 
-def _program_of(source: TranscriptSource) -> str | None:
+def _find_source_program(source: TranscriptSource) -> str | None:
     """Return the program that one of a file's first values tells."""
-    values = (item.value for item in _first_values(source) if isinstance(item, SourceValue))
+    values = (item.value for item in _read_first_values(source) if isinstance(item, SourceValue))
     return next(filter(None, map(find_value_program, values)), None)
 
 
-def _written_by(program: str) -> str:
+def _describe_program(program: str) -> str:
     return f"looks like a file of {program}, which is not read"
 
 
-def _unknown(source: TranscriptSource, found: str, program: str | None) -> UnknownTranscript:
-    return UnknownTranscript(f"{source.path} {found}; {EXPECTED}", program)
+def _build_unknown_error(
+    source: TranscriptSource, found: str, program: str | None
+) -> UnknownTranscript:
+    return UnknownTranscript(f"{source.path} {found}; {READ_KINDS_HINT}", program)
 
 
-def _described(source: TranscriptSource, first: SourceValue | NoteEvent | None) -> str:
+def _describe_source(source: TranscriptSource, first: SourceValue | NoteEvent | None) -> str:
     if source.problem:
         return f"is {source.problem}"
     if first is None:
@@ -293,5 +301,5 @@ def _described(source: TranscriptSource, first: SourceValue | NoteEvent | None) 
     return f"begins with {render_sketch(first.value)}"
 
 
-def _unreadable(path: FilePath, problem: OSError) -> StoreError:
+def _build_read_error(path: FilePath, problem: OSError) -> StoreError:
     return StoreError(f"cannot read {str(path)!r}: {problem.strerror or problem}")

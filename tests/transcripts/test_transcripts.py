@@ -15,8 +15,8 @@ from store.transcripts import (
     NoteEvent,
     SessionEvent,
     SessionMessage,
+    measure_file_size,
     read,
-    size,
     sniff,
 )
 from store.transcripts.events import find_title
@@ -299,7 +299,7 @@ def test_a_file_that_cannot_be_read_is_a_store_error(tmp_path: Path) -> None:
         with pytest.raises(StoreError, match="cannot read"):
             sniff(path)
     with pytest.raises(StoreError, match="cannot read"):
-        size(tmp_path / "missing")
+        measure_file_size(tmp_path / "missing")
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "zeros").symlink_to("/dev/zero")
     for path in (tmp_path / "pipe", tmp_path / "zeros"):
@@ -316,7 +316,7 @@ def test_progress_reaches_the_size(tmp_path: Path) -> None:
         path, seen = write(tmp_path / name, *lines), list[int]()
         assert len(messages(path, progress=seen.append)) == 20
         assert seen == sorted(seen)
-        assert seen[-1] == size(path)
+        assert seen[-1] == measure_file_size(path)
 
 
 def test_lines_are_streamed(tmp_path: Path) -> None:
@@ -328,7 +328,7 @@ def test_lines_are_streamed(tmp_path: Path) -> None:
     events = read(path, progress=seen.append)
     assert isinstance(next(events), SessionEvent)
     assert isinstance(next(events), SessionMessage)
-    assert seen[-1] < size(path) / 2
+    assert seen[-1] < measure_file_size(path) / 2
 
 
 def test_kinds_keep_their_names_and_their_order() -> None:

@@ -15,7 +15,7 @@ from made_up import SAMPLES
 
 from store import Store
 from store.importing import import_file
-from store.transcripts import TRANSCRIPT_KINDS, _open, sniff
+from store.transcripts import TRANSCRIPT_KINDS, _open_source, sniff
 from store.transcripts.source import SourceValue
 
 LONG = 12
@@ -100,7 +100,7 @@ def missing(path: Path, store: Store) -> list[tuple[str, str]]:
     places = LEFT_OUT.get(sniff(path), ())
     return [
         (place, text[:80])
-        for item in _open(path).values()
+        for item in _open_source(path).values()
         if isinstance(item, SourceValue)
         for place, text in leaves(item.value, kind_of_line(item.value))
         if text not in known
