@@ -63,7 +63,10 @@ OURS: dict[str, tuple[type[Exception], Use]] = {
     "store.context.request.gather_parts": (TypeError, lambda s: s.context("s", "be kind", now=NOW)),
     "store.search.hits.make_snippet": (ValueError, lambda s: [*s.search("file")]),
     "store.history.append.encode_message": (KeyError, lambda s: s.append("s", said("never"))),
-    "store.history.append.facts.write": (AttributeError, lambda s: s.append("s", said("never"))),
+    "store.history.append.facts.build_fact_rows": (
+        AttributeError,
+        lambda s: s.append("s", said("never")),
+    ),
     "store.history.append.MOVE_HEAD.run": (AssertionError, lambda s: s.append("s", said("never"))),
     "store.history.heads.insert_session": (TypeError, lambda s: s.fork("s", 3)),
     "store.history.heads.update_head": (ValueError, lambda s: s.rewind("s", 3)),
