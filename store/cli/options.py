@@ -329,7 +329,7 @@ def page_sessions(store: Store, limit: int | None = None, **chosen: Any) -> Iter
     """Yield sessions as `Store.sessions` chooses them, page by page."""
     last = None
     while page := store.sessions(
-        limit=(SESSIONS_PER_PAGE if limit is None else min(limit, SESSIONS_PER_PAGE)),
+        limit=SESSIONS_PER_PAGE if limit is None else min(limit, SESSIONS_PER_PAGE),
         after=last,
         **chosen,
     ):

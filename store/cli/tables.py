@@ -86,7 +86,7 @@ class FilledColumn(NamedTuple):
         length = _find_unique_length({each.plain for each in self.texts})
         return self._replace(
             texts=[
-                (each if len(each.plain) <= length + 1 else Text(each.plain[:length] + CUT_MARK))
+                each if len(each.plain) <= length + 1 else Text(each.plain[:length] + CUT_MARK)
                 for each in self.texts
             ]
         )

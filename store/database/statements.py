@@ -155,7 +155,7 @@ class Insertion(Statement[Row]):
         self.table = table
         self.columns = names or tuple(each.name for each in table.c if each.name != SEAL_COLUMN)
         needed = {
-            each.name for each in table.c if (not each.nullable and each.server_default is None)
+            each.name for each in table.c if not each.nullable and each.server_default is None
         }
         named = {*self.columns}
         wrong = sorted(named - {*table.c.keys()} | needed - named)

@@ -45,7 +45,7 @@ def write_react_text(placed: Sequence[PlacedMessage]) -> list[Message]:
             ends = following is None or following["role"] not in ("assistant", "tool")
             if calls:
                 thought = (
-                    [(said if said.lstrip().startswith("Thought:") else f"Thought: {said}")]
+                    [said if said.lstrip().startswith("Thought:") else f"Thought: {said}"]
                     if said
                     else []
                 )

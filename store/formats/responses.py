@@ -434,7 +434,7 @@ def build_responses_rows(message: Message) -> list[Message]:
         return join_rows([found], message, {"outer": {**message, "content": None}})
     return join_rows(
         [_build_item_row(message)],
-        ({} if message["type"] in ("item_reference", SHELL_RESULT) else message),
+        {} if message["type"] in ("item_reference", SHELL_RESULT) else message,
         {},
     )
 

@@ -391,7 +391,7 @@ def _list_usage_conditions(values: dict[str, Any]) -> tuple[str, ...]:
 def _build_usage_total(key: Any, sums: list[UsageSum], prices: ModelPrices) -> UsageTotal:
     """Return the total of usages."""
     costs = [
-        (each.paid if each.paid is not None else prices.cost(each.model, each._asdict()))
+        each.paid if each.paid is not None else prices.cost(each.model, each._asdict())
         for each in sums
     ]
     known = [cost for cost in costs if cost is not None]

@@ -240,9 +240,7 @@ def _find_named_paths(fields: JsonFields, lines: LineRanges, levels: int) -> Pat
     for value in values:
         for element in value if isinstance(value, list) else (value,):
             if isinstance(element, dict) and levels:
-                yield from (
-                    list(_find_named_paths(element, lines, (levels - 1))) or [(None, lines)]
-                )
+                yield from (list(_find_named_paths(element, lines, levels - 1)) or [(None, lines)])
             else:
                 yield element if isinstance(element, str) else None, lines
     if not values:

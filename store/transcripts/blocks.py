@@ -36,7 +36,7 @@ def parse_blocks(content: object) -> list[ContentBlock] | None:
     if content is None:
         return []
     blocks = [
-        (build_text_part(each) if isinstance(each, str) else each) for each in wrap_in_list(content)
+        build_text_part(each) if isinstance(each, str) else each for each in wrap_in_list(content)
     ]
     return blocks if all(isinstance(block, dict) for block in blocks) else None
 

@@ -385,7 +385,7 @@ def _parse_bubbles(bubbles: BubblesById) -> MessagesByBubble:
     thoughts: list[str] = []
     for name, bubble in bubbles.items():
         thinking = bubble.get("thinking")
-        thoughts += filter(None, [(get_text(thinking) or get_text(get_nested(thinking, "text")))])
+        thoughts += filter(None, [get_text(thinking) or get_text(get_nested(thinking, "text"))])
         said[name] = parse_bubble(bubble)
         if thoughts and said[name] and said[name][0]["role"] == "assistant":
             said[name][0]["reasoning_content"] = "\n\n".join(thoughts)

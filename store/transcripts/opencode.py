@@ -198,7 +198,7 @@ def parse_opencode_message(name: str, told: JsonFields) -> list[Message]:
             part for part in parts if part.get("type") == "file" and not _is_part_for_model(part)
         ]
         said: Message = {"role": "user", "content": simplify_content(content) or ""}
-        made = [(said | drop_empty_fields({"opencode": drop_empty_fields({"files": files})}))]
+        made = [said | drop_empty_fields({"opencode": drop_empty_fields({"files": files})})]
     else:
         made = list(chain.from_iterable(map(_parse_opencode_step, _split_opencode_steps(parts))))
     for number, message in enumerate(made, 1):

@@ -87,7 +87,7 @@ def parse_pi_message(entry: JsonFields) -> Message:
         [
             _parse_pi_part(block)
             for block in blocks
-            if (block.get("type") not in ("thinking", "toolCall"))
+            if block.get("type") not in ("thinking", "toolCall")
         ]
     )
     message = {"role": PI_ROLES[told["role"]], "content": content} | _parse_calls_and_thoughts(

@@ -270,7 +270,7 @@ def _parse_exchange(value: Any) -> Exchange | None:
     answer = got if isinstance(got, dict) else api.whole(parse_stream_events(got))
     held = sent[api.asked]
     return Exchange(
-        api, ([{"role": "user", "content": held}] if isinstance(held, str) else held), sent, answer
+        api, [{"role": "user", "content": held}] if isinstance(held, str) else held, sent, answer
     )
 
 

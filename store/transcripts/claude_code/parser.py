@@ -52,7 +52,7 @@ def list_prompt_titles(messages: Iterable[Message]) -> list[str]:
         (
             text
             for text in chain([first], texts)
-            if (not text.lstrip().startswith(CLAUDE_CODE_INJECTIONS))
+            if not text.lstrip().startswith(CLAUDE_CODE_INJECTIONS)
         ),
         "",
     )

@@ -488,7 +488,7 @@ class SessionSorter:
         return (
             self._begun()
             if self._homes
-            and any((bool(row.get("uuid")) and row.get("parentUuid") is None) for row in rows)
+            and any(bool(row.get("uuid")) and row.get("parentUuid") is None for row in rows)
             else self._last
         )
 

@@ -74,7 +74,7 @@ def parse_codex_call(item: ApiItem) -> JsonFields:
     call_id = _find_item_call_id(item)
     call = {} if call_id is None else {"id": call_id}
     function = {
-        "name": (get_text(item.get("name")) or str(item["type"]).removesuffix("_call")),
+        "name": get_text(item.get("name")) or str(item["type"]).removesuffix("_call"),
         "arguments": _render_item_arguments(item),
     }
     return call | {"type": "function", "function": function}

@@ -60,7 +60,7 @@ def parse_moatless(item: SourceValue, names: SessionNames) -> Iterator[Event]:
     told = get_fields(item.value)
     nodes = {str(node["node_id"]): node for node in filter(_is_moatless_node, told["nodes"])}
     parents = {
-        name: (None if node["parent_id"] is None else str(node["parent_id"]))
+        name: None if node["parent_id"] is None else str(node["parent_id"])
         for name, node in nodes.items()
     }
     agent = get_fields(told["agent"])

@@ -233,7 +233,7 @@ def _load_checkpoint_threads(rows: SqliteConnection) -> Iterator[Any]:
         if inner:
             yield note_omission(inner, "checkpoint of a graph in the graph", f" of {name!r}")
         nodes = {
-            name: (drop_keys(node, "held") | {"message": json.loads(node["held"].text)})
+            name: drop_keys(node, "held") | {"message": json.loads(node["held"].text)}
             for name, node in thread.nodes.items()
         }
         began = {"current": thread.current, "metadata": told, "created_at": (made or [None])[0]}

@@ -49,7 +49,7 @@ def _find_chat_history(value: Any) -> JsonFields:
     return {
         name: node
         for name, node in nodes.items()
-        if (isinstance(get_fields(node).get("role"), str) and "content" in node)
+        if isinstance(get_fields(node).get("role"), str) and "content" in node
     }
 
 

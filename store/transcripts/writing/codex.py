@@ -67,7 +67,7 @@ def _build_item_rows(said: Iterable[TimedMessage]) -> Iterator[JsonFields]:
             }
             pictures: JsonFields = {"images": [], "local_images": [], "text_elements": []}
             yield _build_rollout_row(
-                moment, "event_msg", (event | pictures if taken["role"] == "user" else event)
+                moment, "event_msg", event | pictures if taken["role"] == "user" else event
             )
 
 
