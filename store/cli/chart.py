@@ -203,7 +203,7 @@ def draw_picture(
 
 
 def _build_element(name: str, said: str = "", /, **attributes: object) -> str:
-    """Return an element of the picture; an underscore in a name stands for a hyphen."""
+    """Return an element of the picture; an underscore in a name is written as a hyphen."""
     given = [
         f"{key.replace('_', '-')}={quoteattr(_format_attribute(value))}"
         for key, value in attributes.items()

@@ -270,9 +270,8 @@ class Database:
                 is_idle = lease.end()
             except BaseException as error:
                 if lease:
-                    is_lost = is_connection_loss(
-                        lease, error
-                    )  # before it is dropped, which may close it
+                    # It is asked before it is dropped, which may close it.
+                    is_lost = is_connection_loss(lease, error)
                     lease.drop()
                     if is_lost:
                         self._forget_idle()

@@ -153,7 +153,7 @@ IS_CALL = or_(
 )
 """A row is a call and not some other JSON in its place, for which nothing can be sent.
 
-What stands behind long arguments is read last.
+The columns after long arguments are read last.
 """
 _run_calls = (
     select(*(tool_calls.c[name] for name in OpenCall._fields))
@@ -198,9 +198,8 @@ class CallLinker:
         """
         for position in range(len(calls) - 1, -1, -1):
             call = calls[position]
-            if (
-                call.extra is None or call.extra[:2] in OBJECT_PREFIXES
-            ):  # nothing can be sent for an entry that is none
+            # Nothing can be sent for an entry that is no object.
+            if call.extra is None or call.extra[:2] in OBJECT_PREFIXES:
                 offered = self._offered.setdefault(_get_pairing_id(call.call_id), [])
                 arguments = restore_arguments(call.arguments_form, call.arguments)
                 offered.append(LineCall(seq, position, call.name, arguments, call.call_id))

@@ -110,10 +110,8 @@ def _count_new_messages(transactions: Transactions, session_id: str, tokenizer: 
     while batch := _load_next_batch(transactions, session_id, tokenizer.name):
         counts = [count_message_tokens(each.message, tokenizer.count) for each in batch]
         with transactions.writing() as connection:
-            # Raises SessionNotFound.
-            lines.lock_tree(
-                connection, session_id
-            )  # other sessions of it may count the same messages
+            # Other sessions of the tree may count the same messages.
+            lines.lock_tree(connection, session_id)
             rows = [
                 (*each.place.values(), tokenizer.name, tokens)
                 for each, tokens in zip(batch, counts, strict=True)

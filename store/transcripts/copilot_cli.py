@@ -198,7 +198,7 @@ class _SessionReplay:
             self._say(name, message)
 
     def _say(self, name: str, message: Message) -> None:
-        """Keep a message; an answer with the thought that stands before it on its own."""
+        """Keep a message; an answer with the thought before it, which is a row of its own."""
         if message["role"] == "assistant":
             thought = self._facts.pop(THOUGHT, {}).get("content")
             message = {**drop_empty_fields({"reasoning_content": get_text(thought)}), **message}

@@ -89,7 +89,7 @@ def find_part_kind(part: Any) -> str | None:
 
 
 def parse_shown_answers(name: str, request: JsonFields) -> Iterator[Message]:
-    """Yield the answers of a request: a new one begins with the first text behind tools."""
+    """Yield the answers of a request: a new one begins with the first text after tools."""
     parts = [get_fields(part) for part in get_list(request.get("response"))]
     spoken = [part for part in parts if find_part_kind(part) in VSCODE_PART_KINDS]
     runs = [(used, list(run)) for used, run in groupby(spoken, _is_tool_part)]
@@ -297,7 +297,7 @@ def _note_unread_chat(item: SourceValue) -> NoteEvent:
 
 
 class _VscodeChat:
-    """Follow the states of a chat: each request that was ever in it, and behind which it came."""
+    """Follow the states of a chat: each request that was ever in it, and the one before it."""
 
     def __init__(self, source: TranscriptSource) -> None:
         self._source = source
@@ -309,7 +309,7 @@ class _VscodeChat:
     def take(self, item: SourceValue) -> Iterator[NoteEvent]:
         """Take an entry of the log; return what is wrong with it."""
         try:
-            # Raises LookupError, TypeError or ValueError where the entry does not fit the state.
+            # An entry that does not fit the state raises LookupError, TypeError or ValueError.
             if item.value["kind"] == WHOLE:
                 entry = item.value["v"]
             else:
@@ -430,7 +430,7 @@ class _VscodeChat:
 
 
 def read_workspace_folder(path: Path) -> str | None:
-    """Return the folder that VS Code had open: it stands in a file beside those of the chats."""
+    """Return the folder that VS Code had open, named in a file beside those of the chats."""
     try:
         told = json.loads((path.parent.parent / "workspace.json").read_bytes())
     except (OSError, ValueError):

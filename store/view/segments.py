@@ -526,9 +526,8 @@ def _load_messages(
                     final[seq] = _rewrite_message(message, verdict, context.policy)
                     if calls and verdict.rule == "arguments":
                         calls = select_sendable_calls(seq, message["tool_calls"])
-            elif (
-                message["role"] == "tool"
-            ):  # it is pinned: no rule judges it, so its call is unknown
+            elif message["role"] == "tool":
+                # It is pinned: no rule judges it, so its call is unknown.
                 place = context.raw.place(seq)
                 call_seq, position, tool_name = ANSWERED_CALL.one(context.connection, **place)
                 call = None if call_seq is None else (call_seq, position)

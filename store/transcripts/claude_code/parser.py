@@ -312,7 +312,7 @@ class _SessionRuns:
             yield from messages
 
     def _stem(self, branch: RowRun) -> ForkPoint | None:
-        """Return the messages that stood before a prompt that was taken back."""
+        """Return the messages before a prompt that was taken back."""
         prompt = int(branch.name)
         run = self._run_of(self._parents[prompt])
         if run not in self._ends:

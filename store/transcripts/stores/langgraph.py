@@ -174,7 +174,7 @@ class CheckpointThread:
         return line[::-1]
 
     def _node(self, parent: str | None, held: CheckpointMessage, moment: object) -> str:
-        """Return the name of a message behind another one; a new one where it is not known."""
+        """Return the name of a message after another one; a new one where it is not known."""
         known = self._below.get((parent, held.text))
         if known:
             return known
