@@ -131,9 +131,9 @@ ENTRANCES = ("__init__", "__main__", "alias")  # they stand above all floors
 MOST_ROOMS = 27
 MOST_FLOORS = 10
 MOST_FLOORS_OF_A_ROOM = 6
-SHARED_NAMES = 0.02
+SHARED_NAMES = 0.01
 """The share of definitions whose name another module has too: commands named as operations."""
-SINGLE_USES = 0.28
+SINGLE_USES = 0.25
 """The share of functions, those passed as values included, that are used at one other place."""
 
 SQL_ROOMS = {
