@@ -1,4 +1,4 @@
--- schema 0003
+-- schema 0004
 
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL,
@@ -18,7 +18,7 @@ CREATE TABLE sessions (
 	fold_case INTEGER NOT NULL,
 	title TEXT,
 	project_root TEXT,
-	metadata TEXT, revision TEXT DEFAULT '0' NOT NULL, owner TEXT, archived INTEGER DEFAULT '0' NOT NULL, sealed BLOB,
+	metadata TEXT, revision TEXT DEFAULT '0' NOT NULL, owner TEXT, archived INTEGER DEFAULT '0' NOT NULL, sealed BLOB, updated_second INTEGER DEFAULT '0' NOT NULL, source TEXT, file TEXT,
 	CONSTRAINT pk_sessions PRIMARY KEY (tree_id, id),
 	CONSTRAINT fk_sessions_branches FOREIGN KEY(tree_id, head_branch) REFERENCES branches (tree_id, branch)
 )
@@ -284,7 +284,7 @@ CREATE TABLE drafts (
 	head INTEGER NOT NULL,
 	at INTEGER NOT NULL,
 	message TEXT NOT NULL,
-	wire_format TEXT, sealed BLOB,
+	wire_format TEXT, sealed BLOB, writer TEXT, live_until INTEGER,
 	CONSTRAINT pk_drafts PRIMARY KEY (tree_id, draft),
 	CONSTRAINT fk_drafts_branches FOREIGN KEY(tree_id, branch) REFERENCES branches (tree_id, branch)
 )
@@ -338,6 +338,18 @@ CREATE TABLE settings (
 )
  STRICT;
 
+CREATE TABLE prices (
+	owner TEXT NOT NULL,
+	model TEXT NOT NULL,
+	valid_from INTEGER NOT NULL,
+	input REAL,
+	cached REAL,
+	written REAL,
+	output REAL,
+	CONSTRAINT pk_prices PRIMARY KEY (owner, model, valid_from)
+)
+ STRICT;
+
 CREATE TRIGGER messages_no_delete BEFORE DELETE ON messages WHEN NOT EXISTS (
     SELECT 1 FROM erasures
     WHERE erasures.tree_id = OLD.tree_id AND erasures.branch = OLD.branch
@@ -377,10 +389,6 @@ CREATE INDEX ix_compaction_records_tree_id_branch_compaction ON compaction_recor
 CREATE UNIQUE INDEX uq_compaction_records_running ON compaction_records (tree_id, session_id) WHERE outcome = 'running';
 
 CREATE INDEX ix_erasures_open ON erasures (tree_id, erasure) WHERE finished_at IS NULL;
-
-CREATE INDEX ix_sessions_archived_updated_at_id ON sessions (archived, updated_at, id);
-
-CREATE INDEX ix_sessions_owner_archived_updated_at_id ON sessions (owner, archived, updated_at, id) WHERE owner IS NOT NULL;
 
 CREATE INDEX ix_sessions_archived_created_at_id ON sessions (archived, created_at, id);
 
@@ -657,5 +665,9 @@ WHEN EXISTS (SELECT 1 FROM compaction_records WHERE tree_id = NEW.tree_id AND co
     OR EXISTS (SELECT 1 FROM compaction_records WHERE rowid = NEW.rowid)
 BEGIN SELECT RAISE(ABORT, 'rows of compaction_records are never replaced'); END;
 
+CREATE INDEX ix_sessions_archived_updated_second ON sessions (archived, updated_second);
+
+CREATE INDEX ix_sessions_owner_archived_updated_second ON sessions (owner, archived, updated_second) WHERE owner IS NOT NULL;
+
 INSERT INTO alembic_version VALUES
-('0003');
+('0004');

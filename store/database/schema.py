@@ -34,7 +34,7 @@ from sqlalchemy import (
 from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import UserDefinedType
 
-SCHEMA_HEAD = "0003"
+SCHEMA_HEAD = "0004"
 """The newest revision of the schema."""
 
 METADATA = MetaData(
@@ -164,14 +164,19 @@ sessions = define_table(
     Column("owner", IDENTIFIER),
     Column("archived", Integer, nullable=False, server_default="0", info=MUTABLE_COLUMN_INFO),
     define_seal_column(),
+    Column(
+        "updated_second", BIG_INTEGER, nullable=False, server_default="0", info=MUTABLE_COLUMN_INFO
+    ),
+    Column("source", IDENTIFIER, info=MUTABLE_COLUMN_INFO),
+    Column("file", Text, info=MUTABLE_COLUMN_INFO),
     ForeignKeyConstraint(["tree_id", "head_branch"], ["branches.tree_id", "branches.branch"]),
-    Index(None, "archived", "updated_at", "id"),
+    Index(None, "archived", "updated_second"),
     Index(None, "archived", "created_at", "id"),
 )
-for _moment in ("updated_at", "created_at"):
+for _listed in (("updated_second",), ("created_at", "id")):
     Index(
         None,
-        *(sessions.c[name] for name in ("owner", "archived", _moment, "id")),
+        *(sessions.c[name] for name in ("owner", "archived", *_listed)),
         info=restrict_index(sessions.c.owner.is_not(None)),
     )
 
@@ -423,6 +428,8 @@ drafts = define_table(
     Column("message", Text, nullable=False, info=MUTABLE_COLUMN_INFO),
     Column("wire_format", Text),
     define_seal_column(),
+    Column("writer", Text, info=MUTABLE_COLUMN_INFO),
+    Column("live_until", BIG_INTEGER, info=MUTABLE_COLUMN_INFO),
     define_foreign_key("branches", "tree_id", "branch"),
 )
 
@@ -469,6 +476,17 @@ settings = define_table(
     "settings",
     define_key_column("name", IDENTIFIER, MUTABLE_COLUMN_INFO),
     Column("value", Text, nullable=False, info=MUTABLE_COLUMN_INFO),
+)
+
+prices = define_table(
+    "prices",
+    define_key_column("owner", IDENTIFIER, MUTABLE_COLUMN_INFO),
+    define_key_column("model", IDENTIFIER, MUTABLE_COLUMN_INFO),
+    define_key_column("valid_from", info=MUTABLE_COLUMN_INFO),
+    *(
+        Column(name, REAL_NUMBER, info=MUTABLE_COLUMN_INFO)
+        for name in ("input", "cached", "written", "output")
+    ),
 )
 
 copies = define_table(

@@ -105,7 +105,11 @@ INSERT_MESSAGES = Insertion(
     messages, *PLACE, *Columns._fields, "stored_at", "digest", "wire_format"
 )
 INSERT_CALLS = Insertion(tool_calls, *PLACE, "position", *StoredCall._fields)
-MOVE_HEAD = Statement(lines.update_session(head=bindparam("to"), updated_at=bindparam("now")))
+MOVE_HEAD = Statement(lines.update_session(head=bindparam("to"), **lines.ACTIVITY))
+MOVE_HEAD_WITHIN_SECOND = Statement(
+    lines.update_session(head=bindparam("to"), updated_at=bindparam("now"))
+)
+"""Moves a head without a change of an indexed column."""
 Dedupe = Literal["refuse", "ignore", "off"]
 """The treatment of a message whose id is already on the line.
 
@@ -388,5 +392,7 @@ def insert_batch(line: Line, batch: Batch) -> None:
     if "tool" in roles:
         facts.write_results(connection, facts.derive_results(line, start, batch.messages))
     head = pointer.head + len(rows)
-    MOVE_HEAD.run(connection, **pointer.changed(), to=head, now=batch.moment)
+    is_same_second = batch.moment // 1000 == pointer.updated_second
+    move_head = MOVE_HEAD_WITHIN_SECOND if is_same_second else MOVE_HEAD
+    move_head.run(connection, **pointer.changed(), to=head, now=batch.moment)
     log_message_problems(pointer.session_id, batch.messages)

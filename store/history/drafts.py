@@ -113,7 +113,7 @@ DRAFT_PIECES = Statement(
     .where(_match_draft(draft_pieces))
     .order_by(draft_pieces.c.piece)
 )
-INSERT_DRAFT = Insertion(drafts)
+INSERT_DRAFT = Insertion(drafts, *DraftRow._fields)
 INSERT_PIECES = Insertion(draft_pieces)
 SET_DRAFT_MESSAGE = Statement(
     update(drafts)

@@ -119,7 +119,7 @@ SET_HEAD = Statement(
         head_branch=bindparam("branch"),
         head=bindparam("to"),
         last_rewind=bindparam("rewind"),
-        updated_at=bindparam("now"),
+        **lines.ACTIVITY,
     )
 )
 BRANCH_ORIGIN = Statement(

@@ -116,6 +116,7 @@ class Pointer(NamedTuple):
     revision: str
     owner: str | None = None
     newest: int = NO_LIMIT
+    updated_second: int | None = None
 
     @property
     def is_own(self) -> bool:
@@ -219,6 +220,13 @@ def _match_tree(table: FromClause) -> ColumnElement[bool]:
     return condition
 
 
+ACTIVITY: dict[str, Any] = {
+    "updated_at": bindparam("now", type_=BIG_INTEGER),
+    "updated_second": bindparam("now", type_=BIG_INTEGER) // literal_column("1000", BIG_INTEGER),
+}
+"""The changes of a session's row at an activity, at the moment ``now``."""
+
+
 def update_session(**values: Any) -> Update:
     """Build an update of a session's row, which always gets a new revision.
 
@@ -260,6 +268,7 @@ POINTER = Statement(
         sessions.c.revision,
         sessions.c.owner,
         literal_column(str(NO_LIMIT)).label("newest"),
+        sessions.c.updated_second,
     )
     .select_from(session_ids)
     .join(sessions, SESSION_ID_JOIN)

@@ -38,12 +38,23 @@ from .sessions import (
     validate_text,
 )
 
-LIST_ORDERS = {
-    "active": sessions.c.updated_at,
-    "created": sessions.c.created_at,
-}
-"""The orders of lists, newest first, each by its moment and then by ids."""
 _session_id_column = sessions.c.id
+_seen_moment = bindparam("moment", type_=BIG_INTEGER)
+_seen_id = bindparam("id", type_=_session_id_column.type)
+_seen_second = _seen_moment // literal_column("1000", BIG_INTEGER)
+LIST_ORDERS: dict[str, dict[ColumnElement[Any], ColumnElement[Any]]] = {
+    "active": {
+        sessions.c.updated_second: _seen_second,
+        sessions.c.updated_at: _seen_moment,
+        _session_id_column: _seen_id,
+    },
+    "created": {sessions.c.created_at: _seen_moment, _session_id_column: _seen_id},
+}
+"""The orders of lists, newest first: their columns, and the values of the last session seen.
+
+The second of the last activity is indexed, not its moment, since most appends change the moment
+only. Within a second the sessions of a page are sorted.
+"""
 _SESSION_CONDITIONS = {
     "archived": sessions.c.archived == bindparam("archived"),
     "owner": sessions.c.owner == bindparam("owner", type_=_session_id_column.type),
@@ -81,7 +92,7 @@ class ListRequest(NamedTuple):
         """The values that its statement binds."""
         if self.after is None:
             return self.values
-        moment = getattr(self.after, LIST_ORDERS[self.order].name)
+        moment = self.after.updated_at if self.order == "active" else self.after.created_at
         return {**self.values, "moment": moment, "id": self.after.id}
 
 
@@ -102,14 +113,11 @@ def _match_key(keys: FromClause, name: str) -> ColumnElement[bool]:
 @cache
 def build_session_list(names: tuple[str, ...], order: str, behind: bool = False) -> Statement[Row]:
     """Build the list of sessions by the names of its conditions; ``behind`` one already seen."""
-    moment = LIST_ORDERS[order]
+    seen = LIST_ORDERS[order]
     query = _build_session_search(select(*SESSION_ROW_COLUMNS), names)
     if behind:
-        seen = tuple_(
-            bindparam("moment", type_=BIG_INTEGER), bindparam("id", type_=_session_id_column.type)
-        )
-        query = query.where(tuple_(moment, _session_id_column) < seen)
-    ordered = query.order_by(moment.desc(), _session_id_column.desc())
+        query = query.where(tuple_(*seen) < tuple_(*seen.values()))
+    ordered = query.order_by(*(column.desc() for column in seen))
     return Statement(ordered.limit(bindparam("limit", type_=BIG_INTEGER)))
 
 

@@ -122,7 +122,7 @@ def build_session_change(**values: Any) -> Statement[Row]:
     return Statement(lines.update_session(**values).returning(*SESSION_ROW_COLUMNS))
 
 
-SET_TITLE = build_session_change(title=bindparam("title"), updated_at=bindparam("updated_at"))
+SET_TITLE = build_session_change(title=bindparam("title"), **lines.ACTIVITY)
 SET_METADATA = build_session_change(metadata=bindparam("metadata"))
 SET_ARCHIVED = build_session_change(archived=bindparam("archived"))
 
@@ -148,6 +148,8 @@ NEW_SESSION_VALUES: dict[str, Any] = {
     "forked_from": None,
     "forked_at": None,
     "archived": 0,
+    "source": None,
+    "file": None,
 }
 """The values of a session that continues no other one; a fork replaces some of them."""
 
@@ -225,7 +227,7 @@ def rename_session(
     """
     moment, text = require_moment(now), validate_text("title", title)
     place = _lock_session_row(connection, session_id, expected)
-    return decode_session(SET_TITLE.one(connection, **place, title=text, updated_at=moment))
+    return decode_session(SET_TITLE.one(connection, **place, title=text, now=moment))
 
 
 def set_metadata(
@@ -335,7 +337,11 @@ def insert_session(connection: Connection, values: dict[str, Any], stem: BranchS
     """Write a session and the branch that its head is on."""
     session_id, moment = values["id"], values["created_at"]
     INSERT_BRANCH.insert(connection, (values["tree_id"], *stem, session_id, moment))
-    row = values | {"head_branch": stem.branch, "revision": generate_revision()}
+    row = values | {
+        "head_branch": stem.branch,
+        "revision": generate_revision(),
+        "updated_second": values["updated_at"] // 1000,
+    }
     INSERT_SESSION.run(connection, **row)
     created = decode_session_fields(row)
     if created.metadata:

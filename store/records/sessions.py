@@ -19,7 +19,8 @@ class Session(NamedTuple):
     ``revision`` is an opaque text that changes with each change of the session: an append, a move
     of its head, another title, other metadata. No revision occurs twice, even if a session with the
     same id is created anew. Data derived from a session (views, compactions, usages) does not
-    change it. ``owner`` is the owner given when the session was created.
+    change it. ``owner`` is the owner given when the session was created. ``source`` is the program
+    that the session was imported from (None: it was made here), ``file`` the file.
     """
 
     id: str
@@ -35,6 +36,8 @@ class Session(NamedTuple):
     revision: str
     owner: str | None
     archived: bool
+    source: str | None = None
+    file: str | None = None
 
 
 class StoredMessage(NamedTuple):

@@ -558,12 +558,12 @@ def test_a_copy_that_cannot_be_noted_is_made(
 def test_a_row_that_its_index_lacks_is_found(store: Store, path: Path) -> None:
     """SQLite's quick check does not compare indexes with their tables; the whole one does."""
     store.close()
-    index = "FROM sqlite_schema WHERE name = 'ix_sessions_archived_updated_at_id'"
+    index = "FROM sqlite_schema WHERE name = 'ix_sessions_archived_updated_second'"
     with closing(sqlite3.connect(path)) as connection:
         row = connection.execute(f"SELECT * {index}").fetchone()
     for statement, values in (
         (f"DELETE {index}", ()),
-        ("UPDATE sessions SET updated_at = updated_at + 1", ()),
+        ("UPDATE sessions SET updated_second = updated_second + 1", ()),
         ("INSERT INTO sqlite_schema VALUES (?, ?, ?, ?, ?)", row),
     ):
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:

@@ -67,7 +67,10 @@ OURS: dict[str, tuple[type[Exception], Use]] = {
         AttributeError,
         lambda s: s.append("s", said("never")),
     ),
-    "store.history.append.MOVE_HEAD.run": (AssertionError, lambda s: s.append("s", said("never"))),
+    "store.history.append.lines.Pointer.changed": (
+        AssertionError,
+        lambda s: s.append("s", said("never")),
+    ),
     "store.history.heads.insert_session": (TypeError, lambda s: s.fork("s", 3)),
     "store.history.heads.update_head": (ValueError, lambda s: s.rewind("s", 3)),
     "store.history.redaction.build_end_pointer": (
@@ -112,7 +115,7 @@ def test_a_mistake_of_ours_in_a_step_arrives_as_itself(store: Store) -> None:
 
     def work(steps: Any) -> None:
         steps.append("s", said("one"))
-        with patch("store.history.append.MOVE_HEAD.run", side_effect=bug):
+        with patch("store.history.append.lines.Pointer.changed", side_effect=bug):
             with pytest.raises(TypeError) as caught:
                 steps.append("s", said("never"))
             assert caught.value is bug

@@ -52,6 +52,7 @@ ANSWERS = {
     "erasures": Answer("beside", "stays", "verified"),
     "copies": Answer("beside", "belongs to none", "open"),
     "search_rows": Answer("derived", "with its session", "open"),
+    "prices": Answer("beside", "belongs to none", "open"),
     "settings": Answer("beside", "belongs to none", "open"),
     "tool_kinds": Answer("beside", "belongs to none", "open"),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from store import Conflict, Session, Store
 from store.errors import InvalidValue, SessionNotFound
+from store.history import append
 
 NOW = 1_800_000_000_000
 
@@ -232,3 +234,30 @@ def test_a_page_begins_behind_any_session(store: Store) -> None:
 def ids_after(store: Store, after: Session | str) -> list[str]:
     """The ids of what is listed behind a session."""
     return [each.id for each in store.sessions(after=after, order="created")]
+
+
+def test_the_order_within_a_second_is_exact(store: Store) -> None:
+    """The index holds seconds; pages still follow the moments, then the ids."""
+    moments = {"a": NOW, "b": NOW + 2, "c": NOW + 1, "d": NOW + 2, "e": NOW + 999, "f": NOW + 1_000}
+    for session_id, moment in moments.items():
+        store.create_session(session_id, now=NOW - 5_000)
+        for at in (NOW - 4_000, moment):
+            store.append(session_id, {"role": "user", "content": "x"}, now=at)
+    listed = []
+    after = None
+    while page := store.sessions(limit=2, after=after):
+        listed += [each.id for each in page]
+        after = page[-1]
+    assert listed == ["f", "e", "d", "b", "c", "a"]
+
+
+def test_appends_within_a_second_change_no_index(store: Store) -> None:
+    """Only an append in another second writes the second of the last activity."""
+    store.create_session("s", now=NOW)
+    with patch.object(append.MOVE_HEAD, "run", wraps=append.MOVE_HEAD.run) as moved:
+        counts = []
+        for moment in (NOW, NOW + 999, NOW + 1_000, NOW + 1_500):
+            store.append("s", {"role": "user", "content": "x"}, now=moment)
+            counts.append(moved.call_count)
+    assert counts == [0, 0, 1, 1]
+    assert store.verify() == []

@@ -2,6 +2,15 @@
 UPDATE sessions
 SET head=:to,
   updated_at=:now,
+  revision=:revision,
+  updated_second=(:now / 1000)
+WHERE sessions.tree_id = :tree
+  AND sessions.id = :session_id COLLATE "C"
+
+-- history.append.MOVE_HEAD_WITHIN_SECOND
+UPDATE sessions
+SET head=:to,
+  updated_at=:now,
   revision=:revision
 WHERE sessions.tree_id = :tree
   AND sessions.id = :session_id COLLATE "C"
@@ -335,7 +344,10 @@ SELECT (
   sessions.revision,
   sessions.owner,
   sessions.archived,
-  sessions.sealed
+  sessions.sealed,
+  sessions.updated_second,
+  sessions.source,
+  sessions.file
 FROM sessions
 LEFT OUTER JOIN head_moves AS undone ON undone.tree_id = sessions.tree_id
   AND undone.session_id = sessions.id
@@ -349,7 +361,8 @@ SET head_branch=:branch,
   head=:to,
   last_rewind=:rewind,
   updated_at=:now,
-  revision=:revision
+  revision=:revision,
+  updated_second=(:now / 1000)
 WHERE sessions.tree_id = :tree
   AND sessions.id = :session_id COLLATE "C"
 
@@ -366,7 +379,8 @@ SELECT sessions.tree_id,
   message_facts.tokens_through,
   sessions.revision,
   sessions.owner,
-  4611686018427387904 AS newest
+  4611686018427387904 AS newest,
+  sessions.updated_second
 FROM session_ids
 JOIN sessions ON sessions.tree_id = session_ids.tree_id
   AND sessions.id = session_ids.id
@@ -412,7 +426,9 @@ SELECT sessions.id AS id,
   sessions.head_branch AS branch,
   sessions.revision AS revision,
   sessions.owner AS owner,
-  sessions.archived AS archived
+  sessions.archived AS archived,
+  sessions.source AS source,
+  sessions.file AS file
 FROM sessions
 WHERE sessions.archived = :archived
   AND (sessions.created_at, sessions.id) < (:moment, :id COLLATE "C")
@@ -433,7 +449,9 @@ SELECT sessions.id AS id,
   sessions.head_branch AS branch,
   sessions.revision AS revision,
   sessions.owner AS owner,
-  sessions.archived AS archived
+  sessions.archived AS archived,
+  sessions.source AS source,
+  sessions.file AS file
 FROM sessions
 WHERE sessions.archived = :archived
   AND sessions.owner = :owner COLLATE "C"
@@ -455,12 +473,15 @@ SELECT sessions.id AS id,
   sessions.head_branch AS branch,
   sessions.revision AS revision,
   sessions.owner AS owner,
-  sessions.archived AS archived
+  sessions.archived AS archived,
+  sessions.source AS source,
+  sessions.file AS file
 FROM sessions
 WHERE sessions.archived = :archived
   AND sessions.owner = :owner COLLATE "C"
-  AND (sessions.updated_at, sessions.id) < (:moment, :id COLLATE "C")
-ORDER BY sessions.updated_at DESC,
+  AND (sessions.updated_second, sessions.updated_at, sessions.id) < (:moment / 1000, :moment, :id COLLATE "C")
+ORDER BY sessions.updated_second DESC,
+  sessions.updated_at DESC,
   sessions.id DESC
 LIMIT :limit
 
@@ -477,7 +498,9 @@ SELECT sessions.id AS id,
   sessions.head_branch AS branch,
   sessions.revision AS revision,
   sessions.owner AS owner,
-  sessions.archived AS archived
+  sessions.archived AS archived,
+  sessions.source AS source,
+  sessions.file AS file
 FROM sessions
 WHERE sessions.archived = :archived
   AND sessions.owner = :owner COLLATE "C"
@@ -491,8 +514,9 @@ WHERE sessions.archived = :archived
         AND of_key1.value = :value_of_key1 COLLATE "C"
     )
   )
-  AND (sessions.updated_at, sessions.id) < (:moment, :id COLLATE "C")
-ORDER BY sessions.updated_at DESC,
+  AND (sessions.updated_second, sessions.updated_at, sessions.id) < (:moment / 1000, :moment, :id COLLATE "C")
+ORDER BY sessions.updated_second DESC,
+  sessions.updated_at DESC,
   sessions.id DESC
 LIMIT :limit
 
@@ -509,14 +533,17 @@ SELECT sessions.id AS id,
   sessions.head_branch AS branch,
   sessions.revision AS revision,
   sessions.owner AS owner,
-  sessions.archived AS archived
+  sessions.archived AS archived,
+  sessions.source AS source,
+  sessions.file AS file
 FROM session_ids
 JOIN sessions ON sessions.tree_id = session_ids.tree_id
   AND sessions.id = session_ids.id
 WHERE session_ids.id >= :prefix COLLATE "C"
   AND session_ids.id < :end COLLATE "C"
   AND sessions.archived + 0 = :archived
-ORDER BY sessions.updated_at DESC,
+ORDER BY sessions.updated_second DESC,
+  sessions.updated_at DESC,
   sessions.id DESC
 LIMIT :limit
 
@@ -533,10 +560,13 @@ SELECT sessions.id AS id,
   sessions.head_branch AS branch,
   sessions.revision AS revision,
   sessions.owner AS owner,
-  sessions.archived AS archived
+  sessions.archived AS archived,
+  sessions.source AS source,
+  sessions.file AS file
 FROM sessions
 WHERE sessions.archived = :archived
-ORDER BY sessions.updated_at DESC,
+ORDER BY sessions.updated_second DESC,
+  sessions.updated_at DESC,
   sessions.id DESC
 LIMIT :limit
 
@@ -553,11 +583,14 @@ SELECT sessions.id AS id,
   sessions.head_branch AS branch,
   sessions.revision AS revision,
   sessions.owner AS owner,
-  sessions.archived AS archived
+  sessions.archived AS archived,
+  sessions.source AS source,
+  sessions.file AS file
 FROM sessions
 WHERE sessions.archived = :archived
-  AND (sessions.updated_at, sessions.id) < (:moment, :id COLLATE "C")
-ORDER BY sessions.updated_at DESC,
+  AND (sessions.updated_second, sessions.updated_at, sessions.id) < (:moment / 1000, :moment, :id COLLATE "C")
+ORDER BY sessions.updated_second DESC,
+  sessions.updated_at DESC,
   sessions.id DESC
 LIMIT :limit
 
@@ -574,7 +607,9 @@ SELECT sessions.id AS id,
   sessions.head_branch AS branch,
   sessions.revision AS revision,
   sessions.owner AS owner,
-  sessions.archived AS archived
+  sessions.archived AS archived,
+  sessions.source AS source,
+  sessions.file AS file
 FROM session_keys AS first
 JOIN sessions ON first.tree_id = sessions.tree_id
   AND first.session_id = sessions.id
@@ -591,7 +626,8 @@ WHERE sessions.archived + 0 = :archived
         AND of_key2.value = :value_of_key2 COLLATE "C"
     )
   )
-ORDER BY sessions.updated_at DESC,
+ORDER BY sessions.updated_second DESC,
+  sessions.updated_at DESC,
   sessions.id DESC
 LIMIT :limit
 
@@ -608,11 +644,14 @@ SELECT sessions.id AS id,
   sessions.head_branch AS branch,
   sessions.revision AS revision,
   sessions.owner AS owner,
-  sessions.archived AS archived
+  sessions.archived AS archived,
+  sessions.source AS source,
+  sessions.file AS file
 FROM sessions
 WHERE sessions.tree_id = :tree
   AND sessions.archived + 0 = :archived
-ORDER BY sessions.updated_at DESC,
+ORDER BY sessions.updated_second DESC,
+  sessions.updated_at DESC,
   sessions.id DESC
 LIMIT :limit
 
@@ -1003,6 +1042,9 @@ INSERT INTO sessions (
   revision,
   owner,
   archived,
+  updated_second,
+  source,
+  file,
   sealed
 )
 VALUES (
@@ -1022,6 +1064,9 @@ VALUES (
   :revision,
   :owner COLLATE "C",
   :archived,
+  :updated_second,
+  :source COLLATE "C",
+  :file,
   :sealed
 )
 
@@ -1045,7 +1090,9 @@ SELECT sessions.id AS id,
   sessions.head_branch AS branch,
   sessions.revision AS revision,
   sessions.owner AS owner,
-  sessions.archived AS archived
+  sessions.archived AS archived,
+  sessions.source AS source,
+  sessions.file AS file
 FROM session_ids
 JOIN sessions ON sessions.tree_id = session_ids.tree_id
   AND sessions.id = session_ids.id
@@ -1076,7 +1123,9 @@ RETURNING sessions.id AS id,
   sessions.head_branch AS branch,
   sessions.revision AS revision,
   sessions.owner AS owner,
-  sessions.archived AS archived
+  sessions.archived AS archived,
+  sessions.source AS source,
+  sessions.file AS file
 
 -- history.sessions.SET_METADATA
 UPDATE sessions
@@ -1096,13 +1145,16 @@ RETURNING sessions.id AS id,
   sessions.head_branch AS branch,
   sessions.revision AS revision,
   sessions.owner AS owner,
-  sessions.archived AS archived
+  sessions.archived AS archived,
+  sessions.source AS source,
+  sessions.file AS file
 
 -- history.sessions.SET_TITLE
 UPDATE sessions
-SET updated_at=:updated_at,
+SET updated_at=:now,
   title=:title,
-  revision=:revision
+  revision=:revision,
+  updated_second=(:now / 1000)
 WHERE sessions.tree_id = :tree
   AND sessions.id = :session_id COLLATE "C"
 RETURNING sessions.id AS id,
@@ -1117,7 +1169,9 @@ RETURNING sessions.id AS id,
   sessions.head_branch AS branch,
   sessions.revision AS revision,
   sessions.owner AS owner,
-  sessions.archived AS archived
+  sessions.archived AS archived,
+  sessions.source AS source,
+  sessions.file AS file
 
 -- history.token_counts.COUNTED_TOTAL
 WITH RECURSIVE walk(branch, parent_branch, first, last) AS (

@@ -78,6 +78,15 @@ WHERE messages.tree_id = :tree_id
 UPDATE sessions
 SET head=:to,
   updated_at=:now,
+  revision=:revision,
+  updated_second=(:now / 1000)
+WHERE sessions.tree_id = :tree
+  AND sessions.id = :session_id
+
+-- history.append.MOVE_HEAD_WITHIN_SECOND
+UPDATE sessions
+SET head=:to,
+  updated_at=:now,
   revision=:revision
 WHERE sessions.tree_id = :tree
   AND sessions.id = :session_id
@@ -845,7 +854,10 @@ SELECT (
   sessions.revision,
   sessions.owner,
   sessions.archived,
-  sessions.sealed
+  sessions.sealed,
+  sessions.updated_second,
+  sessions.source,
+  sessions.file
 FROM sessions
 LEFT OUTER JOIN head_moves AS undone ON undone.tree_id = sessions.tree_id
   AND undone.session_id = sessions.id
@@ -859,7 +871,8 @@ SET head_branch=:branch,
   head=:to,
   last_rewind=:rewind,
   updated_at=:now,
-  revision=:revision
+  revision=:revision,
+  updated_second=(:now / 1000)
 WHERE sessions.tree_id = :tree
   AND sessions.id = :session_id
 
@@ -876,7 +889,8 @@ SELECT sessions.tree_id,
   message_facts.tokens_through,
   sessions.revision,
   sessions.owner,
-  4611686018427387904 AS newest
+  4611686018427387904 AS newest,
+  sessions.updated_second
 FROM session_ids
 JOIN sessions ON sessions.tree_id = session_ids.tree_id
   AND sessions.id = session_ids.id
@@ -966,7 +980,9 @@ SELECT sessions.id AS id,
   sessions.head_branch AS branch,
   sessions.revision AS revision,
   sessions.owner AS owner,
-  sessions.archived AS archived
+  sessions.archived AS archived,
+  sessions.source AS source,
+  sessions.file AS file
 FROM sessions
 WHERE sessions.archived = :archived
   AND (sessions.created_at, sessions.id) < (:moment, :id)
@@ -987,7 +1003,9 @@ SELECT sessions.id AS id,
   sessions.head_branch AS branch,
   sessions.revision AS revision,
   sessions.owner AS owner,
-  sessions.archived AS archived
+  sessions.archived AS archived,
+  sessions.source AS source,
+  sessions.file AS file
 FROM sessions
 WHERE sessions.archived = :archived
   AND sessions.owner = :owner
@@ -1009,12 +1027,15 @@ SELECT sessions.id AS id,
   sessions.head_branch AS branch,
   sessions.revision AS revision,
   sessions.owner AS owner,
-  sessions.archived AS archived
+  sessions.archived AS archived,
+  sessions.source AS source,
+  sessions.file AS file
 FROM sessions
 WHERE sessions.archived = :archived
   AND sessions.owner = :owner
-  AND (sessions.updated_at, sessions.id) < (:moment, :id)
-ORDER BY sessions.updated_at DESC,
+  AND (sessions.updated_second, sessions.updated_at, sessions.id) < (:moment / 1000, :moment, :id)
+ORDER BY sessions.updated_second DESC,
+  sessions.updated_at DESC,
   sessions.id DESC
 LIMIT :limit OFFSET :param_1
 
@@ -1031,7 +1052,9 @@ SELECT sessions.id AS id,
   sessions.head_branch AS branch,
   sessions.revision AS revision,
   sessions.owner AS owner,
-  sessions.archived AS archived
+  sessions.archived AS archived,
+  sessions.source AS source,
+  sessions.file AS file
 FROM sessions
 WHERE sessions.archived = :archived
   AND sessions.owner = :owner
@@ -1045,8 +1068,9 @@ WHERE sessions.archived = :archived
         AND of_key1.value = :value_of_key1
     )
   )
-  AND (sessions.updated_at, sessions.id) < (:moment, :id)
-ORDER BY sessions.updated_at DESC,
+  AND (sessions.updated_second, sessions.updated_at, sessions.id) < (:moment / 1000, :moment, :id)
+ORDER BY sessions.updated_second DESC,
+  sessions.updated_at DESC,
   sessions.id DESC
 LIMIT :limit OFFSET :param_1
 
@@ -1063,14 +1087,17 @@ SELECT sessions.id AS id,
   sessions.head_branch AS branch,
   sessions.revision AS revision,
   sessions.owner AS owner,
-  sessions.archived AS archived
+  sessions.archived AS archived,
+  sessions.source AS source,
+  sessions.file AS file
 FROM session_ids
 JOIN sessions ON sessions.tree_id = session_ids.tree_id
   AND sessions.id = session_ids.id
 WHERE session_ids.id >= :prefix
   AND session_ids.id < :end
   AND sessions.archived + 0 = :archived
-ORDER BY sessions.updated_at DESC,
+ORDER BY sessions.updated_second DESC,
+  sessions.updated_at DESC,
   sessions.id DESC
 LIMIT :limit OFFSET :param_1
 
@@ -1087,10 +1114,13 @@ SELECT sessions.id AS id,
   sessions.head_branch AS branch,
   sessions.revision AS revision,
   sessions.owner AS owner,
-  sessions.archived AS archived
+  sessions.archived AS archived,
+  sessions.source AS source,
+  sessions.file AS file
 FROM sessions
 WHERE sessions.archived = :archived
-ORDER BY sessions.updated_at DESC,
+ORDER BY sessions.updated_second DESC,
+  sessions.updated_at DESC,
   sessions.id DESC
 LIMIT :limit OFFSET :param_1
 
@@ -1107,11 +1137,14 @@ SELECT sessions.id AS id,
   sessions.head_branch AS branch,
   sessions.revision AS revision,
   sessions.owner AS owner,
-  sessions.archived AS archived
+  sessions.archived AS archived,
+  sessions.source AS source,
+  sessions.file AS file
 FROM sessions
 WHERE sessions.archived = :archived
-  AND (sessions.updated_at, sessions.id) < (:moment, :id)
-ORDER BY sessions.updated_at DESC,
+  AND (sessions.updated_second, sessions.updated_at, sessions.id) < (:moment / 1000, :moment, :id)
+ORDER BY sessions.updated_second DESC,
+  sessions.updated_at DESC,
   sessions.id DESC
 LIMIT :limit OFFSET :param_1
 
@@ -1128,7 +1161,9 @@ SELECT sessions.id AS id,
   sessions.head_branch AS branch,
   sessions.revision AS revision,
   sessions.owner AS owner,
-  sessions.archived AS archived
+  sessions.archived AS archived,
+  sessions.source AS source,
+  sessions.file AS file
 FROM session_keys AS first
 JOIN sessions ON first.tree_id = sessions.tree_id
   AND first.session_id = sessions.id
@@ -1145,7 +1180,8 @@ WHERE sessions.archived + 0 = :archived
         AND of_key2.value = :value_of_key2
     )
   )
-ORDER BY sessions.updated_at DESC,
+ORDER BY sessions.updated_second DESC,
+  sessions.updated_at DESC,
   sessions.id DESC
 LIMIT :limit OFFSET :param_1
 
@@ -1162,11 +1198,14 @@ SELECT sessions.id AS id,
   sessions.head_branch AS branch,
   sessions.revision AS revision,
   sessions.owner AS owner,
-  sessions.archived AS archived
+  sessions.archived AS archived,
+  sessions.source AS source,
+  sessions.file AS file
 FROM sessions
 WHERE sessions.tree_id = :tree
   AND sessions.archived + 0 = :archived
-ORDER BY sessions.updated_at DESC,
+ORDER BY sessions.updated_second DESC,
+  sessions.updated_at DESC,
   sessions.id DESC
 LIMIT :limit OFFSET :param_1
 
@@ -2289,6 +2328,9 @@ INSERT INTO sessions (
   revision,
   owner,
   archived,
+  updated_second,
+  source,
+  file,
   sealed
 )
 VALUES (
@@ -2308,6 +2350,9 @@ VALUES (
   :revision,
   :owner,
   :archived,
+  :updated_second,
+  :source,
+  :file,
   :sealed
 )
 
@@ -2331,7 +2376,9 @@ SELECT sessions.id AS id,
   sessions.head_branch AS branch,
   sessions.revision AS revision,
   sessions.owner AS owner,
-  sessions.archived AS archived
+  sessions.archived AS archived,
+  sessions.source AS source,
+  sessions.file AS file
 FROM session_ids
 JOIN sessions ON sessions.tree_id = session_ids.tree_id
   AND sessions.id = session_ids.id
@@ -2362,7 +2409,9 @@ RETURNING id AS id,
   head_branch AS branch,
   revision AS revision,
   owner AS owner,
-  archived AS archived
+  archived AS archived,
+  source AS source,
+  file AS file
 
 -- history.sessions.SET_METADATA
 UPDATE sessions
@@ -2382,13 +2431,16 @@ RETURNING id AS id,
   head_branch AS branch,
   revision AS revision,
   owner AS owner,
-  archived AS archived
+  archived AS archived,
+  source AS source,
+  file AS file
 
 -- history.sessions.SET_TITLE
 UPDATE sessions
-SET updated_at=:updated_at,
+SET updated_at=:now,
   title=:title,
-  revision=:revision
+  revision=:revision,
+  updated_second=(:now / 1000)
 WHERE sessions.tree_id = :tree
   AND sessions.id = :session_id
 RETURNING id AS id,
@@ -2403,7 +2455,9 @@ RETURNING id AS id,
   head_branch AS branch,
   revision AS revision,
   owner AS owner,
-  archived AS archived
+  archived AS archived,
+  source AS source,
+  file AS file
 
 -- history.token_counts.COUNTED_TOTAL
 WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
