@@ -31,7 +31,7 @@ from ..text import is_text
 from . import lines
 from .sessions import (
     SESSION_ROW_COLUMNS,
-    decode_session,
+    decode_sessions,
     derive_metadata_keys,
     encode_metadata,
     load_session,
@@ -209,7 +209,7 @@ def list_sessions(
         raise InvalidValue(f"after must be the last session already seen, not {quote_value(after)}")
     asked = ListRequest(values, order, after)
     statement = build_session_list(asked.names, order, asked.after is not None)
-    return [*map(decode_session, statement.rows(connection, limit=limit, **asked.bound))]
+    return decode_sessions(statement.rows(connection, limit=limit, **asked.bound))
 
 
 def count_sessions(

@@ -36,7 +36,7 @@ from ..messages import (
     WIRE_KEY,
     Columns,
     StoredCall,
-    assemble_message,
+    assemble_rows,
     find_digest_version,
     join_call,
 )
@@ -383,12 +383,8 @@ def load_stored_rows(connection: Connection, run: dict[str, int]) -> StoredRows:
 
 def decode_stored_rows(stored: StoredRows) -> FormattedRows:
     """Return stored rows as messages of a chat, with their formats."""
-    calls = group_calls(stored.calls)
-    rows = [
-        make_stored_message((row[0], assemble_message(row[4:], calls.get(row[0])), row[1], row[2]))
-        for row in stored.messages
-    ]
-    return rows, [row[3] for row in stored.messages]
+    rows = assemble_rows(stored.messages, group_calls(stored.calls))
+    return [*map(make_stored_message, rows)], [row[3] for row in stored.messages]
 
 
 def load_calls(
@@ -403,7 +399,11 @@ def group_calls(rows: list[Row]) -> dict[int, list[Any]]:
     """Return decoded tool calls by the position of their message."""
     calls: dict[int, list[Any]] = {}
     for seq, call_id, name, form, arguments, extra in rows:
-        call = join_call(call_id, name, form, arguments, extra)
+        if extra is None:  # as `join_call` returns it; there may be thousands
+            function = {"name": name, "arguments": arguments}
+            call: Any = {"id": call_id, "type": "function", "function": function}
+        else:
+            call = join_call(call_id, name, form, arguments, extra)
         calls.setdefault(seq, []).append(call)
     return calls
 

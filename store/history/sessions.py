@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -418,16 +418,22 @@ def encode_value(name: str, value: Any) -> str:
 
 def decode_session_fields(row: dict[str, Any]) -> Session:
     """Return the session of a row, given by the names of its columns."""
-    return decode_session([row[name] for name in _SESSION_COLUMN_NAMES])
+    return decode_session(tuple(row[name] for name in _SESSION_COLUMN_NAMES))
 
 
-def decode_session(row: Sequence[Any]) -> Session:
-    """Return the session of a row of `SESSION_ROW_COLUMNS`; its metadata and flag are decoded."""
-    fields = list(row)
-    text = fields[_METADATA]
-    fields[_METADATA] = decode_as(dict, text) if text else {}
-    fields[_ARCHIVED] = bool(fields[_ARCHIVED])
-    return _make_session(fields)
+def decode_session(row: Row) -> Session:
+    """Return the session of a row of `SESSION_ROW_COLUMNS`."""
+    return decode_sessions([row])[0]
+
+
+def decode_sessions(rows: Iterable[Row]) -> list[Session]:
+    """Return the sessions of rows of `SESSION_ROW_COLUMNS`; metadata and flags are decoded."""
+    decoded = [*map(list, rows)]
+    for fields in decoded:
+        text = fields[_METADATA]
+        fields[_METADATA] = decode_as(dict, text) if text else {}
+        fields[_ARCHIVED] = fields[_ARCHIVED] != 0
+    return [*map(_make_session, decoded)]
 
 
 _METADATA, _ARCHIVED = map(Session._fields.index, ("metadata", "archived"))

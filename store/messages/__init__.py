@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         PreparedMessage,
         StoredCall,
         assemble_message,
+        assemble_rows,
         copy_message,
         copy_value,
         digest_content,
@@ -73,6 +74,7 @@ __all__ = [
     "PreparedMessage",
     "StoredCall",
     "assemble_message",
+    "assemble_rows",
     "copy_message",
     "copy_value",
     "count_utf8_bytes",
@@ -110,9 +112,9 @@ if not TYPE_CHECKING:  # otherwise type checkers would accept any name
         __package__,
         columns=(
             "TIME_KEYS Columns GivenMessage Message PreparedMessage StoredCall assemble_message "
-            "copy_message copy_value digest_content digest_row dump_to_object extract_content_text "
-            "extract_part_text find_digest_version find_message_time has_no_time is_model "
-            "join_call prepare_message prepare_object"
+            "assemble_rows copy_message copy_value digest_content digest_row dump_to_object "
+            "extract_content_text extract_part_text find_digest_version find_message_time "
+            "has_no_time is_model join_call prepare_message prepare_object"
         ),
         json_text=(
             "DEPTH_LIMIT INTEGER_LIMIT SIZE_LIMIT count_utf8_bytes decode decode_as encode "

@@ -14,7 +14,7 @@ Messages from the caller are split into the values of their rows before any tran
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from hashlib import sha256
@@ -90,29 +90,56 @@ def assemble_message(columns: Sequence[Any], calls: list[Any] | None) -> Message
 
     ``columns`` are the values of a row of `Columns`.
     """
-    role, name, status, tool_call_id, created_at, message_id, extra, content_form, content = columns
-    order = _orders.get(extra, _NO_ORDER)
-    message = order.copy()
-    message["role"] = role
-    if content_form in PLAIN_FORMS:
-        message["content"] = content
-    elif content_form is not None:
-        message["content"] = _decode_column(content_form, content)
-    if calls is not None:
-        message["tool_calls"] = calls
-    if tool_call_id is not None:
-        message["tool_call_id"] = tool_call_id
-    if name is not None:
-        message["name"] = name
-    if created_at is not None:
-        message["timestamp"] = created_at
-    if status is not None:
-        message["messageStatus"] = status
-    if message_id is not None:
-        message["id"] = message_id
-    if extra is None or len(message) == len(order):
-        return message
-    return _merge_rest(message, extra)
+    said = {} if calls is None else {0: calls}
+    return assemble_rows([(0, 0, b"", None, *columns)], said)[0][1]
+
+
+def assemble_rows(
+    rows: Iterable[tuple[Any, ...]], calls: Mapping[int, list[Any]]
+) -> list[tuple[int, Message, int, bytes]]:
+    """Return the messages of rows, each with its position, time of storing and digest.
+
+    A row has these three and its wire format before its `Columns`; ``calls`` are the joined calls
+    by position. This is one loop without calls, since there may be thousands of rows.
+    """
+    whole = []
+    for (
+        seq,
+        stored_at,
+        digest,
+        _,
+        role,
+        name,
+        status,
+        tool_call_id,
+        created_at,
+        message_id,
+        extra,
+        content_form,
+        content,
+    ) in rows:
+        order = _orders.get(extra, _NO_ORDER)
+        message = order.copy()
+        message["role"] = role
+        if content_form is not None:
+            plain = content_form in PLAIN_FORMS
+            message["content"] = content if plain else decode(content or "null")
+        if seq in calls:
+            message["tool_calls"] = calls[seq]
+        if tool_call_id is not None:
+            message["tool_call_id"] = tool_call_id
+        if name is not None:
+            message["name"] = name
+        if created_at is not None:
+            message["timestamp"] = created_at
+        if status is not None:
+            message["messageStatus"] = status
+        if message_id is not None:
+            message["id"] = message_id
+        if extra is not None and len(message) != len(order):
+            message = _merge_rest(message, extra)
+        whole.append((seq, message, stored_at, digest))
+    return whole
 
 
 def _merge_rest(held: Message, text: str) -> Message:

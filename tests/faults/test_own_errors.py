@@ -52,7 +52,7 @@ def said(text: str) -> dict[str, Any]:
 Use = Callable[[Store], Any]
 OURS: dict[str, tuple[type[Exception], Use]] = {
     "store.history.lines.POINTER.row": (TypeError, lambda s: s.messages("s")),
-    "store.history.raw_messages.assemble_message": (KeyError, lambda s: s.messages("s")),
+    "store.history.raw_messages.assemble_rows": (KeyError, lambda s: s.messages("s")),
     "store.history.raw_messages.join_call": (AttributeError, lambda s: s.messages("s")),
     "store.messages.json_text.parse_json": (TypeError, lambda s: s.messages("s")),
     "store.view.build.load_token_counts": (TypeError, lambda s: s.view("s", AGENT, now=NOW)),
