@@ -22,7 +22,7 @@ from store.database.schema import GUARDED_TABLES, METADATA, RAW_TABLES, TREE_TAB
 TABLES = METADATA.sorted_tables
 DIALECTS = {"sqlite": sqlite.dialect(), "postgresql": postgresql.dialect()}
 
-LOOK_UPS = {"session_ids", "tool_kinds", "copies", "settings"}
+LOOK_UPS = {"session_ids", "tool_kinds", "copies", "prices", "settings"}
 """The tables that belong to no tree.
 
 The one global look-up, what is the same for everybody, and what is known of the whole store.
@@ -162,7 +162,10 @@ def test_numbers_have_64_bits(dialect: str) -> None:
             assert table.columns[name].type.compile(DIALECTS[dialect]) == wide
 
 
-ADDED = {"compaction_records": {"undoes", "lease_until"}, "sessions": {"archived"}}
+ADDED = {
+    "compaction_records": {"undoes", "lease_until"},
+    "sessions": {"archived", "updated_second"},
+}
 """What a later revision added stands at the end of a table, where the database puts it."""
 
 
