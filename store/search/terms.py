@@ -114,12 +114,14 @@ def split_cjk(text: str) -> str:
 
 def extract_name_lines(text: str) -> str:
     """Return the names in a text, such as identifiers and paths, each once and on its own line."""
-    names = (
+    names = [
         word
-        for word in _NAME.findall(text)
+        for word in dict.fromkeys(_NAME.findall(text))
+        # Most words are plain: such a word has no sign, which is known without a search.
+        if not word[1:].islower() or not word.isalpha()
         if SHORTEST_PART < len(word) <= LONGEST_INDEXED_NAME and _NAME_SIGN.search(word)
-    )
-    return "\n".join(dict.fromkeys(names))
+    ]
+    return "\n".join(names)
 
 
 class _FoldedSigns(dict[int, str]):

@@ -245,7 +245,7 @@ def _sniff_source(source: TranscriptSource) -> str:
 
 
 def _read_first_values(source: TranscriptSource) -> Iterator[SourceValue | NoteEvent]:
-    return islice(source.values(), SNIFFED_VALUES)
+    return islice(source.first_values(), SNIFFED_VALUES)
 
 
 def _refine_kind(kind: str | None, value: Any) -> str | None:

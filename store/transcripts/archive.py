@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,7 +19,7 @@ except ImportError:  # of itself Python knows the packing of zstd from 3.14 on
 
 from ..errors import StoreError
 from .events import NoteEvent
-from .source import FilePath, SourceValue, TranscriptSource
+from .source import FilePath, HeldFile, SourceValue, TranscriptSource
 
 CONVERSATION_FILE = re.compile(r"(.*/)?conversations[-_]?\d*\.json|header\.json|samples/.+\.json")
 """Names of the files that hold conversations: numbered ones, or a head and a file for each."""
@@ -33,6 +33,10 @@ UNPACKING_ERRORS = (zipfile.BadZipFile, ZstdError, zlib.error, EOFError, Runtime
 """What reading a file of an archive raises where it is damaged, encrypted or packed otherwise."""
 
 
+FileReader = Callable[[TranscriptSource], Iterator[SourceValue | NoteEvent]]
+"""The way in which the values of a file are read."""
+
+
 class ExportArchive(TranscriptSource):
     """An archive: its files' values, one file after the other."""
 
@@ -43,6 +47,17 @@ class ExportArchive(TranscriptSource):
 
     def values(self) -> Iterator[SourceValue | NoteEvent]:
         """Return the values of all files. Raises StoreError where one cannot be unpacked."""
+        return self._read_files(TranscriptSource.values)
+
+    def first_values(self) -> Iterator[SourceValue | NoteEvent]:
+        """Return the values that tell the kind of each file, one file after the other."""
+        return self._read_files(TranscriptSource.first_values)
+
+    def items(self) -> Iterator[SourceValue | NoteEvent]:
+        """Return the values of all files, the items of lists in place of the lists."""
+        return self._read_files(TranscriptSource.items)
+
+    def _read_files(self, read: FileReader) -> Iterator[SourceValue | NoteEvent]:
         self.rows = 0
         try:
             with zipfile.ZipFile(self.path) as archive:
@@ -56,7 +71,8 @@ class ExportArchive(TranscriptSource):
                         raise zipfile.BadZipFile(
                             f"{file.filename}: {packed:,} bytes would become {whole:,}"
                         )
-                    yield from self._values_in(zipfile.Path(archive, name))
+                    held = HeldFile(zipfile.Path(archive, name), file.file_size)
+                    yield from self._read_file(held, read)
         except NotImplementedError as problem:
             how = "pip install 'convostore[zstd]' brings what unpacks zstd"
             raise StoreError(f"cannot unpack {str(self.path)!r}: {problem}; {how}") from problem
@@ -64,12 +80,12 @@ class ExportArchive(TranscriptSource):
             raise StoreError(f"cannot unpack {str(self.path)!r}: {problem}") from problem
         self._progress(self.path.stat().st_size)
 
-    def _values_in(self, file: zipfile.Path) -> Iterator[SourceValue | NoteEvent]:
+    def _read_file(self, file: HeldFile, read: FileReader) -> Iterator[SourceValue | NoteEvent]:
         self.limits.check_time()
         source = TranscriptSource(self.path, file)
         source.limits = self.limits
         self.problem = self.problem or source.problem
-        yield from source.values()
+        yield from read(source)
         self.rows += source.rows
 
 

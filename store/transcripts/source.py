@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import codecs
 import json
+import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
+from itertools import islice
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO, cast
 
 from pydantic_core import from_json
 
+from ..errors import StoreError
 from ..text import wrap_in_list
 from .events import Event, NoteEvent, SessionNames, note_unread_value
 from .limits import UNLIMITED, Limits
@@ -27,6 +30,13 @@ FilePath = str | PathLike[str]
 """A path as text or object."""
 Progress = Callable[[int], None]
 """A callable that is told how far a file is read."""
+
+LONG_DOCUMENT = 16 * 2**20
+"""Bytes from which a document that is a list is read item by item."""
+LIST_CHUNK = 2**20
+"""Characters of a long list that are read at once."""
+FIRST_ITEMS = 20
+"""Items of a long list that tell its kind."""
 
 PROGRESS_STEP = 256 * 1024
 """Bytes between two calls of a progress function."""
@@ -62,10 +72,18 @@ class SourceValue(NamedTuple):
     value: Any
 
 
+class HeldFile(NamedTuple):
+    """A file in an archive, and its bytes when unpacked."""
+
+    path: zipfile.Path
+    size: int
+
+
 class TranscriptSource:
     """A transcript file, or one that an archive at its place holds (``held``).
 
-    Rows are streamed; documents are held whole, because JSON cannot be read otherwise.
+    Rows are streamed, and so are the items of a long list for kinds that hold a conversation in
+    each (`items`); other documents are held whole, because JSON cannot be read otherwise.
     ``problem`` says what is wrong with a document that cannot be read, ``rows`` how many were read
     when the values were returned last: those that say something, a document being one. ``kind``
     is what it is told to hold by more than its values.
@@ -80,9 +98,12 @@ class TranscriptSource:
     keeps_beside = False
     """Whether what stands beside messages is told, and not only counted."""
 
-    def __init__(self, path: FilePath, held: zipfile.Path | None = None) -> None:
+    _is_long_list = False
+
+    def __init__(self, path: FilePath, held: HeldFile | None = None) -> None:
         self.path = Path(path)
-        self._file = held or self.path
+        self._file = held.path if held else self.path
+        self._size = held.size if held else self.path.stat().st_size
         self.problem: str | None = None
         self.report_to(None)
         self._documents = self._read_documents() if self._begins_document() else []
@@ -108,12 +129,60 @@ class TranscriptSource:
         Raises OSError where the file cannot be read.
         """
         self.rows = 0
-        if self._documents:
+        if self._is_long_list:
+            self.rows = 1
+            yield SourceValue(None, [*self._list_items()])
+            self._progress(self.path.stat().st_size)
+        elif self._documents:
             self.rows = len(self._documents)
             yield from self._documents
             self._progress(self.path.stat().st_size)
         else:
             yield from self._values_of_rows()
+
+    def first_values(self) -> Iterator[SourceValue | NoteEvent]:
+        """Return the values that tell the file's kind, a long list as its first items.
+
+        Raises OSError where the file cannot be read.
+        """
+        if not self._is_long_list:
+            return self.values()
+        return iter([SourceValue(None, [*islice(self._list_items(), FIRST_ITEMS)])])
+
+    def items(self) -> Iterator[SourceValue | NoteEvent]:
+        """Return the file's values in order, the items of lists in place of the lists.
+
+        Raises OSError where the file cannot be read.
+        """
+        if self._is_long_list:
+            self.rows = 1
+            yield from (SourceValue(None, each) for each in self._list_items())
+            self._progress(self.path.stat().st_size)
+            return
+        for item in self.values():
+            if isinstance(item, NoteEvent):
+                yield item
+            else:
+                yield from (SourceValue(item.row, each) for each in wrap_in_list(item.value))
+
+    def _is_list_of_objects(self) -> bool:
+        """Tell whether a long file is one list of objects; it is read to its end."""
+        if self._size < LONG_DOCUMENT or not self._first_row().startswith(b"["):
+            return False
+        try:
+            return all(isinstance(each, dict) for each in self._list_items())
+        except (StoreError, RecursionError):
+            return False
+
+    def _list_items(self) -> Iterator[Any]:
+        """Yield the items of the list that the file is. Raises StoreError, RecursionError."""
+        try:
+            with self._file.open("r", encoding="utf-8-sig") as file:
+                for item in _decode_list_items(cast("TextIO", file)):
+                    self.limits.check_time()
+                    yield item
+        except ValueError as problem:
+            raise StoreError(f"{self.path} changed while it was read: {problem}") from problem
 
     def _values_of_rows(self) -> Iterator[SourceValue | NoteEvent]:
         consumed = reported = 0
@@ -162,6 +231,9 @@ class TranscriptSource:
     def _read_documents(self) -> list[SourceValue]:
         """Return the file's documents, mostly one; none where one of them cannot be read."""
         try:
+            self._is_long_list = self._is_list_of_objects()
+            if self._is_long_list:
+                return []
             text = self._file.read_bytes().decode("utf-8-sig").rstrip()
             return [SourceValue(None, held) for held in _decode_adjacent_values(text)]
         except (ValueError, RecursionError) as problem:
@@ -207,6 +279,43 @@ def _decode_adjacent_values(text: str) -> Iterator[Any]:
         place = _skip_whitespace(text, end)
 
 
+def _decode_list_items(file: TextIO) -> Iterator[Any]:
+    """Yield the items of a list, of which only a part is in memory.
+
+    An item that goes on after the text that was read is decoded again with twice as much. Raises
+    ValueError where the file holds anything but one list.
+    """
+    text, place, begins = file.read(LIST_CHUNK).lstrip(), 0, "["
+    while True:
+        found = _NEXT_ITEM[begins].match(text, place)
+        try:
+            if not found:
+                raise json.JSONDecodeError(f"Expecting {begins!r} or the end", text, place)
+            if found["end"]:
+                break
+            item, end = _decode_first_value(text, found.end())
+            if not _LIST_SIGN.match(text, end):
+                raise json.JSONDecodeError("Expecting ',' delimiter", text, end)
+        except json.JSONDecodeError:
+            more = file.read(max(LIST_CHUNK, len(text) - place))
+            if not more:
+                raise
+            text, place = text[place:] + more, 0
+            continue
+        yield item
+        place, begins = end, ","
+    if text[found.end() :].strip() or file.read().strip():
+        raise json.JSONDecodeError("Extra data", text, found.end())
+
+
+_NEXT_ITEM = {
+    "[": re.compile(r"\s*\[\s*(?:(?P<end>\])|(?=[^\s\]]))"),
+    ",": re.compile(r"\s*(?:(?P<end>\])|,\s*(?=[^\s]))"),
+}
+"""The text before an item, by its first sign, or the end of the list."""
+_LIST_SIGN = re.compile(r"\s*[],]")
+
+
 def _skip_whitespace(text: str, place: int) -> int:
     """Return where the next value of a row begins."""
     while place < len(text) and text[place].isspace():
@@ -238,15 +347,13 @@ def parse_conversations(
     ``expected`` says in words what such a value is no one of.
     """
     names = SessionNames(source.stem)
-    for item in source.values():
+    for item in source.items():
         if isinstance(item, NoteEvent):
             yield item
-            continue
-        for each in wrap_in_list(item.value):
-            if is_one(each):
-                yield from read(SourceValue(item.row, each), names)
-            else:
-                yield note_unread_value(item.row, each, f"no {expected}")
+        elif is_one(item.value):
+            yield from read(item, names)
+        else:
+            yield note_unread_value(item.row, item.value, f"no {expected}")
 
 
 def for_each_conversation(
