@@ -53,6 +53,7 @@ from .driver_errors import (
 )
 from .files import KnownFile, is_private_target, parse_url, remove_private_folder, resolve_path
 from .fork_safety import FORKED_STORE_MESSAGE, leak_object
+from .group_commit import GroupCommit, GroupedWrite, get_group
 from .lease import CheckedDriver, Lease, RowCheck, compute_lock_timeout, get_lease
 from .queue import WriterQueue
 from .write_ahead import (
@@ -158,6 +159,8 @@ class Database:
 
     def _connect(self) -> None:
         self.cache = Cache(self._kept_bytes)
+        # A server flushes the commits of several connections together by itself.
+        self._group = get_group(self._file, self._synchronous) if self._file else None
         if self.path:
             self._engine = create_file_engine(self.url, self.path, self._synchronous, self._timeout)
             self._reader = self._writer = self._engine
@@ -205,6 +208,34 @@ class Database:
             done = work(lease.connection)
             lease.commit()
         return done
+
+    def write_in_group(self, work: Callable[[Connection], WorkT]) -> WorkT:
+        """Do work that writes as `write` does, on a file in one transaction with others that wait.
+
+        So its transaction may be another one's, in another thread. It should do before all that it
+        can do without a connection.
+        """
+        group = self._group
+        if group is None:
+            return self.write(work)
+        if self._hosts:
+            self._check_host()
+        write = GroupedWrite(work, self._timeout)
+        try:
+            if group.join(write):
+                self._lead(group, write)
+            group.leave(write)
+        except BaseException:  # also one that came while it left
+            group.leave(write)
+            raise
+        result: WorkT = write.result
+        return result
+
+    def _lead(self, group: GroupCommit, write: GroupedWrite[WorkT]) -> None:
+        patience = max(0.0, write.deadline - time.monotonic())
+        lent = self._lent(self._writer, writes=True, patience=patience)
+        with lent as lease, wake_on_leave(lease.give_up):
+            write.result = group.lead(write, lease)
 
     @contextmanager
     def writing(self, patience: float | None = None) -> Iterator[Connection]:

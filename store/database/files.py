@@ -110,11 +110,11 @@ class KnownFile:
             pass
         except OSError as error:
             raise build_write_error(f"cannot create {path}", error) from error
-        self._identity = identify_file(path)
+        self.identity = identify_file(path)
 
     def check(self) -> None:
         """Raise StoreMoved if the name leads to another file by now."""
-        if identify_file(self.path) != self._identity:
+        if identify_file(self.path) != self.identity:
             raise StoreMoved(
                 f"{self.path} is no longer the file that was opened;"
                 " nothing was written; open it again"

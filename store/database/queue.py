@@ -218,7 +218,8 @@ class QueuePlace:
                 if _try_lock(file):
                     return
         who = self._queue.holder(file)
-        raise StoreBusy(f"{who} held the store for {seconds:g} s; nothing was written, try again")
+        told = f"{who} held the store until the deadline; nothing was written, try again"
+        raise StoreBusy(told)
 
 
 class _WriterTurn:

@@ -33,13 +33,15 @@ OperationWork: TypeAlias = Callable[[Connection], CallResultT]
 class Call(Generic[CallResultT]):
     """An operation or a workflow with all of its arguments except the first.
 
-    ``sessions`` are the ids that a step locks before it reads them (None: not known).
+    ``sessions`` are the ids that a step locks before it reads them (None: not known). If it
+    ``is_grouped``, a store may do it in one transaction with others.
     """
 
     operation: Callable[..., CallResultT]
     args: tuple[Any, ...]
     options: dict[str, Any]
     sessions: list[str] | None = None
+    is_grouped: bool = False
 
     def __call__(self, first: Any) -> CallResultT:
         """Do it, with a connection or what opens transactions; it may import what it needs."""

@@ -14,6 +14,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -165,7 +166,14 @@ class Store(StoreOperations, Workflows):
     def _read(self, work: OperationWork[AtomicResultT]) -> AtomicResultT:
         return self.database.read(work)
 
-    def _write(self, work: OperationWork[AtomicResultT]) -> AtomicResultT:
+    def _write(self, work: Call[AtomicResultT]) -> AtomicResultT:
+        if work.operation is history.append.append_messages:
+            session_id, messages = work.args
+            now, wire_format = work.options["now"], work.options["format"]
+            batch = history.append.prepare_batch(messages, now, wire_format)
+            work = replace(work, args=(session_id, batch), is_grouped=True)
+        if work.is_grouped:
+            return self.database.write_in_group(work)
         return self.database.write(work)
 
     def _erase(
@@ -392,7 +400,8 @@ class Owned(Operations):
                 given["messages"], given["now"], wire_format
             )
         sessions = list_sessions_to_lock(call, asked.arguments)
-        return Call(_run_within_owner, (self._owner, call, asked), {}, sessions)
+        is_grouped = call.operation is history.append.append_messages
+        return Call(_run_within_owner, (self._owner, call, asked), {}, sessions, is_grouped)
 
 
 class Scoped(Owned, Workflows):

@@ -253,6 +253,32 @@ with Store(sys.argv[2], durability=sys.argv[4]) as store:
             store.delete_session("imported", purge=True)
 """
 
+GROUPED = """
+import sys
+import threading
+from pathlib import Path
+sys.path.insert(0, str(Path(sys.argv[1]) / "tests" / "database"))
+from test_durability import called, said
+from store import Store
+
+acknowledge = open(sys.argv[3], "wb", buffering=0)
+
+def write(name):
+    for number in range(1000 * name, 1000 * name + 25):
+        store.append("s", said(number, 40 * (number % 90)))
+        acknowledge.write(b"%d\\n" % number)
+        if number % 5 == 0:
+            store.append("other", called(number))
+
+with Store(sys.argv[2], durability=sys.argv[4]) as store:
+    store.create_session("other")
+    threads = [threading.Thread(target=write, args=(name,)) for name in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+"""
+
 
 class Write(NamedTuple):
     """A change of a file.
@@ -273,14 +299,14 @@ RESUMED = re.compile(r"\s*<\.\.\. \w+ resumed>,? ?(.*)")
 WRITTEN = re.compile(r', "((?:\\x[0-9a-f]{2})*)", (\d+)(?:, (\d+))?$')
 
 
-def record(path: Path, durability: str) -> list[Write]:
+def record(path: Path, durability: str, program: str = RECORDED) -> list[Write]:
     """Run appends in a child under strace; return what it wrote to the disk, in order."""
     log, told = path.with_suffix(".trace"), path.with_suffix(".told")
     lines = [json.dumps(message) for number in range(20) for message in called(number)]
     path.with_suffix(".jsonl").write_text("\n".join(lines))
     command = ["strace", "-f", "-xx", "-s", "100000", "-o", str(log)]
     command += ["-e", "trace=openat,close,pwrite64,write,fsync,fdatasync,ftruncate,unlink"]
-    command += [sys.executable, "-c", RECORDED, str(ROOT), str(path), str(told), durability]
+    command += [sys.executable, "-c", program, str(ROOT), str(path), str(told), durability]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if "ptrace" in done.stderr.lower() or "not permitted" in done.stderr.lower():
         pytest.skip(f"strace may not trace here: {done.stderr.strip().splitlines()[0]}")
@@ -398,16 +424,21 @@ def after_cut(folder: Path, files: dict[str, bytes]) -> tuple[set[int], bool]:
         head = connection.execute("SELECT head FROM sessions WHERE id = 's'").fetchone()[0]
     with Store(folder / "chat.db") as store:
         sound = sound and store.verify() == []
-    gapless = line == [(number + 1, number) for number in range(head)]
-    return {number for _, number in line}, sound and gapless
+    there = [number for _, number in line]
+    gapless = [seq for seq, _ in line] == [*range(1, head + 1)]
+    by_writer = sorted(there, key=lambda number: number // 1000)  # which keeps their order
+    in_order = by_writer == sorted({*there})
+    return {*there}, sound and gapless and in_order
 
 
-def cuts(path: Path, durability: str, rounds: int) -> Iterator[tuple[set[int], set[int], bool]]:
+def cuts(
+    path: Path, durability: str, rounds: int, program: str = RECORDED
+) -> Iterator[tuple[set[int], set[int], bool]]:
     """Yield for each cut: what was acknowledged, what is there, whether the rest is sound."""
     if not shutil.which("strace"):
         pytest.skip("strace is not installed, which this test looks at system calls with")
     before = {path.name: path.read_bytes()}
-    recorded = record(path, durability)
+    recorded = record(path, durability, program)
     chance = random.Random(5)
     folder = path.parent / "cut"
     folder.mkdir()
@@ -446,7 +477,20 @@ def test_a_power_cut_loses_nothing_acknowledged(path: Path) -> None:
     outcomes = list(cuts(path, "full", 300))
     assert [there for _, there, sound in outcomes if not sound] == []
     assert [told - there for told, there, _ in outcomes if not told <= there] == []
+    assert [there for _, there, _ in outcomes if there != {*range(len(there))}] == []
     assert len({len(told) for told, _, _ in outcomes}) > 20
+
+
+@pytest.mark.slow
+def test_a_power_cut_loses_nothing_acknowledged_of_a_group(path: Path) -> None:
+    """The same with eight threads, whose appends share their commits."""
+    outcomes = list(cuts(path, "full", 200, GROUPED))
+    assert [there for _, there, sound in outcomes if not sound] == []
+    assert [told - there for told, there, _ in outcomes if not told <= there] == []
+    assert len({len(told) for told, _, _ in outcomes}) > 20
+    appends = 8 * 25 * 6 // 5
+    trace = path.with_suffix(".trace").read_text(errors="replace")
+    assert trace.count("fdatasync(") < appends / 2
 
 
 @pytest.mark.slow

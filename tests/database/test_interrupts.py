@@ -91,7 +91,9 @@ FIRST = 10
 """Appends without an alarm, which tell how long one takes here and now."""
 
 
-def struck_appends(path: Path, name: int, rounds: int) -> list[int]:
+def struck_appends(
+    path: Path, name: int, rounds: int, opened: Callable[..., Store] = Store
+) -> list[int]:
     """Append under alarms, most of which strike before the end; return which were acknowledged."""
     signal.signal(signal.SIGALRM, strike)
     chance = random.Random(name)
@@ -101,7 +103,7 @@ def struck_appends(path: Path, name: int, rounds: int) -> list[int]:
         store.append("s", said([name, number]))
         acknowledged.append(number)
 
-    with Store(path, timeout=60) as store:
+    with opened(path, timeout=60) as store:
         began = time.monotonic()
         for number in range(FIRST):
             append(number)
@@ -157,7 +159,7 @@ def test_a_writer_interrupted_in_line_keeps_nobody_waiting(path: Path, fork: For
     holder.result()
 
 
-STEPS = tuple(f"database{os.sep}{name}.py" for name in ("lease", "queue"))
+STEPS = tuple(f"database{os.sep}{name}.py" for name in ("lease", "queue", "group_commit"))
 """Modules to strike at every line.
 
 A signal never strikes between a block of `with` and its end, as a trace can: so in no module that
@@ -231,10 +233,42 @@ def test_a_waiting_writer_struck_at_any_step_keeps_nobody_waiting(path: Path, st
     assert steps > 50
 
 
-def leave_soon(place: QueuePlace) -> None:
+def leave_soon(place: QueuePlace, seconds: float = 0.005) -> None:
     """Let a writer wait a little."""
-    time.sleep(0.005)
+    time.sleep(seconds)
     place.close()
+
+
+@pytest.mark.parametrize("delays", [(0.0, 0.004), (0.004, 0.0)], ids=["leads", "follows"])
+@pytest.mark.parametrize("stride", [8, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_writer_of_a_group_struck_at_any_step(
+    path: Path, stride: int, delays: tuple[float, float]
+) -> None:
+    """The others of its group are done once each, whether it leads them or not."""
+    line = WriterQueue(f"{path}-lock", 30)
+    struck, steps, rounds = True, 1, 0
+    with Store(path, timeout=30) as store, ThreadPoolExecutor(4) as threads:
+
+        def append(content: str, delay: float) -> None:
+            time.sleep(delay)
+            store.append("s", said(content))
+
+        while struck:
+            holder = QueuePlace(line)
+            holder.take()
+            leaving = threads.submit(leave_soon, holder, 0.01)
+            others = [threads.submit(append, f"other {rounds} {n}", delays[1]) for n in range(3)]
+            struck = struck_after(steps, partial(append, f"{rounds}", delays[0])) is not None
+            for each in (leaving, *others):
+                each.result(60)
+            steps, rounds = steps + stride, rounds + 1
+        found = [str(each.message["content"]) for each in store.messages("s")]
+        assert store.verify() == []
+    wanted = {f"other {number} {n}" for number in range(rounds) for n in range(3)}
+    assert wanted == {each for each in found if each.startswith("other")}
+    assert len(found) == len({*found})
+    assert str(rounds - 1) in found
+    assert steps > 25
 
 
 @pytest.mark.usefixtures("alarmed")
@@ -247,26 +281,29 @@ def test_writers_interrupted_at_work(path: Path, rounds: int) -> None:
 
 
 @pytest.mark.usefixtures("alarmed")
+@pytest.mark.parametrize("is_one", [True, False], ids=["one store", "two stores"])
 @pytest.mark.parametrize("rounds", [100, pytest.param(2000, marks=pytest.mark.slow)])
-def test_writers_interrupted_beside_threads(path: Path, rounds: int) -> None:
-    """Threads that write on the same store meanwhile never wait for one that was interrupted."""
+def test_writers_interrupted_beside_threads(path: Path, rounds: int, is_one: bool) -> None:
+    """Threads that write meanwhile, in a group with it or not, never wait for who was interrupted."""
     stopped = threading.Event()
-    numbers: list[int] = []
+    numbers: list[list[int]] = [[], []]
 
-    def write() -> None:
-        with Store(path, timeout=60) as own:
+    def write(name: int) -> None:
+        with (Store.shared if is_one else Store)(path, timeout=60) as own:
             while not stopped.is_set():
-                own.append("s", said([0, len(numbers)]))
-                numbers.append(len(numbers))
+                own.append("s", said([name, len(numbers[name])]))
+                numbers[name].append(len(numbers[name]))
 
-    thread = threading.Thread(target=write)
-    thread.start()
+    threads = [threading.Thread(target=write, args=(name,)) for name in range(2)]
+    for thread in threads:
+        thread.start()
     try:
-        told = struck_appends(path, 1, rounds)
+        told = struck_appends(path, 2, rounds, Store.shared if is_one else Store)
     finally:
         stopped.set()
-        thread.join()
-    check_whole(path, {0: numbers, 1: told})
+        for thread in threads:
+            thread.join()
+    check_whole(path, {0: numbers[0], 1: numbers[1], 2: told})
 
 
 @pytest.mark.parametrize("rounds", [60, pytest.param(1500, marks=pytest.mark.slow)])

@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -134,6 +135,44 @@ def race(url: str, name: str, told: Told) -> None:
         for number in range(100_000):
             store.append("s", said([name, number]))
             told.tell(number)
+
+
+GROUPS, THREADS = 48, 16
+
+
+def killed_groups(url: str, folder: Path) -> Count:
+    """Kill a process whose threads share their commits; count kills that lost nothing."""
+    chance, held = random.Random(12), 0
+    with Store(url) as store:
+        store.create_session("s")
+    for round_ in range(GROUPS):
+        told = [Told(folder / f"{round_}.{name}") for name in range(THREADS)]
+        child = Child(race_in_threads, url, f"{round_}", told)
+        end = time.monotonic() + 60
+        while not told[-1].numbers and time.monotonic() < end:
+            time.sleep(0.001)
+        time.sleep(chance.uniform(0, 0.1))
+        child.end()
+        with Store(url) as store:
+            line = contents(store)
+            kept = [
+                in_order(line, f"{round_}.{name}", each.numbers) for name, each in enumerate(told)
+            ]
+            held += all(kept) and store.verify() == []
+    return held, GROUPS
+
+
+def race_in_threads(url: str, name: str, told: list[Told]) -> None:
+    """Append numbers to the one session in many threads, and tell each."""
+    with Store(url) as store:
+
+        def write(thread: int) -> None:
+            for number in range(100_000):
+                store.append("s", said([f"{name}.{thread}", number]))
+                told[thread].tell(number)
+
+        with ThreadPoolExecutor(len(told)) as threads:
+            list(threads.map(write, range(len(told))))
 
 
 def in_order(line: list[Any], name: str, told: list[int]) -> bool:
@@ -300,6 +339,11 @@ ROWS: dict[str, Row] = {
     "C1": Row("16 processes append to one session", "any", one_session),
     "C9": Row("a writer suspended in its transaction", "any", suspended_writers),
     "D4": Row("four writers killed at any moment", "any", killed_writers),
+    "D4 group": Row(
+        "a process of 16 threads that share their commits killed at any moment",
+        "sqlite",
+        killed_groups,
+    ),
     "D4 race": Row("four writers of one session killed at any moment", "any", killed_racers),
     "D5": Row("writes of unknown outcome repeated", "any", repeated_writes),
     "M1": Row("upgrades of earlier releases killed at their statements", "any", killed_upgrades),

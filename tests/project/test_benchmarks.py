@@ -17,6 +17,7 @@ from benchmarks import (
     searching,
     shares,
     watching,
+    writers,
 )
 from benchmarks.__main__ import main
 from benchmarks.facts import facts
@@ -303,3 +304,18 @@ def test_an_import_is_measured(tmp_path: Path) -> None:
         assert {each.id for each in store.sessions()} == {"session-0", "session-1"}
         assert not store.verify()
     assert bring.told("new", size, run).startswith("new    0 MB in ")
+
+
+@pytest.mark.slow
+@pytest.mark.sqlite_only
+def test_appends_of_many_are_committed_together(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a slow disk eight threads are several times as quick as alone; nothing is lost."""
+    options = ["--writers", "2,8", "--kinds", "threads", "--seconds", "1"]
+    assert writers.main([*options, "--folder", str(tmp_path)]) == 0
+    told, _, *lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in lines] == [["2", "threads"], ["8", "threads"]]
+    assert not any("LOST" in line for line in lines)
+    if told == "a flush takes 5 ms":
+        assert float(lines[1].split()[4]) > 2

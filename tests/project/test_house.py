@@ -62,7 +62,7 @@ INSIDE = {
     ),
     "context": "file_mentions freshness law layers request request_cache",
     "database": (
-        "gc_pause logs files queue fork_safety write_ahead cache lease schema driver_errors statements json_sql queries "
+        "gc_pause logs files queue fork_safety write_ahead cache lease schema driver_errors group_commit statements json_sql queries "
         "engine file_copies migrate"
     ),
     "exporting": "files shapes export",
