@@ -20,6 +20,8 @@ __all__ = [
     "Conflict",
     "ConnectionLost",
     "Damaged",
+    "DraftBusy",
+    "DraftEnded",
     "DraftNotFound",
     "HeadMoved",
     "InvalidMessage",
@@ -246,6 +248,38 @@ class HeadMoved(Conflict):
     def __init__(self, session_id: str, expected: int, head: int) -> None:
         super().__init__(session_id, expected, head, "head")
         self.head = head
+
+
+class DraftBusy(Conflict):
+    """Report that an answer of the session is under way: a process still writes its draft.
+
+    Nothing was written. ``draft`` is the draft's id, ``writer`` names the process.
+    """
+
+    def __init__(self, session_id: str, draft: str, writer: str | None) -> None:
+        StoreError.__init__(
+            self,
+            f"session {session_id!r}: {writer} still writes the draft {draft!r}; nothing was "
+            "written; `follow` waits for its end, `force=True` ends it",
+        )
+        self.session_id, self.draft, self.writer = session_id, draft, writer
+        self.expected, self.found = None, draft
+
+
+class DraftEnded(Conflict, DraftNotFound):
+    """Report that somebody finished or discarded the draft that a stream was writing.
+
+    Nothing more of the answer was stored; `answer.message` still has all of it.
+    """
+
+    def __init__(self, session_id: str, draft: str) -> None:
+        StoreError.__init__(
+            self,
+            f"session {session_id!r}: the draft {draft!r} was finished or discarded while its "
+            "answer was streamed; nothing more of it was stored; `message` of the stream has it",
+        )
+        self.session_id, self.draft = session_id, draft
+        self.expected, self.found = draft, None
 
 
 class PositionOutOfRange(StoreError, ValueError):

@@ -11,7 +11,7 @@ from store.errors import StoreError
 
 TABLE = {
     404: "SessionNotFound MessageNotFound DraftNotFound",
-    409: "SessionExists Conflict HeadMoved NothingToUndo",
+    409: "SessionExists Conflict HeadMoved DraftBusy DraftEnded NothingToUndo",
     400: (
         "InvalidMessage InvalidValue InvalidPolicy PositionOutOfRange UnknownTranscript QueryRefused"
     ),

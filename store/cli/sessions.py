@@ -106,6 +106,7 @@ DRAFT_COLUMNS = (
     Column("session"),
     Column("behind", number=True),
     Column("kept"),
+    Column("state"),
     Column("says", wide=True),
 )
 MINUTE = 60_000
@@ -131,6 +132,10 @@ FinishOption = Annotated[
 DiscardOption = Annotated[
     str | None,
     typer.Option("--discard", metavar="DRAFT", help="Delete this draft.", show_default=False),
+]
+ForceOption = Annotated[
+    bool,
+    typer.Option("--force", help="Also end a draft that a process still writes."),
 ]
 IdleMinutes = Annotated[
     int,
@@ -335,10 +340,11 @@ def drafts(
     session: DraftSession = None,
     finish: FinishOption = None,
     discard: DiscardOption = None,
+    force: ForceOption = False,
     idle: IdleMinutes = 0,
     json: Json = False,
 ) -> None:
-    """List answers that broke off, or are being streamed.
+    """List answers that broke off, or are being streamed (live).
 
     It can also finish or discard one. DRAFT is its id, or a unique beginning of it.
     """
@@ -351,11 +357,11 @@ def drafts(
         )
         if finish is not None:
             draft = _find_draft(found, finish)
-            seq = store.finish_draft(draft).seq
+            seq = store.finish_draft(draft, force=force).seq
             said = f"{draft.session_id}: the draft is its message {seq}"
             render.print_answer({"session": draft.session_id, "position": seq}, said, json=json)
         elif discard is not None:
-            done = store.discard_draft(_find_draft(found, discard))
+            done = store.discard_draft(_find_draft(found, discard), force=force)
             said = f"{done.session_id}: the draft is gone"
             render.print_answer(done._asdict(), said, json=json)
         else:
@@ -368,7 +374,8 @@ def drafts(
                 for each in found:
                     says = render.shorten_to_line(render_draft_text(each.message, each.format))
                     at = render.format_moment(each.at)
-                    rows.append((each.draft[:20], each.session_id, each.head, at, says))
+                    state = "live" if each.live else "broken off"
+                    rows.append((each.draft[:20], each.session_id, each.head, at, state, says))
                 render.show_table(DRAFT_COLUMNS, rows)
 
 

@@ -37,6 +37,13 @@ from .files import (
 )
 from .fork_safety import register_forkable
 from .gc_pause import pause_gc
+from .heartbeat import (
+    LEASE_SECONDS,
+    RENEWAL_PATIENCE,
+    DatabaseClock,
+    Pulse,
+    is_beating,
+)
 from .json_sql import JsonPairs, select_positions
 from .lease import (
     RowCheck,
@@ -91,8 +98,10 @@ __all__ = [
     "DELETE_COPY",
     "GUARDED_TABLES",
     "IDENTIFIER",
+    "LEASE_SECONDS",
     "MAX_PURGE_SECONDS",
     "PART_SUFFIX",
+    "RENEWAL_PATIENCE",
     "SCHEMA_HEAD",
     "SCHEMA_VERSION",
     "SEALED_TABLES",
@@ -101,8 +110,10 @@ __all__ = [
     "Cache",
     "CopyRow",
     "Database",
+    "DatabaseClock",
     "Insertion",
     "JsonPairs",
+    "Pulse",
     "Queries",
     "Row",
     "RowCheck",
@@ -131,6 +142,7 @@ __all__ = [
     "get_store_files",
     "head_moves",
     "invalidate_at_end",
+    "is_beating",
     "is_mark_current",
     "is_private_target",
     "is_retriable",

@@ -24,6 +24,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from io import FileIO
 from typing import Any, NamedTuple, TypeVar
 
 import sqlalchemy
@@ -55,7 +56,7 @@ from .files import KnownFile, is_private_target, parse_url, remove_private_folde
 from .fork_safety import FORKED_STORE_MESSAGE, leak_object
 from .group_commit import GroupCommit, GroupedWrite, get_group
 from .lease import CheckedDriver, Lease, RowCheck, compute_lock_timeout, get_lease
-from .queue import WriterQueue
+from .queue import HAS_FLOCK, LOCK_SUFFIX, WriterQueue
 from .write_ahead import (
     LONG_PURGE_MESSAGE,
     MAX_PURGE_SECONDS,
@@ -145,7 +146,7 @@ class Database:
         self.url = parse_url(os.path.join(folder, "chat.db") if folder else target)
         self.dialect = self.url.get_backend_name()
         self.path = resolve_path(self.url) if self.dialect == "sqlite" else None
-        self._queue = WriterQueue(f"{self.path}-lock", timeout) if self.path else None
+        self._queue = WriterQueue(self.path + LOCK_SUFFIX, timeout) if self.path else None
         self._log = WriteAheadLog(self.path) if self.path else None
         self._closed = self._forked = False
         self._inside: dict[object, int] = {}
@@ -274,6 +275,13 @@ class Database:
             return None
         with self._lent(self._reader) as lease:
             return lease, *lease.written()
+
+    def open_lock_file(self) -> FileIO | None:
+        """Open the lock file of the writers' queue once more; None where there is none.
+
+        Raises StoreError.
+        """
+        return self._queue.open_file() if self._queue and HAS_FLOCK else None
 
     @contextmanager
     def _lent(

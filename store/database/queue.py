@@ -65,6 +65,7 @@ import struct
 import threading
 import time
 from io import FileIO
+from typing import NamedTuple
 from weakref import WeakSet
 
 from ..errors import StoreBusy, StoreError, build_write_error
@@ -78,6 +79,9 @@ except ImportError:  # pragma: no cover - Windows
 
 HAS_BYTE_LOCKS = HAS_FLOCK and hasattr(fcntl, "F_OFD_SETLKW")
 """Whether the lock of a byte can belong to an opened file."""
+
+LOCK_SUFFIX = "-lock"
+"""What the name of a store's file gets for that of its lock file."""
 
 TURN_SECONDS = 0.01
 """The seconds of a turn: enough for dozens of writes, little for sixteen waiting writers."""
@@ -302,6 +306,35 @@ def _apply_lock_operation(file: FileIO, operation: tuple[int, bytes] | None) -> 
     except OSError:
         return True
     return True
+
+
+class ByteRange(NamedTuple):
+    """Some bytes of a lock file."""
+
+    start: int
+    length: int
+
+
+def lock_range(file: FileIO, span: ByteRange) -> bool:
+    """Lock bytes for an opened file, beside others that do; tell whether that was possible."""
+    operation = _pack_lock_operation("F_OFD_SETLK", "F_RDLCK", *span)
+    if operation is None:
+        return False
+    try:
+        fcntl.fcntl(file, *operation)
+    except OSError:
+        return False
+    return True
+
+
+def unlock_range(file: FileIO, span: ByteRange) -> None:
+    """Free bytes that an opened file has locked."""
+    _apply_lock_operation(file, _pack_lock_operation("F_OFD_SETLK", "F_UNLCK", *span))
+
+
+def is_range_locked(file: FileIO, span: ByteRange) -> bool:
+    """Tell whether any other opened file has locked one of some bytes."""
+    return _is_byte_locked(file, _pack_lock_operation("F_OFD_GETLK", "F_WRLCK", *span))
 
 
 def _is_byte_locked(file: FileIO, question: tuple[int, bytes] | None) -> bool:

@@ -310,6 +310,7 @@ class AsyncOperations(Threads):
         metadata: dict[str, Any] | None = None,
         now: Now = None,
         format: str | None = None,  # noqa: A002 - the public name
+        alone: bool = False,
     ) -> list[StoredMessage]:
         """Append a message, or a batch as one, to a session's line, and return them as stored.
 
@@ -325,8 +326,9 @@ class AsyncOperations(Threads):
         merged into the session's as `set_metadata` does, as part of the same change.
 
         With ``expected_head`` the batch is stored only if the head is there, with ``expected`` only if
-        that is the session's revision. Raises SessionNotFound, Conflict, HeadMoved, InvalidValue,
-        InvalidMessage (naming index and key); then nothing of the batch is stored.
+        that is the session's revision, with ``alone`` only if no answer to the session is under way.
+        Raises SessionNotFound, Conflict, HeadMoved, DraftBusy, InvalidValue, InvalidMessage (naming
+        index and key); then nothing of the batch is stored.
         """
         work = partial(
             self._call,
@@ -340,6 +342,7 @@ class AsyncOperations(Threads):
             metadata=metadata,
             now=now,
             format=format,
+            alone=alone,
         )
         return await self._run(work, waits=True)
 
@@ -622,9 +625,9 @@ class AsyncOperations(Threads):
     ) -> list[Draft]:
         """Return the drafts of a session, of an owner's sessions or of all, the oldest first.
 
-        They are answers that broke off, and those that are being streamed just now. ``before`` is a
-        moment: only drafts to which nothing was added since are returned. Raises SessionNotFound,
-        InvalidValue.
+        They are answers that broke off, and those that are being streamed, which are ``live``.
+        ``before`` is a moment: only drafts to which nothing was added since are returned. Raises
+        SessionNotFound, InvalidValue.
         """
         work = partial(
             self._call,
@@ -644,6 +647,7 @@ class AsyncOperations(Threads):
         owner: str | None = None,
         now: Now = None,
         format: str | None = None,  # noqa: A002 - the public name
+        force: bool = False,
     ) -> StoredMessage:
         """Append the saved message of a draft at its session's head, and delete the draft.
 
@@ -651,7 +655,8 @@ class AsyncOperations(Threads):
         message, such as one that marks it as incomplete; without them it is stored as received.
         ``expected`` is the revision that the session must have (None: any), ``owner`` its owner (None:
         any), ``format`` names that of the message as in `append` (None: the one in which it began).
-        Raises DraftNotFound, Conflict, InvalidMessage, InvalidValue.
+        A live draft is only finished with ``force``: its stream then raises DraftEnded. Raises
+        DraftNotFound, DraftBusy for a live one, Conflict, InvalidMessage, InvalidValue.
         """
         work = partial(
             self._call,
@@ -662,6 +667,7 @@ class AsyncOperations(Threads):
             owner=owner,
             now=now,
             format=format,
+            force=force,
         )
         return await self._run(work, waits=True)
 
@@ -670,17 +676,20 @@ class AsyncOperations(Threads):
         draft: str | Draft,
         *,
         owner: str | None = None,
+        force: bool = False,
     ) -> Draft:
         """Delete a draft and return its saved message, which is stored nowhere else.
 
         ``draft`` is its id, or a draft that `drafts` returned; ``owner`` is the owner of its session
-        (None: any). Raises DraftNotFound.
+        (None: any). A live draft is only discarded with ``force``: its stream then raises DraftEnded.
+        Raises DraftNotFound, and DraftBusy for a live one.
         """
         work = partial(
             self._call,
             Workflows.discard_draft,
             draft,
             owner=owner,
+            force=force,
         )
         return await self._run(work, waits=True)
 

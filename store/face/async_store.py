@@ -11,7 +11,7 @@ a summary, have threads of their own, so that readers find a thread however many
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
@@ -44,7 +44,7 @@ from .workflows import Workflows
 
 if TYPE_CHECKING:
     from ..messages import GivenMessage
-    from ..records import Session
+    from ..records import Draft, Session
 
 AsyncParams = ParamSpec("AsyncParams")
 AsyncResultT = TypeVar("AsyncResultT")
@@ -82,18 +82,35 @@ class AsyncWorkflows(AsyncOperations):
         session_id: str,
         revision: str | None,
         timeout: float = 30.0,  # noqa: ASYNC109 - nothing is raised at its end
+        *,
+        drafts: bool = False,
     ) -> Session | None:
         """Wait until a session has another revision and return it; None after ``timeout`` seconds.
 
-        Looks several times a second, and reads from a file only after somebody has written to it.
-        Raises SessionNotFound, also if the session is deleted meanwhile, and InvalidValue.
+        With ``drafts`` the wait also ends when one of the session's drafts begins, grows, ends or
+        dies. Looks several times a second, and reads from a file only after somebody has written to
+        it. Raises SessionNotFound, also if the session is deleted meanwhile, and InvalidValue.
         """
-        asked = partial(self._call, Workflows._watch, session_id, revision, timeout)
+        asked = partial(self._call, Workflows._watch, session_id, revision, timeout, drafts=drafts)
         watch = await self._run(asked)
         look = partial(self._run, watch.look)
         while (changed := await look()) is None and watch.has_time():  # noqa: ASYNC110 - of others
             await sleep(watch.pause)
         return changed
+
+    async def follow(self, draft: str | Draft, key: str = "content") -> AsyncIterator[str]:
+        """Yield the text of an answer that any process streams, from the beginning until its end.
+
+        ``draft`` is its id, or a draft that `drafts` returned; ``key`` the key of the message that
+        the text belongs to. Waits for more text as long as the draft is live. Afterwards the answer
+        is a message of the session, or its draft is in `drafts` and no longer live. Raises
+        DraftNotFound.
+        """
+        watch = await self._run(partial(self._call, Workflows._watch_draft, draft, key))
+        while (texts := await self._run(watch.look)) is not None:
+            for text in texts:
+                yield text
+            await sleep(watch.pause)
 
     def streaming(
         self,
@@ -104,6 +121,7 @@ class AsyncWorkflows(AsyncOperations):
         every_bytes: int = SAVE_EVERY_BYTES,
         every_ms: int = SAVE_EVERY_MS,
         format: str | None = None,  # noqa: A002 - the public name
+        alone: bool = False,
     ) -> AsyncStreaming:
         """Stream an answer: ``with store.streaming(id, message) as answer: answer.write(text)``.
 
@@ -115,8 +133,10 @@ class AsyncWorkflows(AsyncOperations):
         Leaving the ``with`` appends the message and deletes the draft, in one change. After an
         exception the draft stays, with all of the text. It also stays, and Conflict is raised, if
         the head has moved since the beginning, or the revision ``expected`` is not the session's.
-        Entering raises SessionNotFound, Conflict, InvalidMessage, InvalidValue; leaving
-        DraftNotFound, too.
+        Until the end the draft is live, however long no text comes: a heartbeat of the process
+        tells others. ``alone`` refuses a session to which another answer is under way. Entering
+        raises SessionNotFound, Conflict, DraftBusy, InvalidMessage, InvalidValue; leaving, and
+        saving, DraftEnded if somebody finished or discarded the draft meanwhile.
         """
         opened = partial(
             self._call,
@@ -127,6 +147,7 @@ class AsyncWorkflows(AsyncOperations):
             every_bytes=every_bytes,
             every_ms=every_ms,
             format=format,
+            alone=alone,
         )
         return AsyncStreaming(self, opened)
 

@@ -37,7 +37,12 @@ class AsyncStreaming(StreamState):
         await self._run(self._answer.keep)
 
     async def __aenter__(self) -> Self:
-        await self._run(self._begin)
+        try:
+            await self._run(self._begin)
+        except BaseException:
+            if self._begun is not None:  # a draft that had begun before the task was cancelled
+                self._begun.close()
+            raise
         return self
 
     async def __aexit__(self, _: object, error: BaseException | None, *__: object) -> None:

@@ -102,6 +102,7 @@ def find_session_parameters() -> dict[Any, tuple[str, ...]]:
         history.drafts.list_drafts: ("session_id",),
         history.drafts.finish_draft: (),
         history.drafts.discard_draft: (),
+        history.drafts.load_draft_progress: (),
         history.message_notes.list_notes: ("session_id",),
         searching.hits.search: ("session",),
         searching.hits.index: (),

@@ -307,6 +307,7 @@ class Operations(Face):
         metadata: dict[str, Any] | None = None,
         now: Now = None,
         format: str | None = None,  # noqa: A002 - the public name
+        alone: bool = False,
     ) -> list[StoredMessage]:
         """Append a message, or a batch as one, to a session's line, and return them as stored.
 
@@ -322,8 +323,9 @@ class Operations(Face):
         merged into the session's as `set_metadata` does, as part of the same change.
 
         With ``expected_head`` the batch is stored only if the head is there, with ``expected`` only if
-        that is the session's revision. Raises SessionNotFound, Conflict, HeadMoved, InvalidValue,
-        InvalidMessage (naming index and key); then nothing of the batch is stored.
+        that is the session's revision, with ``alone`` only if no answer to the session is under way.
+        Raises SessionNotFound, Conflict, HeadMoved, DraftBusy, InvalidValue, InvalidMessage (naming
+        index and key); then nothing of the batch is stored.
         """
         call = Call(
             history.append.append_messages,
@@ -336,6 +338,7 @@ class Operations(Face):
                 "metadata": metadata,
                 "now": self._moment(now),
                 "format": format,
+                "alone": alone,
             },
         )
         return self._write(call)
@@ -613,9 +616,9 @@ class Operations(Face):
     ) -> list[Draft]:
         """Return the drafts of a session, of an owner's sessions or of all, the oldest first.
 
-        They are answers that broke off, and those that are being streamed just now. ``before`` is a
-        moment: only drafts to which nothing was added since are returned. Raises SessionNotFound,
-        InvalidValue.
+        They are answers that broke off, and those that are being streamed, which are ``live``.
+        ``before`` is a moment: only drafts to which nothing was added since are returned. Raises
+        SessionNotFound, InvalidValue.
         """
         call = Call(
             history.drafts.list_drafts,
@@ -636,6 +639,7 @@ class Operations(Face):
         owner: str | None = None,
         now: Now = None,
         format: str | None = None,  # noqa: A002 - the public name
+        force: bool = False,
     ) -> StoredMessage:
         """Append the saved message of a draft at its session's head, and delete the draft.
 
@@ -643,7 +647,8 @@ class Operations(Face):
         message, such as one that marks it as incomplete; without them it is stored as received.
         ``expected`` is the revision that the session must have (None: any), ``owner`` its owner (None:
         any), ``format`` names that of the message as in `append` (None: the one in which it began).
-        Raises DraftNotFound, Conflict, InvalidMessage, InvalidValue.
+        A live draft is only finished with ``force``: its stream then raises DraftEnded. Raises
+        DraftNotFound, DraftBusy for a live one, Conflict, InvalidMessage, InvalidValue.
         """
         call = Call(
             history.drafts.finish_draft,
@@ -654,6 +659,7 @@ class Operations(Face):
                 "owner": owner,
                 "now": self._moment(now),
                 "format": format,
+                "force": force,
             },
         )
         return self._write(call)
@@ -663,17 +669,20 @@ class Operations(Face):
         draft: str | Draft,
         *,
         owner: str | None = None,
+        force: bool = False,
     ) -> Draft:
         """Delete a draft and return its saved message, which is stored nowhere else.
 
         ``draft`` is its id, or a draft that `drafts` returned; ``owner`` is the owner of its session
-        (None: any). Raises DraftNotFound.
+        (None: any). A live draft is only discarded with ``force``: its stream then raises DraftEnded.
+        Raises DraftNotFound, and DraftBusy for a live one.
         """
         call = Call(
             history.drafts.discard_draft,
             (draft,),
             {
                 "owner": owner,
+                "force": force,
             },
         )
         return self._write(call)

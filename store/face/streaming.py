@@ -7,13 +7,18 @@ A save is a transaction of a few rows; between two saves no other writer waits.
 
 from __future__ import annotations
 
+import os
+import platform
+import secrets
 import time
 from contextlib import suppress
+from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from .. import history
+from ..database import Database, Pulse
 from ..errors import InvalidValue, StoreError, quote_value
 from ..messages import Message, count_utf8_bytes
 from ..records import StoredMessage
@@ -39,12 +44,14 @@ class StreamRequest(NamedTuple):
     """The settings of a stream."""
 
     face: Face
+    database: Database
     session_id: str
     message: GivenMessage
     expected: str | None
     every_bytes: int
     every_ms: int
     format: str | None
+    alone: bool
 
 
 class ReceivedAnswer:
@@ -81,11 +88,24 @@ class ReceivedAnswer:
         """Begin the draft. Raises InvalidValue for an answer that has ended."""
         if self._is_open or self._is_over:
             raise InvalidValue(ENTERED_TWICE_PROBLEM)
-        face, session_id, message, expected, *_ = self._asked
-        named = self._asked.format
-        options = {"expected": expected, "format": named, "now": face._moment(None)}
-        draft = face._write(Call(history.drafts.begin_draft, (session_id, message), options))
+        asked, number = self._asked, secrets.randbits(63)
+        self._pulse = Pulse(number, asked.database.open_lock_file)
+        self._pulse.start()  # before others can see the draft
+        options = {
+            **{name: getattr(asked, name) for name in ("expected", "format", "alone")},
+            "now": asked.face._moment(None),
+            "number": number,
+            "writer": f"process {os.getpid()} on {platform.node() or 'this machine'}",
+            "leased": not self._pulse.is_locked,
+        }
+        call = Call(history.drafts.begin_draft, (asked.session_id, asked.message), options)
+        try:
+            draft = asked.face._write(call)
+        except BaseException:
+            self._pulse.stop()
+            raise
         self.id, self._given = draft.draft, draft.message
+        self._pulse.renew = partial(history.drafts.renew_lease, asked.database, self.id)
         self._is_open = True
         self._settle()
 
@@ -114,12 +134,14 @@ class ReceivedAnswer:
         self._given = history.drafts.decode_beginning(given, self._asked.format)
         self._is_changed = True
 
-    def keep(self) -> None:
-        """Save the text received since the last save."""
+    def keep(self, *, last: bool = False) -> None:
+        """Save the text received since the last save; after the ``last`` one the draft is dead."""
         self._check_open()
         reached = len(self._texts)
-        if reached == self._kept and not self._is_changed:
+        if reached == self._kept and not (self._is_changed or last):
             return
+        if self._pulse.is_locked:
+            self._pulse.beat()
         runs = groupby(self._texts[self._kept :], attrgetter("key"))
         pieces = [
             history.drafts.TextPiece(key, "".join(each.text for each in run)) for key, run in runs
@@ -128,7 +150,12 @@ class ReceivedAnswer:
         session_id = self._asked.session_id
         face = self._asked.face
         texts = (session_id, self.id, self._next, pieces, changed)
-        face._write(Call(history.drafts.save_pieces, texts, {"now": face._moment(None)}))
+        options = {
+            "now": face._moment(None),
+            "leased": not self._pulse.is_locked,
+            "last": last,
+        }
+        face._write(Call(history.drafts.save_pieces, texts, options))
         self._kept, self._next = reached, self._next + len(pieces)
         self._settle()
 
@@ -143,13 +170,12 @@ class ReceivedAnswer:
     def end(self) -> None:
         """Store the answer as a message; if that fails, save all of the received text."""
         self._check_open()
-        face, session_id, _, expected, *_, named = self._asked
-        whole = self.message
+        asked = self._asked
+        given = (asked.session_id, self.id, self.message)
+        options = {name: getattr(asked, name) for name in ("expected", "format")}
+        options["now"] = asked.face._moment(None)
         try:
-            options = {"expected": expected, "format": named, "now": face._moment(None)}
-            self.stored = face._write(
-                Call(history.drafts.append_draft, (session_id, self.id, whole), options)
-            )
+            self.stored = asked.face._write(Call(history.drafts.append_draft, given, options))
         except BaseException:
             self.keep_last()
             raise
@@ -157,10 +183,12 @@ class ReceivedAnswer:
     def keep_last(self) -> None:
         """Save the last text, if possible."""
         with suppress(StoreError):
-            self.keep()
+            self.keep(last=True)
 
     def close(self) -> None:
         """Accept no more text, since it would not be saved."""
+        if self._is_open:
+            self._pulse.stop()
         self._is_open, self._is_over = False, True
 
 
@@ -208,8 +236,8 @@ class Streaming(StreamState):
         """Add a text to the message's content, or to the value of another key.
 
         Saves the received text when it is time. Raises InvalidValue for a value that is no text,
-        and for a key that holds none; on saving, StoreError and its children: DraftNotFound if
-        somebody discarded the draft meanwhile.
+        and for a key that holds none; on saving, StoreError and its children: DraftEnded if
+        somebody finished or discarded the draft meanwhile.
         """
         self._lifetime.check()
         self._answer.add(text, key)

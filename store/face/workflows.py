@@ -1,36 +1,28 @@
-"""Workflows on sessions: they take several transactions, or do most of their work in none.
-
-Waiting for a session to change is polling: a pooled connection is told of no changes.
-"""
+"""Workflows on sessions: they take several transactions, or do most of their work in none."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, overload
 
 from .. import context as contexts
+from .. import history
 from ..clock import Now
 from ..database import Database, pause_gc
-from ..errors import InvalidValue, quote_value
-from ..records import Session
+from ..errors import InvalidValue
 from .calls import Call
 from .operations import LongOperations
 from .streaming import SAVE_EVERY_BYTES, SAVE_EVERY_MS, Streaming, StreamRequest
+from .watches import DraftWatch, RevisionWatch
 
 if TYPE_CHECKING:
     from ..context import Context, Tools
     from ..messages import GivenMessage
     from ..policy import Policy
-    from ..records import Erasure
-
-PAUSE_AT_FILE = 0.02
-"""Seconds between two looks at a file; a look takes some microseconds."""
-PAUSE_AT_SERVER = 0.2
-"""Seconds between two looks at a server; a look goes over a network."""
-LONGEST_WAIT = 10**9
-"""The longest wait, in seconds."""
+    from ..records import Draft, Erasure, Session
 
 
 class Workflows(LongOperations):
@@ -39,19 +31,45 @@ class Workflows(LongOperations):
     _database: Database
     _requests: contexts.Requests
 
-    def wait(self, session_id: str, revision: str | None, timeout: float = 30.0) -> Session | None:
+    def wait(
+        self,
+        session_id: str,
+        revision: str | None,
+        timeout: float = 30.0,
+        *,
+        drafts: bool = False,
+    ) -> Session | None:
         """Wait until a session has another revision and return it; None after ``timeout`` seconds.
 
-        Looks several times a second, and reads from a file only after somebody has written to it.
-        Raises SessionNotFound, also if the session is deleted meanwhile, and InvalidValue.
+        With ``drafts`` the wait also ends when one of the session's drafts begins, grows, ends or
+        dies. Looks several times a second, and reads from a file only after somebody has written to
+        it. Raises SessionNotFound, also if the session is deleted meanwhile, and InvalidValue.
         """
-        watch = self._watch(session_id, revision, timeout)
+        watch = self._watch(session_id, revision, timeout, drafts=drafts)
         while (changed := watch.look()) is None and watch.has_time():
             time.sleep(watch.pause)
         return changed
 
-    def _watch(self, session_id: str, revision: str | None, timeout: float) -> RevisionWatch:
-        return RevisionWatch(self._database, self.session, session_id, revision, timeout)
+    def _watch(
+        self, session_id: str, revision: str | None, timeout: float, *, drafts: bool
+    ) -> RevisionWatch:
+        states = Call(history.drafts.load_draft_states, (session_id,), {})
+        asked = partial(self.session, session_id)
+        found = partial(self._read, states) if drafts else None
+        return RevisionWatch(self._database, asked, revision, timeout, found)
+
+    def follow(self, draft: str | Draft, key: str = "content") -> Iterator[str]:
+        """Yield the text of an answer that any process streams, from the beginning until its end.
+
+        ``draft`` is its id, or a draft that `drafts` returned; ``key`` the key of the message that
+        the text belongs to. Waits for more text as long as the draft is live. Afterwards the answer
+        is a message of the session, or its draft is in `drafts` and no longer live. Raises
+        DraftNotFound.
+        """
+        return self._watch_draft(draft, key).iterate_texts()
+
+    def _watch_draft(self, draft: str | Draft, key: str) -> DraftWatch:
+        return DraftWatch(self._database, self._read, draft, key)
 
     def streaming(
         self,
@@ -62,6 +80,7 @@ class Workflows(LongOperations):
         every_bytes: int = SAVE_EVERY_BYTES,
         every_ms: int = SAVE_EVERY_MS,
         format: str | None = None,  # noqa: A002 - the public name
+        alone: bool = False,
     ) -> Streaming:
         """Stream an answer: ``with store.streaming(id, message) as answer: answer.write(text)``.
 
@@ -73,10 +92,15 @@ class Workflows(LongOperations):
         Leaving the ``with`` appends the message and deletes the draft, in one change. After an
         exception the draft stays, with all of the text. It also stays, and Conflict is raised, if
         the head has moved since the beginning, or the revision ``expected`` is not the session's.
-        Entering raises SessionNotFound, Conflict, InvalidMessage, InvalidValue; leaving
-        DraftNotFound, too.
+        Until the end the draft is live, however long no text comes: a heartbeat of the process
+        tells others. ``alone`` refuses a session to which another answer is under way. Entering
+        raises SessionNotFound, Conflict, DraftBusy, InvalidMessage, InvalidValue; leaving, and
+        saving, DraftEnded if somebody finished or discarded the draft meanwhile.
         """
-        asked = StreamRequest(self, session_id, message, expected, every_bytes, every_ms, format)
+        pace = (every_bytes, every_ms)
+        asked = StreamRequest(
+            self, self._database, session_id, message, expected, *pace, format, alone
+        )
         return Streaming(asked)
 
     @overload
@@ -169,46 +193,3 @@ class Workflows(LongOperations):
                 asked, gathered, law, format=format, marked=cache_markers
             )
             return self._requests.remember(session_id, request, gathered.since)
-
-
-class RevisionWatch:
-    """Looks at a session until its revision has changed, or the time is over."""
-
-    def __init__(
-        self,
-        database: Database,
-        session: Callable[[str], Session],
-        session_id: str,
-        revision: str | None,
-        timeout: float,
-    ) -> None:
-        if revision is not None and not isinstance(revision, str):
-            raise InvalidValue(f"revision must be that of a session, not {quote_value(revision)}")
-        if not isinstance(timeout, int | float) or not 0 <= timeout <= LONGEST_WAIT:
-            raise InvalidValue(
-                f"timeout must be in seconds, from 0 to {LONGEST_WAIT:,},"
-                f" not {quote_value(timeout)}"
-            )
-        self._database, self._session = database, session
-        self._session_id, self._revision = session_id, revision
-        self._deadline = time.monotonic() + timeout
-        self._pause = PAUSE_AT_FILE if database.path else PAUSE_AT_SERVER
-        self._seen: tuple[object, ...] | None = None
-
-    def look(self) -> Session | None:
-        """Return the session if it has changed, else None."""
-        seen = self._database.seen()
-        if seen is not None and seen == self._seen:
-            return None
-        self._seen = seen
-        found = self._session(self._session_id)
-        return found if found.revision != self._revision else None
-
-    def has_time(self) -> bool:
-        """Tell whether there is time for another look."""
-        return time.monotonic() < self._deadline
-
-    @property
-    def pause(self) -> float:
-        """Seconds until the next look; the last look is at the deadline."""
-        return max(0.0, min(self._pause, self._deadline - time.monotonic()))

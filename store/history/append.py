@@ -45,6 +45,7 @@ from ..text import parse_object
 from ..tokens import estimate_message_tokens
 from ..tools import TOOL_KINDS
 from . import facts, lines
+from .draft_leases import refuse_live_drafts
 from .lines import PLACE, Line
 from .raw_messages import join_parts, load_chat_messages
 from .sessions import create_session, set_metadata
@@ -172,6 +173,7 @@ def append_messages(
     metadata: dict[str, Any] | None = None,
     now: Now = None,
     format: str | None = None,  # noqa: A002 - the public name
+    alone: bool = False,
 ) -> list[StoredMessage]:
     """Append a message, or a batch as one, to a session's line, and return them as stored.
 
@@ -187,8 +189,9 @@ def append_messages(
     merged into the session's as `set_metadata` does, as part of the same change.
 
     With ``expected_head`` the batch is stored only if the head is there, with ``expected`` only if
-    that is the session's revision. Raises SessionNotFound, Conflict, HeadMoved, InvalidValue,
-    InvalidMessage (naming index and key); then nothing of the batch is stored.
+    that is the session's revision, with ``alone`` only if no answer to the session is under way.
+    Raises SessionNotFound, Conflict, HeadMoved, DraftBusy, InvalidValue, InvalidMessage (naming
+    index and key); then nothing of the batch is stored.
     """
     batch = prepare_batch(messages, require_moment(now), format)
     if expected_head is not None and type(expected_head) is not int:
@@ -210,6 +213,8 @@ def append_messages(
             lines.check_revision(pointer, expected)
         if expected_head is not None and expected_head != pointer.head:
             raise HeadMoved(pointer.session_id, expected_head, pointer.head)
+        if alone:
+            refuse_live_drafts(connection, pointer)
     stored = store_batch(line, batch, duplicates, new)
     if metadata is not None:
         set_metadata(connection, session_id, metadata, merge=True)

@@ -16,27 +16,35 @@ own.
 from __future__ import annotations
 
 import re
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
-    ColumnElement,
     Connection,
-    Table,
     and_,
     bindparam,
     delete,
+    func,
+    literal_column,
     select,
     update,
 )
 
 from ..clock import Now, require_moment
-from ..database import BIG_INTEGER, Insertion, Statement, draft_pieces, drafts, sessions
+from ..database import (
+    RENEWAL_PATIENCE,
+    Database,
+    Insertion,
+    Statement,
+    draft_pieces,
+    drafts,
+    sessions,
+)
 from ..errors import (
     VERIFY_HINT,
     Conflict,
     Damaged,
+    DraftEnded,
     DraftNotFound,
     InvalidValue,
     SessionNotFound,
@@ -54,6 +62,17 @@ from ..messages import (
 from ..records import Draft, StoredMessage
 from . import append, lines
 from .append import Batch
+from .draft_leases import (
+    END_LEASE,
+    LEASE_LEFT,
+    RENEW_LEASE,
+    DraftLease,
+    is_lease_valid,
+    match_draft,
+    refuse_live_draft,
+    refuse_live_drafts,
+    render_draft_id,
+)
 from .lines import Line, Pointer, match_visible_drafts
 from .sessions import check_owner, validate_text
 
@@ -79,6 +98,8 @@ class DraftRow(NamedTuple):
     at: int
     message: str
     wire_format: str | None
+    writer: str | None
+    left: int | None = None
 
     @property
     def place(self) -> dict[str, int]:
@@ -88,32 +109,46 @@ class DraftRow(NamedTuple):
     @property
     def id(self) -> str:
         """The id of the draft for callers."""
-        return f"{self.tree_id:016x}{self.draft:016x}"
+        return render_draft_id(self.tree_id, self.draft)
+
+    @property
+    def lease(self) -> DraftLease:
+        """The sign of life of the draft."""
+        return DraftLease(self.draft, self.writer, self.left)
 
 
-def _match_draft(table: Table) -> ColumnElement[bool]:
-    return and_(
-        table.c.tree_id == bindparam("tree_id", type_=BIG_INTEGER),
-        table.c.draft == bindparam("draft", type_=BIG_INTEGER),
-    )
-
-
-_draft_columns = [drafts.c[name] for name in DraftRow._fields]
+_stored_fields = DraftRow._fields[:-1]
+_draft_columns = [*(drafts.c[name] for name in _stored_fields), LEASE_LEFT]
 _draft_owner_join = and_(
     sessions.c.tree_id == drafts.c.tree_id,
     sessions.c.id == drafts.c.session_id,
     sessions.c.owner == bindparam("owner"),
 )
-DRAFT = Statement(select(*_draft_columns).where(_match_draft(drafts)), row=DraftRow)
+DRAFT = Statement(select(*_draft_columns).where(match_draft(drafts)), row=DraftRow)
 SESSION_DRAFTS = Statement(select(*_draft_columns).where(match_visible_drafts()), row=DraftRow)
 OWNER_DRAFTS = Statement(select(*_draft_columns).join(sessions, _draft_owner_join), row=DraftRow)
 ALL_DRAFTS = Statement(select(*_draft_columns), row=DraftRow)
 DRAFT_PIECES = Statement(
     select(draft_pieces.c.at, draft_pieces.c.key, draft_pieces.c.text)
-    .where(_match_draft(draft_pieces))
+    .where(match_draft(draft_pieces))
     .order_by(draft_pieces.c.piece)
 )
-INSERT_DRAFT = Insertion(drafts, *DraftRow._fields)
+PIECES_AFTER = Statement(
+    select(draft_pieces.c.piece, draft_pieces.c.key, draft_pieces.c.text)
+    .where(match_draft(draft_pieces), draft_pieces.c.piece > bindparam("after"))
+    .order_by(draft_pieces.c.piece)
+)
+_last_piece = (
+    select(func.coalesce(func.max(draft_pieces.c.piece), literal_column("0")))
+    .where(draft_pieces.c.tree_id == drafts.c.tree_id, draft_pieces.c.draft == drafts.c.draft)
+    .scalar_subquery()
+)
+DRAFT_STATES = Statement(
+    select(drafts.c.draft, drafts.c.writer, LEASE_LEFT, drafts.c.at, _last_piece)
+    .where(match_visible_drafts())
+    .order_by(drafts.c.draft)
+)
+INSERT_DRAFT = Insertion(drafts, *_stored_fields)
 INSERT_PIECES = Insertion(draft_pieces)
 SET_DRAFT_MESSAGE = Statement(
     update(drafts)
@@ -122,12 +157,12 @@ SET_DRAFT_MESSAGE = Statement(
 )
 DELETE_PIECES_FROM = Statement(
     delete(draft_pieces).where(
-        _match_draft(draft_pieces), draft_pieces.c.piece >= bindparam("first")
+        match_draft(draft_pieces), draft_pieces.c.piece >= bindparam("first")
     )
 )
 DELETE_DRAFT = (
-    Statement(delete(draft_pieces).where(_match_draft(draft_pieces))),
-    Statement(delete(drafts).where(_match_draft(drafts))),
+    Statement(delete(draft_pieces).where(match_draft(draft_pieces))),
+    Statement(delete(drafts).where(match_draft(drafts))),
 )
 
 
@@ -139,17 +174,33 @@ def begin_draft(
     expected: str | None = None,
     now: Now = None,
     format: str | None = None,  # noqa: A002 - the public name
+    number: int,
+    writer: str,
+    leased: bool,
+    alone: bool = False,
 ) -> Draft:
     """Begin a draft after a session's head, with the beginning of the message.
 
-    Raises InvalidMessage, SessionNotFound, Conflict.
+    ``number`` is a random one of 63 bits, ``writer`` names the process, which keeps a lock, or a
+    lease in the row (``leased``). ``alone`` refuses a session that has a live draft. Raises
+    InvalidMessage, SessionNotFound, Conflict, DraftBusy.
     """
     moment, text = require_moment(now), encode(decode_beginning(message, format))
     pointer = lines.lock_session(connection, session_id, expected)
+    if alone:
+        refuse_live_drafts(connection, pointer)
     place = (pointer.session_id, pointer.branch, pointer.head)
-    kept = DraftRow(pointer.tree_id, secrets.randbits(63), *place, moment, text, format)
+    kept = DraftRow(pointer.tree_id, number, *place, moment, text, format, writer)
     INSERT_DRAFT.run(connection, **kept._asdict())
+    if leased:
+        RENEW_LEASE.run(connection, **kept.place)
     return load_draft(connection, kept)
+
+
+def renew_lease(database: Database, draft: str) -> None:
+    """Show that a draft is still written, in a transaction of its own. Raises StoreError."""
+    with database.writing(RENEWAL_PATIENCE) as connection:
+        RENEW_LEASE.run(connection, **_parse_draft_id(draft))
 
 
 def decode_beginning(
@@ -174,16 +225,22 @@ def save_pieces(
     message: Message | None,
     *,
     now: Now = None,
+    leased: bool = False,
+    last: bool = False,
 ) -> None:
     """Save the text of an answer received since, and the message without it if that has changed.
 
     The texts become the pieces from the number ``first`` on, and replace any that exist: a save
-    whose outcome is unknown can be repeated. Raises SessionNotFound, DraftNotFound.
+    whose outcome is unknown can be repeated. It renews the lease of a draft that has one
+    (``leased``); after the ``last`` save nobody writes the draft any more. Raises SessionNotFound,
+    DraftEnded.
     """
     moment = require_moment(now)
     text = None if message is None else encode(message)
     written = [(each.key, encode(each.text)) for each in texts]
-    kept = _load_session_draft(connection, lines.lock_session(connection, session_id), draft)
+    kept = _load_own_draft(connection, lines.lock_session(connection, session_id), draft)
+    if last or leased:
+        (END_LEASE if last else RENEW_LEASE).run(connection, **kept.place)
     DELETE_PIECES_FROM.run(connection, **kept.place, first=first)
     INSERT_PIECES.insert_many(
         connection,
@@ -208,12 +265,12 @@ def append_draft(
 ) -> StoredMessage:
     """Append a complete answer, and delete its draft.
 
-    Raises SessionNotFound, DraftNotFound, InvalidMessage, and Conflict if the head is not where the
+    Raises SessionNotFound, DraftEnded, InvalidMessage, and Conflict if the head is not where the
     draft began, or the session's revision is not the expected one.
     """
     batch = append.prepare_batch(messages, require_moment(now), format)
     pointer = lines.lock_session(connection, session_id, expected)
-    kept = _load_session_draft(connection, pointer, draft)
+    kept = _load_own_draft(connection, pointer, draft)
     began, found = (kept.branch, kept.head), (pointer.branch, pointer.head)
     if began != found:
         raise Conflict(pointer.session_id, began, found, "head (branch, position)")
@@ -240,9 +297,9 @@ def list_drafts(
 ) -> list[Draft]:
     """Return the drafts of a session, of an owner's sessions or of all, the oldest first.
 
-    They are answers that broke off, and those that are being streamed just now. ``before`` is a
-    moment: only drafts to which nothing was added since are returned. Raises SessionNotFound,
-    InvalidValue.
+    They are answers that broke off, and those that are being streamed, which are ``live``.
+    ``before`` is a moment: only drafts to which nothing was added since are returned. Raises
+    SessionNotFound, InvalidValue.
     """
     if session_id is not None:
         if owner is not None:
@@ -259,6 +316,51 @@ def list_drafts(
     return sorted(found, key=lambda each: (each.at, each.draft))
 
 
+def load_draft_states(connection: Connection, session_id: str) -> list[tuple[Any, ...]]:
+    """Return a value that is equal as long as the drafts of a session stay as they are.
+
+    Raises SessionNotFound.
+    """
+    pointer = lines.load_pointer(connection, session_id)
+    return [
+        (draft, is_lease_valid(connection, DraftLease(draft, writer, left)), *grown)
+        for draft, writer, left, *grown in DRAFT_STATES.rows(connection, **pointer.session)
+    ]
+
+
+class DraftProgress(NamedTuple):
+    """The texts of a draft after one of its pieces, and whether more of them may come.
+
+    ``begun`` is the message as it was begun, without them. ``last`` is the number of the newest
+    piece.
+    """
+
+    session_id: str
+    branch: int
+    head: int
+    begun: Message
+    texts: list[TextPiece]
+    last: int
+    live: bool
+
+
+def load_draft_progress(
+    connection: Connection, draft: str | Draft, after: int, *, owner: str | None = None
+) -> DraftProgress:
+    """Return the texts that a draft got after the piece with a number. Raises DraftNotFound."""
+    kept = _load_named_draft(connection, draft, owner)
+    found = PIECES_AFTER.rows(connection, **kept.place, after=after)
+    return DraftProgress(
+        kept.session_id,
+        kept.branch,
+        kept.head,
+        decode_as(dict, kept.message),
+        [TextPiece(key, decode_as(str, text)) for _, key, text in found],
+        found[-1][0] if found else after,
+        is_lease_valid(connection, kept.lease),
+    )
+
+
 def finish_draft(
     connection: Connection,
     draft: str | Draft,
@@ -268,6 +370,7 @@ def finish_draft(
     owner: str | None = None,
     now: Now = None,
     format: str | None = None,  # noqa: A002 - the public name
+    force: bool = False,
 ) -> StoredMessage:
     """Append the saved message of a draft at its session's head, and delete the draft.
 
@@ -275,10 +378,11 @@ def finish_draft(
     message, such as one that marks it as incomplete; without them it is stored as received.
     ``expected`` is the revision that the session must have (None: any), ``owner`` its owner (None:
     any), ``format`` names that of the message as in `append` (None: the one in which it began).
-    Raises DraftNotFound, Conflict, InvalidMessage, InvalidValue.
+    A live draft is only finished with ``force``: its stream then raises DraftEnded. Raises
+    DraftNotFound, DraftBusy for a live one, Conflict, InvalidMessage, InvalidValue.
     """
     moment = require_moment(now)
-    pointer, kept = _lock_named_draft(connection, draft, owner)
+    pointer, kept = _lock_named_draft(connection, draft, owner, force=force)
     if expected is not None:
         lines.check_revision(pointer, expected)
     began = load_draft(connection, kept)
@@ -292,13 +396,15 @@ def discard_draft(
     draft: str | Draft,
     *,
     owner: str | None = None,
+    force: bool = False,
 ) -> Draft:
     """Delete a draft and return its saved message, which is stored nowhere else.
 
     ``draft`` is its id, or a draft that `drafts` returned; ``owner`` is the owner of its session
-    (None: any). Raises DraftNotFound.
+    (None: any). A live draft is only discarded with ``force``: its stream then raises DraftEnded.
+    Raises DraftNotFound, and DraftBusy for a live one.
     """
-    _, kept = _lock_named_draft(connection, draft, owner)
+    _, kept = _lock_named_draft(connection, draft, owner, force=force)
     discarded = load_draft(connection, kept)
     _delete_draft(connection, kept)
     return discarded
@@ -315,7 +421,8 @@ def load_draft(connection: Connection, kept: DraftRow) -> Draft:
         raise Damaged(f"the draft {kept.id!r:.80} has no text where texts came; {VERIFY_HINT}")
     message = extend_message(message, texts)
     place = (kept.branch, kept.head)
-    return Draft(kept.id, kept.session_id, message, at, *place, kept.wire_format)
+    live = is_lease_valid(connection, kept.lease)
+    return Draft(kept.id, kept.session_id, message, at, *place, kept.wire_format, live)
 
 
 def extend_message(message: Message, texts: Iterable[TextPiece]) -> Message:
@@ -343,18 +450,40 @@ def has_answered_message(line: Line, draft: Draft) -> bool:
 
 
 def _lock_named_draft(
-    connection: Connection, draft: str | Draft, owner: str | None
+    connection: Connection, draft: str | Draft, owner: str | None, *, force: bool
 ) -> tuple[Pointer, DraftRow]:
-    """Lock the session of a draft; return its pointer and the draft. Raises DraftNotFound."""
-    named = draft.draft if isinstance(draft, Draft) else draft
-    kept = _load_draft_row(connection, named)
+    """Lock the session of a draft; return its pointer and the draft.
+
+    Raises DraftNotFound, and DraftBusy for a live one without ``force``.
+    """
+    named = _load_named_draft(connection, draft, owner)
     try:
-        if owner is not None:
-            check_owner(connection, kept.session_id, owner)
-        pointer = lines.lock_session(connection, kept.session_id)
+        pointer = lines.lock_session(connection, named.session_id)
     except SessionNotFound as error:
-        raise DraftNotFound(named) from error
-    return pointer, _load_session_draft(connection, pointer, named)
+        raise DraftNotFound(named.id) from error
+    kept = _load_session_draft(connection, pointer, named.id)
+    if not force:
+        refuse_live_draft(connection, kept.session_id, kept.tree_id, kept.lease)
+    return pointer, kept
+
+
+def _load_named_draft(connection: Connection, draft: str | Draft, owner: str | None) -> DraftRow:
+    """Return a draft of an owner's session (None: of any). Raises DraftNotFound."""
+    kept = _load_draft_row(connection, draft.draft if isinstance(draft, Draft) else draft)
+    if owner is not None:
+        try:
+            check_owner(connection, kept.session_id, owner)
+        except SessionNotFound as error:
+            raise DraftNotFound(kept.id) from error
+    return kept
+
+
+def _load_own_draft(connection: Connection, pointer: Pointer, draft: str) -> DraftRow:
+    """Return the draft of a stream, whose session is locked. Raises DraftEnded."""
+    try:
+        return _load_session_draft(connection, pointer, draft)
+    except DraftNotFound as error:
+        raise DraftEnded(pointer.session_id, draft) from error
 
 
 def _load_session_draft(connection: Connection, pointer: Pointer, draft: str) -> DraftRow:
@@ -367,11 +496,16 @@ def _load_session_draft(connection: Connection, pointer: Pointer, draft: str) ->
 
 def _load_draft_row(connection: Connection, draft: str) -> DraftRow:
     """Return a draft by its id. Raises DraftNotFound."""
+    kept = DRAFT.row(connection, **_parse_draft_id(draft))
+    if kept is None:
+        raise DraftNotFound(draft)
+    return kept
+
+
+def _parse_draft_id(draft: str) -> dict[str, int]:
+    """Return the parameters of a draft in statements. Raises DraftNotFound."""
     named = DRAFT_ID_PATTERN.fullmatch(draft) if isinstance(draft, str) else None
     if named is None:
         raise DraftNotFound(draft)
     tree_id, number = (int(each, 16) for each in named.groups())
-    kept = DRAFT.row(connection, tree_id=tree_id, draft=number)
-    if kept is None:
-        raise DraftNotFound(draft)
-    return kept
+    return {"tree_id": tree_id, "draft": number}

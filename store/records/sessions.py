@@ -114,8 +114,9 @@ class Draft(NamedTuple):
     """The stored part of an answer that broke off, or that is being streamed now.
 
     ``draft`` is its id. ``head`` and ``branch`` name the message that it follows, ``at`` is the
-    time of the last addition in ms: a draft that no longer grows has lost its process. ``format``
-    is the intended format of the answer; None if it is found from the shape.
+    time of the last addition in ms. ``format`` is the intended format of the answer; None if it is
+    found from the shape. ``live`` tells whether a process still writes it, however long no text
+    came: false at most 5 s after the process was killed, or stopped.
     """
 
     draft: str
@@ -125,6 +126,7 @@ class Draft(NamedTuple):
     branch: int
     head: int
     format: str | None
+    live: bool = False
 
 
 class HeadMove(NamedTuple):

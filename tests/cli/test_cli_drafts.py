@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import Run
 
-from store import Draft, Store
+from store import Conflict, Draft, Store
 
 pytestmark = pytest.mark.sqlite_only
 
@@ -69,6 +69,24 @@ def test_a_draft_is_finished_or_discarded(run: Run, path: Path, drafts: list[Dra
     assert run("--db", path, "drafts").out == "no drafts\n"
     with Store(path) as store:
         assert [each.message["content"] for each in store.messages("s", 2)] == ["be\ncause", "so"]
+
+
+def test_a_live_draft_is_ended_by_force_only(run: Run, path: Path) -> None:
+    """It is listed as live, and the refusal says who writes it and what to do."""
+    with Store(path) as store:
+        store.create_session("s")
+        answer = store.streaming("s", {"role": "assistant"}, every_bytes=0)
+        with pytest.raises(Conflict), answer:  # noqa: PT012
+            answer.write("half")
+            ran = run("--db", path, "drafts")
+            assert "live" in ran.out
+            assert "broken off" not in ran.out
+            for option in ("--finish", "--discard"):
+                ran = run("--db", path, "drafts", option, answer.draft)
+                assert ran.status == 2
+                assert "still writes" in ran.err
+            assert run("--db", path, "drafts", "--finish", answer.draft, "--force").status == 0
+        assert [each.message["content"] for each in store.messages("s")] == ["half"]
 
 
 def test_what_the_command_refuses(run: Run, path: Path, drafts: list[Draft]) -> None:

@@ -166,6 +166,7 @@ TRIES: dict[str, list[Call]] = {
     "wait": [gone(HIS, None, 0.0), gone(HIS, "no", timeout=0.0)],
     "drafts": [gone(HIS), ([], {}, None), ([], {"owner": "bob"}, InvalidValue)],
     "finish_draft": [_no_draft(), _no_draft(owner=None), (["0"], {"owner": "bob"}, InvalidValue)],
+    "follow": [_no_draft(), _no_draft(key="reasoning")],
     "discard_draft": [_no_draft(), _no_draft(owner="ann")],
     "streaming": [gone(HIS, said("mine")), gone(HIS, said("mine"), expected="no")],
     "delete_session": [

@@ -254,6 +254,7 @@ READS: dict[str, tuple[Read, ...]] = {
     "branches": (lambda face, s: face.branches(s),),
     "siblings": (lambda face, s: [face.siblings(s, seq) for seq in (1, 3, 10)],),
     "drafts": (lambda face, s: (face.drafts(s), face.drafts()),),
+    "follow": (lambda face, s: [[*face.follow(each)] for each in face.drafts(s)],),
     "head_moves": (lambda face, s: face.head_moves(s),),
     "view": (
         *(lambda face, s, p=p: face.view(s, p, now=LATER) for p in POLICIES),

@@ -248,7 +248,7 @@ def test_a_draft_that_is_gone_ends_its_stream(chat: Store) -> None:
             chat.finish_draft(answer.draft)
 
     with pytest.raises(DraftNotFound):
-        stream(chat, "x", lambda answer: chat.discard_draft(answer.draft))
+        stream(chat, "x", lambda answer: chat.discard_draft(answer.draft, force=True))
     with pytest.raises(SessionNotFound):
         stream(chat, "x", erase)
     assert chat.drafts() == []

@@ -62,14 +62,14 @@ INSIDE = {
     ),
     "context": "file_mentions freshness law layers request request_cache",
     "database": (
-        "gc_pause logs files queue fork_safety write_ahead cache lease schema driver_errors group_commit statements json_sql queries "
+        "gc_pause logs files queue fork_safety write_ahead cache lease heartbeat schema driver_errors group_commit statements json_sql queries "
         "engine file_copies migrate"
     ),
     "exporting": "files shapes export",
-    "face": "calls operations lifetime steps streaming workflows store threads async_streaming async_operations async_store",
+    "face": "calls operations lifetime steps streaming watches workflows store threads async_streaming async_operations async_store",
     "formats": "request_messages call_names rows openai parts reasoning turns responses anthropic gemini react",
     "history": (
-        "lines session_branches sessions facts listing model_prices usages message_notes erasure_log view_cache raw_messages append drafts erasure redaction erasure_batches heads "
+        "lines session_branches sessions facts listing model_prices usages message_notes erasure_log view_cache raw_messages draft_leases append drafts erasure redaction erasure_batches heads "
         "lookup token_counts"
     ),
     "importing": "session_ids usage comparison continuations session_metadata validation session dump transcript files",

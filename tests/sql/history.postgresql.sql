@@ -15,6 +15,51 @@ SET head=:to,
 WHERE sessions.tree_id = :tree
   AND sessions.id = :session_id COLLATE "C"
 
+-- history.draft_leases.RENEW_LEASE
+UPDATE drafts
+SET live_until=(
+  CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) + 4000
+)
+WHERE drafts.tree_id = :tree_id
+  AND drafts.draft = :draft
+
+-- history.draft_leases.WRITTEN_DRAFTS
+SELECT drafts.draft,
+  drafts.writer,
+  drafts.live_until - CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS "left"
+FROM drafts
+WHERE drafts.tree_id = :tree_id
+  AND drafts.session_id = :session_id COLLATE "C"
+  AND drafts.writer IS NOT NULL
+
+-- history.drafts.ALL_DRAFTS
+SELECT drafts.tree_id,
+  drafts.draft,
+  drafts.session_id,
+  drafts.branch,
+  drafts.head,
+  drafts.at,
+  drafts.message,
+  drafts.wire_format,
+  drafts.writer,
+  drafts.live_until - CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS "left"
+FROM drafts
+
+-- history.drafts.DRAFT
+SELECT drafts.tree_id,
+  drafts.draft,
+  drafts.session_id,
+  drafts.branch,
+  drafts.head,
+  drafts.at,
+  drafts.message,
+  drafts.wire_format,
+  drafts.writer,
+  drafts.live_until - CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS "left"
+FROM drafts
+WHERE drafts.tree_id = :tree_id
+  AND drafts.draft = :draft
+
 -- history.drafts.DRAFT_PIECES
 SELECT draft_pieces.at,
   draft_pieces.key,
@@ -23,6 +68,22 @@ FROM draft_pieces
 WHERE draft_pieces.tree_id = :tree_id
   AND draft_pieces.draft = :draft
 ORDER BY draft_pieces.piece
+
+-- history.drafts.DRAFT_STATES
+SELECT drafts.draft,
+  drafts.writer,
+  drafts.live_until - CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS "left",
+  drafts.at,
+  (
+    SELECT coalesce(max(draft_pieces.piece), 0) AS coalesce_1
+    FROM draft_pieces
+    WHERE draft_pieces.tree_id = drafts.tree_id
+      AND draft_pieces.draft = drafts.draft
+  ) AS anon_1
+FROM drafts
+WHERE drafts.tree_id = :tree_id
+  AND drafts.session_id = :session_id COLLATE "C"
+ORDER BY drafts.draft
 
 -- history.drafts.INSERT_DRAFT
 INSERT INTO drafts (
@@ -34,6 +95,7 @@ INSERT INTO drafts (
   at,
   message,
   wire_format,
+  writer,
   sealed
 )
 VALUES (
@@ -45,6 +107,7 @@ VALUES (
   :at,
   :message,
   :wire_format,
+  :writer,
   :sealed
 )
 
@@ -60,11 +123,23 @@ SELECT drafts.tree_id,
   drafts.head,
   drafts.at,
   drafts.message,
-  drafts.wire_format
+  drafts.wire_format,
+  drafts.writer,
+  drafts.live_until - CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS "left"
 FROM drafts
 JOIN sessions ON sessions.tree_id = drafts.tree_id
   AND sessions.id = drafts.session_id
   AND sessions.owner = :owner COLLATE "C"
+
+-- history.drafts.PIECES_AFTER
+SELECT draft_pieces.piece,
+  draft_pieces.key,
+  draft_pieces.text
+FROM draft_pieces
+WHERE draft_pieces.tree_id = :tree_id
+  AND draft_pieces.draft = :draft
+  AND draft_pieces.piece > :after
+ORDER BY draft_pieces.piece
 
 -- history.drafts.SESSION_DRAFTS
 SELECT drafts.tree_id,
@@ -74,7 +149,9 @@ SELECT drafts.tree_id,
   drafts.head,
   drafts.at,
   drafts.message,
-  drafts.wire_format
+  drafts.wire_format,
+  drafts.writer,
+  drafts.live_until - CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS "left"
 FROM drafts
 WHERE drafts.tree_id = :tree_id
   AND drafts.session_id = :session_id COLLATE "C"

@@ -91,6 +91,30 @@ SET head=:to,
 WHERE sessions.tree_id = :tree
   AND sessions.id = :session_id
 
+-- history.draft_leases.END_LEASE
+UPDATE drafts
+SET writer=NULL,
+  live_until=NULL
+WHERE drafts.tree_id = :tree_id
+  AND drafts.draft = :draft
+
+-- history.draft_leases.RENEW_LEASE
+UPDATE drafts
+SET live_until=(
+  CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) + 4000
+)
+WHERE drafts.tree_id = :tree_id
+  AND drafts.draft = :draft
+
+-- history.draft_leases.WRITTEN_DRAFTS
+SELECT drafts.draft,
+  drafts.writer,
+  drafts.live_until - CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) AS "left"
+FROM drafts
+WHERE drafts.tree_id = :tree_id
+  AND drafts.session_id = :session_id
+  AND drafts.writer IS NOT NULL
+
 -- history.drafts.ALL_DRAFTS
 SELECT drafts.tree_id,
   drafts.draft,
@@ -99,7 +123,9 @@ SELECT drafts.tree_id,
   drafts.head,
   drafts.at,
   drafts.message,
-  drafts.wire_format
+  drafts.wire_format,
+  drafts.writer,
+  drafts.live_until - CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) AS "left"
 FROM drafts
 
 -- history.drafts.DELETE_DRAFT.1
@@ -126,7 +152,9 @@ SELECT drafts.tree_id,
   drafts.head,
   drafts.at,
   drafts.message,
-  drafts.wire_format
+  drafts.wire_format,
+  drafts.writer,
+  drafts.live_until - CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) AS "left"
 FROM drafts
 WHERE drafts.tree_id = :tree_id
   AND drafts.draft = :draft
@@ -140,6 +168,22 @@ WHERE draft_pieces.tree_id = :tree_id
   AND draft_pieces.draft = :draft
 ORDER BY draft_pieces.piece
 
+-- history.drafts.DRAFT_STATES
+SELECT drafts.draft,
+  drafts.writer,
+  drafts.live_until - CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) AS "left",
+  drafts.at,
+  (
+    SELECT coalesce(max(draft_pieces.piece), 0) AS coalesce_1
+    FROM draft_pieces
+    WHERE draft_pieces.tree_id = drafts.tree_id
+      AND draft_pieces.draft = drafts.draft
+  ) AS anon_1
+FROM drafts
+WHERE drafts.tree_id = :tree_id
+  AND drafts.session_id = :session_id
+ORDER BY drafts.draft
+
 -- history.drafts.INSERT_DRAFT
 INSERT INTO drafts (
   tree_id,
@@ -150,6 +194,7 @@ INSERT INTO drafts (
   at,
   message,
   wire_format,
+  writer,
   sealed
 )
 VALUES (
@@ -161,6 +206,7 @@ VALUES (
   :at,
   :message,
   :wire_format,
+  :writer,
   :sealed
 )
 
@@ -176,11 +222,23 @@ SELECT drafts.tree_id,
   drafts.head,
   drafts.at,
   drafts.message,
-  drafts.wire_format
+  drafts.wire_format,
+  drafts.writer,
+  drafts.live_until - CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) AS "left"
 FROM drafts
 JOIN sessions ON sessions.tree_id = drafts.tree_id
   AND sessions.id = drafts.session_id
   AND sessions.owner = :owner
+
+-- history.drafts.PIECES_AFTER
+SELECT draft_pieces.piece,
+  draft_pieces."key",
+  draft_pieces.text
+FROM draft_pieces
+WHERE draft_pieces.tree_id = :tree_id
+  AND draft_pieces.draft = :draft
+  AND draft_pieces.piece > :after
+ORDER BY draft_pieces.piece
 
 -- history.drafts.SESSION_DRAFTS
 SELECT drafts.tree_id,
@@ -190,7 +248,9 @@ SELECT drafts.tree_id,
   drafts.head,
   drafts.at,
   drafts.message,
-  drafts.wire_format
+  drafts.wire_format,
+  drafts.writer,
+  drafts.live_until - CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) AS "left"
 FROM drafts
 WHERE drafts.tree_id = :tree_id
   AND drafts.session_id = :session_id
