@@ -5,6 +5,8 @@ from __future__ import annotations
 import decimal
 import json
 import math
+import random
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,6 +18,7 @@ from pydantic import BaseModel
 from store.errors import InvalidMessage, StoreError
 from store.messages import (
     DEPTH_LIMIT,
+    SIZE_LIMIT,
     Columns,
     Message,
     assemble_message,
@@ -27,8 +30,11 @@ from store.messages import (
     is_integer,
     join_call,
     prepare_message,
+    prepare_object,
+    prepare_plain_message,
 )
 from store.text import is_text
+from store.tokens import FRAMING_TOKENS, estimate_message_tokens, estimate_size
 
 
 def there_and_back(message: Message) -> Message:
@@ -534,3 +540,51 @@ def test_the_limit_is_of_the_whole_message(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(columns, "SIZE_LIMIT", 300)
     refused({"role": "user", "tool_calls": [CALL] * 100})
     refused({"role": "user", "content": "x" * 200, "more": "x" * 200})
+
+
+# --- plain messages -------------------------------------------------------------------------------
+
+TEXTS = ["", "x", "é中😀", 'a"b\\\n\t\x01\x7f', "\u2028", "a\0b", "\ud800", "日" * 50]
+OTHERS: list[Any] = [None, 1, 1_760_000_000_001, 2.5, True, [], {}, "x"]
+
+
+def plain_candidates(rng: random.Random) -> Message:
+    """Return a message of usual keys in any order, with values that fit or do not."""
+    others = ["tool_calls", "tool_call_id", "timestamp", "name", "id"]
+    keys = ["role", "content", *rng.sample(others, rng.choice([0, 1, 1, 2, 3]))]
+    rng.shuffle(keys)
+    fitting: dict[str, Callable[[], Any]] = {
+        "role": lambda: rng.choice(["user", "assistant", "tool", "system", "function", ""]),
+        "timestamp": lambda: 1_760_000_000_001,
+        "tool_calls": lambda: [
+            {
+                "id": rng.choice(TEXTS[:5]),
+                "type": "function",
+                "function": {"name": rng.choice(TEXTS[:5]), "arguments": rng.choice(TEXTS[:5])},
+                **({"index": 0} if rng.random() < 0.1 else {}),
+            }
+            for _ in range(rng.randint(0, 3))
+        ],
+    }
+    fits = {key: rng.random() < 0.9 for key in keys}
+    return {
+        key: fitting.get(key, lambda: rng.choice(TEXTS))() if fits[key] else rng.choice(OTHERS)
+        for key in keys
+    }
+
+
+def test_a_plain_message_is_prepared_as_any_other() -> None:
+    """In one look: its columns, calls, digest and size are those of the general way."""
+    rng, plain = random.Random(1), 0
+    for _ in range(5_000):
+        message = plain_candidates(rng)
+        prepared = prepare_plain_message(message)
+        if prepared is not None:
+            plain += 1
+            general = prepare_object(message, 0)
+            assert prepared[:6] == general[:6]
+            assert prepared.said is not None
+            estimated = FRAMING_TOKENS + estimate_size(*prepared.said)
+            assert estimated == estimate_message_tokens(message, general.text_size)
+    assert plain > 300
+    assert prepare_plain_message({"role": "user", "content": "x" * SIZE_LIMIT}) is None

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
-from typing import NamedTuple
 
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import SQLAlchemyError
@@ -27,11 +26,8 @@ MAX_NAME_BYTES = 255
 """The most bytes of a file's name that file systems accept."""
 
 
-class FileIdentity(NamedTuple):
-    """The identity of a file, whatever its name."""
-
-    device: int
-    inode: int
+FileIdentity = tuple[int, int]
+"""The device and the number of a file, whatever its name."""
 
 
 def parse_url(target: str | os.PathLike[str] | URL) -> URL:
@@ -134,7 +130,7 @@ def identify_file(path: str) -> FileIdentity | None:
         raise StoreMoved(
             f"{path} has {status.st_nlink} names (hard links); remove the others, or copy the file"
         )
-    return FileIdentity(status.st_dev, status.st_ino)
+    return status.st_dev, status.st_ino
 
 
 def list_unusable_files(path: str | os.PathLike[str]) -> list[str]:

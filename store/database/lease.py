@@ -49,9 +49,9 @@ class Lease:
     ``queue``, ``log`` and ``file`` are None on a server, which has its own; there a transaction
     waits ``timeout`` seconds for others. ``kept`` is the cache of its store. ``patience`` is the
     seconds that the next transaction waits. ``locked`` holds the names that a transaction on a
-    server has asked to lock. ``since`` is the mark by which a reader's values may be cached,
-    ``taken_out`` are the trees whose rows a writer takes out. Transactions begin only while it
-    ``is_lent``.
+    server has asked to lock. It ``is_core`` once SQLAlchemy itself began a transaction on it.
+    ``since`` is the mark by which a reader's values may be cached, ``taken_out`` are the trees
+    whose rows a writer takes out. Transactions begin only while it ``is_lent``.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Lease:
         self._place = QueuePlace(queue) if queue else None
         self._log, self._file, self._timeout = log, file, timeout
         self.is_on_server = file is None
-        self.is_committing = self.is_lent = False
+        self.is_committing = self.is_lent = self.is_core = False
         self.locked: list[str] = []
         self.since: int | None = None
         self.taken_out: set[int] = set()
@@ -84,11 +84,6 @@ class Lease:
         """The path of the file; None on a server."""
         return self._file.path if self._file else None
 
-    @property
-    def is_inherited(self) -> bool:
-        """Whether this is a forked child, and the connection its parent's."""
-        return self._process != os.getpid()
-
     def begin(self) -> None:
         """Begin the transaction, if it has not begun.
 
@@ -99,7 +94,7 @@ class Lease:
             return
         if not self.is_lent:
             raise StoreError(ENDED_LOAN_MESSAGE)
-        if self.is_inherited:
+        if self._process != os.getpid():
             raise StoreForked(FORKED_STORE_MESSAGE)
         self.begun = True
         self.since = None if self.writes else invalidation_count.times
@@ -185,12 +180,12 @@ class Lease:
         Raises StoreForked in a child that was forked meanwhile, Cancelled if the caller has left a
         server before.
         """
-        if self.is_inherited:
+        if self._process != os.getpid():
             raise StoreForked(FORKED_STORE_MESSAGE)
         bind_caller()
         self.is_committing = True
         try:
-            if self.connection.in_transaction():
+            if self.is_core and self.connection.in_transaction():
                 self.connection.commit()
             elif self.begun:
                 self.begun = False
@@ -205,7 +200,7 @@ class Lease:
 
         A connection that SQLAlchemy itself used may still hold a cursor open, and is dropped.
         """
-        if self.is_inherited or self.connection.in_transaction():
+        if self._process != os.getpid() or (self.is_core and self.connection.in_transaction()):
             self.drop()
             return False
         if self.begun:
@@ -232,7 +227,7 @@ class Lease:
 
     def drop(self) -> None:
         """Close the connection, and leave the queue; in a forked child leave both alone."""
-        if self.is_inherited:
+        if self._process != os.getpid():
             leak_object(self.connection)
         else:
             self.close()

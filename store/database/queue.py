@@ -35,7 +35,8 @@ process or not. Only the kernel knows whether it holds the locks, and no variabl
 signal may raise between any two steps of a program; a variable could then contradict the lock, and
 a lock that is not recorded would never be released. Releasing a lock that is not held does no harm,
 so the end of an operation always releases it, whatever went wrong. The end of the turn is recorded,
-but that only permits to ask.
+but that only permits to ask; and that the line may have been entered is recorded before it is, so
+that the writes of a turn after its first take one step of the kernel and leave with one.
 
 Giving up is the hard part. The locks have no deadline, and asking again and again without waiting
 would lose the place in line each time. So a writer that does not get them at once leaves the
@@ -47,7 +48,7 @@ looks whether the writer has gone. So at least one of them sees the other, and c
 Before a writer gives up it looks once past the line: a process that is stopped while it is first,
 and does not use the lock, keeps others waiting, but not from writing.
 
-The process that holds the lock writes its number into the file, for the error that others get at
+The process whose turn begins writes its number into the file, for the error that others get at
 their deadline. A forked child inherits the open files, and with them its parent's locks; it closes
 them and begins anew. Where a lock of a byte belongs to the process (macOS), the order in which the
 kernel grants the ``flock`` is the line. Where ``flock`` does not exist (Windows) there is no line,
@@ -159,6 +160,7 @@ class QueuePlace:
         self.file: FileIO | None = None
         self._turn: _WriterTurn | None = None
         self._ends = 0.0
+        self._is_in_line = False  # said before the line is asked, until it has been left
 
     def take(self, seconds: float | None = None) -> None:
         """Wait for the lock for some seconds, or as long as the queue's timeout (None).
@@ -172,17 +174,19 @@ class QueuePlace:
             self.file = self._queue.open_file()
         file = self.file
         try:
-            if not (time.monotonic() < self._ends and _try_lock(file)):
-                # If others wait and nobody is first, one of them is being woken: let it be first.
-                # A stopped process is not woken.
-                over = time.monotonic() + TURN_SECONDS
-                while _is_byte_locked(file, _WAITING_QUERY) and time.monotonic() < over:
-                    if _is_byte_locked(file, _FIRST_PLACE_QUERY):
-                        break
-                    time.sleep(LOOK_SECONDS)
-                if not (_apply_lock_operation(file, _TRY_FIRST_PLACE) and _try_lock(file)):
-                    self._wait(file, self._queue.timeout if seconds is None else seconds)
-                self._ends = time.monotonic() + TURN_SECONDS
+            if time.monotonic() < self._ends and _try_lock(file):
+                return
+            self._is_in_line = True
+            # If others wait and nobody is first, one of them is being woken: let it be first.
+            # A stopped process is not woken.
+            over = time.monotonic() + TURN_SECONDS
+            while _is_byte_locked(file, _WAITING_QUERY) and time.monotonic() < over:
+                if _is_byte_locked(file, _FIRST_PLACE_QUERY):
+                    break
+                time.sleep(LOOK_SECONDS)
+            if not (_apply_lock_operation(file, _TRY_FIRST_PLACE) and _try_lock(file)):
+                self._wait(file, self._queue.timeout if seconds is None else seconds)
+            self._ends = time.monotonic() + TURN_SECONDS
         except (OSError, RuntimeError) as error:  # no such locks, or no thread to wait
             self._turn = None
             told = f"cannot lock {self._queue.path}: {error}; nothing was written"
@@ -199,7 +203,9 @@ class QueuePlace:
     def leave(self) -> None:
         """Release the lock, and let the line move up."""
         if self.file is not None:
-            _apply_lock_operation(self.file, _LEAVE_QUEUE)
+            if self._is_in_line:
+                _apply_lock_operation(self.file, _LEAVE_QUEUE)
+                self._is_in_line = False
             fcntl.flock(self.file, fcntl.LOCK_UN)
 
     def close(self) -> None:

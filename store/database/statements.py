@@ -132,7 +132,12 @@ class Statement(Generic[RowT]):
 
     def _execute(self, connection: Connection, values: dict[str, Any]) -> Any:
         text, constants = self._named(connection.dialect.name)
-        return _execute_text(connection, text, {**constants, **values} if constants else values)
+        if constants:
+            values = {**constants, **values}
+        try:
+            return get_driver(connection).execute(text, values)
+        except UNSTORABLE_ERRORS as error:
+            raise build_value_error(error) from error
 
     def _compile_named(self, dialect: str) -> _CompiledText:
         compiled = self._construct.compile(dialect=_load_dialect(dialect))
@@ -186,32 +191,27 @@ class Insertion(Statement[Row]):
 
     def insert(self, connection: Connection, row: Row) -> None:
         """Insert a row of values in the order of ``columns``."""
-        _execute_text(connection, self._positional(connection.dialect.name), self._whole(row))
-
-    def insert_many(self, connection: Connection, rows: Sequence[Row]) -> None:
-        """Insert rows of values in the order of ``columns``."""
-        if not rows:
-            return
         text = self._positional(connection.dialect.name)
-        cursor = get_driver(connection).cursor()
+        if self._seals:
+            row = (*row, compute_seal(self._seals.names, self._seals.values(row)))
         try:
-            cursor.executemany(text, map(self._whole, rows) if self._seals else rows)
+            get_driver(connection).execute(text, row)
         except UNSTORABLE_ERRORS as error:
             raise build_value_error(error) from error
 
-    def _whole(self, row: Row) -> Row:
-        """Return a row with its seal, where the table has seals."""
-        if self._seals is None:
-            return row
-        return (*row, compute_seal(self._seals.names, self._seals.values(row)))
-
-
-def _execute_text(connection: Connection, text: str, values: dict[str, Any] | Row) -> Any:
-    driver = get_driver(connection)
-    try:
-        return driver.execute(text, values)
-    except UNSTORABLE_ERRORS as error:
-        raise build_value_error(error) from error
+    def insert_many(self, connection: Connection, rows: Sequence[Row]) -> None:
+        """Insert rows of values in the order of ``columns``."""
+        if len(rows) == 1:
+            self.insert(connection, rows[0])
+        elif rows:
+            text, seals = self._positional(connection.dialect.name), self._seals
+            if seals:
+                rows = [(*each, compute_seal(seals.names, seals.values(each))) for each in rows]
+            cursor = get_driver(connection).cursor()
+            try:
+                cursor.executemany(text, rows)
+            except UNSTORABLE_ERRORS as error:
+                raise build_value_error(error) from error
 
 
 class _SealColumns(NamedTuple):

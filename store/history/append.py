@@ -8,8 +8,7 @@ Messages that are stored, but not wholly understood, cause warnings in the log.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from itertools import count, repeat
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
@@ -39,10 +38,11 @@ from ..messages import (
     is_redacted,
     make_neutral_id,
     prepare_object,
+    prepare_plain_message,
 )
 from ..records import StoredMessage, make_stored_message
 from ..text import parse_object
-from ..tokens import estimate_message_tokens
+from ..tokens import FRAMING_TOKENS, estimate_message_tokens, estimate_size
 from ..tools import TOOL_KINDS
 from . import facts, lines
 from .draft_leases import refuse_live_drafts
@@ -67,6 +67,8 @@ def log_message_problems(session_id: str, batch: Iterable[PreparedMessage]) -> N
     """Warn once about the parts of stored messages that the rules cannot use."""
     problems: list[str] = []
     for prepared in batch:
+        if prepared.said and not prepared.calls:
+            continue  # a plain message has neither problem
         message = prepared.message
         if prepared.columns.created_at is None and not has_no_time(message):
             problems += (
@@ -151,7 +153,7 @@ class Batch(NamedTuple):
     digests: list[bytes]
     moment: int
 
-    def select(self, indices: list[int]) -> Batch:
+    def select(self, indices: Sequence[int]) -> Batch:
         """Return the messages at some indices as a batch."""
         return Batch(
             [self.messages[index] for index in indices],
@@ -250,6 +252,10 @@ def prepare_batch(
         raise InvalidMessage(0, None, f"a message must be an object, not {type(messages).__name__}")
     prepared: list[PreparedMessage] = []
     for index, message in enumerate(listed):
+        plain = prepare_plain_message(message) if format is None else None
+        if plain is not None:
+            prepared.append(plain)
+            continue
         wire_format, rows = encode_message(dump_to_object(message, index), format, index)
         if wire_format is None:
             prepared.append(prepare_object(rows[0], index))
@@ -260,22 +266,27 @@ def prepare_batch(
 
 def build_batch(rows: list[PreparedMessage], moment: int) -> Batch:
     """Return prepared messages as a batch, which `append` accepts in place of messages."""
-    tokens = [estimate_message_tokens(each.message, each.text_size) for each in rows]
+    tokens = [
+        FRAMING_TOKENS + estimate_size(*each.said)
+        if each.said
+        else estimate_message_tokens(each.message, each.text_size)
+        for each in rows
+    ]
     digests = [digest_row(each.digest, moment, each.wire_format) for each in rows]
     return Batch(rows, tokens, digests, moment)
 
 
 def split_duplicates(
     line: Line, batch: list[PreparedMessage], dedupe: Dedupe
-) -> tuple[dict[int, StoredMessage], list[int]]:
+) -> tuple[dict[int, StoredMessage], Sequence[int]]:
     """Separate messages that are already stored from new ones, by message id.
 
     Returns the stored messages by their index in the batch, and the indices still to be inserted.
     Raises InvalidMessage where an id names two different messages and ``dedupe`` is "refuse".
     """
     ids = [each.columns.message_id for each in batch]
-    if dedupe == "off" or ids.count(None) == len(ids):
-        return {}, list(range(len(batch)))
+    if dedupe == "off" or not any(ids):
+        return {}, range(len(batch))
     has_redacted = bool(HAS_REDACTED.value(line.connection, tree_id=line.pointer.tree_id))
     duplicates: dict[int, StoredMessage] = {}
     for index, message_id in enumerate(ids):
@@ -347,7 +358,7 @@ def build_id_conflict(index: int, message: PreparedMessage, place: str) -> Inval
 
 
 def store_batch(
-    line: Line, batch: Batch, duplicates: dict[int, StoredMessage], new: list[int]
+    line: Line, batch: Batch, duplicates: dict[int, StoredMessage], new: Sequence[int]
 ) -> list[StoredMessage]:
     """Insert the new messages of a batch, their derived rows and the new head of the line.
 
@@ -355,49 +366,45 @@ def store_batch(
     message that the batch holds twice is stored at its first index.
     """
     given_messages = batch.messages
-    stored: list[StoredMessage] = []
-    if new:
-        batch = batch if len(new) == len(given_messages) else batch.select(new)
-        insert_batch(line, batch)
-        messages = (each.message for each in batch.messages)
-        numbers = count(line.pointer.head + 1)
-        rows = zip(numbers, messages, repeat(batch.moment), batch.digests)
-        stored = [*map(make_stored_message, rows)]
-    if len(stored) < len(given_messages):
-        by_index = duplicates | dict(zip(new, stored, strict=True))
+    if len(new) == len(given_messages):
+        stored = insert_batch(line, batch)
+    else:
+        inserted = insert_batch(line, batch.select(new)) if new else []
+        by_index = duplicates | dict(zip(new, inserted, strict=True))
         by_id = {given_messages[index].columns.message_id: by_index[index] for index in by_index}
         stored = [
             by_index[index] if index in by_index else by_id[each.columns.message_id]
             for index, each in enumerate(given_messages)
         ]
-    formats = [each.wire_format for each in given_messages]
-    return join_parts(stored, formats) if any(formats) else stored
+    return join_parts(stored, [each.wire_format for each in given_messages])
 
 
-def insert_batch(line: Line, batch: Batch) -> None:
-    """Write messages after a line's head, the rows derived from them, and the new head."""
+def insert_batch(line: Line, batch: Batch) -> list[StoredMessage]:
+    """Write messages after a line's head, the rows derived from them, and the new head.
+
+    Returns them as stored, each row by itself.
+    """
     connection, pointer = line
-    start = pointer.head + 1
+    moment, start = batch.moment, pointer.head + 1
     rows: list[Row] = []
     calls: list[Row] = []
-    pairs = zip(batch.messages, batch.digests, strict=True)
-    for seq, (message, digest) in enumerate(pairs, start):
+    stored: list[Row] = []
+    for seq, (message, digest) in enumerate(zip(batch.messages, batch.digests, strict=True), start):
         place = (pointer.tree_id, pointer.branch, seq)
-        rows.append((*place, *message.columns, batch.moment, digest, message.wire_format))
+        rows.append((*place, *message.columns, moment, digest, message.wire_format))
         for number, call in enumerate(message.calls):
             calls.append((*place, number, *call))
+        stored.append((seq, message.message, moment, digest))
     INSERT_MESSAGES.insert_many(connection, rows)
     INSERT_CALLS.insert_many(connection, calls)
     roles = [each.columns.role for each in batch.messages]
-    weights = zip(roles, batch.tokens, strict=True)
     totals = facts.load_totals(line, pointer.head)
-    facts.INSERT_FACTS.insert_many(
-        connection, facts.build_fact_rows(pointer, start, weights, totals)
-    )
+    fact_rows = facts.build_fact_rows(pointer, start, zip(roles, batch.tokens, strict=True), totals)
+    facts.INSERT_FACTS.insert_many(connection, fact_rows)
     if "tool" in roles:
         facts.write_results(connection, facts.derive_results(line, start, batch.messages))
-    head = pointer.head + len(rows)
-    is_same_second = batch.moment // 1000 == pointer.updated_second
+    is_same_second = moment // 1000 == pointer.updated_second
     move_head = MOVE_HEAD_WITHIN_SECOND if is_same_second else MOVE_HEAD
-    move_head.run(connection, **pointer.changed(), to=head, now=batch.moment)
+    move_head.run(connection, **pointer.changed(), to=pointer.head + len(rows), now=moment)
     log_message_problems(pointer.session_id, batch.messages)
+    return [*map(make_stored_message, stored)]

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         is_integer,
     )
     from .media import MEDIA_TYPES, Media, find_media, is_unreadable, parse_media, replace_media
+    from .plain_messages import prepare_plain_message
     from .redacted_messages import (
         NO_ARGUMENTS,
         REDACTED_TEXT,
@@ -102,6 +103,7 @@ __all__ = [
     "parse_media",
     "prepare_message",
     "prepare_object",
+    "prepare_plain_message",
     "redact_message",
     "replace_media",
     "select_opaque_fields",
@@ -121,6 +123,7 @@ if not TYPE_CHECKING:  # otherwise type checkers would accept any name
             "find_json_problem is_integer"
         ),
         media="MEDIA_TYPES Media find_media is_unreadable parse_media replace_media",
+        plain_messages="prepare_plain_message",
         redacted_messages=(
             "NO_ARGUMENTS REDACTED_TEXT UNKNOWN_TOOL is_neutral_id is_redacted make_neutral_id "
             "redact_message"

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import sha256
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeGuard
@@ -61,6 +61,10 @@ class Columns(NamedTuple):
     extra: str | None
     content_form: str | None
     content: str | None
+
+
+make_columns: Callable[[tuple[Any, ...]], Columns] = partial(tuple.__new__, Columns)
+"""Make columns from their values; without a step of Python, as there may be thousands."""
 
 
 def extract_content_text(content: object) -> str:
@@ -273,6 +277,13 @@ has_no_time = _TIME_KEY_SET.isdisjoint
 """Tell that a message has none of these keys, as most have not: one test looks for all of them."""
 
 
+class TextSize(NamedTuple):
+    """The size of a text: its code points, and its bytes in UTF-8."""
+
+    length: int
+    size: int
+
+
 class PreparedMessage(NamedTuple):
     """A message split into columns before any transaction begins, and the digest of its values."""
 
@@ -284,6 +295,8 @@ class PreparedMessage(NamedTuple):
     """The number of UTF-8 bytes of a text content, if they were counted."""
     wire_format: str | None = None
     """The format in which it was given, None for a chat message."""
+    said: TextSize | None = None
+    """The size of all text that a model is sent, if it was counted."""
 
 
 def prepare_message(message: object, index: int = 0) -> PreparedMessage:
@@ -359,7 +372,9 @@ def _split_message(rest: Message, index: int) -> tuple[Columns, tuple[StoredCall
         raise InvalidMessage(
             index, "role", f"a role must be a non-empty text{_hint_at_shape(rest)}"
         )
-    calls = _split_usual_calls(rest) if "tool_calls" in rest else ()
+    calls = split_usual_calls(rest["tool_calls"]) if "tool_calls" in rest else ()
+    if calls:
+        del rest["tool_calls"]
     if _has_no_text(rest):
         name, status, tool_call_id = [None] * len(_TEXT_KEYS)
     else:
@@ -387,7 +402,7 @@ def _split_message(rest: Message, index: int) -> tuple[Columns, tuple[StoredCall
         content = as_plain_str(rest.pop("content"))
     if "tool_calls" in rest:
         calls = _split_calls(rest)
-    extra = None if rest else _render_key_order(order)
+    extra = None if rest else render_key_order(order)
     columns = Columns(role, name, status, tool_call_id, moment, message_id, extra, form, content)
     return columns, calls, wide
 
@@ -406,7 +421,7 @@ def _hint_at_shape(given: Message) -> str:
 
 
 @lru_cache(maxsize=MOST_ORDERS)
-def _render_key_order(order: tuple[str, ...]) -> str | None:
+def render_key_order(order: tuple[str, ...]) -> str | None:
     """Return the rest of a message that columns hold wholly: its order, None if it is theirs."""
     if [*filter(order.__contains__, COLUMN_KEYS)] == [*order]:
         return None
@@ -450,9 +465,8 @@ _CALL_KEYS = ["id", "type", "function"]
 _FUNCTION_KEYS = ["name", "arguments"]
 
 
-def _split_usual_calls(rest: Message) -> tuple[StoredCall, ...]:
-    """Move the calls out of the rest if all have the usual shape, as most have: this is quick."""
-    given = rest.get("tool_calls")
+def split_usual_calls(given: object) -> tuple[StoredCall, ...]:
+    """Return calls as rows if all have the usual shape, as most have; () for any other value."""
     if not given or type(given) is not list:
         return ()
     calls = []
@@ -461,7 +475,6 @@ def _split_usual_calls(rest: Message) -> tuple[StoredCall, ...]:
         if usual is None:
             return ()
         calls.append(usual)
-    del rest["tool_calls"]
     return tuple(calls)
 
 

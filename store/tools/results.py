@@ -106,18 +106,17 @@ def _build_result_end(message: Message, bare: str, fields: JsonFields) -> Result
     status = message.get("messageStatus")
     if status is None and fields.get("status") == "error" and is_protocol_result(fields):
         status = "error"
-    inner = (fields.get("metadata"), fields.get("data")) if fields else ()
+    shown = status if is_text(status) else None
+    error_prefix = int(bare.lstrip("\ufeff").startswith("Error:"))
+    if not fields:
+        return ResultEnd(shown, find_exit_code(bare).code, 0, error_prefix)
+    inner = (fields.get("metadata"), fields.get("data"))
     sources = [fields, *(source for source in inner if isinstance(source, dict))]
     codes = (parse_integer(source.get(key)) for source in sources for key in EXIT_KEYS)
+    code = next((code for code in codes if code is not None), None)
     stderrs = (source["stderr"] for source in sources if source.get("stderr"))
-    return ResultEnd(
-        status=status if is_text(status) else None,
-        exit_code=next((code for code in codes if code is not None), None)
-        if fields
-        else find_exit_code(bare).code,
-        has_stderr=int(isinstance(next(stderrs, None), str | list)),
-        error_prefix=int(bare.lstrip("\ufeff").startswith("Error:")),
-    )
+    has_stderr = int(isinstance(next(stderrs, None), str | list))
+    return ResultEnd(shown, code, has_stderr, error_prefix)
 
 
 def is_protocol_result(value: JsonFields) -> bool:

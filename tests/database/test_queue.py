@@ -359,3 +359,20 @@ def test_what_can_be_done_later_waits_for_no_other_program(path: Path) -> None:
         with store.database.reading() as connection:
             again = busy_timeout(connection)
         assert again == 40_000
+
+
+def test_a_later_write_of_a_turn_takes_one_step(
+    place: Callable[[], QueuePlace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes the lock and gives it back; the line was left by the first write of the turn."""
+    monkeypatch.setattr(queue, "TURN_SECONDS", 60)
+    own, steps = place(), []
+    own.take()
+    own.leave()
+    flock, fcntl = queue.fcntl.flock, queue.fcntl.fcntl
+    monkeypatch.setattr(queue.fcntl, "flock", lambda *given: (steps.append("flock"), flock(*given)))
+    monkeypatch.setattr(queue.fcntl, "fcntl", lambda *given: (steps.append("line"), fcntl(*given)))
+    own.take()
+    assert steps == ["flock"]
+    own.leave()
+    assert steps == ["flock", "flock"]

@@ -76,7 +76,7 @@ INSIDE = {
     "inspection": (
         "console checks usage_statistics sql line_checks integrity dump copies upkeep advice"
     ),
-    "messages": "json_text columns media wire_fields redacted_messages",
+    "messages": "json_text columns plain_messages media wire_fields redacted_messages",
     "policy": (
         "values ready_policies tool_results requests verdicts prompt_cache triggers turns "
         "summaries policy"
