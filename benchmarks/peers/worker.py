@@ -26,6 +26,8 @@ from .table import PEERS
 SESSION, PROVED = "session", "proved"
 SESSIONS, LISTED = 1_000, 200
 NEWEST, REWOUND, ADDED, BATCH = 20, 10, 3, 1_000
+MINUTE = 60_000
+"""Milliseconds between two sessions of the file of many, as an app makes them."""
 FEW = 3
 """Times that an operation is done at least, unless it is slow."""
 
@@ -108,7 +110,7 @@ class Worker:
     async def fill_many(self) -> dict[str, Any]:
         """Create many sessions."""
         for number in range(SESSIONS):
-            await self.many.create(f"s{number:06}", START + number)
+            await self.many.create(f"s{number:06}", START + number * MINUTE)
         return {}
 
     async def prove(self) -> dict[str, Any]:

@@ -130,6 +130,8 @@ class GroupCommit:
         """
         seconds = write.timeout
         self._line.append(write)
+        if self._line[0] is write:
+            return True
         with wake_on_leave(partial(self._give_up, write)):
             while not (write.is_done or self._line[:1] == [write]):
                 if not write.wait(seconds):

@@ -166,6 +166,7 @@ class Insertion(Statement[Row]):
         wrong = sorted(named - {*table.c.keys()} | needed - named)
         if wrong or len(named) < len(self.columns):
             raise TypeError(f"an insert into {table.name} has other columns: {', '.join(wrong)}")
+        self._select: Callable[[dict[str, Any]], Row] = itemgetter(*self.columns)
         self._seals: _SealColumns | None = None
         if SEAL_COLUMN in table.c:
             sealed = tuple(each for each in list_sealed_columns(table) if each in self.columns)
@@ -186,7 +187,7 @@ class Insertion(Statement[Row]):
 
     def run(self, connection: Connection, **values: Any) -> int:
         """Insert a row of values by the names of their columns."""
-        self.insert(connection, tuple(map(values.__getitem__, self.columns)))
+        self.insert(connection, self._select(values))
         return 1
 
     def insert(self, connection: Connection, row: Row) -> None:
@@ -243,8 +244,14 @@ def compute_seal(names: Iterable[str], values: Iterable[object]) -> bytes:
     NULL values are left out. So a revision may add a column that is NULL in existing rows, and
     their seals stay valid; a revision that fills it seals these rows anew.
     """
-    from pydantic_core import to_json
-
     row = zip(names, values, strict=True)
     held = {name: value for name, value in row if value is not None}
-    return sha256(to_json(held, bytes_mode="hex")).digest()
+    return sha256(_load_json_encoder()(held, bytes_mode="hex")).digest()
+
+
+@cache
+def _load_json_encoder() -> Callable[..., bytes]:
+    """Return the encoder of pydantic, loaded on first use."""
+    from pydantic_core import to_json
+
+    return to_json

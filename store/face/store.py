@@ -14,7 +14,6 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import replace
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -171,7 +170,7 @@ class Store(StoreOperations, Workflows):
             session_id, messages = work.args
             now, wire_format = work.options["now"], work.options["format"]
             batch = history.append.prepare_batch(messages, now, wire_format)
-            work = replace(work, args=(session_id, batch), is_grouped=True)
+            work.args, work.is_grouped = (session_id, batch), True
         if work.is_grouped:
             return self.database.write_in_group(work)
         return self.database.write(work)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from functools import cache
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
@@ -53,7 +54,7 @@ LIST_ORDERS: dict[str, dict[ColumnElement[Any], ColumnElement[Any]]] = {
 """The orders of lists, newest first: their columns, and the values of the last session seen.
 
 The second of the last activity is indexed, not its moment, since most appends change the moment
-only. Within a second the sessions of a page are sorted.
+only. Within a second the sessions of a page are sorted (`load_page_rows`).
 """
 _SESSION_CONDITIONS = {
     "archived": sessions.c.archived == bindparam("archived"),
@@ -111,13 +112,18 @@ def _match_key(keys: FromClause, name: str) -> ColumnElement[bool]:
 
 
 @cache
-def build_session_list(names: tuple[str, ...], order: str, behind: bool = False) -> Statement[Row]:
-    """Build the list of sessions by the names of its conditions; ``behind`` one already seen."""
+def build_session_list(
+    names: tuple[str, ...], order: str, behind: bool = False, *, by_second: bool = False
+) -> Statement[Row]:
+    """Build the list of sessions by the names of its conditions; ``behind`` one already seen.
+
+    ``by_second`` leaves those of the same second in any order, so that nothing is sorted.
+    """
     seen = LIST_ORDERS[order]
     query = _build_session_search(select(*SESSION_ROW_COLUMNS), names)
     if behind:
         query = query.where(tuple_(*seen) < tuple_(*seen.values()))
-    ordered = query.order_by(*(column.desc() for column in seen))
+    ordered = query.order_by(*(column.desc() for column in [*seen][: 1 if by_second else None]))
     return Statement(ordered.limit(bindparam("limit", type_=BIG_INTEGER)))
 
 
@@ -161,6 +167,8 @@ def _match_any_key(name: str) -> ColumnElement[bool]:
 
 _BASE_CONDITIONS = ("archived",)
 LIST_SESSIONS = build_session_list(_BASE_CONDITIONS, "active")
+LIST_BY_SECOND = build_session_list(_BASE_CONDITIONS, "active", by_second=True)
+LIST_BY_SECOND_AFTER = build_session_list(_BASE_CONDITIONS, "active", behind=True, by_second=True)
 LIST_SESSIONS_AFTER = build_session_list(_BASE_CONDITIONS, "active", behind=True)
 LIST_CREATED = build_session_list(_BASE_CONDITIONS, "created", behind=True)
 LIST_OWNED_SESSIONS = build_session_list((*_BASE_CONDITIONS, "owner"), "active", behind=True)
@@ -208,8 +216,27 @@ def list_sessions(
     elif after is not None and not isinstance(after, Session):
         raise InvalidValue(f"after must be the last session already seen, not {quote_value(after)}")
     asked = ListRequest(values, order, after)
-    statement = build_session_list(asked.names, order, asked.after is not None)
-    return decode_sessions(statement.rows(connection, limit=limit, **asked.bound))
+    return decode_sessions(load_page_rows(connection, asked, limit))
+
+
+def load_page_rows(connection: Connection, asked: ListRequest, limit: int) -> list[Row]:
+    """Return the rows of a page in order.
+
+    The index of the last activity has its second. So the sessions of one second are sorted here;
+    only where a page ends between two of them, the database sorts all of that second.
+    """
+    names, order, behind, bound = asked.names, asked.order, asked.after is not None, asked.bound
+    if order == "active" and limit < lines.NO_LIMIT:
+        by_second = build_session_list(names, order, behind, by_second=True)
+        rows = by_second.rows(connection, limit=limit + 1, **bound)
+        seconds = {row[_UPDATED_AT] // 1000 for row in rows[limit - 1 :]}
+        if len(rows) <= limit or len(seconds) == 2:
+            return sorted(rows[:limit], key=_get_activity, reverse=True)
+    return build_session_list(names, order, behind).rows(connection, limit=limit, **bound)
+
+
+_UPDATED_AT = Session._fields.index("updated_at")
+_get_activity = itemgetter(_UPDATED_AT, Session._fields.index("id"))
 
 
 def count_sessions(

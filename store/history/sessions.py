@@ -13,6 +13,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterable
 from functools import partial
+from operator import itemgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -418,7 +419,10 @@ def encode_value(name: str, value: Any) -> str:
 
 def decode_session_fields(row: dict[str, Any]) -> Session:
     """Return the session of a row, given by the names of its columns."""
-    return decode_session(tuple(row[name] for name in _SESSION_COLUMN_NAMES))
+    return decode_session(_get_session_columns(row))
+
+
+_get_session_columns: Callable[[dict[str, Any]], Row] = itemgetter(*_SESSION_COLUMN_NAMES)
 
 
 def decode_session(row: Row) -> Session:

@@ -18,6 +18,7 @@ import pytest
 from sqlalchemy import Connection, text
 
 from store import AsyncStore, Store
+from store.database import group_commit
 from store.database.lease import Lease, get_lease
 from store.errors import (
     HeadMoved,
@@ -107,7 +108,8 @@ def append(*messages: Any, to: str = "s", **options: Any) -> Append:
 
 @pytest.fixture
 def commits(monkeypatch: pytest.MonkeyPatch) -> list[Lease]:
-    """Give a list of the commits."""
+    """Give a list of the commits; a turn is long enough for a group on a busy machine."""
+    monkeypatch.setattr(group_commit, "TURN_SECONDS", PATIENCE)
     counted: list[Lease] = []
     commit = Lease.commit
 

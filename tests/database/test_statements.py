@@ -48,6 +48,8 @@ ACROSS_TREES = {
         (
             "history.listing.COUNT_OWNED",
             "history.listing.COUNT_SESSIONS",
+            "history.listing.LIST_BY_SECOND",
+            "history.listing.LIST_BY_SECOND_AFTER",
             "history.listing.LIST_CREATED",
             "history.listing.LIST_OWNED_SESSIONS",
             "history.listing.LIST_OWNED_CREATED",

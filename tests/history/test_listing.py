@@ -251,6 +251,27 @@ def test_the_order_within_a_second_is_exact(store: Store) -> None:
     assert listed == ["f", "e", "d", "b", "c", "a"]
 
 
+@pytest.mark.parametrize("spread", [1, 400, 1_500])
+def test_pages_of_any_size_follow_each_other(store: Store, spread: int) -> None:
+    """Whether a page ends within a second, where the database sorts, or between two."""
+    rng = Random(spread)
+    for number in range(24):
+        store.create_session(f"{number:02}", now=NOW + rng.randrange(8) * spread)
+    by_activity = sorted(store.sessions(), key=lambda each: (each.updated_at, each.id))
+    whole = [each.id for each in reversed(by_activity)]
+    assert ids(store) == whole
+    for size in (1, 2, 3, 7, 23, 24, 25):
+        listed: list[str] = []
+        after = None
+        while page := store.sessions(limit=size, after=after):
+            assert len(page) == min(size, 24 - len(listed))
+            listed += [each.id for each in page]
+            after = page[-1]
+        assert listed == whole
+    assert store.sessions(limit=0) == []
+    assert len(store.sessions(limit=2**63 - 1)) == 24
+
+
 def test_appends_within_a_second_change_no_index(store: Store) -> None:
     """Only an append in another second writes the second of the last activity."""
     store.create_session("s", now=NOW)

@@ -490,6 +490,49 @@ FROM sessions
 WHERE sessions.archived = :archived
   AND sessions.owner = :owner COLLATE "C"
 
+-- history.listing.LIST_BY_SECOND
+SELECT sessions.id AS id,
+  sessions.title AS title,
+  sessions.head AS head,
+  sessions.project_root AS project_root,
+  sessions.metadata AS metadata,
+  sessions.created_at AS created_at,
+  sessions.updated_at AS updated_at,
+  sessions.forked_from AS forked_from,
+  sessions.forked_at AS forked_at,
+  sessions.head_branch AS branch,
+  sessions.revision AS revision,
+  sessions.owner AS owner,
+  sessions.archived AS archived,
+  sessions.source AS source,
+  sessions.file AS file
+FROM sessions
+WHERE sessions.archived = :archived
+ORDER BY sessions.updated_second DESC
+LIMIT :limit
+
+-- history.listing.LIST_BY_SECOND_AFTER
+SELECT sessions.id AS id,
+  sessions.title AS title,
+  sessions.head AS head,
+  sessions.project_root AS project_root,
+  sessions.metadata AS metadata,
+  sessions.created_at AS created_at,
+  sessions.updated_at AS updated_at,
+  sessions.forked_from AS forked_from,
+  sessions.forked_at AS forked_at,
+  sessions.head_branch AS branch,
+  sessions.revision AS revision,
+  sessions.owner AS owner,
+  sessions.archived AS archived,
+  sessions.source AS source,
+  sessions.file AS file
+FROM sessions
+WHERE sessions.archived = :archived
+  AND (sessions.updated_second, sessions.updated_at, sessions.id) < (:moment / 1000, :moment, :id COLLATE "C")
+ORDER BY sessions.updated_second DESC
+LIMIT :limit
+
 -- history.listing.LIST_CREATED
 SELECT sessions.id AS id,
   sessions.title AS title,
