@@ -198,7 +198,7 @@ CREATE TABLE usages (
 	input INTEGER NOT NULL,
 	output INTEGER NOT NULL,
 	cached INTEGER NOT NULL,
-	at INTEGER NOT NULL, written INTEGER, cost REAL, model TEXT, provider TEXT, details TEXT, sealed BLOB,
+	at INTEGER NOT NULL, written INTEGER, cost REAL, model TEXT, provider TEXT, details TEXT, sealed BLOB, base_model TEXT,
 	CONSTRAINT pk_usages PRIMARY KEY (tree_id, branch, seq, usage),
 	CONSTRAINT fk_usages_branches FOREIGN KEY(tree_id, branch) REFERENCES branches (tree_id, branch)
 )
@@ -668,6 +668,39 @@ BEGIN SELECT RAISE(ABORT, 'rows of compaction_records are never replaced'); END;
 CREATE INDEX ix_sessions_archived_updated_second ON sessions (archived, updated_second);
 
 CREATE INDEX ix_sessions_owner_archived_updated_second ON sessions (owner, archived, updated_second) WHERE owner IS NOT NULL;
+
+CREATE VIEW usage_costs AS
+WITH spent AS (
+    SELECT b.session_id, u.branch, u.seq, u.usage % 4294967296 AS number, u.at, s.owner, u.model,
+        u.input - u.cached - COALESCE(u.written, 0) AS input, u.cached,
+        COALESCE(u.written, 0) AS written, u.output, u.cost, u.at - u.at % 86400000 AS day,
+        CASE WHEN EXISTS (
+            SELECT 1 FROM prices p WHERE p.model = u.model AND p.owner IN ('', s.owner)
+        ) THEN u.model ELSE u.base_model END AS listed
+    FROM usages u
+    JOIN branches b ON b.tree_id = u.tree_id AND b.branch = u.branch
+    JOIN sessions s ON s.tree_id = b.tree_id AND s.id = b.session_id
+), dated AS (
+    SELECT spent.*, (
+            SELECT MAX(p.valid_from) FROM prices p
+            WHERE p.owner = spent.owner AND p.model = spent.listed AND p.valid_from <= spent.day
+        ) AS own_from, (
+            SELECT MAX(p.valid_from) FROM prices p
+            WHERE p.owner = '' AND p.model = spent.listed AND p.valid_from <= spent.day
+        ) AS public_from
+    FROM spent
+)
+SELECT d.session_id, d.branch, d.seq, d.number, strftime('%Y-%m-%dT%H:%M:%fZ', d.at / 1000.0, 'unixepoch') AS at, d.owner, d.model,
+    CASE WHEN p.model IS NULL THEN d.cost ELSE (
+        CASE WHEN d.input = 0 THEN 0 ELSE d.input * p.input END
+        + CASE WHEN d.cached = 0 THEN 0 ELSE d.cached * p.cached END
+        + CASE WHEN d.written = 0 THEN 0 ELSE d.written * p.written END
+        + CASE WHEN d.output = 0 THEN 0 ELSE d.output * p.output END
+    ) / 1000000.0 END AS cost, p.model AS price_model, strftime('%Y-%m-%dT%H:%M:%fZ', p.valid_from / 1000.0, 'unixepoch') AS price_from
+FROM dated d
+LEFT JOIN prices p ON d.cost IS NULL AND p.model = d.listed
+    AND p.owner = CASE WHEN d.own_from IS NULL THEN '' ELSE d.owner END
+    AND p.valid_from = COALESCE(d.own_from, d.public_from);
 
 INSERT INTO alembic_version VALUES
 ('0004');

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
         Store,
         Streaming,
     )
-    from .history import Batch, ModelPrices, UsageInput, build_batch, load_prices
+    from .history import Batch, ModelPrice, ModelPrices, UsageInput, build_batch, load_prices
     from .policy import Policy
     from .records import (
         Branch,
@@ -128,6 +128,7 @@ __all__ = [
     "InvalidValue",
     "LeftOut",
     "MessageNotFound",
+    "ModelPrice",
     "ModelPrices",
     "NotAStore",
     "NothingToUndo",
@@ -184,7 +185,7 @@ if not TYPE_CHECKING:  # otherwise type checkers would accept any name
             "Unavailable UnknownTranscript"
         ),
         face="AsyncScoped AsyncStore AsyncStreaming Owned Scoped Steps Store Streaming",
-        history="Batch ModelPrices UsageInput build_batch load_prices",
+        history="Batch ModelPrice ModelPrices UsageInput build_batch load_prices",
         policy="Policy",
         records=(
             "Branch Check Compaction Copy Draft Entry Erasure Finding Found HeadMove Hidden "

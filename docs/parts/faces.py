@@ -90,6 +90,8 @@ WHOLE: Operations = {
     "erasures": (READ, history.erasure.list_erasures),
     "copies": (READ, inspection.listed),
     "verify": (READ, inspection.integrity.verify),
+    "prices": (READ, history.price_rows.list_prices),
+    "set_prices": (WRITE, history.price_rows.set_prices),
 }
 """Operations on the whole store."""
 

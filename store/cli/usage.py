@@ -1,9 +1,9 @@
-"""Commands that count tokens and cost: stats, tokens, usage."""
+"""Commands that count tokens and cost: stats, tokens, usage, prices."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 from functools import partial
 from operator import attrgetter
@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .. import Store, load_prices
+from .. import ModelPrice, Store, load_prices
 from ..errors import InvalidValue
 from ..inspection import Statistics, statistics
 from ..records import TokenTotal, Usage, UsageTotal, View
@@ -32,7 +32,7 @@ from .options import (
     parse_moment_option,
     resolve_policy,
 )
-from .terminal import Bar
+from .terminal import Bar, Cell, Column
 
 SUMMED_FIELDS = ("requests", "input", "cached", "output")
 UNKNOWN_NAME = "?"
@@ -146,14 +146,16 @@ def _print_statistics(counts: Statistics, built: View | None) -> None:
     else:
         render.print_lines(f"{built.session_id}: {spoken}")
         stats = built.stats
-        raw = ("raw", stats.raw_tokens, "")
-        sent = ("sent", stats.tokens, render.describe_counting(built))
-        by_rule = stats.saved_by_rule.items()
-        saved = [
-            (rule, tokens, format_count(built.stats.replaced.get(rule, 0), "message"))
-            for rule, tokens in by_rule
+        sizes = [
+            ("raw", stats.raw_tokens, ""),
+            ("sent", stats.tokens, render.describe_counting(built)),
         ]
-        _print_section("tokens, raw and sent", [raw, sent])
+        replaced = stats.replaced
+        saved = [
+            (rule, tokens, format_count(replaced.get(rule, 0), "message"))
+            for rule, tokens in stats.saved_by_rule.items()
+        ]
+        _print_section("tokens, raw and sent", sizes)
         _print_section("visible tokens by role, before the rules", _build_role_bars(built))
         _print_section("saved by rule", saved)
     _print_section("tokens of results by tool", _build_tool_bars(counts))
@@ -206,15 +208,27 @@ class UsageKey(StrEnum):
     model = "model"
     session = "session"
     owner = "owner"
+    project = "project"
+    source = "source"
     day = "day"
+    week = "week"
+    month = "month"
 
 
-UsageKeyOption = Annotated[
-    UsageKey,
+UsageKeyOptions = Annotated[
+    list[UsageKey] | None,
     typer.Option(
         "--by",
         metavar="WHAT",
-        help="Add up by model, session, owner or day.",
+        help="Add up by model, session, owner, project, source (the program), day, week or month;"
+        " several times: by each combination.",
+        show_default="model",
+    ),
+]
+ZoneName = Annotated[
+    str,
+    typer.Option(
+        "--zone", metavar="NAME", help="The time zone of days, weeks and months: Europe/Berlin."
     ),
 ]
 UsageStart = Annotated[
@@ -299,10 +313,11 @@ RequestCost = Annotated[
 def usage(
     ctx: typer.Context,
     session: SessionOrStore = None,
-    by: UsageKeyOption = UsageKey.model,
+    by: UsageKeyOptions = None,
     owner: OwnerFilter = None,
     since: UsageStart = None,
     until: UsageEnd = None,
+    zone: ZoneName = "UTC",
     prices: PriceFile = None,
     given: InputTokens = None,
     output: OutputTokens = None,
@@ -330,14 +345,17 @@ def usage(
                 {"session": found, **kept._asdict()}, _describe_usage(kept), json=json
             )
             return
-        chosen = {
-            "since": parse_moment_option(since, "--since"),
-            "until": parse_moment_option(until, "--until"),
-        }
         if any((tokens | told).values()):
             raise InvalidValue(MISSING_USAGE_TEXT)
-        totals = store.usage_totals(found, by=by, owner=owner, prices=prices, **chosen)
-    _print_usage_totals(totals, found, json=json)
+        add_up = partial(
+            store.usage_totals,
+            found,
+            owner=owner,
+            since=parse_moment_option(since, "--since"),
+            until=parse_moment_option(until, "--until"),
+            prices=prices,
+        )
+        _show_usage_totals(add_up, by or [UsageKey.model], zone, found, json=json)
 
 
 def _record_usage(store: Store, session_id: str | None, **values: Any) -> Usage:
@@ -352,19 +370,40 @@ def _describe_usage(kept: Usage) -> str:
     return f"{kept.session_id}: {amounts} at position {kept.seq}"
 
 
-def _print_usage_totals(totals: list[UsageTotal], session_id: str | None, *, json: bool) -> None:
+def _show_usage_totals(
+    add_up: Callable[..., list[UsageTotal]],
+    keys: list[UsageKey],
+    zone: str,
+    session_id: str | None,
+    *,
+    json: bool,
+) -> None:
+    """Print totals by some keys, and the models that have no price."""
+    totals = add_up(by=keys if len(keys) > 1 else keys[0], zone=zone)
     if json:
         render.print_json_list(each._asdict() for each in totals)
-    elif not totals:
+        return
+    if not totals:
         render.print_lines("no usage is recorded; `record_usage` and imports record some")
-    else:
-        render.print_lines(
-            f"{session_id}: {_describe_usage_totals(totals)}"
-            if session_id
-            else _describe_usage_totals(totals)
-        )
-        render.show_bars([*_build_usage_bars(totals)])
-        render.print_lines(f"at the prices of {load_prices().as_of}, where no cost was recorded")
+        return
+    beginning = f"{session_id}: " if session_id else ""
+    render.print_lines(f"{beginning}{_describe_usage_totals(totals)}")
+    render.show_bars([*_build_usage_bars(totals)])
+    render.print_lines(f"at the prices of {load_prices().as_of}, where no cost was recorded")
+    if any(each.unpriced for each in totals):
+        render.print_lines(_describe_unpriced(add_up(by="model")))
+
+
+def _describe_unpriced(totals: list[UsageTotal]) -> str:
+    """Return a line that names the models without a price, and says what to do."""
+    names = ", ".join(_name_total(each) for each in totals if each.unpriced)
+    return f"no price is known for {names}: store some with `convostore prices FILE`"
+
+
+def _name_total(total: UsageTotal) -> str:
+    """Return the name of a total, its parts in a row."""
+    parts = total.name if isinstance(total.name, tuple) else (total.name,)
+    return ", ".join(part or UNKNOWN_NAME for part in parts)
 
 
 def _describe_usage_totals(totals: list[UsageTotal]) -> str:
@@ -389,4 +428,60 @@ def _format_dollars(cost: float) -> str:
 
 def _build_usage_bars(totals: list[UsageTotal]) -> Iterator[Bar]:
     for each in totals:
-        yield each.name or UNKNOWN_NAME, each.input + each.output, _format_costs([each])
+        yield _name_total(each), each.input + each.output, _format_costs([each])
+
+
+PriceSource = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[FILE]",
+        help="A TOML file with prices to store.",
+        show_default="the stored prices are listed",
+    ),
+]
+PriceListing = Annotated[
+    bool, typer.Option("--list", help="List the stored prices, also after storing some.")
+]
+PriceOwner = Annotated[
+    str | None,
+    typer.Option(
+        "--owner",
+        metavar="TEXT",
+        help="The owner whose usages have these prices.",
+        show_default="everybody",
+    ),
+]
+PRICE_COLUMNS = (
+    Column("model", wide=True),
+    Column("owner", wide=True, spare=1),
+    Column("from", spare=2),
+    *(Column(name, number=True) for name in ("input", "cached", "written", "output")),
+)
+
+
+def prices(
+    ctx: typer.Context,
+    file: PriceSource = None,
+    listed: PriceListing = False,
+    owner: PriceOwner = None,
+    json: Json = False,
+) -> None:
+    """Store the prices of models from a file, or list the stored ones."""
+    with open_existing_store(ctx) as store:
+        rows = store.prices(owner) if file is None else store.set_prices(file, owner=owner)
+        if file is not None and listed:
+            rows = store.prices(owner)
+    if json:
+        render.print_json_list(each._asdict() for each in rows)
+    elif file is not None and not listed:
+        render.print_lines(f"{format_count(len(rows), 'price')} stored")
+    else:
+        render.show_table(PRICE_COLUMNS, [*map(_list_price_cells, rows)])
+        render.print_lines("US dollars per million tokens")
+
+
+def _list_price_cells(price: ModelPrice) -> list[Cell]:
+    day = render.format_moment(price.valid_from)[:10] if price.valid_from else ""
+    amounts = (price.input, price.cached, price.written, price.output)
+    texts = ("-" if each is None else f"{each:g}" for each in amounts)
+    return [price.model, price.owner, day, *texts]

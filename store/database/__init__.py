@@ -53,7 +53,7 @@ from .lease import (
     invalidate_at_end,
 )
 from .logs import SafeLogger, get_logger
-from .migrate import SCHEMA_VERSION, Upgrade, read_version, upgrade_schema
+from .migrate import SCHEMA_VERSION, Seed, Upgrade, read_version, upgrade_schema
 from .queries import Queries
 from .schema import (
     BIG_INTEGER,
@@ -73,6 +73,7 @@ from .schema import (
     message_facts,
     messages,
     notes,
+    prices,
     redactions,
     search_rows,
     session_ids,
@@ -119,6 +120,7 @@ __all__ = [
     "RowCheck",
     "RowsByKey",
     "SafeLogger",
+    "Seed",
     "Statement",
     "Transactions",
     "Upgrade",
@@ -156,6 +158,7 @@ __all__ = [
     "notes",
     "parse_url",
     "pause_gc",
+    "prices",
     "publish_copy",
     "read_version",
     "record_copy",

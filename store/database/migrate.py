@@ -7,10 +7,11 @@ moment, the next opening starts from the old state.
 Before a revision that rewrites rows an older file is copied, since there is no other way back. The
 copy is made inside the lock, of the state before the transaction that upgrades.
 
-Revisions are frozen: none of them calls the package. The kinds of tools, which grow with each
-release, are therefore not theirs. They are inserted in the same transaction whenever the digest of
-the package's table differs from the one in ``settings``. Rows that are there stay as they are: a
-user may have changed them, and views of stored conversations must not change with a release.
+Revisions are frozen: none of them calls the package. The kinds of tools and the prices of models,
+which grow with each release, are therefore not theirs. They are inserted in the same transaction
+whenever the digest of the package's table differs from the one in ``settings``. Rows that are there
+stay as they are: a user may have changed them, and views of stored conversations must not change
+with a release.
 
 A new file needs none of the steps that led to the newest schema: a script makes it. The revisions
 remain authoritative: the script gives the same schema as the revisions in an empty file, and a test
@@ -21,7 +22,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from itertools import chain, count
@@ -61,10 +62,10 @@ SCHEMA_VERSION = Statement(
 
 KINDS_SETTING = "tool_kinds"
 """The setting that holds the digest of the kinds of tools that were inserted last."""
-KINDS_DIGEST = Statement(select(settings.c.value).where(settings.c.name == KINDS_SETTING))
+SEED_DIGEST = Statement(select(settings.c.value).where(settings.c.name == bindparam("setting")))
 STORED_KINDS = select(tool_kinds.c.name)
-DELETE_DIGEST = delete(settings).where(settings.c.name == KINDS_SETTING)
-SET_DIGEST = insert(settings).values(name=KINDS_SETTING, value=bindparam("digest"))
+DELETE_DIGEST = delete(settings).where(settings.c.name == bindparam("setting"))
+SET_DIGEST = insert(settings).values(name=bindparam("setting"), value=bindparam("digest"))
 
 SCRIPT_NAME = "schema.sql"
 SCRIPT_HEADING = "-- schema {}\n"
@@ -97,37 +98,63 @@ class Upgrade(NamedTuple):
         return f"the store was brought from schema {self.found} to {SCHEMA_HEAD}{kept}"
 
 
+class Seed(NamedTuple):
+    """Rows that come with a release, inserted if ``setting`` holds another ``digest`` of them."""
+
+    setting: str
+    digest: str
+    insert: Callable[[Connection], object]
+
+    def is_planted(self, connection: Connection) -> bool:
+        """Tell whether these rows were inserted already."""
+        return bool(SEED_DIGEST.value(connection, setting=self.setting) == self.digest)
+
+    def plant(self, connection: Connection) -> None:
+        """Insert the rows and keep their digest."""
+        self.insert(connection)
+        connection.execute(DELETE_DIGEST, {"setting": self.setting})
+        connection.execute(SET_DIGEST, {"setting": self.setting, "digest": self.digest})
+
+
 def upgrade_schema(
     database: Database,
     *,
     copy_to: Path | None = None,
     copy: bool = True,
     kinds: Mapping[str, str] | None = None,
+    seeds: Sequence[Seed] = (),
 ) -> Upgrade:
     """Bring the database to the newest schema; return its earlier revision.
 
     Before rows are rewritten a file is copied, beside it or to ``copy_to`` (which is made whatever
     the revisions do), unless ``copy`` is False. ``kinds`` are the kinds of tools that the database
-    must know, by name. Raises SchemaTooNew if a newer release made it, NotAStore if it holds
-    something else, StoreFull without room for the copy; all leave it unchanged.
+    must know, by name, ``seeds`` other rows that it must have. Raises SchemaTooNew if a newer
+    release made it, NotAStore if it holds something else, StoreFull without room for the copy; all
+    leave it unchanged.
     """
+    if kinds is not None:
+        seeds = (build_kinds_seed(kinds), *seeds)
     with database.reading() as connection:
         found = read_version(connection)
-        if found == SCHEMA_HEAD and has_tool_kinds(connection, kinds):
+        if found == SCHEMA_HEAD and all(each.is_planted(connection) for each in seeds):
             return Upgrade(found)
     database.set_wal()
     with _silence_alembic():
-        return _upgrade_outdated(database, copy_to, copy=copy, kinds=kinds)
+        return _upgrade_outdated(database, copy_to, copy=copy, seeds=seeds)
 
 
-def has_tool_kinds(connection: Connection, kinds: Mapping[str, str] | None) -> bool:
-    """Tell whether these kinds of tools were inserted already; True where none are given."""
-    return kinds is None or KINDS_DIGEST.value(connection) == digest_kinds(kinds)
+def build_kinds_seed(kinds: Mapping[str, str]) -> Seed:
+    """Return the kinds of tools, by name, as rows; those that are stored already stay."""
 
+    def insert_kinds(connection: Connection) -> None:
+        known = set(connection.scalars(STORED_KINDS))
+        new = sorted(kinds.keys() - known)
+        if new:
+            rows = [{"name": name, "kind": kinds[name]} for name in new]
+            connection.execute(insert(tool_kinds), rows)
 
-def digest_kinds(kinds: Mapping[str, str]) -> str:
-    """Return the SHA-256 of a table of kinds, in hexadecimal digits."""
-    return sha256(repr(sorted(kinds.items())).encode()).hexdigest()
+    digest = sha256(repr(sorted(kinds.items())).encode()).hexdigest()
+    return Seed(KINDS_SETTING, digest, insert_kinds)
 
 
 @contextmanager
@@ -148,7 +175,7 @@ def _silence_alembic() -> Iterator[None]:
 
 
 def _upgrade_outdated(
-    database: Database, copy_to: Path | None, *, copy: bool, kinds: Mapping[str, str] | None
+    database: Database, copy_to: Path | None, *, copy: bool, seeds: Sequence[Seed]
 ) -> Upgrade:
     """Bring an older or empty database to the newest schema; return its earlier revision."""
     with database.writing() as connection:
@@ -166,14 +193,9 @@ def _upgrade_outdated(
                 _run_revisions(connection)
             else:
                 _upgrade_with_copy(database, connection, place)
-        if kinds is not None and not has_tool_kinds(connection, kinds):
-            known = set(connection.scalars(STORED_KINDS))
-            new = sorted(kinds.keys() - known)
-            rows = [{"name": name, "kind": kinds[name]} for name in new]
-            if rows:
-                connection.execute(insert(tool_kinds), rows)
-            connection.execute(DELETE_DIGEST)
-            connection.execute(SET_DIGEST, {"digest": digest_kinds(kinds)})
+        for each in seeds:
+            if not each.is_planted(connection):
+                each.plant(connection)
     upgraded = Upgrade(found, place)
     if upgraded.told:
         _migration_logger.info("%s: %s", database.url.render_as_string(), upgraded.told)

@@ -348,6 +348,7 @@ usages = define_table(
     Column("provider", Text),
     Column("details", Text),
     define_seal_column(),
+    Column("base_model", IDENTIFIER, info=MUTABLE_COLUMN_INFO),
     define_foreign_key("branches", "tree_id", "branch"),
     Index(None, "at"),
 )

@@ -14,13 +14,14 @@ from .workflows import Workflows
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import AsyncIterator, Callable, Iterable
+    from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+    from datetime import tzinfo
     from typing import Any
 
     from ..clock import Now
     from ..compaction import Clearing, Plan
     from ..context import Context, Tools
-    from ..history import Dedupe, FilePath, MessageInput
+    from ..history import Dedupe, FilePath, MessageInput, ModelPrice
     from ..messages import Message
     from ..policy import Policy
     from ..records import (
@@ -823,32 +824,45 @@ class AsyncOperations(Threads):
     async def record_usage(
         self,
         session_id: str,
+        response: object = None,
         *,
-        input: int,  # noqa: A002 - the public name
-        output: int,
+        input: int | None = None,  # noqa: A002 - the public name
+        output: int | None = None,
         cached: int = 0,
         model: str | None = None,
         provider: str | None = None,
         written: int = 0,
         details: dict[str, Any] | None = None,
         cost: float | None = None,
+        received: Message | None = None,
         seq: int | None = None,
         now: Now = None,
     ) -> Usage:
         """Record the real cost of the request at the session's head, as the provider reports it.
 
-        ``input`` are all tokens that were sent; ``cached`` and ``written`` those of them that were read
-        from the provider's cache and put into it. (Anthropic's ``input_tokens`` exclude both: add all
-        three.) ``model`` and ``provider`` are the provider's names, ``details`` is an object with any
-        other values. ``cost`` is in US dollars, if it is known; else it follows from the price list at
-        each read. The request held the messages up to ``seq`` (None: to the head), so record it before
-        its answer is appended. The session's revision does not change. Raises SessionNotFound,
-        PositionOutOfRange, InvalidValue.
+        ``response`` is what a client of OpenAI (chat or Responses), Anthropic or Gemini returned, or
+        its usage, as an object or a dict. Its tokens, model and provider are recorded, and the usage in
+        its own words in ``details["told"]``.
+
+        Without a response ``input`` are all tokens that were sent; ``cached`` and ``written`` those of
+        them that were read from the provider's cache and put into it. (Anthropic's ``input_tokens``
+        exclude both: add all three.) ``model`` and ``provider`` are the provider's names, ``details``
+        is an object with any other values. ``cost`` is in US dollars, if it is known; else it follows
+        from the prices at each read.
+
+        ``received`` is the received part of an answer whose stream broke off: its tokens are counted
+        where the response tells fewer, and ``details["estimated"]`` is true. Input that nobody told
+        is 0, and such a usage says nothing to `check`.
+
+        The request held the messages up to ``seq`` (None: to the head), so record it before its answer
+        is appended. The session's revision does not change. Raises SessionNotFound, PositionOutOfRange,
+        InvalidValue.
         """
         work = partial(
             self._call,
             Workflows.record_usage,
             session_id,
+            response,
             input=input,
             output=output,
             cached=cached,
@@ -857,6 +871,7 @@ class AsyncOperations(Threads):
             written=written,
             details=details,
             cost=cost,
+            received=received,
             seq=seq,
             now=now,
         )
@@ -878,8 +893,9 @@ class AsyncOperations(Threads):
         Each is returned once, for the session that made the request, however many forks continue from
         its place; usages whose answers a rewind left are included. They were recorded from ``since`` on
         and before ``until`` (None: any), are at most ``limit`` (None: all), and follow ``after``, the
-        last one already seen. ``prices`` is a TOML file with prices of one's own, which take precedence
-        over the list that comes with the store. Raises SessionNotFound, InvalidValue.
+        last one already seen. A usage without a recorded cost is priced by the prices of its UTC day.
+        ``prices`` is a TOML file with prices that take precedence over the stored ones. Raises
+        SessionNotFound, InvalidValue.
         """
         work = partial(
             self._call,
@@ -898,17 +914,20 @@ class AsyncOperations(Threads):
         self,
         session_id: str | None = None,
         *,
-        by: str = "model",
+        by: str | Sequence[str] = "model",
         owner: str | None = None,
         since: Now = None,
         until: Now = None,
         prices: FilePath | None = None,
+        zone: str | tzinfo = "UTC",
     ) -> list[UsageTotal]:
-        """Return usages added up ``by`` model, session, owner or day, the dearest first, days in order.
+        """Return usages added up ``by`` a key or several, the dearest first, times in order.
 
-        The usages are selected as by `usages`; days are those of UTC. The cost of usages recorded
-        without one is that of the price list; each total gives the number of requests without a price.
-        Raises SessionNotFound, InvalidValue.
+        Keys are model, session, owner, project (the session's folder), source (its program), day, week
+        (such as 2026-W07) and month. Given a list, the name of a total is a tuple in its order. Days
+        begin in ``zone``, a name such as ``"Europe/Berlin"`` or a tzinfo. Usages are selected as by
+        `usages`, and priced by the same prices; each total gives the number of requests without a
+        price. Raises SessionNotFound, InvalidValue.
         """
         work = partial(
             self._call,
@@ -919,6 +938,7 @@ class AsyncOperations(Threads):
             since=since,
             until=until,
             prices=prices,
+            zone=zone,
         )
         return await self._run(work)
 
@@ -1482,6 +1502,37 @@ class AsyncStoreOperations(AsyncOperations):
         work = partial(
             self._call,
             Store.verify,
+        )
+        return await self._run(work)
+
+    async def prices(
+        self,
+        owner: str | None = None,
+    ) -> list[ModelPrice]:
+        """Return the stored prices: those that are valid for an owner, or all."""
+        work = partial(
+            self._call,
+            Store.prices,
+            owner,
+        )
+        return await self._run(work)
+
+    async def set_prices(
+        self,
+        file: FilePath,
+        *,
+        owner: str | None = None,
+    ) -> list[ModelPrice]:
+        """Store the prices of a TOML file, for the usages of an owner's sessions or of all.
+
+        A price replaces the one of the same model, owner and first day. Costs follow at the next read.
+        Returns the prices of the file. Raises InvalidValue for a file without valid prices.
+        """
+        work = partial(
+            self._call,
+            Store.set_prices,
+            file,
+            owner=owner,
         )
         return await self._run(work)
 

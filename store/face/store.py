@@ -115,7 +115,8 @@ class Store(StoreOperations, Workflows):
         from ..tools import TOOL_KINDS
 
         try:
-            self.upgraded = upgrade_schema(self.database, kinds=TOOL_KINDS)
+            seeds = [history.price_rows.load_release_seed()]
+            self.upgraded = upgrade_schema(self.database, kinds=TOOL_KINDS, seeds=seeds)
         except BaseException as problem:
             self.database.close()
             if isinstance(problem, OSError):

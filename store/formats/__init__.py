@@ -43,6 +43,7 @@ from .openai import (
 )
 from .reasoning import add_reasoning, find_reasoning
 from .request_messages import ApiCall, PlacedMessage, System, make_api_call
+from .response_usage import ResponseUsage, read_response_usage
 from .rows import Codec, find_wire_values
 from .turns import FIRST_USER_TEXT, TURN_SYSTEM_ROLES, mark_system_text
 
@@ -64,6 +65,7 @@ __all__ = [
     "Format",
     "PlacedMessage",
     "PreparedMessage",
+    "ResponseUsage",
     "System",
     "WrittenRequest",
     "digest_row",
@@ -72,6 +74,7 @@ __all__ = [
     "get_format",
     "mark_system_text",
     "prepare_message",
+    "read_response_usage",
     "render_draft_text",
     "replace_surrogates",
 ]

@@ -119,6 +119,7 @@ ORDER BY seen.generation, seen.move DESC
 -- query: last_usage
 -- The usage that was recorded last on a line, up to :last: by the session, or by a source of it
 -- before the fork. The number of a usage begins with the newest branch of its time (`usages`).
+-- A usage without input is of a stream that broke off before its input was told.
 {sources},
 line(branch, parent_branch, parent_position, session_id, last) AS (
     SELECT branches.branch, branches.parent_branch, branches.parent_position, branches.session_id,
@@ -138,5 +139,6 @@ JOIN sources ON sources.session_id = line.session_id AND line.branch < sources.b
 JOIN usages
     ON usages.tree_id = :tree_id AND usages.branch = line.branch AND usages.seq <= line.last
     AND usages.usage / {places} < sources.before
+    AND usages.input > 0
 ORDER BY usages.seq DESC, usages.branch DESC, usages.usage DESC
 LIMIT 1

@@ -6,20 +6,21 @@ of a usage holds this order: it begins with the newest branch of its tree at tha
 `USAGES_PER_POSITION`), and ends with a number that is unique at its position. Each fork begins a
 branch; so the usages visible to it have numbers with a smaller beginning than that branch.
 
-Usages are listed, and summed by model, session, owner or day. A usage has one place, so it counts
-once, for the session that made the request, however many forks continue from there. It also counts
-if a rewind has left its answer, since it was paid.
+Usages are listed, and summed by model, session, owner, project, program or time. A usage has one
+place, so it counts once, for the session that made the request, however many forks continue from
+there. It also counts if a rewind has left its answer, since it was paid. The view `usage_costs`
+prices each usage by the same rows in SQL.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Sequence
-from datetime import timedelta
-from functools import cache
-from itertools import groupby
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta, tzinfo
+from functools import cache, partial
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from sqlalchemy import (
     ColumnElement,
@@ -27,7 +28,7 @@ from sqlalchemy import (
     Select,
     and_,
     bindparam,
-    cast,
+    case,
     func,
     literal_column,
     null,
@@ -35,17 +36,21 @@ from sqlalchemy import (
     tuple_,
 )
 
-from ..clock import EPOCH, Now, require_moment
-from ..database import BIG_INTEGER, Insertion, Statement, branches, sessions, usages
+from ..clock import EPOCH, Now, check_zone_name, load_zone, require_moment
+from ..database import BIG_INTEGER, Insertion, Row, Statement, branches, sessions, usages
 from ..errors import InvalidValue, check_choice, quote_value
-from ..messages import decode_as
+from ..formats import read_response_usage
+from ..messages import Message, decode_as
 from ..records import Usage, UsageTotal
+from ..tokens import estimate_message_tokens
 from . import lines
 from .lines import NO_LIMIT, Line, Pointer
-from .model_prices import FilePath, ModelPrices, load_prices
+from .model_prices import DAY_MS, FilePath, PriceList, normalize_model_name
+from .price_rows import load_model_prices, load_price_list
 from .session_branches import BRANCH_QUERIES, USAGES_PER_POSITION
 from .sessions import encode_object, validate_limit, validate_text
 
+_TOKEN_FIELDS = ("input", "output", "cached", "written")
 TOKENS_LIMIT = 2**62
 """More tokens than this are a mistake."""
 COST_LIMIT = 10**12
@@ -95,33 +100,80 @@ class UsageInput(NamedTuple):
 def record_usage(
     connection: Connection,
     session_id: str,
+    response: object = None,
     *,
-    input: int,  # noqa: A002 - the public name
-    output: int,
+    input: int | None = None,  # noqa: A002 - the public name
+    output: int | None = None,
     cached: int = 0,
     model: str | None = None,
     provider: str | None = None,
     written: int = 0,
     details: dict[str, Any] | None = None,
     cost: float | None = None,
+    received: Message | None = None,
     seq: int | None = None,
     now: Now = None,
 ) -> Usage:
     """Record the real cost of the request at the session's head, as the provider reports it.
 
-    ``input`` are all tokens that were sent; ``cached`` and ``written`` those of them that were read
-    from the provider's cache and put into it. (Anthropic's ``input_tokens`` exclude both: add all
-    three.) ``model`` and ``provider`` are the provider's names, ``details`` is an object with any
-    other values. ``cost`` is in US dollars, if it is known; else it follows from the price list at
-    each read. The request held the messages up to ``seq`` (None: to the head), so record it before
-    its answer is appended. The session's revision does not change. Raises SessionNotFound,
-    PositionOutOfRange, InvalidValue.
-    """
-    request = UsageInput(input, output, cached, written, model, provider, details, cost, seq, now)
-    row = _insert_usages(connection, session_id, [request])[0]
-    from .model_prices import load_prices
+    ``response`` is what a client of OpenAI (chat or Responses), Anthropic or Gemini returned, or
+    its usage, as an object or a dict. Its tokens, model and provider are recorded, and the usage in
+    its own words in ``details["told"]``.
 
-    return decode_usage(row, load_prices().cost(row.model, row._asdict()))
+    Without a response ``input`` are all tokens that were sent; ``cached`` and ``written`` those of
+    them that were read from the provider's cache and put into it. (Anthropic's ``input_tokens``
+    exclude both: add all three.) ``model`` and ``provider`` are the provider's names, ``details``
+    is an object with any other values. ``cost`` is in US dollars, if it is known; else it follows
+    from the prices at each read.
+
+    ``received`` is the received part of an answer whose stream broke off: its tokens are counted
+    where the response tells fewer, and ``details["estimated"]`` is true. Input that nobody told
+    is 0, and such a usage says nothing to `check`.
+
+    The request held the messages up to ``seq`` (None: to the head), so record it before its answer
+    is appended. The session's revision does not change. Raises SessionNotFound, PositionOutOfRange,
+    InvalidValue.
+    """
+    values = (cached, written, model, provider, details, cost, seq, now)
+    request = UsageInput(cast(int, input), cast(int, output), *values)
+    if response is not None:
+        request = _add_response(request, response)
+    if received is not None:
+        request = _estimate_output(request, received)
+    owner, (row,) = _insert_usages(connection, session_id, [request])
+    return decode_usage(row, owner, load_model_prices(connection, row.model, owner))
+
+
+def _add_response(request: UsageInput, response: object) -> UsageInput:
+    """Return a usage with what a response tells; names that it has already take precedence.
+
+    Raises InvalidValue if it has tokens already.
+    """
+    if any(tokens is not None for tokens in (request.input, request.output)):
+        raise InvalidValue("give the response, or input= and output=, not both")
+    told = read_response_usage(response, request.model)
+    return request._replace(
+        **{name: getattr(told, name) for name in (*_TOKEN_FIELDS, "model")},
+        provider=request.provider or told.provider,
+        details=_add_details(request, told=told.told),
+    )
+
+
+def _estimate_output(request: UsageInput, received: Message) -> UsageInput:
+    """Return a usage with the tokens of the received part of an answer. Raises InvalidValue."""
+    if not isinstance(received, Mapping):
+        raise InvalidValue(f"received must be a message, not {quote_value(received)}")
+    return request._replace(
+        input=request.input or 0,
+        output=max(request.output or 0, estimate_message_tokens(received)),
+        details=_add_details(request, estimated=True),
+    )
+
+
+def _add_details(request: UsageInput, **more: Any) -> Any:
+    """Return the details of a usage with more of them; a value that is no object as it is."""
+    details = request.details
+    return {**more, **(details or {})} if isinstance(details, dict | None) else details
 
 
 def record_usages(connection: Connection, session_id: str, requests: Sequence[UsageInput]) -> None:
@@ -131,31 +183,42 @@ def record_usages(connection: Connection, session_id: str, requests: Sequence[Us
 
 def _insert_usages(
     connection: Connection, session_id: str, requests: Sequence[UsageInput]
-) -> list[Usage]:
-    """Write usages, each as the newest one at its position, and return the stored rows."""
+) -> tuple[str | None, list[Usage]]:
+    """Write usages, each as the newest one at its position; return the owner, the stored rows."""
     checked = [*map(_validate_request, requests)]
     pointer = lines.lock_session(connection, session_id)
     places = [lines.resolve_position(pointer, each.seq) for each in requests]
+    rows = [
+        Usage(session_id, pointer.branch, place, **values, number=number)
+        for values, (place, number) in zip(
+            checked, _number_places(connection, pointer, places), strict=True
+        )
+    ]
+    moment = NEWEST_BRANCH.value(connection, tree_id=pointer.tree_id) * USAGES_PER_POSITION
+    INSERT_USAGE.insert_many(connection, [_build_usage_row(pointer, row, moment) for row in rows])
+    return pointer.owner, rows
+
+
+def _number_places(
+    connection: Connection, pointer: Pointer, places: list[int]
+) -> Iterator[tuple[int, int]]:
+    """Yield each position with the next number of a usage there."""
     first, last = min(places, default=0), max(places, default=0)
     known = LAST_NUMBERS.scan(connection, **pointer.line, first=first, last=last)
     numbers = Counter[int](dict(known))
-    rows = []
-    for values, place in zip(checked, places, strict=True):
+    for place in places:
         numbers[place] += 1
-        usage = Usage(session_id, pointer.branch, place, **values, number=numbers[place])
-        rows.append(usage)
-    moment = NEWEST_BRANCH.value(connection, tree_id=pointer.tree_id) * USAGES_PER_POSITION
-    INSERT_USAGE.insert_many(connection, [_build_usage_row(pointer, row, moment) for row in rows])
-    return rows
+        yield place, numbers[place]
 
 
 def _validate_request(request: UsageInput) -> dict[str, Any]:
     """Return the column values of a request. Raises InvalidValue."""
-    for name in ("input", "output", "cached", "written"):
+    for name in _TOKEN_FIELDS:
         tokens = getattr(request, name)
         if type(tokens) is not int or not 0 <= tokens < TOKENS_LIMIT:
             raise InvalidValue(
-                f"{name} must be a number of tokens from 0, not {quote_value(tokens)}"
+                f"{name} must be a number of tokens from 0, not {quote_value(tokens)}; give the"
+                " response of a provider, or input= and output="
             )
     parts = request.cached + request.written
     if parts > request.input:
@@ -176,17 +239,18 @@ def _validate_request(request: UsageInput) -> dict[str, Any]:
 
 def _build_usage_row(pointer: Pointer, row: Usage, moment: int) -> tuple[Any, ...]:
     values = {**row._asdict(), **pointer.line, "usage": moment + row.number}
+    values["base_model"] = row.model and normalize_model_name(row.model)
     return tuple(values[name] for name in INSERT_USAGE.columns)
 
 
-def decode_usage(row: Usage, cost: float | None) -> Usage:
-    """Return a usage with its details decoded from text.
-
-    ``cost`` is that of the price list; a recorded cost takes precedence.
-    """
+def decode_usage(row: Usage, owner: str | None, prices: PriceList) -> Usage:
+    """Return a usage with its details decoded from text, and its cost, if none was recorded."""
     text: Any = row.details
     details = decode_as(dict, text) if text else {}
-    return row._replace(details=details, cost=cost if row.cost is None else row.cost)
+    cost = row.cost
+    if cost is None:
+        cost = prices.cost(row.model, owner, row.at, row._asdict())
+    return row._replace(details=details, cost=cost)
 
 
 def _validate_cost(cost: float | None) -> float | None:
@@ -214,8 +278,10 @@ _USAGE_FIELDS: dict[str, ColumnElement[Any]] = {
     "written": _cache_written,
     "number": _usage_number,
 }
-_TOKEN_FIELDS = ("input", "output", "cached", "written")
-_USAGE_LIST_COLUMNS = [_USAGE_FIELDS[name].label(name) for name in Usage._fields]
+_USAGE_LIST_COLUMNS = [
+    sessions.c.owner,
+    *(_USAGE_FIELDS[name].label(name) for name in Usage._fields),
+]
 
 _USAGE_ORDER = {
     "at": _usage_columns.at,
@@ -243,21 +309,57 @@ _USAGE_CONDITIONS = {
 }
 """The conditions by which usages are selected, each with the value that it binds."""
 
-DAY_MS = 86_400_000
-TOTAL_KEYS: dict[str, ColumnElement[Any]] = {
+QUARTER_MS = 900_000
+"""The clocks of all time zones differ by whole quarters of an hour."""
+
+_used_parts = (
+    _usage_columns.input - _usage_columns.cached - _cache_written,
+    _usage_columns.cached,
+    _cache_written,
+    _usage_columns.output,
+)
+_zero: ColumnElement[int] = literal_column("0")
+TOTAL_COLUMNS: dict[str, ColumnElement[Any]] = {
     "model": _usage_columns.model,
     "session": sessions.c.id,
     "owner": sessions.c.owner,
+    "project": sessions.c.project_root,
+    "source": sessions.c.source,
     "day": _usage_columns.at // literal_column(str(DAY_MS), BIG_INTEGER),
+    "quarter": _usage_columns.at // literal_column(str(QUARTER_MS), BIG_INTEGER),
+    "parts": sum(
+        (
+            case((part > _zero, literal_column(str(2**number))), else_=_zero)
+            for number, part in enumerate(_used_parts)
+        ),
+        _zero,
+    ),
 }
+"""The columns by which usages are added up."""
+PERIODS: dict[str, Callable[[datetime], str]] = {
+    "day": lambda moment: moment.date().isoformat(),
+    "week": lambda moment: "{:04}-W{:02}".format(*moment.isocalendar()[:2]),
+    "month": lambda moment: moment.date().isoformat()[:7],
+}
+"""The keys of time, and the names of their values."""
+TOTAL_KEYS = ("model", "session", "owner", "project", "source", *PERIODS)
 """The keys by which usages are added up."""
 
 
 class UsageSum(NamedTuple):
-    """The tokens of some usages of one model; ``paid`` is their recorded cost (None: none)."""
+    """The tokens of some usages of one model; ``paid`` is their recorded cost (None: none).
 
-    key: Any
+    The usages agree in those of the other fields by which they were added up.
+    """
+
     model: str | None
+    session: str | None
+    owner: str | None
+    project: str | None
+    source: str | None
+    day: int | None
+    quarter: int | None
+    parts: int | None
     requests: int
     input: int
     output: int
@@ -265,23 +367,34 @@ class UsageSum(NamedTuple):
     written: int
     paid: float | None
 
+    @property
+    def at(self) -> int:
+        """The beginning of the day or quarter of the usages (ms), 0 without one."""
+        if self.quarter is not None:
+            return self.quarter * QUARTER_MS
+        return (self.day or 0) * DAY_MS
+
 
 @cache
-def build_usage_list(names: tuple[str, ...]) -> Statement[Usage]:
-    """Build the list of usages by the names of its conditions."""
+def build_usage_list(names: tuple[str, ...]) -> Statement[Row]:
+    """Build the list of usages, after their owners, by the names of its conditions."""
     found = _filter_usages(select(*_USAGE_LIST_COLUMNS), names).order_by(*_USAGE_ORDER.values())
-    return Statement(found.limit(bindparam("limit", type_=BIG_INTEGER)), row=Usage)
+    return Statement(found.limit(bindparam("limit", type_=BIG_INTEGER)))
 
 
 @cache
-def build_usage_sums(by: str, names: tuple[str, ...]) -> Statement[UsageSum]:
-    """Build the sums of usages by the names of their conditions, with and without a cost apart."""
-    key = TOTAL_KEYS[by].label("key")
-    apart = (key, _usage_columns.model, _usage_columns.cost.is_(null()))
-    sums = (cast(func.sum(_USAGE_FIELDS[name]), BIG_INTEGER).label(name) for name in _TOKEN_FIELDS)
-    requests, paid = func.count().label("requests"), func.sum(_usage_columns.cost).label("paid")
-    query = select(key, _usage_columns.model, requests, *sums, paid)
-    return Statement(_filter_usages(query, names).group_by(*apart).order_by(key), row=UsageSum)
+def build_usage_sums(by: tuple[str, ...], names: tuple[str, ...]) -> Statement[UsageSum]:
+    """Build the sums of usages by columns and by the names of their conditions.
+
+    Usages with and without a recorded cost are apart.
+    """
+    keys = [TOTAL_COLUMNS[name] for name in by]
+    columns = (column if name in by else null() for name, column in TOTAL_COLUMNS.items())
+    sums = (func.sum(_USAGE_FIELDS[name]).cast(BIG_INTEGER) for name in _TOKEN_FIELDS)
+    values = (*columns, func.count(), *sums, func.sum(_usage_columns.cost))
+    query = select(*map(ColumnElement.label, values, UsageSum._fields))
+    apart = (*keys, _usage_columns.cost.is_(null()))
+    return Statement(_filter_usages(query, names).group_by(*apart), row=UsageSum)
 
 
 def _filter_usages(query: Select[Any], names: tuple[str, ...]) -> Select[Any]:
@@ -300,9 +413,9 @@ def _filter_usages(query: Select[Any], names: tuple[str, ...]) -> Select[Any]:
 LIST_USAGES = build_usage_list(("since", "until", "seen_at"))
 LIST_SESSION_USAGES = build_usage_list(("session_id",))
 LIST_OWNED_USAGES = build_usage_list(("owner",))
-SUM_SESSION_USAGES = build_usage_sums("model", ("session_id",))
-SUM_OWNED_USAGES = build_usage_sums("model", ("owner",))
-SUM_USAGES_BY_DAY = build_usage_sums("day", ("since", "until"))
+SUM_SESSION_USAGES = build_usage_sums(("model",), ("session_id",))
+SUM_OWNED_USAGES = build_usage_sums(("model",), ("owner",))
+SUM_USAGES_BY_DAY = build_usage_sums(("model", "day"), ("since", "until"))
 
 
 def list_usages(
@@ -321,10 +434,10 @@ def list_usages(
     Each is returned once, for the session that made the request, however many forks continue from
     its place; usages whose answers a rewind left are included. They were recorded from ``since`` on
     and before ``until`` (None: any), are at most ``limit`` (None: all), and follow ``after``, the
-    last one already seen. ``prices`` is a TOML file with prices of one's own, which take precedence
-    over the list that comes with the store. Raises SessionNotFound, InvalidValue.
+    last one already seen. A usage without a recorded cost is priced by the prices of its UTC day.
+    ``prices`` is a TOML file with prices that take precedence over the stored ones. Raises
+    SessionNotFound, InvalidValue.
     """
-    costs = load_prices(prices)
     values = _collect_usage_values(connection, session_id, owner, since, until)
     if after is not None:
         if not isinstance(after, Usage):
@@ -334,41 +447,94 @@ def list_usages(
         values |= {f"seen_{name}": getattr(after, name) for name in _USAGE_ORDER}
     statement = build_usage_list(_list_usage_conditions(values))
     rows = statement.rows(connection, **values, limit=validate_limit(limit))
-    return [decode_usage(row, costs.cost(row.model, row._asdict())) for row in rows]
+    costs = load_price_list(connection, prices, owner)
+    return [decode_usage(Usage(*row), of, costs) for of, *row in rows]
 
 
 def compute_usage_totals(
     connection: Connection,
     session_id: str | None = None,
     *,
-    by: str = "model",
+    by: str | Sequence[str] = "model",
     owner: str | None = None,
     since: Now = None,
     until: Now = None,
     prices: FilePath | None = None,
+    zone: str | tzinfo = "UTC",
 ) -> list[UsageTotal]:
-    """Return usages added up ``by`` model, session, owner or day, the dearest first, days in order.
+    """Return usages added up ``by`` a key or several, the dearest first, times in order.
 
-    The usages are selected as by `usages`; days are those of UTC. The cost of usages recorded
-    without one is that of the price list; each total gives the number of requests without a price.
-    Raises SessionNotFound, InvalidValue.
+    Keys are model, session, owner, project (the session's folder), source (its program), day, week
+    (such as 2026-W07) and month. Given a list, the name of a total is a tuple in its order. Days
+    begin in ``zone``, a name such as ``"Europe/Berlin"`` or a tzinfo. Usages are selected as by
+    `usages`, and priced by the same prices; each total gives the number of requests without a
+    price. Raises SessionNotFound, InvalidValue.
     """
-    check_choice(TOTAL_KEYS, "by", by)
-    costs = load_prices(prices)
+    keys = _validate_total_keys(by)
+    clock = _validate_zone(zone)
     values = _collect_usage_values(connection, session_id, owner, since, until)
-    rows = build_usage_sums(by, _list_usage_conditions(values)).rows(connection, **values)
-    totals = [
-        _build_usage_total(key, [*sums], costs) for key, sums in groupby(rows, attrgetter("key"))
-    ]
-    if by == "day":
-        return [
-            each._replace(name=(EPOCH + timedelta(days=int(each.name or 0))).date().isoformat())
-            for each in totals
-        ]
-    return sorted(
-        totals,
-        key=lambda each: (-(each.cost or 0.0), -(each.input + each.output), each.name or ""),
+    costs = load_price_list(connection, prices, owner)
+    columns = _list_total_columns(keys, costs, clock)
+    statement = build_usage_sums(columns, _list_usage_conditions(values))
+    found: dict[tuple[str | None, ...], list[UsageSum]] = {}
+    for row in statement.rows(connection, **values):
+        found.setdefault(_name_total(row, keys, clock), []).append(row)
+    totals = sorted(
+        (_build_usage_total(name, sums, costs) for name, sums in found.items()),
+        key=partial(_rank_total, keys),
     )
+    return [each._replace(name=each.name[0]) for each in totals] if isinstance(by, str) else totals
+
+
+def _validate_total_keys(by: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the keys of totals. Raises InvalidValue."""
+    keys = (by,) if isinstance(by, str) or not isinstance(by, Sequence) else tuple(by)
+    if not keys:
+        raise InvalidValue(f"by must name at least one of {', '.join(TOTAL_KEYS)}")
+    for key in keys:
+        check_choice(TOTAL_KEYS, "by", key)
+    return keys
+
+
+def _validate_zone(zone: str | tzinfo) -> tzinfo:
+    """Return a time zone. Raises InvalidValue."""
+    if isinstance(zone, tzinfo):
+        return zone
+    try:
+        return load_zone(check_zone_name(zone))
+    except (TypeError, ValueError, AttributeError) as error:
+        raise InvalidValue(
+            f"zone must be the name of a time zone, such as Europe/Berlin, not {quote_value(zone)}"
+        ) from error
+
+
+def _list_total_columns(keys: tuple[str, ...], prices: PriceList, clock: tzinfo) -> tuple[str, ...]:
+    """Return the columns by which usages have to be added up, to be named and priced."""
+    needed = {*keys, "model"}
+    if prices.owners:
+        needed.add("owner")
+    if prices.has_gaps:
+        needed.add("parts")
+    if needed & PERIODS.keys() or prices.has_dates:
+        is_local = needed & PERIODS.keys() and clock is not UTC
+        needed.add("quarter" if is_local else "day")
+    if "quarter" in needed:
+        needed.discard("day")
+    return tuple(name for name in TOTAL_COLUMNS if name in needed)
+
+
+def _name_total(row: UsageSum, keys: tuple[str, ...], clock: tzinfo) -> tuple[str | None, ...]:
+    """Return the values of keys in the order given."""
+    moment = EPOCH + timedelta(milliseconds=row.at)
+    local = moment if clock is UTC else moment.astimezone(clock)
+    return tuple(PERIODS[key](local) if key in PERIODS else getattr(row, key) for key in keys)
+
+
+def _rank_total(keys: tuple[str, ...], total: UsageTotal) -> tuple[Any, ...]:
+    """Return the place of a total in the list: by time, then by cost, tokens and name."""
+    names = [name or "" for name in total.name or ()]
+    times = [name for key, name in zip(keys, names, strict=True) if key in PERIODS]
+    return times, -(total.cost or 0.0), -(total.input + total.output), names
 
 
 def _collect_usage_values(
@@ -388,17 +554,21 @@ def _list_usage_conditions(values: dict[str, Any]) -> tuple[str, ...]:
     return tuple(name for name in _USAGE_CONDITIONS if name in values)
 
 
-def _build_usage_total(key: Any, sums: list[UsageSum], prices: ModelPrices) -> UsageTotal:
+def _build_usage_total(
+    name: tuple[str | None, ...], sums: list[UsageSum], prices: PriceList
+) -> UsageTotal:
     """Return the total of usages."""
     costs = [
-        each.paid if each.paid is not None else prices.cost(each.model, each._asdict())
+        each.paid
+        if each.paid is not None
+        else prices.cost(each.model, each.owner, each.at, each._asdict())
         for each in sums
     ]
     known = [cost for cost in costs if cost is not None]
     pairs = zip(sums, costs, strict=True)
     return UsageTotal(
-        key,
+        name,
         **{name: sum(map(attrgetter(name), sums)) for name in ("requests", *_TOKEN_FIELDS)},
-        cost=sum(known) if known else None,
+        cost=math.fsum(known) if known else None,
         unpriced=sum(each.requests for each, cost in pairs if cost is None),
     )

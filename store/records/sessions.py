@@ -175,8 +175,8 @@ class Usage(NamedTuple):
 
     It was made by ``session_id`` on its ``branch``, and ended with the position ``seq``. Some of
     the ``input`` tokens are ``cached``, some ``written`` to the provider's cache, all others plain.
-    ``cost`` is in US dollars: the recorded cost, otherwise the cost by the price list; None if the
-    list does not have the ``model``. ``number`` distinguishes usages of the same position, from 1.
+    ``cost`` is in US dollars: the recorded cost, otherwise the cost by the prices; None if they do
+    not have the ``model``. ``number`` distinguishes usages of the same position, from 1.
     """
 
     session_id: str
@@ -195,13 +195,13 @@ class Usage(NamedTuple):
 
 
 class UsageTotal(NamedTuple):
-    """The total cost of requests by model, session, owner or day; ``name`` is its value.
+    """The total cost of requests by a key, such as the model; ``name`` is its value.
 
-    ``cost`` is in US dollars, of the requests whose cost is known (None: of none); ``unpriced``
-    counts the others.
+    By a list of keys it is a tuple of their values. ``cost`` is in US dollars, of the requests
+    whose cost is known (None: of none); ``unpriced`` counts the others.
     """
 
-    name: str | None
+    name: Any
     requests: int
     input: int
     output: int

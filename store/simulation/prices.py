@@ -13,8 +13,9 @@ DEFAULT_MODEL = "claude-sonnet-4-5"
 
 def _find_ratios(model: str) -> tuple[float, float, float]:
     """Return the prices of cached, written and output tokens, in units of an input token."""
-    price = load_prices().models[model]
-    return price.cached / price.input, price.written / price.input, price.output / price.input
+    _, _, _, plain, *others = load_prices().models[model]
+    cached, written, output = ((price or 0.0) / (plain or 1.0) for price in others)
+    return cached, written, output
 
 
 _CACHED, _WRITTEN, _OUTPUT = _find_ratios(DEFAULT_MODEL)

@@ -52,7 +52,7 @@ def test_costs_are_drawn(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each model with a bar of its tokens and what it cost, in 80 columns; the dearest first."""
     monkeypatch.setenv("COLUMNS", "80")
     ran = run("usage")
-    head, *bars, day = ran.out.splitlines()
+    head, *bars, day, unpriced = ran.out.splitlines()
     assert head == ("4 requests, 209,500 tokens in (86% cached), 4,110 out, $2.67, 1 unpriced")
     assert [each.split()[:2] for each in bars if "█" in each] == [
         ["gpt-4o", "9,090"],
@@ -62,6 +62,7 @@ def test_costs_are_drawn(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert max(map(len, bars)) <= 80
     assert bars[-1].endswith("1 unpriced")
     assert day.startswith("at the prices of 20")
+    assert unpriced == "no price is known for local: store some with `convostore prices FILE`"
     assert run("usage", "talk").out.startswith("talk: 2 requests, 200,000 tokens in (90% cached), ")
 
 
@@ -72,6 +73,13 @@ def test_costs_are_drawn(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         (["--by", "session"], ["chat", "talk"]),
         (["--by", "owner"], ["bob", "ann"]),
         (["--by", "day"], ["2027-01-15", "2027-01-16"]),
+        (["--by", "day", "--zone", "Pacific/Auckland"], ["2027-01-15", "2027-01-16"]),
+        (["--by", "week"], ["2027-W02"]),
+        (
+            ["--by", "owner", "--by", "month"],
+            [["bob", "2027-01"], ["ann", "2027-01"]],
+        ),
+        (["--by", "project", "--by", "source"], [[None, None]]),
         (["talk"], [SONNET]),
         (["ta", "--by", "day", "--since", NOW + 1], ["2027-01-16"]),
         (["--owner", "bob", "--by", "day"], ["2027-01-16"]),
@@ -107,6 +115,33 @@ def test_ones_own_prices(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "no prices can be read from none.toml" in ran.err
 
 
+def test_prices_are_stored_and_listed(run: Run) -> None:
+    """A file's for all, or for one owner; usages follow at once."""
+    Path("own.toml").write_text(
+        "[models]\nlocal = [{ input = 2000, output = 0 },"
+        " { input = 1000, output = 0, from = 2027-01-16 }]\n"
+    )
+    listed = answer(run("prices", "--json"))
+    assert "local" not in [each["model"] for each in listed]
+    assert run("prices", "own.toml").out == "2 prices stored\n"
+    assert answer(run("usage", "chat", "--json"))[1]["cost"] == 0.5
+    assert len(answer(run("prices", "--list", "--json"))) == len(listed) + 2
+    Path("own.toml").write_text("[models]\nlocal = { input = 4000, output = 0 }\n")
+    (kept,) = answer(run("prices", "own.toml", "--owner", "bob", "--json"))
+    assert (kept["owner"], kept["valid_from"], kept["cached"]) == ("bob", 0, 4000)
+    assert answer(run("usage", "chat", "--json"))[1]["cost"] == 2.0
+    drawn = run("prices", "--list").out.splitlines()
+    assert drawn[0].split() == ["model", "owner", "from", "input", "cached", "written", "output"]
+    lines = [each.split() for each in drawn if each.startswith("local")]
+    assert lines == [
+        ["local", "2000", "2000", "2000", "0"],
+        ["local", "2027-01-16", "1000", "1000", "1000", "0"],
+        ["local", "bob", "4000", "4000", "4000", "0"],
+    ]
+    ran = run("prices", "missing.toml")
+    assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
+
+
 def test_a_request_is_recorded(run: Run) -> None:
     """With all that is said of it; what was spent before is not shown."""
     said = ["--input", 50, "--output", 5, "--cached", 20, "--written", 10, "--cost", 0.5]
@@ -124,9 +159,10 @@ def test_a_request_is_recorded(run: Run) -> None:
     ("asked", "said"),
     [
         (
-            ["--by", "week"],
-            "--by does not fit: 'week' is not one of 'model', 'session', 'owner', 'day'",
+            ["--by", "year"],
+            "--by does not fit: 'year' is not one of 'model', 'session', 'owner', 'project',",
         ),
+        (["--zone", "Mars"], "zone must be the name of a time zone"),
         (["--since", "monday"], "--since must be ms since the epoch"),
         (["--until", "monday"], "--until must be ms since the epoch"),
         (["--input", "1", "--output", "1"], "SESSION"),

@@ -12,7 +12,7 @@ import pytest
 
 from store import Policy, Store
 from store.errors import InvalidValue, PositionOutOfRange, SessionNotFound
-from store.history.model_prices import Price, load_prices, normalize_model_name
+from store.history.model_prices import ModelPrice, load_prices, normalize_model_name
 from store.history.usages import UsageInput
 
 NOW = 1_800_000_000_000
@@ -340,8 +340,9 @@ def test_totals_of_a_part(store: Store) -> None:
     totals = store.usage_totals(owner="bob", since=NOW + DAY)
     assert sum(each.requests for each in totals) == len(listed)
     assert store.usage_totals("s0", until=NOW) == []
-    with pytest.raises(InvalidValue, match="model, session, owner, day, not 'week'"):
-        store.usage_totals(by="week")
+    known = "model, session, owner, project, source, day, week, month"
+    with pytest.raises(InvalidValue, match=f"{known}, not 'year'"):
+        store.usage_totals(by="year")
 
 
 @pytest.mark.parametrize(
@@ -433,8 +434,9 @@ def test_the_table_is_whole() -> None:
     listed = load_prices()
     assert listed.as_of is not None
     for name, price in listed.models.items():
-        assert 0 < price.cached <= price.input < price.output, name
-        assert price.written >= price.input, name
+        assert None not in (price.input, price.cached, price.written, price.output)
+        assert 0 < price.cached <= price.input < price.output, name  # type: ignore[operator]
+        assert price.written >= price.input, name  # type: ignore[operator]
 
 
 def test_ones_own_prices_come_first(store: Store, tmp_path: Path) -> None:
@@ -451,7 +453,7 @@ def test_ones_own_prices_come_first(store: Store, tmp_path: Path) -> None:
     totals = store.usage_totals(prices=str(file), by="session")
     assert [(each.cost, each.unpriced) for each in totals] == [(1.5, 0)]
     assert load_prices(file).of("gpt-5") == load_prices().of("gpt-5")
-    assert load_prices(file).of("local") == Price(0.5, 1, 0.5, 0.5)
+    assert load_prices(file).of("local") == ModelPrice("", "local", 0, 0.5, 0.5, 0.5, 1)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
--- database.migrate.KINDS_DIGEST
+-- database.migrate.SEED_DIGEST
 SELECT settings.value
 FROM settings
-WHERE settings.name = :name_1 COLLATE "C"
+WHERE settings.name = :setting COLLATE "C"
 

@@ -37,12 +37,12 @@ FROM (
   FROM erasures
 ) AS anon_2
 
--- database.migrate.KINDS_DIGEST
-SELECT settings.value
-FROM settings
-WHERE settings.name = :name_1
-
 -- database.migrate.SCHEMA_VERSION
 SELECT version_num
 FROM alembic_version
+
+-- database.migrate.SEED_DIGEST
+SELECT settings.value
+FROM settings
+WHERE settings.name = :setting
 

@@ -1062,6 +1062,50 @@ ORDER BY notes.at,
   notes.key
 LIMIT :limit
 
+-- history.price_rows.DELETE_PRICE
+DELETE FROM prices
+WHERE prices.owner = :old_owner COLLATE "C"
+  AND prices.model = :old_model COLLATE "C"
+  AND prices.valid_from = :old_valid_from
+
+-- history.price_rows.INSERT_PRICE
+INSERT INTO prices (owner, model, valid_from, input, cached, written, output)
+VALUES (
+  :owner COLLATE "C",
+  :model COLLATE "C",
+  :valid_from,
+  :input,
+  :cached,
+  :written,
+  :output
+)
+
+-- history.price_rows.LIST_OWNED_PRICES
+SELECT prices.owner,
+  prices.model,
+  prices.valid_from,
+  prices.input,
+  prices.cached,
+  prices.written,
+  prices.output
+FROM prices
+WHERE prices.owner IN (:owner_1 COLLATE "C", :owner COLLATE "C")
+ORDER BY prices.owner,
+  prices.model,
+  prices.valid_from
+
+-- history.price_rows.MODEL_PRICES
+SELECT prices.owner,
+  prices.model,
+  prices.valid_from,
+  prices.input,
+  prices.cached,
+  prices.written,
+  prices.output
+FROM prices
+WHERE prices.owner IN (:owner_1 COLLATE "C", :owner COLLATE "C")
+  AND prices.model IN (:model COLLATE "C", :base_model COLLATE "C")
+
 -- history.redaction.OPEN_REDACTION
 INSERT INTO redactions (
   tree_id,
@@ -1459,8 +1503,45 @@ WHERE token_counts.tokens IS NULL
 ORDER BY messages.seq
 LIMIT :limit
 
+-- history.usages.INSERT_USAGE
+INSERT INTO usages (
+  tree_id,
+  branch,
+  seq,
+  usage,
+  input,
+  output,
+  cached,
+  at,
+  written,
+  cost,
+  model,
+  provider,
+  details,
+  base_model,
+  sealed
+)
+VALUES (
+  :tree_id,
+  :branch,
+  :seq,
+  :usage,
+  :input,
+  :output,
+  :cached,
+  :at,
+  :written,
+  :cost,
+  :model,
+  :provider,
+  :details,
+  :base_model COLLATE "C",
+  :sealed
+)
+
 -- history.usages.LIST_OWNED_USAGES
-SELECT sessions.id AS session_id,
+SELECT sessions.owner,
+  sessions.id AS session_id,
   usages.branch AS branch,
   usages.seq AS seq,
   usages.model AS model,
@@ -1487,7 +1568,8 @@ ORDER BY usages.at,
 LIMIT :limit
 
 -- history.usages.LIST_SESSION_USAGES
-SELECT sessions.id AS session_id,
+SELECT sessions.owner,
+  sessions.id AS session_id,
   usages.branch AS branch,
   usages.seq AS seq,
   usages.model AS model,
@@ -1515,7 +1597,8 @@ ORDER BY usages.at,
 LIMIT :limit
 
 -- history.usages.LIST_USAGES
-SELECT sessions.id AS session_id,
+SELECT sessions.owner,
+  sessions.id AS session_id,
   usages.branch AS branch,
   usages.seq AS seq,
   usages.model AS model,
@@ -1564,8 +1647,14 @@ ORDER BY branches.branch DESC
 LIMIT 1
 
 -- history.usages.SUM_OWNED_USAGES
-SELECT usages.model AS key,
-  usages.model,
+SELECT usages.model AS model,
+  NULL AS session,
+  NULL AS owner,
+  NULL AS project,
+  NULL AS source,
+  NULL AS day,
+  NULL AS quarter,
+  NULL AS parts,
   count(*) AS requests,
   CAST(sum(usages.input) AS BIGINT) AS input,
   CAST(sum(usages.output) AS BIGINT) AS output,
@@ -1579,13 +1668,17 @@ JOIN sessions ON sessions.tree_id = branches.tree_id
   AND sessions.id = branches.session_id
 WHERE sessions.owner = :owner COLLATE "C"
 GROUP BY usages.model,
-  usages.model,
   usages.cost IS NULL
-ORDER BY key
 
 -- history.usages.SUM_SESSION_USAGES
-SELECT usages.model AS key,
-  usages.model,
+SELECT usages.model AS model,
+  NULL AS session,
+  NULL AS owner,
+  NULL AS project,
+  NULL AS source,
+  NULL AS day,
+  NULL AS quarter,
+  NULL AS parts,
   count(*) AS requests,
   CAST(sum(usages.input) AS BIGINT) AS input,
   CAST(sum(usages.output) AS BIGINT) AS output,
@@ -1600,13 +1693,17 @@ JOIN sessions ON sessions.tree_id = branches.tree_id
 WHERE sessions.tree_id = :tree_id
   AND sessions.id = :session_id COLLATE "C"
 GROUP BY usages.model,
-  usages.model,
   usages.cost IS NULL
-ORDER BY key
 
 -- history.usages.SUM_USAGES_BY_DAY
-SELECT usages.at / 86400000 AS key,
-  usages.model,
+SELECT usages.model AS model,
+  NULL AS session,
+  NULL AS owner,
+  NULL AS project,
+  NULL AS source,
+  usages.at / 86400000 AS day,
+  NULL AS quarter,
+  NULL AS parts,
   count(*) AS requests,
   CAST(sum(usages.input) AS BIGINT) AS input,
   CAST(sum(usages.output) AS BIGINT) AS output,
@@ -1620,8 +1717,7 @@ JOIN sessions ON sessions.tree_id = branches.tree_id
   AND sessions.id = branches.session_id
 WHERE usages.at >= :since
   AND usages.at < :until
-GROUP BY usages.at / 86400000,
-  usages.model,
+GROUP BY usages.model,
+  usages.at / 86400000,
   usages.cost IS NULL
-ORDER BY key
 

@@ -1861,6 +1861,63 @@ WHERE notes.tree_id = :tree_id
   AND notes.branch = :branch
   AND notes.seq = :seq
 
+-- history.price_rows.DELETE_PRICE
+DELETE FROM prices
+WHERE prices.owner = :old_owner
+  AND prices.model = :old_model
+  AND prices.valid_from = :old_valid_from
+
+-- history.price_rows.INSERT_PRICE
+INSERT INTO prices (owner, model, valid_from, input, cached, written, output)
+VALUES (
+  :owner,
+  :model,
+  :valid_from,
+  :input,
+  :cached,
+  :written,
+  :output
+)
+
+-- history.price_rows.LIST_OWNED_PRICES
+SELECT prices.owner,
+  prices.model,
+  prices.valid_from,
+  prices.input,
+  prices.cached,
+  prices.written,
+  prices.output
+FROM prices
+WHERE prices.owner IN (:owner_1, :owner)
+ORDER BY prices.owner,
+  prices.model,
+  prices.valid_from
+
+-- history.price_rows.LIST_PRICES
+SELECT prices.owner,
+  prices.model,
+  prices.valid_from,
+  prices.input,
+  prices.cached,
+  prices.written,
+  prices.output
+FROM prices
+ORDER BY prices.owner,
+  prices.model,
+  prices.valid_from
+
+-- history.price_rows.MODEL_PRICES
+SELECT prices.owner,
+  prices.model,
+  prices.valid_from,
+  prices.input,
+  prices.cached,
+  prices.written,
+  prices.output
+FROM prices
+WHERE prices.owner IN (:owner_1, :owner)
+  AND prices.model IN (:model, :base_model)
+
 -- history.raw_messages.CALLS_IN_RUN
 SELECT tool_calls.seq,
   tool_calls.call_id,
@@ -2759,6 +2816,7 @@ INSERT INTO usages (
   model,
   provider,
   details,
+  base_model,
   sealed
 )
 VALUES (
@@ -2775,6 +2833,7 @@ VALUES (
   :model,
   :provider,
   :details,
+  :base_model,
   :sealed
 )
 
@@ -2854,13 +2913,15 @@ JOIN usages ON usages.tree_id = :tree_id
   AND usages.branch = line.branch
   AND usages.seq <= line.last
   AND usages.usage / 4294967296 < sources.before
+  AND usages.input > 0
 ORDER BY usages.seq DESC,
   usages.branch DESC,
   usages.usage DESC
 LIMIT 1
 
 -- history.usages.LIST_OWNED_USAGES
-SELECT sessions.id AS session_id,
+SELECT sessions.owner,
+  sessions.id AS session_id,
   usages.branch AS branch,
   usages.seq AS seq,
   usages.model AS model,
@@ -2887,7 +2948,8 @@ ORDER BY usages.at,
 LIMIT :limit OFFSET :param_1
 
 -- history.usages.LIST_SESSION_USAGES
-SELECT sessions.id AS session_id,
+SELECT sessions.owner,
+  sessions.id AS session_id,
   usages.branch AS branch,
   usages.seq AS seq,
   usages.model AS model,
@@ -2915,7 +2977,8 @@ ORDER BY usages.at,
 LIMIT :limit OFFSET :param_1
 
 -- history.usages.LIST_USAGES
-SELECT sessions.id AS session_id,
+SELECT sessions.owner,
+  sessions.id AS session_id,
   usages.branch AS branch,
   usages.seq AS seq,
   usages.model AS model,
@@ -2964,8 +3027,14 @@ ORDER BY branches.branch DESC
 LIMIT 1 OFFSET :param_1
 
 -- history.usages.SUM_OWNED_USAGES
-SELECT usages.model AS "key",
-  usages.model,
+SELECT usages.model AS model,
+  NULL AS session,
+  NULL AS owner,
+  NULL AS project,
+  NULL AS source,
+  NULL AS day,
+  NULL AS quarter,
+  NULL AS parts,
   count(*) AS requests,
   CAST(sum(usages.input) AS INTEGER) AS input,
   CAST(sum(usages.output) AS INTEGER) AS output,
@@ -2979,13 +3048,17 @@ JOIN sessions ON sessions.tree_id = branches.tree_id
   AND sessions.id = branches.session_id
 WHERE sessions.owner = :owner
 GROUP BY usages.model,
-  usages.model,
   usages.cost IS NULL
-ORDER BY "key"
 
 -- history.usages.SUM_SESSION_USAGES
-SELECT usages.model AS "key",
-  usages.model,
+SELECT usages.model AS model,
+  NULL AS session,
+  NULL AS owner,
+  NULL AS project,
+  NULL AS source,
+  NULL AS day,
+  NULL AS quarter,
+  NULL AS parts,
   count(*) AS requests,
   CAST(sum(usages.input) AS INTEGER) AS input,
   CAST(sum(usages.output) AS INTEGER) AS output,
@@ -3000,13 +3073,17 @@ JOIN sessions ON sessions.tree_id = branches.tree_id
 WHERE sessions.tree_id = :tree_id
   AND sessions.id = :session_id
 GROUP BY usages.model,
-  usages.model,
   usages.cost IS NULL
-ORDER BY "key"
 
 -- history.usages.SUM_USAGES_BY_DAY
-SELECT usages.at / 86400000 AS "key",
-  usages.model,
+SELECT usages.model AS model,
+  NULL AS session,
+  NULL AS owner,
+  NULL AS project,
+  NULL AS source,
+  usages.at / 86400000 AS day,
+  NULL AS quarter,
+  NULL AS parts,
   count(*) AS requests,
   CAST(sum(usages.input) AS INTEGER) AS input,
   CAST(sum(usages.output) AS INTEGER) AS output,
@@ -3020,8 +3097,7 @@ JOIN sessions ON sessions.tree_id = branches.tree_id
   AND sessions.id = branches.session_id
 WHERE usages.at >= :since
   AND usages.at < :until
-GROUP BY usages.at / 86400000,
-  usages.model,
+GROUP BY usages.model,
+  usages.at / 86400000,
   usages.cost IS NULL
-ORDER BY "key"
 
