@@ -376,7 +376,8 @@ def store_batch(
             by_index[index] if index in by_index else by_id[each.columns.message_id]
             for index, each in enumerate(given_messages)
         ]
-    return join_parts(stored, [each.wire_format for each in given_messages])
+    formats = [each.wire_format for each in given_messages]
+    return join_parts(stored, formats) if any(formats) else stored
 
 
 def insert_batch(line: Line, batch: Batch) -> list[StoredMessage]:

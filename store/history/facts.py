@@ -189,6 +189,7 @@ class CallLinker:
     def __init__(self, line: Line, last: int) -> None:
         self._line, self._last = line, last
         self._offered: dict[str, list[LineCall]] = {}
+        self._has_neutral_ids = False
         self._taken: set[CallPlace] = set()
 
     def offer(self, seq: int, calls: tuple[StoredCall, ...]) -> None:
@@ -200,13 +201,15 @@ class CallLinker:
             call = calls[position]
             # Nothing can be sent for an entry that is no object.
             if call.extra is None or call.extra[:2] in OBJECT_PREFIXES:
-                offered = self._offered.setdefault(_get_pairing_id(call.call_id), [])
+                key = self._get_key(call.call_id)
                 arguments = restore_arguments(call.arguments_form, call.arguments)
+                offered = self._offered.setdefault(key, [])
                 offered.append(LineCall(seq, position, call.name, arguments, call.call_id))
 
     def answer(self, call_id: str, seq: int) -> LineCall | None:
         """Return the call that a result with this id at a position answers, and close it."""
-        offered = self._offered.get(_get_pairing_id(call_id))
+        key = self._get_key(call_id)
+        offered = self._offered.get(key)
         if offered:
             return offered.pop()
         found = self._look_back(call_id)
@@ -215,6 +218,16 @@ class CallLinker:
         if found:
             self._taken.add(found.place)
         return found
+
+    def _get_key(self, call_id: str | None) -> str:
+        """Return the key of an id among the offered calls: itself, until an id stands for others.
+
+        Few batches have an id of a redacted message, and what stands for an id takes a hash.
+        """
+        if call_id and not self._has_neutral_ids and is_neutral_id(call_id):
+            self._has_neutral_ids = True
+            self._offered = {_get_pairing_id(key): calls for key, calls in self._offered.items()}
+        return _get_pairing_id(call_id) if self._has_neutral_ids else call_id or ""
 
     def _sent_as(self, sent: str, since: int) -> LineCall | None:
         """Return the newest open call after a position that was sent under an id."""

@@ -43,8 +43,8 @@ class PlainShape(NamedTuple):
 
 @lru_cache(maxsize=MOST_ORDERS)
 def find_plain_shape(keys: tuple[str, ...]) -> PlainShape | None:
-    """Return the shape of a message by its keys in order; None if it may not be plain."""
-    if not {"role", "content"} <= {*keys} <= _PLAIN_KEYS:
+    """Return the shape of a message by its keys in order, all of them plain; None without text."""
+    if not {"role", "content"} <= {*keys}:
         return None
     extra = render_key_order(keys)
     has = ("tool_calls" in keys, "tool_call_id" in keys, "timestamp" in keys)
@@ -53,7 +53,9 @@ def find_plain_shape(keys: tuple[str, ...]) -> PlainShape | None:
 
 def prepare_plain_message(message: Any) -> PreparedMessage | None:
     """Return a plain message as `prepare_message` does; None for any other message."""
-    shape = find_plain_shape(tuple(message)) if type(message) is dict else None
+    # Keys are looked at before anything of them is kept: they may be words that are redacted later.
+    is_plain = type(message) is dict and _PLAIN_KEYS.issuperset(message)
+    shape = find_plain_shape(tuple(message)) if is_plain else None
     if shape is None:
         return None
     role, content = message["role"], message["content"]
