@@ -284,7 +284,7 @@ CREATE TABLE drafts (
 	head INTEGER NOT NULL,
 	at INTEGER NOT NULL,
 	message TEXT NOT NULL,
-	wire_format TEXT, sealed BLOB, writer TEXT, live_until INTEGER,
+	wire_format TEXT, sealed BLOB, writer TEXT, live_until INTEGER, usage TEXT,
 	CONSTRAINT pk_drafts PRIMARY KEY (tree_id, draft),
 	CONSTRAINT fk_drafts_branches FOREIGN KEY(tree_id, branch) REFERENCES branches (tree_id, branch)
 )

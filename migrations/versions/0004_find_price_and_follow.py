@@ -35,6 +35,7 @@ def upgrade() -> None:
     list_by_second()
     op.add_column("drafts", sa.Column("writer", sa.Text()))
     op.add_column("drafts", sa.Column("live_until", BIG))
+    op.add_column("drafts", sa.Column("usage", sa.Text()))
     op.create_table(
         "prices",
         sa.Column("owner", IDENTIFIER, nullable=False),

@@ -431,6 +431,7 @@ drafts = define_table(
     define_seal_column(),
     Column("writer", Text, info=MUTABLE_COLUMN_INFO),
     Column("live_until", BIG_INTEGER, info=MUTABLE_COLUMN_INFO),
+    Column("usage", Text, info=MUTABLE_COLUMN_INFO),
     define_foreign_key("branches", "tree_id", "branch"),
 )
 

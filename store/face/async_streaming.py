@@ -27,6 +27,12 @@ class AsyncStreaming(StreamState):
         self._answer.add(text, key)
         await self._keep_if_due()
 
+    async def take(self, chunk: object) -> str:
+        """Add a chunk of a provider's stream; return the text of the answer in it."""
+        text = self._answer.take(chunk)
+        await self._keep_if_due()
+        return text
+
     async def update(self, message: Message) -> None:
         """Replace other keys of the message, such as ``tool_calls``, by the given ones."""
         self._answer.replace(message)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from .. import history
 from ..database import Database, Pulse
 from ..errors import InvalidValue, StoreError, quote_value
+from ..formats import ChunkReader, read_chunk
 from ..messages import Message, count_utf8_bytes
 from ..records import StoredMessage
 from ..text import is_text
@@ -67,6 +68,8 @@ class ReceivedAnswer:
         self._given: Message = {}
         self._texts: list[drafts.TextPiece] = []
         self._written: set[str] = set()
+        self._reader: ChunkReader | None = None
+        self._told: history.drafts.ToldUsage | None = None
         self._kept, self._next = 0, 1
         self._is_open = self._is_over = False
         self.id = ""
@@ -125,6 +128,40 @@ class ReceivedAnswer:
         self._written.add(key)
         self._unkept_bytes += count_utf8_bytes(text)
 
+    def take(self, chunk: object) -> str:
+        """Add a chunk of a provider's stream; return the text of the answer in it.
+
+        Raises InvalidValue.
+        """
+        self._check_open()
+        reader, texts = read_chunk(self._reader, chunk)
+        if self._asked.format not in (None, reader.format):
+            raise InvalidValue(
+                f"the stream is of the format {reader.format}, the message was begun as one of "
+                f"{self._asked.format}"
+            )
+        self._reader = reader
+        for each in texts:
+            self.add(each.text, each.key)
+        return "".join(each.text for each in texts if each.key == "content")
+
+    @property
+    def _usage(self) -> history.drafts.ToldUsage | None:
+        """What the stream has told of its usage; None if no chunks were taken."""
+        reader = self._reader
+        if reader is None:
+            return None
+        told = (reader.response, reader.model, reader.provider, reader.is_whole)
+        return history.drafts.ToldUsage(*told)
+
+    def _list_messages(self) -> Message | list[Message]:
+        """Return the messages of the whole answer, in the format of the provider."""
+        said = self.message
+        messages = self._reader.list_messages() if self._reader else []
+        if len(messages) != 1:
+            return messages or said
+        return {**self._given, **messages[0]}
+
     def replace(self, changes: Message) -> None:
         """Replace the values of keys. Raises InvalidMessage, InvalidValue for a key written to."""
         self._check_open()
@@ -138,6 +175,7 @@ class ReceivedAnswer:
         """Save the text received since the last save; after the ``last`` one the draft is dead."""
         self._check_open()
         reached = len(self._texts)
+        usage = self._usage
         if reached == self._kept and not (self._is_changed or last):
             return
         if self._pulse.is_locked:
@@ -154,9 +192,11 @@ class ReceivedAnswer:
             "now": face._moment(None),
             "leased": not self._pulse.is_locked,
             "last": last,
+            "usage": usage if last or usage != self._told else None,
         }
         face._write(Call(history.drafts.save_pieces, texts, options))
         self._kept, self._next = reached, self._next + len(pieces)
+        self._told = usage
         self._settle()
 
     def _check_open(self) -> None:
@@ -171,9 +211,13 @@ class ReceivedAnswer:
         """Store the answer as a message; if that fails, save all of the received text."""
         self._check_open()
         asked = self._asked
-        given = (asked.session_id, self.id, self.message)
-        options = {name: getattr(asked, name) for name in ("expected", "format")}
-        options["now"] = asked.face._moment(None)
+        given = (asked.session_id, self.id, self._list_messages())
+        options = {
+            "expected": asked.expected,
+            "format": self._reader.format if self._reader else asked.format,
+            "now": asked.face._moment(None),
+            "usage": self._usage,
+        }
         try:
             self.stored = asked.face._write(Call(history.drafts.append_draft, given, options))
         except BaseException:
@@ -243,6 +287,21 @@ class Streaming(StreamState):
         self._answer.add(text, key)
         if self._answer.is_due:
             self._answer.keep()
+
+    def take(self, chunk: object) -> str:
+        """Add a chunk of a provider's stream; return the text of the answer in it.
+
+        ``chunk`` is what a client of OpenAI (chat or Responses), Anthropic or Gemini yields, as an
+        object or a dict. At the end the whole answer is stored in the provider's format, its calls
+        included, with the keys in which the message began, and the usage that the stream told is
+        recorded. Of a stream that breaks off the text is saved, and counted in the recorded usage,
+        whose ``details["estimated"]`` is then true. Raises the exceptions of `write`.
+        """
+        self._lifetime.check()
+        text = self._answer.take(chunk)
+        if self._answer.is_due:
+            self._answer.keep()
+        return text
 
     def update(self, message: Message) -> None:
         """Replace other keys of the message, such as ``tool_calls``, by the given ones.

@@ -21,6 +21,7 @@ from ..messages import (
 )
 from ..phrases import PHRASES, Language, render_phrase
 from . import anthropic, gemini, openai, react, responses
+from .answer_chunks import ChunkReader, read_chunk
 from .anthropic import keep_own_markers
 from .call_names import (
     AcceptedNames,
@@ -60,6 +61,7 @@ __all__ = [
     "AcceptedNames",
     "Alphabet",
     "ApiCall",
+    "ChunkReader",
     "Codec",
     "EncodedMessage",
     "Format",
@@ -74,6 +76,7 @@ __all__ = [
     "get_format",
     "mark_system_text",
     "prepare_message",
+    "read_chunk",
     "read_response_usage",
     "render_draft_text",
     "replace_surrogates",

@@ -60,7 +60,7 @@ from ..messages import (
     prepare_message,
 )
 from ..records import Draft, StoredMessage
-from . import append, lines
+from . import append, lines, usages
 from .append import Batch
 from .draft_leases import (
     END_LEASE,
@@ -87,6 +87,19 @@ class TextPiece(NamedTuple):
     text: str
 
 
+class ToldUsage(NamedTuple):
+    """What a stream has told of the usage of its request.
+
+    ``response`` has the model and the usage as a whole response would (None: no usage is known),
+    ``whole`` tells whether the stream came to its end.
+    """
+
+    response: Message | None
+    model: str | None
+    provider: str | None
+    whole: bool
+
+
 class DraftRow(NamedTuple):
     """A draft as it is stored."""
 
@@ -99,6 +112,7 @@ class DraftRow(NamedTuple):
     message: str
     wire_format: str | None
     writer: str | None
+    usage: str | None = None
     left: int | None = None
 
     @property
@@ -154,6 +168,9 @@ SET_DRAFT_MESSAGE = Statement(
     update(drafts)
     .where(drafts.c.tree_id == bindparam("tree"), drafts.c.draft == bindparam("of"))
     .values(message=bindparam("given"), at=bindparam("now"))
+)
+SET_DRAFT_USAGE = Statement(
+    update(drafts).where(match_draft(drafts)).values(usage=bindparam("told"))
 )
 DELETE_PIECES_FROM = Statement(
     delete(draft_pieces).where(
@@ -227,13 +244,14 @@ def save_pieces(
     now: Now = None,
     leased: bool = False,
     last: bool = False,
+    usage: ToldUsage | None = None,
 ) -> None:
     """Save the text of an answer received since, and the message without it if that has changed.
 
     The texts become the pieces from the number ``first`` on, and replace any that exist: a save
     whose outcome is unknown can be repeated. It renews the lease of a draft that has one
-    (``leased``); after the ``last`` save nobody writes the draft any more. Raises SessionNotFound,
-    DraftEnded.
+    (``leased``); after the ``last`` save nobody writes the draft any more. ``usage`` is what is
+    known of the request's usage; the last save records it. Raises SessionNotFound, DraftEnded.
     """
     moment = require_moment(now)
     text = None if message is None else encode(message)
@@ -251,19 +269,43 @@ def save_pieces(
     )
     if text is not None:
         SET_DRAFT_MESSAGE.run(connection, tree=kept.tree_id, of=kept.draft, given=text, now=moment)
+    if usage is not None:
+        told = None if last else encode(usage._asdict())
+        SET_DRAFT_USAGE.run(connection, **kept.place, told=told)
+        if last:
+            _record_usage(connection, kept, usage, load_draft(connection, kept).message, moment)
+
+
+def _record_usage(
+    connection: Connection, kept: DraftRow, usage: ToldUsage, answer: Message, now: Now
+) -> None:
+    """Record the usage of an answer; if not all of it was told, the received text is counted."""
+    is_told = usage.response is not None
+    usages.record_usage(
+        connection,
+        kept.session_id,
+        usage.response,
+        model=usage.model,
+        provider=None if is_told else usage.provider,
+        received=None if is_told and usage.whole else answer,
+        now=now,
+    )
 
 
 def append_draft(
     connection: Connection,
     session_id: str,
     draft: str,
-    messages: Message,
+    messages: Message | list[Message],
     *,
     expected: str | None = None,
     now: Now = None,
     format: str | None = None,  # noqa: A002 - the public name
+    usage: ToldUsage | None = None,
 ) -> StoredMessage:
-    """Append a complete answer, and delete its draft.
+    """Append a complete answer, and delete its draft; record its ``usage`` if that is given.
+
+    An answer may consist of several messages; the last one is returned.
 
     Raises SessionNotFound, DraftEnded, InvalidMessage, and Conflict if the head is not where the
     draft began, or the session's revision is not the expected one.
@@ -274,11 +316,15 @@ def append_draft(
     began, found = (kept.branch, kept.head), (pointer.branch, pointer.head)
     if began != found:
         raise Conflict(pointer.session_id, began, found, "head (branch, position)")
+    if usage is not None:
+        several = {"role": "assistant", "content": encode(messages)}
+        answer = messages if isinstance(messages, dict) else several
+        _record_usage(connection, kept, usage, answer, now)
     return _append_and_delete(Line(connection, pointer), kept, batch)
 
 
 def _append_and_delete(line: Line, kept: DraftRow, batch: Batch) -> StoredMessage:
-    (stored,) = append.append_batch(line, batch)
+    *_, stored = append.append_batch(line, batch)
     _delete_draft(line.connection, kept)
     return stored
 
@@ -388,6 +434,7 @@ def finish_draft(
     began = load_draft(connection, kept)
     name = began.format if format is None else format
     batch = append.prepare_batch(update_message(began.message, update), moment, name)
+    _record_left_usage(connection, kept, began, moment)
     return _append_and_delete(Line(connection, pointer), kept, batch)
 
 
@@ -406,8 +453,16 @@ def discard_draft(
     """
     _, kept = _lock_named_draft(connection, draft, owner, force=force)
     discarded = load_draft(connection, kept)
+    _record_left_usage(connection, kept, discarded, discarded.at)
     _delete_draft(connection, kept)
     return discarded
+
+
+def _record_left_usage(connection: Connection, kept: DraftRow, draft: Draft, moment: int) -> None:
+    """Record the usage of an answer whose process was killed before it could."""
+    if kept.usage is not None:
+        told = ToldUsage(**decode_as(dict, kept.usage))
+        _record_usage(connection, kept, told, draft.message, moment)
 
 
 def load_draft(connection: Connection, kept: DraftRow) -> Draft:

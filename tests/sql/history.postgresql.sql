@@ -42,6 +42,7 @@ SELECT drafts.tree_id,
   drafts.message,
   drafts.wire_format,
   drafts.writer,
+  drafts.usage,
   drafts.live_until - CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS "left"
 FROM drafts
 
@@ -55,6 +56,7 @@ SELECT drafts.tree_id,
   drafts.message,
   drafts.wire_format,
   drafts.writer,
+  drafts.usage,
   drafts.live_until - CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS "left"
 FROM drafts
 WHERE drafts.tree_id = :tree_id
@@ -96,6 +98,7 @@ INSERT INTO drafts (
   message,
   wire_format,
   writer,
+  usage,
   sealed
 )
 VALUES (
@@ -108,6 +111,7 @@ VALUES (
   :message,
   :wire_format,
   :writer,
+  :usage,
   :sealed
 )
 
@@ -125,6 +129,7 @@ SELECT drafts.tree_id,
   drafts.message,
   drafts.wire_format,
   drafts.writer,
+  drafts.usage,
   drafts.live_until - CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS "left"
 FROM drafts
 JOIN sessions ON sessions.tree_id = drafts.tree_id
@@ -151,6 +156,7 @@ SELECT drafts.tree_id,
   drafts.message,
   drafts.wire_format,
   drafts.writer,
+  drafts.usage,
   drafts.live_until - CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS "left"
 FROM drafts
 WHERE drafts.tree_id = :tree_id

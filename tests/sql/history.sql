@@ -125,6 +125,7 @@ SELECT drafts.tree_id,
   drafts.message,
   drafts.wire_format,
   drafts.writer,
+  drafts.usage,
   drafts.live_until - CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) AS "left"
 FROM drafts
 
@@ -154,6 +155,7 @@ SELECT drafts.tree_id,
   drafts.message,
   drafts.wire_format,
   drafts.writer,
+  drafts.usage,
   drafts.live_until - CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) AS "left"
 FROM drafts
 WHERE drafts.tree_id = :tree_id
@@ -195,6 +197,7 @@ INSERT INTO drafts (
   message,
   wire_format,
   writer,
+  usage,
   sealed
 )
 VALUES (
@@ -207,6 +210,7 @@ VALUES (
   :message,
   :wire_format,
   :writer,
+  :usage,
   :sealed
 )
 
@@ -224,6 +228,7 @@ SELECT drafts.tree_id,
   drafts.message,
   drafts.wire_format,
   drafts.writer,
+  drafts.usage,
   drafts.live_until - CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) AS "left"
 FROM drafts
 JOIN sessions ON sessions.tree_id = drafts.tree_id
@@ -250,6 +255,7 @@ SELECT drafts.tree_id,
   drafts.message,
   drafts.wire_format,
   drafts.writer,
+  drafts.usage,
   drafts.live_until - CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) AS "left"
 FROM drafts
 WHERE drafts.tree_id = :tree_id
@@ -261,6 +267,12 @@ SET at=:now,
   message=:given
 WHERE drafts.tree_id = :tree
   AND drafts.draft = :of
+
+-- history.drafts.SET_DRAFT_USAGE
+UPDATE drafts
+SET usage=:told
+WHERE drafts.tree_id = :tree_id
+  AND drafts.draft = :draft
 
 -- history.erasure.BRANCH_OWNERS
 SELECT branches.branch,
