@@ -56,6 +56,8 @@ def upgrade() -> None:
 def name_base_models() -> None:
     """Add the names of models by which usages are priced, without reseller, date and version."""
     op.add_column("usages", sa.Column("base_model", IDENTIFIER))
+    if op.get_context().as_sql:  # statements that make a new store, which has no usages
+        return
     connection = op.get_bind()
     named = sa.text("UPDATE usages SET base_model = :base WHERE model = :model")
     for (model,) in connection.execute(
