@@ -459,8 +459,9 @@ def test_a_new_store_knows_the_kinds_of_tools(bare_url: str) -> None:
     """All of them are there, and the next opening has nothing to do."""
     with Store(bare_url) as store:
         assert kinds_in(store.database) == TOOL_KINDS
-        with store.database.reading() as connection:
-            assert migrate.has_tool_kinds(connection, TOOL_KINDS)
+    with Store(bare_url) as store:
+        assert kinds_in(store.database) == TOOL_KINDS
+        assert store.upgraded == (SCHEMA_HEAD, None)
 
 
 def test_a_release_adds_the_names_that_it_knows(
