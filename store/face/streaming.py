@@ -21,7 +21,7 @@ from .. import history
 from ..database import Database, Pulse
 from ..errors import InvalidValue, StoreError, quote_value
 from ..formats import ChunkReader, read_chunk
-from ..messages import Message, count_utf8_bytes
+from ..messages import Message, count_utf8_bytes, encode
 from ..records import StoredMessage
 from ..text import is_text
 from .calls import Call, Face
@@ -211,12 +211,15 @@ class ReceivedAnswer:
         """Store the answer as a message; if that fails, save all of the received text."""
         self._check_open()
         asked = self._asked
-        given = (asked.session_id, self.id, self._list_messages())
+        whole = self._list_messages()
+        several = {"role": "assistant", "content": encode(whole)}
+        given = (asked.session_id, self.id, whole)
         options = {
             "expected": asked.expected,
             "format": self._reader.format if self._reader else asked.format,
             "now": asked.face._moment(None),
             "usage": self._usage,
+            "received": whole if isinstance(whole, dict) else several,
         }
         try:
             self.stored = asked.face._write(Call(history.drafts.append_draft, given, options))

@@ -302,10 +302,12 @@ def append_draft(
     now: Now = None,
     format: str | None = None,  # noqa: A002 - the public name
     usage: ToldUsage | None = None,
+    received: Message | None = None,
 ) -> StoredMessage:
     """Append a complete answer, and delete its draft; record its ``usage`` if that is given.
 
-    An answer may consist of several messages; the last one is returned.
+    An answer may consist of several messages; the last one is returned. ``received`` is all of it
+    as one message, whose tokens are counted if the usage does not tell them.
 
     Raises SessionNotFound, DraftEnded, InvalidMessage, and Conflict if the head is not where the
     draft began, or the session's revision is not the expected one.
@@ -317,9 +319,7 @@ def append_draft(
     if began != found:
         raise Conflict(pointer.session_id, began, found, "head (branch, position)")
     if usage is not None:
-        several = {"role": "assistant", "content": encode(messages)}
-        answer = messages if isinstance(messages, dict) else several
-        _record_usage(connection, kept, usage, answer, now)
+        _record_usage(connection, kept, usage, received or {}, now)
     return _append_and_delete(Line(connection, pointer), kept, batch)
 
 

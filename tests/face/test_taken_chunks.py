@@ -198,7 +198,8 @@ def test_a_stream_is_stored_as_the_provider_would_tell_it(
 ) -> None:
     """With its calls, and the usage before it, as of a response that came whole."""
     chunks, messages, model, by = STREAMS[provider]
-    with chat.streaming("s", ANSWER, every_bytes=0) as answer:
+    face = chat.scoped("ann") if as_object else chat
+    with face.streaming("s", ANSWER, every_bytes=0) as answer:
         texts = [answer.take(Chunk(**each) if as_object else each) for each in chunks]
         (draft,) = chat.drafts("s")
         assert draft.message["content"] == "Because"
@@ -270,7 +271,7 @@ def test_the_cost_of_a_killed_stream_is_known(
 
 def test_a_stream_that_tells_no_usage_is_estimated(chat: Store) -> None:
     """As OpenAI's chat does without ``stream_options``: its output is counted."""
-    with chat.streaming("s", {**ANSWER, "id": "m"}) as answer:
+    with chat.scoped("ann").streaming("s", {**ANSWER, "id": "m"}) as answer:
         for each in CHAT[:-1]:
             answer.take(each)
     assert chat.messages("s")[-1].message == {**CHAT_MESSAGE, "id": "m"}
