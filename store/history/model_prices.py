@@ -2,7 +2,8 @@
 
 Prices are rows of the table `prices`, of everybody and of single owners. The rows that come with
 the release are data, `prices.toml` beside this module, which names the day of its prices; a user's
-own file has the same shape.
+own file has the same shape (`price_files`). This module is imported when a store is opened, so it
+imports little.
 """
 
 from __future__ import annotations
@@ -10,18 +11,13 @@ from __future__ import annotations
 import math
 import os
 import re
-import tomllib
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, time
-from functools import cache
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
-
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, ValidationError
+from typing import Any, NamedTuple, TypeAlias
 
 from ..clock import require_moment
-from ..errors import InvalidValue, check_readable_to_end, describe_read_error, quote_value
 
 PRICES_FILE = Path(__file__).with_name("prices.toml")
 MILLION = 1_000_000
@@ -139,104 +135,30 @@ def normalize_model_name(model: str) -> str:
     return _VERSION_SUFFIX.sub("", _RESELLER_PREFIX.sub("", model.lower(), count=1), count=1)
 
 
-class _PriceRow(BaseModel):
-    """A line of a table of prices."""
-
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
-
-    input: NonNegativeFloat
-    output: NonNegativeFloat
-    cached: NonNegativeFloat | None = None
-    written: NonNegativeFloat | None = None
-    first_day: date | None = Field(None, alias="from")
-
-    def build_price(self, owner: str, model: str) -> ModelPrice:
-        """Return the price; a cache without a price of its own costs as much as plain input."""
-        valid_from = 0
-        if self.first_day is not None:
-            valid_from = require_moment(datetime.combine(self.first_day, time(), UTC))
-        caches = (self.cached, self.written)
-        cached, written = (self.input if each is None else each for each in caches)
-        return ModelPrice(owner, model, valid_from, self.input, cached, written, self.output)
-
-
-class _PriceTable(BaseModel):
-    """A file of prices."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    as_of: date | None = None
-    models: dict[str, _PriceRow | list[_PriceRow]] = {}
-
-
-class ModelPrices(NamedTuple):
-    """Prices by model, the newest of each, and the day of these prices."""
-
-    as_of: date | None
-    models: dict[str, ModelPrice]
-
-    def of(self, model: str | None) -> ModelPrice | None:
-        """Return the price of a model by the provider's name for it, None if it is not known."""
-        if model is None:
-            return None
-        return self.models.get(model) or self.models.get(normalize_model_name(model))
-
-    def cost(self, model: str | None, tokens: Mapping[str, int]) -> float | None:
-        """Return the cost of tokens of a model, None if its price is not known."""
-        price = self.of(model)
-        return price.cost(tokens) if price else None
-
-
-def load_prices(own: FilePath | None = None) -> ModelPrices:
-    """Return the newest prices of the release; those of a file of one's own take precedence.
-
-    Raises InvalidValue for a file that cannot be read, or is not a table of prices.
-    """
-    released = _load_released_prices()
-    if own is None:
-        return released
-    return released._replace(models=released.models | _index_newest(read_prices(own)))
-
-
-@cache
-def _load_released_prices() -> ModelPrices:
-    return ModelPrices(
-        _read_price_table(PRICES_FILE).as_of, _index_newest(read_prices(PRICES_FILE))
+def build_price(owner: str, model: str, values: Mapping[str, Any]) -> ModelPrice:
+    """Return the price of a line of a file; a cache without a price costs as plain input."""
+    first_day: date | None = values.get("from")
+    valid_from = 0
+    if first_day is not None:
+        valid_from = require_moment(datetime.combine(first_day, time(), UTC))
+    plain = values["input"]
+    cached, written = (
+        plain if values.get(kind) is None else values[kind] for kind in ("cached", "written")
     )
+    return ModelPrice(owner, model, valid_from, plain, cached, written, values["output"])
 
 
-def _index_newest(rows: Iterable[ModelPrice]) -> dict[str, ModelPrice]:
-    return {row.model: row for row in sorted(rows)}
-
-
-def read_prices(path: FilePath, owner: str = EVERYBODY) -> list[ModelPrice]:
-    """Return the prices of a file, as those of an owner. Raises InvalidValue as `load_prices`."""
-    models = _read_price_table(path).models
+def build_prices(owner: str, models: Mapping[str, Any]) -> list[ModelPrice]:
+    """Return the prices of the models of a file, each of which has a line or a list of them."""
     return [
-        row.build_price(owner, model)
-        for model, rows in models.items()
-        for row in (rows if isinstance(rows, list) else [rows])
+        build_price(owner, model, line)
+        for model, lines in models.items()
+        for line in (lines if isinstance(lines, list) else [lines])
     ]
 
 
-def _read_price_table(path: FilePath) -> _PriceTable:
-    try:
-        file = Path(path)
-        check_readable_to_end(file)
-        return _PriceTable.model_validate(tomllib.loads(file.read_text("utf-8")))
-    except ValidationError as error:
-        raise InvalidValue(
-            f"no prices can be read from {path}: {_render_first_error(error)}"
-        ) from error
-    except TypeError as error:
-        raise InvalidValue(f"prices must be the path of a file, not {quote_value(path)}") from error
-    except (OSError, ValueError, RecursionError) as error:
-        raise InvalidValue(
-            f"no prices can be read from {path}: {describe_read_error(error)}"
-        ) from error
+def read_release_prices() -> list[ModelPrice]:
+    """Return the prices that come with the release."""
+    import tomllib
 
-
-def _render_first_error(error: ValidationError) -> str:
-    """Return the place of the first error in a table, and the error."""
-    found = error.errors()[0]
-    return f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
+    return build_prices(EVERYBODY, tomllib.loads(PRICES_FILE.read_text("utf-8"))["models"])

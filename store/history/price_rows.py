@@ -15,7 +15,7 @@ from .model_prices import (
     ModelPrice,
     PriceList,
     normalize_model_name,
-    read_prices,
+    read_release_prices,
 )
 from .sessions import validate_text
 
@@ -61,6 +61,8 @@ def set_prices(
     A price replaces the one of the same model, owner and first day. Costs follow at the next read.
     Returns the prices of the file. Raises InvalidValue for a file without valid prices.
     """
+    from .price_files import read_prices
+
     rows = read_prices(file, validate_text("owner", owner) or EVERYBODY)
     for row in rows:
         old = {"old_owner": row.owner, "old_model": row.model, "old_valid_from": row.valid_from}
@@ -73,8 +75,12 @@ def load_price_list(
     connection: Connection, file: FilePath | None = None, owner: str | None = None
 ) -> PriceList:
     """Return the prices of usages; those of a file take precedence over the stored ones."""
-    given = [] if file is None else read_prices(file)
-    return PriceList(given, list_prices(connection, owner))
+    stored = list_prices(connection, owner)
+    if file is None:
+        return PriceList(stored)
+    from .price_files import read_prices
+
+    return PriceList(read_prices(file), stored)
 
 
 def load_model_prices(connection: Connection, model: str | None, owner: str | None) -> PriceList:
@@ -87,7 +93,7 @@ def load_model_prices(connection: Connection, model: str | None, owner: str | No
 
 def insert_release_prices(connection: Connection) -> None:
     """Insert the prices of the release, except those of models that a user has priced."""
-    released = read_prices(PRICES_FILE)
+    released = read_release_prices()
     stored = {row for row in list_prices(connection) if row.owner == EVERYBODY}
     own = {row.model for row in stored.difference(released)}
     for row in released:

@@ -15,7 +15,8 @@ from sqlalchemy import delete, insert, select, update
 from store import Scoped, Store
 from store.database import prices, settings
 from store.errors import InvalidValue
-from store.history.model_prices import PRICES_FILE, ModelPrice, read_prices
+from store.history.model_prices import PRICES_FILE, ModelPrice
+from store.history.price_files import read_prices
 
 DAY = 86_400_000
 BEGIN = 1_767_225_600_000  # 2026-01-01, a Thursday

@@ -12,7 +12,8 @@ import pytest
 
 from store import Policy, Store
 from store.errors import InvalidValue, PositionOutOfRange, SessionNotFound
-from store.history.model_prices import ModelPrice, load_prices, normalize_model_name
+from store.history.model_prices import ModelPrice, normalize_model_name
+from store.history.price_files import load_prices
 from store.history.usages import UsageInput
 
 NOW = 1_800_000_000_000

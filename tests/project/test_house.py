@@ -69,7 +69,7 @@ INSIDE = {
     "face": "calls operations lifetime steps streaming watches workflows store threads async_streaming async_operations async_store",
     "formats": "response_usage answer_chunks request_messages call_names rows openai parts reasoning turns responses anthropic gemini react",
     "history": (
-        "lines session_branches sessions facts listing model_prices price_rows usages message_notes erasure_log view_cache raw_messages draft_leases append drafts erasure redaction erasure_batches heads "
+        "lines session_branches sessions facts listing model_prices price_files price_rows usages message_notes erasure_log view_cache raw_messages draft_leases append drafts erasure redaction erasure_batches heads "
         "lookup token_counts"
     ),
     "importing": "session_ids usage comparison continuations session_metadata validation session dump transcript files",
