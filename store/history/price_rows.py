@@ -17,7 +17,6 @@ from .model_prices import (
     normalize_model_name,
     read_release_prices,
 )
-from .sessions import validate_text
 
 _price_columns = [prices.c[name] for name in ModelPrice._fields]
 _price_key = (prices.c.owner, prices.c.model, prices.c.valid_from)
@@ -48,7 +47,7 @@ INSERT_PRICE = Insertion(prices)
 
 def list_prices(connection: Connection, owner: str | None = None) -> list[ModelPrice]:
     """Return the stored prices: those that are valid for an owner, or all."""
-    if validate_text("owner", owner) is None:
+    if _validate_price_owner(owner) is None:
         return LIST_PRICES.rows(connection)
     return LIST_OWNED_PRICES.rows(connection, owner=owner)
 
@@ -63,12 +62,19 @@ def set_prices(
     """
     from .price_files import read_prices
 
-    rows = read_prices(file, validate_text("owner", owner) or EVERYBODY)
+    rows = read_prices(file, _validate_price_owner(owner) or EVERYBODY)
     for row in rows:
         old = {"old_owner": row.owner, "old_model": row.model, "old_valid_from": row.valid_from}
         DELETE_PRICE.run(connection, **old)
         INSERT_PRICE.run(connection, **row._asdict())
     return rows
+
+
+def _validate_price_owner(owner: str | None) -> str | None:
+    """Return an owner of prices. Raises InvalidValue for no text."""
+    from .sessions import validate_text  # a store is opened without it
+
+    return validate_text("owner", owner)
 
 
 def load_price_list(
@@ -94,7 +100,7 @@ def load_model_prices(connection: Connection, model: str | None, owner: str | No
 def insert_release_prices(connection: Connection) -> None:
     """Insert the prices of the release, except those of models that a user has priced."""
     released = read_release_prices()
-    stored = {row for row in list_prices(connection) if row.owner == EVERYBODY}
+    stored = {row for row in LIST_PRICES.rows(connection) if row.owner == EVERYBODY}
     own = {row.model for row in stored.difference(released)}
     for row in released:
         if row.model not in own and row not in stored:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import random
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -304,3 +306,17 @@ def test_keys_and_zones_that_do_not_exist(store: Store, wrong: dict[str, Any], s
     """An error of the store's own."""
     with pytest.raises(InvalidValue, match=said):
         store.usage_totals(**wrong)
+
+
+def test_a_store_is_opened_without_what_reads_files(tmp_path: Path) -> None:
+    """Pydantic alone takes a third of the time in which a program opens a store."""
+    with Store(tmp_path / "chat.db"):
+        pass
+    code = (
+        "import sys; from store import Store; Store('chat.db').close();"
+        "print({'pydantic', 'tomllib', 'store.history.price_files'} & {*sys.modules})"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert told.stdout == "set()\n"
