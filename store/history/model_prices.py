@@ -14,6 +14,8 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, time
+from functools import lru_cache
+from operator import mul
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -24,9 +26,6 @@ MILLION = 1_000_000
 DAY_MS = 86_400_000
 EVERYBODY = ""
 """The owner of prices that are valid for the usages of all owners, and of none."""
-
-TOKEN_KINDS = ("input", "cached", "written", "output")
-"""The kinds of tokens that have a price."""
 
 FilePath: TypeAlias = str | os.PathLike[str]
 
@@ -52,15 +51,12 @@ class ModelPrice(NamedTuple):
 
         It is None if there are tokens of a kind without a price.
         """
-        plain = tokens["input"] - tokens["cached"] - tokens["written"]
-        amounts = {**tokens, "input": plain}
-        costs: list[float] = []
-        for kind in TOKEN_KINDS:
-            price = getattr(self, kind)
-            if price is None and amounts[kind]:
-                return None
-            costs.append((price or 0.0) * amounts[kind])
-        return math.fsum(costs) / MILLION
+        cached, written = tokens["cached"], tokens["written"]
+        amounts = (tokens["input"] - cached - written, cached, written, tokens["output"])
+        prices = (self.input, self.cached, self.written, self.output)
+        if any(amount for amount, price in zip(amounts, prices, strict=True) if price is None):
+            return None
+        return math.fsum(map(mul, amounts, (price or 0.0 for price in prices))) / MILLION
 
 
 class PriceList:
@@ -130,6 +126,7 @@ _RESELLER_PREFIX = re.compile(r"^(.*/)?(([a-z]+\.)?anthropic\.)?")
 _VERSION_SUFFIX = re.compile(r"([-@](\d{8}|\d{4}-\d\d-\d\d|latest))?(-v\d+(:\d+)?)?(\[\w+\])?$")
 
 
+@lru_cache(maxsize=1 << 10)
 def normalize_model_name(model: str) -> str:
     """Return a model's name without its reseller, date and version."""
     return _VERSION_SUFFIX.sub("", _RESELLER_PREFIX.sub("", model.lower(), count=1), count=1)
