@@ -107,6 +107,9 @@ WAITS = {
 }
 """Methods that may wait for other writers or for a summary, beside the operations that write."""
 
+GROUPED = {"append"}
+"""Methods that are written together with others of their kind that wait for the same file."""
+
 AWAITED: dict[str, Callable[..., Any]] = {
     "delete_session": Workflows.delete_session,
     "context": Workflows.context,
@@ -214,7 +217,8 @@ def render_awaited(owner: str, name: str, function: Callable[..., Any], *, waits
         work = work.replace(
             f"{owner}.{name},", f"{owner}.{name},  # type: ignore[arg-type] # overloads"
         )
-    run = f"return await self._run(work{', waits=True' * waits})"
+    kind = ", is_grouped=True" if name in GROUPED else ", waits=True" * waits
+    run = f"return await self._run(work{kind})"
     ends = "return AsyncPages(self, work)" if is_iterator else run
     head = render_head(name, function, awaited=not is_iterator)
     head = head.replace("-> Iterator[", "-> AsyncIterator[")

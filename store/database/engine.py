@@ -54,7 +54,7 @@ from .driver_errors import (
 )
 from .files import KnownFile, is_private_target, parse_url, remove_private_folder, resolve_path
 from .fork_safety import FORKED_STORE_MESSAGE, leak_object
-from .group_commit import GroupCommit, GroupedWrite, get_group
+from .group_commit import GroupedWrite, get_group
 from .lease import CheckedDriver, Lease, RowCheck, compute_lock_timeout, get_lease
 from .queue import HAS_FLOCK, LOCK_SUFFIX, WriterQueue
 from .write_ahead import (
@@ -223,22 +223,18 @@ class Database:
             return self.write(work)
         if self._hosts:
             self._check_host()
-        write = GroupedWrite(work, self._timeout)
+        write = GroupedWrite(work)
         try:
-            if group.join(write):
-                self._lead(group, write)
+            if group.join(write, self._timeout):
+                lent = self._lent(self._writer, writes=True, patience=write.patience)
+                with lent as lease, wake_on_leave(lease.give_up):
+                    write.result = group.lead(write, lease)
             group.leave(write)
         except BaseException:  # also one that came while it left
             group.leave(write)
             raise
         result: WorkT = write.result
         return result
-
-    def _lead(self, group: GroupCommit, write: GroupedWrite[WorkT]) -> None:
-        patience = max(0.0, write.deadline - time.monotonic())
-        lent = self._lent(self._writer, writes=True, patience=patience)
-        with lent as lease, wake_on_leave(lease.give_up):
-            write.result = group.lead(write, lease)
 
     @contextmanager
     def writing(self, patience: float | None = None) -> Iterator[Connection]:

@@ -73,26 +73,25 @@ class Transaction(Protocol):
 
 
 class GroupedWrite(Generic[GroupResultT]):
-    """A write in line: its work, and its result or error once it is done."""
+    """A write in line: its work, and its result or error once it is done.
 
-    def __init__(self, work: Callable[[Connection], GroupResultT], timeout: float) -> None:
-        self.work, self.timeout = work, timeout
-        self.deadline = time.monotonic() + timeout
-        self.is_done = False
+    ``patience`` is the seconds that it may still wait, None if it has not waited yet. ``waking`` is
+    released to let the thread that waits look again at the line.
+    """
+
+    def __init__(self, work: Callable[[Connection], GroupResultT]) -> None:
+        self.work, self.is_done = work, False
+        self.patience: float | None = None
         self.result: Any = None
         self.error: BaseException | None = None
         self._context = copy_context()
-        self._waking = threading.Lock()
-        self._waking.acquire()
-
-    def wait(self, seconds: float) -> bool:
-        """Wait to be woken for some seconds (-1: without end); tell whether it was."""
-        return self._waking.acquire(timeout=seconds)
+        self.waking: threading.Lock | None = None
 
     def wake(self) -> None:
         """Let the thread that waits look again at the line."""
-        with suppress(RuntimeError):  # it has been woken already
-            self._waking.release()
+        if self.waking:  # else it does not wait yet, and will look before
+            with suppress(RuntimeError):  # it has been woken already
+                self.waking.release()
 
     def finish(self) -> None:
         """Let the thread that waits go on with the result or error."""
@@ -123,23 +122,28 @@ class GroupCommit:
     def __init__(self) -> None:
         self._line: list[GroupedWrite[Any]] = []
 
-    def join(self, write: GroupedWrite[Any]) -> bool:
+    def join(self, write: GroupedWrite[Any], timeout: float) -> bool:
         """Wait until a write is done, or is the first in line; tell whether it has to lead.
 
         Raises the error of the write; StoreBusy at its deadline.
         """
-        seconds = write.timeout
         self._line.append(write)
-        if self._line[0] is write:
-            return True
-        with wake_on_leave(partial(self._give_up, write)):
-            while not (write.is_done or self._line[:1] == [write]):
-                if not write.wait(seconds):
-                    self._give_up(write)
-                    seconds = -1  # it was taken just now, and will be done soon
-            if write.error is not None:
-                raise write.error
+        if self._line[:1] != [write]:
+            with wake_on_leave(partial(self._give_up, write)):
+                self._wait(write, timeout)
+                if write.error is not None:
+                    raise write.error
         return not write.is_done
+
+    def _wait(self, write: GroupedWrite[Any], timeout: float) -> None:
+        woken = write.waking = threading.Lock()
+        woken.acquire()
+        ends, seconds = time.monotonic() + timeout, timeout
+        while not (write.is_done or self._line[:1] == [write]):
+            if not woken.acquire(timeout=seconds):
+                self._give_up(write)
+                seconds = -1  # it was taken just now, and will be done soon
+        write.patience = max(0.0, ends - time.monotonic())
 
     def leave(self, write: GroupedWrite[Any]) -> None:
         """Leave the line, and let the next one lead; may be repeated."""
@@ -152,13 +156,8 @@ class GroupCommit:
         result = write.work(lease.connection)
         taken: list[GroupedWrite[Any]] = []
         try:
-            ends = time.monotonic() + TURN_SECONDS
-            while (following := self._line[1:2]) and time.monotonic() < ends:
-                taken += following
-                if self._remove(*following):
-                    taken[-1].run(lease)
-                else:  # its caller has given it up
-                    taken.pop()
+            if len(self._line) > 1:
+                self._run_waiting(taken, lease)
             lease.commit()
             for each in taken:
                 each.finish()
@@ -166,6 +165,16 @@ class GroupCommit:
             self._dissolve(taken, lease, error)
             raise
         return result
+
+    def _run_waiting(self, taken: list[GroupedWrite[Any]], lease: Transaction) -> None:
+        """Do the writes behind the leader as a part of its transaction, and add them to some."""
+        ends = time.monotonic() + TURN_SECONDS
+        while (following := self._line[1:2]) and time.monotonic() < ends:
+            taken += following
+            if self._remove(*following):
+                taken[-1].run(lease)
+            else:  # its caller has given it up
+                taken.pop()
 
     def _dissolve(
         self, taken: list[GroupedWrite[Any]], lease: Transaction, error: BaseException

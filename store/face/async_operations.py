@@ -345,7 +345,7 @@ class AsyncOperations(Threads):
             format=format,
             alone=alone,
         )
-        return await self._run(work, waits=True)
+        return await self._run(work, is_grouped=True)
 
     async def messages(
         self,

@@ -54,6 +54,9 @@ CANCEL_INTERVAL = 0.25
 A server ignores a cancellation that arrives between two statements.
 """
 
+GROUP_THREADS = 64
+"""The most threads for appends to a file, which wait for each other without a connection."""
+
 SUMMARY_GRACE = 1.0
 """Seconds after which a summary that nobody waits for any more is cancelled in its loop."""
 
@@ -157,7 +160,8 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
 
     ``target`` is the target of a `Store`, or an open store, which stays open when this one is
     closed. Each operation runs as a whole in one of the store's own threads: ``threads`` for
-    operations that only read, and as many for those that may wait for other writers.
+    operations that only read, and as many for those that may wait for other writers. Appends to a
+    file, which are written together and need one connection for all, have up to 64.
     """
 
     def __init__(
@@ -172,6 +176,7 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
     ) -> None:
         self._threads = ThreadPoolExecutor(threads, "convostore")
         self._waiting = ThreadPoolExecutor(threads, "convostore-waiting")
+        self._grouped = ThreadPoolExecutor(max(threads, GROUP_THREADS), "convostore-grouped")
         self._is_given = isinstance(target, Store)
         opening = partial(
             _open_store,
@@ -191,12 +196,14 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
         """
         return AsyncScoped(self, partial(self._call, Store.scoped, owner), owner)
 
-    async def _run(self, work: ThreadWork[AsyncResultT], *, waits: bool = False) -> AsyncResultT:
+    async def _run(
+        self, work: ThreadWork[AsyncResultT], *, waits: bool = False, is_grouped: bool = False
+    ) -> AsyncResultT:
         """Run work in a thread of the store's pool and return its result."""
         caller = Caller(partial(_finish_in_loop, current_token()))
         context = copy_context()
         context.run(CURRENT_CALLER.set, caller)
-        submitted = self._submit(partial(context.run, work), waits)
+        submitted = self._submit(partial(context.run, work), waits=waits, is_grouped=is_grouped)
         ended = _watch_end(submitted)
         try:
             await ended.wait()
@@ -215,13 +222,26 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
             raise
         return submitted.result()
 
-    def _submit(self, work: ThreadWork[AsyncResultT], waits: bool) -> Future[AsyncResultT]:
-        """Give work to the threads for writers if it ``waits``, else to those for readers."""
-        threads = self._waiting if waits else self._threads
+    def _submit(
+        self, work: ThreadWork[AsyncResultT], *, waits: bool, is_grouped: bool
+    ) -> Future[AsyncResultT]:
+        """Give work to the threads for writers if it ``waits``, else to those for readers.
+
+        Work that ``is_grouped`` needs no connection while it waits for a file.
+        """
+        threads = self._waiting if waits or is_grouped else self._threads
+        if is_grouped and self._is_file:
+            threads = self._grouped
         try:
             return threads.submit(work)
         except RuntimeError as error:
             raise StoreClosed("the store is closed; open it again") from error
+
+    @property
+    def _is_file(self) -> bool:
+        """Whether the store is open, and a file."""
+        is_open = self._opened.done() and not self._opened.exception()
+        return is_open and self._opened.result().database.path is not None
 
     def _call(
         self,
@@ -242,6 +262,7 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
 
     def _end(self) -> None:
         self._waiting.shutdown()
+        self._grouped.shutdown()
         self._threads.shutdown()
         if self._opened.exception() is None and not self._is_given:
             self._opened.result().close()
@@ -266,9 +287,11 @@ class AsyncScoped(AsyncWorkflows, AsyncScopedOperations):
         """The owner of the sessions."""
         return self._owner
 
-    async def _run(self, work: ThreadWork[AsyncResultT], *, waits: bool = False) -> AsyncResultT:
+    async def _run(
+        self, work: ThreadWork[AsyncResultT], *, waits: bool = False, is_grouped: bool = False
+    ) -> AsyncResultT:
         """Run work in a thread of the whole store."""
-        return await self._store._run(work, waits=waits)
+        return await self._store._run(work, waits=waits, is_grouped=is_grouped)
 
     def _call(
         self,

@@ -19,7 +19,9 @@ ThreadWork: TypeAlias = Callable[[], ThreadResultT]
 class Threads(Protocol):
     """An object with threads, and a face whose methods they call."""
 
-    async def _run(self, work: ThreadWork[ThreadResultT], *, waits: bool = False) -> ThreadResultT:
+    async def _run(
+        self, work: ThreadWork[ThreadResultT], *, waits: bool = False, is_grouped: bool = False
+    ) -> ThreadResultT:
         """Run work in a thread and return its result."""
 
     def _call(

@@ -20,6 +20,7 @@ from sqlalchemy import Connection, text
 from store import AsyncStore, Store
 from store.database import group_commit
 from store.database.lease import Lease, get_lease
+from store.database.queue import TURN_SECONDS
 from store.errors import (
     HeadMoved,
     InvalidMessage,
@@ -53,6 +54,12 @@ def path(tmp_path: Path) -> Path:
         store.create_session("s")
         store.create_session("t")
     return tmp_path / "chat.db"
+
+
+@pytest.fixture(autouse=True)
+def long_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a group take all that wait, however busy the machine is."""
+    monkeypatch.setattr(group_commit, "TURN_SECONDS", PATIENCE)
 
 
 @contextmanager
@@ -108,8 +115,7 @@ def append(*messages: Any, to: str = "s", **options: Any) -> Append:
 
 @pytest.fixture
 def commits(monkeypatch: pytest.MonkeyPatch) -> list[Lease]:
-    """Give a list of the commits; a turn is long enough for a group on a busy machine."""
-    monkeypatch.setattr(group_commit, "TURN_SECONDS", PATIENCE)
+    """Give a list of the commits."""
     counted: list[Lease] = []
     commit = Lease.commit
 
@@ -132,6 +138,15 @@ def test_what_waits_is_one_transaction(path: Path, commits: list[Lease]) -> None
     with Store(path) as store:
         assert contents(store) == [each for n in range(0, 20, 2) for each in (n, -n)]
         assert store.verify() == []
+
+
+def test_a_group_ends_with_the_turn(
+    path: Path, commits: list[Lease], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who still waits then leads the next one."""
+    monkeypatch.setattr(group_commit, "TURN_SECONDS", 0.0)
+    assert outcomes(path, *(append(said(number)) for number in range(4))) == [[1], [2], [3], [4]]
+    assert len(commits) == 5
 
 
 def test_a_writer_alone_has_no_savepoint(path: Path) -> None:
@@ -326,7 +341,7 @@ def test_awaited_appends_are_grouped(path: Path, commits: list[Lease]) -> None:
     found: dict[int, int] = {}
 
     async def work() -> None:
-        async with AsyncStore(path, threads=8) as store:
+        async with AsyncStore(path, threads=2) as store:
             await store.session("s")
             opened = store._opened.result()
 
@@ -371,10 +386,12 @@ def test_errors_of_a_group_keep_nothing_alive(path: Path) -> None:
     assert last() is None
 
 
-@pytest.mark.parametrize("seconds", [1.5])
-def test_groups_leave_turns_to_other_processes(path: Path, fork: Fork, seconds: float) -> None:
+def test_groups_leave_turns_to_other_processes(
+    path: Path, fork: Fork, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A single writer in another process writes all the time beside sixteen threads."""
-    begin = time.monotonic() + 1
+    monkeypatch.setattr(group_commit, "TURN_SECONDS", TURN_SECONDS)
+    begin, seconds = time.monotonic() + 1, 1.5
 
     def write_alone() -> int:
         done = 0
