@@ -19,12 +19,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from store import Policy, Store, StoreError
+from store.database import group_commit
+from store.database.queue import QueuePlace, WriterQueue
 from store.errors import DraftNotFound, NothingToUndo, SessionExists, SessionNotFound
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,6 +76,43 @@ def finished(store: Store) -> None:
     store.finish_draft(*found or ["gone"])
 
 
+MEMBERS = 6
+TURN = 60.0
+"""Seconds that a group takes members for, so that all are in one transaction on a busy machine."""
+
+
+def grouped(store: Store) -> None:
+    """Append in threads that share a transaction; who got an error tries it once more."""
+
+    def append(number: int) -> None:
+        message = said(f"member {number} " + "x" * 3000)
+        with suppress(StoreError):
+            store.append(f"member {number}", message, create=True)
+            return
+        store.append(f"member {number}", message, create=True)
+
+    group_commit.TURN_SECONDS = TURN
+    holder = QueuePlace(WriterQueue(f"{store.database.path}-lock", TURN))
+    with ThreadPoolExecutor(MEMBERS) as threads:
+        try:
+            holder.take()
+            appends = []
+            for number in range(MEMBERS):
+                appends.append(threads.submit(append, number))
+                await_line(store, number + 1)
+        finally:
+            holder.close()
+    for each in appends:
+        each.result()
+
+
+def await_line(store: Store, count: int) -> None:
+    """Wait until so many appends are in line; not for long, where a fault keeps them from it."""
+    end = time.monotonic() + 1
+    while len(store.database._group._line) < count and time.monotonic() < end:  # type: ignore[union-attr]
+        time.sleep(0.001)
+
+
 def later() -> int:
     """Return a moment (ms) long after the last one, when no lease of a killed process counts."""
     return time.monotonic_ns()
@@ -80,6 +120,7 @@ def later() -> int:
 
 OPERATIONS: dict[str, Operation] = {
     "append": lambda store: store.append("s", [said(f"new {n} " + "x" * 3000) for n in range(3)]),
+    "group": grouped,
     "create": lambda store: store.create_session("new", title="new"),
     "fork": lambda store: store.fork("s", 5, "new"),
     "rewind": lambda store: store.rewind("s", 4),
