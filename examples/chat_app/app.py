@@ -1,5 +1,7 @@
 """A chat app: users, their chats, other answers, edited questions, streams, interruptions, costs.
 
+Answers belong to the server, not to a window: they go on when it closes, and a reload follows them.
+
     pip install '.[examples]'
     OPENAI_API_KEY=… CHAT_MODEL=gpt-4.1-mini python examples/chat_app/app.py
 
@@ -12,16 +14,17 @@ from __future__ import annotations
 
 import json
 import os
+from asyncio import FIRST_COMPLETED, Future, Task, create_task, gather, wait
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import unquote
 
 import uvicorn
 from fastapi import Depends, FastAPI, HTTPException, Request
-from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
-from openai import AsyncOpenAI, OpenAIError
+from fastapi.responses import FileResponse, JSONResponse, Response, StreamingResponse
+from openai import AsyncOpenAI
 from pydantic import BaseModel
 
 from store import AsyncScoped, AsyncStore, Policy, StoredMessage, StoreError
@@ -38,8 +41,11 @@ async def opened(app: FastAPI) -> AsyncIterator[None]:
         AsyncStore(os.environ.get("CONVOSTORE_DB", "chat.db")) as store,
         AsyncOpenAI() as provider,
     ):
-        app.state.store, app.state.provider = store, provider
+        app.state.store, app.state.provider, app.state.answers = store, provider, {}
         yield
+        for task in app.state.answers.values():
+            task.cancel()
+        await gather(*app.state.answers.values(), return_exceptions=True)
 
 
 app = FastAPI(title="convostore chat", lifespan=opened)
@@ -98,13 +104,22 @@ async def show(mine: Mine, chat: str) -> Found:
     """Return a chat: what was said, what broke off, and what it cost."""
     session = await mine.session(chat)
     drafts, totals = await mine.drafts(chat), await mine.usage_totals(chat, by="session")
+    ratings = {each.seq: each.value for each in await mine.annotations(chat, key="rating")}
     return {
         "title": await mine.title(chat),
         "revision": session.revision,
         "archived": session.archived,
-        "messages": [await told(mine, chat, each) for each in await mine.messages(chat)],
+        "messages": [
+            {**await told(mine, chat, each), "rating": ratings.get(each.seq)}
+            for each in await mine.messages(chat)
+        ],
         "drafts": [
-            {"draft": each.draft, "text": each.message.get("content") or "", "after": each.head}
+            {
+                "draft": each.draft,
+                "text": each.message.get("content") or "",
+                "after": each.head,
+                "live": each.live,
+            }
             for each in drafts
         ],
         "cost": sum(each.cost or 0 for each in totals),
@@ -136,34 +151,73 @@ class Asked(BaseModel):
 async def ask(mine: Mine, chat: str, asked: Asked) -> StreamingResponse:
     """Store a question, or an edited one; without a text have the last one answered anew."""
     question, seen = {"role": "user", "content": asked.text}, asked.revision
+    if asked.text is not None and not asked.text.strip():
+        raise HTTPException(400, "the question is empty; write what you want to know")
+    if asked.after is None and asked.text is None:
+        raise HTTPException(400, "say something, or name the message to answer anew (after)")
+    if any(each.live for each in await mine.drafts(chat)):
+        raise HTTPException(409, "an answer is under way; wait for it, or stop it")
     if asked.after is None:
-        await mine.append(chat, question, expected=seen)
+        await mine.append(chat, question, expected=seen, alone=True)
     elif asked.text is None:
         await mine.rewind(chat, asked.after, expected=seen)
     else:
         await mine.replace(chat, asked.after, question, expected=seen)
-    events = answered(mine, chat, POLICY if asked.text else ANEW)
+    sent = (await mine.view(chat, POLICY if asked.text else ANEW)).messages
+    begun: Future[str] = Future()
+    task = app.state.answers[chat] = create_task(answer(mine, chat, sent, begun))
+    either: list[Future[Any]] = [begun, task]
+    await wait(either, return_when=FIRST_COMPLETED)
+    if not begun.done():
+        await task  # it raises what was wrong
+    draft = begun.result()
+    return StreamingResponse(followed(mine, draft, task), media_type="text/event-stream")
+
+
+async def answer(mine: AsyncScoped, chat: str, sent: list[Found], begun: Future[str]) -> None:
+    """Have a model answer; all of it is kept as it comes, with its usage, whoever listens."""
+    say = app.state.provider.chat.completions.create
+    counting = {"include_usage": True}
+    async with mine.streaming(chat, {"role": "assistant"}, every_ms=100, alone=True) as stream:
+        begun.set_result(stream.draft)
+        pieces = await say(model=MODEL, messages=sent, stream=True, stream_options=counting)
+        async for piece in pieces:
+            await stream.take(piece)
+
+
+@app.get("/chats/{chat}/answer")
+async def follow(mine: Mine, chat: str) -> StreamingResponse:
+    """Follow the answer that is under way, from its beginning."""
+    live = [each.draft for each in await mine.drafts(chat) if each.live]
+    if not live:
+        raise HTTPException(404, "no answer is under way")
+    events = followed(mine, live[0], app.state.answers.get(chat))
     return StreamingResponse(events, media_type="text/event-stream")
 
 
-async def answered(mine: AsyncScoped, chat: str, policy: Policy) -> AsyncIterator[str]:
-    """Yield an answer as it comes; it is kept as it comes, too, so a crash leaves a draft."""
-    say = app.state.provider.chat.completions.create
-    counting, piece = {"include_usage": True}, None
+async def followed(mine: AsyncScoped, draft: str, task: Task[None] | None) -> AsyncIterator[str]:
+    """Yield an answer as it comes, and what was wrong if it broke off."""
     try:
-        sent = (await mine.view(chat, policy)).messages
-        async with mine.streaming(chat, {"role": "assistant"}) as answer:
-            pieces = await say(model=MODEL, messages=sent, stream=True, stream_options=counting)
-            async for piece in pieces:
-                text = "".join(each.delta.content or "" for each in piece.choices)
-                await answer.write(text)
-                yield event(text=text)
-        if piece and (used := piece.usage):  # the last piece tells
-            read, written = used.prompt_tokens, used.completion_tokens
-            await mine.record_usage(chat, input=read, output=written, model=MODEL)
-        yield event(done=True)
-    except (StoreError, OpenAIError) as error:
-        yield event(error=str(error))
+        async for text in mine.follow(draft):
+            yield event(text=text)
+    except StoreError:
+        pass  # it has ended before: the chat has it
+    if task:
+        await wait([task])
+        if not task.cancelled() and (error := task.exception()):
+            yield event(error=str(error))
+            return
+    yield event(done=True)
+
+
+@app.post("/chats/{chat}/stop")
+async def stop(mine: Mine, chat: str) -> None:
+    """Stop the answer that is under way; what came of it is kept as a draft."""
+    await mine.session(chat)
+    task = app.state.answers.get(chat)
+    if task:
+        task.cancel()
+        await wait([task])
 
 
 def event(**data: object) -> str:
@@ -183,6 +237,55 @@ async def archive(mine: Mine, chat: str, *, archived: bool = True) -> None:
     await (mine.archive(chat) if archived else mine.unarchive(chat))
 
 
+class Title(BaseModel):
+    """The name of a chat."""
+
+    title: str | None = None
+
+
+@app.post("/chats/{chat}/title")
+async def rename(mine: Mine, chat: str, named: Title) -> None:
+    """Give a chat a title; none: its first words."""
+    await mine.rename_session(chat, named.title or None)
+
+
+@app.post("/chats/{chat}/rating/{seq}")
+async def rate(mine: Mine, chat: str, seq: int, *, thumb: int) -> None:
+    """Keep a thumb beside an answer: 1 is up, -1 is down, 0 takes it back."""
+    await mine.annotate(chat, seq, "rating", thumb or None)
+
+
+@app.get("/export")
+async def export(mine: Mine, chat: str | None = None) -> Response:
+    """Return a chat, or all of them, as Markdown."""
+    asked = [chat] if chat else [each.id for each in await mine.sessions(limit=10_000)]
+    texts = []
+    for each in asked:
+        said = [
+            f"**{stored.message['role']}**\n\n{stored.message.get('content') or ''}"
+            for stored in await mine.messages(each)
+        ]
+        texts.append("\n\n".join([f"# {await mine.title(each) or 'Untitled'}", *said]))
+    kept = {"content-disposition": "attachment; filename=chats.md"}
+    return Response("\n\n".join(texts), media_type="text/markdown", headers=kept)
+
+
+@app.delete("/chats/{chat}")
+async def delete(mine: Mine, chat: str) -> None:
+    """Erase a chat for good."""
+    await stop(mine, chat)
+    await mine.delete_session(chat)
+
+
+@app.delete("/account")
+async def leave(mine: Mine) -> None:
+    """Erase all chats of whoever asks."""
+    for archived in (False, True):
+        while found := await mine.sessions(archived=archived, limit=200):
+            for each in found:
+                await delete(mine, each.id)
+
+
 @app.post("/drafts/{draft}")
 async def settle(mine: Mine, draft: str, *, keep: bool) -> None:
     """Make a message of an answer that broke off, or let it go."""
@@ -190,9 +293,9 @@ async def settle(mine: Mine, draft: str, *, keep: bool) -> None:
 
 
 @app.get("/cost")
-async def cost(mine: Mine) -> list[Found]:
-    """Return what all of a user's chats cost, by model."""
-    return [each._asdict() for each in await mine.usage_totals(by="model")]
+async def cost(mine: Mine, by: Literal["model", "month", "day"] = "model") -> list[Found]:
+    """Return what all of a user's chats cost, by model or by time."""
+    return [each._asdict() for each in await mine.usage_totals(by=by)]
 
 
 if __name__ == "__main__":
