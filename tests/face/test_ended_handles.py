@@ -250,6 +250,7 @@ def test_steps_do_nothing_in_a_forked_process(path: Any, fork: Callable[..., Any
 STREAMED: dict[str, Callable[[Streaming], object]] = {
     "write": lambda answer: answer.write("more"),
     "update": lambda answer: answer.update({"name": "other"}),
+    "take": lambda answer: answer.take({"choices": []}),
     "keep": lambda answer: answer.keep(),
 }
 
