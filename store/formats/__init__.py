@@ -32,6 +32,7 @@ from .call_names import (
     rename_request,
 )
 from .openai import (
+    CHAT_PART_TYPES,
     ITEM_FORMAT,
     clean_message,
     copy_written_message,

@@ -45,9 +45,9 @@ class Alphabet(NamedTuple):
         lengths = [*map(len, names), 1]
         if min(lengths) == 0 or max(lengths) > self.longest:
             return False
-        return not self.foreign.search("".join(names)) and all(
-            map(self._has_valid_beginning, names)
-        )
+        if self.foreign.search("".join(names)):
+            return False
+        return not self.begins or all(map(self._has_valid_beginning, names))
 
     def fitted(self, name: str) -> str:
         """Return the name that is sent for a name."""

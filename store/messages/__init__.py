@@ -11,6 +11,7 @@ from ..lazy_imports import attach_modules
 
 if TYPE_CHECKING:
     from .columns import (
+        PLAIN_FORMS,
         TIME_KEYS,
         Columns,
         GivenMessage,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
         assemble_rows,
         copy_message,
         copy_value,
+        decode_rest,
         digest_content,
         digest_row,
         dump_to_object,
@@ -63,6 +65,7 @@ __all__ = [
     "INTEGER_LIMIT",
     "MEDIA_TYPES",
     "NO_ARGUMENTS",
+    "PLAIN_FORMS",
     "REDACTED_TEXT",
     "SIZE_LIMIT",
     "TIME_KEYS",
@@ -81,6 +84,7 @@ __all__ = [
     "count_utf8_bytes",
     "decode",
     "decode_as",
+    "decode_rest",
     "digest_content",
     "digest_row",
     "dump_to_object",
@@ -113,10 +117,11 @@ if not TYPE_CHECKING:  # otherwise type checkers would accept any name
     __getattr__, __dir__ = attach_modules(
         __package__,
         columns=(
-            "TIME_KEYS Columns GivenMessage Message PreparedMessage StoredCall assemble_message "
-            "assemble_rows copy_message copy_value digest_content digest_row dump_to_object "
-            "extract_content_text extract_part_text find_digest_version find_message_time "
-            "has_no_time is_model join_call prepare_message prepare_object"
+            "PLAIN_FORMS TIME_KEYS Columns GivenMessage Message PreparedMessage StoredCall "
+            "assemble_message assemble_rows copy_message copy_value decode_rest digest_content "
+            "digest_row dump_to_object extract_content_text extract_part_text find_digest_version "
+            "find_message_time has_no_time is_model join_call prepare_message "
+            "prepare_object"
         ),
         json_text=(
             "DEPTH_LIMIT INTEGER_LIMIT SIZE_LIMIT count_utf8_bytes decode decode_as encode "

@@ -428,6 +428,12 @@ def render_key_order(order: tuple[str, ...]) -> str | None:
     return encode([order, {}])
 
 
+def decode_rest(extra: str) -> Message:
+    """Return the values of a message that its columns do not hold, by their keys."""
+    rest = decode(extra)
+    return rest if isinstance(rest, dict) else rest[1]
+
+
 _TEXT_KEYS = ("name", "messageStatus", "tool_call_id")
 _has_no_text = frozenset(_TEXT_KEYS).isdisjoint
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 import logging
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cache, partial
 from sys import getsizeof
 from typing import NamedTuple
 
@@ -44,12 +44,14 @@ from ..phrases import Language
 from ..policy import STANDARD_POLICY, Policy, check_policy
 from ..records import View
 from .counts import TokenCounts, extend_token_counts, load_token_counts
-from .explanation import Explanation, ExplanationInputs, build_view_sight, find_earlier_request
+from .explanation import Explanation, ExplanationInputs, find_earlier_request
+from .line_rows import LineRows, load_line_rows
 from .log_messages import choose_text
+from .plain_lines import write_plain_messages
 from .read_files import ReadFiles, load_read_paths, log_reads, read_logger
 from .rules import RULE_LOG_TEXTS
 from .segments import LineStretch, RenderedSegment, render_segment
-from .verdicts import FRAME_BYTES, JudgedLine, Verdicts, judge_line
+from .verdicts import FRAME_BYTES, JudgedLine, Verdicts, judge_line, load_replacements
 from .visible_set import ActiveSummary, HiddenRange, ViewContext, load_view_context
 
 view_logger = get_logger(__name__)
@@ -90,7 +92,38 @@ def view(
     first = context.visible.first_kept
     runs = partial(context.told, first, context.last)
     with pause_gc(context.last - first), raw_messages.report_damage(connection, runs):
-        return compose_view(context, format).written(format)
+        line = _load_line(context, format, plain=_may_be_plain(context, format))
+        if isinstance(line, PlainLine):
+            return _write_plain_view(context, line)
+        return _compose_view(context, format, line).written(format)
+
+
+def _may_be_plain(context: ViewContext, format: str) -> bool:  # noqa: A002 - the public name
+    """Tell whether a view may be its summaries and then the messages of its rows, one for each."""
+    visible, policy = context.visible, context.policy
+    return (
+        format == CHAT.name
+        and not (visible.pinned or visible.ranges or policy.show_drafts or policy.cut_arguments)
+        and not (policy.summary_role == "merge" and visible.summaries)
+    )
+
+
+def _write_plain_view(context: ViewContext, line: PlainLine) -> View:
+    """Return the view of a plain line; its messages are placed only if they are to be explained."""
+    stored, sent = line
+    sight, turn_over, pointer = context.sight, context.turn_over, context.pointer
+    summaries = [_place_summary(each, sight.policy) for each in sight.visible.summaries]
+
+    @cache
+    def place() -> list[PlacedMessage]:
+        judged = stored.judged.final
+        made = render_segment(sight, judged, stored.rows, CHAT.name, turn_over=turn_over)
+        return [*summaries, *made.placed]
+
+    explained = _explain(context, CHAT.name, stored, place)
+    if summaries:
+        sent = [*CHAT.write(summaries), *sent]
+    return View(sent, explained, pointer.session_id, pointer.branch, context.last)
 
 
 class ComposedView(NamedTuple):
@@ -120,42 +153,85 @@ class ComposedView(NamedTuple):
 
 def compose_view(context: ViewContext, format: str = CHAT.name) -> ComposedView:  # noqa: A002 - the public name
     """Return the view of a look, before it is written in a format."""
-    policy, pointer = context.policy, context.pointer
     with pause_gc(context.last - context.visible.first_kept):
-        line = render_line(context, format)
+        line = _load_line(context, format, plain=False)
+        assert isinstance(line, RenderedLine)
+        return _compose_view(context, format, line)
+
+
+def _compose_view(
+    context: ViewContext,
+    format: str,  # noqa: A002 - the public name
+    line: RenderedLine,
+) -> ComposedView:
+    policy, pointer = context.policy, context.pointer
+    in_order, sent = _order_messages(context, line)
+    explained = _explain(context, format, line, lambda: in_order)
+    placed = in_order
+    if policy.foreign_reasoning == "text":
+        placed = [*add_reasoning(placed, format, extensions=policy.chat_extensions)]
+        sent = None
+    if not policy.chat_extensions and format == CHAT.name:
+        placed, sent = [*map(remove_extensions, placed)], None
+    if policy.cache_control and format == ANTHROPIC.name:
+        placed = keep_own_markers(placed, format)
+    names = (pointer.session_id, pointer.branch, context.last)
+    return ComposedView(placed, explained, sent, *names, policy.language)
+
+
+def _explain(
+    context: ViewContext,
+    format: str,  # noqa: A002 - the public name
+    line: StoredLine | RenderedLine,
+    place: Callable[[], list[PlacedMessage]],
+) -> Explanation:
+    """Return the explanation of a view, and log what the rules replaced in it.
+
+    ``place`` returns the messages of the view in their places.
+    """
+    sight, names = context.sight, get_format(format).names
+    judged, pictured, left_out = line.judged.final, {}, {}
+    if isinstance(line, RenderedLine):
         made = line.rendered
-        placed, sent = _order_messages(context, line)
-        inputs = ExplanationInputs(
-            build_view_sight(context),
-            get_format(format).names,
-            placed,
-            made.judged,
-            line.tokens,
-            line.files,
-            made.pictured,
-            load_totals(context.raw, context.last).tokens,
-            find_earlier_request(context, placed),
-            made.left_out,
+        judged, pictured, left_out = made.judged, made.pictured, made.left_out
+    tokens, files = line.tokens, line.files
+    stored = load_totals(context.raw, context.last).tokens
+    request = find_earlier_request(context, place)
+    explained = Explanation(
+        lambda: ExplanationInputs(
+            sight,
+            names,
+            place(),
+            judged,
+            tokens,
+            files,
+            pictured,
+            stored,
+            request,
+            left_out,
             format,
         )
-        explained = Explanation(inputs)
-        if read_logger.isEnabledFor(logging.DEBUG):
-            judged = made.judged.values()
-            unknown = [verdict.seq for verdict in judged if verdict.why == "no_path"]
-            log_reads(pointer.session_id, line.files, unknown)
-        for rule, texts in RULE_LOG_TEXTS.items() if view_logger.isEnabledFor(logging.INFO) else ():
-            if times := explained.stats.replaced.get(rule):
-                extra = {"session_id": pointer.session_id, "rule": rule}
-                view_logger.info(choose_text(texts), times, extra=extra)
-        if policy.foreign_reasoning == "text":
-            placed = [*add_reasoning(placed, format, extensions=policy.chat_extensions)]
-            sent = None
-        if not policy.chat_extensions and format == CHAT.name:
-            placed, sent = [*map(remove_extensions, placed)], None
-        if policy.cache_control and format == ANTHROPIC.name:
-            placed = keep_own_markers(placed, format)
-        names = (pointer.session_id, pointer.branch, context.last)
-        return ComposedView(placed, explained, sent, *names, policy.language)
+    )
+    session_id = context.pointer.session_id
+    if read_logger.isEnabledFor(logging.DEBUG):
+        unknown = [verdict.seq for verdict in judged.values() if verdict.why == "no_path"]
+        log_reads(session_id, files, unknown)
+    for rule, texts in RULE_LOG_TEXTS.items() if view_logger.isEnabledFor(logging.INFO) else ():
+        if times := explained.stats.replaced.get(rule):
+            extra = {"session_id": session_id, "rule": rule}
+            view_logger.info(choose_text(texts), times, extra=extra)
+    return explained
+
+
+class StoredLine(NamedTuple):
+    """A line as read up to a position, which a later view extends."""
+
+    last: int
+    judged: JudgedLine
+    rows: LineRows
+    tokens: TokenCounts
+    files: ReadFiles
+    size: int
 
 
 class RenderedLine(NamedTuple):
@@ -175,54 +251,99 @@ class RenderedLine(NamedTuple):
     size: int
 
 
-def render_line(context: ViewContext, format: str) -> RenderedLine:  # noqa: A002 - the public name
-    """Return the rendered line of a look, extending the cached one if there is one."""
+class PlainLine(NamedTuple):
+    """A line whose messages are sent straight from its rows, and these messages."""
+
+    stored: StoredLine
+    sent: list[Message]
+
+
+def _load_line(
+    context: ViewContext,
+    format: str,  # noqa: A002 - the public name
+    *,
+    plain: bool,
+) -> PlainLine | RenderedLine:
+    """Return the line of a look, extending the cached one if there is one.
+
+    It is rendered unless it may be ``plain`` and is.
+    """
     cache = context.cache
-    if not cache.is_enabled:
-        return _render_whole_line(context, format, judge_line(context, None))
-    name, validity = context.build_cache_name("view", format), context.load_validity()
-    known: RenderedLine | None = cache.load(name, validity)
+    known: StoredLine | RenderedLine | None = None
+    if cache.is_enabled:
+        name, validity = context.build_cache_name("view", format), context.load_validity()
+        known = cache.load(name, validity)
     judged = judge_line(context, known.judged if known else None)
-    line = _extend_rendered_line(context, format, known, judged) if known else None
-    cache.count(hit=line is not None)
-    line = line or _render_whole_line(context, format, judged)
-    cache.save(name, line, line.size, validity)
+    line: PlainLine | RenderedLine | None = None
+    known_rows = 1
+    if isinstance(known, RenderedLine):
+        line, known = _extend_rendered_line(context, format, known, judged), None
+    if line is None:
+        stored, known_rows = _read_line(context, judged, known)
+        sent = write_plain_messages(stored.rows, judged.final, known_rows) if plain else None
+        line = (
+            _render_whole_line(context, format, stored) if sent is None else PlainLine(stored, sent)
+        )
+    if cache.is_enabled:
+        cache.count(hit=known_rows > 0)
+        kept = line.stored if isinstance(line, PlainLine) else line
+        cache.save(name, kept, kept.size, validity)
     return line
+
+
+def _read_line(
+    context: ViewContext, judged: JudgedLine, known: StoredLine | None
+) -> tuple[StoredLine, int]:
+    """Return a line as it is stored, and how many of its rows are those of a cached one.
+
+    It is measured only if it is cached.
+    """
+    rows, known_rows, is_cached = None, 0, context.cache.is_enabled
+    if known and judged.changed is not None:
+        changed = {seq: judged.final[seq] for seq in judged.changed}
+        replaced = load_replacements(context, changed)
+        new_runs = context.shown(known.last + 1, context.last)
+        new = load_line_rows(context, changed, replaced, new_runs)
+        rows = known.rows.extend(new, changed)
+    if known and rows:
+        known_rows = len(known.rows.messages)
+        tokens = extend_token_counts(context, known.tokens, known.last)
+        files = _load_replaced_files(context, changed, known.files, changed)
+    else:
+        runs = context.visible_runs()
+        replaced = load_replacements(context, judged.final)
+        rows = load_line_rows(context, judged.final, replaced, runs)
+        tokens = load_token_counts(context, runs)
+        files = _load_replaced_files(context, judged.final, {}, judged.final)
+    size = judged.measure_size(context.visible) + rows.size if is_cached else 0
+    return StoredLine(context.last, judged, rows, tokens, files, size), known_rows
 
 
 def _render_whole_line(
     context: ViewContext,
     format: str,  # noqa: A002 - the public name
-    judged: JudgedLine,
+    stored: StoredLine,
 ) -> RenderedLine:
     """Return a whole line, rendered; it is written and measured only if it is cached."""
-    runs, is_cached = context.visible_runs(), context.cache.is_enabled
-    made = render_segment(context, judged.final, runs, format, turn_over=context.turn_over)
+    last, judged, rows, tokens, files, _ = stored
+    is_cached = context.cache.is_enabled
+    made = render_segment(context.sight, judged.final, rows, format, turn_over=context.turn_over)
     sends_pictures = made.has_pictures and (
         context.policy.picture_keep != 0 or context.policy.picture_current_turn
     )
     is_written = is_cached and format == CHAT.name and not sends_pictures
     written, times = _write_line_end(made, {}) if is_written else (None, {})
     size = judged.measure_size(context.visible) + _weigh_messages(made.placed) if is_cached else 0
-    return RenderedLine(
-        context.last,
-        judged,
-        made,
-        load_token_counts(context, runs),
-        _load_replaced_files(context, made.judged, {}, made.judged),
-        written,
-        times,
-        size,
-    )
+    return RenderedLine(last, judged, made, tokens, files, written, times, size)
 
 
 def _load_replaced_files(
     context: ViewContext, judged: Verdicts, known: ReadFiles, changed: Collection[int]
 ) -> ReadFiles:
     """Return the files of the replaced reads; only those with changed verdicts are read."""
-    fresh = [judged[seq] for seq in changed if seq in judged]
+    fresh = [verdict for seq in changed if (verdict := judged.get(seq))]
     replaced = [verdict.seq for verdict in fresh if verdict.rule == "file_read"]
-    gone = {verdict.seq for verdict in fresh}
+    gone = {verdict.seq for verdict in fresh} if known else ()
     stays = {seq: files for seq, files in known.items() if seq not in gone}
     return stays | load_read_paths(context, replaced)
 
@@ -273,7 +394,9 @@ def _render_part(
     """Return a part of a line, rendered; None if it depends on other parts."""
     places = range(first, last + 1)
     here = {seq: judged.final[seq] for seq in places if seq in judged.final}
-    part = render_segment(context, here, context.shown(first, last), format, turn_over=turn_over)
+    replaced = load_replacements(context, here)
+    rows = load_line_rows(context, here, replaced, context.shown(first, last))
+    part = render_segment(context.sight, here, rows, format, turn_over=turn_over)
     if part.has_pictures or part.earliest_call < first:
         return None
     return part

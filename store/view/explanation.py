@@ -8,7 +8,7 @@ last request.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, islice, takewhile
 from typing import NamedTuple
@@ -16,7 +16,6 @@ from typing import NamedTuple
 from ..formats import AcceptedNames, PlacedMessage, describe_renames, get_format
 from ..history import find_last_usage
 from ..messages import WIRE_KEY, copy_message
-from ..policy import Policy
 from ..records import Entry, LeftOut, ViewStats
 from ..text import truncate_to_line
 from ..tokens import ESTIMATE_NAME, count_message_tokens, estimate
@@ -28,21 +27,13 @@ from .verdicts import Verdicts, load_judged_line
 from .visible_set import (
     ActiveSummary,
     ViewContext,
-    VisibleSet,
+    ViewSight,
     build_visible_set,
     select_active_records,
 )
 
 FILES_LIMIT = 300
 """Code points that an entry spends on the files of a read."""
-
-
-class ViewSight(NamedTuple):
-    """The policy, visible set and last position of a look, without its connection."""
-
-    policy: Policy
-    visible: VisibleSet
-    last: int
 
 
 class EarlierRequest(NamedTuple):
@@ -52,17 +43,13 @@ class EarlierRequest(NamedTuple):
     judged: Verdicts
 
 
-def build_view_sight(context: ViewContext) -> ViewSight:
-    """Return the sight of a look."""
-    return ViewSight(context.policy, context.visible, context.last)
-
-
 def find_earlier_request(
-    context: ViewContext, placed: list[PlacedMessage]
+    context: ViewContext, render: Callable[[], list[PlacedMessage]]
 ) -> EarlierRequest | None:
-    """Return the request before a view of these messages, None if none was recorded.
+    """Return the request before a view, None if none was recorded.
 
-    It is the last one of `record_usage`, at its position and moment, by the same policy.
+    It is the last one of `record_usage`, at its position and moment, by the same policy. ``render``
+    returns the messages of the view.
     """
     usage = find_last_usage(context.raw, context.last)
     if usage is None:
@@ -77,9 +64,9 @@ def find_earlier_request(
         now=usage.at,
         turn_over=False,
     )
-    sight = build_view_sight(then)
+    sight = then.sight
     if context.visible.first_kept != visible.first_kept:
-        had = _list_common_messages(build_view_sight(context), sight, placed)
+        had = _list_common_messages(context.sight, sight, render())
         if not any(each.message["role"] == "tool" for each in had):
             return EarlierRequest(sight, {})
     return EarlierRequest(sight, load_judged_line(then, "before").final)
@@ -195,10 +182,15 @@ class ExplanationInputs(NamedTuple):
 
 
 class Explanation:
-    """The entries and totals of a view."""
+    """The entries and totals of a view; ``load_inputs`` is called when the first is asked for."""
 
-    def __init__(self, inputs: ExplanationInputs) -> None:
-        self._inputs = inputs
+    def __init__(self, load_inputs: Callable[[], ExplanationInputs]) -> None:
+        self._load_inputs = load_inputs
+
+    @cached_property
+    def inputs(self) -> ExplanationInputs:
+        """The values from which they are built."""
+        return self._load_inputs()
 
     @cached_property
     def entries(self) -> list[Entry]:
@@ -208,9 +200,9 @@ class Explanation:
     @cached_property
     def shared_entries(self) -> tuple[Entry, ...]:
         """The same entries, in a tuple that is shared."""
-        if self._inputs.names is None:
+        if self.inputs.names is None:
             return self.entries_without_names
-        reasons = describe_renames(self._inputs.placed, self._inputs.names)
+        reasons = describe_renames(self.inputs.placed, self.inputs.names)
         entries = []
         for entry, more in zip(self.entries_without_names, reasons, strict=True):
             reason = "; ".join(filter(None, (entry.reason, more)))
@@ -220,16 +212,16 @@ class Explanation:
     @cached_property
     def entries_without_names(self) -> tuple[Entry, ...]:
         """The entries without the reasons for changed ids and names of tools."""
-        return build_entries(self._inputs)
+        return build_entries(self.inputs)
 
     @cached_property
     def stats(self) -> ViewStats:
         """The cost of the messages, and the savings of the rules."""
-        return _build_stats(self._inputs, self.shared_entries)
+        return _build_stats(self.inputs, self.shared_entries)
 
     @cached_property
     def _all_left_out(self) -> tuple[LeftOut, ...]:
-        inputs = self._inputs
+        inputs = self.inputs
         left_out = [*inputs.left_out.values()]
         for placed in get_format(inputs.format).unsent(inputs.placed):
             kind = str(placed.message[WIRE_KEY]["block"]["type"])

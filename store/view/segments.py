@@ -15,15 +15,12 @@ there, only its stretch is rendered again.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import partial
 from math import inf
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, case, null, select
-
-from ..database import Statement, json_sql, messages, tool_results
+from ..database import Row
 from ..formats import (
     CHAT,
     ApiCall,
@@ -37,7 +34,6 @@ from ..formats import (
     make_call_id,
     remove_audio,
 )
-from ..history import CALLS_IN_RUN, Segment, lines
 from ..messages import (
     UNKNOWN_TOOL,
     WIRE_KEY,
@@ -52,59 +48,29 @@ from ..phrases import render_phrase
 from ..policy import Policy
 from ..records import LeftOut
 from ..text import is_text
+from .line_rows import LineRows
 from .placeholders import (
     MEDIA_RULE,
     PAST_MEDIA,
     SCREENSHOT,
     UNREADABLE_MEDIA,
     cut_arguments,
-    load_result_lines,
     shorten_result,
 )
-from .rules import NAMING_RULES, list_placeholders
 from .verdicts import Verdict, Verdicts
-from .visible_set import ViewContext
-
-_m = messages
-_is_replaced = _m.c.seq.in_(json_sql.select_positions("replaced"))
-VISIBLE_MESSAGES = Statement(
-    select(
-        _m.c.seq,
-        _m.c.role,
-        _m.c.name,
-        _m.c.status,
-        _m.c.tool_call_id,
-        _m.c.created_at,
-        _m.c.message_id,
-        _m.c.extra,
-        _m.c.content_form,
-        case((_is_replaced, null()), else_=_m.c.content),
-    )
-    .where(lines.match_run(_m))
-    .order_by(_m.c.seq)
-)
-
-_answering_results = tool_results
-ANSWERED_CALL = Statement(
-    select(
-        _answering_results.c.call_seq,
-        _answering_results.c.call_position,
-        _answering_results.c.tool_name,
-    ).where(lines.match_place(_answering_results))
-)
-
+from .visible_set import ViewSight
 
 MessageCalls = tuple[list[Any] | None, dict[str, ApiCall]]
 """The calls of a message as stored (None without calls), and the sendable ones among them by id."""
 
 
-def load_message_calls(connection: Connection, run: dict[str, int]) -> dict[int, MessageCalls]:
-    """Return the calls of a run's messages, by position.
+def build_message_calls(rows: list[Row]) -> dict[int, MessageCalls]:
+    """Return the calls of messages from their rows, by position.
 
     A call in the usual shape needs no check of its texts: columns hold only text that can be sent.
     """
     calls: dict[int, MessageCalls] = {}
-    for seq, call_id, name, form, arguments, extra in CALLS_IN_RUN.rows(connection, **run):
+    for seq, call_id, name, form, arguments, extra in rows:
         if seq not in calls:
             stored: list[Any] = []
             sendable: dict[str, ApiCall] = {}
@@ -326,7 +292,7 @@ class SentMedia(NamedTuple):
 
 
 def select_media(
-    context: ViewContext,
+    sight: ViewSight,
     items: list[LineMessage],
     format: str,  # noqa: A002 - the public name
     *,
@@ -337,12 +303,12 @@ def select_media(
     A chat gets no id of audio that its provider has deleted. ``turn_over``: a new turn begins after
     the messages.
     """
-    policy = context.policy
+    policy = sight.policy
     has_audio = format == CHAT.name and any(find_audio(item.message) for item in items)
     sent = [*items]
     for place, item in enumerate(items) if has_audio else ():
         ends = (find_audio(item.message) or {}).get("expires_at")
-        if not isinstance(ends, int | float) or context.now < ends * 1_000:
+        if not isinstance(ends, int | float) or sight.now < ends * 1_000:
             continue
         sent[place] = item._replace(message=remove_audio(item.message))
     places = [
@@ -425,16 +391,16 @@ class RenderedSegment(NamedTuple):
 
 
 def render_segment(
-    context: ViewContext,
+    sight: ViewSight,
     judged: Verdicts,
-    runs: list[Segment],
+    rows: LineRows,
     format: str,  # noqa: A002 - the public name
     *,
     turn_over: bool,
 ) -> RenderedSegment:
-    """Return the messages in runs of a line as a format sends them, paired and in order."""
-    policy = context.policy
-    stored, judged = _load_messages(context, judged, runs)
+    """Return the messages in rows of a line as a format sends them, paired and in order."""
+    policy = sight.policy
+    stored, judged = _build_line_messages(rows, judged, policy)
     items: list[LineMessage] = []
     left_out: dict[int, LeftOut] = {}
     for item in stored:
@@ -442,7 +408,7 @@ def render_segment(
             left_out[item.seq] = why
         else:
             items.append(item)
-    items, pictured, has_media = select_media(context, items, format, turn_over=turn_over)
+    items, pictured, has_media = select_media(sight, items, format, turn_over=turn_over)
     placed, stretches, loose = pair_messages(items, policy, turn_over=turn_over)
     if "drop" in (policy.unanswered, policy.orphans):
         sent = {each.seq for each in placed if each.seq is not None}
@@ -464,7 +430,7 @@ def render_segment(
         loose,
         pictured,
         has_media,
-        min((item.call[0] for item in items if item.call), default=context.last),
+        min((item.call[0] for item in items if item.call), default=sight.last),
         left_out,
     )
 
@@ -496,42 +462,30 @@ def _explain_unsent(
     return LeftOut(item.seq, str(block.get("type")), reason)
 
 
-def _load_messages(
-    context: ViewContext, judged: Verdicts, runs: list[Segment]
+def _build_line_messages(
+    rows: LineRows, judged: Verdicts, policy: Policy
 ) -> tuple[list[LineMessage], Verdicts]:
-    """Return the visible messages after the rules were applied, and the final verdicts.
-
-    Content that is replaced as a whole is not read. A result has to be read to find that its short
-    form would not be shorter.
-    """
+    """Return the visible messages after the rules were applied, and the final verdicts."""
     items: list[LineMessage] = []
     final = {**judged}
-    replaced = _load_replacements(context, judged)
-    replaced_places = sorted(replaced)
-    for run in runs:
-        values = run.within(context.pointer.tree_id)
-        calls_by_seq = load_message_calls(context.connection, values)
-        unread = json.dumps(run.of(replaced_places))
-        for row in VISIBLE_MESSAGES.rows(context.connection, **values, replaced=unread):
-            stored, sendable = calls_by_seq.get(seq := row[0], NO_CALLS)
-            message = assemble_message(row[1:], stored)
-            sound = row[-1] if row[-2] == "text" else None
-            calls = (*sendable.values(),) if message["role"] == "assistant" else ()
-            call = tool_name = None
-            if verdict := judged.get(seq):
-                call, tool_name = verdict.call, verdict.tool_name
-                if seq in replaced:
-                    message["content"] = replaced[seq]
-                elif verdict.rule:
-                    final[seq] = _rewrite_message(message, verdict, context.policy)
-                    if calls and verdict.rule == "arguments":
-                        calls = select_sendable_calls(seq, message["tool_calls"])
-            elif message["role"] == "tool":
-                # It is pinned: no rule judges it, so its call is unknown.
-                place = context.raw.place(seq)
-                call_seq, position, tool_name = ANSWERED_CALL.one(context.connection, **place)
-                call = None if call_seq is None else (call_seq, position)
-            items.append(make_line_message((seq, message, call, tool_name, calls, sound)))
+    calls_by_seq, replaced = build_message_calls(rows.calls), rows.replaced
+    for row in rows.messages:
+        stored, sendable = calls_by_seq.get(seq := row[0], NO_CALLS)
+        message = assemble_message(row[1:], stored)
+        sound = row[-1] if row[-2] == "text" else None
+        calls = (*sendable.values(),) if message["role"] == "assistant" else ()
+        call = tool_name = None
+        if verdict := judged.get(seq):
+            call, tool_name = verdict.call, verdict.tool_name
+            if seq in replaced:
+                message["content"] = replaced[seq]
+            elif verdict.rule:
+                final[seq] = _rewrite_message(message, verdict, policy)
+                if calls and verdict.rule == "arguments":
+                    calls = select_sendable_calls(seq, message["tool_calls"])
+        elif message["role"] == "tool":
+            call, tool_name = rows.answered[seq]
+        items.append(make_line_message((seq, message, call, tool_name, calls, sound)))
     return items, final
 
 
@@ -552,16 +506,3 @@ def _rewrite_message(message: Message, verdict: Verdict, policy: Policy) -> Verd
         return verdict._replace(rule=None, why="short")
     message["content"] = short
     return verdict
-
-
-def _load_replacements(context: ViewContext, judged: Verdicts) -> dict[int, str]:
-    """Return the texts of the results that are replaced as a whole, by position."""
-    texts = list_placeholders(context.policy)
-    verdicts = [verdict for verdict in judged.values() if verdict.rule]
-    replaced = {verdict.seq: texts[verdict.rule] for verdict in verdicts if verdict.rule in texts}
-    tree_id = context.pointer.tree_id
-    cleared = [verdict.answer(tree_id) for verdict in verdicts if verdict.rule in NAMING_RULES]
-    if cleared:
-        lines = load_result_lines(context, cleared)
-        replaced |= {seq: each.line for seq, each in lines.items()}
-    return replaced

@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 from ..clock import Now, require_moment
 from ..history import lines, session_branches
 from ..policy import STANDARD_POLICY, Policy, check_policy
-from .build import ComposedView, compose_view, render_line
+from .build import ComposedView, compose_view
 from .explanation import FILES_LIMIT
 from .rule_values import build_rule_values, render_runs
 from .rules import RULE_QUERIES, list_placeholders, render_explanations
@@ -60,7 +60,7 @@ def view_sql(
     made, values = compose_view(context), build_rule_values(context)
     runs = context.shown(values["start"], context.last)
     said = rank_run_results(context, values, runs).found
-    decided = [*_list_decisions(made, said, render_line(context, "openai").rendered.judged)]
+    decided = [*_list_decisions(made, said)]
     texts = {f"{rule}_text": text for rule, text in list_placeholders(context.policy).items()}
     asked = {
         **values,
@@ -77,14 +77,12 @@ def view_sql(
     return RULE_QUERIES.written("sent", connection.dialect.name, asked)
 
 
-def _list_decisions(
-    made: ComposedView, said: Verdicts, judged: Verdicts
-) -> Iterator[PythonDecision]:
+def _list_decisions(made: ComposedView, said: Verdicts) -> Iterator[PythonDecision]:
     """Yield Python's decisions on messages, where the statement alone would decide otherwise."""
     for entry in made.explained.entries_without_names:
         if entry.seq is None:
             continue
-        verdict = judged.get(entry.seq)
+        verdict = made.explained.inputs.judged.get(entry.seq)
         if verdict is None or entry.rule != verdict.rule:
             if entry.rule is not None:
                 yield PythonDecision(entry.seq, entry.rule, entry.reason.partition(":")[0])

@@ -38,6 +38,7 @@ from typing import Any, NamedTuple, cast, get_args
 
 from ..database import Row, measure_bytes
 from ..errors import VERIFY_HINT, Damaged
+from ..formats import replace_surrogates
 from ..history import NO_LIMIT, Segment
 from ..policy import PolicyToolKind
 from ..tokens import estimate, estimate_size
@@ -46,6 +47,7 @@ from .placeholders import (
     NarrowResult,
     estimate_cut_savings,
     estimate_short_savings,
+    load_result_lines,
     load_shorter_lines,
 )
 from .read_files import ReadFiles, load_read_paths
@@ -391,6 +393,19 @@ def _list_results_to_name(context: ViewContext, found: Verdicts) -> list[CallAns
     """Return the results that are replaced by a line with names from their contents."""
     tree_id = context.pointer.tree_id
     return [each.answer(tree_id) for each in found.values() if each.rule in NAMING_RULES]
+
+
+def load_replacements(context: ViewContext, judged: Verdicts) -> dict[int, str]:
+    """Return the texts of the results that are replaced as a whole, by position."""
+    texts = list_placeholders(context.policy)
+    verdicts = [verdict for verdict in judged.values() if verdict.rule]
+    replaced = {verdict.seq: texts[verdict.rule] for verdict in verdicts if verdict.rule in texts}
+    tree_id = context.pointer.tree_id
+    cleared = [verdict.answer(tree_id) for verdict in verdicts if verdict.rule in NAMING_RULES]
+    if cleared:
+        named = load_result_lines(context, cleared)
+        replaced |= {seq: replace_surrogates(each.line) for seq, each in named.items()}
+    return replaced
 
 
 def estimate_savings(context: ViewContext, found: Verdicts) -> dict[int, int]:

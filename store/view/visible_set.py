@@ -466,6 +466,15 @@ def build_summary_message(text: str, facts: str | None, policy: Policy) -> Messa
     return {"role": role, "content": content}
 
 
+class ViewSight(NamedTuple):
+    """The values of a look by which its messages are rendered and explained, without its rows."""
+
+    policy: Policy
+    visible: VisibleSet
+    last: int
+    now: int
+
+
 class ViewContext(NamedTuple):
     """A line as a policy sees it up to position ``last`` at a moment, ``now`` in ms.
 
@@ -491,13 +500,21 @@ class ViewContext(NamedTuple):
         return self.pointer.line
 
     @property
+    def sight(self) -> ViewSight:
+        """The look without its connection."""
+        return ViewSight(self.policy, self.visible, self.last, self.now)
+
+    @property
     def raw(self) -> Line:
         """The line itself, hidden positions included."""
         return Line(self.connection, self.pointer)
 
     def runs(self, first: int, last: int) -> list[Segment]:
         """Return the runs that hold the positions ``first`` to ``last`` of the line, in order."""
-        return self.raw.runs(first, last)
+        memo, key = self.cache.memo, ("runs", first, last)
+        if key not in memo:
+            memo[key] = self.raw.runs(first, last)
+        return [*memo[key]]
 
     def shown(self, first: int, last: int) -> list[Segment]:
         """Return the runs of the positions ``first`` to ``last`` that no range hides."""

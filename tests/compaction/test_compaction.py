@@ -74,7 +74,7 @@ def steps(store: Store, operation: Any, *arguments: Any, **options: Any) -> int:
 def test_hidden_messages_are_not_read(store: Store) -> None:
     """The contents of a view are those of what is kept, however many messages are hidden."""
     from store.history import lines
-    from store.view.segments import VISIBLE_MESSAGES
+    from store.view.line_rows import VISIBLE_MESSAGES
 
     def read(connection: Any, session_id: str) -> None:
         pointer = lines.load_pointer(connection, session_id)

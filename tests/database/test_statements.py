@@ -424,7 +424,7 @@ HOT = {
     "history.facts.OPEN_CALLS": ["tool_calls"],
     "history.facts.RUN_CALLS": ["tool_calls"],
     "history.facts.ANSWERED_PLACES": ["tool_results"],
-    "view.segments.VISIBLE_MESSAGES": ["messages"],
+    "view.line_rows.VISIBLE_MESSAGES": ["messages"],
     "view.counts.STORED_TOKEN_COUNTS": ["token_counts"],
     "view.rules.RESULT_VERDICTS": ["tool_results", "tool_result_paths", "messages"],
     "view.rules.COVERED_READS": ["tool_results", "tool_result_paths", "messages"],
@@ -482,7 +482,7 @@ RANGES = dict.fromkeys(
     (
         "history.raw_messages.MESSAGES_IN_RUN",
         "history.raw_messages.CALLS_IN_RUN",
-        "view.segments.VISIBLE_MESSAGES",
+        "view.line_rows.VISIBLE_MESSAGES",
         "history.lookup.TURN_BEGINNINGS",
         "compaction.facts.LISTED_RESULTS",
         "compaction.facts.UNANSWERED_CALLS",

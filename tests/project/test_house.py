@@ -97,8 +97,8 @@ INSIDE = {
         "chatgpt claude_ai cursor droid goose kiro aider pi opencode gemini apis data_sets store_export stores writing kinds"
     ),
     "view": (
-        "log_messages visible_set placeholders tool_result_filters rules read_files "
-        "rule_values verdicts cost counts segments explanation build statement"
+        "log_messages visible_set line_rows placeholders tool_result_filters rules read_files "
+        "rule_values verdicts cost counts plain_lines segments explanation build statement"
     ),
 }
 """The modules of each room in the order in which they can be read."""

@@ -33,6 +33,31 @@ WHERE message_facts.tree_id = :tree_id
   AND message_facts.branch = :branch
   AND message_facts.seq BETWEEN :first AND :last
 
+-- view.line_rows.VISIBLE_MESSAGES
+SELECT messages.seq,
+  messages.role,
+  messages.name,
+  messages.status,
+  messages.tool_call_id,
+  messages.created_at,
+  messages.message_id,
+  messages.extra,
+  messages.content_form,
+  CASE
+    WHEN (
+      messages.seq IN (
+        SELECT CAST(replaced.value AS BIGINT) AS value
+        FROM json_array_elements_text(CAST(:replaced AS json)) AS replaced
+      )
+    ) THEN NULL
+    ELSE messages.content
+  END AS anon_1
+FROM messages
+WHERE messages.tree_id = :tree_id
+  AND messages.branch = :branch
+  AND messages.seq BETWEEN :first AND :last
+ORDER BY messages.seq
+
 -- view.placeholders.RESULT_CONTENTS
 SELECT messages.seq,
   messages.content_form,
@@ -494,31 +519,6 @@ SELECT seq,
   END AS young_at
 FROM told
 ORDER BY seq
-
--- view.segments.VISIBLE_MESSAGES
-SELECT messages.seq,
-  messages.role,
-  messages.name,
-  messages.status,
-  messages.tool_call_id,
-  messages.created_at,
-  messages.message_id,
-  messages.extra,
-  messages.content_form,
-  CASE
-    WHEN (
-      messages.seq IN (
-        SELECT CAST(replaced.value AS BIGINT) AS value
-        FROM json_array_elements_text(CAST(:replaced AS json)) AS replaced
-      )
-    ) THEN NULL
-    ELSE messages.content
-  END AS anon_1
-FROM messages
-WHERE messages.tree_id = :tree_id
-  AND messages.branch = :branch
-  AND messages.seq BETWEEN :first AND :last
-ORDER BY messages.seq
 
 -- view.visible_set.ACTIVE_SUMMARY_TEXTS
 SELECT summaries.summary,

@@ -123,6 +123,40 @@ WHERE message_facts.tree_id = :tree_id
   AND message_facts.branch = :branch
   AND message_facts.seq BETWEEN :first AND :last
 
+-- view.line_rows.ANSWERED_CALL
+SELECT tool_results.call_seq,
+  tool_results.call_position,
+  tool_results.tool_name
+FROM tool_results
+WHERE tool_results.tree_id = :tree_id
+  AND tool_results.branch = :branch
+  AND tool_results.seq = :seq
+
+-- view.line_rows.VISIBLE_MESSAGES
+SELECT messages.seq,
+  messages.role,
+  messages.name,
+  messages.status,
+  messages.tool_call_id,
+  messages.created_at,
+  messages.message_id,
+  messages.extra,
+  messages.content_form,
+  CASE
+    WHEN (
+      messages.seq IN (
+        SELECT CAST(replaced.value AS INTEGER) AS value
+        FROM json_each(:replaced) AS replaced
+      )
+    ) THEN NULL
+    ELSE messages.content
+  END AS anon_1
+FROM messages
+WHERE messages.tree_id = :tree_id
+  AND messages.branch = :branch
+  AND messages.seq BETWEEN :first AND :last
+ORDER BY messages.seq
+
 -- view.placeholders.CLEARED_RESULT
 SELECT messages.content_form,
   messages.content,
@@ -596,40 +630,6 @@ SELECT seq,
   END AS young_at
 FROM told
 ORDER BY seq
-
--- view.segments.ANSWERED_CALL
-SELECT tool_results.call_seq,
-  tool_results.call_position,
-  tool_results.tool_name
-FROM tool_results
-WHERE tool_results.tree_id = :tree_id
-  AND tool_results.branch = :branch
-  AND tool_results.seq = :seq
-
--- view.segments.VISIBLE_MESSAGES
-SELECT messages.seq,
-  messages.role,
-  messages.name,
-  messages.status,
-  messages.tool_call_id,
-  messages.created_at,
-  messages.message_id,
-  messages.extra,
-  messages.content_form,
-  CASE
-    WHEN (
-      messages.seq IN (
-        SELECT CAST(replaced.value AS INTEGER) AS value
-        FROM json_each(:replaced) AS replaced
-      )
-    ) THEN NULL
-    ELSE messages.content
-  END AS anon_1
-FROM messages
-WHERE messages.tree_id = :tree_id
-  AND messages.branch = :branch
-  AND messages.seq BETWEEN :first AND :last
-ORDER BY messages.seq
 
 -- view.visible_set.ACTIVE_SUMMARY_TEXTS
 SELECT summaries.summary,
