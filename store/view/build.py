@@ -58,6 +58,10 @@ view_logger = get_logger(__name__)
 
 DRAFT_RULE = "draft"
 DRAFT_REASON = "an answer that broke off, which is no message: draft {}"
+BYTES_PER_TOKEN = 4
+"""Bytes of a text for each of its estimated tokens; less of one that is not ASCII."""
+ROW_BYTES = 600
+"""Bytes of a message's row without its content; a call without its arguments takes as many."""
 MOST_PATCHES = 100
 """Stretches that are rendered again one by one; if more change, the whole line is."""
 _FRAMED_KEYS = frozenset(("role", "content", "tool_call_id", "timestamp", "messageStatus"))
@@ -212,7 +216,12 @@ def _explain(
             format,
         )
     )
-    session_id = context.pointer.session_id
+    _log_rules(context.pointer.session_id, explained, judged, files)
+    return explained
+
+
+def _log_rules(session_id: str, explained: Explanation, judged: Verdicts, files: ReadFiles) -> None:
+    """Log what the rules replaced in a view."""
     if read_logger.isEnabledFor(logging.DEBUG):
         unknown = [verdict.seq for verdict in judged.values() if verdict.why == "no_path"]
         log_reads(session_id, files, unknown)
@@ -220,7 +229,6 @@ def _explain(
         if times := explained.stats.replaced.get(rule):
             extra = {"session_id": session_id, "rule": rule}
             view_logger.info(choose_text(texts), times, extra=extra)
-    return explained
 
 
 class StoredLine(NamedTuple):
@@ -294,11 +302,8 @@ def _load_line(
 def _read_line(
     context: ViewContext, judged: JudgedLine, known: StoredLine | None
 ) -> tuple[StoredLine, int]:
-    """Return a line as it is stored, and how many of its rows are those of a cached one.
-
-    It is measured only if it is cached.
-    """
-    rows, known_rows, is_cached = None, 0, context.cache.is_enabled
+    """Return a line as it is stored, and how many of its rows are those of a cached one."""
+    rows, known_rows = None, 0
     if known and judged.changed is not None:
         changed = {seq: judged.final[seq] for seq in judged.changed}
         replaced = load_replacements(context, changed)
@@ -315,8 +320,17 @@ def _read_line(
         rows = load_line_rows(context, judged.final, replaced, runs)
         tokens = load_token_counts(context, runs)
         files = _load_replaced_files(context, judged.final, {}, judged.final)
-    size = judged.measure_size(context.visible) + rows.size if is_cached else 0
+    size = judged.measure_size(context.visible) + _weigh_rows(context, rows, judged.final)
     return StoredLine(context.last, judged, rows, tokens, files, size), known_rows
+
+
+def _weigh_rows(context: ViewContext, rows: LineRows, judged: Verdicts) -> int:
+    """Return about how many bytes of memory rows take."""
+    ends = (context.last, context.visible.first_kept - 1)
+    last, before = (load_totals(context.raw, end).tokens for end in ends)
+    unread = sum(judged[seq].size for seq in rows.replaced)
+    texts = max(0, BYTES_PER_TOKEN * (last - before) - unread)
+    return texts + ROW_BYTES * (len(rows.messages) + len(rows.calls))
 
 
 def _render_whole_line(
@@ -345,7 +359,7 @@ def _load_replaced_files(
     replaced = [verdict.seq for verdict in fresh if verdict.rule == "file_read"]
     gone = {verdict.seq for verdict in fresh} if known else ()
     stays = {seq: files for seq, files in known.items() if seq not in gone}
-    return stays | load_read_paths(context, replaced)
+    return stays | load_read_paths(context, replaced) if replaced else stays
 
 
 StretchPatch = tuple[int, RenderedSegment]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Container
-from sys import getsizeof
 from typing import NamedTuple
 
 from sqlalchemy import case, null, select
@@ -12,9 +11,6 @@ from sqlalchemy import case, null, select
 from ..database import Row, Statement, json_sql, messages, tool_results
 from ..history import CALLS_IN_RUN, Segment, lines
 from .visible_set import ViewContext
-
-ROW_BYTES = 600
-"""Bytes of a message's row without its content; a call without its arguments takes as many."""
 
 _m = messages
 _is_replaced = _m.c.seq.in_(json_sql.select_positions("replaced"))
@@ -63,13 +59,6 @@ class LineRows(NamedTuple):
     calls: list[Row]
     replaced: dict[int, str]
     answered: dict[int, AnsweredCall]
-
-    @property
-    def size(self) -> int:
-        """About how many bytes they take."""
-        texts = sum(map(getsizeof, [row[-1] for row in self.messages]))
-        arguments = sum(map(getsizeof, [row[-2] for row in self.calls]))
-        return texts + arguments + ROW_BYTES * (len(self.messages) + len(self.calls))
 
     def extend(self, new: LineRows, changed: Collection[int]) -> LineRows | None:
         """Return these rows followed by new ones, with the texts for ``changed`` results.

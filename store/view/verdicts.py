@@ -222,29 +222,25 @@ def rank_run_results(
     context: ViewContext, values: RuleValues, runs: Iterable[Sequence[int]]
 ) -> RankedVerdicts:
     """Return the verdicts on the results in some runs, ranked among themselves."""
-    found: Verdicts = {}
-    newest, reads, young = [], [], []
-    for row in RESULT_VERDICTS.rows(context.connection, **values, runs=render_runs(runs)):
-        seq, call_seq, call_position, why, length, size, tool_name, kind, branch, failed, *marks = (
-            row
-        )
+    rows = RESULT_VERDICTS.rows(context.connection, **values, runs=render_runs(runs))
+    for tool_name, kind in {(row[6], row[7]) for row in rows}:
         if kind not in VERDICT_KINDS:
             raise Damaged(
                 f"the tool {tool_name!r:.80} is said to be of the kind {kind!r:.40}; {VERIFY_HINT}"
             )
-        call = None if call_seq is None else (call_seq, call_position)
+    found: Verdicts = {}
+    for seq, call_seq, position, why, length, size, tool, kind, branch, failed, _, _, _ in rows:
+        call = None if call_seq is None else (call_seq, position)
         rule = why if why in RULES else None
         found[seq] = _build_verdict(
-            (seq, call, rule, why, length, size, tool_name, kind, branch, failed == 1)
+            (seq, call, rule, why, length, size, tool, kind, branch, failed == 1)
         )
-        is_newest, is_newest_read, young_at = marks
-        if is_newest:
-            newest.append(seq)
-        if is_newest_read:
-            reads.append(seq)
-        if young_at is not None:
-            young.append((young_at, seq))
-    return RankedVerdicts(found, frozenset(newest), frozenset(reads), frozenset(young))
+    return RankedVerdicts(
+        found,
+        newest=frozenset([row[0] for row in rows if row[10]]),
+        reads=frozenset([row[0] for row in rows if row[11]]),
+        young=frozenset([(row[12], row[0]) for row in rows if row[12] is not None]),
+    )
 
 
 def _spare_uncovered_reads(found: Verdicts, rows: list[Row]) -> Verdicts:
