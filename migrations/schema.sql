@@ -477,34 +477,6 @@ LEFT JOIN session_segments g
     AND m.seq BETWEEN g.first AND g.last
 WHERE b.session_id IS NOT NULL AND g.branch IS NULL;
 
-CREATE VIEW tool_log AS
-SELECT g.session_id, r.seq, r.tool_name,
-       CASE
-           WHEN k.kind IS NOT NULL THEN k.kind
-           WHEN r.tool_name IS NULL AND m.content LIKE '📄%' THEN 'file_read'
-           WHEN r.tool_name IS NULL AND LTRIM(m.content, ' 0123456789') LIKE '→%'
-               AND LTRIM(m.content) NOT LIKE '→%' THEN 'file_read'
-           WHEN r.tool_name IS NULL AND r.looks_terminal = 1 THEN 'terminal'
-           ELSE 'other'
-       END AS kind,
-       r.call_seq, r.call_position, c.call_id, c.arguments,
-       strftime('%Y-%m-%dT%H:%M:%fZ', COALESCE(m.created_at, m.stored_at) / 1000.0, 'unixepoch') AS at, strftime('%Y-%m-%dT%H:%M:%fZ', m.created_at / 1000.0, 'unixepoch') AS created_at,
-       strftime('%Y-%m-%dT%H:%M:%fZ', m.stored_at / 1000.0, 'unixepoch') AS stored_at,
-       r.status, r.exit_code, r.has_stderr, r.error_prefix, r.length,
-       CASE WHEN b.session_id = g.session_id THEN 0 ELSE 1 END AS inherited
-FROM session_segments g
-JOIN branches b ON b.tree_id = g.tree_id AND b.branch = g.branch
-JOIN tool_results r
-    ON r.tree_id = g.tree_id AND r.branch = g.branch AND r.seq BETWEEN g.first AND g.last
-JOIN messages m ON m.tree_id = r.tree_id AND m.branch = r.branch AND m.seq = r.seq
-LEFT JOIN tool_kinds k ON k.name = r.tool_name
-LEFT JOIN session_segments h
-    ON h.tree_id = g.tree_id AND h.session_id = g.session_id
-    AND r.call_seq BETWEEN h.first AND h.last
-LEFT JOIN tool_calls c
-    ON c.tree_id = h.tree_id AND c.branch = h.branch
-    AND c.seq = r.call_seq AND c.position = r.call_position;
-
 CREATE VIEW file_log AS
 SELECT g.session_id, p.seq, s.project_root, p.path, p.start_line, p.end_line, r.tool_name,
        COALESCE(k.kind, 'other') AS kind,
@@ -519,27 +491,6 @@ JOIN tool_result_paths p
 JOIN tool_results r ON r.tree_id = p.tree_id AND r.branch = p.branch AND r.seq = p.seq
 JOIN messages m ON m.tree_id = p.tree_id AND m.branch = p.branch AND m.seq = p.seq
 LEFT JOIN tool_kinds k ON k.name = r.tool_name;
-
-CREATE VIEW turn_log AS
-WITH turns AS (
-    SELECT g.tree_id, g.session_id, f.turn, MIN(f.seq) AS first, MAX(f.seq) AS last,
-           COUNT(*) AS messages, CAST(SUM(f.tokens) AS BIGINT) AS tokens,
-           SUM(CASE WHEN f.role = 'tool' THEN 1 ELSE 0 END) AS tool_results
-    FROM session_segments g
-    JOIN message_facts f
-        ON f.tree_id = g.tree_id AND f.branch = g.branch AND f.seq BETWEEN g.first AND g.last
-    GROUP BY g.tree_id, g.session_id, f.turn
-)
-SELECT t.session_id, t.turn, t.first, t.last, t.messages, t.tool_results, t.tokens,
-       strftime('%Y-%m-%dT%H:%M:%fZ', COALESCE(m.created_at, m.stored_at) / 1000.0, 'unixepoch') AS at, strftime('%Y-%m-%dT%H:%M:%fZ', m.created_at / 1000.0, 'unixepoch') AS created_at,
-       strftime('%Y-%m-%dT%H:%M:%fZ', m.stored_at / 1000.0, 'unixepoch') AS stored_at,
-       CASE WHEN m.role = 'user' THEN m.content END AS user_content,
-       CASE WHEN b.session_id = g.session_id THEN 0 ELSE 1 END AS inherited
-FROM turns t
-JOIN session_segments g
-    ON g.tree_id = t.tree_id AND g.session_id = t.session_id AND t.first BETWEEN g.first AND g.last
-JOIN branches b ON b.tree_id = g.tree_id AND b.branch = g.branch
-JOIN messages m ON m.tree_id = g.tree_id AND m.branch = g.branch AND m.seq = t.first;
 
 CREATE VIEW compaction_log AS
 WITH RECURSIVE
@@ -668,6 +619,116 @@ BEGIN SELECT RAISE(ABORT, 'rows of compaction_records are never replaced'); END;
 CREATE INDEX ix_sessions_archived_updated_second ON sessions (archived, updated_second);
 
 CREATE INDEX ix_sessions_owner_archived_updated_second ON sessions (owner, archived, updated_second) WHERE owner IS NOT NULL;
+
+CREATE VIEW tool_log AS
+SELECT g.session_id, r.seq, r.tool_name,
+       CASE
+           WHEN k.kind IS NOT NULL THEN k.kind
+           WHEN r.tool_name IS NULL AND m.content LIKE '📄%' THEN 'file_read'
+           WHEN r.tool_name IS NULL AND LTRIM(m.content, ' 0123456789') LIKE '→%'
+               AND LTRIM(m.content) NOT LIKE '→%' THEN 'file_read'
+           WHEN r.tool_name IS NULL AND r.looks_terminal = 1 THEN 'terminal'
+           ELSE 'other'
+       END AS kind,
+       CASE WHEN k.kind = 'terminal' THEN (
+           SELECT replace(replace(replace(replace(replace(
+               CASE
+                   WHEN words GLOB '*sh' || char(3) || '-*c' || char(3) || '*'
+                   THEN substr(words, instr(words, 'c' || char(3)) + 2)
+                   ELSE words
+               END,
+               char(3), ' '), '\n', char(10)), '\t', char(9)), char(2), '"'), char(1), '\')
+           FROM (SELECT CASE substr(given, 1, 1)
+               WHEN '"' THEN substr(given, 2, NULLIF(instr(substr(given, 2), '"'), 0) - 1)
+               WHEN '[' THEN replace(replace(
+                   substr(given, 3, NULLIF(instr(given, '"]'), 0) - 3),
+                   '", "', char(3)), '","', char(3))
+           END AS words FROM (SELECT replace(replace(ltrim(CASE
+               WHEN instr(c.arguments, '"command":')
+               THEN substr(c.arguments, instr(c.arguments, '"command":') + 10)
+               WHEN instr(c.arguments, '"cmd":')
+               THEN substr(c.arguments, instr(c.arguments, '"cmd":') + 6)
+               WHEN instr(c.arguments, '"CommandLine":')
+               THEN substr(c.arguments, instr(c.arguments, '"CommandLine":') + 14)
+               WHEN instr(c.arguments, '"commandLine":')
+               THEN substr(c.arguments, instr(c.arguments, '"commandLine":') + 14)
+               WHEN instr(c.arguments, '"commands":')
+               THEN substr(c.arguments, instr(c.arguments, '"commands":') + 11)
+               WHEN instr(c.arguments, '"cmds":')
+               THEN substr(c.arguments, instr(c.arguments, '"cmds":') + 7)
+               WHEN instr(c.arguments, '"script":')
+               THEN substr(c.arguments, instr(c.arguments, '"script":') + 9)
+               WHEN instr(c.arguments, '"code":')
+               THEN substr(c.arguments, instr(c.arguments, '"code":') + 7)
+               WHEN substr(ltrim(c.arguments), 1, 1) NOT IN ('{', '[', '"')
+               THEN '"' || replace(c.arguments, '"', '\"') || '"'
+           END), '\\', char(1)), '\"', char(2)) AS given))
+       ) END AS command,
+       r.call_seq, r.call_position, c.call_id, c.arguments,
+       strftime('%Y-%m-%dT%H:%M:%fZ', COALESCE(m.created_at, m.stored_at) / 1000.0, 'unixepoch') AS at, strftime('%Y-%m-%dT%H:%M:%fZ', m.created_at / 1000.0, 'unixepoch') AS created_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', m.stored_at / 1000.0, 'unixepoch') AS stored_at,
+       CAST(
+           COALESCE(m.created_at, m.stored_at) - COALESCE(n.created_at, n.stored_at)
+           AS DOUBLE PRECISION
+       ) / 1000 AS seconds,
+       r.status, r.exit_code, r.has_stderr, r.error_prefix, r.length,
+       CASE WHEN b.session_id = g.session_id THEN 0 ELSE 1 END AS inherited
+FROM session_segments g
+JOIN branches b ON b.tree_id = g.tree_id AND b.branch = g.branch
+JOIN tool_results r
+    ON r.tree_id = g.tree_id AND r.branch = g.branch AND r.seq BETWEEN g.first AND g.last
+JOIN messages m ON m.tree_id = r.tree_id AND m.branch = r.branch AND m.seq = r.seq
+LEFT JOIN tool_kinds k ON k.name = r.tool_name
+LEFT JOIN session_segments h
+    ON h.tree_id = g.tree_id AND h.session_id = g.session_id
+    AND r.call_seq BETWEEN h.first AND h.last
+LEFT JOIN messages n ON n.tree_id = h.tree_id AND n.branch = h.branch AND n.seq = r.call_seq
+LEFT JOIN tool_calls c
+    ON c.tree_id = h.tree_id AND c.branch = h.branch
+    AND c.seq = r.call_seq AND c.position = r.call_position;
+
+CREATE VIEW turn_log AS
+WITH turns AS (
+    SELECT g.tree_id, g.session_id, f.turn, MIN(f.seq) AS first, MAX(f.seq) AS last,
+           COUNT(*) AS messages, CAST(SUM(f.tokens) AS BIGINT) AS tokens,
+           SUM(CASE WHEN f.role = 'tool' THEN 1 ELSE 0 END) AS tool_results
+    FROM session_segments g
+    JOIN message_facts f
+        ON f.tree_id = g.tree_id AND f.branch = g.branch AND f.seq BETWEEN g.first AND g.last
+    GROUP BY g.tree_id, g.session_id, f.turn
+)
+SELECT t.session_id, t.turn, t.first, t.last, t.messages, t.tool_results, t.tokens,
+       strftime('%Y-%m-%dT%H:%M:%fZ', COALESCE(m.created_at, m.stored_at) / 1000.0, 'unixepoch') AS at, strftime('%Y-%m-%dT%H:%M:%fZ', m.created_at / 1000.0, 'unixepoch') AS created_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', m.stored_at / 1000.0, 'unixepoch') AS stored_at,
+       CAST(
+           COALESCE(n.created_at, n.stored_at) - COALESCE(m.created_at, m.stored_at)
+           AS DOUBLE PRECISION
+       ) / 1000 AS seconds,
+       CASE WHEN m.role = 'user' THEN m.content END AS user_content,
+       CASE WHEN b.session_id = g.session_id THEN 0 ELSE 1 END AS inherited
+FROM turns t
+JOIN session_segments g
+    ON g.tree_id = t.tree_id AND g.session_id = t.session_id AND t.first BETWEEN g.first AND g.last
+JOIN branches b ON b.tree_id = g.tree_id AND b.branch = g.branch
+JOIN messages m ON m.tree_id = g.tree_id AND m.branch = g.branch AND m.seq = t.first
+JOIN session_segments h
+    ON h.tree_id = t.tree_id AND h.session_id = t.session_id AND t.last BETWEEN h.first AND h.last
+JOIN messages n ON n.tree_id = h.tree_id AND n.branch = h.branch AND n.seq = t.last;
+
+CREATE VIEW note_log AS
+SELECT n.session_id, n.branch, n.seq, m.role, n.key, n.value, strftime('%Y-%m-%dT%H:%M:%fZ', n.at / 1000.0, 'unixepoch') AS at, n.owner,
+       (SELECT u.model FROM usages u
+        WHERE u.tree_id = n.tree_id AND u.branch = n.branch AND u.seq <= n.seq
+        ORDER BY u.seq DESC, u.usage DESC LIMIT 1) AS model
+FROM notes n
+JOIN sessions s ON s.tree_id = n.tree_id AND s.id = n.session_id
+JOIN messages m ON m.tree_id = n.tree_id AND m.branch = n.branch AND m.seq = n.seq;
+
+CREATE VIEW draft_log AS
+SELECT d.session_id, d.draft, d.branch, d.head, strftime('%Y-%m-%dT%H:%M:%fZ', d.at / 1000.0, 'unixepoch') AS at, s.owner,
+       strftime('%Y-%m-%dT%H:%M:%fZ', d.live_until / 1000.0, 'unixepoch') AS live_until, d.wire_format, d.message
+FROM drafts d
+JOIN sessions s ON s.tree_id = d.tree_id AND s.id = d.session_id;
 
 CREATE VIEW usage_costs AS
 WITH spent AS (

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         AsyncStreaming,
         Owned,
         Scoped,
+        Snapshot,
         Steps,
         Store,
         Streaming,
@@ -67,12 +68,14 @@ if TYPE_CHECKING:
     from .policy import Policy
     from .records import (
         Branch,
+        CallRecord,
         Check,
         Compaction,
         Copy,
         Draft,
         Entry,
         Erasure,
+        FileUse,
         Finding,
         Found,
         HeadMove,
@@ -81,6 +84,7 @@ if TYPE_CHECKING:
         Hits,
         Index,
         LeftOut,
+        OpenCall,
         Passage,
         Redaction,
         Removal,
@@ -102,6 +106,7 @@ __all__ = [
     "AsyncStreaming",
     "Batch",
     "Branch",
+    "CallRecord",
     "Check",
     "Clearing",
     "Compaction",
@@ -115,6 +120,7 @@ __all__ = [
     "DraftNotFound",
     "Entry",
     "Erasure",
+    "FileUse",
     "Finding",
     "Found",
     "HeadMove",
@@ -132,6 +138,7 @@ __all__ = [
     "ModelPrices",
     "NotAStore",
     "NothingToUndo",
+    "OpenCall",
     "Owned",
     "Passage",
     "Plan",
@@ -148,6 +155,7 @@ __all__ = [
     "SessionExists",
     "SessionNotFound",
     "Sibling",
+    "Snapshot",
     "Steps",
     "Store",
     "StoreBusy",
@@ -184,13 +192,13 @@ if not TYPE_CHECKING:  # otherwise type checkers would accept any name
             "SessionNotFound StoreBusy StoreClosed StoreError StoreForked StoreFull StoreMoved "
             "Unavailable UnknownTranscript"
         ),
-        face="AsyncScoped AsyncStore AsyncStreaming Owned Scoped Steps Store Streaming",
+        face=("AsyncScoped AsyncStore AsyncStreaming Owned Scoped Snapshot Steps Store Streaming"),
         history="Batch ModelPrice ModelPrices UsageInput build_batch load_prices",
         policy="Policy",
         records=(
-            "Branch Check Compaction Copy Draft Entry Erasure Finding Found HeadMove Hidden "
-            "Hit Hits Index LeftOut Passage Redaction Removal Restored Session Sibling "
-            "StoredMessage TokenTotal Turn Usage View ViewStats"
+            "Branch CallRecord Check Compaction Copy Draft Entry Erasure FileUse Finding Found "
+            "HeadMove Hidden Hit Hits Index LeftOut OpenCall Passage Redaction Removal Restored "
+            "Session Sibling StoredMessage TokenTotal Turn Usage View ViewStats"
         ),
         summaries="Summary SummaryRequest",
     )

@@ -42,6 +42,9 @@ SESSIONS: Operations = {
     "append": (WRITE, history.append.append_messages),
     "messages": (READ, history.raw_messages.load_session_messages),
     "message": (READ, history.lookup.load_message),
+    "calls": (READ, history.tool_use.list_calls),
+    "open_calls": (READ, history.tool_use.list_open_calls),
+    "files": (READ, history.tool_use.list_file_uses),
     "find": (READ, history.lookup.find_messages_by_id),
     "turns": (READ, history.lookup.list_turns),
     "fork": (WRITE, history.heads.fork_session),
@@ -113,6 +116,7 @@ GROUPED = {"append"}
 AWAITED: dict[str, Callable[..., Any]] = {
     "delete_session": Workflows.delete_session,
     "context": Workflows.context,
+    "frame": Workflows.frame,
 }
 """Methods of `Workflows` that are written by hand; those of `Store` and `Scoped` follow."""
 OF_STORE: dict[str, Callable[..., Any]] = {
@@ -121,11 +125,13 @@ OF_STORE: dict[str, Callable[..., Any]] = {
     "backup": Store.backup,
     "cache_info": Store.cache_info,
     "atomically": Store.atomically,
+    "reading": Store.reading,
 }
 OF_OWNER: dict[str, Callable[..., Any]] = {
     "redactions": Scoped.redactions,
     "index": Scoped.index,
     "atomically": Scoped.atomically,
+    "reading": Scoped.reading,
 }
 
 
@@ -197,8 +203,9 @@ def render_operation(name: str, how: str, function: Callable[..., Any]) -> str:
     items = [name_operation(function), arguments, textwrap.indent(options, "    ").lstrip()]
     call = render_list("call = Call(", items, ")")
     body = [render_help(function), call, f"return self.{how}(call)"]
-    head = render_head(name, function)
-    return textwrap.indent(f"{head}:\n" + textwrap.indent("\n".join(body), "    "), "    ")
+    stubs = [f"@overload\n{render_head(name, each)}: ..." for each in get_overloads(function)]
+    method = f"{render_head(name, function)}:\n" + textwrap.indent("\n".join(body), "    ")
+    return textwrap.indent("\n".join([*stubs, method]), "    ")
 
 
 def render_awaited(owner: str, name: str, function: Callable[..., Any], *, waits: bool) -> str:
@@ -327,7 +334,7 @@ def operations() -> str:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from .. import {", ".join(sorted(rooms))}
 from .calls import Call, Face, WorkflowFace

@@ -39,6 +39,7 @@ from ..importing import (
     import_opened_transcript,
     open_transcript,
 )
+from ..records import ProgressCallback
 from ..text import format_count
 from . import render, tables
 from .options import (
@@ -524,7 +525,7 @@ def _import_single_file(
     store: Store,
     wanted: ImportSettings,
     begun: OpenedTranscript | None,
-    progress: transcripts.Progress,
+    progress: ProgressCallback,
     path: Path,
 ) -> ImportReport:
     if begun is None or begun.path != path:
@@ -538,7 +539,7 @@ def _import_single_file(
     )
 
 
-def _update_import_bar(bar: Progress, task: TaskID, start: int, read: int) -> None:
+def _update_import_bar(bar: Progress, task: TaskID, start: int, read: int, _: int) -> None:
     bar.update(task, completed=start + read)
 
 

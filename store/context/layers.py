@@ -150,7 +150,8 @@ def mark_cache_ends(pieces: Sequence[Piece]) -> list[Piece]:
 class Layered:
     """The layers of a request, built on first use; sending it needs none of them.
 
-    ``make`` returns the messages in their layers, before any of them are merged into one.
+    ``make`` returns the messages in their layers, before any of them are merged into one. ``tools``
+    are definitions, kept as their JSON text.
     """
 
     def __init__(
@@ -161,7 +162,7 @@ class Layered:
         merges: bool,
     ) -> None:
         self._make, self._merges = make, merges
-        self._tools = encode_part_json(tools) if tools else ""  # now: they stay the caller's
+        self.tools = encode_part_json(tools) if tools else ""  # now: they stay the caller's
 
     @property
     def pieces(self) -> list[Piece]:
@@ -175,13 +176,13 @@ class Layered:
         tokens = dict.fromkeys(LAYERS, 0)
         for piece in self._unmerged:
             tokens[piece.layer] += piece.tokens
-        tokens["tools"] += estimate(self._tools)
+        tokens["tools"] += estimate(self.tools)
         return tokens
 
     @cached_property
     def hashes(self) -> list[int]:
         """The request as hashes: of its tools, and of each message."""
-        hashes = [hash(self._tools)]
+        hashes = [hash(self.tools)]
         for piece in self._pieces:
             message = piece.message
             content, calls = message.get("content"), message.get("tool_calls")
@@ -193,7 +194,7 @@ class Layered:
     @cached_property
     def costs(self) -> list[int]:
         """The tokens of the tools, and of each message."""
-        return [estimate(self._tools), *(piece.tokens for piece in self._pieces)]
+        return [estimate(self.tools), *(piece.tokens for piece in self._pieces)]
 
     @cached_property
     def _unmerged(self) -> list[Piece]:

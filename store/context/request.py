@@ -28,7 +28,7 @@ from sqlalchemy import Connection, bindparam, select
 
 from ..clock import Now, require_moment
 from ..database import Statement, get_read_mark, tool_results
-from ..errors import InvalidValue
+from ..errors import InvalidValue, quote_value
 from ..formats import CHAT, REACT, Format, PlacedMessage, System, WrittenRequest, get_format
 from ..history import Line, find_request_turn, lines, load_chat_message
 from ..messages import Message
@@ -45,7 +45,6 @@ from .layers import (
     Layered,
     Piece,
     add_reminder,
-    encode_part_json,
     list_reminded_messages,
     list_view_pieces,
     make_pieces,
@@ -91,9 +90,9 @@ class Context(NamedTuple):
     does). If there was no such request, ``is_first`` is true, and these are 0 and None.
     ``open_turn`` is the position of the user message that is being worked on (None: it is answered
     already, or not stored yet). ``tools`` are sent beside the messages if they were given as
-    definitions. ``pieces`` hold chat messages in every format. ``notices`` name existing parts that
-    are not sent, such as project rules that are too long. ``system`` is the system text of a format
-    that has a separate place for it, as in a `View`.
+    definitions, in the form of the format. ``pieces`` hold chat messages in every format.
+    ``notices`` name existing parts that are not sent, such as project rules that are too long.
+    ``system`` is the system text of a format that has a separate place for it, as in a `View`.
     """
 
     messages: list[Any]
@@ -104,6 +103,13 @@ class Context(NamedTuple):
     before: Layered | Hashed | None = None
     notices: tuple[str, ...] = ()
     system: System = None
+
+    def __repr__(self) -> str:
+        """Return the request in one line."""
+        where = f"{quote_value(self.view.session_id)} at {self.view.at}"
+        return (
+            f"Context({len(self.messages):,} messages, {len(self.tools or ()):,} tools, of {where})"
+        )
 
     @property
     def pieces(self) -> list[Piece]:
@@ -160,7 +166,7 @@ class Context(NamedTuple):
 
         Tool definitions come first, made-up calls are left out.
         """
-        (whole,) = _write_in_format(REACT, self.pieces, self.tools).messages
+        (whole,) = _write_in_format(REACT, self.pieces, self.layered.tools).messages
         return str(whole["content"])
 
 
@@ -319,19 +325,20 @@ def assemble_request(
     """Return a request from the caller's inputs, the store's parts, and the project's rules."""
     merges = inputs.policy.summary_role == "merge"
     pieces = partial(_list_pieces, inputs, gathered.without_messages, law)
-    layered = Layered(pieces, inputs.definitions, merges=merges)
+    definitions = inputs.definitions
+    layered = Layered(pieces, definitions, merges=merges)
     if gathered.in_order and not (merges or marked):
         written = WrittenRequest(_write_chat_request(inputs, gathered, law))
     else:
         sent = mark_cache_ends(layered.pieces) if marked else layered.pieces
         language = inputs.policy.language
-        written = _write_in_format(get_format(format), sent, inputs.definitions, language)
+        written = _write_in_format(get_format(format), sent, layered.tools, language)
     return Context(
         messages=written.messages,
         system=written.system,
         layered=layered,
         open_turn=None if gathered.answered else gathered.begins,
-        tools=inputs.definitions,
+        tools=None if definitions is None else get_format(format).write_tools(definitions),
         view=gathered.view,
         notices=(law.problem,) if law.problem else (),
     )
@@ -405,13 +412,11 @@ def _list_added_pieces(
 def _write_in_format(
     format: Format,  # noqa: A002 - what it is
     pieces: Sequence[Piece],
-    tools: Sequence[Mapping[str, Any]] | None,
+    tools: str,
     language: Language = "en",
 ) -> WrittenRequest:
-    """Return a request in a format; tools come first where it has no other place for them."""
+    """Return a request in a format; ``tools`` come first where it has no other place for them."""
     placed = [piece.placed for piece in pieces]
     if tools and not format.tools_apart:
-        placed.insert(
-            0, PlacedMessage(None, {"role": "system", "content": encode_part_json(tools)})
-        )
+        placed.insert(0, PlacedMessage(None, {"role": "system", "content": tools}))
     return format.request(placed, language)

@@ -12,7 +12,7 @@ from ..clock import Now
 from ..errors import InvalidValue, quote_value
 from ..inspection import compare_line, dump
 from ..policy import Policy
-from ..records import Message, Session, View
+from ..records import Message, ProgressCallback, Session, View
 from ..text import JsonFields
 from ..transcripts import OWNER_KEY, PROJECT_ROOT_KEY
 from .files import Exported, FilePath, render_json_lines, write_private_file
@@ -37,6 +37,7 @@ def export_session(
     policy: Policy | None = None,
     now: Now = None,
     replace: bool = False,
+    progress: ProgressCallback | None = None,
 ) -> Exported:
     """Write a session's raw messages to a file, one JSON object a line.
 
@@ -45,13 +46,23 @@ def export_session(
     (`"claude_code"`, `"codex"`), or as a page for people (`"markdown"`). ``policy`` writes the
     request that it would send (None: all messages). ``at`` ends the line at a position. The file is
     readable by its owner alone, and is written whole or not at all. The line is first compared with
-    its digests and seals. Raises SessionNotFound, InvalidValue for a shape, PositionOutOfRange,
-    Damaged, and StoreError, also if the file exists, unless ``replace``.
+    its digests and seals. ``progress`` gets the number of messages written so far, and of all.
+    Raises SessionNotFound, InvalidValue for a shape, PositionOutOfRange, Damaged, and StoreError,
+    also if the file exists, unless ``replace``.
     """
     written = session_lines(store, session_id, shape=shape, at=at, policy=policy, now=now)
     own = store._database.path
-    file = write_private_file(path, written.lines, store=own, replace=replace)
+    lines = _report_lines(written, progress) if progress else written.lines
+    file = write_private_file(path, lines, store=own, replace=replace)
     return Exported(file, 1, written.messages, written.advice)
+
+
+def _report_lines(written: Written, progress: ProgressCallback) -> Iterator[str]:
+    """Yield the lines of a session and tell how many of its messages they are at most."""
+    total = written.messages
+    for number, line in enumerate(written.lines, 1):
+        yield line
+        progress(min(number, total), total)
 
 
 def session_lines(
@@ -108,17 +119,39 @@ def _load_raw_messages(store: ExportSource, session: Session, at: int | None) ->
     return (stored.message for page in store.pages(session.id, at=at) for stored in page)
 
 
-def export_store(store: Store, path: FilePath, *, replace: bool = False) -> Exported:
+def export_store(
+    store: Store,
+    path: FilePath,
+    *,
+    replace: bool = False,
+    progress: ProgressCallback | None = None,
+) -> Exported:
     """Write every session of a store, with all rows that belong to it, to a file.
 
     `import_file` restores the store from the file. The file is readable by its owner alone, and is
-    written whole or not at all. All rows are compared with their digests and seals. Raises Damaged,
-    and StoreError, also if the file exists, unless ``replace``.
+    written whole or not at all. All rows are compared with their digests and seals. ``progress``
+    gets the number of sessions written so far, and of all. Raises Damaged, and StoreError, also if
+    the file exists, unless ``replace``.
     """
     counts: Counter[str] = Counter()
     lines = store_lines(store, counts)
+    if progress is not None:
+        lines = _report_sessions(lines, store, counts, progress)
     file = write_private_file(path, lines, store=store.database.path, replace=replace)
     return Exported(file, counts["sessions"], counts["messages"])
+
+
+def _report_sessions(
+    lines: Iterator[str], store: Store, counts: Counter[str], progress: ProgressCallback
+) -> Iterator[str]:
+    """Yield the lines of a store and tell of each session."""
+    total = store.count_sessions() + store.count_sessions(archived=True)
+    told = 0
+    for line in lines:
+        yield line
+        if counts["sessions"] != told:
+            told = counts["sessions"]
+            progress(told, max(told, total))
 
 
 def store_lines(store: Store, counts: Counter[str], *, ascii_only: bool = False) -> Iterator[str]:

@@ -15,7 +15,7 @@ from ..lazy_imports import attach_modules
 if TYPE_CHECKING:
     from .async_store import AsyncScoped, AsyncStore
     from .async_streaming import AsyncStreaming
-    from .steps import Steps
+    from .steps import Snapshot, Steps
     from .store import Owned, Scoped, Store, Target
     from .streaming import Streaming
 
@@ -25,6 +25,7 @@ __all__ = [
     "AsyncStreaming",
     "Owned",
     "Scoped",
+    "Snapshot",
     "Steps",
     "Store",
     "Streaming",
@@ -36,7 +37,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         __package__,
         async_store="AsyncScoped AsyncStore",
         async_streaming="AsyncStreaming",
-        steps="Steps",
+        steps="Snapshot Steps",
         store="Owned Scoped Store Target",
         streaming="Streaming",
     )

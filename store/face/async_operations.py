@@ -27,11 +27,13 @@ if TYPE_CHECKING:
     from ..records import (
         Branch,
         CacheInfo,
+        CallRecord,
         Check,
         Compaction,
         Copy,
         Draft,
         Erasure,
+        FileUse,
         Finding,
         Found,
         HeadMove,
@@ -40,7 +42,9 @@ if TYPE_CHECKING:
         Hits,
         Index,
         Note,
+        OpenCall,
         Passage,
+        ProgressCallback,
         Purge,
         Reason,
         Redaction,
@@ -55,7 +59,7 @@ if TYPE_CHECKING:
         View,
     )
     from ..summaries import Summarizer
-    from .steps import Steps
+    from .steps import Snapshot, Steps
     from .store import Owned
 
 AtomicResultT = TypeVar("AtomicResultT")
@@ -356,6 +360,7 @@ class AsyncOperations(Threads):
         *,
         branch: int | None = None,
         last: int | None = None,
+        format: str | None = None,  # noqa: A002 - the public name
     ) -> list[StoredMessage]:
         """Return a line's raw messages from position ``start`` to ``stop``, both included.
 
@@ -363,9 +368,10 @@ class AsyncOperations(Threads):
         -20 gives the newest 20 positions, or all where there are fewer. A message that takes several
         positions, such as one with several results, is at the last of them. ``last`` counts
         messages instead: that many of the newest, whatever positions they take; it excludes ``start``
-        and ``stop``. ``branch`` names a line that the session can go back to. Raises SessionNotFound,
-        InvalidValue, and PositionOutOfRange if ``at`` is not on the line; a range beyond it is just
-        empty.
+        and ``stop``. ``branch`` names a line that the session can go back to. With ``format`` messages
+        of other formats are written in that one, each position for itself, so that all have one shape;
+        None gives each as it went in. Raises SessionNotFound, InvalidValue, and PositionOutOfRange if
+        ``at`` is not on the line; a range beyond it is just empty.
         """
         work = partial(
             self._call,
@@ -376,24 +382,91 @@ class AsyncOperations(Threads):
             at,
             branch=branch,
             last=last,
+            format=format,
         )
         return await self._run(work)
 
+    @overload
     async def message(
         self,
         session_id: str,
         seq_or_message_id: int | str,
-    ) -> StoredMessage:
+    ) -> StoredMessage: ...
+    @overload
+    async def message(
+        self,
+        session_id: str,
+        seq_or_message_id: list[Any] | tuple[Any, ...],
+    ) -> list[StoredMessage]: ...
+    async def message(
+        self,
+        session_id: str,
+        seq_or_message_id: int | str | list[Any] | tuple[Any, ...],
+    ) -> StoredMessage | list[StoredMessage]:
         """Return a message of a session's line, by its position or its id (the newest of that id).
 
-        Raises SessionNotFound, PositionOutOfRange for a position, MessageNotFound for an id that are
-        not on the line.
+        Of a list of positions and ids, a list of their messages in its order. Raises SessionNotFound,
+        PositionOutOfRange for a position, MessageNotFound for an id that are not on the line.
         """
         work = partial(
             self._call,
-            Workflows.message,
+            Workflows.message,  # type: ignore[arg-type] # overloads
             session_id,
             seq_or_message_id,
+        )
+        return await self._run(work)
+
+    async def calls(
+        self,
+        session_id: str,
+        kind: str | None = None,
+        failed: bool | None = None,
+    ) -> list[CallRecord]:
+        """Return the tool calls of a session's line in order, with how they ended.
+
+        ``kind`` selects those of a kind of tools, in the words of the table ``tool_kinds``, ``failed``
+        those that failed (True) or did not (False), and none without a result. Raises
+        SessionNotFound, InvalidValue.
+        """
+        work = partial(
+            self._call,
+            Workflows.calls,
+            session_id,
+            kind,
+            failed,
+        )
+        return await self._run(work)
+
+    async def open_calls(
+        self,
+        session_id: str,
+    ) -> list[OpenCall]:
+        """Return the calls of a session's line that have no result yet, in order.
+
+        A result appended under the ``id`` of an open call answers that call. Raises SessionNotFound.
+        """
+        work = partial(
+            self._call,
+            Workflows.open_calls,
+            session_id,
+        )
+        return await self._run(work)
+
+    async def files(
+        self,
+        session_id: str,
+        path: str | None = None,
+    ) -> list[FileUse]:
+        """Return the files that the tool calls of a session's line named, in the order of the results.
+
+        ``path`` selects one file, relative to the project or absolute. Raises SessionNotFound,
+        InvalidValue.
+        """
+        work = partial(
+            self._call,
+            Workflows.files,
+            session_id,
+            path,
         )
         return await self._run(work)
 
@@ -973,22 +1046,25 @@ class AsyncOperations(Threads):
         session_id: str | None = None,
         *,
         key: str | None = None,
+        seq: int | None = None,
         owner: str | None = None,
         limit: int | None = None,
         after: Note | None = None,
     ) -> list[Note]:
         """Return notes: those on a session's line in its order, or over all sessions, oldest first.
 
-        ``key`` selects the notes of one key. A line has the notes of the session's owner, in whichever
+        ``key`` selects the notes of one key, ``seq`` those of the message at a position of a session's
+        line. A line has the notes of the session's owner, in whichever
         session they were made. Over all sessions the notes are those of an ``owner`` (None: any), at
         most ``limit`` of them (None: all), that follow ``after``, the last one already seen. Raises
-        SessionNotFound, InvalidValue.
+        SessionNotFound, PositionOutOfRange, InvalidValue.
         """
         work = partial(
             self._call,
             Workflows.annotations,
             session_id,
             key=key,
+            seq=seq,
             owner=owner,
             limit=limit,
             after=after,
@@ -1425,12 +1501,13 @@ class AsyncOperations(Threads):
     ) -> Context:
         """Return a whole request: prompts, the project's rules, the view, the input and open todos.
 
-        ``tools`` is a text, or definitions that are sent beside the messages; ``user_input`` the
-        input that is not stored yet (None: the last user message is the current input);
-        ``todo_recap`` the open todos (None: those of the last todo list, "": none); ``root`` the
-        project's folder (None: the session's), whose ``CODE_LAW.md`` is read anew; ``policy`` that
-        of the view, for a coding agent ``Policy.named("agent")`` (None: ``Policy.named("turns")``);
-        ``format`` a format of a view, or ``react`` for the whole as one text. With
+        ``tools`` is a text, or definitions in the form of any provider; `Context.tools` has them in
+        that of ``format``. ``user_input`` is the input that is not stored yet (None: the last user
+        message is the current input), ``todo_recap`` the open todos (None: those of the last todo
+        list, "": none), ``root`` the project's folder (None: the session's), whose ``CODE_LAW.md``
+        is read anew, ``policy`` that of the view, for a coding agent ``Policy.named("agent")``
+        (None: ``Policy.named("turns")``), ``format`` a format of a view, or ``react`` for the whole
+        as one text. With
         ``cache_markers`` the ends of layers are marked for the prompt cache of a provider that asks
         for it, which is Anthropic: at most four blocks, or three if the turn is short. Raises
         SessionNotFound, PositionOutOfRange, InvalidValue, InvalidPolicy.
@@ -1449,6 +1526,26 @@ class AsyncOperations(Threads):
             now,
             at=at,
             cache_markers=cache_markers,
+        )
+        return await self._run(work)
+
+    async def frame(
+        self,
+        name: str,
+        session_id: str | None = None,
+    ) -> Any:
+        """Return records as a data frame of pandas, which has to be installed.
+
+        ``name`` is one of ``sessions``, ``usages``, ``notes``, ``messages``, ``turns``, ``calls``
+        and ``files``; a column is a field of the records, and times are in UTC. The rows are those
+        of a session, or of all (None); then what a fork shares with its source counts once. Raises
+        SessionNotFound, InvalidValue for another name, StoreError without pandas.
+        """
+        work = partial(
+            self._call,
+            Workflows.frame,
+            name,
+            session_id,
         )
         return await self._run(work)
 
@@ -1493,15 +1590,19 @@ class AsyncStoreOperations(AsyncOperations):
 
     async def verify(
         self,
+        *,
+        progress: ProgressCallback | None = None,
     ) -> list[Finding]:
         """Run all checks and return at most 1,000 findings.
 
         [] means a sound store. Nothing is changed. The call takes as long as reading every message
-        once. Messages that an earlier release did not protect are reported in the log.
+        once. ``progress`` gets the number of checks done so far, and of all. Messages that an earlier
+        release did not protect are reported in the log.
         """
         work = partial(
             self._call,
             Store.verify,
+            progress=progress,
         )
         return await self._run(work)
 
@@ -1567,18 +1668,21 @@ class AsyncStoreOperations(AsyncOperations):
         *,
         on: bool | None = None,
         anew: bool = False,
+        progress: ProgressCallback | None = None,
     ) -> Index:
         """Add everything that is not indexed yet to the index; return the state of the index.
 
         Other writers take turns between its steps. ``on=False`` switches searching off, for all
         users of the store, and drops the index; ``on=True`` switches it on again. ``anew`` rebuilds
-        the index from the messages. Raises StoreError.
+        the index from the messages. ``progress`` gets the number of messages and summaries in the
+        index, and of all, after each step. Raises StoreError.
         """
         work = partial(
             self._call,
             Store.index,
             on=on,
             anew=anew,
+            progress=progress,
         )
         return await self._run(work, waits=True)
 
@@ -1643,6 +1747,25 @@ class AsyncStoreOperations(AsyncOperations):
         )
         return await self._run(work, waits=True)
 
+    async def reading(
+        self,
+        work: Callable[[Snapshot], AtomicResultT],
+    ) -> AtomicResultT:
+        """Do several reads of one state of the store; return the result of work.
+
+        ``work`` gets an object with the operations as methods; those that write raise InvalidValue.
+        All of them see the state at the first one, whatever others write meanwhile, and nobody
+        waits for ``work``; a file keeps what is written meanwhile in its log, so ``work`` should
+        not wait for long. The object ends with ``work`` and belongs to its thread: used later, or
+        in another thread, it raises StoreError. Raises the exceptions of its reads, InvalidValue.
+        """
+        work = partial(
+            self._call,
+            Store.reading,
+            work,
+        )
+        return await self._run(work)
+
 
 class AsyncScopedOperations(AsyncOperations):
     """Operations on an owner's sessions, awaited."""
@@ -1696,3 +1819,19 @@ class AsyncScopedOperations(AsyncOperations):
             now=now,
         )
         return await self._run(work, waits=True)
+
+    async def reading(
+        self,
+        work: Callable[[Owned], AtomicResultT],
+    ) -> AtomicResultT:
+        """Do several reads of one state of the owner's sessions; return the result of work.
+
+        ``work`` gets an object with the operations as methods, as in `Store.reading`. Raises the
+        exceptions of its reads, InvalidValue.
+        """
+        work = partial(
+            self._call,
+            Scoped.reading,
+            work,
+        )
+        return await self._run(work)

@@ -5,7 +5,7 @@ Written by ``python docs/generate.py`` from the tables in ``docs/parts/faces.py`
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from .. import compaction, history, inspection, search, view
 from .calls import Call, Face, WorkflowFace
@@ -23,11 +23,13 @@ if TYPE_CHECKING:
     from ..policy import Policy
     from ..records import (
         Branch,
+        CallRecord,
         Check,
         Compaction,
         Copy,
         Draft,
         Erasure,
+        FileUse,
         Finding,
         Found,
         HeadMove,
@@ -35,7 +37,9 @@ if TYPE_CHECKING:
         Hit,
         Hits,
         Note,
+        OpenCall,
         Passage,
+        ProgressCallback,
         Reason,
         Redaction,
         Replaced,
@@ -353,6 +357,7 @@ class Operations(Face):
         *,
         branch: int | None = None,
         last: int | None = None,
+        format: str | None = None,  # noqa: A002 - the public name
     ) -> list[StoredMessage]:
         """Return a line's raw messages from position ``start`` to ``stop``, both included.
 
@@ -360,9 +365,10 @@ class Operations(Face):
         -20 gives the newest 20 positions, or all where there are fewer. A message that takes several
         positions, such as one with several results, is at the last of them. ``last`` counts
         messages instead: that many of the newest, whatever positions they take; it excludes ``start``
-        and ``stop``. ``branch`` names a line that the session can go back to. Raises SessionNotFound,
-        InvalidValue, and PositionOutOfRange if ``at`` is not on the line; a range beyond it is just
-        empty.
+        and ``stop``. ``branch`` names a line that the session can go back to. With ``format`` messages
+        of other formats are written in that one, each position for itself, so that all have one shape;
+        None gives each as it went in. Raises SessionNotFound, InvalidValue, and PositionOutOfRange if
+        ``at`` is not on the line; a range beyond it is just empty.
         """
         call = Call(
             history.raw_messages.load_session_messages,
@@ -370,23 +376,87 @@ class Operations(Face):
             {
                 "branch": branch,
                 "last": last,
+                "format": format,
             },
         )
         return self._read(call)
 
+    @overload
     def message(
         self,
         session_id: str,
         seq_or_message_id: int | str,
-    ) -> StoredMessage:
+    ) -> StoredMessage: ...
+    @overload
+    def message(
+        self,
+        session_id: str,
+        seq_or_message_id: list[Any] | tuple[Any, ...],
+    ) -> list[StoredMessage]: ...
+    def message(
+        self,
+        session_id: str,
+        seq_or_message_id: int | str | list[Any] | tuple[Any, ...],
+    ) -> StoredMessage | list[StoredMessage]:
         """Return a message of a session's line, by its position or its id (the newest of that id).
 
-        Raises SessionNotFound, PositionOutOfRange for a position, MessageNotFound for an id that are
-        not on the line.
+        Of a list of positions and ids, a list of their messages in its order. Raises SessionNotFound,
+        PositionOutOfRange for a position, MessageNotFound for an id that are not on the line.
         """
         call = Call(
             history.lookup.load_message,
             (session_id, seq_or_message_id),
+            {},
+        )
+        return self._read(call)
+
+    def calls(
+        self,
+        session_id: str,
+        kind: str | None = None,
+        failed: bool | None = None,
+    ) -> list[CallRecord]:
+        """Return the tool calls of a session's line in order, with how they ended.
+
+        ``kind`` selects those of a kind of tools, in the words of the table ``tool_kinds``, ``failed``
+        those that failed (True) or did not (False), and none without a result. Raises
+        SessionNotFound, InvalidValue.
+        """
+        call = Call(
+            history.tool_use.list_calls,
+            (session_id, kind, failed),
+            {},
+        )
+        return self._read(call)
+
+    def open_calls(
+        self,
+        session_id: str,
+    ) -> list[OpenCall]:
+        """Return the calls of a session's line that have no result yet, in order.
+
+        A result appended under the ``id`` of an open call answers that call. Raises SessionNotFound.
+        """
+        call = Call(
+            history.tool_use.list_open_calls,
+            (session_id,),
+            {},
+        )
+        return self._read(call)
+
+    def files(
+        self,
+        session_id: str,
+        path: str | None = None,
+    ) -> list[FileUse]:
+        """Return the files that the tool calls of a session's line named, in the order of the results.
+
+        ``path`` selects one file, relative to the project or absolute. Raises SessionNotFound,
+        InvalidValue.
+        """
+        call = Call(
+            history.tool_use.list_file_uses,
+            (session_id, path),
             {},
         )
         return self._read(call)
@@ -964,22 +1034,25 @@ class Operations(Face):
         session_id: str | None = None,
         *,
         key: str | None = None,
+        seq: int | None = None,
         owner: str | None = None,
         limit: int | None = None,
         after: Note | None = None,
     ) -> list[Note]:
         """Return notes: those on a session's line in its order, or over all sessions, oldest first.
 
-        ``key`` selects the notes of one key. A line has the notes of the session's owner, in whichever
+        ``key`` selects the notes of one key, ``seq`` those of the message at a position of a session's
+        line. A line has the notes of the session's owner, in whichever
         session they were made. Over all sessions the notes are those of an ``owner`` (None: any), at
         most ``limit`` of them (None: all), that follow ``after``, the last one already seen. Raises
-        SessionNotFound, InvalidValue.
+        SessionNotFound, PositionOutOfRange, InvalidValue.
         """
         call = Call(
             history.message_notes.list_notes,
             (session_id,),
             {
                 "key": key,
+                "seq": seq,
                 "owner": owner,
                 "limit": limit,
                 "after": after,
@@ -1390,16 +1463,21 @@ class StoreOperations(Operations):
 
     def verify(
         self,
+        *,
+        progress: ProgressCallback | None = None,
     ) -> list[Finding]:
         """Run all checks and return at most 1,000 findings.
 
         [] means a sound store. Nothing is changed. The call takes as long as reading every message
-        once. Messages that an earlier release did not protect are reported in the log.
+        once. ``progress`` gets the number of checks done so far, and of all. Messages that an earlier
+        release did not protect are reported in the log.
         """
         call = Call(
             inspection.integrity.verify,
             (),
-            {},
+            {
+                "progress": progress,
+            },
         )
         return self._read(call)
 

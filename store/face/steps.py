@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlalchemy import Connection
 
 from .. import history
-from ..clock import Now, require_moment
+from ..clock import Now, require_moment, resolve_now
 from ..database import Database, get_lock_names, is_retriable, translate_host_errors
 from ..errors import InvalidValue, SessionNotFound, StoreBusy, quote_value
 from .calls import Call, bind_arguments, list_sessions_to_lock
@@ -82,6 +82,37 @@ class Steps(StoreOperations):
                     self._held.add(session_id)
 
 
+class Snapshot(StoreOperations):
+    """The operations that read one state of a store, whatever others write meanwhile."""
+
+    def __init__(self, connection: Connection, lifetime: Lifetime) -> None:
+        self._connection, self._lifetime = connection, lifetime
+        self._began = resolve_now(None)
+
+    def _moment(self, now: Now) -> int:
+        self._lifetime.check()
+        return self._began if now is None else require_moment(now)
+
+    def _read(self, work: Call[StepResultT]) -> StepResultT:
+        self._lifetime.check()
+        with translate_host_errors(self._connection):
+            return work(self._connection)
+
+    def _write(self, work: Call[StepResultT]) -> StepResultT:
+        self._lifetime.check()
+        name = work.operation.__name__.replace("_", " ")
+        raise InvalidValue(f"`reading` cannot {name}, because it only reads; use `atomically`")
+
+
+def read_snapshot(database: Database, work: Callable[[Snapshot], StepResultT]) -> StepResultT:
+    """Do work that reads one state of a store."""
+    with (
+        database.reading() as connection,
+        Lifetime("these operations of `reading`") as lifetime,
+    ):
+        return work(Snapshot(connection, lifetime))
+
+
 def atomically(
     database: Database, work: Callable[[Steps], StepResultT], moment: int
 ) -> StepResultT:
@@ -102,8 +133,13 @@ def atomically(
 
 
 def check_work(work: Any) -> None:
-    """Raise InvalidValue unless work is a plain function."""
+    """Raise InvalidValue unless work is a plain function of steps."""
+    check_plain_function(work, "because all other writers wait for it")
+
+
+def check_plain_function(work: Any, why: str) -> None:
+    """Raise InvalidValue unless work is callable, and no coroutine function; ``why`` says why."""
     if not callable(work):
         raise InvalidValue(f"work must be a function of the steps, not {quote_value(work)}")
     if inspect.iscoroutinefunction(work):
-        raise InvalidValue("work must be a plain function, because all other writers wait for it")
+        raise InvalidValue(f"work must be a plain function, {why}")

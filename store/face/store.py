@@ -48,7 +48,16 @@ from ..errors import (
     quote_value,
 )
 from ..history import list_open_trees
-from ..records import CacheInfo, Erasure, Index, Purge, Redaction, Removal, Session
+from ..records import (
+    CacheInfo,
+    Erasure,
+    Index,
+    ProgressCallback,
+    Purge,
+    Redaction,
+    Removal,
+    Session,
+)
 from .calls import (
     Arguments,
     Call,
@@ -60,7 +69,7 @@ from .calls import (
     list_sessions_to_lock,
 )
 from .operations import Operations, StoreOperations
-from .steps import Steps, atomically, check_work
+from .steps import Snapshot, Steps, atomically, check_plain_function, check_work, read_snapshot
 from .workflows import Workflows
 
 if TYPE_CHECKING:
@@ -75,6 +84,9 @@ ERASURE_PATIENCE = 0.05
 """Seconds that work which can be done later waits for other writers."""
 MOST_SECONDS = 10**9
 """The largest finite limit of a purge, in seconds."""
+
+
+READING_REASON = "because its transaction belongs to one thread"
 
 
 class Store(StoreOperations, Workflows):
@@ -219,6 +231,18 @@ class Store(StoreOperations, Workflows):
         """
         return atomically(self.database, work, resolve_now(now))
 
+    def reading(self, work: Callable[[Snapshot], AtomicResultT]) -> AtomicResultT:
+        """Do several reads of one state of the store; return the result of work.
+
+        ``work`` gets an object with the operations as methods; those that write raise InvalidValue.
+        All of them see the state at the first one, whatever others write meanwhile, and nobody
+        waits for ``work``; a file keeps what is written meanwhile in its log, so ``work`` should
+        not wait for long. The object ends with ``work`` and belongs to its thread: used later, or
+        in another thread, it raises StoreError. Raises the exceptions of its reads, InvalidValue.
+        """
+        check_plain_function(work, READING_REASON)
+        return read_snapshot(self.database, work)
+
     def purge(
         self,
         *,
@@ -264,15 +288,24 @@ class Store(StoreOperations, Workflows):
         with suppress(StoreError):  # a search goes on with it
             searching.index.refill_index(self._transactions)
 
-    def index(self, *, on: bool | None = None, anew: bool = False) -> Index:
+    def index(
+        self,
+        *,
+        on: bool | None = None,
+        anew: bool = False,
+        progress: ProgressCallback | None = None,
+    ) -> Index:
         """Add everything that is not indexed yet to the index; return the state of the index.
 
         Other writers take turns between its steps. ``on=False`` switches searching off, for all
         users of the store, and drops the index; ``on=True`` switches it on again. ``anew`` rebuilds
-        the index from the messages. Raises StoreError.
+        the index from the messages. ``progress`` gets the number of messages and summaries in the
+        index, and of all, after each step. Raises StoreError.
         """
         with correct_step_errors():
-            return searching.index.update_index(self._transactions, on=on, anew=anew)
+            return searching.index.update_index(
+                self._transactions, on=on, anew=anew, progress=progress
+            )
 
     def backup(
         self,
@@ -300,6 +333,11 @@ class Store(StoreOperations, Workflows):
         """Close all connections; a shared store closes them with its last user."""
         if _SHARES.give_back(self):
             self.database.close()
+
+    def __repr__(self) -> str:
+        """Return the store by its file, or by its URL without a password."""
+        url = self.database.url.render_as_string(hide_password=True)
+        return f"Store({self.database.path or url!r})"
 
     def __enter__(self) -> Self:
         return self
@@ -448,6 +486,16 @@ class Scoped(Owned, Workflows):
         check_work(work)
         owner = self._owner
         return atomically(self._database, lambda t: work(Owned(t, owner)), self._moment(now))
+
+    def reading(self, work: Callable[[Owned], AtomicResultT]) -> AtomicResultT:
+        """Do several reads of one state of the owner's sessions; return the result of work.
+
+        ``work`` gets an object with the operations as methods, as in `Store.reading`. Raises the
+        exceptions of its reads, InvalidValue.
+        """
+        check_plain_function(work, READING_REASON)
+        owner = self._owner
+        return read_snapshot(self._database, lambda snapshot: work(Owned(snapshot, owner)))
 
     def _erase(
         self,

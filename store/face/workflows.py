@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from .. import context as contexts
 from .. import history
 from ..clock import Now
 from ..database import Database, pause_gc
 from ..errors import InvalidValue
+from . import frames
 from .calls import Call
 from .operations import LongOperations
 from .streaming import SAVE_EVERY_BYTES, SAVE_EVERY_MS, Streaming, StreamRequest
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from ..messages import GivenMessage
     from ..policy import Policy
     from ..records import Draft, Erasure, Session
+
+ReadingT = TypeVar("ReadingT")
 
 
 class Workflows(LongOperations):
@@ -170,12 +173,13 @@ class Workflows(LongOperations):
     ) -> Context:
         """Return a whole request: prompts, the project's rules, the view, the input and open todos.
 
-        ``tools`` is a text, or definitions that are sent beside the messages; ``user_input`` the
-        input that is not stored yet (None: the last user message is the current input);
-        ``todo_recap`` the open todos (None: those of the last todo list, "": none); ``root`` the
-        project's folder (None: the session's), whose ``CODE_LAW.md`` is read anew; ``policy`` that
-        of the view, for a coding agent ``Policy.named("agent")`` (None: ``Policy.named("turns")``);
-        ``format`` a format of a view, or ``react`` for the whole as one text. With
+        ``tools`` is a text, or definitions in the form of any provider; `Context.tools` has them in
+        that of ``format``. ``user_input`` is the input that is not stored yet (None: the last user
+        message is the current input), ``todo_recap`` the open todos (None: those of the last todo
+        list, "": none), ``root`` the project's folder (None: the session's), whose ``CODE_LAW.md``
+        is read anew, ``policy`` that of the view, for a coding agent ``Policy.named("agent")``
+        (None: ``Policy.named("turns")``), ``format`` a format of a view, or ``react`` for the whole
+        as one text. With
         ``cache_markers`` the ends of layers are marked for the prompt cache of a provider that asks
         for it, which is Anthropic: at most four blocks, or three if the turn is short. Raises
         SessionNotFound, PositionOutOfRange, InvalidValue, InvalidPolicy.
@@ -193,3 +197,17 @@ class Workflows(LongOperations):
                 asked, gathered, law, format=format, marked=cache_markers
             )
             return self._requests.remember(session_id, request, gathered.since)
+
+    def frame(self, name: str, session_id: str | None = None) -> Any:
+        """Return records as a data frame of pandas, which has to be installed.
+
+        ``name`` is one of ``sessions``, ``usages``, ``notes``, ``messages``, ``turns``, ``calls``
+        and ``files``; a column is a field of the records, and times are in UTC. The rows are those
+        of a session, or of all (None); then what a fork shares with its source counts once. Raises
+        SessionNotFound, InvalidValue for another name, StoreError without pandas.
+        """
+        return frames.build_frame(self.reading, name, session_id)
+
+    def reading(self, work: Callable[[Any], ReadingT]) -> ReadingT:
+        """Do several reads of one state of the store; return the result of work."""
+        raise NotImplementedError

@@ -20,6 +20,7 @@ from ..messages import (
     prepare_message,
 )
 from ..phrases import PHRASES, Language, render_phrase
+from ..text import wrap_in_list
 from . import anthropic, gemini, openai, react, responses
 from .answer_chunks import ChunkReader, read_chunk
 from .anthropic import keep_own_markers
@@ -30,6 +31,15 @@ from .call_names import (
     make_call_id,
     rename_continuation,
     rename_request,
+)
+from .definitions import (
+    GivenTools,
+    ToolDefinition,
+    build_anthropic_tool,
+    build_chat_tool,
+    build_gemini_tool,
+    build_responses_tool,
+    write_definitions,
 )
 from .openai import (
     CHAT_PART_TYPES,
@@ -47,6 +57,7 @@ from .reasoning import add_reasoning, find_reasoning
 from .request_messages import ApiCall, PlacedMessage, System, make_api_call
 from .response_usage import ResponseUsage, read_response_usage
 from .rows import Codec, find_wire_values
+from .sendable_calls import add_sendable_call, get_sendable_text, select_sendable_calls
 from .turns import FIRST_USER_TEXT, TURN_SYSTEM_ROLES, mark_system_text
 
 __all__ = [
@@ -112,6 +123,23 @@ class Format(NamedTuple):
     """Returns the placed messages that the written request leaves out."""
     asks_for_tool: Callable[[str], bool] | None = None
     """Tells whether a text of the assistant is a call; None if calls are no part of a text."""
+    build_tool: Callable[[ToolDefinition], Message] | None = None
+    """Returns the definition of a tool; None if definitions are sent as text."""
+
+    def write_tools(self, tools: GivenTools) -> list[Message]:
+        """Return definitions of tools, given in the form of any provider, in that of the format."""
+        if self.build_tool is None or self.names is None:
+            return [{**tool} for tool in tools]
+        return write_definitions(tools, self.build_tool, self.names.tools)
+
+    def write_row(self, seq: int, row: Message) -> list[Message]:
+        """Return what a request with one row of a line as its only message would have for it."""
+        calls = select_sendable_calls(seq, wrap_in_list(row.get("tool_calls") or []))
+        result_id = get_sendable_text(row, "tool_call_id") if row["role"] == "tool" else None
+        placed = [PlacedMessage(seq, row, None, calls, result_id)]
+        written = self.write(placed if self.names is None else rename_request(placed, self.names))
+        is_preceded = self.system is not None and row["role"] == "assistant"
+        return written[1:] if is_preceded else written
 
     def request(self, placed: Sequence[PlacedMessage], language: Language = "en") -> WrittenRequest:
         """Return a request, with its system text separate if the format sends it so.
@@ -140,6 +168,7 @@ CHAT = Format(
         openai.restore_chat_message,
     ),
     CHAT_NAMES,
+    build_tool=build_chat_tool,
 )
 """One message for each placed one, in the shape that a context also uses to show its pieces."""
 RESPONSES = Format(
@@ -153,6 +182,7 @@ RESPONSES = Format(
     ),
     responses.RESPONSES_ACCEPTED_NAMES,
     unsent=responses.list_unsent_items,
+    build_tool=build_responses_tool,
 )
 """The items of OpenAI's Responses API."""
 ANTHROPIC = Format(
@@ -167,6 +197,7 @@ ANTHROPIC = Format(
     ),
     anthropic.ANTHROPIC_ACCEPTED_NAMES,
     anthropic.write_anthropic_system,
+    build_tool=build_anthropic_tool,
 )
 """The messages of Anthropic's API, its system text apart."""
 GEMINI = Format(
@@ -181,6 +212,7 @@ GEMINI = Format(
     ),
     gemini.GEMINI_ACCEPTED_NAMES,
     gemini.write_gemini_system,
+    build_tool=build_gemini_tool,
 )
 """The contents of Google's Gemini API, its system text apart."""
 REACT = Format(

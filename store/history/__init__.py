@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         session_branches,
         sessions,
         token_counts,
+        tool_use,
         usages,
     )
     from .append import Batch, Dedupe, MessageInput, build_batch
@@ -138,6 +139,7 @@ __all__ = [
     "sessions",
     "sum_tokens",
     "token_counts",
+    "tool_use",
     "usages",
 ]
 
@@ -146,7 +148,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         __package__,
         (
             "append drafts erasure erasure_batches facts heads lines listing lookup message_notes "
-            "raw_messages redaction session_branches sessions token_counts usages"
+            "raw_messages redaction session_branches sessions token_counts tool_use usages"
         ),
         append="Batch Dedupe MessageInput build_batch",
         erasure="STALE_COPIES",

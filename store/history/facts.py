@@ -113,7 +113,7 @@ NO_CALL = LineCall(None, None, None, None, None)
 """What a result answers that no call of its line asked for."""
 
 
-class OpenCall(NamedTuple):
+class StoredCallPlace(NamedTuple):
     """A call as it is stored, which nothing may have answered."""
 
     seq: int
@@ -156,7 +156,7 @@ IS_CALL = or_(
 The columns after long arguments are read last.
 """
 _run_calls = (
-    select(*(tool_calls.c[name] for name in OpenCall._fields))
+    select(*(tool_calls.c[name] for name in StoredCallPlace._fields))
     .join(
         message_facts,
         (message_facts.c.tree_id == bindparam("tree_id"))
@@ -173,8 +173,8 @@ _run_calls = (
 _has_call_id = func.coalesce(tool_calls.c.call_id, _empty_id).in_(
     (bindparam("call_id"), bindparam("neutral_id"))
 )
-OPEN_CALLS = Statement(_run_calls.where(_has_call_id), row=OpenCall)
-RUN_CALLS = Statement(_run_calls, row=OpenCall)
+OPEN_CALLS = Statement(_run_calls.where(_has_call_id), row=StoredCallPlace)
+RUN_CALLS = Statement(_run_calls, row=StoredCallPlace)
 ANSWERED_PLACES = Statement(
     select(tool_results.c.call_seq, tool_results.c.call_position).where(
         lines.match_run(tool_results), tool_results.c.call_seq.is_not(None)
@@ -270,7 +270,7 @@ class CallLinker:
                 return call.given()
         return None
 
-    def _with_id(self, call_id: str, run: dict[str, int]) -> list[OpenCall]:
+    def _with_id(self, call_id: str, run: dict[str, int]) -> list[StoredCallPlace]:
         """Return the calls of a run that have an id, or what stands for it."""
         connection, neutral = self._line.connection, _get_pairing_id(call_id)
         if not is_neutral_id(call_id):
@@ -278,7 +278,7 @@ class CallLinker:
         calls = RUN_CALLS.rows(connection, **run)
         return [each for each in calls if _get_pairing_id(each.call_id) == neutral]
 
-    def _unanswered(self, found: list[OpenCall]) -> OpenCall | None:
+    def _unanswered(self, found: list[StoredCallPlace]) -> StoredCallPlace | None:
         """Return the first call that nothing has answered; the last one found is the earliest."""
         answered = self._answered(found[-1].seq)
         for call in found:
@@ -299,7 +299,7 @@ def _get_pairing_id(call_id: str | None) -> str:
     return make_neutral_id(call_id) if call_id else ""
 
 
-def _is_sent_as(sent: str, call: LineCall | OpenCall) -> bool:
+def _is_sent_as(sent: str, call: LineCall | StoredCallPlace) -> bool:
     """Tell whether a call is sent under an id: for its own, or where it has none or another's."""
     if sent == make_call_id(call.seq or 0, call.position or 0):
         return True

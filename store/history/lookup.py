@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple, overload
 
 from sqlalchemy import (
     CTE,
@@ -202,25 +202,39 @@ def find_messages_by_id(
     return FIND_OWNED_MESSAGES.rows(connection, **ids, owner=owner)
 
 
+@overload
 def load_message(
     connection: Connection, session_id: str, seq_or_message_id: int | str
-) -> StoredMessage:
+) -> StoredMessage: ...
+@overload
+def load_message(
+    connection: Connection, session_id: str, seq_or_message_id: list[Any] | tuple[Any, ...]
+) -> list[StoredMessage]: ...
+def load_message(
+    connection: Connection,
+    session_id: str,
+    seq_or_message_id: int | str | list[Any] | tuple[Any, ...],
+) -> StoredMessage | list[StoredMessage]:
     """Return a message of a session's line, by its position or its id (the newest of that id).
 
-    Raises SessionNotFound, PositionOutOfRange for a position, MessageNotFound for an id that are
-    not on the line.
+    Of a list of positions and ids, a list of their messages in its order. Raises SessionNotFound,
+    PositionOutOfRange for a position, MessageNotFound for an id that are not on the line.
     """
     line = Line(connection, lines.load_pointer(connection, session_id))
+    if isinstance(seq_or_message_id, list | tuple):
+        return [_load_named_message(line, each) for each in seq_or_message_id]
+    return _load_named_message(line, seq_or_message_id)
+
+
+def _load_named_message(line: Line, seq_or_message_id: Any) -> StoredMessage:
     pointer = line.pointer
     if not isinstance(seq_or_message_id, str):
         pointer.check_message(seq_or_message_id)
-        seq = seq_or_message_id
-    else:
-        known = find_message(line, seq_or_message_id) if is_text(seq_or_message_id) else None
-        if known is None:
-            raise MessageNotFound(pointer.session_id, seq_or_message_id)
-        seq = known.seq
-    return load_message_at(line, seq).message
+        return load_message_at(line, seq_or_message_id).message
+    known = find_message(line, seq_or_message_id) if is_text(seq_or_message_id) else None
+    if known is None:
+        raise MessageNotFound(pointer.session_id, seq_or_message_id)
+    return load_message_at(line, known.seq).message
 
 
 def list_turns(connection: Connection, session_id: str) -> list[Turn]:

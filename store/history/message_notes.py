@@ -66,6 +66,7 @@ _seen_note_binds = (
 )
 _NOTE_CONDITIONS: dict[str, ColumnElement[bool]] = {
     "key": _note_key_condition,
+    "seq": _note_columns.seq == bindparam("seq", type_=BIG_INTEGER),
     "owner": and_(_note_owner_condition, sessions.c.owner == bindparam("owner", type_=IDENTIFIER)),
     "seen_at": and_(
         _note_columns.at >= bindparam("seen_at", type_=BIG_INTEGER),
@@ -100,6 +101,7 @@ def build_note_list(names: tuple[str, ...]) -> Statement[Note]:
 
 LINE_NOTES = build_line_note_list(())
 LINE_NOTES_OF_KEY = build_line_note_list(("key",))
+LINE_NOTES_AT = build_line_note_list(("seq",))
 LIST_NOTES_OF_KEY = build_note_list(("key",))
 LIST_NOTES_OF_KEY_AFTER = build_note_list(("key", "seen_at"))
 LIST_OWNED_NOTES = build_note_list(("owner",))
@@ -134,26 +136,33 @@ def list_notes(
     session_id: str | None = None,
     *,
     key: str | None = None,
+    seq: int | None = None,
     owner: str | None = None,
     limit: int | None = None,
     after: Note | None = None,
 ) -> list[Note]:
     """Return notes: those on a session's line in its order, or over all sessions, oldest first.
 
-    ``key`` selects the notes of one key. A line has the notes of the session's owner, in whichever
+    ``key`` selects the notes of one key, ``seq`` those of the message at a position of a session's
+    line. A line has the notes of the session's owner, in whichever
     session they were made. Over all sessions the notes are those of an ``owner`` (None: any), at
     most ``limit`` of them (None: all), that follow ``after``, the last one already seen. Raises
-    SessionNotFound, InvalidValue.
+    SessionNotFound, PositionOutOfRange, InvalidValue.
     """
     asked: dict[str, Any] = {} if key is None else {"key": _validate_note_key(key)}
     if session_id is not None:
         pointer = lines.load_pointer(connection, session_id)
+        if seq is not None:
+            pointer.check_message(seq)
+            asked["seq"] = seq
         if owner not in (None, pointer.owner):
             found = []
         else:
             found = build_line_note_list(_list_note_conditions(asked)).rows(
                 connection, **pointer.whole, owner=pointer.owner, **asked
             )
+    elif seq is not None:
+        raise InvalidValue("seq is a position on the line of a session; name the session")
     else:
         values = asked | ({} if owner is None else {"owner": validate_text("owner", owner)})
         if after is not None:

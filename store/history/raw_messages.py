@@ -204,6 +204,7 @@ def load_session_messages(
     *,
     branch: int | None = None,
     last: int | None = None,
+    format: str | None = None,  # noqa: A002 - the public name
 ) -> list[StoredMessage]:
     """Return a line's raw messages from position ``start`` to ``stop``, both included.
 
@@ -211,9 +212,10 @@ def load_session_messages(
     -20 gives the newest 20 positions, or all where there are fewer. A message that takes several
     positions, such as one with several results, is at the last of them. ``last`` counts
     messages instead: that many of the newest, whatever positions they take; it excludes ``start``
-    and ``stop``. ``branch`` names a line that the session can go back to. Raises SessionNotFound,
-    InvalidValue, and PositionOutOfRange if ``at`` is not on the line; a range beyond it is just
-    empty.
+    and ``stop``. ``branch`` names a line that the session can go back to. With ``format`` messages
+    of other formats are written in that one, each position for itself, so that all have one shape;
+    None gives each as it went in. Raises SessionNotFound, InvalidValue, and PositionOutOfRange if
+    ``at`` is not on the line; a range beyond it is just empty.
     """
     line = Line(connection, session_branches.find_line_pointer(connection, session_id, branch))
     end = lines.resolve_position(line.pointer, at)
@@ -222,10 +224,38 @@ def load_session_messages(
             raise InvalidValue(f"last must be a number of messages, not {quote_value(last)}")
         if start != 1 or stop is not None:
             raise InvalidValue("last cannot be combined with start and stop, which are positions")
-        return _load_newest_messages(line, last, end)
-    first, final = lines.resolve_range(start, stop, end)
-    with pause_gc(final - first + 1):
-        return load_line_messages(line, first, final, end)
+        found = _load_newest_messages(line, last + (format is not None), end)
+        first, final = 1, end
+        if len(found) > last:
+            first, found = found[0].seq + 1, found[1:]
+    else:
+        first, final = lines.resolve_range(start, stop, end)
+        with pause_gc(final - first + 1):
+            found = load_line_messages(line, first, final, end)
+    return found if format is None else _translate_messages(line, found, first, final, format)
+
+
+def _translate_messages(
+    line: Line,
+    found: list[StoredMessage],
+    first: int,
+    last: int,
+    format: str,  # noqa: A002 - what it is
+) -> list[StoredMessage]:
+    """Return messages in a format: one that came in it as it is, the rows of others written."""
+    from ..formats import CHAT, get_format
+
+    target = get_format(format)
+    own_name = None if target is CHAT else target.name
+    whole = {each.seq: each for each in found}
+    translated: list[StoredMessage] = []
+    for row, name in zip(*load_message_rows(line, first, last), strict=True):
+        if name != own_name:
+            written = target.write_row(row.seq, row.message)
+            translated += [row._replace(message=message) for message in written]
+        elif row.seq in whole:
+            translated.append(whole[row.seq])
+    return translated
 
 
 def _load_newest_messages(line: Line, count: int, end: int) -> list[StoredMessage]:

@@ -15,14 +15,13 @@ from typing import NamedTuple
 from .. import Scoped, transcripts
 from ..errors import InvalidValue, SessionExists, StoreError, UnknownTranscript, correct_step_errors
 from ..inspection import is_store_file
-from ..records import Message
+from ..records import Message, ProgressCallback
 from ..transcripts import (
     CompactionEvent,
     Event,
     FilePath,
     Limits,
     NoteEvent,
-    Progress,
     SessionEvent,
     SessionMessage,
     SideRowsEvent,
@@ -48,7 +47,7 @@ def import_file(
     replace: bool = False,
     project_root: str | None = None,
     beside: bool = False,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
     max_bytes: int | None = None,
     max_seconds: float | None = None,
 ) -> ImportReport:
@@ -61,7 +60,8 @@ def import_file(
     in the file. Title and metadata of a session follow the file, except a title that was set in the
     store; its times are those of its messages. ``project_root`` is the root of new sessions (None:
     as in the file). A message that cannot be stored is noted and left out. At the end all messages
-    are added to the search index, if that is on. ``progress`` gets the bytes read so far.
+    are added to the search index, if that is on. ``progress`` gets the bytes read so
+    far, and those of the file.
 
     For files of others, ``max_bytes`` limits the bytes read, the bytes unpacked and the text made
     of them, each by itself; ``max_seconds`` limits the time. Beyond a limit LimitExceeded is
@@ -91,6 +91,10 @@ def import_file(
             limits.begin_anew()
 
 
+def _report_read_bytes(progress: ProgressCallback, total: int, read: int) -> None:
+    progress(read, total)
+
+
 class OpenedTranscript(NamedTuple):
     """A file that holds a message, read as far as was needed to see one.
 
@@ -109,7 +113,7 @@ def open_transcript(
     *,
     kind: str | None = None,
     beside: bool = False,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
     limits: Limits | None = None,
 ) -> OpenedTranscript:
     """Begin to read a file.
@@ -120,7 +124,10 @@ def open_transcript(
     found = kind or transcripts.sniff(path, limits)
     lines: list[int] = []
     read = partial(transcripts.read, path, kind=found, beside=beside, limits=limits)
-    events = read(progress=progress, lines=lines.append)
+    told = None
+    if progress is not None:
+        told = partial(_report_read_bytes, progress, transcripts.measure_file_size(path))
+    events = read(progress=told, lines=lines.append)
     # For a kind named by the caller, doubtful events are taken as they are, with a note.
     is_named = kind is not None
     validation, seen = TranscriptValidation(), []

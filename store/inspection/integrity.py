@@ -25,7 +25,7 @@ from sqlalchemy import URL, Connection, text
 
 from ..database import SCHEMA_HEAD, Database, get_logger, read_version, upgrade_schema, write_copy
 from ..errors import StoreError
-from ..records import Finding
+from ..records import Finding, ProgressCallback
 from .checks import (
     OLDER,
     check_keys,
@@ -44,14 +44,15 @@ MOST_FINDINGS = 1_000
 """Findings that are listed; a damaged index alone could give one for each row."""
 
 
-def verify(connection: Connection) -> list[Finding]:
+def verify(connection: Connection, *, progress: ProgressCallback | None = None) -> list[Finding]:
     """Run all checks and return at most 1,000 findings.
 
     [] means a sound store. Nothing is changed. The call takes as long as reading every message
-    once. Messages that an earlier release did not protect are reported in the log.
+    once. ``progress`` gets the number of checks done so far, and of all. Messages that an earlier
+    release did not protect are reported in the log.
     """
     damage = []
-    for finding in examine_store(connection):
+    for finding in examine_store(connection, progress):
         if finding.check == OLDER:
             _integrity_logger.info("%s: %s", finding.where, finding.problem)
         else:
@@ -59,10 +60,12 @@ def verify(connection: Connection) -> list[Finding]:
     return damage
 
 
-def examine_store(connection: Connection) -> list[Finding]:
+def examine_store(
+    connection: Connection, progress: ProgressCallback | None = None
+) -> list[Finding]:
     """Return all damage, and a finding `OLDER` for messages that earlier releases left open."""
     with _allow_damaged_text(connection):
-        findings = _run_checks(connection)
+        findings = _run_checks(connection, progress)
         first = list(islice(findings, MOST_FINDINGS))
         if next(findings, None):
             more = f"there is more; only {MOST_FINDINGS:,} findings are listed"
@@ -70,13 +73,15 @@ def examine_store(connection: Connection) -> list[Finding]:
         return first
 
 
-def _run_checks(connection: Connection) -> Iterator[Finding]:
-    for name, check in CHECKS:
+def _run_checks(connection: Connection, progress: ProgressCallback | None) -> Iterator[Finding]:
+    for number, (name, check) in enumerate(CHECKS, 1):
         try:
             with open_savepoint(connection):
                 yield from check(connection)
         except Exception as error:  # noqa: BLE001 - after any error the other checks run
             yield report_unchecked_place(f"check of {name}", error)
+        if progress is not None:
+            progress(number, len(CHECKS))
 
 
 @contextmanager

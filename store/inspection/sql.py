@@ -13,12 +13,14 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from difflib import get_close_matches
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -84,6 +86,18 @@ def query(
         )
     request = ConsoleRequest(sql, _check_parameters(parameters), limit, timeout)
     url = parse_url(target)
+    try:
+        return _query_store(url, request)
+    except InvalidValue as problem:
+        unknown = MISSING_NAME.search(str(problem))
+        if not unknown:
+            raise
+        advice = _find_near_names(url, *unknown.groups())
+        raise InvalidValue(f"{problem}; {advice}") from problem.__cause__
+
+
+def _query_store(url: URL, request: ConsoleRequest) -> QueryResult:
+    """Run a query in a child process, or on the server."""
     if url.get_backend_name() != "sqlite":
         with closing(Database(url)) as database, database.reading() as connection:
             return _query_server(connection, request)
@@ -92,6 +106,41 @@ def query(
         raise InvalidValue(f"there is no file {path}; name an existing store")
     message = json.dumps({"uri": f"{path.as_uri()}?mode=ro", **request._asdict()})
     return _parse_answer(_run_console(message.encode(), request.timeout), str(path))
+
+
+MISSING_NAME = re.compile(
+    r"no such (table|column): (\S+)|(?<=: )(relation|column) \"?([^\s\"]+)\"? does not exist"
+)
+"""What the engines say of a name that is not there: what it should be, and the name."""
+CLOSE, ALIKE = 0.8, 0.6
+"""How much of two names is the same: where a table goes before a view, and at least."""
+TABLE_COLUMNS = {
+    "sqlite": """
+SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c
+WHERE m.type = 'table' ORDER BY m.rowid, c.cid""",
+    "postgresql": """
+SELECT table_name, column_name FROM information_schema.columns
+WHERE table_schema = current_schema() ORDER BY table_name, ordinal_position""",
+}
+
+
+def _find_near_names(url: URL, *said: str | None) -> str:
+    """Return the name of a table or column that is like one that is not there."""
+    what, name = filter(None, said)
+    rows = query(url, TABLE_COLUMNS[url.get_backend_name()], timeout=LONGEST_TIMEOUT).rows
+    tables = {
+        table: tuple(column for _, column in held) for table, held in groupby(rows, itemgetter(0))
+    }
+    seen = views(url)
+    for columns, likeness in ((seen | tables, CLOSE), (seen, ALIKE), (tables, ALIKE)):
+        owners: dict[str, list[str]] = {}
+        for table in columns:
+            for known in columns[table] if what == "column" else (table,):
+                owners.setdefault(known, []).append(table)
+        for near in get_close_matches(name.rpartition(".")[2].lower(), owners, 1, likeness):
+            of = f", of {', '.join(owners[near])}" if what == "column" else ""
+            return f"did you mean {near!r}{of}?"
+    return "`convostore sql` lists the views and their columns"
 
 
 VIEWS = {

@@ -16,12 +16,14 @@ __all__ = [
     "TEXT_LIMIT",
     "Branch",
     "CacheInfo",
+    "CallRecord",
     "Check",
     "Compaction",
     "Copy",
     "Draft",
     "Entry",
     "Erasure",
+    "FileUse",
     "Finding",
     "Found",
     "GivenMessage",
@@ -34,8 +36,10 @@ __all__ = [
     "LeftOut",
     "Message",
     "Note",
+    "OpenCall",
     "Outcome",
     "Passage",
+    "ProgressCallback",
     "Purge",
     "Reason",
     "Redaction",
@@ -60,7 +64,17 @@ __all__ = [
 
 if TYPE_CHECKING:
     from .compactions import ERROR_KINDS, REASONS, Check, Compaction, Hidden, Kind, Outcome, Reason
-    from .maintenance import CacheInfo, Copy, Erasure, Finding, Purge, Redaction, Removal, Restored
+    from .maintenance import (
+        CacheInfo,
+        Copy,
+        Erasure,
+        Finding,
+        ProgressCallback,
+        Purge,
+        Redaction,
+        Removal,
+        Restored,
+    )
     from .messages import (
         GivenMessage,
         Message,
@@ -74,10 +88,13 @@ if TYPE_CHECKING:
     from .sessions import (
         TEXT_LIMIT,
         Branch,
+        CallRecord,
         Draft,
+        FileUse,
         Found,
         HeadMove,
         Note,
+        OpenCall,
         Session,
         Sibling,
         StoredMessage,
@@ -85,6 +102,7 @@ if TYPE_CHECKING:
         Turn,
         Usage,
         UsageTotal,
+        make_call_record,
         make_stored_message,
     )
     from .views import Entry, LeftOut, Replaced, View, ViewStats
@@ -97,11 +115,14 @@ if not TYPE_CHECKING:  # otherwise type checkers would accept any name
             "GivenMessage Message extract_content_text extract_part_text find_message_time "
             "is_redacted select_opaque_fields"
         ),
-        maintenance="CacheInfo Copy Erasure Finding Purge Redaction Removal Restored",
+        maintenance=(
+            "CacheInfo Copy Erasure Finding ProgressCallback Purge Redaction Removal Restored"
+        ),
         search_results="Hit Hits Index Passage",
         sessions=(
-            "TEXT_LIMIT Branch Draft Found HeadMove Note Session Sibling StoredMessage TokenTotal "
-            "Turn Usage UsageTotal make_stored_message"
+            "TEXT_LIMIT Branch CallRecord Draft FileUse Found HeadMove Note OpenCall Session "
+            "Sibling StoredMessage TokenTotal Turn Usage UsageTotal make_call_record "
+            "make_stored_message"
         ),
         views="Entry LeftOut Replaced View ViewStats",
     )

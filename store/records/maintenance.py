@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
+
+ProgressCallback = Callable[[int, int], object]
+"""What is told the progress of long work: what is done, and all there is to do."""
 
 
 class Erasure(NamedTuple):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
+from ..errors import quote_value
 from ..messages import Message
 
 TEXT_LIMIT = 10_000
@@ -36,8 +37,14 @@ class Session(NamedTuple):
     revision: str
     owner: str | None
     archived: bool
+    # REPR#
     source: str | None = None
     file: str | None = None
+
+    def __repr__(self) -> str:
+        """Return the session in one line."""
+        title = quote_value(self.title)
+        return f"Session({quote_value(self.id)}, title={title}, head={self.head})"
 
 
 class StoredMessage(NamedTuple):
@@ -65,6 +72,58 @@ class Found(NamedTuple):
     session_id: str
     branch: int
     seq: int
+
+
+class OpenCall(NamedTuple):
+    """A tool call on a line that has no result yet.
+
+    ``seq`` is the position of its message, ``position`` its place among the calls of the message,
+    counted from 0. ``id`` is the id that its result names: its own, or the one that is sent for a
+    call without one. ``arguments`` are an object, or the text of arguments that are no JSON.
+    """
+
+    seq: int
+    position: int
+    id: str
+    name: str | None
+    arguments: Any
+
+
+class CallRecord(NamedTuple):
+    """A tool call on a line, and how it ended.
+
+    ``seq`` and ``position`` are its place, as in an `OpenCall`. ``kind`` is that of its tool by the
+    table ``tool_kinds``, ``arguments`` are their JSON text. ``failed`` is the verdict of a view by
+    ``Policy()``, ``seconds`` the time from the call's message to the result; both are None as long
+    as there is no result, and the time is None if a message has none.
+    """
+
+    seq: int
+    position: int
+    name: str | None
+    kind: str
+    arguments: str | None
+    failed: bool | None
+    seconds: float | None
+
+
+make_call_record: Callable[[tuple[Any, ...]], CallRecord] = partial(tuple.__new__, CallRecord)
+"""Make a record from its fields; without a step of Python, as there may be thousands."""
+
+
+class FileUse(NamedTuple):
+    """A file that a tool call named: its path, relative to the project if it is in it.
+
+    ``seq`` is the position of the call's result, ``call_seq`` that of the call's message (None: no
+    call on the line). ``kind`` is that of the tool, such as ``file_read`` and ``file_edit``, ``at``
+    the time of the result, in ms.
+    """
+
+    path: str
+    seq: int
+    call_seq: int | None
+    kind: str
+    at: int
 
 
 class Turn(NamedTuple):

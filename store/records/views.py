@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Protocol
 
+from ..errors import quote_value
 from ..messages import Message
 
 
@@ -118,6 +119,11 @@ class View(NamedTuple):
     branch: int
     at: int
     system: str | list[Any] | None = None
+
+    def __repr__(self) -> str:
+        """Return the view in one line."""
+        session_id = quote_value(self.session_id)
+        return f"View({len(self.messages):,} messages of {session_id} at {self.at})"
 
     @property
     def entries(self) -> list[Entry]:

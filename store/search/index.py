@@ -17,7 +17,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, text
 
 from ..database import Insertion, Statement, Transactions, search_rows, settings
 from ..errors import StoreError
-from ..records import Index
+from ..records import Index, ProgressCallback
 from .documents import (
     cache_statement,
     get_index_sql,
@@ -225,13 +225,17 @@ def try_index_step(transactions: Transactions) -> None:
             index_step(connection)
 
 
-def index_all(transactions: Transactions) -> None:
+def index_all(transactions: Transactions, progress: ProgressCallback | None = None) -> None:
     """Update the index, if it is on, in steps; other writers can write between them."""
     with transactions.reading() as connection:
         is_left = is_search_on(connection) and is_index_behind(connection)
     while is_left:
         with transactions.writing() as connection:
             is_left = is_search_on(connection) and index_step(connection)
+        if progress is not None:
+            with transactions.reading() as connection:
+                entries = COUNT_ENTRIES.value(connection)
+                progress(entries, max(entries, COUNT_DOCUMENTS.value(connection)))
 
 
 def clear_index(connection: Connection) -> None:
@@ -255,7 +259,13 @@ def refill_index(transactions: Transactions) -> None:
         index_all(transactions)
 
 
-def update_index(transactions: Transactions, *, on: bool | None, anew: bool) -> Index:
+def update_index(
+    transactions: Transactions,
+    *,
+    on: bool | None,
+    anew: bool,
+    progress: ProgressCallback | None = None,
+) -> Index:
     """Switch the index on or off or clear it, as requested; if it is on, update it.
 
     Switching the index off drops it.
@@ -270,7 +280,7 @@ def update_index(transactions: Transactions, *, on: bool | None, anew: bool) -> 
                     _run_statements(connection, get_index_sql(connection).drop)
             if anew:
                 clear_index(connection)
-    index_all(transactions)
+    index_all(transactions, progress)
     with transactions.reading() as connection:
         entries = COUNT_ENTRIES.value(connection)
         size = 0

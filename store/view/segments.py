@@ -25,14 +25,16 @@ from ..formats import (
     CHAT,
     ApiCall,
     PlacedMessage,
+    add_sendable_call,
     find_audio,
     find_reasoning,
     find_wire_values,
+    get_sendable_text,
     is_continuing_item,
     list_foreign_types,
     make_api_call,
-    make_call_id,
     remove_audio,
+    select_sendable_calls,
 )
 from ..messages import (
     UNKNOWN_TOOL,
@@ -47,7 +49,6 @@ from ..messages import (
 from ..phrases import render_phrase
 from ..policy import Policy
 from ..records import LeftOut
-from ..text import is_text
 from .line_rows import LineRows
 from .placeholders import (
     MEDIA_RULE,
@@ -79,45 +80,9 @@ def build_message_calls(rows: list[Row]) -> dict[int, MessageCalls]:
         if extra is None and call_id and name and call_id not in sendable:
             sendable[call_id] = make_api_call((len(stored), call_id, name, arguments))
         else:
-            _add_sendable(sendable, seq, len(stored), call)
+            add_sendable_call(sendable, seq, len(stored), call)
         stored.append(call)
     return calls
-
-
-def select_sendable_calls(seq: int, stored: list[Any]) -> tuple[ApiCall, ...]:
-    """Return the calls of the message at a position that can be sent.
-
-    The id of each is unique in the message.
-    """
-    sendable: dict[str, ApiCall] = {}
-    for position, call in enumerate(stored):
-        _add_sendable(sendable, seq, position, call)
-    return (*sendable.values(),)
-
-
-def _add_sendable(sendable: dict[str, ApiCall], seq: int, position: int, call: Any) -> None:
-    """Add a call to the sendable calls of its message, under a unique id."""
-    if not isinstance(call, dict):
-        return
-    call_id = get_sendable_text(call, "id")
-    if call_id is None or call_id in sendable:
-        call_id = make_call_id(seq, position)
-        while call_id in sendable:
-            call_id += "_"
-    function = call.get("function")
-    if not isinstance(function, dict):
-        function = call
-    name = get_sendable_text(function, "name") or UNKNOWN_TOOL
-    sendable[call_id] = ApiCall(position, call_id, name, function.get("arguments"))
-
-
-def get_sendable_text(message: Message, key: str) -> str | None:
-    """Return the text under a key if it can be sent unchanged.
-
-    Other texts are not repaired: different ids must not become one id.
-    """
-    value = message.get(key)
-    return value if value and is_text(value) else None
 
 
 class LineMessage(NamedTuple):

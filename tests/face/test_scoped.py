@@ -175,6 +175,15 @@ TRIES: dict[str, list[Call]] = {
         gone(HIS, expected="no"),
         (["hers"], {"purge": True}, InvalidValue),
     ],
+    "calls": [gone(HIS), gone(HIS, kind="terminal", failed=True)],
+    "open_calls": [gone(HIS)],
+    "frame": [(["calls", HIS], {}, SessionNotFound)],
+    "files": [gone(HIS), gone(HIS, SECRET)],
+    "reading": [
+        ([lambda t: t.messages(HIS)], {}, SessionNotFound),
+        ([lambda t: t.sessions()], {}, None),
+        ([lambda t: t.owner == "ann" or t.verify()], {}, None),
+    ],
     "atomically": [
         ([lambda t: t.messages(HIS)], {}, SessionNotFound),
         ([lambda t: t.append(HIS, said("mine"), create=True)], {}, SessionExists),

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from store import Policy, Scoped, Store
-from store.errors import CompactionError
+from store.errors import CompactionError, StoreError
 
 NOW = 1_800_000_000_000
 LATER = NOW + 10**9
@@ -229,6 +229,13 @@ def requested(face: Scoped, session_id: str) -> object:
     return found.messages, found.text, found.layers, found.stable_prefix_tokens, found.view
 
 
+def framed(face: Scoped, session_id: str) -> object:
+    """Return the rows of frames, where pandas is there."""
+    with suppress(StoreError):
+        return [face.frame(name, session_id).to_dict("records") for name in ("turns", "usages")]
+    return None
+
+
 READS: dict[str, tuple[Read, ...]] = {
     "session": (lambda face, s: face.session(s),),
     "title": (lambda face, s: face.title(s),),
@@ -239,6 +246,11 @@ READS: dict[str, tuple[Read, ...]] = {
         lambda face, s: face.sessions(where={WORD: WORD}),
     ),
     "count_sessions": (lambda face, s: (face.count_sessions(), face.count_sessions(tree=s)),),
+    "calls": (lambda face, s: face.calls(s),),
+    "frame": (framed,),
+    "open_calls": (lambda face, s: face.open_calls(s),),
+    "files": (lambda face, s: face.files(s),),
+    "reading": (lambda face, s: face.reading(lambda t: (t.session(s), t.messages(s))),),
     "messages": (
         lambda face, s: face.messages(s),
         lambda face, s: [face.messages(s, branch=each.branch) for each in face.branches(s)],

@@ -14,7 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from store import Policy, Store
-from store.errors import CompactionError, NothingToUndo, PositionOutOfRange, QueryRefused
+from store.errors import (
+    CompactionError,
+    InvalidValue,
+    NothingToUndo,
+    PositionOutOfRange,
+    QueryRefused,
+)
 from store.inspection import query, views
 
 Message = dict[str, Any]
@@ -280,6 +286,81 @@ def test_views_are_listed(url: str) -> None:
     found = views(url)
     assert {"session_log", "session_messages", "branch_messages", "file_log"} <= {*found}
     assert found["session_segments"] == ("tree_id", "session_id", "branch", "first", "last")
+
+
+GIVEN: list[tuple[str, object, str | None]] = [
+    ("Bash", {"command": "ls -la", "description": "list"}, "ls -la"),
+    ("Bash", '{"command":"ls"}', "ls"),
+    ("shell", {"command": ["bash", "-lc", 'make "a b"\nmake c']}, 'make "a b"\nmake c'),
+    ("shell", {"command": ["git", "diff"]}, "git diff"),
+    ("exec_command", {"cmd": "pwd"}, "pwd"),
+    ("run_command", {"CommandLine": "dir C:\\x"}, "dir C:\\x"),
+    ("local_shell", {"action": {"type": "exec", "command": ["ls", "x"]}}, "ls x"),
+    ("Bash", {"note": 'not "command": here', "command": "[ -f x ] && y"}, "[ -f x ] && y"),
+    ("python", {"code": "print(1)"}, "print(1)"),
+    ("Bash", "make all", "make all"),
+    ("Bash", {"command": None}, None),
+    ("Bash", '{"command": "cut of', None),
+    ("Read", {"command": "no terminal"}, None),
+]
+"""Calls of tools of several programs, and their command lines."""
+
+
+def test_commands_and_times_of_every_program(store: Store) -> None:
+    """Of arguments as text or object, however the program names the command."""
+    store.create_session("commands")
+    for number, (name, arguments, _) in enumerate(GIVEN):
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        function = {"name": name, "arguments": text}
+        call = {"id": f"c{number}", "type": "function", "function": function}
+        at = NOW + 10_000 * number
+        asked = {"role": "assistant", "content": None, "tool_calls": [call], "timestamp": at}
+        done = {"role": "tool", "tool_call_id": f"c{number}", "content": "", "timestamp": at + 1500}
+        store.append("commands", [asked, done])
+    found = rows(
+        store, "SELECT command, seconds FROM tool_log WHERE session_id = 'commands' ORDER BY seq"
+    )
+    assert [row["command"] for row in found] == [command for *_, command in GIVEN]
+    assert {row["seconds"] for row in found} == {1.5}
+    (turn,) = rows(store, "SELECT seconds FROM turn_log WHERE session_id = 'commands'")
+    assert turn["seconds"] == 10 * len(GIVEN) - 8.5
+
+
+def test_notes_and_drafts_are_listed(store: Store) -> None:
+    """A note with the model of its answer, a draft with what it follows."""
+    store.create_session("noted", owner="ann")
+    store.append("noted", [{"role": role, "content": "Hi"} for role in ("user", "assistant")])
+    store.record_usage("noted", input=1, output=1, model="m-1", now=NOW)
+    store.annotate("noted", 2, "rating", 5, now=NOW)
+    (note,) = rows(store, "SELECT * FROM note_log WHERE session_id = 'noted'")
+    assert (note["seq"], note["role"], note["key"], note["value"]) == (
+        2,
+        "assistant",
+        "rating",
+        "5",
+    )
+    assert (note["owner"], note["model"]) == ("ann", "m-1")
+    with suppress(KeyError), store.streaming("noted", {"role": "assistant"}):
+        raise KeyError
+    (draft,) = rows(store, "SELECT * FROM draft_log WHERE session_id = 'noted'")
+    assert (draft["head"], draft["owner"]) == (2, "ann")
+    assert json.loads(draft["message"]) == {"role": "assistant"}
+
+
+@pytest.mark.parametrize(
+    ("sql", "near"),
+    [
+        ("SELECT * FROM tools", "did you mean 'tool_log'"),
+        ("SELECT t.comand FROM tool_log t", "did you mean 'command', of tool_log"),
+        ("SELECT * FROM mesages", "did you mean 'messages'"),
+        ("SELECT * FROM xyzxyz", "lists the views"),
+    ],
+)
+def test_an_unknown_name_is_told_the_nearest(url: str, sql: str, near: str) -> None:
+    """A view if one is like it, else a table."""
+    Store(url).close()
+    with pytest.raises(InvalidValue, match=near):
+        query(url, sql)
 
 
 def test_the_command_lists_views(run: Run) -> None:

@@ -11,10 +11,14 @@ from sqlalchemy import text
 
 from store import Policy, Store
 from store.cli.demo_session import DEMO_NOW, build_conversation
-from store.inspection import query
+from store.inspection import query, views
 
 FILE = ROOT / "examples" / "analysis.sql"
 QUESTION = re.compile(r"^-- question (\d+): .*\n((?:.*\n)*?.*;)$", re.MULTILINE)
+PAGE = (ROOT / "docs" / "analysis.md").read_text("utf-8")
+LINES = re.findall(r"^```sql\n(SELECT .*;)\n```$", PAGE, re.MULTILINE)
+"""The questions of the page, each in one line."""
+MOST_CHARACTERS = 200
 QUERIES = {int(number): sql for number, sql in QUESTION.findall(FILE.read_text("utf-8"))}
 SECOND = 1000
 
@@ -36,6 +40,21 @@ def talked(store: Store) -> Store:
         if after == 1:
             store.rewind("talk", head, now=DEMO_NOW)
     return store
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_question_in_one_line_asks_views(talked: Store, line: str) -> None:
+    """Short, of no raw table, and answered by either engine."""
+    assert len(line) <= MOST_CHARACTERS
+    assert {*re.findall(r"(?:FROM|JOIN) (\w+)", line)} <= {*views(talked.database.url)}
+    with talked.database.reading() as connection:
+        found = connection.execute(text(line)).all()
+    assert found or "note_log" in line or "draft_log" in line
+
+
+def test_there_are_ten_lines() -> None:
+    """The test's pattern finds each query of the page."""
+    assert len(LINES) == PAGE.count("```sql") >= 10
 
 
 def rows(store: Store, number: int) -> list[dict[str, Any]]:

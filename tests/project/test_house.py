@@ -66,11 +66,11 @@ INSIDE = {
         "engine file_copies migrate"
     ),
     "exporting": "files shapes export",
-    "face": "calls operations lifetime steps streaming watches workflows store threads async_streaming async_operations async_store",
-    "formats": "response_usage answer_chunks request_messages call_names rows openai parts reasoning turns responses anthropic gemini react",
+    "face": "calls operations frames lifetime steps streaming watches workflows store threads async_streaming async_operations async_store",
+    "formats": "response_usage answer_chunks request_messages call_names definitions sendable_calls rows openai parts reasoning turns responses anthropic gemini react",
     "history": (
         "lines session_branches sessions facts listing model_prices price_files price_rows usages message_notes erasure_log view_cache raw_messages draft_leases append drafts erasure redaction erasure_batches heads "
-        "lookup token_counts"
+        "lookup tool_use token_counts"
     ),
     "importing": "session_ids usage comparison continuations session_metadata validation session dump transcript files",
     "inspection": (

@@ -1727,6 +1727,56 @@ JOIN notes ON notes.tree_id = :tree_id
 ORDER BY notes.seq,
   notes."key"
 
+-- history.message_notes.LINE_NOTES_AT
+WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+  SELECT branches.branch AS branch,
+    branches.parent_branch AS parent_branch,
+    branches.parent_position + 1 AS first,
+    :last AS last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT parents.branch AS branch,
+    parents.parent_branch AS parent_branch,
+    parents.parent_position + 1 AS anon_1,
+    CASE
+      WHEN (walk.first <= :last) THEN walk.first - 1
+      ELSE :last
+    END AS anon_2
+  FROM branches AS parents
+  JOIN walk ON parents.branch = walk.parent_branch
+  WHERE parents.tree_id = :tree_id
+    AND walk.first > :start
+),
+segments AS (
+  SELECT walk.branch AS branch,
+    CASE
+      WHEN (walk.first < :start) THEN :start
+      ELSE walk.first
+    END AS first,
+    walk.last AS last
+  FROM walk
+  WHERE CASE
+    WHEN (walk.first < :start) THEN :start
+    ELSE walk.first
+  END <= walk.last
+)
+SELECT notes.session_id,
+  notes.branch,
+  notes.seq,
+  notes."key",
+  notes.value,
+  notes.at
+FROM segments
+JOIN notes ON notes.tree_id = :tree_id
+  AND notes.branch = segments.branch
+  AND notes.seq BETWEEN segments.first AND segments.last
+  AND notes.owner IS :owner
+WHERE notes.seq = :seq
+ORDER BY notes.seq,
+  notes."key"
+
 -- history.message_notes.LINE_NOTES_OF_KEY
 WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
   SELECT branches.branch AS branch,
@@ -2812,6 +2862,95 @@ WHERE messages.tree_id = :tree_id
   AND messages.branch = :branch
   AND messages.seq = :seq
   AND token_counts.tokens IS NULL
+
+-- history.tool_use.ANSWERED_CALLS
+SELECT c.seq,
+  c.position,
+  c.name,
+  COALESCE(k.kind, 'other') AS kind,
+  c.arguments,
+  CASE
+    WHEN ((r.error_prefix = 1) OR (r.status = 'error')) THEN 1
+    WHEN (
+      k.kind = 'terminal'
+      OR (r.tool_name IS NULL AND r.looks_terminal = 1)
+    )
+    AND (
+      (:stderr_always = 1 AND r.has_stderr = 1)
+      OR (
+        :stderr_nonzero = 1
+        AND r.has_stderr = 1
+        AND (r.exit_code IS NULL OR r.exit_code <> 0)
+      )
+      OR (:exit_code_is_error = 1 AND r.exit_code <> 0)
+    ) THEN 1
+    ELSE 0
+  END AS failed,
+  CAST(
+    COALESCE(
+      r.at,
+      (
+        SELECT t.stored_at
+        FROM messages t
+        WHERE t.tree_id = :tree_id
+          AND t.branch = :branch
+          AND t.seq = r.seq
+      )
+    ) - COALESCE(m.created_at, m.stored_at) AS DOUBLE PRECISION
+  ) / 1000 AS seconds
+FROM tool_results r
+JOIN tool_calls c ON c.tree_id = :tree_id
+  AND c.branch = :call_branch
+  AND c.seq = r.call_seq + 0
+  AND c.position = r.call_position
+JOIN messages m ON m.tree_id = :tree_id
+  AND m.branch = :call_branch
+  AND m.seq = r.call_seq + 0
+LEFT JOIN tool_kinds k ON k.name = r.tool_name
+WHERE r.tree_id = :tree_id
+  AND r.branch = :branch
+  AND r.seq BETWEEN :first AND :last
+  AND r.call_seq BETWEEN :call_first AND :call_last
+
+-- history.tool_use.CALL_COUNT
+SELECT COUNT(*)
+FROM tool_calls c
+WHERE c.tree_id = :tree_id
+  AND c.branch = :branch
+  AND c.seq BETWEEN :first AND :last
+
+-- history.tool_use.FILE_USES
+SELECT p.path,
+  p.seq,
+  r.call_seq,
+  COALESCE(k.kind, 'other') AS kind,
+  COALESCE(
+    r.at,
+    (
+      SELECT t.stored_at
+      FROM messages t
+      WHERE t.tree_id = :tree_id
+        AND t.branch = :branch
+        AND t.seq = r.seq
+    )
+  ) AS at
+FROM tool_result_paths p
+JOIN tool_results r ON r.tree_id = :tree_id
+  AND r.branch = :branch
+  AND r.seq = p.seq
+LEFT JOIN tool_kinds k ON k.name = r.tool_name
+WHERE p.tree_id = :tree_id
+  AND p.branch = :branch
+  AND p.seq BETWEEN :first AND :last
+  AND (:every = 1 OR p.path = :path)
+
+-- history.tool_use.STORED_CALL_PLACES
+SELECT c.seq,
+  c.position
+FROM tool_calls c
+WHERE c.tree_id = :tree_id
+  AND c.branch = :branch
+  AND c.seq BETWEEN :first AND :last
 
 -- history.usages.INSERT_USAGE
 INSERT INTO usages (

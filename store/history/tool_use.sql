@@ -1,0 +1,49 @@
+-- What the tools on a line were called for: statements on a run of the line.
+
+-- query: answered
+-- The calls of one run that have a result in another, or in the same, each with how it ended. The
+-- sum with 0 keeps the planner from finding all calls before the results.
+SELECT
+  c.seq, c.position, c.name, {kind} AS kind, c.arguments,
+  CASE WHEN {signs} THEN 1 WHEN {command} AND {command_signs} THEN 1 ELSE 0 END AS failed,
+  CAST({ended} - COALESCE(m.created_at, m.stored_at) AS DOUBLE PRECISION) / 1000 AS seconds
+FROM tool_results r
+JOIN tool_calls c
+  ON c.tree_id = :tree_id AND c.branch = :call_branch
+  AND c.seq = r.call_seq + 0 AND c.position = r.call_position
+JOIN messages m ON m.tree_id = :tree_id AND m.branch = :call_branch AND m.seq = r.call_seq + 0
+LEFT JOIN tool_kinds k ON k.name = r.tool_name
+WHERE {results} AND r.call_seq BETWEEN :call_first AND :call_last
+
+-- query: call_count
+SELECT COUNT(*) FROM tool_calls c
+WHERE c.tree_id = :tree_id AND c.branch = :branch AND c.seq BETWEEN :first AND :last
+
+-- query: call_places
+SELECT c.seq, c.position FROM tool_calls c
+WHERE c.tree_id = :tree_id AND c.branch = :branch AND c.seq BETWEEN :first AND :last
+
+-- query: file_uses
+-- The files that calls named.
+SELECT p.path, p.seq, r.call_seq, {kind} AS kind, {ended} AS at
+FROM tool_result_paths p
+JOIN tool_results r ON r.tree_id = :tree_id AND r.branch = :branch AND r.seq = p.seq
+LEFT JOIN tool_kinds k ON k.name = r.tool_name
+WHERE p.tree_id = :tree_id AND p.branch = :branch AND p.seq BETWEEN :first AND :last
+  AND (:every = 1 OR p.path = :path)
+
+-- part: results
+r.tree_id = :tree_id AND r.branch = :branch AND r.seq BETWEEN :first AND :last
+
+-- part: ended
+-- When a result came; of one without a time, when it was stored.
+COALESCE(r.at, (
+  SELECT t.stored_at FROM messages t
+  WHERE t.tree_id = :tree_id AND t.branch = :branch AND t.seq = r.seq
+))
+
+-- part: kind
+COALESCE(k.kind, 'other')
+
+-- part: command
+(k.kind = 'terminal' OR (r.tool_name IS NULL AND r.looks_terminal = 1))
