@@ -13,7 +13,6 @@ from typing import Any
 from ..errors import InvalidValue, StoreError, quote_value
 from ..messages import extract_content_text
 from ..records import Session
-from .operations import Operations
 
 MOST_SESSIONS = 2**31
 """The most sessions of a frame."""
@@ -21,28 +20,28 @@ TIME_COLUMNS = ("at", "created_at", "updated_at", "started_at", "stored_at")
 """Columns of times in ms, which become times of pandas, in UTC."""
 
 FrameRow = dict[str, Any]
-FrameReader = Callable[[Callable[[Operations], list[FrameRow]]], list[FrameRow]]
+FrameReader = Callable[[Callable[[Any], list[FrameRow]]], list[FrameRow]]
 """What does reads of one state of a store."""
 
 
-def _list_every_session(face: Operations) -> list[Session]:
+def _list_every_session(face: Any) -> list[Session]:
     lists = (face.sessions(limit=MOST_SESSIONS, archived=each) for each in (False, True))
     return [session for listed in lists for session in listed]
 
 
-def _list_messages(face: Operations, session: Session) -> Iterator[FrameRow]:
+def _list_messages(face: Any, session: Session) -> Iterator[FrameRow]:
     for stored in face.messages(session.id, format="openai"):
         content = stored.message.get("content")
         told = {"seq": stored.seq, "role": stored.message["role"]}
         yield {**told, "text": extract_content_text(content), "stored_at": stored.stored_at}
 
 
-def _list_records(name: str) -> Callable[[Operations, Session], Iterable[FrameRow]]:
+def _list_records(name: str) -> Callable[[Any, Session], Iterable[FrameRow]]:
     """Build the list of what an operation of a name returns for a session."""
     return lambda face, session: (each._asdict() for each in getattr(face, name)(session.id))
 
 
-OF_A_SESSION: Mapping[str, Callable[[Operations, Session], Iterable[FrameRow]]] = {
+OF_A_SESSION: Mapping[str, Callable[[Any, Session], Iterable[FrameRow]]] = {
     "messages": _list_messages,
     "turns": _list_records("turns"),
     "calls": _list_records("calls"),
@@ -53,7 +52,7 @@ FRAMES = ("sessions", "usages", "notes", *OF_A_SESSION)
 """The names of frames."""
 
 
-def list_frame_rows(face: Operations, name: str, session_id: str | None) -> list[FrameRow]:
+def list_frame_rows(face: Any, name: str, session_id: str | None) -> list[FrameRow]:
     """Return the rows of a frame, of one session or of all."""
     if name == "usages":
         return [each._asdict() for each in face.usages(session_id)]

@@ -17,7 +17,7 @@ __all__ = [
     "SCHEMA_HEAD",
     "Condition",
     "Database",
-    "FileUse",
+    "FileCounts",
     "Statistics",
     "ToolUse",
     "Upgrade",
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
         load_tool_kinds,
         upgrade_schema,
     )
-    from .usage_statistics import FileUse, Statistics, ToolUse, replaced, statistics
+    from .usage_statistics import FileCounts, Statistics, ToolUse, replaced, statistics
 
 if not TYPE_CHECKING:  # otherwise a type checker would accept any name
     __getattr__, __dir__ = attach_modules(
@@ -73,5 +73,5 @@ if not TYPE_CHECKING:  # otherwise a type checker would accept any name
             "MAX_PURGE_SECONDS SCHEMA_HEAD Database Upgrade get_store_files is_store_file "
             "load_tool_kinds upgrade_schema"
         ),
-        usage_statistics="FileUse Statistics ToolUse replaced statistics",
+        usage_statistics="FileCounts Statistics ToolUse replaced statistics",
     )

@@ -75,7 +75,7 @@ class ToolUse(NamedTuple):
     tokens: int
 
 
-class FileUse(NamedTuple):
+class FileCounts(NamedTuple):
     """The results that name one file; the tokens of a result with several files count for each."""
 
     path: str
@@ -95,7 +95,7 @@ class Statistics(NamedTuple):
     messages: int
     tool_calls: int
     tools: list[ToolUse]
-    files: list[FileUse]
+    files: list[FileCounts]
 
 
 _r, _p = tool_results, tool_result_paths
@@ -237,7 +237,7 @@ def statistics(
         file_rows = LINE_FILES.rows(connection, **values)
     session_count, message_count, call_count = counts
     tools = [ToolUse._make(row) for row in tool_rows]
-    file_uses = [FileUse._make(row) for row in file_rows]
+    file_uses = [FileCounts._make(row) for row in file_rows]
     return Statistics(session_count, message_count, call_count, tools, file_uses)
 
 

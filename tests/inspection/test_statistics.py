@@ -7,7 +7,7 @@ import pytest
 
 from store import Store
 from store.errors import SessionNotFound
-from store.inspection.usage_statistics import FileUse, Statistics, ToolUse, statistics
+from store.inspection.usage_statistics import FileCounts, Statistics, ToolUse, statistics
 from store.tokens import FRAMING_TOKENS, count_message_tokens, estimate
 
 
@@ -68,7 +68,7 @@ def test_tools_and_files_are_counted(store: Store) -> None:
             ToolUse("Bash", "terminal", 1, 1, cost("Exit code 2")),
             ToolUse("Edit", "file_edit", 1, 0, edits),
         ],
-        files=[FileUse("src/a.py", 2, 1, 3, reads_ + edits)],
+        files=[FileCounts("src/a.py", 2, 1, 3, reads_ + edits)],
     )
     assert all(type(each.tokens) is int for each in (*told.tools, *told.files))
     assert statistics_of(store, "s", files=0).files == []
