@@ -49,6 +49,8 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "message": ("s", 1),
     "calls": ("s",),
     "open_calls": ("s",),
+    "prices": (),
+    "set_prices": ("prices.toml",),
     "files": ("s",),
     "find": ("one",),
     "turns": ("s",),

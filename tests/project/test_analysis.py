@@ -16,7 +16,7 @@ from store.inspection import query, views
 FILE = ROOT / "examples" / "analysis.sql"
 QUESTION = re.compile(r"^-- question (\d+): .*\n((?:.*\n)*?.*;)$", re.MULTILINE)
 PAGE = (ROOT / "docs" / "analysis.md").read_text("utf-8")
-LINES = re.findall(r"^```sql\n(SELECT .*;)\n```$", PAGE, re.MULTILINE)
+LINES = re.findall(r"^\| .* \| `(SELECT .*)` \|$", PAGE, re.MULTILINE)
 """The questions of the page, each in one line."""
 MOST_CHARACTERS = 200
 QUERIES = {int(number): sql for number, sql in QUESTION.findall(FILE.read_text("utf-8"))}
@@ -54,7 +54,7 @@ def test_a_question_in_one_line_asks_views(talked: Store, line: str) -> None:
 
 def test_there_are_ten_lines() -> None:
     """The test's pattern finds each query of the page."""
-    assert len(LINES) == PAGE.count("```sql") >= 10
+    assert len(LINES) == PAGE.count("`SELECT ") >= 10
 
 
 def rows(store: Store, number: int) -> list[dict[str, Any]]:
