@@ -386,23 +386,11 @@ class AsyncOperations(Threads):
         )
         return await self._run(work)
 
-    @overload
-    async def message(
-        self,
-        session_id: str,
-        seq_or_message_id: int | str,
-    ) -> StoredMessage: ...
-    @overload
-    async def message(
-        self,
-        session_id: str,
-        seq_or_message_id: list[Any] | tuple[Any, ...],
-    ) -> list[StoredMessage]: ...
     async def message(
         self,
         session_id: str,
         seq_or_message_id: int | str | list[Any] | tuple[Any, ...],
-    ) -> StoredMessage | list[StoredMessage]:
+    ) -> Any:
         """Return a message of a session's line, by its position or its id (the newest of that id).
 
         Of a list of positions and ids, a list of their messages in its order. Raises SessionNotFound,
@@ -410,7 +398,7 @@ class AsyncOperations(Threads):
         """
         work = partial(
             self._call,
-            Workflows.message,  # type: ignore[arg-type] # overloads
+            Workflows.message,
             session_id,
             seq_or_message_id,
         )

@@ -5,7 +5,7 @@ Written by ``python docs/generate.py`` from the tables in ``docs/parts/faces.py`
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
 from .. import compaction, history, inspection, search, view
 from .calls import Call, Face, WorkflowFace
@@ -381,23 +381,11 @@ class Operations(Face):
         )
         return self._read(call)
 
-    @overload
-    def message(
-        self,
-        session_id: str,
-        seq_or_message_id: int | str,
-    ) -> StoredMessage: ...
-    @overload
-    def message(
-        self,
-        session_id: str,
-        seq_or_message_id: list[Any] | tuple[Any, ...],
-    ) -> list[StoredMessage]: ...
     def message(
         self,
         session_id: str,
         seq_or_message_id: int | str | list[Any] | tuple[Any, ...],
-    ) -> StoredMessage | list[StoredMessage]:
+    ) -> Any:
         """Return a message of a session's line, by its position or its id (the newest of that id).
 
         Of a list of positions and ids, a list of their messages in its order. Raises SessionNotFound,

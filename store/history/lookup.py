@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     CTE,
@@ -202,19 +202,11 @@ def find_messages_by_id(
     return FIND_OWNED_MESSAGES.rows(connection, **ids, owner=owner)
 
 
-@overload
-def load_message(
-    connection: Connection, session_id: str, seq_or_message_id: int | str
-) -> StoredMessage: ...
-@overload
-def load_message(
-    connection: Connection, session_id: str, seq_or_message_id: list[Any] | tuple[Any, ...]
-) -> list[StoredMessage]: ...
 def load_message(
     connection: Connection,
     session_id: str,
     seq_or_message_id: int | str | list[Any] | tuple[Any, ...],
-) -> StoredMessage | list[StoredMessage]:
+) -> Any:
     """Return a message of a session's line, by its position or its id (the newest of that id).
 
     Of a list of positions and ids, a list of their messages in its order. Raises SessionNotFound,

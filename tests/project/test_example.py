@@ -349,7 +349,7 @@ def test_any_request_can_be_made_again(
 def test_only_public_names_are_used() -> None:
     """The standard library, the files beside it, and what the store offers to everybody."""
     beside = {path.stem for path in EXAMPLES.glob("*.py")}
-    assert beside == {"agent", "file_tools", "scripted_model"}
+    assert beside == {"agent", "file_tools", "scripted_model", "two_providers"}
     for path in EXAMPLES.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Import):
