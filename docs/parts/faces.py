@@ -203,9 +203,8 @@ def render_operation(name: str, how: str, function: Callable[..., Any]) -> str:
     items = [name_operation(function), arguments, textwrap.indent(options, "    ").lstrip()]
     call = render_list("call = Call(", items, ")")
     body = [render_help(function), call, f"return self.{how}(call)"]
-    stubs = [f"@overload\n{render_head(name, each)}: ..." for each in get_overloads(function)]
-    method = f"{render_head(name, function)}:\n" + textwrap.indent("\n".join(body), "    ")
-    return textwrap.indent("\n".join([*stubs, method]), "    ")
+    head = render_head(name, function)
+    return textwrap.indent(f"{head}:\n" + textwrap.indent("\n".join(body), "    "), "    ")
 
 
 def render_awaited(owner: str, name: str, function: Callable[..., Any], *, waits: bool) -> str:
@@ -334,7 +333,7 @@ def operations() -> str:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
 from .. import {", ".join(sorted(rooms))}
 from .calls import Call, Face, WorkflowFace
