@@ -90,6 +90,7 @@ if TYPE_CHECKING:
         Removal,
         Restored,
         Session,
+        SessionHit,
         Sibling,
         StoredMessage,
         TokenTotal,
@@ -153,6 +154,7 @@ __all__ = [
     "Scoped",
     "Session",
     "SessionExists",
+    "SessionHit",
     "SessionNotFound",
     "Sibling",
     "Snapshot",
@@ -198,7 +200,7 @@ if not TYPE_CHECKING:  # otherwise type checkers would accept any name
         records=(
             "Branch CallRecord Check Compaction Copy Draft Entry Erasure FileUse Finding Found "
             "HeadMove Hidden Hit Hits Index LeftOut OpenCall Passage Redaction Removal Restored "
-            "Session Sibling StoredMessage TokenTotal Turn Usage View ViewStats"
+            "Session SessionHit Sibling StoredMessage TokenTotal Turn Usage View ViewStats"
         ),
         summaries="Summary SummaryRequest",
     )

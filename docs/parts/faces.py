@@ -163,7 +163,7 @@ def render_head(name: str, function: Callable[..., Any], *, awaited: bool = Fals
         star = "*" if each.kind is each.VAR_POSITIONAL else ""
         default = "" if each.default is each.empty else f" = {each.default!r}"
         default = default.replace("'", '"') if default.count("'") == 2 else default
-        note = "  # noqa: A002 - the public name" if each.name in ("format", "input") else ""
+        note = "  # noqa: A002 - the public name" if each.name in ("any", "format", "input") else ""
         lines.append(f"{star}{each.name}: {each.annotation}{default},{note}")
     if kind is inspect.Parameter.POSITIONAL_ONLY:
         lines.append("/,")
@@ -204,7 +204,14 @@ def render_operation(name: str, how: str, function: Callable[..., Any]) -> str:
     call = render_list("call = Call(", items, ")")
     body = [render_help(function), call, f"return self.{how}(call)"]
     head = render_head(name, function)
-    return textwrap.indent(f"{head}:\n" + textwrap.indent("\n".join(body), "    "), "    ")
+    method = f"{head}:\n" + textwrap.indent("\n".join(body), "    ")
+    return textwrap.indent("\n".join([*render_stubs(name, function), method]), "    ")
+
+
+def render_stubs(name: str, function: Callable[..., Any], *, awaited: bool = False) -> list[str]:
+    """Return the overloads of a method."""
+    overloads = get_overloads(function)
+    return [f"@overload\n{render_head(name, each, awaited=awaited)}: ..." for each in overloads]
 
 
 def render_awaited(owner: str, name: str, function: Callable[..., Any], *, waits: bool) -> str:
@@ -228,7 +235,7 @@ def render_awaited(owner: str, name: str, function: Callable[..., Any], *, waits
     ends = "return AsyncPages(self, work)" if is_iterator else run
     head = render_head(name, function, awaited=not is_iterator)
     head = head.replace("-> Iterator[", "-> AsyncIterator[")
-    stubs = [f"@overload\n{render_head(name, each, awaited=True)}: ..." for each in overloads]
+    stubs = render_stubs(name, function, awaited=True)
     body = textwrap.indent("\n".join([render_help(function), work, ends]), "    ")
     return textwrap.indent("\n".join([*stubs, f"{head}:\n{body}"]), "    ")
 
@@ -333,7 +340,7 @@ def operations() -> str:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from .. import {", ".join(sorted(rooms))}
 from .calls import Call, Face, WorkflowFace

@@ -47,6 +47,7 @@ __all__ = [
     "Replaced",
     "Restored",
     "Session",
+    "SessionHit",
     "Sibling",
     "StoredMessage",
     "TokenTotal",
@@ -84,7 +85,7 @@ if TYPE_CHECKING:
         is_redacted,
         select_opaque_fields,
     )
-    from .search_results import Hit, Hits, Index, Passage
+    from .search_results import Hit, Hits, Index, Passage, SessionHit
     from .sessions import (
         TEXT_LIMIT,
         Branch,
@@ -118,7 +119,7 @@ if not TYPE_CHECKING:  # otherwise type checkers would accept any name
         maintenance=(
             "CacheInfo Copy Erasure Finding ProgressCallback Purge Redaction Removal Restored"
         ),
-        search_results="Hit Hits Index Passage",
+        search_results="Hit Hits Index Passage SessionHit",
         sessions=(
             "TEXT_LIMIT Branch CallRecord Draft FileUse Found HeadMove Note OpenCall Session "
             "Sibling StoredMessage TokenTotal Turn Usage UsageTotal make_call_record "

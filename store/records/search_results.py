@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from .sessions import Session
+
 
 class Hit(NamedTuple):
     """A message that matches a search, a summary (its last position), or a title (0).
@@ -35,6 +37,20 @@ class Hits(list[Hit]):
     def __init__(self, hits: Iterable[Hit] = (), *, behind: int = 0) -> None:
         super().__init__(hits)
         self.behind = behind
+
+
+class SessionHit(NamedTuple):
+    """A session that matches a search.
+
+    ``hits`` is the number of its hits, as a search by message has them; where no message has all
+    words, of its messages with some of them. ``best`` is the best one, ``resume`` the command by
+    which the program that the session comes from resumes it (None: there is none).
+    """
+
+    session: Session
+    hits: int
+    best: Hit
+    resume: str | None
 
 
 class Passage(NamedTuple):

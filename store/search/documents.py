@@ -35,7 +35,7 @@ class IndexSql(NamedTuple):
 
     ``match_words`` and ``match_names`` are queries for numbers of the index by an expression, whose
     parameter is inserted as ``name``. ``message_place`` and ``summary_place`` are the place of a
-    message ``m`` and of a summary ``s`` in the order of storing.
+    message ``m`` and of a summary ``s`` in the order of storing. ``trees`` is a query for trees.
     """
 
     lock: tuple[str, ...]
@@ -49,6 +49,7 @@ class IndexSql(NamedTuple):
     message_keys: str
     message_place: str
     summary_place: str
+    trees: str
     max_number: str
     min_number: str
     size: str
@@ -76,6 +77,7 @@ _FILE_INDEX = IndexSql(
     " json_extract(value, '$[2]') AS seq FROM json_each(:places))",
     message_place="m.rowid",
     summary_place="s.rowid",
+    trees="(SELECT value FROM json_each(:trees))",
     max_number="SELECT MAX(id) FROM search_words_docsize",
     min_number="SELECT MIN(id) FROM search_words_docsize",
     size="SELECT (SELECT SUM(LENGTH(block)) FROM search_words_data)"
@@ -107,6 +109,7 @@ END $$""",
     " CAST(value ->> 2 AS bigint) AS seq FROM json_array_elements(CAST(:places AS json)))",
     message_place="m.stored_at",
     summary_place="s.created_at",
+    trees="(SELECT CAST(value AS bigint) FROM json_array_elements_text(CAST(:trees AS json)))",
     max_number="SELECT MAX(number) FROM search_rows",
     min_number="SELECT MIN(number) FROM search_rows",
     size="SELECT pg_total_relation_size('search_rows')",

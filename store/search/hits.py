@@ -25,18 +25,19 @@ import heapq
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import chain, dropwhile, groupby, islice
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 from sqlalchemy import Connection, bindparam, literal_column, select
 
 from ..clock import Now
 from ..database import Statement, Transactions
 from ..database import sessions as sessions_table
-from ..errors import StoreError
+from ..errors import InvalidValue, StoreError, check_choice
 from ..history import NO_LIMIT, lines, sessions
-from ..records import Hit, Hits, Index
+from ..records import Hit, Hits, Index, SessionHit
 from .documents import (
     AFTER_MESSAGES,
     MESSAGE_CONDITION,
@@ -59,30 +60,27 @@ from .index import (
     try_index_step,
 )
 from .query import (
-    LEAST_SCORE,
-    NAME_SCORE,
     TITLE,
-    UNRANKED_SCORE,
     Match,
     Query,
     build_query,
     check_roles,
     score_text,
 )
-from .scope import Scope, SearchedTrees
+from .scope import Holder, Scope, SearchedTrees
+from .session_hits import SessionSearch
 from .terms import (
     LONGEST_TERM,
     WORD_PATTERN,
     Term,
-    count_term,
-    extract_name_lines,
     fold_text,
     get_first_word,
     has_term,
-    has_terms,
     make_snippet,
 )
 
+RESULT_UNITS = ("message", "session")
+"""What the hits of a search are."""
 BACKLOG_SECONDS = 0.3
 """The seconds of a search that the backlog may take."""
 BACKLOG_BATCH = 32
@@ -98,6 +96,8 @@ FIRST_ROWS = 2_000
 """Rows of the first select; few pages need more."""
 PART_TRIGRAMS = 60
 """Trigrams of a part of a name that are looked for."""
+MOST_COUNTED = 100_000
+"""Documents with a term that are counted: enough to tell which term is rare."""
 MOST_TITLES = 5_000
 """Sessions whose titles are read: the newest, of those that are not archived."""
 TITLE_SCORE = 1e9
@@ -119,51 +119,54 @@ LIST_TITLES_OF_TREE = Statement(
 )
 
 
-class BacklogResult(NamedTuple):
-    """The matches in the backlog, and how many messages of it were not read."""
+class UnindexedText(NamedTuple):
+    """A document of the backlog that has a term of a query, a session that has it, and its text."""
 
-    matches: list[Match]
+    document: Document
+    holder: Holder
+    text: str
+
+
+class Backlog(NamedTuple):
+    """The documents of the backlog with a term, and how many messages of it were not read."""
+
+    texts: list[UnindexedText]
     unread: int
 
 
-def search_backlog(connection: Connection, query: Query, trees: SearchedTrees) -> BacklogResult:
-    """Search the documents without an entry in the index, as long as there is time."""
-    matches: list[Match] = []
+def read_backlog(connection: Connection, query: Query, trees: SearchedTrees) -> Backlog:
+    """Read the documents without an entry in the index, as long as there is time."""
+    texts: list[UnindexedText] = []
     if not is_index_behind(connection, query.scope):
-        return BacklogResult(matches, 0)
+        return Backlog(texts, 0)
     deadline = time.monotonic() + BACKLOG_SECONDS
     count, documents = 0, _list_unindexed(connection, query.scope, trees)
     while batch := [*islice(documents, BACKLOG_BATCH)]:
         wanted = [document for document in batch if query.has_document(document)]
-        texts = load_texts(connection, wanted, query.tools)
+        loaded = load_texts(connection, wanted, query.tools)
         for document in batch:
             if count >= LEAST_READ and time.monotonic() > deadline:
                 unread = _count_unindexed(connection, query.scope, trees) - count
-                return BacklogResult(matches, unread)
+                return Backlog(texts, unread)
             count += 1
-            text = texts.get(document)
-            score = None if text is None else _score_unindexed(text, query.terms)
+            folded = fold_text(text := loaded.get(document, ""))
             holder = trees[document.tree_id].find_holder(document.branch, document.origin)
-            if holder and score is not None:
-                matches.append(Match(document, holder, score))
+            if holder and any(has_term(folded, term) for term in query.terms):
+                texts.append(UnindexedText(document, holder, text))
     is_complete = count < MOST_LISTED
     unread = 0 if is_complete else _count_unindexed(connection, query.scope, trees) - count
-    return BacklogResult(matches, unread)
+    return Backlog(texts, unread)
 
 
-def _score_unindexed(text: str, terms: tuple[Term, ...]) -> float | None:
-    """Return the score of a text; None if the index would not find it by all terms."""
-    folded = fold_text(text)
-    if score := score_text(folded, terms):
-        return score
-    if not all(has_term(folded, term) for term in terms):
+def _score_unindexed(text: str, query: Query) -> float | None:
+    """Return the score of a text; None if the index would not find it."""
+    folded, terms = fold_text(text), query.terms
+    if not query.has_text(text):
         return None
-    names = fold_text(extract_name_lines(text))
-    for term in terms:
-        is_in_name = term.name_part is not None and fold_text(term.name_part) in names
-        if not (is_in_name or count_term(folded, term)):
-            return None
-    return NAME_SCORE
+    if score := score_text(folded, terms, partial=query.partial):
+        return query.base_score + score
+    is_found = query.partial or all(query.find_terms(text))
+    return query.name_score if is_found else None
 
 
 def _list_unindexed(
@@ -246,6 +249,7 @@ CandidateQuery = Callable[[Connection, Query, UpperBound], Iterator[Document]]
 """A function that selects documents of the index up to a bound."""
 
 
+@overload
 def search(
     transactions: Transactions,
     text: str,
@@ -260,9 +264,52 @@ def search(
     limit: int = 20,
     after: Hit | None = None,
     left: bool = False,
-) -> Hits:
-    """Return the messages with all words of a text in their texts, calls and results.
+    any: bool = False,
+    by: Literal["message"] = "message",
+) -> Hits: ...
 
+
+@overload
+def search(
+    transactions: Transactions,
+    text: str,
+    *,
+    owner: str | None = None,
+    session: str | None = None,
+    roles: Iterable[str] | None = None,
+    tools: Iterable[str] | None = None,
+    since: Now = None,
+    until: Now = None,
+    order: str = "best",
+    limit: int = 20,
+    after: Hit | None = None,
+    left: bool = False,
+    any: bool = False,
+    by: Literal["session"],
+) -> list[SessionHit]: ...
+
+
+def search(
+    transactions: Transactions,
+    text: str,
+    *,
+    owner: str | None = None,
+    session: str | None = None,
+    roles: Iterable[str] | None = None,
+    tools: Iterable[str] | None = None,
+    since: Now = None,
+    until: Now = None,
+    order: str = "best",
+    limit: int = 20,
+    after: Hit | None = None,
+    left: bool = False,
+    any: bool = False,  # noqa: A002 - the public name
+    by: str = "message",
+) -> Hits | list[SessionHit]:
+    """Return the messages with all words of a text, or the sessions that have them.
+
+    The words are in the texts, calls and results of a message, or anywhere in a session
+    (``by="session"``). With ``any``, those that lack some of the words follow those that have all.
     Titles with the words come first, and summaries are found too, as hits of the roles ``title``
     and ``summary``. Words in double quotes must be adjacent. Case and accents do not count; parts
     of words are found in names, that is in identifiers and paths. A message that several sessions
@@ -270,15 +317,19 @@ def search(
     moments ``since`` and ``until`` filter the hits. With ``left``, messages are found too that the
     lines of these sessions have left.
 
-    ``order`` is ``best``, or ``newest``: the last stored first. The latter is used too if more than
-    1,000 messages have the words. ``after`` is the last hit already seen. A search first indexes at
-    most 256 new messages, and reads those that are not indexed yet, the last stored first, for 0.3
-    seconds at most; the field ``behind`` of the result is the number of messages of the searched
-    sessions that it did not read. Raises SessionNotFound, StoreError if searching is switched off,
-    and InvalidValue, also for an empty text and for a role that no message has.
+    ``order`` is ``best``, with system and developer messages last, or ``newest``: the last stored
+    first. The latter is used too if more than 1,000 messages have the words. ``after`` is the last
+    hit already seen; sessions have no pages. A search first indexes at most 256 new messages, and
+    reads those that are not indexed yet, the last stored first, for 0.3 seconds at most; the field
+    ``behind`` of messages found is the number of messages of the searched sessions that it did not
+    read. Raises SessionNotFound, StoreError if searching is switched off, and InvalidValue, also
+    for an empty text and for a role that no message has.
     """
     scope = Scope(session, sessions.validate_text("owner", owner), left)
-    query = build_query(text, scope, roles, tools, since, until, order, limit, after)
+    query = build_query(text, scope, roles, tools, since, until, order, limit, after, any)
+    check_choice(RESULT_UNITS, "by", by)
+    if by == "session" and after is not None:
+        raise InvalidValue("sessions found by a search have no next page; give a higher limit")
     with transactions.reading() as connection:
         if not is_search_on(connection):
             raise StoreError(SEARCH_IS_OFF)
@@ -287,11 +338,16 @@ def search(
         try_index_step(transactions)
     with transactions.reading() as connection:
         check_roles(connection, query)
-        search = Search(connection, query._replace(scope=_add_scope_tree(connection, scope)))
+        query = query._replace(scope=_add_scope_tree(connection, scope))
         if not query.terms:
-            return Hits()
-        unread = search.read_backlog()
-        return Hits(islice(search.hits(), limit), behind=unread)
+            return [] if by == "session" else Hits()
+        trees = SearchedTrees(connection, query.scope)
+        texts, unread = read_backlog(connection, query, trees)
+        search = partial(Search, connection, trees=trees, backlog=texts)
+        if by == "session":
+            return SessionSearch(connection, query, trees, search).hits()
+        hits = chain.from_iterable(search(part).hits() for part in query.parts())
+        return Hits(islice(hits, limit), behind=unread)
 
 
 def _add_scope_tree(connection: Connection, scope: Scope) -> Scope:
@@ -302,36 +358,58 @@ def _add_scope_tree(connection: Connection, scope: Scope) -> Scope:
 
 
 class Search:
-    """A search in one state of the store."""
+    """A part of a search in one state of the store."""
 
-    def __init__(self, connection: Connection, query: Query) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        query: Query,
+        trees: SearchedTrees | None = None,
+        backlog: Iterable[UnindexedText] = (),
+    ) -> None:
         self._connection, self._query = connection, query
-        self._trees = SearchedTrees(connection, query.scope)
+        self._trees = SearchedTrees(connection, query.scope) if trees is None else trees
         after = query.after
         self._after = None if after is None or after.role == TITLE else after
-        self._backlog: list[Match] = []
-
-    def read_backlog(self) -> int:
-        """Search the messages that are not indexed; return the number of those not read."""
-        self._backlog, unread = search_backlog(self._connection, self._query, self._trees)
-        return unread
+        scored = (
+            (each, _score_unindexed(each.text, query))
+            for each in backlog
+            if query.has_document(each.document)
+        )
+        self._new = [
+            Match(each.document, each.holder, score) for each, score in scored if score is not None
+        ]
 
     def hits(self) -> Iterator[Hit]:
         """Yield the hits after the last one already seen."""
-        yield from self._title_hits()
-        for matches in (self._word_matches(), self._name_matches()):
-            for (document, holder, score), text in self._with_texts(matches):
-                line, marks = make_snippet(text, self._query.terms)
-                place = (holder.session_id, document.branch, document.seq, holder.on_line)
-                record = document.record or None
-                yield Hit(*place, document.role, document.at, line, score, marks, record)
+        yield from self.title_hits()
+        for matches in (self.word_matches(), self.name_matches()):
+            yield from self.make_hits(matches)
 
-    def documents(self) -> Iterator[Document]:
-        """Yield the documents that match, in no particular order."""
-        yield from (match.document for match in self._stored_matches(select_by_words))
-        yield from (match.document for match, _ in self._with_texts(self._name_matches()))
+    def make_hits(self, matches: Iterable[Match]) -> Iterator[Hit]:
+        """Yield matches as hits, with their texts."""
+        for (document, holder, score), text in self._with_texts(matches):
+            line, marks = make_snippet(text, self._query.terms)
+            place = (holder.session_id, document.branch, document.seq, holder.on_line)
+            record = document.record or None
+            yield Hit(*place, document.role, document.at, line, score, marks, record)
 
-    def _title_hits(self) -> Iterator[Hit]:
+    def matches(self) -> Iterator[Match]:
+        """Yield the documents that match, by words and then by names, the last stored first."""
+        yield from self._stored_matches(select_by_words)
+        yield from (match for match, _ in self._with_texts(self.name_matches()))
+
+    def count(self) -> int:
+        """Return how many documents of the index have the terms as words, at most so many."""
+        if not has_index(self._connection):
+            return 0
+        found = get_index_sql(self._connection).match_words.format(name="asked")
+        terms = _build_word_expression(self._connection.dialect.name, [*self._query.terms])
+        counted = f"SELECT COUNT(*) FROM ({found} LIMIT {MOST_COUNTED}) AS found"
+        count: int = cache_statement(counted).value(self._connection, asked=terms)
+        return count
+
+    def title_hits(self) -> Iterator[Hit]:
         """Yield the titles that have all terms, those of the newest sessions first."""
         query, after, scope = self._query, self._query.after, self._query.scope
         if not query.has_role(TITLE) or (after is not None and after.role != TITLE):
@@ -342,29 +420,32 @@ class Search:
             rows = LIST_TITLES_OWNED.rows(self._connection, owner=scope.owner)
         else:
             rows = LIST_TITLES.rows(self._connection)
-        first = get_first_word(query.terms[0])
+        first = "" if query.partial else get_first_word(query.terms[0])
         for session_id, owner, branch, created_at, title in rows:
             if first not in fold_text(title or "") or title is None:
                 continue
             if not (scope.has_session(session_id, owner) and query.has_moment(created_at)):
                 continue
-            if has_terms(title, query.terms) and (
+            if query.has_text(title) and (
                 after is None or (created_at, session_id) < (after.at, after.session_id)
             ):
                 line, marks = make_snippet(title, query.terms)
                 place = (session_id, branch, 0, True)
-                yield Hit(*place, TITLE, created_at, line, TITLE_SCORE, marks)
+                score = query.unranked_score if query.partial else TITLE_SCORE
+                yield Hit(*place, TITLE, created_at, line, score, marks)
 
-    def _word_matches(self) -> Iterator[Match]:
+    def word_matches(self) -> Iterator[Match]:
         """Yield the documents with all words, ranked if requested and if they are not too many.
 
         Later pages keep the order of the first, however many documents exist by then.
         """
         after = self._after
-        if after is not None and after.score <= NAME_SCORE:
+        if after is not None and after.score <= self._query.name_score:
             return
         matches = self._stored_matches(select_by_words)
-        if self._query.order == "best" and (after is None or after.score < UNRANKED_SCORE):
+        if self._query.order == "best" and (
+            after is None or after.score < self._query.unranked_score
+        ):
             some = [*islice(matches, MOST_RANKED + 1)]
             if after is not None or len(some) <= MOST_RANKED:
                 scored = self._with_scores([*some, *matches])
@@ -377,12 +458,12 @@ class Search:
                         yield match
                 return
         for match in self._stored_matches_after(select_by_words):
-            yield match._replace(score=UNRANKED_SCORE)
+            yield match._replace(score=self._query.unranked_score)
 
-    def _name_matches(self) -> Iterator[Match]:
+    def name_matches(self) -> Iterator[Match]:
         """Yield documents that may have every term as words or in a name, and not all as words."""
         after = self._after
-        if after is not None and after.score <= NAME_SCORE:
+        if after is not None and after.score <= self._query.name_score:
             yield from self._stored_matches_after(select_by_names)
         else:
             yield from self._stored_matches(select_by_names)
@@ -409,7 +490,8 @@ class Search:
     ) -> Iterator[Match]:
         """Yield the matches of the index and of the backlog, the last stored first."""
         is_by_name = candidates is select_by_names
-        new = [match for match in self._backlog if (match.score == NAME_SCORE) is is_by_name]
+        name_score = self._query.name_score
+        new = [match for match in self._new if (match.score == name_score) is is_by_name]
         new.sort(key=attrgetter("place_key"))
         matches = self._indexed_matches(candidates, bound)
         by_place = groupby(matches, key=lambda match: match.document.place)
@@ -420,7 +502,8 @@ class Search:
         """Yield the documents of the index in the scope that pass the filters."""
         if not has_index(self._connection):
             return
-        score = NAME_SCORE if candidates is select_by_names else UNRANKED_SCORE
+        query = self._query
+        score = query.name_score if candidates is select_by_names else query.unranked_score
         selected = candidates(self._connection, self._query, bound)
         documents = filter(self._query.has_document, selected)
         while batch := [*islice(documents, TEXT_BATCH)]:
@@ -432,9 +515,8 @@ class Search:
 
     def _with_scores(self, matches: list[Match]) -> Iterator[Match]:
         for match, text in self._with_texts(matches):
-            if match.score == UNRANKED_SCORE:
-                score = score_text(fold_text(text), self._query.terms)
-                yield match._replace(score=max(LEAST_SCORE, score))
+            if match.score == self._query.unranked_score:
+                yield match._replace(score=self._query.score(fold_text(text)))
             else:
                 yield match
 
@@ -446,8 +528,8 @@ class Search:
             texts = load_texts(self._connection, documents, self._query.tools)
             for match in batch:
                 text = texts.get(match.document)
-                is_by_name = match.score == NAME_SCORE
-                if text is None or (is_by_name and not has_terms(text, self._query.terms)):
+                is_doubtful = self._query.partial or match.score == self._query.name_score
+                if text is None or (is_doubtful and not self._query.has_text(text)):
                     continue
                 yield match, text
 
@@ -478,6 +560,9 @@ def _find_hit_bound(connection: Connection, hit: Hit) -> UpperBound | None:
     return UpperBound(place, number if is_file and number is not None else NO_LIMIT)
 
 
+_IN_TREES = "SELECT r.number FROM search_rows r WHERE r.tree_id IN {}"
+
+
 class NumberQuery(NamedTuple):
     """A query for numbers of the index that ends in a condition, and its number column."""
 
@@ -486,35 +571,46 @@ class NumberQuery(NamedTuple):
 
 
 def select_by_words(connection: Connection, query: Query, bound: UpperBound) -> Iterator[Document]:
-    """Yield the documents of the index with all words."""
+    """Yield the documents of the index with all words, or with some of them."""
     sql = get_index_sql(connection)
-    parameters = {"asked": _build_word_expression(connection.dialect.name, [*query.terms])}
+    build = _build_partial_expression if query.partial else _build_word_expression
+    parameters = {"asked": build(connection.dialect.name, [*query.terms])}
     numbers = NumberQuery(sql.match_words.format(name="asked"), sql.number)
     yield from _select_documents(connection, query.scope, numbers, parameters, bound)
 
 
 def select_by_names(connection: Connection, query: Query, bound: UpperBound) -> Iterator[Document]:
-    """Yield documents with every term as words or in a name, without those of `select_by_words`."""
+    """Yield documents with every term as words or in a name, without those of `select_by_words`.
+
+    Of a partial search: documents with some term in a name, and none as words.
+    """
     if not any(term.name_part for term in query.terms):
         return
     dialect, sql = connection.dialect.name, get_index_sql(connection)
-    parameters = {"asked": _build_word_expression(dialect, [*query.terms])}
-    with_words = sql.match_words.format(name="asked")
-    with_terms = []
+    parameters = {"asked": _build_word_expression(dialect, [*query.terms], any=query.partial)}
+    in_trees = f" AND +{sql.number} IN ({_IN_TREES.format(sql.trees)})" if query.scope.trees else ""
+    with_words = sql.match_words.format(name="asked") + in_trees
+    with_terms, with_names = [], []
     for number, term in enumerate(query.terms):
-        queries = [sql.match_words.format(name=f"word{number}")]
+        queries = [sql.match_words.format(name=f"word{number}") + in_trees]
         parameters[f"word{number}"] = _build_word_expression(dialect, [term])
         if term.name_part:
-            queries.append(sql.match_names.format(name=f"part{number}"))
+            queries.append(sql.match_names.format(name=f"part{number}") + in_trees)
+            with_names.append(f"SELECT number FROM ({queries[-1]} LIMIT 1) AS of{number}")
             parameters[f"part{number}"] = _build_name_expression(dialect, term.name_part)
         with_terms.append(f"SELECT number FROM ({' UNION '.join(queries)}) AS of{number}")
+    any_name = cache_statement(" UNION ALL ".join(with_names))
+    names = {name: value for name, value in parameters.items() if name.startswith("part")}
+    if any_name.row(connection, **names, **query.scope.tree_list) is None:
+        return
     if len(with_terms) == 1:  # a single term is searched only as far as a page needs
         is_new = f"+{sql.number} NOT IN (SELECT number FROM ({with_words}) AS said)"
         with_name = sql.match_names.format(name="part0")
         numbers = NumberQuery(f"{with_name} AND {is_new}", sql.number)
         del parameters["word0"]
     else:
-        both = f"{' INTERSECT '.join(with_terms)} EXCEPT {with_words}"
+        joined = (" UNION " if query.partial else " INTERSECT ").join(with_terms)
+        both = f"SELECT number FROM ({joined}) AS some EXCEPT {with_words}"
         numbers = NumberQuery(f"SELECT number FROM ({both}) AS named WHERE true", "number")
     yield from _select_documents(connection, query.scope, numbers, parameters, bound)
 
@@ -528,9 +624,12 @@ def _select_documents(
 ) -> Iterator[Document]:
     """Yield the documents of numbers: messages, then summaries, each the last stored first."""
     sql, column = numbers
-    if scope.parameters:
+    if scope.parameters or scope.trees:
         parameters = parameters | scope.parameters
         in_scope = scope.tree_condition("r")
+        if scope.trees:
+            parameters |= scope.tree_list
+            in_scope += f" AND r.tree_id IN {get_index_sql(connection).trees}"
         sql += f" AND +{column} IN (SELECT r.number FROM search_rows r WHERE true{in_scope})"
     message_place = get_index_sql(connection).message_place
     # In a file numbers follow the order of storing, so only the needed ones are read.
@@ -561,17 +660,25 @@ def _select_documents(
     yield from map(Document._make, cache_statement(summaries).rows(connection, **parameters))
 
 
-def _build_word_expression(dialect: str, terms: list[Term]) -> str:
-    """Return the full-text expression of texts that have all terms as words."""
+def _build_partial_expression(dialect: str, terms: list[Term]) -> str:
+    """Return the full-text expression of texts that have some terms as words, and not all."""
+    some = _build_word_expression(dialect, terms, any=True)
+    without = "NOT" if dialect == "sqlite" else "& !"
+    return f"({some}) {without} ({_build_word_expression(dialect, terms)})"
+
+
+def _build_word_expression(dialect: str, terms: list[Term], *, any: bool = False) -> str:  # noqa: A002
+    """Return the full-text expression of texts that have all terms, or ``any``, as words."""
     if dialect == "sqlite":
         unquoted = ((term.index_text.replace('"', " "), term.is_prefix) for term in terms)
-        return " AND ".join(f'"{text}"{" *" * is_prefix}' for text, is_prefix in unquoted)
+        joined = " OR " if any else " AND "
+        return joined.join(f'"{text}"{" *" * is_prefix}' for text, is_prefix in unquoted)
     phrases = []
     for term in terms:
         words = WORD_PATTERN.findall(fold_text(term.index_text))
         phrase = " <-> ".join(f"'{word[:LONGEST_TERM]}'" for word in words)
         phrases.append(f"({phrase}{':*' * term.is_prefix})")
-    return " & ".join(phrases)
+    return (" | " if any else " & ").join(phrases)
 
 
 def _build_name_expression(dialect: str, part: str) -> str:

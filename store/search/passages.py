@@ -196,8 +196,8 @@ def _find_term_positions(hidden: HiddenPart, session_id: str) -> TermPositions:
     if is_search_on(line.connection) and not is_index_behind(line.connection, scope):
         for term in hidden.terms:
             query = build_query(term.text, scope, None, None, None, None, "newest", MOST_HITS, None)
-            documents = Search(line.connection, query._replace(terms=(term,))).documents()
-            messages = (document.seq for document in documents if not document.summary)
+            matches = Search(line.connection, query._replace(terms=(term,))).matches()
+            messages = (each.document.seq for each in matches if not each.document.summary)
             positions[term] = {*islice(messages, MOST_HITS)} & hidden.reasons.keys()
     else:
         stored = raw_messages.load_chat_messages(line, 1, line.pointer.head)

@@ -10,7 +10,7 @@ the order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import NamedTuple
 
@@ -23,12 +23,14 @@ from ..records import Hit
 from ..text import is_text
 from .documents import Document, cache_statement
 from .scope import Holder, Origin, Scope, SearchedTrees
-from .terms import Term, count_term, parse_terms
+from .terms import Term, count_term, extract_name_lines, fold_text, has_terms, parse_terms
 
 HIT_ORDERS = ("best", "newest")
 MOST_HITS = 1_000
 TITLE, SUMMARY = "title", "summary"
 """The roles of hits that are no messages."""
+PROMPT_ROLES = frozenset({"system", "developer"})
+"""The roles of messages that an app writes: found last, as all its sessions have the same."""
 HIT_ROLES = ("user", "assistant", "tool", "system", "developer", "function", TITLE, SUMMARY)
 """The usual roles of hits; a message may have any other role."""
 
@@ -44,13 +46,20 @@ LEAST_SCORE = 1e-6
 """The score of a document with the words by the index, but with none found in its text."""
 UNRANKED_SCORE = 1.0
 """The score of documents with the words if they are not ranked: above all others."""
+PARTIAL_SCORE = -2.0
+"""What is added to the scores of documents that lack a term: they are below all others."""
 
 SortKey = tuple[float, int, int, str, int, int]
 """The sort key of hits: their score or place, then the fields that distinguish them."""
 
 
 class Query(NamedTuple):
-    """The terms of a search, its scope and filters, the order and number of its hits."""
+    """The terms of a search, its scope and filters, the order and number of its hits.
+
+    With ``any``, documents are found too that lack some of the terms. A search has parts, one after
+    the other: one with ``prompts`` has only documents of these roles (False: none of them), one
+    that is ``partial`` only documents that lack a term.
+    """
 
     terms: tuple[Term, ...]
     scope: Scope
@@ -61,10 +70,66 @@ class Query(NamedTuple):
     order: str
     limit: int
     after: Hit | None
+    any: bool = False
+    prompts: bool | None = None
+    partial: bool = False
+
+    @property
+    def base_score(self) -> float:
+        """What is added to the score of each document."""
+        return PARTIAL_SCORE if self.partial else 0.0
+
+    @property
+    def name_score(self) -> float:
+        """The score of a document that has a term in a name only."""
+        return self.base_score + NAME_SCORE
+
+    @property
+    def unranked_score(self) -> float:
+        """The score of documents with the words that are not ranked."""
+        return self.base_score + UNRANKED_SCORE
+
+    def parts(self) -> Iterator[Query]:
+        """Yield the parts of the search from the last hit already seen on."""
+        lacking = (False, True) if self.any and len(self.terms) > 1 else (False,)
+        places = (False, True) if self.order == "best" else (None,)
+        after = self.after
+        for prompts in places:
+            for partial in lacking:
+                if after is not None:
+                    is_prompt = prompts if prompts is None else after.role in PROMPT_ROLES
+                    is_partial = after.score <= PARTIAL_SCORE + UNRANKED_SCORE
+                    if (is_prompt, is_partial) != (prompts, partial):
+                        continue
+                yield self._replace(prompts=prompts, partial=partial, after=after)
+                after = None
+
+    def has_text(self, text: str) -> bool:
+        """Tell whether a text has all terms, or, in a partial search, some of them."""
+        if not self.partial:
+            return has_terms(text, self.terms)
+        return 0 < sum(self.find_terms(text)) < len(self.terms)
+
+    def find_terms(self, text: str) -> list[bool]:
+        """Tell of each term whether the index finds a text by it: as words, or in a name."""
+        folded, names = fold_text(text), fold_text(extract_name_lines(text))
+        return [
+            count_term(folded, term) > 0
+            or (term.name_part is not None and fold_text(term.name_part) in names)
+            for term in self.terms
+        ]
+
+    def score(self, folded: str) -> float:
+        """Return the score of a folded text."""
+        return self.base_score + max(
+            LEAST_SCORE, score_text(folded, self.terms, partial=self.partial)
+        )
 
     def has_role(self, role: str) -> bool:
         """Tell whether hits of a role pass the filters."""
         if self.tools is not None and role in (TITLE, SUMMARY):
+            return False
+        if self.prompts is not None and self.prompts != (role in PROMPT_ROLES):
             return False
         return self.roles is None or role in self.roles
 
@@ -110,6 +175,7 @@ def build_query(
     order: str,
     limit: int,
     after: Hit | None,
+    any: bool = False,  # noqa: A002 - the public name
 ) -> Query:
     """Return a query. Raises InvalidValue."""
     if not isinstance(text, str):
@@ -133,6 +199,7 @@ def build_query(
         order,
         limit,
         after,
+        bool(any),
     )
 
 
@@ -182,10 +249,13 @@ def _has_role(connection: Connection, role: str, owner: str | None) -> bool:
     )
 
 
-def score_text(folded: str, terms: Sequence[Term]) -> float:
-    """Return the score of a folded text for terms as words: below 1, and 0 if it lacks one."""
+def score_text(folded: str, terms: Sequence[Term], *, partial: bool = False) -> float:
+    """Return the score of a folded text for terms as words: below 1.
+
+    It is 0 if the text lacks a term, with ``partial`` if it lacks all.
+    """
     length = 1 - LENGTH_SHARE + LENGTH_SHARE * len(folded) / USUAL_LENGTH
     counts = [count_term(folded, term) for term in terms]
-    if not all(counts):
+    if not (partial or all(counts)):
         return 0.0
     return sum(count / (count + SATURATION * length) for count in counts) / len(counts)

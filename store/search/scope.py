@@ -12,7 +12,7 @@ does not belong to the fork, although all messages that it replaces do.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select
@@ -24,14 +24,15 @@ from ..history import NO_LIMIT
 class Scope(NamedTuple):
     """The sessions whose messages are searched: one session, an owner's (None: anybody's).
 
-    ``tree`` is the tree of the session. With ``left``, messages that the lines have left are found
-    too.
+    ``tree`` is the tree of the session, ``trees`` the only ones, as JSON. With ``left``, messages
+    that the lines have left are found too.
     """
 
     session: str | None = None
     owner: str | None = None
     left: bool = False
     tree: int | None = None
+    trees: str | None = None
 
     def has_session(self, session_id: str, owner: str | None) -> bool:
         """Tell whether a session is in the scope."""
@@ -42,6 +43,11 @@ class Scope(NamedTuple):
         """The values that `tree_condition` binds; none where the scope is the whole store."""
         known = {"tree": self.tree, "owner": self.owner}
         return {name: value for name, value in known.items() if value is not None}
+
+    @property
+    def tree_list(self) -> dict[str, Any]:
+        """The trees as the value of a statement that has them."""
+        return {"trees": self.trees} if self.trees else {}
 
     def tree_condition(self, alias: str) -> str:
         """Return the condition that a table's rows belong to trees with sessions in the scope."""
@@ -155,8 +161,12 @@ class TreeLines:
 
     def find_holder(self, branch: int, origin: Origin) -> Holder | None:
         """Return a session that has a row, preferably the one of its branch; otherwise None."""
+        return next(self.iterate_holders(branch, origin), None)
+
+    def iterate_holders(self, branch: int, origin: Origin) -> Iterator[Holder]:
+        """Yield the sessions that have a row, first the one of its branch; some may come twice."""
         if origin.position > self.last_position(origin.branch):
-            return None
+            return
         own = self._branches.get(branch)
         for lines in (self._lines, self._left_lines):
             first = [own.session_id] if own and own.session_id in lines else []
@@ -168,8 +178,7 @@ class TreeLines:
                         and origin.position <= bounds.last
                         and origin.record <= bounds.newest_record
                     ):
-                        return Holder(session_id, on_line=lines is self._lines)
-        return None
+                        yield Holder(session_id, on_line=lines is self._lines)
 
 
 class SearchedTrees(dict[int, TreeLines]):
