@@ -616,9 +616,9 @@ WHEN EXISTS (SELECT 1 FROM compaction_records WHERE tree_id = NEW.tree_id AND co
     OR EXISTS (SELECT 1 FROM compaction_records WHERE rowid = NEW.rowid)
 BEGIN SELECT RAISE(ABORT, 'rows of compaction_records are never replaced'); END;
 
-CREATE INDEX ix_sessions_archived_updated_second ON sessions (archived, updated_second);
+CREATE INDEX ix_sessions_archived_updated_second ON sessions (archived, updated_second, source, project_root);
 
-CREATE INDEX ix_sessions_owner_archived_updated_second ON sessions (owner, archived, updated_second) WHERE owner IS NOT NULL;
+CREATE INDEX ix_sessions_owner_archived_updated_second ON sessions (owner, archived, updated_second, source, project_root) WHERE owner IS NOT NULL;
 
 CREATE VIEW tool_log AS
 SELECT g.session_id, r.seq, r.tool_name,

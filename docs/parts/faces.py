@@ -23,6 +23,8 @@ from store.face.workflows import Workflows
 
 from .imports import render_import
 
+HIDES_BUILTIN = "  # noqa: A002 - the public name"
+"""The note on a parameter that has the name of a built-in function."""
 READ, WRITE, WORKFLOW = "_read", "_write", "_run_workflow"
 """The method of a face that carries a call out."""
 
@@ -163,8 +165,9 @@ def render_head(name: str, function: Callable[..., Any], *, awaited: bool = Fals
         star = "*" if each.kind is each.VAR_POSITIONAL else ""
         default = "" if each.default is each.empty else f" = {each.default!r}"
         default = default.replace("'", '"') if default.count("'") == 2 else default
-        note = "  # noqa: A002 - the public name" if each.name in ("any", "format", "input") else ""
-        lines.append(f"{star}{each.name}: {each.annotation}{default},{note}")
+        note = HIDES_BUILTIN if each.name in ("any", "format", "input") else ""
+        kept = str(each.annotation).replace("'", '"')
+        lines.append(f"{star}{each.name}: {kept}{default},{note}")
     if kind is inspect.Parameter.POSITIONAL_ONLY:
         lines.append("/,")
     result = inspect.signature(function).return_annotation
@@ -209,9 +212,9 @@ def render_operation(name: str, how: str, function: Callable[..., Any]) -> str:
 
 
 def render_stubs(name: str, function: Callable[..., Any], *, awaited: bool = False) -> list[str]:
-    """Return the overloads of a method."""
-    overloads = get_overloads(function)
-    return [f"@overload\n{render_head(name, each, awaited=awaited)}: ..." for each in overloads]
+    """Return the overloads of a method, in which a name that hides a built-in one hides none."""
+    heads = (render_head(name, each, awaited=awaited) for each in get_overloads(function))
+    return [f"@overload\n{head.replace(HIDES_BUILTIN, '')}: ..." for head in heads]
 
 
 def render_awaited(owner: str, name: str, function: Callable[..., Any], *, waits: bool) -> str:

@@ -20,6 +20,7 @@ rewrites_rows = False
 
 BIG = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 NUMBER = sa.Double().with_variant(sa.REAL(), "sqlite")
+LISTED = ("updated_second", "source", "project_root")
 IDENTIFIER = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 
 
@@ -79,13 +80,11 @@ def list_by_second() -> None:
     is_owned = sa.text("owner IS NOT NULL")
     op.drop_index("ix_sessions_archived_updated_at_id", "sessions")
     op.drop_index("ix_sessions_owner_archived_updated_at_id", "sessions")
-    op.create_index(
-        "ix_sessions_archived_updated_second", "sessions", ["archived", "updated_second"]
-    )
+    op.create_index("ix_sessions_archived_updated_second", "sessions", ["archived", *LISTED])
     op.create_index(
         "ix_sessions_owner_archived_updated_second",
         "sessions",
-        ["owner", "archived", "updated_second"],
+        ["owner", "archived", *LISTED],
         sqlite_where=is_owned,
         postgresql_where=is_owned,
     )

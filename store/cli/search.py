@@ -151,8 +151,8 @@ def recall(
     """
     rules, moment = resolve_policy(policy, fields), parse_moment_option(now)
     with open_existing_store(ctx) as store:
-        wanted, of = " ".join(words), find_session(store, session).id
-        found = store.recall(of, wanted, policy=rules, budget=budget, now=moment)
+        of = find_session(store, session).id
+        found = store.recall(of, " ".join(words), policy=rules, budget=budget, now=moment)
     if json:
         render.print_json_list(each._asdict() for each in found)
     else:

@@ -139,8 +139,9 @@ def _add_plan_savings(cost: ViewCost, result: Check) -> Check:
     shortfall = find_shortfall(cost._replace(context=cost.context._replace(policy=relaxed)), plan)
     if shortfall:
         return _answer_nothing_to_do(result, shortfall)
-    savings = plan.estimate_saved_tokens(policy)
-    return result._replace(should_compact=True, estimated_savings=savings)
+    return result._replace(
+        should_compact=True, estimated_savings=plan.estimate_saved_tokens(policy)
+    )
 
 
 def _add_problem(result: Check, problem: CompactionError) -> Check:

@@ -145,6 +145,8 @@ branches = define_narrow_table(
     Index(None, "tree_id", "parent_branch"),
 )
 
+_FILTERED_COLUMNS = ("updated_second", "source", "project_root")
+"""What lists of sessions are filtered by: an index tells it without their rows."""
 sessions = define_table(
     "sessions",
     define_key_column("tree_id"),
@@ -170,12 +172,15 @@ sessions = define_table(
     Column("source", IDENTIFIER, info=MUTABLE_COLUMN_INFO),
     Column("file", Text, info=MUTABLE_COLUMN_INFO),
     ForeignKeyConstraint(["tree_id", "head_branch"], ["branches.tree_id", "branches.branch"]),
-    Index(None, "archived", "updated_second"),
+    Index("ix_sessions_archived_updated_second", "archived", *_FILTERED_COLUMNS),
     Index(None, "archived", "created_at", "id"),
 )
-for _listed in (("updated_second",), ("created_at", "id")):
+for _index_name, _listed in (
+    ("ix_sessions_owner_archived_updated_second", _FILTERED_COLUMNS),
+    (None, ("created_at", "id")),
+):
     Index(
-        None,
+        _index_name,
         *(sessions.c[name] for name in ("owner", "archived", *_listed)),
         info=restrict_index(sessions.c.owner.is_not(None)),
     )

@@ -5,7 +5,7 @@ Written by ``python docs/generate.py`` from the tables in ``docs/parts/faces.py`
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from .. import compaction, history, inspection, search, view
 from .calls import Call, Face, WorkflowFace
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator, Sequence
     from datetime import tzinfo
-    from typing import Any
+    from typing import Any, Literal
 
     from ..clock import Now
     from ..compaction import Clearing, Plan
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         Redaction,
         Replaced,
         Session,
+        SessionHit,
         Sibling,
         StoredMessage,
         TokenTotal,
@@ -134,6 +135,12 @@ class Operations(Face):
         prefix: str | None = None,
         tree: str | None = None,
         archived: bool = False,
+        project: FilePath | None = None,
+        source: str | None = None,
+        since: Now = None,
+        until: Now = None,
+        title: str | None = None,
+        parents: bool = False,
         order: str = "active",
     ) -> list[Session]:
         """Return at most ``limit`` sessions, newest first.
@@ -143,6 +150,11 @@ class Operations(Face):
         of whose ``tree`` they are, itself and all forks, choose among them (None: all), and so does
         ``where``: keys that their metadata have, and the values of these, the rarest first.
         ``archived`` gives those that are archived instead of those that are not.
+
+        ``project`` is a folder: their projects are there or below it. ``source`` is the program that
+        they were imported from ("": none, they were made here). Their last activity was at or after
+        ``since`` and before ``until``. ``title`` is a part of their titles, in any case. ``parents``
+        leaves out sessions of subagents.
 
         ``after`` is the last one already seen, as it was returned. Then the list goes on behind it,
         though it was active again since, or was deleted. Its id alone tells where it stands now. Raises
@@ -159,6 +171,12 @@ class Operations(Face):
                 "prefix": prefix,
                 "tree": tree,
                 "archived": archived,
+                "project": project,
+                "source": source,
+                "since": since,
+                "until": until,
+                "title": title,
+                "parents": parents,
                 "order": order,
             },
         )
@@ -172,6 +190,12 @@ class Operations(Face):
         prefix: str | None = None,
         tree: str | None = None,
         archived: bool = False,
+        project: FilePath | None = None,
+        source: str | None = None,
+        since: Now = None,
+        until: Now = None,
+        title: str | None = None,
+        parents: bool = False,
     ) -> int:
         """Return how many sessions there are, chosen as `sessions` chooses them.
 
@@ -186,6 +210,12 @@ class Operations(Face):
                 "prefix": prefix,
                 "tree": tree,
                 "archived": archived,
+                "project": project,
+                "source": source,
+                "since": since,
+                "until": until,
+                "title": title,
+                "parents": parents,
             },
         )
         return self._read(call)
@@ -1359,6 +1389,7 @@ class LongOperations(Operations, WorkflowFace):
         )
         return self._run_workflow(call)
 
+    @overload
     def search(
         self,
         text: str,
@@ -1373,9 +1404,48 @@ class LongOperations(Operations, WorkflowFace):
         limit: int = 20,
         after: Hit | None = None,
         left: bool = False,
-    ) -> Hits:
-        """Return the messages with all words of a text in their texts, calls and results.
+        any: bool = False,
+        by: Literal["message"] = "message",
+    ) -> Hits: ...
+    @overload
+    def search(
+        self,
+        text: str,
+        *,
+        owner: str | None = None,
+        session: str | None = None,
+        roles: Iterable[str] | None = None,
+        tools: Iterable[str] | None = None,
+        since: Now = None,
+        until: Now = None,
+        order: str = "best",
+        limit: int = 20,
+        after: Hit | None = None,
+        left: bool = False,
+        any: bool = False,
+        by: Literal["session"],
+    ) -> list[SessionHit]: ...
+    def search(
+        self,
+        text: str,
+        *,
+        owner: str | None = None,
+        session: str | None = None,
+        roles: Iterable[str] | None = None,
+        tools: Iterable[str] | None = None,
+        since: Now = None,
+        until: Now = None,
+        order: str = "best",
+        limit: int = 20,
+        after: Hit | None = None,
+        left: bool = False,
+        any: bool = False,  # noqa: A002 - the public name
+        by: str = "message",
+    ) -> Hits | list[SessionHit]:
+        """Return the messages with all words of a text, or the sessions that have them.
 
+        The words are in the texts, calls and results of a message, or anywhere in a session
+        (``by="session"``). With ``any``, those that lack some of the words follow those that have all.
         Titles with the words come first, and summaries are found too, as hits of the roles ``title``
         and ``summary``. Words in double quotes must be adjacent. Case and accents do not count; parts
         of words are found in names, that is in identifiers and paths. A message that several sessions
@@ -1383,12 +1453,13 @@ class LongOperations(Operations, WorkflowFace):
         moments ``since`` and ``until`` filter the hits. With ``left``, messages are found too that the
         lines of these sessions have left.
 
-        ``order`` is ``best``, or ``newest``: the last stored first. The latter is used too if more than
-        1,000 messages have the words. ``after`` is the last hit already seen. A search first indexes at
-        most 256 new messages, and reads those that are not indexed yet, the last stored first, for 0.3
-        seconds at most; the field ``behind`` of the result is the number of messages of the searched
-        sessions that it did not read. Raises SessionNotFound, StoreError if searching is switched off,
-        and InvalidValue, also for an empty text and for a role that no message has.
+        ``order`` is ``best``, with system and developer messages last, or ``newest``: the last stored
+        first. The latter is used too if more than 1,000 messages have the words. ``after`` is the last
+        hit already seen; sessions have no pages. A search first indexes at most 256 new messages, and
+        reads those that are not indexed yet, the last stored first, for 0.3 seconds at most; the field
+        ``behind`` of messages found is the number of messages of the searched sessions that it did not
+        read. Raises SessionNotFound, StoreError if searching is switched off, and InvalidValue, also
+        for an empty text and for a role that no message has.
         """
         call = Call(
             search.hits.search,
@@ -1404,6 +1475,8 @@ class LongOperations(Operations, WorkflowFace):
                 "limit": limit,
                 "after": after,
                 "left": left,
+                "any": any,
+                "by": by,
             },
         )
         return self._run_workflow(call)

@@ -6,6 +6,7 @@ a page of an owner's sessions is a range of one, whatever others have.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from functools import cache
 from operator import itemgetter
@@ -21,31 +22,41 @@ from sqlalchemy import (
     exists,
     func,
     literal_column,
+    or_,
     select,
     tuple_,
 )
 
+from ..clock import Now, require_moment
 from ..database import BIG_INTEGER, Row, Statement, session_ids, session_keys, sessions
 from ..errors import InvalidValue, check_choice, quote_value
 from ..records import Session
 from ..text import is_text
 from . import lines
+from .model_prices import FilePath
 from .sessions import (
     SESSION_ROW_COLUMNS,
     decode_sessions,
     derive_metadata_keys,
     encode_metadata,
     load_session,
+    validate_folder,
     validate_text,
 )
 
 _session_id_column = sessions.c.id
 _seen_moment = bindparam("moment", type_=BIG_INTEGER)
 _seen_id = bindparam("id", type_=_session_id_column.type)
-_seen_second = _seen_moment // literal_column("1000", BIG_INTEGER)
+
+
+def _get_second(moment: str) -> ColumnElement[int]:
+    """Build the second of a bound moment."""
+    return bindparam(moment, type_=BIG_INTEGER) // literal_column("1000", BIG_INTEGER)
+
+
 LIST_ORDERS: dict[str, dict[ColumnElement[Any], ColumnElement[Any]]] = {
     "active": {
-        sessions.c.updated_second: _seen_second,
+        sessions.c.updated_second: _get_second("moment"),
         sessions.c.updated_at: _seen_moment,
         _session_id_column: _seen_id,
     },
@@ -64,6 +75,33 @@ _SESSION_CONDITIONS = {
         session_ids.c.id >= bindparam("prefix", type_=_session_id_column.type),
         session_ids.c.id < bindparam("end", type_=_session_id_column.type),
     ),
+    "since": and_(
+        sessions.c.updated_second >= _get_second("since"),
+        sessions.c.updated_at >= bindparam("since", type_=BIG_INTEGER),
+    ),
+    "until": and_(
+        sessions.c.updated_second <= _get_second("until"),
+        sessions.c.updated_at < bindparam("until", type_=BIG_INTEGER),
+    ),
+    "source": sessions.c.source == bindparam("source", type_=_session_id_column.type),
+    "made_here": sessions.c.source.is_(None),
+    "project": or_(
+        sessions.c.project_root == bindparam("project"),
+        *(
+            func.substr(sessions.c.project_root, 1, func.length(bindparam(below)))
+            == bindparam(below)
+            for below in ("below", "below_on_windows")
+        ),
+    ),
+    "title": func.lower(sessions.c.title).like(func.lower(bindparam("title")), escape="\\"),
+    "parents": or_(
+        sessions.c.forked_from.is_not(None),
+        ~exists().where(
+            session_keys.c.tree_id == sessions.c.tree_id,
+            session_keys.c.session_id == sessions.c.id,
+            session_keys.c.key == literal_column("'\"parent_session\"'"),
+        ),
+    ),
 }
 """What sessions can be asked for by."""
 _UNINDEXED_ARCHIVED = "looked up"
@@ -71,6 +109,7 @@ _SESSION_CONDITIONS[_UNINDEXED_ARCHIVED] = sessions.c.archived + literal_column(
     "archived"
 )
 """Whether one is archived, without an index: else all would be walked in order of activity."""
+_LIKE_SIGN = re.compile(r"[\\%_]")
 _LAST_CODE_POINT = "\U0010ffff"
 """The last code point: what begins with a text stands before that text and this."""
 
@@ -83,18 +122,17 @@ class ListRequest(NamedTuple):
     after: Session | None
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The conditions that it has."""
-        of_keys = filter(_is_key, self.values)
-        return (*(name for name in _SESSION_CONDITIONS if name in self.values), *of_keys)
-
-    @property
     def bound(self) -> dict[str, Any]:
         """The values that its statement binds."""
         if self.after is None:
             return self.values
         moment = self.after.updated_at if self.order == "active" else self.after.created_at
         return {**self.values, "moment": moment, "id": self.after.id}
+
+
+def _name_conditions(values: Collection[str]) -> tuple[str, ...]:
+    """Return the conditions that have values, in the order of their table."""
+    return (*(name for name in _SESSION_CONDITIONS if name in values), *filter(_is_key, values))
 
 
 KEYS_LIMIT = 16
@@ -177,6 +215,12 @@ LIST_TREE = build_session_list((*_BASE_CONDITIONS, "tree"), "active")
 LIST_PREFIX = build_session_list((*_BASE_CONDITIONS, "prefix"), "active")
 LIST_TAGGED = build_session_list((*_BASE_CONDITIONS, "key1", "key2"), "active")
 LIST_OWNED_TAGGED = build_session_list((*_BASE_CONDITIONS, "owner", "key1"), "active", behind=True)
+_FOUND_CONDITIONS = (*_BASE_CONDITIONS, "since", "until", "source", "project", "title", "parents")
+LIST_FOUND = build_session_list(_FOUND_CONDITIONS, "active", behind=True)
+COUNT_FOUND = build_session_count((*_BASE_CONDITIONS, "since", "until", "source", "project"))
+LIST_OWNED_FOUND = build_session_list(
+    (*_BASE_CONDITIONS, "owner", "made_here", "project"), "active"
+)
 COUNT_SESSIONS = build_session_count(_BASE_CONDITIONS)
 COUNT_OWNED = build_session_count((*_BASE_CONDITIONS, "owner"))
 
@@ -191,6 +235,12 @@ def list_sessions(
     prefix: str | None = None,
     tree: str | None = None,
     archived: bool = False,
+    project: FilePath | None = None,
+    source: str | None = None,
+    since: Now = None,
+    until: Now = None,
+    title: str | None = None,
+    parents: bool = False,
     order: str = "active",
 ) -> list[Session]:
     """Return at most ``limit`` sessions, newest first.
@@ -201,6 +251,11 @@ def list_sessions(
     ``where``: keys that their metadata have, and the values of these, the rarest first.
     ``archived`` gives those that are archived instead of those that are not.
 
+    ``project`` is a folder: their projects are there or below it. ``source`` is the program that
+    they were imported from ("": none, they were made here). Their last activity was at or after
+    ``since`` and before ``until``. ``title`` is a part of their titles, in any case. ``parents``
+    leaves out sessions of subagents.
+
     ``after`` is the last one already seen, as it was returned. Then the list goes on behind it,
     though it was active again since, or was deleted. Its id alone tells where it stands now. Raises
     InvalidValue, and SessionNotFound for an id.
@@ -208,9 +263,9 @@ def list_sessions(
     if type(limit) is not int or limit < 0:
         raise InvalidValue(f"limit must be a whole number from 0, not {quote_value(limit)}")
     check_choice(LIST_ORDERS, "order", order)
-    values = _collect_condition_values(
-        connection, owner, prefix, tree, archived
-    ) | _encode_key_values(where)
+    values = _collect_condition_values(connection, owner, prefix, tree, archived)
+    values |= _encode_filters(project, source, since, until, title, parents=parents)
+    values |= _encode_key_values(where)
     if isinstance(after, str):
         after = load_session(connection, after)
     elif after is not None and not isinstance(after, Session):
@@ -225,7 +280,8 @@ def load_page_rows(connection: Connection, asked: ListRequest, limit: int) -> li
     The index of the last activity has its second. So the sessions of one second are sorted here;
     only where a page ends between two of them, the database sorts all of that second.
     """
-    names, order, behind, bound = asked.names, asked.order, asked.after is not None, asked.bound
+    names, order = _name_conditions(asked.values), asked.order
+    behind, bound = asked.after is not None, asked.bound
     if order == "active" and limit < lines.NO_LIMIT:
         by_second = build_session_list(names, order, behind, by_second=True)
         rows = by_second.rows(connection, limit=limit + 1, **bound)
@@ -247,18 +303,22 @@ def count_sessions(
     prefix: str | None = None,
     tree: str | None = None,
     archived: bool = False,
+    project: FilePath | None = None,
+    source: str | None = None,
+    since: Now = None,
+    until: Now = None,
+    title: str | None = None,
+    parents: bool = False,
 ) -> int:
     """Return how many sessions there are, chosen as `sessions` chooses them.
 
     Raises InvalidValue, and SessionNotFound for a session whose ``tree`` is asked for.
     """
-    values = _collect_condition_values(
-        connection, owner, prefix, tree, archived
-    ) | _encode_key_values(where)
-    count: int = build_session_count(ListRequest(values, "active", None).names).value(
-        connection, **values
-    )
-    return count
+    values = _collect_condition_values(connection, owner, prefix, tree, archived)
+    values |= _encode_filters(project, source, since, until, title, parents=parents)
+    values |= _encode_key_values(where)
+    statement = build_session_count(_name_conditions(values))
+    return int(statement.value(connection, **values))
 
 
 def _collect_condition_values(
@@ -281,6 +341,37 @@ def _collect_condition_values(
             )
         values |= {"prefix": prefix, "end": prefix + _LAST_CODE_POINT}
     return values
+
+
+def _encode_filters(
+    project: FilePath | None,
+    source: str | None,
+    since: Now,
+    until: Now,
+    title: str | None,
+    *,
+    parents: bool,
+) -> dict[str, Any]:
+    """Return the values of the conditions on what people know of a session."""
+    values: dict[str, Any] = {"parents": True} if parents else {}
+    if project is not None:
+        values |= _encode_project(project)
+    if source is not None:
+        values |= {"source": validate_text("source", source)} if source else {"made_here": True}
+    if since is not None:
+        values["since"] = require_moment(since)
+    if until is not None:
+        values["until"] = require_moment(until)
+    if title:
+        escaped = _LIKE_SIGN.sub(r"\\\g<0>", validate_text("title", title) or "")
+        values["title"] = f"%{escaped}%"
+    return values
+
+
+def _encode_project(project: FilePath) -> dict[str, str]:
+    """Return the values of the condition that a project is a folder, or is below it."""
+    folder = (validate_folder(project) or "").rstrip("/\\")
+    return {"project": folder, "below": f"{folder}/", "below_on_windows": f"{folder}\\"}
 
 
 def _encode_key_values(where: dict[str, Any] | None) -> dict[str, str]:

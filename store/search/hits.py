@@ -339,15 +339,20 @@ def search(
     with transactions.reading() as connection:
         check_roles(connection, query)
         query = query._replace(scope=_add_scope_tree(connection, scope))
-        if not query.terms:
-            return [] if by == "session" else Hits()
-        trees = SearchedTrees(connection, query.scope)
-        texts, unread = read_backlog(connection, query, trees)
-        search = partial(Search, connection, trees=trees, backlog=texts)
-        if by == "session":
-            return SessionSearch(connection, query, trees, search).hits()
-        hits = chain.from_iterable(search(part).hits() for part in query.parts())
-        return Hits(islice(hits, limit), behind=unread)
+        return _find_hits(connection, query, by)
+
+
+def _find_hits(connection: Connection, query: Query, by: str) -> Hits | list[SessionHit]:
+    """Return the hits of a query in one state of the store."""
+    if not query.terms:
+        return Hits() if by == "message" else []
+    trees = SearchedTrees(connection, query.scope)
+    texts, unread = read_backlog(connection, query, trees)
+    search = partial(Search, connection, trees=trees, backlog=texts)
+    if by == "session":
+        return SessionSearch(connection, query, trees, search).hits()
+    hits = chain.from_iterable(search(part).hits() for part in query.parts())
+    return Hits(islice(hits, query.limit), behind=unread)
 
 
 def _add_scope_tree(connection: Connection, scope: Scope) -> Scope:

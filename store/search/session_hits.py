@@ -11,7 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from sqlalchemy import Connection
 
@@ -21,9 +21,6 @@ from .documents import Document
 from .query import PROMPT_ROLES, TITLE, Match, Query
 from .scope import Holder, SearchedTrees
 from .terms import Term
-
-if TYPE_CHECKING:
-    from .hits import Search
 
 MOST_SPREAD = 5_000
 """Messages with the rarest word whose sessions are searched for the other words."""
@@ -53,6 +50,28 @@ def find_resume_command(session: Session) -> str | None:
     return command.format(session.id) if command and is_own else None
 
 
+class MessageSearch(Protocol):
+    """A search by message, as far as a search by session uses it."""
+
+    def title_hits(self) -> Iterator[Hit]:
+        """Yield the titles that match."""
+
+    def word_matches(self) -> Iterator[Match]:
+        """Yield the documents that match by words, the best first."""
+
+    def name_matches(self) -> Iterator[Match]:
+        """Yield the documents that may match by names."""
+
+    def matches(self) -> Iterator[Match]:
+        """Yield the documents that match, the last stored first."""
+
+    def make_hits(self, matches: Iterable[Match], /) -> Iterator[Hit]:
+        """Yield matches as hits."""
+
+    def count(self) -> int:
+        """Return how many documents match by words."""
+
+
 class SessionSearch:
     """A search by session in one state of the store; ``_best`` has the best hit of each session."""
 
@@ -61,12 +80,12 @@ class SessionSearch:
         connection: Connection,
         query: Query,
         trees: SearchedTrees,
-        search: Callable[[Query], Search],
+        search: Callable[[Query], MessageSearch],
     ) -> None:
         self._connection, self._query = connection, query
         self._trees, self._search = trees, search
         self._best: dict[str, Hit] = {}
-        self._late: dict[str, Hit] = {}
+        self._late: list[Hit] = []
 
     def hits(self) -> list[SessionHit]:
         """Return the sessions that have the words, the best first."""
@@ -74,7 +93,7 @@ class SessionSearch:
             self._take(self._part_hits(part))
             if len(self._query.terms) > 1 and not (part.prompts or part.partial):
                 self._take(self._spread_hits())
-        self._take(self._late.values())
+        self._take(self._late)
         counts = self._count_hits()
         found = []
         for session_id, best in self._best.items():
@@ -102,7 +121,7 @@ class SessionSearch:
             match for match in search.name_matches() if match.holder.session_id not in self._best
         )
 
-    def _first_matches(self, search: Search) -> Iterator[Match]:
+    def _first_matches(self, search: MessageSearch) -> Iterator[Match]:
         """Yield the first match of each new session."""
         seen = {*self._best}
         for match in search.word_matches():
@@ -115,50 +134,54 @@ class SessionSearch:
 
         Those that need words of system and developer messages are kept for the end.
         """
-        query = self._query._replace(partial=True)
-        search = self._search(query)
         for words in self._spread_words():
             for session_id, found in words.items():
                 said = {each: has for each, has in found.items() if each.role not in PROMPT_ROLES}
-                is_said = len(set().union(*said.values())) == len(query.terms)
-                texts = said if is_said else found
-                best = max(texts, key=lambda each: (len(texts[each]), each.place))
-                match = Match(best, self._get_holder(best, session_id), query.unranked_score)
-                for hit in search.make_hits([match]):
-                    if is_said:
-                        yield hit
-                    else:
-                        self._late[session_id] = hit
+                if self._has_all(said):
+                    yield from self._make_spread_hit(session_id, said)
+                else:
+                    self._late += self._make_spread_hit(session_id, found)
 
-    def _get_holder(self, document: Document, session_id: str) -> Holder:
-        """Return how a session has a document: on its line, or on a branch that it left."""
-        holders = self._iterate_holders(document)
-        return next(each for each in holders if each.session_id == session_id)
+    def _has_all(self, words: SpreadWords) -> bool:
+        """Tell whether messages have all words together."""
+        return len(set().union(*words.values())) == len(self._query.terms)
 
-    def _iterate_holders(self, document: Document) -> Iterator[Holder]:
+    def _make_spread_hit(self, session_id: str, words: SpreadWords) -> Iterator[Hit]:
+        """Yield the message with most of the words; none if it has all, as another part has it."""
+        query = self._query._replace(partial=True)
+        best = max(words, key=lambda each: (len(words[each]), each.place))
+        holder = next(each for each in self._holders(best) if each.session_id == session_id)
+        yield from self._search(query).make_hits([Match(best, holder, query.unranked_score)])
+
+    def _holders(self, document: Document) -> Iterator[Holder]:
         return self._trees[document.tree_id].iterate_holders(document.branch, document.origin)
 
     def _spread_words(self) -> Iterator[dict[str, SpreadWords]]:
         """Yield sessions that have all words, some at a time, with the messages that have them."""
-        terms = self._query.terms
-        rarest, *others = sorted(
-            terms, key=lambda term: self._search(self._query._replace(terms=(term,))).count()
-        )
-        tree_ids = self._iterate_trees(islice(self._term_matches(rarest), MOST_SPREAD))
+        terms = sorted(self._query.terms, key=self._count_term)
+        rarest = islice(self._term_matches(terms[0]), MOST_SPREAD)
+        tree_ids = self._iterate_trees(rarest)
         while batch := [*islice(tree_ids, SPREAD_BATCH)]:
             words: dict[str, SpreadWords] = {}
-            owners = set()
-            for term in (rarest, *others):
-                for match in self._term_matches(term, batch):
-                    owners.add(match.holder.session_id)
-                    for holder in self._iterate_holders(match.document):
-                        found = words.setdefault(holder.session_id, {})
-                        found.setdefault(match.document, set()).add(term)
+            own = {each for term in terms for each in self._add_words(words, term, batch)}
             yield {
                 session_id: found
                 for session_id, found in words.items()
-                if session_id in owners and len(set().union(*found.values())) == len(terms)
+                if session_id in own and self._has_all(found)
             }
+
+    def _count_term(self, term: Term) -> int:
+        return self._search(self._query._replace(terms=(term,))).count()
+
+    def _add_words(
+        self, words: dict[str, SpreadWords], term: Term, tree_ids: list[int]
+    ) -> Iterator[str]:
+        """Add the messages of some trees with a term; yield the sessions that they are found in."""
+        for match in self._term_matches(term, tree_ids):
+            yield match.holder.session_id
+            for holder in self._holders(match.document):
+                found = words.setdefault(holder.session_id, {})
+                found.setdefault(match.document, set()).add(term)
 
     def _iterate_trees(self, matches: Iterable[Match]) -> Iterator[int]:
         """Yield the trees of matches, each once."""
@@ -170,20 +193,26 @@ class SessionSearch:
 
     def _term_matches(self, term: Term, tree_ids: list[int] | None = None) -> Iterator[Match]:
         """Return the messages with a term, the last stored first; only those of some trees."""
-        trees = None if tree_ids is None else json.dumps(tree_ids)
-        scope = self._query.scope._replace(trees=trees)
-        query = self._query._replace(terms=(term,), scope=scope, order="newest")
+        query = self._query if tree_ids is None else self._limit_to(tree_ids)
+        query = query._replace(terms=(term,), order="newest")
         return self._search(query).matches()
+
+    def _limit_to(self, tree_ids: Iterable[int]) -> Query:
+        """Return the query, limited to some trees."""
+        scope = self._query.scope._replace(trees=json.dumps([*tree_ids]))
+        return self._query._replace(scope=scope)
 
     def _count_hits(self) -> Counter[str]:
         """Count the hits of the sessions found; messages with some words only if none has all."""
         counts = Counter(hit.session_id for hit in self._best.values() if hit.role == TITLE)
         tree_ids = {lines.load_pointer(self._connection, each).tree_id for each in self._best}
-        scope = self._query.scope._replace(trees=json.dumps([*tree_ids]))
-        for partial in (False, True):
-            missing = {each for each in self._best if partial <= (not counts[each])}
-            matches = self._search(self._query._replace(scope=scope, partial=partial)).matches()
-            if missing:
-                ids = (match.holder.session_id for match in matches)
-                counts.update(each for each in ids if each in missing)
+        query = self._limit_to(tree_ids)
+        counts.update(self._iterate_sessions(query))
+        if not all(counts[each] for each in self._best):
+            some = Counter(self._iterate_sessions(query._replace(partial=True)))
+            counts.update({each: some[each] for each in some if not counts[each]})
         return counts
+
+    def _iterate_sessions(self, query: Query) -> Iterator[str]:
+        """Yield the session of each message that matches."""
+        return (match.holder.session_id for match in self._search(query).matches())

@@ -46,11 +46,14 @@ ACROSS_TREES = {
     "history.lookup.FIND_OWNED_MESSAGES": "finds the trees by a message's id",
     **dict.fromkeys(
         (
+            "history.listing.COUNT_FOUND",
             "history.listing.COUNT_OWNED",
             "history.listing.COUNT_SESSIONS",
             "history.listing.LIST_BY_SECOND",
             "history.listing.LIST_BY_SECOND_AFTER",
             "history.listing.LIST_CREATED",
+            "history.listing.LIST_FOUND",
+            "history.listing.LIST_OWNED_FOUND",
             "history.listing.LIST_OWNED_SESSIONS",
             "history.listing.LIST_OWNED_CREATED",
             "history.listing.LIST_OWNED_TAGGED",

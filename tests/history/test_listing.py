@@ -282,3 +282,61 @@ def test_appends_within_a_second_change_no_index(store: Store) -> None:
             counts.append(moved.call_count)
     assert counts == [0, 0, 1, 1]
     assert store.verify() == []
+
+
+def test_sessions_are_found_by_what_people_know(store: Store) -> None:
+    """A project is a folder and what is below it; a part of a title, in any case."""
+    for name, root, title in (
+        ("shop", "/home/ann/shop", "Mend the Parser 100%"),
+        ("shop/web", "/home/ann/shop/web", "Draw a page"),
+        ("shop2", "/home/ann/shop2", "mend_parsers"),
+        ("windows", "C:\\shop\\web", None),
+        ("none", None, None),
+    ):
+        store.create_session(name, project_root=root, title=title, now=NOW)
+    assert ids(store, project="/home/ann/shop") == ["shop/web", "shop"]
+    assert ids(store, project="/home/ann/shop/") == ["shop/web", "shop"]
+    assert ids(store, project="/home/ann") == ["shop2", "shop/web", "shop"]
+    assert ids(store, project="/") == ["shop2", "shop/web", "shop"]
+    assert ids(store, project="C:\\shop") == ["windows"]
+    assert ids(store, title="mend") == ["shop2", "shop"]
+    assert ids(store, title="d_p") == ["shop2"]
+    assert ids(store, title="0%", project="/home/ann/shop") == ["shop"]
+    assert ids(store, source="") == ids(store, source=None)
+    assert ids(store, source="codex") == []
+
+
+def test_times_are_of_the_last_activity(store: Store) -> None:
+    """From a moment on, and before another one, to the millisecond."""
+    created(store, "a", "b", "c", owner="ann")
+    assert ids(store, since=NOW + 1) == ["c", "b"]
+    assert ids(store, until=NOW + 1, owner="ann") == ["a"]
+    assert ids(store, since=NOW + 1, until=NOW + 2) == ["b"]
+    assert ids(store.scoped("ann"), since=NOW, until=NOW + 2, order="created") == ["b", "a"]
+    store.append("a", {"role": "user", "content": "x"}, now=NOW + 1_500)
+    assert ids(store, since=NOW + 1_500) == ["a"]
+    for options in ({"since": "now"}, {"until": -1.5}, {"project": 3}, {"title": 1}, {"source": 2}):
+        with pytest.raises(InvalidValue):
+            store.sessions(**options)
+
+
+def test_pages_of_a_filtered_list_do_not_drift(store: Store) -> None:
+    """Each session comes once, though the last one seen was active again, or others were."""
+    for number in range(12):
+        root = "/a" if number % 2 else "/b"
+        store.create_session(f"s{number:02}", project_root=root, now=NOW + number)
+    first = store.sessions(project="/a", limit=2)
+    for name in ("s11", "s09", "s08"):
+        store.append(name, {"role": "user", "content": "x"}, now=NOW + 50)
+    rest = store.sessions(project="/a", after=first[-1])
+    assert [each.id for each in (*first, *rest)] == ["s11", "s09", "s07", "s05", "s03", "s01"]
+
+
+def test_subagents_are_left_out(store: Store) -> None:
+    """Their metadata name the session that called them; a fork that does is none."""
+    store.create_session("home", now=NOW)
+    store.append("home", {"role": "user", "content": "x"}, now=NOW)
+    store.create_session("home/agent-1", metadata={"parent_session": "home"}, now=NOW)
+    store.fork("home", 1, "branch", metadata={"parent_session": "home"}, now=NOW)
+    assert ids(store, parents=True) == ["home", "branch"]
+    assert len(ids(store)) == 3

@@ -69,7 +69,7 @@ INSIDE = {
     "face": "calls operations frames lifetime steps streaming watches workflows store threads async_streaming async_operations async_store",
     "formats": "response_usage answer_chunks request_messages call_names definitions sendable_calls rows openai parts reasoning turns responses anthropic gemini react",
     "history": (
-        "lines session_branches sessions facts listing model_prices price_files price_rows usages message_notes erasure_log view_cache raw_messages draft_leases append drafts erasure redaction erasure_batches heads "
+        "lines session_branches sessions facts model_prices listing price_files price_rows usages message_notes erasure_log view_cache raw_messages draft_leases append drafts erasure redaction erasure_batches heads "
         "lookup tool_use token_counts"
     ),
     "importing": "session_ids usage comparison continuations session_metadata validation session dump transcript files",
@@ -81,8 +81,8 @@ INSIDE = {
         "values ready_policies tool_results requests verdicts prompt_cache triggers turns "
         "summaries policy"
     ),
-    "records": "messages compactions search_results maintenance sessions views",
-    "search": "terms scope documents query index hits passages",
+    "records": "messages compactions maintenance sessions search_results views",
+    "search": "terms scope documents query index session_hits hits passages",
     "simulation": "prices context_recall replay",
     "summaries": (
         "texts summary prompts facts_ledger names_index transcripts actions extractive_summary "

@@ -1028,6 +1028,25 @@ WHERE branches.tree_id = :tree_id
 ORDER BY branches.branch
 LIMIT 1 OFFSET :param_1
 
+-- history.listing.COUNT_FOUND
+SELECT count(*) AS count_1
+FROM sessions
+WHERE sessions.archived = :archived
+  AND sessions.updated_second >= :since / 1000
+  AND sessions.updated_at >= :since
+  AND sessions.updated_second <= :until / 1000
+  AND sessions.updated_at < :until
+  AND sessions.source = :source
+  AND (
+    sessions.project_root = :project
+    OR substr(sessions.project_root, :substr_1, length(:below)) = :below
+    OR substr(
+      sessions.project_root,
+      :substr_2,
+      length(:below_on_windows)
+    ) = :below_on_windows
+  )
+
 -- history.listing.COUNT_OWNED
 SELECT count(*) AS count_1
 FROM sessions
@@ -1105,6 +1124,57 @@ ORDER BY sessions.created_at DESC,
   sessions.id DESC
 LIMIT :limit OFFSET :param_1
 
+-- history.listing.LIST_FOUND
+SELECT sessions.id AS id,
+  sessions.title AS title,
+  sessions.head AS head,
+  sessions.project_root AS project_root,
+  sessions.metadata AS metadata,
+  sessions.created_at AS created_at,
+  sessions.updated_at AS updated_at,
+  sessions.forked_from AS forked_from,
+  sessions.forked_at AS forked_at,
+  sessions.head_branch AS branch,
+  sessions.revision AS revision,
+  sessions.owner AS owner,
+  sessions.archived AS archived,
+  sessions.source AS source,
+  sessions.file AS file
+FROM sessions
+WHERE sessions.archived = :archived
+  AND sessions.updated_second >= :since / 1000
+  AND sessions.updated_at >= :since
+  AND sessions.updated_second <= :until / 1000
+  AND sessions.updated_at < :until
+  AND sessions.source = :source
+  AND (
+    sessions.project_root = :project
+    OR substr(sessions.project_root, :substr_1, length(:below)) = :below
+    OR substr(
+      sessions.project_root,
+      :substr_2,
+      length(:below_on_windows)
+    ) = :below_on_windows
+  )
+  AND lower(sessions.title) LIKE lower(:title) ESCAPE '\'
+  AND (
+    sessions.forked_from IS NOT NULL
+    OR NOT (
+      EXISTS (
+        SELECT *
+        FROM session_keys
+        WHERE session_keys.tree_id = sessions.tree_id
+          AND session_keys.session_id = sessions.id
+          AND session_keys."key" = '"parent_session"'
+      )
+    )
+  )
+  AND (sessions.updated_second, sessions.updated_at, sessions.id) < (:moment / 1000, :moment, :id)
+ORDER BY sessions.updated_second DESC,
+  sessions.updated_at DESC,
+  sessions.id DESC
+LIMIT :limit OFFSET :param_1
+
 -- history.listing.LIST_OWNED_CREATED
 SELECT sessions.id AS id,
   sessions.title AS title,
@@ -1126,6 +1196,40 @@ WHERE sessions.archived = :archived
   AND sessions.owner = :owner
   AND (sessions.created_at, sessions.id) < (:moment, :id)
 ORDER BY sessions.created_at DESC,
+  sessions.id DESC
+LIMIT :limit OFFSET :param_1
+
+-- history.listing.LIST_OWNED_FOUND
+SELECT sessions.id AS id,
+  sessions.title AS title,
+  sessions.head AS head,
+  sessions.project_root AS project_root,
+  sessions.metadata AS metadata,
+  sessions.created_at AS created_at,
+  sessions.updated_at AS updated_at,
+  sessions.forked_from AS forked_from,
+  sessions.forked_at AS forked_at,
+  sessions.head_branch AS branch,
+  sessions.revision AS revision,
+  sessions.owner AS owner,
+  sessions.archived AS archived,
+  sessions.source AS source,
+  sessions.file AS file
+FROM sessions
+WHERE sessions.archived = :archived
+  AND sessions.owner = :owner
+  AND sessions.source IS NULL
+  AND (
+    sessions.project_root = :project
+    OR substr(sessions.project_root, :substr_1, length(:below)) = :below
+    OR substr(
+      sessions.project_root,
+      :substr_2,
+      length(:below_on_windows)
+    ) = :below_on_windows
+  )
+ORDER BY sessions.updated_second DESC,
+  sessions.updated_at DESC,
   sessions.id DESC
 LIMIT :limit OFFSET :param_1
 
