@@ -439,3 +439,21 @@ def test_a_real_transcript_is_stored_whole_and_gives_valid_views(shelf: Store, p
             sent = shelf.view(session.id, at=at).messages
             assert invalid(sent) == []
             json.dumps(sent, allow_nan=False, ensure_ascii=False).encode()
+
+
+def test_a_session_tells_where_it_came_from(store: Store, tmp_path: Path) -> None:
+    """Its program, its file, and the time of its last message; a later file of it is the newer."""
+    noon = 1_760_000_000_000
+    path = write(tmp_path / "a.jsonl", user("Hi", timestamp=noon), user("So", timestamp=noon + 5))
+    import_file(store, path, session_id="s")
+    (found,) = store.sessions(source="openai", since=noon + 5, until=noon + 6)
+    assert (found.id, found.source, found.file) == ("s", "openai", str(path))
+    assert found.updated_at == noon + 5
+    assert store.sessions(source="") == []
+    assert import_file(store, path, session_id="s").sessions[0].appended == 0
+    assert store.session("s") == found
+    moved = path.rename(tmp_path / "b.jsonl")
+    import_file(store.scoped("ann"), moved, session_id="mine")
+    import_file(store, moved, session_id="s")
+    assert store.session("s").file == store.session("mine").file == str(moved)
+    assert store.fork("s").source is None

@@ -40,6 +40,7 @@ SESSIONS: Operations = {
     "unarchive": (WRITE, history.sessions.unarchive_session),
     "rename_session": (WRITE, history.sessions.rename_session),
     "set_metadata": (WRITE, history.sessions.set_metadata),
+    "set_origin": (WRITE, history.sessions.set_origin),
     "set_project_root": (WRITE, history.facts.set_project_root),
     "append": (WRITE, history.append.append_messages),
     "messages": (READ, history.raw_messages.load_session_messages),

@@ -311,6 +311,25 @@ class AsyncOperations(Threads):
         )
         return await self._run(work, waits=True)
 
+    async def set_origin(
+        self,
+        session_id: str,
+        source: str,
+        file: str | None = None,
+    ) -> Session:
+        """Tell which program and which file a session was imported from.
+
+        An import tells it by itself. Raises SessionNotFound, InvalidValue.
+        """
+        work = partial(
+            self._call,
+            Workflows.set_origin,
+            session_id,
+            source,
+            file,
+        )
+        return await self._run(work, waits=True)
+
     async def set_project_root(
         self,
         session_id: str,

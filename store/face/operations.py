@@ -308,6 +308,23 @@ class Operations(Face):
         )
         return self._write(call)
 
+    def set_origin(
+        self,
+        session_id: str,
+        source: str,
+        file: str | None = None,
+    ) -> Session:
+        """Tell which program and which file a session was imported from.
+
+        An import tells it by itself. Raises SessionNotFound, InvalidValue.
+        """
+        call = Call(
+            history.sessions.set_origin,
+            (session_id, source, file),
+            {},
+        )
+        return self._write(call)
+
     def set_project_root(
         self,
         session_id: str,

@@ -125,6 +125,7 @@ def build_session_change(**values: Any) -> Statement[Row]:
 
 SET_TITLE = build_session_change(title=bindparam("title"), **lines.ACTIVITY)
 SET_METADATA = build_session_change(metadata=bindparam("metadata"))
+SET_ORIGIN = build_session_change(source=bindparam("source"), file=bindparam("file"))
 SET_ARCHIVED = build_session_change(archived=bindparam("archived"))
 
 
@@ -256,6 +257,18 @@ def set_metadata(
     changed = decode_session(SET_METADATA.one(connection, **pointer.changed(), metadata=text))
     write_keys(connection, pointer.tree_id, session_id, changed.metadata)
     return changed
+
+
+def set_origin(
+    connection: Connection, session_id: str, source: str, file: str | None = None
+) -> Session:
+    """Tell which program and which file a session was imported from.
+
+    An import tells it by itself. Raises SessionNotFound, InvalidValue.
+    """
+    origin = {"source": validate_text("source", source), "file": validate_text("file", file)}
+    place = lines.lock_session(connection, session_id).changed()
+    return decode_session(SET_ORIGIN.one(connection, **place, **origin))
 
 
 def archive_session(

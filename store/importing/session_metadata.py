@@ -37,13 +37,19 @@ def find_or_create_session(
     moment: int | None,
     notes: list[NoteEvent],
     begins: Callable[[], StoredBeginning | None],
+    source: str,
+    file: str,
 ) -> Session:
     """Return the session of that id; create it as of a moment (None: now) if there is none.
 
-    Messages that the store already has are not stored again: the new session continues them.
+    Messages that the store already has are not stored again: the new session continues them. The
+    program of a session, and its file, are those of its last import.
     """
     with suppress(SessionNotFound):
-        return store.session(opened.session_id)
+        known = store.session(opened.session_id)
+        if (known.source, known.file) == (source, file):
+            return known
+        return store.atomically(lambda steps: steps.set_origin(known.id, source, file))
     kept = begins()
     moment = opened.created_at or moment
     create = (
@@ -51,11 +57,15 @@ def find_or_create_session(
         if kept
         else partial(_create_imported_session, opened=opened)
     )
+
+    def create_with_origin(steps: AnySteps, metadata: JsonFields) -> Session:
+        return steps.set_origin(create(steps, metadata=metadata).id, source, file)
+
     try:
-        return store.atomically(partial(create, metadata=opened.metadata), now=moment)
+        return store.atomically(partial(create_with_origin, metadata=opened.metadata), now=moment)
     except InvalidValue as refused:
         notes.append(_note_refused_metadata(opened, refused))
-        return store.atomically(partial(create, metadata={}), now=moment)
+        return store.atomically(partial(create_with_origin, metadata={}), now=moment)
 
 
 def _create_imported_session(

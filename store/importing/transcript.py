@@ -282,7 +282,8 @@ class _FileImport:
             self._elsewhere = self._elsewhere_in(opened.session_id)
         places = self._places_before(opened)
         begins = partial(self._where_it_begins, opened)
-        stored = find_or_create_session(store, opened, moment, notes, begins)
+        origin = self._report.kind, str(self._report.path.absolute())
+        stored = find_or_create_session(store, opened, moment, notes, begins, *origin)
         if stored.forked_from is None:
             places = []
         session = FileSession(

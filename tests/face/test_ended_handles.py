@@ -85,6 +85,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "redactions": ("s",),
     "record_usage": ("s",),
     "record_usages": ("s", []),
+    "set_origin": ("s", "codex"),
     "erasures": (),
     "copies": (),
     "verify": (),

@@ -79,6 +79,7 @@ TRIES: dict[str, list[Call]] = {
     "unarchive": [gone(HIS)],
     "rename_session": [gone(HIS, "mine"), gone(HIS, "mine", expected="no")],
     "set_metadata": [gone(HIS, {"mine": 1}), gone(HIS, {"mine": 1}, merge=True)],
+    "set_origin": [gone(HIS, "mine", "mine")],
     "set_project_root": [gone(HIS, "/mine"), (["shared", "/mine"], {}, StoreError)],
     "append": [
         gone(HIS, said("mine")),

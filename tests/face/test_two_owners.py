@@ -166,6 +166,7 @@ WRITES: dict[str, tuple[Write, ...]] = {
     "archive": (lambda face, s: face.archive(s),),
     "unarchive": (lambda face, s: (face.archive(s), face.unarchive(s)),),
     "rename_session": (lambda face, s: face.rename_session(s, WORD, now=LATER),),
+    "set_origin": (lambda face, s: face.set_origin(s, WORD, WORD),),
     "set_metadata": (
         lambda face, s: face.set_metadata(s, {WORD: WORD}),
         lambda face, s: face.set_metadata(s, {WORD: 1}, merge=True),
