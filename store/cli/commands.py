@@ -53,7 +53,7 @@ COMMANDS: dict[str, dict[str, ListedCommand]] = {
             "heads", "List a session's branches, or their messages at a position."
         ),
         "moves": ListedCommand("heads", "List the moves of a session's head, oldest first."),
-        "search": ListedCommand("search", "Search messages by their words."),
+        "search": ListedCommand("search", "Find sessions, or messages, by their words."),
         "recall": ListedCommand(
             "search", "Print messages with these words that a view hides or replaces."
         ),

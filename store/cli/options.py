@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -286,6 +286,10 @@ def _load_title(store: Store, session: Session) -> str | None:
     return None
 
 
+MOST_CANDIDATES = 5
+"""Sessions that are named if a beginning may mean several."""
+
+
 def find_session(store: Store, given: str) -> Session:
     """Return the session with an id, or the only one whose id begins so.
 
@@ -306,10 +310,24 @@ def find_session(store: Store, given: str) -> Session:
     return found[0]
 
 
+SHORT_ID_LENGTH = 8
+"""Code points of a short id, at least."""
+
+
+def shorten_id(store: Store, session_id: str) -> str:
+    """Return the shortest beginning of an id that no other session has."""
+    for length in range(SHORT_ID_LENGTH, len(session_id)):
+        beginning = session_id[:length]
+        counts = (store.count_sessions(prefix=beginning, archived=each) for each in (False, True))
+        if sum(counts) <= 1:
+            return beginning
+    return session_id
+
+
 def _join_first_ids(sessions: list[Session]) -> str:
-    """Return the first two ids of several sessions, and a mark if there are more."""
-    names = [session.id for session in sessions[:2]]
-    if len(sessions) > 2:
+    """Return the first ids of several sessions, and a mark if there are more."""
+    names = [session.id for session in sessions[:MOST_CANDIDATES]]
+    if len(sessions) > MOST_CANDIDATES:
         names.append(CUT_MARK)
     return ", ".join(names)
 
@@ -351,22 +369,44 @@ def parse_moment_option(text: str | None, option: str = "--now") -> int | None:
         return None
     if text.lstrip("-").isdecimal():
         return int(text)
-    moment = _parse_iso_moment(text)
+    moment = _parse_iso_moment(text) or _parse_day(text)
     if moment is None:
         raise InvalidValue(
-            f"{option} must be ms since the epoch or an ISO time with a zone (2025-03-14T10:00Z),"
-            f" not {text!r}"
+            f"{option} must be ms since the epoch, an ISO time with a zone (2025-03-14T10:00Z), a"
+            f" date, an age such as 7d, today or yesterday, not {text!r}"
         )
     return resolve_now(moment)
 
 
 def _parse_iso_moment(text: str) -> datetime | None:
-    """Return the moment of an ISO time with a zone, None for any other text."""
+    """Return the moment of an ISO time with a zone, or the beginning of a date here.
+
+    None for any other text.
+    """
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return None if moment.tzinfo is None else moment
+    return moment.astimezone() if moment.tzinfo or _DATE.fullmatch(text) else None
+
+
+def _parse_day(text: str) -> datetime | None:
+    """Return the moment an age ago (``7d``), or the beginning of a named day here."""
+    now = datetime.now().astimezone()
+    if age := _AGE.fullmatch(text):
+        with suppress(OverflowError):
+            return now - timedelta(**{_AGE_UNITS[age[2]]: int(age[1])})
+    days = _NAMED_DAYS.get(text)
+    if days is None:
+        return None
+    return datetime.combine(now.date() - timedelta(days), datetime.min.time()).astimezone()
+
+
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_AGE = re.compile(r"(\d{1,9})([mhdw])")
+_AGE_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_NAMED_DAYS = {"today": 0, "yesterday": 1}
+"""The days before today of words for a day."""
 
 
 def render_undo_hint(session_id: str, compaction: int | None = None) -> str:

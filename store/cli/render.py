@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from ..clock import resolve_now
 from ..errors import CompactionError
 from ..records import View
 from ..text import format_json_line, truncate
@@ -37,6 +38,19 @@ def format_moment(milliseconds: int | None) -> str:
         return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
     except DATE_ERRORS:
         return str(milliseconds)
+
+
+AGE_UNITS = (("y", 31_557_600), ("w", 604_800), ("d", 86_400), ("h", 3_600), ("m", 60))
+"""Units of an age, and their seconds."""
+
+
+def format_age(milliseconds: int) -> str:
+    """Return how long ago a moment was, in its largest unit."""
+    seconds = (resolve_now(None) - milliseconds) // 1000
+    for unit, length in AGE_UNITS:
+        if seconds >= length:
+            return f"{seconds // length}{unit}"
+    return "now"
 
 
 def print_lines(*texts: str | StyledLine) -> None:

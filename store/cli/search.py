@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import StoreError
-from ..records import Hits
+from ..records import Hit, Hits, SessionHit
 from ..text import format_count
 from . import render
 from .options import (
@@ -22,8 +22,12 @@ from .options import (
     open_existing_store,
     parse_moment_option,
     resolve_policy,
+    shorten_id,
 )
 from .terminal import StyledText, style_label
+
+if TYPE_CHECKING:
+    from .. import Store
 
 SearchWords = Annotated[
     list[str], typer.Argument(metavar="WORDS", help='Words to find; "several words" are a phrase.')
@@ -50,15 +54,20 @@ SearchTools = Annotated[
 ]
 SearchStart = Annotated[
     str | None,
-    typer.Option("--since", metavar="TIME", help="Not before: ms, or ISO with a zone."),
+    typer.Option("--since", metavar="TIME", help="Not before: 7d, yesterday, a date, ISO, ms."),
 ]
 SearchEnd = Annotated[
-    str | None, typer.Option("--until", metavar="TIME", help="Not after: ms, or ISO with a zone.")
+    str | None,
+    typer.Option("--until", metavar="TIME", help="Not after: 7d, yesterday, a date, ISO, ms."),
 ]
 NewestFirst = Annotated[
     bool, typer.Option("--newest", help="Sort by time, the newest first, not by rank.")
 ]
 LeftBranches = Annotated[bool, typer.Option("--left", help="Include branches that were left.")]
+SomeWords = Annotated[
+    bool, typer.Option("--any", help="Also what lacks some of the words, after the rest.")
+]
+ByMessage = Annotated[bool, typer.Option("--messages", help="List messages, not sessions.")]
 HitLimit = Annotated[
     int, typer.Option("--limit", metavar="N", min=1, help="The maximum number of hits.")
 ]
@@ -86,53 +95,92 @@ def search(
     until: SearchEnd = None,
     newest: NewestFirst = False,
     left: LeftBranches = False,
+    some: SomeWords = False,
+    messages: ByMessage = False,
     limit: HitLimit = 20,
     json: Json = False,
 ) -> None:
-    """Search messages by their words.
+    """Find sessions, or messages, by their words.
 
-    New messages are indexed first.
+    New messages are indexed first. With each session come the command that shows its best message,
+    and the one by which its program resumes it.
     """
     with open_existing_store(ctx) as store:
         with suppress(StoreError):  # the search itself reports the problem
             store.index()
-        hits = store.search(
-            " ".join(words),
-            session=find_session(store, session).id if session else None,
-            owner=owner,
-            roles=role,
-            tools=tool,
-            since=parse_moment_option(since, "--since"),
-            until=parse_moment_option(until, "--until"),
-            order="newest" if newest else "best",
-            limit=limit,
-            left=left,
+        wanted: dict[str, Any] = {
+            "session": find_session(store, session).id if session else None,
+            "owner": owner,
+            "roles": role,
+            "tools": tool,
+            "since": parse_moment_option(since, "--since"),
+            "until": parse_moment_option(until, "--until"),
+            "order": "newest" if newest else "best",
+            "limit": limit,
+            "left": left,
+            "any": some,
+        }
+        if messages:
+            _print_hits(store.search(" ".join(words), **wanted), json=json)
+        else:
+            found = store.search(" ".join(words), by="session", **wanted)
+            _print_session_hits(store, found, json=json)
+
+
+def _print_session_hits(store: Store, found: list[SessionHit], *, json: bool) -> None:
+    if json:
+        nested = {"session", "best"}
+        render.print_json_list(
+            {
+                name: value._asdict() if name in nested else value
+                for name, value in hit._asdict().items()
+            }
+            for hit in found
         )
+        return
+    for hit in found:
+        short = shorten_id(store, hit.session.id)
+        title = render.shorten_to_line(hit.session.title or store.title(hit.session.id) or "")
+        age = render.format_age(hit.session.updated_at)
+        facts = filter(None, (hit.session.source, age, format_count(hit.hits, "hit")))
+        render.print_lines([StyledText(f"{short}  ", "dim"), StyledText(title, "bold")])
+        render.print_lines([StyledText(f"  {', '.join(facts)}", "dim")])
+        _print_snippet(hit.best)
+        at = f" --from {hit.best.seq}" if hit.best.seq else ""
+        render.print_lines(f"  convostore show {short}{at}")
+        if hit.resume:
+            render.print_lines(f"  {hit.resume}")
+    if not found:
+        render.print_remark("nothing has these words")
+
+
+def _print_hits(hits: Hits, *, json: bool) -> None:
     if json:
         found = [hit._asdict() for hit in hits]
         render.print_json({"hits": found, "behind": hits.behind})
-    else:
-        _print_hit_list(hits)
-
-
-def _print_hit_list(hits: Hits) -> None:
+        return
     for hit in hits:
         where = f" {hit.seq}" if hit.seq else ""
         gone = "" if hit.on_line else f" (left, branch {hit.branch})"
         place = StyledText(f"{hit.session_id}{where} ", "dim")
         moment = StyledText(f" {render.format_moment(hit.at)}{gone}", "dim")
         render.print_lines([place, style_label(hit.role), moment])
-        stars = "" if sys.stdout.isatty() else "**"
-        shown, last = [], 0
-        for first, end in hit.marks:
-            shown.append(StyledText(hit.snippet[last:first]))
-            shown.append(StyledText(f"{stars}{hit.snippet[first:end]}{stars}", MATCH_STYLE))
-            last = end
-        render.show_indented([*shown, StyledText(hit.snippet[last:])])
+        _print_snippet(hit)
     if not hits:
         render.print_remark("nothing has these words")
     if hits.behind:
         render.print_remark(UNINDEXED_NOTICE.format(format_count(hits.behind, "message")))
+
+
+def _print_snippet(hit: Hit) -> None:
+    """Print the line of a hit, with its words marked."""
+    stars = "" if sys.stdout.isatty() else "**"
+    shown, last = [], 0
+    for first, end in hit.marks:
+        shown.append(StyledText(hit.snippet[last:first]))
+        shown.append(StyledText(f"{stars}{hit.snippet[first:end]}{stars}", MATCH_STYLE))
+        last = end
+    render.show_indented([*shown, StyledText(hit.snippet[last:])])
 
 
 def recall(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json as json_format
+import os
 from collections.abc import Iterable
-from typing import Annotated, NamedTuple
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -13,6 +15,7 @@ from ..records import (
     Entry,
     Hidden,
     Message,
+    Session,
     StoredMessage,
     View,
     extract_content_text,
@@ -37,18 +40,27 @@ from .options import (
     parse_moment_option,
     parse_tag,
     resolve_policy,
+    shorten_id,
 )
 from .requests import build_view_fields
-from .terminal import Column, StyledText, TableRow, style_label
+from .terminal import CUT_MARK, Column, StyledText, TableRow, style_label
+
+if TYPE_CHECKING:
+    from .. import Store
 
 SESSION_COLUMNS = (
-    Column("session", wide=True, id=True),
-    Column("messages", number=True),
-    Column("last change", spare=1),
-    Column("from", id=True, spare=2),
-    Column("at", number=True, spare=3),
+    Column("session"),
     Column("title", clip="end"),
+    Column("project", spare=1),
+    Column("program", spare=2),
+    Column("age"),
+    Column("msgs", number=True),
+    Column("cost"),
 )
+WIDE = 200
+"""Columns of a line that has room for whole ids."""
+PROJECT_LENGTH = 10
+"""Code points of a project's name in a list."""
 VIEW_ENTRY_COLUMNS = (
     Column("#", number=True),
     Column("role", spare=2),
@@ -84,6 +96,37 @@ TagFilter = Annotated[
     ),
 ]
 ArchivedOption = Annotated[bool, typer.Option("--archived", help="Archived sessions instead.")]
+ProjectFilter = Annotated[
+    str | None,
+    typer.Option(
+        "--project",
+        metavar="FOLDER",
+        help="Only sessions of projects in this folder or below; `.` is the present one.",
+        show_default="all",
+    ),
+]
+SourceFilter = Annotated[
+    str | None,
+    typer.Option(
+        "--source",
+        metavar="KIND",
+        help="Only sessions imported from this program, such as codex; '': made here.",
+        show_default="all",
+    ),
+]
+ActiveSince = Annotated[
+    str | None,
+    typer.Option("--since", metavar="TIME", help="Only if active since: 7d, yesterday, a date."),
+]
+ActiveUntil = Annotated[
+    str | None,
+    typer.Option("--until", metavar="TIME", help="Only if last active before: 7d, a date."),
+]
+TitleFilter = Annotated[
+    str | None,
+    typer.Option("--title", metavar="TEXT", help="Only sessions with this in their titles."),
+]
+ParentsOption = Annotated[bool, typer.Option("--parents", help="Without sessions of subagents.")]
 CreationOrder = Annotated[bool, typer.Option("--created", help="The newest first instead.")]
 FirstPosition = Annotated[
     int, typer.Option("--from", metavar="N", help="Begin at position N; -N: at the Nth last.")
@@ -118,32 +161,58 @@ def sessions(
     owner: OwnerFilter = None,
     where: TagFilter = None,
     archived: ArchivedOption = False,
+    project: ProjectFilter = None,
+    source: SourceFilter = None,
+    since: ActiveSince = None,
+    until: ActiveUntil = None,
+    title: TitleFilter = None,
+    parents: ParentsOption = False,
     created: CreationOrder = False,
     json: Json = False,
 ) -> None:
     """List the sessions, the last active first."""
-    order = "created" if created else "active"
     more = limit + 1 if limit and not json else limit or None
+    chosen = {
+        "owner": owner,
+        "where": dict(map(parse_tag, where or ())),
+        "archived": archived,
+        "project": project and os.path.abspath(Path(project).expanduser()),  # noqa: PTH100
+        "source": source,
+        "since": parse_moment_option(since, "--since"),
+        "until": parse_moment_option(until, "--until"),
+        "title": title,
+        "parents": parents,
+    }
     with open_existing_store(ctx) as store:
-        tags = dict(map(parse_tag, where or ()))
-        found = page_sessions(store, more, owner=owner, where=tags, archived=archived, order=order)
+        found = page_sessions(store, more, order="created" if created else "active", **chosen)
         if json:
             render.print_json_list(each._asdict() for each in found)
         else:
             listed = fill_titles(store, found)
             shown = listed[:limit] if limit else listed
-            rows: list[TableRow] = []
-            for each in shown:
-                changed = render.format_moment(each.updated_at)
-                title = render.shorten_to_line(each.title or "")
-                rows.append((each.id, each.head, changed, each.forked_from, each.forked_at, title))
             if not listed:
-                all_asked = owner is None and not archived
-                render.print_lines(NO_SESSIONS_TEXT if all_asked else "no such sessions")
+                is_asked = any(value not in (None, False, {}) for value in chosen.values())
+                render.print_lines("no such sessions" if is_asked else NO_SESSIONS_TEXT)
                 return
+            rows = [_build_session_row(store, each) for each in shown]
             render.show_table(SESSION_COLUMNS, rows)
             if len(shown) < len(listed):
                 render.print_lines(f"only the last {limit}; --limit lists more")
+
+
+def _build_session_row(store: Store, session: Session) -> TableRow:
+    costs = [total.cost for total in store.usage_totals(session.id) if total.cost is not None]
+    project = PurePath(session.project_root or "").name
+    short = session.id if render.count_columns() > WIDE else shorten_id(store, session.id)
+    return (
+        short if short == session.id else f"{short}{CUT_MARK}",
+        render.shorten_to_line(session.title or ""),
+        render.shorten_to_line(project, PROJECT_LENGTH),
+        session.source,
+        render.format_age(session.updated_at),
+        session.head,
+        f"${sum(costs):,.2f}" if costs else "",
+    )
 
 
 def show(

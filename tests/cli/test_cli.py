@@ -97,8 +97,8 @@ def test_an_unknown_session_is_an_error(talk: Run, arguments: list[str]) -> None
         (["view", "talk", "--nosuch"], "No such option"),
         (["view", "talk", "--at", "x"], "--at is a whole number, not 'x'"),
         (["view", "talk", "--at", "1000"], "1000 is not one of them"),
-        (["view", "talk", "--now", "yesterday"], "--now must be ms since the epoch"),
-        (["view", "talk", "--now", "2025-01-01"], "with a zone"),
+        (["view", "talk", "--now", "someday"], "--now must be ms since the epoch"),
+        (["view", "talk", "--now", "2025-01-01T10:00"], "with a zone"),
         (["view", "talk", "--policy", "x"], "default, message_count, token_ratio, turns, raw"),
         (["view", "talk", "--set", "terminal_keep"], "FIELD=VALUE"),
         (["view", "talk", "--set", "nosuch=1"], "nosuch"),
@@ -221,7 +221,7 @@ def test_sessions_are_listed_and_counted(talk: Run) -> None:
     """The table has a line for each session; --json has every field; --limit says when it cut."""
     talk("fork", "talk", "--at", "3", "--id", "side", "--title", "Other")
     rows = [line.split() for line in talk("sessions").out.splitlines()]
-    assert ["side", "talk", "3", "Other"] in [[*row[:1], *row[-3:]] for row in rows]
+    assert ["side", "Other", "3"] in [[*row[:2], row[-1]] for row in rows]
     listed = json.loads(talk("sessions", "--json").out)
     assert {each["id"]: each["head"] for each in listed} == {"talk": 56, "side": 3}
     assert "only the last 1" in talk("sessions", "-n", "1").out
@@ -692,3 +692,28 @@ def test_a_reader_that_goes_away_ends_the_command_quietly(talk: Run, tmp_path: P
         running.stdout.close()
         assert running.stderr.read() == ""
         assert running.wait(60) == 128 + signal.SIGPIPE
+
+
+def test_a_session_is_found_by_what_is_known_of_it(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At 80 columns ids are short and numbers whole; a hit comes with the commands that open it."""
+    monkeypatch.setenv("COLUMNS", "80")
+    with Store("convostore.db") as store:
+        for name, said in (("a" * 9, "mend"), ("a" * 8 + "b" * 28, "the parser")):
+            store.create_session(name, title="Parcel", project_root=str(Path.cwd() / "shop"))
+            store.append(name, [{"role": "user", "content": each} for each in (said, "zones")])
+            store.record_usage(name, model="m", input=1, output=1, cost=1234.5)
+        store.set_origin(name, "claude_code", "here.jsonl")
+    out = run("sessions", "--project", ".", "--since", "7d", "--title", "parc").out
+    row = out.splitlines()[2].split()
+    assert row == ["aaaaaaaab…", "Parcel", "shop", "claude_code", "now", "2", "$1,234.50"]
+    assert max(map(len, out.splitlines())) <= 80
+    assert run("sessions", "--until", "yesterday").out == "no such sessions\n"
+    assert json.loads(run("sessions", "--source", "claude_code", "--json").out)[0]["id"] == name
+    found = run("search", "parser", "zones").out.splitlines()
+    assert found[0] == "aaaaaaaab  Parcel"
+    assert found[-2:] == ["  convostore show aaaaaaaab --from 2", f"  claude --resume {name}"]
+    assert len(json.loads(run("search", "zones", "--messages", "--json").out)["hits"]) == 2
+    assert run("search", "mend", "parser").out == ""
+    assert len(json.loads(run("search", "mend", "parser", "--any", "--json").out)) == 2
