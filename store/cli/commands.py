@@ -45,9 +45,7 @@ COMMANDS: dict[str, dict[str, ListedCommand]] = {
         "stats": ListedCommand("usage", "Show the tokens by role, rule, tool and file."),
         "tokens": ListedCommand("usage", "Count a session's tokens, and keep the counts."),
         "usage": ListedCommand("usage", "Show the cost of requests, or record it."),
-        "prices": ListedCommand(
-            "usage", "Store the prices of models from a file, or list the stored ones."
-        ),
+        "prices": ListedCommand("usage", "Store the prices of models from a file, or list them."),
         "annotations": ListedCommand("messages", "List the notes on messages."),
         "branches": ListedCommand(
             "heads", "List a session's branches, or their messages at a position."

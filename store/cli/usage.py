@@ -466,7 +466,7 @@ def prices(
     owner: PriceOwner = None,
     json: Json = False,
 ) -> None:
-    """Store the prices of models from a file, or list the stored ones."""
+    """Store the prices of models from a file, or list them."""
     with open_existing_store(ctx) as store:
         rows = store.prices(owner) if file is None else store.set_prices(file, owner=owner)
         if file is not None and listed:

@@ -109,7 +109,7 @@ _SESSION_CONDITIONS[_UNINDEXED_ARCHIVED] = sessions.c.archived + literal_column(
     "archived"
 )
 """Whether one is archived, without an index: else all would be walked in order of activity."""
-_LIKE_SIGN = re.compile(r"[\\%_]")
+_ESCAPED_IN_TITLES = re.compile(r"[\\%_]")
 _LAST_CODE_POINT = "\U0010ffff"
 """The last code point: what begins with a text stands before that text and this."""
 
@@ -363,7 +363,7 @@ def _encode_filters(
     if until is not None:
         values["until"] = require_moment(until)
     if title:
-        escaped = _LIKE_SIGN.sub(r"\\\g<0>", validate_text("title", title) or "")
+        escaped = _ESCAPED_IN_TITLES.sub(r"\\\g<0>", validate_text("title", title) or "")
         values["title"] = f"%{escaped}%"
     return values
 

@@ -14,7 +14,7 @@ from conftest import TRANSCRIPTS, needs_transcripts
 
 from benchmarks.recorded import largest
 from store import AsyncStore, Passage, Policy, Store
-from store.database import statements as database_statements
+from store.database.statements import Statement
 from store.errors import InvalidValue, SessionNotFound
 from store.recall import ASK, NOTHING, answer, tool
 from store.tokens import estimate
@@ -305,7 +305,7 @@ def test_however_many_passages_are_read_at_once(
         store.compact(f"t{turns}", Policy(), lambda _: "It is told.", now=NOW)
         store.index()
         counted = 0
-        run = database_statements._execute_text
+        run = Statement._execute
 
         def executed(*given: Any) -> Any:
             nonlocal counted
@@ -313,7 +313,7 @@ def test_however_many_passages_are_read_at_once(
             return run(*given)
 
         with monkeypatch.context() as patch:
-            patch.setattr(database_statements, "_execute_text", executed)
+            patch.setattr(Statement, "_execute", executed)
             found = store.recall(f"t{turns}", "walrus", policy=Policy(), budget=100_000)
         assert len(found) == turns
         return counted
