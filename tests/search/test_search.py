@@ -549,16 +549,16 @@ def place(path: Path) -> Path:
 @pytest.mark.sqlite_only
 def test_the_command_finds(run: Run, place: Path) -> None:
     """A line that says where, below it what, with marks; JSON for programs."""
-    ran = run("--db", place, "search", "blue", "BIRD")
+    ran = run("--db", place, "search", "blue", "BIRD", "--messages")
     assert (ran.status, ran.out) == (
         0,
         "trip 1 user 2026-01-01 00:00:00Z\n  Where is the **blue** **bird**?\n",
     )
-    told = json.loads(run("--db", place, "search", "bird", "--newest", "--json").out)
+    told = json.loads(run("--db", place, "search", "bird", "--newest", "--messages", "--json").out)
     assert ([each["seq"] for each in told["hits"]], told["behind"]) == ([2, 1], 0)
     options = ("--session", "tr", "--owner", "ann", "--role", "user", "--limit", 1, "--left")
     moments = ("--since", "2025-12-31T00:00Z", "--until", NOW)
-    ran = run("--db", place, "search", "bird", *options, *moments, "--json")
+    ran = run("--db", place, "search", "bird", *options, *moments, "--messages", "--json")
     assert [each["seq"] for each in json.loads(ran.out)["hits"]] == [1]
     ran = run("--db", place, "search", "bird", "--tool", "x")
     assert (ran.status, ran.out, ran.err) == (0, "", "nothing has these words\n")

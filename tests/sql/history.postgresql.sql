@@ -1473,6 +1473,29 @@ RETURNING sessions.id AS id,
   sessions.source AS source,
   sessions.file AS file
 
+-- history.sessions.SET_ORIGIN
+UPDATE sessions
+SET revision=:revision,
+  source=:source COLLATE "C",
+  file=:file
+WHERE sessions.tree_id = :tree
+  AND sessions.id = :session_id COLLATE "C"
+RETURNING sessions.id AS id,
+  sessions.title AS title,
+  sessions.head AS head,
+  sessions.project_root AS project_root,
+  sessions.metadata AS metadata,
+  sessions.created_at AS created_at,
+  sessions.updated_at AS updated_at,
+  sessions.forked_from AS forked_from,
+  sessions.forked_at AS forked_at,
+  sessions.head_branch AS branch,
+  sessions.revision AS revision,
+  sessions.owner AS owner,
+  sessions.archived AS archived,
+  sessions.source AS source,
+  sessions.file AS file
+
 -- history.sessions.SET_TITLE
 UPDATE sessions
 SET updated_at=:now,
