@@ -586,7 +586,7 @@ def test_the_command_searches_all(run: Run, place: Path) -> None:
     """However much is new, and however long ago it was said."""
     with Store(place) as store:
         store.append("trip", [said("a walrus"), *[said("and more " * 99)] * 600])
-    told = json.loads(run("--db", place, "search", "walrus", "--json").out)
+    told = json.loads(run("--db", place, "search", "walrus", "--messages", "--json").out)
     assert ([each["seq"] for each in told["hits"]], told["behind"]) == ([3], 0)
     with Store(place) as store:
         assert (rows(store), store.search("walrus").behind) == (603, 0)
