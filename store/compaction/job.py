@@ -337,8 +337,9 @@ def _collect_names(
             first = min(first, each.first)
         names = names_index.merge_indexes(names, names_index.parse_index(stored))
     for each in list_range_summaries(plan.covered):
-        message = each.message(context.policy)
-        names_index.add_message(names, each.last, message, context.pointer.project_root)
+        names_index.add_message(
+            names, each.last, each.message(context.policy), context.pointer.project_root
+        )
     return names_index.merge_indexes(names, _read_names(context, first, plan.last))
 
 

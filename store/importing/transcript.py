@@ -214,6 +214,7 @@ class _FileImport:
     ) -> None:
         self._store = store
         self._report = report
+        self._origin = report.kind, str(report.path.absolute())
         self._ahead = ahead
         self._replace = replace
         self._opened: SessionEvent | None = None
@@ -282,8 +283,7 @@ class _FileImport:
             self._elsewhere = self._elsewhere_in(opened.session_id)
         places = self._places_before(opened)
         begins = partial(self._where_it_begins, opened)
-        origin = self._report.kind, str(self._report.path.absolute())
-        stored = find_or_create_session(store, opened, moment, notes, begins, *origin)
+        stored = find_or_create_session(store, opened, moment, notes, begins, *self._origin)
         if stored.forked_from is None:
             places = []
         session = FileSession(
