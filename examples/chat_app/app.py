@@ -1,118 +1,143 @@
-"""A chat app: users, their chats, other answers, edited questions, streams, interruptions, costs.
-
-Answers belong to the server, not to a window: they go on when it closes, and a reload follows them.
+"""A chat app: users, their chats, answers that survive a closed window, edits, costs.
 
     pip install '.[examples]'
     OPENAI_API_KEY=… CHAT_MODEL=gpt-4.1-mini python examples/chat_app/app.py
 
 Any OpenAI-compatible provider will do: OPENAI_BASE_URL names it, such as
-http://localhost:11434/v1. Chats lie in CONVOSTORE_DB (chat.db), the page is at PORT (8000). Who
-says a name is believed: put this behind whatever knows who your users are.
+http://localhost:11434/v1. Chats are stored in CONVOSTORE_DB (chat.db), the page is at PORT (8000).
+The name that a request gives is believed: run this behind a proxy that authenticates users.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
-from asyncio import FIRST_COMPLETED, Future, Task, create_task, gather, wait
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import uvicorn
 from fastapi import Depends, FastAPI, HTTPException, Request
-from fastapi.responses import FileResponse, JSONResponse, Response, StreamingResponse
-from openai import AsyncOpenAI
-from pydantic import BaseModel
+from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
+from openai import AsyncOpenAI, OpenAIError
+from pydantic import BaseModel, Field
 
-from store import AsyncScoped, AsyncStore, Policy, StoredMessage, StoreError
+from store import AsyncScoped, AsyncStore, Policy, Scoped, Store, StoredMessage, StoreError
+from store.errors import DraftEnded, DraftNotFound
+from store.exporting import session_lines
 
 MODEL = os.environ.get("CHAT_MODEL", "gpt-4.1-mini")
+DATABASE = os.environ.get("CONVOSTORE_DB", "chat.db")
+FOLDER = Path(__file__).parent
+RATING = "rating"
 ANEW, POLICY = (Policy.named("agent", show_drafts=shown) for shown in (False, True))
-"""What the model is sent: the line, short where it may be; and of answers that broke off, that."""
+"""The policies of a request: only the second one sends the parts of answers that broke off."""
 
-
-@asynccontextmanager
-async def opened(app: FastAPI) -> AsyncIterator[None]:
-    """Open the store for as long as the app runs; read where the provider is."""
-    async with (
-        AsyncStore(os.environ.get("CONVOSTORE_DB", "chat.db")) as store,
-        AsyncOpenAI() as provider,
-    ):
-        app.state.store, app.state.provider, app.state.answers = store, provider, {}
-        yield
-        for task in app.state.answers.values():
-            task.cancel()
-        await gather(*app.state.answers.values(), return_exceptions=True)
-
-
-app = FastAPI(title="convostore chat", lifespan=opened)
-
-
-def of_user(request: Request) -> AsyncScoped:
-    """Return the chats of whoever asks: there are no others for the routes below."""
-    user = request.headers.get("x-user") or request.cookies.get("user")
-    if not user:
-        raise HTTPException(401, "who are you? send a header X-User, or a cookie user")
-    store: AsyncStore = request.app.state.store
-    return store.scoped(unquote(user))
-
-
-Mine = Annotated[AsyncScoped, Depends(of_user)]
 Found = dict[str, Any]
 
 
+@asynccontextmanager
+async def open_store(app: FastAPI) -> AsyncIterator[None]:
+    """Keep the store open while the app runs; answers under way are left as drafts at its end."""
+    async with AsyncStore(DATABASE) as store, AsyncOpenAI() as provider:
+        app.state.store, app.state.provider, app.state.answers = store, provider, {}
+        yield
+        await asyncio.gather(*map(cancel_answer, [*app.state.answers]))
+
+
+app = FastAPI(title="convostore chat", lifespan=open_store)
+
+
+def find_user(request: Request) -> str:
+    """Return the name of the user who asks."""
+    user = request.headers.get("x-user") or request.cookies.get("user")
+    if not user:
+        raise HTTPException(401, "who are you? send a header X-User, or a cookie user")
+    return unquote(user)
+
+
+User = Annotated[str, Depends(find_user)]
+
+
+def select_chats(user: User) -> AsyncScoped:
+    """Return the user's chats: the routes below see no others."""
+    store: AsyncStore = app.state.store
+    return store.scoped(user)
+
+
+Mine = Annotated[AsyncScoped, Depends(select_chats)]
+
+
 @app.exception_handler(StoreError)
-async def refuse(_: Request, error: StoreError) -> JSONResponse:
+async def report_error(_: Request, error: StoreError) -> JSONResponse:
     """Report an error of the store: each has a status, and says whether to ask again."""
     later = {"retry-after": "1"} if error.retry else None
     return JSONResponse({"detail": str(error)}, error.status, later)
 
 
+# --- Pages ----------------------------------------------------------------------------------------
+
+
 @app.get("/")
-async def page() -> FileResponse:
+async def send_page() -> FileResponse:
     """Return the page."""
-    return FileResponse(Path(__file__).with_name("page.html"))
+    return FileResponse(FOLDER / "page.html")
+
+
+@app.get("/page.{kind}")
+async def send_part(kind: Literal["js", "css"]) -> FileResponse:
+    """Return the page's script or its style."""
+    return FileResponse(FOLDER / f"page.{kind}")
+
+
+# --- Chats ----------------------------------------------------------------------------------------
 
 
 @app.get("/chats")
-async def chats(mine: Mine, *, archived: bool = False) -> list[Found]:
-    """List chats, the last active first."""
+async def list_chats(mine: Mine, *, archived: bool = False) -> list[Found]:
+    """List the chats, the last active one first."""
     found = await mine.sessions(archived=archived, limit=200)
     return [{"id": each.id, "title": await mine.title(each.id)} for each in found]
 
 
 @app.get("/search")
-async def search(mine: Mine, q: str) -> Found:
-    """Find messages, each with the title of its chat; tell how many were not looked at."""
-    hits = await mine.search(q, limit=30)
-    titles = {each.session_id: await mine.title(each.session_id) for each in hits}
-    told = [{**each._asdict(), "title": titles[each.session_id]} for each in hits]
-    return {"hits": told, "behind": hits.behind}
+async def search_chats(mine: Mine, q: str) -> list[Found]:
+    """Find chats with all words of a text; the best message of each tells where."""
+    found = await mine.search(q, by="session", limit=30)
+    return [
+        {
+            "id": each.session.id,
+            "title": await mine.title(each.session.id),
+            "hits": each.hits,
+            "seq": each.best.seq,
+            "snippet": each.best.snippet,
+        }
+        for each in found
+    ]
 
 
 @app.post("/chats")
-async def begin(mine: Mine) -> Found:
+async def create_chat(mine: Mine) -> Found:
     """Begin a chat."""
     return {"id": (await mine.create_session()).id}
 
 
 @app.get("/chats/{chat}")
-async def show(mine: Mine, chat: str) -> Found:
-    """Return a chat: what was said, what broke off, and what it cost."""
+async def show_chat(mine: Mine, chat: str) -> Found:
+    """Return a chat: its messages, the answers under way or broken off, and its cost."""
     session = await mine.session(chat)
-    drafts, totals = await mine.drafts(chat), await mine.usage_totals(chat, by="session")
-    ratings = {each.seq: each.value for each in await mine.annotations(chat, key="rating")}
+    totals = await mine.usage_totals(chat, by="session")
+    notes = await mine.annotations(chat, key=RATING)
+    ratings = {each.seq: each.value for each in notes}
+    messages = [await describe_message(mine, chat, each) for each in await mine.messages(chat)]
     return {
         "title": await mine.title(chat),
         "revision": session.revision,
         "archived": session.archived,
-        "messages": [
-            {**await told(mine, chat, each), "rating": ratings.get(each.seq)}
-            for each in await mine.messages(chat)
-        ],
+        "messages": [each | {"rating": ratings.get(each["seq"])} for each in messages],
         "drafts": [
             {
                 "draft": each.draft,
@@ -120,15 +145,15 @@ async def show(mine: Mine, chat: str) -> Found:
                 "after": each.head,
                 "live": each.live,
             }
-            for each in drafts
+            for each in await mine.drafts(chat)
         ],
         "cost": sum(each.cost or 0 for each in totals),
         "tokens": sum(each.input + each.output for each in totals),
     }
 
 
-async def told(mine: AsyncScoped, chat: str, stored: StoredMessage) -> Found:
-    """Return a message as the page shows it, with the branches of those that stand in its place."""
+async def describe_message(mine: AsyncScoped, chat: str, stored: StoredMessage) -> Found:
+    """Return a message as the page shows it, with the branches of its alternatives."""
     others = await mine.siblings(chat, stored.seq)
     return {
         "seq": stored.seq,
@@ -139,8 +164,53 @@ async def told(mine: AsyncScoped, chat: str, stored: StoredMessage) -> Found:
     }
 
 
+class Change(BaseModel):
+    """Another title of a chat."""
+
+    title: str | None = Field(max_length=200)
+
+
+@app.patch("/chats/{chat}")
+async def rename_chat(mine: Mine, chat: str, change: Change) -> None:
+    """Give a chat another title; none shows its first question."""
+    await mine.rename_session(chat, change.title or None)
+
+
+@app.delete("/chats/{chat}")
+async def delete_chat(mine: Mine, chat: str) -> None:
+    """Erase a chat."""
+    await mine.delete_session(chat)
+
+
+@app.post("/chats/{chat}/archive")
+async def archive_chat(mine: Mine, chat: str, *, archived: bool = True) -> None:
+    """Take a chat out of the list, or put it back."""
+    await (mine.archive(chat) if archived else mine.unarchive(chat))
+
+
+@app.post("/chats/{chat}/switch/{branch}")
+async def switch_branch(mine: Mine, chat: str, branch: int) -> None:
+    """Show an alternative message, with the messages that followed it."""
+    await mine.switch(chat, branch)
+
+
+class Rating(BaseModel):
+    """The rating of a message: 1 or -1, None for no rating."""
+
+    rating: Literal[1, -1] | None
+
+
+@app.put("/chats/{chat}/messages/{seq}/rating")
+async def rate_message(mine: Mine, chat: str, seq: int, rated: Rating) -> None:
+    """Keep a rating as a note beside the message."""
+    await mine.annotate(chat, seq, RATING, rated.rating)
+
+
+# --- Answers --------------------------------------------------------------------------------------
+
+
 class Asked(BaseModel):
-    """What a user says: at the end, or in the place of what follows a position."""
+    """A question: at the end, or in the place of the messages after a position."""
 
     text: str | None = None
     after: int | None = None
@@ -149,153 +219,165 @@ class Asked(BaseModel):
 
 @app.post("/chats/{chat}/messages")
 async def ask(mine: Mine, chat: str, asked: Asked) -> StreamingResponse:
-    """Store a question, or an edited one; without a text have the last one answered anew."""
-    question, seen = {"role": "user", "content": asked.text}, asked.revision
+    """Store a question, or an edited one, and send the answer as it comes.
+
+    Without a text the last question is answered anew. The answer goes on if the window closes.
+    """
     if asked.text is not None and not asked.text.strip():
-        raise HTTPException(400, "the question is empty; write what you want to know")
-    if asked.after is None and asked.text is None:
-        raise HTTPException(400, "say something, or name the message to answer anew (after)")
+        raise HTTPException(422, "the question is empty: write something")
+    question, seen = {"role": "user", "content": asked.text}, asked.revision
+    if asked.text is None and asked.after is None:
+        raise HTTPException(422, "give a text, or the position after which to answer anew")
     if any(each.live for each in await mine.drafts(chat)):
-        raise HTTPException(409, "an answer is under way; wait for it, or stop it")
+        raise HTTPException(409, "an answer is under way: wait for its end, or stop it")
     if asked.after is None:
         await mine.append(chat, question, expected=seen, alone=True)
     elif asked.text is None:
         await mine.rewind(chat, asked.after, expected=seen)
     else:
         await mine.replace(chat, asked.after, question, expected=seen)
-    sent = (await mine.view(chat, POLICY if asked.text else ANEW)).messages
-    begun: Future[str] = Future()
-    task = app.state.answers[chat] = create_task(answer(mine, chat, sent, begun))
-    either: list[Future[Any]] = [begun, task]
-    await wait(either, return_when=FIRST_COMPLETED)
-    if not begun.done():
-        await task  # it raises what was wrong
-    draft = begun.result()
-    return StreamingResponse(followed(mine, draft, task), media_type="text/event-stream")
-
-
-async def answer(mine: AsyncScoped, chat: str, sent: list[Found], begun: Future[str]) -> None:
-    """Have a model answer; all of it is kept as it comes, with its usage, whoever listens."""
-    say = app.state.provider.chat.completions.create
-    counting = {"include_usage": True}
-    async with mine.streaming(chat, {"role": "assistant"}, every_ms=100, alone=True) as stream:
-        begun.set_result(stream.draft)
-        pieces = await say(model=MODEL, messages=sent, stream=True, stream_options=counting)
-        async for piece in pieces:
-            await stream.take(piece)
-
-
-@app.get("/chats/{chat}/answer")
-async def follow(mine: Mine, chat: str) -> StreamingResponse:
-    """Follow the answer that is under way, from its beginning."""
-    live = [each.draft for each in await mine.drafts(chat) if each.live]
-    if not live:
-        raise HTTPException(404, "no answer is under way")
-    events = followed(mine, live[0], app.state.answers.get(chat))
+    pieces: asyncio.Queue[str | None] = asyncio.Queue()
+    answer = asyncio.create_task(write_answer(mine, chat, POLICY if asked.text else ANEW, pieces))
+    draft = await pieces.get()
+    if draft is None:
+        await answer  # raises why it could not begin
+    app.state.answers[draft] = answer
+    answer.add_done_callback(lambda _: app.state.answers.pop(draft, None))
+    events = send_pieces(pieces, answer, draft)
     return StreamingResponse(events, media_type="text/event-stream")
 
 
-async def followed(mine: AsyncScoped, draft: str, task: Task[None] | None) -> AsyncIterator[str]:
-    """Yield an answer as it comes, and what was wrong if it broke off."""
+async def write_answer(
+    mine: AsyncScoped, chat: str, policy: Policy, pieces: asyncio.Queue[str | None]
+) -> None:
+    """Have the model answer, and store it as it comes, with its cost.
+
+    Puts the draft's id into a queue, then the pieces of the text, and None at the end.
+    """
+    create = app.state.provider.chat.completions.create
+    options = {"stream": True, "stream_options": {"include_usage": True}}
     try:
+        sent = (await mine.view(chat, policy)).messages
+        async with mine.streaming(chat, {"role": "assistant"}, alone=True, every_ms=250) as answer:
+            await pieces.put(answer.draft)
+            async for chunk in await create(model=MODEL, messages=sent, **options):
+                await answer.take(chunk)
+                for choice in chunk.choices:
+                    await pieces.put(choice.delta.content or "")
+    finally:
+        await pieces.put(None)
+
+
+async def send_pieces(
+    pieces: asyncio.Queue[str | None], answer: asyncio.Task[None], draft: str | None
+) -> AsyncIterator[str]:
+    """Yield the events of an answer that this process writes, as they come."""
+    try:
+        while (text := await pieces.get()) is not None:
+            yield format_event(text=text, draft=draft)
+        await asyncio.wait([answer])
+        if not answer.cancelled():
+            answer.result()
+        yield format_event(done=True)
+    except DraftEnded:  # somebody pressed Stop in another process
+        yield format_event(done=True)
+    except (StoreError, OpenAIError) as error:
+        yield format_event(error=str(error))
+
+
+@app.get("/drafts/{draft}")
+async def follow_answer(mine: Mine, draft: str) -> StreamingResponse:
+    """Send an answer under way from its beginning, such as after a reload."""
+    return StreamingResponse(send_draft(mine, draft), media_type="text/event-stream")
+
+
+async def send_draft(mine: AsyncScoped, draft: str) -> AsyncIterator[str]:
+    """Yield the events of an answer that any process writes."""
+    with suppress(DraftNotFound):  # it ended before it could be followed
         async for text in mine.follow(draft):
-            yield event(text=text)
-    except StoreError:
-        pass  # it has ended before: the chat has it
-    if task:
-        await wait([task])
-        if not task.cancelled() and (error := task.exception()):
-            yield event(error=str(error))
-            return
-    yield event(done=True)
+            yield format_event(text=text, draft=draft)
+    yield format_event(done=True)
 
 
-@app.post("/chats/{chat}/stop")
-async def stop(mine: Mine, chat: str) -> None:
-    """Stop the answer that is under way; what came of it is kept as a draft."""
-    await mine.session(chat)
-    task = app.state.answers.get(chat)
-    if task:
-        task.cancel()
-        await wait([task])
-
-
-def event(**data: object) -> str:
+def format_event(**data: object) -> str:
     """Return a server-sent event."""
     return f"data: {json.dumps(data)}\n\n"
 
 
-@app.post("/chats/{chat}/switch/{branch}")
-async def switch(mine: Mine, chat: str, branch: int) -> None:
-    """Show another of the messages that stand in one place, with what followed it."""
-    await mine.switch(chat, branch)
+@app.post("/drafts/{draft}/stop")
+async def stop_answer(mine: Mine, draft: str) -> None:
+    """Make a message of an answer under way as far as it came, whichever process writes it."""
+    if draft in {each.draft for each in await mine.drafts()}:
+        await cancel_answer(draft)
+    await mine.finish_draft(draft, force=True)
 
 
-@app.post("/chats/{chat}/archive")
-async def archive(mine: Mine, chat: str, *, archived: bool = True) -> None:
-    """Take a chat out of the list, or put it back."""
-    await (mine.archive(chat) if archived else mine.unarchive(chat))
-
-
-class Title(BaseModel):
-    """The name of a chat."""
-
-    title: str | None = None
-
-
-@app.post("/chats/{chat}/title")
-async def rename(mine: Mine, chat: str, named: Title) -> None:
-    """Give a chat a title; none: its first words."""
-    await mine.rename_session(chat, named.title or None)
-
-
-@app.post("/chats/{chat}/rating/{seq}")
-async def rate(mine: Mine, chat: str, seq: int, *, thumb: int) -> None:
-    """Keep a thumb beside an answer: 1 is up, -1 is down, 0 takes it back."""
-    await mine.annotate(chat, seq, "rating", thumb or None)
-
-
-@app.get("/export")
-async def export(mine: Mine, chat: str | None = None) -> Response:
-    """Return a chat, or all of them, as Markdown."""
-    asked = [chat] if chat else [each.id for each in await mine.sessions(limit=10_000)]
-    texts = []
-    for each in asked:
-        said = [
-            f"**{stored.message['role']}**\n\n{stored.message.get('content') or ''}"
-            for stored in await mine.messages(each)
-        ]
-        texts.append("\n\n".join([f"# {await mine.title(each) or 'Untitled'}", *said]))
-    kept = {"content-disposition": "attachment; filename=chats.md"}
-    return Response("\n\n".join(texts), media_type="text/markdown", headers=kept)
-
-
-@app.delete("/chats/{chat}")
-async def delete(mine: Mine, chat: str) -> None:
-    """Erase a chat for good."""
-    await stop(mine, chat)
-    await mine.delete_session(chat)
-
-
-@app.delete("/account")
-async def leave(mine: Mine) -> None:
-    """Erase all chats of whoever asks."""
-    for archived in (False, True):
-        while found := await mine.sessions(archived=archived, limit=200):
-            for each in found:
-                await delete(mine, each.id)
+async def cancel_answer(draft: str) -> None:
+    """Cancel an answer that this process writes; what came of it is in its draft."""
+    answer = app.state.answers.get(draft)
+    if answer:
+        answer.cancel()
+        await asyncio.wait([answer])
 
 
 @app.post("/drafts/{draft}")
-async def settle(mine: Mine, draft: str, *, keep: bool) -> None:
-    """Make a message of an answer that broke off, or let it go."""
+async def settle_draft(mine: Mine, draft: str, *, keep: bool) -> None:
+    """Make a message of an answer that broke off, or discard it."""
     await (mine.finish_draft(draft) if keep else mine.discard_draft(draft))
 
 
+# --- Costs, exports, the end ----------------------------------------------------------------------
+
+
 @app.get("/cost")
-async def cost(mine: Mine, by: Literal["model", "month", "day"] = "model") -> list[Found]:
-    """Return what all of a user's chats cost, by model or by time."""
-    return [each._asdict() for each in await mine.usage_totals(by=by)]
+async def sum_costs(mine: Mine) -> list[Found]:
+    """Return the cost of a user's chats by month and model."""
+    totals = await mine.usage_totals(by=["month", "model"])
+    return [each._asdict() for each in totals]
+
+
+@app.get("/export")
+@app.get("/chats/{chat}/export")
+def export_chats(user: User, chat: str | None = None) -> StreamingResponse:
+    """Send a chat as a page in Markdown, or all chats one after the other."""
+    name = quote(f"{chat or 'chats'}.md")
+    return StreamingResponse(
+        write_pages(user, chat),
+        media_type="text/markdown; charset=utf-8",
+        headers={"content-disposition": f"attachment; filename*=UTF-8''{name}"},
+    )
+
+
+def write_pages(user: str, chat: str | None) -> Iterator[str]:
+    """Yield the lines of a chat's page, or of those of all chats of a user."""
+    with Store.shared(DATABASE) as store:
+        mine = store.scoped(user)
+        for name in [chat] if chat else list_ids(mine):
+            for line in session_lines(mine, name, shape="markdown").lines:
+                yield f"{line}\n"
+
+
+def list_ids(mine: Scoped) -> list[str]:
+    """Return the ids of all chats of a user, the archived ones last."""
+    found: list[str] = []
+    for archived in (False, True):
+        last = None
+        while page := mine.sessions(archived=archived, after=last):
+            found += [each.id for each in page]
+            last = page[-1]
+    return found
+
+
+@app.delete("/account")
+async def delete_account(mine: Mine) -> Found:
+    """Erase all chats of a user."""
+    count = 0
+    for archived in (False, True):
+        while found := await mine.sessions(archived=archived):
+            for each in found:
+                await mine.delete_session(each.id)
+            count += len(found)
+    return {"deleted": count}
 
 
 if __name__ == "__main__":
