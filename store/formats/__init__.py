@@ -41,6 +41,13 @@ from .definitions import (
     build_responses_tool,
     write_definitions,
 )
+from .message_templates import (
+    ShapedRow,
+    find_shaped_part,
+    restore_shaped_row,
+    restore_shaped_rows,
+    shape_row,
+)
 from .openai import (
     CHAT_PART_TYPES,
     ITEM_FORMAT,
@@ -58,6 +65,14 @@ from .request_messages import ApiCall, PlacedMessage, System, make_api_call
 from .response_usage import ResponseUsage, read_response_usage
 from .rows import Codec, find_wire_values
 from .sendable_calls import add_sendable_call, get_sendable_text, select_sendable_calls
+from .templates import (
+    MOST_TEMPLATES,
+    SPECIMEN_MARK,
+    Build,
+    TemplateEntry,
+    compile_display,
+    render_display,
+)
 from .turns import FIRST_USER_TEXT, TURN_SYSTEM_ROLES, mark_system_text
 
 __all__ = [
@@ -311,6 +326,22 @@ def decode_message(name: str, rows: Sequence[Message]) -> Message:
     if codec is None or not all(find_wire_values(each, name) for each in rows):
         return rows[-1]
     return codec.restore(rows)
+
+
+def restore_row(shaped: ShapedRow) -> Message | None:
+    """Return the original message from its only row, built by the template of its shape.
+
+    Returns None for part of a message, and if messages of this shape have no template.
+    """
+    return restore_shaped_row(shaped, decode_message)
+
+
+def restore_message(rows: Sequence[ShapedRow]) -> Message | None:
+    """Return the original message from its rows, by the template of their shapes, if there is one.
+
+    That is so from the second message of a shape on.
+    """
+    return restore_shaped_rows(rows, decode_message)
 
 
 def build_redacted_wire(name: str | None, row: Message, redacted: Message) -> Message:

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from ..messages import TIME_KEYS, WIRE_KEY, Message
+from ..messages import TIME_KEYS, WIRE_KEY, Message, find_json_problem
 from .request_messages import ApiCall
 
 PART, CALL = "part", "call"
@@ -155,12 +155,14 @@ def join_rows(rows: list[Message], message: Message, outer: Message) -> list[Mes
 
     The last row keeps the message's own keys and has its id; other rows have the id of a part.
     """
+    message_id = message.get("id")
+    is_named = isinstance(message_id, str | int) and find_json_problem(message_id) is None
     for number, each in enumerate(rows):
         each |= {key: message[key] for key in TIME_KEYS if key in message}
         if len(rows) > 1:
             each[WIRE_KEY]["part"] = [number, len(rows)]
-        if isinstance(message.get("id"), str | int):
-            each["id"] = f"{message['id']}/{number + 1}"
+        if is_named:
+            each["id"] = f"{message_id}/{number + 1}"
     if "id" in message:
         rows[-1]["id"] = message["id"]
     rows[-1][WIRE_KEY] |= outer

@@ -24,11 +24,12 @@ from ..errors import (
     check_choice,
     quote_value,
 )
-from ..formats import encode_message
+from ..formats import CHAT, encode_message
 from ..messages import (
     TIME_KEYS,
     Columns,
     GivenMessage,
+    Message,
     PreparedMessage,
     StoredCall,
     digest_row,
@@ -48,6 +49,7 @@ from . import facts, lines
 from .draft_leases import refuse_live_drafts
 from .lines import PLACE, Line
 from .raw_messages import join_parts, load_chat_messages
+from .row_templates import prepare_by_template
 from .sessions import create_session, set_metadata
 
 append_logger = get_logger(__name__)
@@ -256,12 +258,25 @@ def prepare_batch(
         if plain is not None:
             prepared.append(plain)
             continue
-        wire_format, rows = encode_message(dump_to_object(message, index), format, index)
-        if wire_format is None:
-            prepared.append(prepare_object(rows[0], index))
-        else:
-            prepared += [prepare_object(r, index)._replace(wire_format=wire_format) for r in rows]
+        prepared += _prepare_rows(dump_to_object(message, index), format, index)
     return build_batch(prepared, moment)
+
+
+def _prepare_rows(given: Message, name: str | None, index: int) -> list[PreparedMessage]:
+    """Return the rows of a message of a format. Raises InvalidMessage, InvalidValue."""
+    if name is None:
+        is_chat = isinstance(given.get("content"), str) or "tool_calls" in given
+    else:
+        is_chat = not isinstance(name, str) or name == CHAT.name
+    found = None if is_chat else prepare_by_template(given, name)
+    if found:
+        return found
+    wire_format, rows = encode_message(given, name, index)
+    if wire_format is None:
+        return [prepare_object(rows[0], index)]
+    prepared = [prepare_object(row, index)._replace(wire_format=wire_format) for row in rows]
+    prepared[-1] = prepared[-1]._replace(came=given)
+    return prepared
 
 
 def build_batch(rows: list[PreparedMessage], moment: int) -> Batch:
@@ -377,7 +392,16 @@ def store_batch(
             for index, each in enumerate(given_messages)
         ]
     formats = [each.wire_format for each in given_messages]
-    return join_parts(stored, formats) if any(formats) else stored
+    if not any(formats):
+        return stored
+    if len(new) < len(given_messages) or not any(each.came for each in given_messages):
+        return join_parts(stored, formats)
+    pairs = zip(given_messages, stored, strict=True)
+    return [
+        each._replace(message=given.came) if given.came else each
+        for given, each in pairs
+        if given.came or given.wire_format is None
+    ]
 
 
 def insert_batch(line: Line, batch: Batch) -> list[StoredMessage]:

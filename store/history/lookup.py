@@ -317,7 +317,7 @@ def _load_sibling(line: Line, seq: int, holder: int, through: BranchLine) -> Sib
     connection, pointer = line
     run = Segment(holder, seq, seq).within(pointer.tree_id)
     found = decode_stored_rows(load_stored_rows(connection, run))
-    check_run_complete(found, run["tree_id"], run["first"], run["last"])
+    check_run_complete(len(found[0]), run["tree_id"], run["first"], run["last"])
     (row,), (wire_format,) = found
     is_current = through.branch == pointer.branch
     if parse_part(row, wire_format).of == 1:

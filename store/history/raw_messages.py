@@ -32,6 +32,7 @@ from ..database import (
     tool_calls,
 )
 from ..errors import VERIFY_HINT, Damaged, InvalidValue, StoreError, quote_value
+from ..formats import ShapedRow, find_shaped_part, restore_message, restore_row, shape_row
 from ..messages import (
     WIRE_KEY,
     Columns,
@@ -76,6 +77,7 @@ class StoredRows(NamedTuple):
 
 
 NO_STORED_ROWS = StoredRows([], [])
+NO_CALLS: list[Row] = []
 
 
 class BranchTail(NamedTuple):
@@ -154,11 +156,19 @@ WHOLE_MESSAGE = MessagePart()
 def parse_part(row: StoredMessage, wire_format: str | None) -> MessagePart:
     """Return the part of a message that a row holds. Raises Damaged for an impossible one."""
     held = row.message.get(WIRE_KEY) if wire_format else None
-    if not isinstance(held, dict) or "part" not in held:
+    return check_part(row.seq, held.get("part")) if isinstance(held, dict) else WHOLE_MESSAGE
+
+
+def check_part(seq: int, part: Any) -> MessagePart:
+    """Return the part that the row of a position says it is (None: a whole message).
+
+    Raises Damaged for an impossible one.
+    """
+    if part is None:
         return WHOLE_MESSAGE
-    problem = f"position {row.seq} is not part of a message; {VERIFY_HINT}"
+    problem = f"position {seq} is not part of a message; {VERIFY_HINT}"
     try:
-        number, of = held["part"]
+        number, of = part
         if 0 <= number < of:
             return MessagePart(number, of)
     except (TypeError, ValueError) as error:
@@ -298,22 +308,102 @@ def load_line_messages(line: Line, first: int, last: int, end: int) -> list[Stor
 
     One that takes several positions belongs to the last of them, or the last up to ``end``.
     """
-    rows, formats = load_message_rows(line, first, last)
-    if not any(formats):
-        return rows
-    before = parse_part(rows[0], formats[0]).number
+    stored = load_line_rows(line, first, last)
+    with report_damage(line.connection, partial(line.ranges, first, last)):
+        if not any(row[3] for row in stored.messages):
+            return decode_stored_rows(stored)[0]
+        before = _parse_stored_part(stored, 0).number
     if before:
-        earlier, theirs = load_message_rows(line, max(1, first - before), first - 1)
-        rows, formats = earlier + rows, theirs + formats
-    with report_damage(line.connection, partial(line.ranges, first - before, last)):
-        whole = join_parts(rows, formats)
-    last_row, last_format = rows[-1], formats[-1]
-    number, of = parse_part(last_row, last_format) if last_row.seq < end else WHOLE_MESSAGE
+        stored = load_line_rows(line, max(1, first - before), first - 1).followed_by(stored)
+    with report_damage(line.connection, partial(line.ranges, max(1, first - before), last)):
+        whole = join_stored_rows(stored)
+        is_end = stored.messages[-1][0] >= end
+        number, of = WHOLE_MESSAGE if is_end else _parse_stored_part(stored, -1)
     if number + 1 < of:
-        (following,), theirs = load_message_rows(line, last_row.seq + 1, last_row.seq + 1)
-        if parse_part(following, theirs[0]) == (number + 1, of):
+        following = load_line_rows(line, last + 1, last + 1)
+        if _parse_stored_part(following, 0) == (number + 1, of):
             whole.pop()  # it goes on after these positions
     return [each for each in whole if each.seq >= first]
+
+
+def _parse_stored_part(stored: StoredRows, index: int) -> MessagePart:
+    """Return the part of a message that the row at an index holds."""
+    row = stored.messages[index]
+    if row[3] is None:
+        return WHOLE_MESSAGE
+    rows, formats = decode_stored_rows(stored.part(row[0], row[0]))
+    return parse_part(rows[0], formats[0])
+
+
+class _FormattedRow(NamedTuple):
+    """A stored row, its calls, its part of a message, and its shape if others may have the same."""
+
+    stored: Row
+    calls: Sequence[Row]
+    part: MessagePart
+    shaped: ShapedRow | None
+
+    def is_followed_by(self, row: _FormattedRow) -> bool:
+        """Tell whether a row is the next part of the same message."""
+        number, of = self.part
+        return row.part == (number + 1, of) and row.stored[3] == self.stored[3]
+
+
+def join_stored_rows(stored: StoredRows) -> list[StoredMessage]:
+    """Return the messages that went in, built by templates where their shapes are known.
+
+    Raises Damaged.
+    """
+    calls: dict[int, list[Row]] = {}
+    for call in stored.calls:
+        calls.setdefault(call[0], []).append(call)
+    joined: list[StoredMessage] = []
+    parts: list[_FormattedRow] = []
+    for row in stored.messages:
+        theirs = calls.get(row[0], NO_CALLS)
+        shaped = message = None
+        if row[3] is not None:
+            try:
+                shaped = shape_row(row, theirs)
+            except (TypeError, ValueError, RecursionError):
+                shaped = None  # the general way tells what is wrong
+            message = restore_row(shaped) if shaped else None
+        each = None if message else _read_part(row, theirs, shaped)
+        if parts and not (each and parts[-1].is_followed_by(each)):
+            joined.append(_join_formatted_rows(parts))
+            parts = []
+        if each:
+            parts.append(each)
+        else:
+            joined.append(make_stored_message((row[0], message, row[1], row[2])))
+    if parts:
+        joined.append(_join_formatted_rows(parts))
+    return joined
+
+
+def _read_part(row: Row, calls: Sequence[Row], shaped: ShapedRow | None) -> _FormattedRow:
+    """Return a row with its part of a message. Raises Damaged for an impossible one."""
+    if shaped is not None:
+        part = check_part(row[0], find_shaped_part(shaped))
+    elif row[3] is None:
+        part = WHOLE_MESSAGE
+    else:
+        part = parse_part(_decode_row(row, calls), row[3])
+    return _FormattedRow(row, calls, part, shaped)
+
+
+def _decode_row(row: Row, calls: Sequence[Row]) -> StoredMessage:
+    """Return a row as a message of a chat."""
+    return decode_stored_rows(StoredRows([row], [*calls]))[0][0]
+
+
+def _join_formatted_rows(parts: list[_FormattedRow]) -> StoredMessage:
+    shaped = [each.shaped for each in parts if each.shaped is not None]
+    message = restore_message(shaped) if len(shaped) == len(parts) else None
+    last = parts[-1].stored
+    if message is None:
+        return _join_message([_decode_row(each.stored, each.calls) for each in parts], last[3])
+    return make_stored_message((last[0], message, last[1], last[2]))
 
 
 class LocatedMessage(NamedTuple):
@@ -345,6 +435,18 @@ FormattedRows = tuple[list[StoredMessage], list[str | None]]
 """Rows as messages of a chat, and the format of each."""
 
 
+def load_line_rows(line: Line, first: int, last: int) -> StoredRows:
+    """Return the stored rows of a line from one position to another. Raises Damaged."""
+    is_newest = last == line.pointer.head and last - first < MAX_NEWEST_ROWS
+    load = load_newest_rows if is_newest else load_stored_rows
+    stored = NO_STORED_ROWS
+    for run in line.ranges(first, last):
+        found = load(line.connection, run)
+        stored = stored.followed_by(found) if stored.messages else found
+    check_run_complete(len(stored.messages), line.pointer.tree_id, first, last)
+    return stored
+
+
 def load_message_rows(line: Line, first: int, last: int) -> FormattedRows:
     """Return the rows of a line from one position to another, each with its format.
 
@@ -364,13 +466,13 @@ def load_message_rows(line: Line, first: int, last: int) -> FormattedRows:
             raise
         found[0].extend(rows)
         found[1].extend(formats)
-    check_run_complete(found, line.pointer.tree_id, first, last)
+    check_run_complete(len(found[0]), line.pointer.tree_id, first, last)
     return found
 
 
-def check_run_complete(found: FormattedRows, tree_id: int, first: int, last: int) -> None:
+def check_run_complete(rows: int, tree_id: int, first: int, last: int) -> None:
     """Raise Damaged where there are fewer rows than positions."""
-    if len(found[0]) <= last - first:
+    if rows <= last - first:
         problem = f"tree {tree_id} lacks messages of the positions {first} to {last}"
         raise Damaged(f"{problem}; {VERIFY_HINT}")
 

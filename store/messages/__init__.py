@@ -11,6 +11,7 @@ from ..lazy_imports import attach_modules
 
 if TYPE_CHECKING:
     from .columns import (
+        EMPTY_CALL_TEXT,
         PLAIN_FORMS,
         TIME_KEYS,
         Columns,
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
         Message,
         PreparedMessage,
         StoredCall,
+        TextSize,
         assemble_message,
         assemble_rows,
         copy_message,
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
         digest_content,
         digest_row,
         dump_to_object,
+        encode_narrow_bytes,
         extract_content_text,
         extract_part_text,
         find_digest_version,
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
         has_no_time,
         is_model,
         join_call,
+        make_columns,
         prepare_message,
         prepare_object,
     )
@@ -44,6 +48,7 @@ if TYPE_CHECKING:
         decode,
         decode_as,
         encode,
+        encode_checked,
         find_json_problem,
         is_integer,
     )
@@ -62,6 +67,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEPTH_LIMIT",
+    "EMPTY_CALL_TEXT",
     "INTEGER_LIMIT",
     "MEDIA_TYPES",
     "NO_ARGUMENTS",
@@ -77,6 +83,7 @@ __all__ = [
     "Message",
     "PreparedMessage",
     "StoredCall",
+    "TextSize",
     "assemble_message",
     "assemble_rows",
     "copy_message",
@@ -89,6 +96,8 @@ __all__ = [
     "digest_row",
     "dump_to_object",
     "encode",
+    "encode_checked",
+    "encode_narrow_bytes",
     "extract_content_text",
     "extract_part_text",
     "find_digest_version",
@@ -103,6 +112,7 @@ __all__ = [
     "is_unreadable",
     "join_call",
     "list_provider_data",
+    "make_columns",
     "make_neutral_id",
     "parse_media",
     "prepare_message",
@@ -117,15 +127,15 @@ if not TYPE_CHECKING:  # otherwise type checkers would accept any name
     __getattr__, __dir__ = attach_modules(
         __package__,
         columns=(
-            "PLAIN_FORMS TIME_KEYS Columns GivenMessage Message PreparedMessage StoredCall "
-            "assemble_message assemble_rows copy_message copy_value decode_rest digest_content "
-            "digest_row dump_to_object extract_content_text extract_part_text find_digest_version "
-            "find_message_time has_no_time is_model join_call prepare_message "
-            "prepare_object"
+            "EMPTY_CALL_TEXT PLAIN_FORMS TIME_KEYS Columns GivenMessage Message PreparedMessage "
+            "StoredCall TextSize assemble_message assemble_rows copy_message copy_value "
+            "decode_rest digest_content digest_row dump_to_object encode_narrow_bytes "
+            "extract_content_text extract_part_text find_digest_version find_message_time "
+            "has_no_time is_model join_call make_columns prepare_message prepare_object"
         ),
         json_text=(
             "DEPTH_LIMIT INTEGER_LIMIT SIZE_LIMIT count_utf8_bytes decode decode_as encode "
-            "find_json_problem is_integer"
+            "encode_checked find_json_problem is_integer"
         ),
         media="MEDIA_TYPES Media find_media is_unreadable parse_media replace_media",
         plain_messages="prepare_plain_message",

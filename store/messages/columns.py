@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeGuard
 from ..clock import is_moment, parse_moment
 from ..errors import InvalidMessage, quote_value
 from ..text import as_plain_str, encode_utf8, is_text
-from .json_text import SIZE_LIMIT, decode, encode, find_json_problem
+from .json_text import SIZE_LIMIT, build_encoder, decode, encode, find_json_problem
 
 Message = dict[str, Any]
 """A message: a dict of the OpenAI chat shape, or of another wire format; unknown keys are kept."""
@@ -163,6 +163,10 @@ def _merge_rest(held: Message, text: str) -> Message:
     return message
 
 
+EMPTY_CALL_TEXT = encode(
+    {"id": None, "type": "function", "function": {"name": None, "arguments": None}}
+)
+"""The rest of a call of the usual shape whose arguments are no text."""
 MOST_ORDERS = 256
 """The number of orders that a process remembers, by their texts."""
 _NO_ORDER: Message = {}
@@ -185,6 +189,9 @@ def join_call(
     if extra is None:
         function = {"name": name, "arguments": arguments}
         return {"id": call_id, "type": "function", "function": function}
+    if extra == EMPTY_CALL_TEXT:
+        given = _decode_column(arguments_form or "null", arguments)
+        return {"id": call_id, "type": "function", "function": {"name": name, "arguments": given}}
     call = decode(extra)
     if not isinstance(call, dict):
         return call
@@ -248,17 +255,7 @@ def encode_narrow_bytes(columns: Columns, calls: tuple[StoredCall, ...]) -> byte
     return _encode_row((*columns[:-1], *calls)).encode()
 
 
-def _build_row_encoder() -> Callable[[Any], str]:
-    """Return a function that writes a row as JSON: one in C, if there is one, made only once."""
-    make = getattr(json.encoder, "c_make_encoder", None)
-    if make is None:
-        return json.JSONEncoder().encode
-    text, separators = json.encoder.encode_basestring_ascii, (": ", ", ")
-    pieces = make(None, None, text, None, *separators, False, False, True)
-    return lambda value: "".join(pieces(value, 0))
-
-
-_encode_row = _build_row_encoder()
+_encode_row = build_encoder(json.encoder.encode_basestring_ascii, (", ", ": "))
 
 
 if TYPE_CHECKING:
@@ -297,6 +294,8 @@ class PreparedMessage(NamedTuple):
     """The format in which it was given, None for a chat message."""
     said: TextSize | None = None
     """The size of all text that a model is sent, if it was counted."""
+    came: Message | None = None
+    """The message of a format that went in, with the last of its rows."""
 
 
 def prepare_message(message: object, index: int = 0) -> PreparedMessage:

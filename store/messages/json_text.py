@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+from collections.abc import Callable
 from typing import Any, TypeGuard, TypeVar
 
 from ..errors import VERIFY_HINT, Damaged
@@ -48,6 +49,25 @@ _encode_plain_json = json.JSONEncoder(
 _encode_ascii_json = json.JSONEncoder(
     ensure_ascii=True, allow_nan=False, separators=_COMPACT_SEPARATORS
 ).encode
+
+
+def build_encoder(
+    write_text: Callable[[str], str], separators: tuple[str, str]
+) -> Callable[[Any], str]:
+    """Return a function that writes a value that JSON has: one in C, if there is one.
+
+    `json.JSONEncoder` makes such a function for each value, and looks for lists within themselves.
+    """
+    make = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:
+        is_ascii = write_text is json.encoder.encode_basestring_ascii
+        return json.JSONEncoder(ensure_ascii=is_ascii, separators=separators).encode
+    pieces = make(None, None, write_text, None, *reversed(separators), False, False, True)
+    return lambda value: "".join(pieces(value, 0))
+
+
+encode_checked = build_encoder(json.encoder.encode_basestring, _COMPACT_SEPARATORS)
+"""Return a value in which `find_json_problem` found none as JSON, which may have surrogates."""
 
 
 def decode(text: str) -> Any:
@@ -126,12 +146,14 @@ class _ValueWalk:
     def _within(self, value: dict[Any, Any] | list[Any], levels: int) -> int:
         if not levels:
             raise _UnfitError(f"nested more than {DEPTH_LIMIT} levels deep")
-        below = value.values() if isinstance(value, dict) else value
-        size = 2 + sum(self.least(each, levels - 1) for each in below)
+        size = 2
+        for each in value.values() if isinstance(value, dict) else value:
+            size += len(each) + 2 if type(each) is str else self.least(each, levels - 1)
         if isinstance(value, dict):
-            if not all(isinstance(key, str) for key in value):
-                raise _UnfitError("keys are text")
-            size += sum(len(key) + 3 for key in value)
+            for key in value:
+                if not isinstance(key, str):
+                    raise _UnfitError("keys are text")
+                size += len(key) + 3
         if size > _ENDLESS_SIZE:
             raise _UnfitError(f"as text it takes more than {SIZE_LIMIT:,} bytes")
         return size

@@ -11,6 +11,7 @@ from benchmarks import (
     bring,
     checking,
     erasing,
+    formats,
     measures,
     replay,
     requests,
@@ -74,6 +75,18 @@ def test_the_price_of_reads_that_compare_is_printed(capsys: pytest.CaptureFixtur
     printed = capsys.readouterr().out
     for name in ("first view", "view again", "load", "newest 20", "append"):
         assert f"\n{name}: " in printed
+
+
+def test_the_price_of_formats_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each operation has its line, with the chat's time and the ratio of each format."""
+    formats.main(["--messages", "60", "--rounds", "1"])
+    _, titles, *lines = capsys.readouterr().out.splitlines()
+    assert titles.split(maxsplit=1)[0] == "chat"
+    for line, name in zip(
+        lines, ("append a batch", "one by one", "load", "newest 100", "first view"), strict=True
+    ):
+        assert line.startswith(f"{name} ")
+        assert line.count("(") == len(formats.SIDES) - 1
 
 
 KNOWN = Target("cpu", 1.5, miss=Miss(2.0, "it does more"))

@@ -67,9 +67,9 @@ INSIDE = {
     ),
     "exporting": "files shapes export",
     "face": "calls operations frames lifetime steps streaming watches workflows store threads async_streaming async_operations async_store",
-    "formats": "response_usage answer_chunks request_messages call_names definitions sendable_calls rows openai parts reasoning turns responses anthropic gemini react",
+    "formats": "response_usage answer_chunks request_messages call_names definitions sendable_calls rows openai parts reasoning turns responses anthropic gemini react templates message_templates",
     "history": (
-        "lines session_branches sessions facts model_prices listing price_files price_rows usages message_notes erasure_log view_cache raw_messages draft_leases append drafts erasure redaction erasure_batches heads "
+        "lines session_branches sessions facts model_prices listing price_files price_rows usages message_notes erasure_log view_cache raw_messages row_templates draft_leases append drafts erasure redaction erasure_batches heads "
         "lookup tool_use token_counts"
     ),
     "importing": "session_ids usage comparison continuations session_metadata validation session dump transcript files",
