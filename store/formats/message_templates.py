@@ -28,7 +28,7 @@ from .templates import (
 
 LONGEST_SHAPE = 600
 """Code points of the text beside a row up to which others are expected to have the same."""
-ID_PREFIX, ID_KEY, PART_KEY = '"id":', '"id":"', '"part":'
+ID_PREFIX, QUOTED_ID_KEY, PART_NUMBER_KEY = '"id":', '"id":"', '"part":'
 ID_MARKS = [*map(chr, range(1, 9)), *map(chr, range(14, 32))]
 """Characters that no JSON text has, each for one of the ids in it: no two texts become equal."""
 TIME_MARK = "\v"
@@ -37,16 +37,15 @@ MOST_CALLS = len(CALL_ID_MARKS)
 USUAL_CALL_TEXTS = (None, EMPTY_CALL_TEXT)
 TIME_SPECIMEN = randbits(60) + 2**61
 PART_MARK = f"{SPECIMEN_MARK}part"
-TEXT_KEY = '"text":"'
+PART_TEXT_KEY = '"text":"'
 LONGEST_PREFIX, LONGEST_SUFFIX = 64, 64
 """Code points of JSON before and after the text of a content that is one text part."""
 
 FormatRow = Sequence[Any]
 """A stored row: position, time, digest, format, and its `Columns`."""
-FIRST_COLUMN = 4
-ROLE, NAME, STATUS, ANSWERED, MOMENT, MESSAGE_ID, TEXT, FORM, CONTENT = range(FIRST_COLUMN, 13)
-"""The places of its columns, and the first places of the values of a row."""
-FIRST_VALUE = CONTENT + 1
+NAME_PLACE, ANSWERED_PLACE, MOMENT_PLACE, MESSAGE_ID_PLACE, CONTENT_PLACE = 5, 7, 8, 9, 12
+"""The places of some of its columns, and the first places of the values of a row."""
+FIRST_VALUE = CONTENT_PLACE + 1
 CALL_SIZE = 7
 """The values of a call: its position, its columns, and its arguments as they went in."""
 
@@ -83,10 +82,10 @@ def shape_row(row: FormatRow, calls: Sequence[FormatRow]) -> ShapedRow | None:
         return None
     if moment is not None:
         text = text.replace(f'"timestamp":{moment}', TIME_MARK)
-    if ID_KEY in text:
+    if QUOTED_ID_KEY in text:
         if message_id is not None:
             text = text.replace(ID_PREFIX + encode_basestring(message_id), ID_MARKS[0])
-        if ID_KEY in text:
+        if QUOTED_ID_KEY in text:
             text = _mark_ids(text, answered, calls)
     values = row
     parts: int | str = -1
@@ -106,8 +105,8 @@ def shape_row(row: FormatRow, calls: Sequence[FormatRow]) -> ShapedRow | None:
 
 def _shape_content(row: FormatRow, content: str) -> tuple[int | str, Sequence[Any]] | None:
     """Return the shape of a content of JSON, and the values of its row with those in it."""
-    start = content.find(TEXT_KEY, 0, LONGEST_PREFIX) + len(TEXT_KEY)
-    if start >= len(TEXT_KEY):
+    start = content.find(PART_TEXT_KEY, 0, LONGEST_PREFIX) + len(PART_TEXT_KEY)
+    if start >= len(PART_TEXT_KEY):
         said, end = scanstring(content, start)
         if said and len(content) - end < LONGEST_SUFFIX:
             return f"{content[:start]}{TIME_MARK}{content[end:]}", (*row, said)
@@ -157,19 +156,23 @@ class _RowSpecimens:
         self._size = first_call + CALL_SIZE * shape.calls
         first_calls = range(first_call, self._size, CALL_SIZE)
         moment = TIME_SPECIMEN + start
-        self._moments[moment] = start + MOMENT
-        ids = [start + MESSAGE_ID, start + ANSWERED, *(place + 1 for place in first_calls)]
+        self._moments[moment] = start + MOMENT_PLACE
+        ids = [
+            start + MESSAGE_ID_PLACE,
+            start + ANSWERED_PLACE,
+            *(place + 1 for place in first_calls),
+        ]
         text = shape.text.replace(TIME_MARK, f'"timestamp":{moment}')
         for mark, place in zip(ID_MARKS, ids, strict=False):
-            text = text.replace(mark, f'{ID_KEY}{_name_place(place)}"')
+            text = text.replace(mark, f'{QUOTED_ID_KEY}{_name_place(place)}"')
         lacks_id, lacks_moment, lacks_answered, lacks_name = shape.lacking
         columns = (
             shape.role,
-            None if lacks_name else _name_place(start + NAME),
+            None if lacks_name else _name_place(start + NAME_PLACE),
             shape.status,
-            None if lacks_answered else _name_place(start + ANSWERED),
+            None if lacks_answered else _name_place(start + ANSWERED_PLACE),
             None if lacks_moment else moment,
-            None if lacks_id else _name_place(start + MESSAGE_ID),
+            None if lacks_id else _name_place(start + MESSAGE_ID_PLACE),
             text,
             "text" if shape.content_form == "json" else shape.content_form,
             self._build_content(shape, start),
@@ -179,8 +182,8 @@ class _RowSpecimens:
     def _build_content(self, shape: RowShape, start: int) -> Any:
         """Return the content of a row; a list is known again as itself or by all its parts."""
         if shape.content_form == "text":
-            self._needed.add(start + CONTENT)
-            return _name_place(start + CONTENT)
+            self._needed.add(start + CONTENT_PLACE)
+            return _name_place(start + CONTENT_PLACE)
         if shape.content_form != "json":
             return None
         decoded = start + FIRST_VALUE
@@ -248,7 +251,7 @@ def restore_shaped_row(shaped: ShapedRow, restore: RestoreRows) -> Message | Non
     entry = find_message_template(shape)
     build = entry.template
     if build is None:
-        if PART_KEY in shape[0]:
+        if PART_NUMBER_KEY in shape[0]:
             return None
         build = entry.see_again(_make_message_template, (shape,), restore)
     return build(values) if build else None
@@ -278,7 +281,7 @@ def _make_message_template(shapes: Iterable[tuple[Any, ...]], restore: RestoreRo
 def find_shaped_part(shaped: ShapedRow) -> Any:
     """Return the part of a message that a row says it is; None if it says nothing."""
     shape, _ = shaped
-    return _find_part(shape) if PART_KEY in shape[0] else None
+    return _find_part(shape) if PART_NUMBER_KEY in shape[0] else None
 
 
 @clearable_cache(MOST_TEMPLATES)

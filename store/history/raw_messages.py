@@ -77,7 +77,7 @@ class StoredRows(NamedTuple):
 
 
 NO_STORED_ROWS = StoredRows([], [])
-NO_CALLS: list[Row] = []
+NO_CALL_ROWS: list[Row] = []
 
 
 class BranchTail(NamedTuple):
@@ -360,7 +360,7 @@ def join_stored_rows(stored: StoredRows) -> list[StoredMessage]:
     joined: list[StoredMessage] = []
     parts: list[_FormattedRow] = []
     for row in stored.messages:
-        theirs = calls.get(row[0], NO_CALLS)
+        theirs = calls.get(row[0], NO_CALL_ROWS)
         shaped = message = None
         if row[3] is not None:
             try:
@@ -388,11 +388,11 @@ def _read_part(row: Row, calls: Sequence[Row], shaped: ShapedRow | None) -> _For
     elif row[3] is None:
         part = WHOLE_MESSAGE
     else:
-        part = parse_part(_decode_row(row, calls), row[3])
+        part = parse_part(_decode_stored_row(row, calls), row[3])
     return _FormattedRow(row, calls, part, shaped)
 
 
-def _decode_row(row: Row, calls: Sequence[Row]) -> StoredMessage:
+def _decode_stored_row(row: Row, calls: Sequence[Row]) -> StoredMessage:
     """Return a row as a message of a chat."""
     return decode_stored_rows(StoredRows([row], [*calls]))[0][0]
 
@@ -402,7 +402,9 @@ def _join_formatted_rows(parts: list[_FormattedRow]) -> StoredMessage:
     message = restore_message(shaped) if len(shaped) == len(parts) else None
     last = parts[-1].stored
     if message is None:
-        return _join_message([_decode_row(each.stored, each.calls) for each in parts], last[3])
+        return _join_message(
+            [_decode_stored_row(each.stored, each.calls) for each in parts], last[3]
+        )
     return make_stored_message((last[0], message, last[1], last[2]))
 
 
