@@ -13,7 +13,6 @@ from .. import history
 from ..clock import Now
 from ..database import Database, pause_gc
 from ..errors import InvalidValue
-from . import frames
 from .calls import Call
 from .operations import LongOperations
 from .streaming import SAVE_EVERY_BYTES, SAVE_EVERY_MS, Streaming, StreamRequest
@@ -206,6 +205,8 @@ class Workflows(LongOperations):
         of a session, or of all (None); then what a fork shares with its source counts once. Raises
         SessionNotFound, InvalidValue for another name, StoreError without pandas.
         """
+        from . import frames
+
         return frames.build_frame(self.reading, name, session_id)
 
     def reading(self, work: Callable[[Any], ReadingT]) -> ReadingT:
