@@ -72,7 +72,10 @@ def test_what_only_names_sessions_is_not_awaited() -> None:
 def test_the_faces_say_the_same(name: str) -> None:
     """Help and parameters of an awaited operation are those of the plain one."""
     plain, awaited = getattr(Store, name), getattr(AsyncStore, name)
-    assert inspect.iscoroutinefunction(awaited) or name == "pages"  # each page is awaited
+    assert inspect.iscoroutinefunction(awaited) or name in (
+        "pages",
+        "follow",
+    )  # each part is awaited
     assert not inspect.iscoroutinefunction(plain)
     assert plain.__doc__
     if name == "close":  # what they wait for differs

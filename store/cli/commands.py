@@ -89,7 +89,9 @@ COMMANDS: dict[str, dict[str, ListedCommand]] = {
         "switch": ListedCommand("heads", "Move a session's head to a branch that it has left."),
         "undo": ListedCommand("heads", "Undo a session's last rewind or switch, or a compaction."),
         "project": ListedCommand("heads", "Set the folder of a session's project."),
-        "drafts": ListedCommand("sessions", "List answers that broke off, or are being streamed."),
+        "drafts": ListedCommand(
+            "sessions", "List answers that broke off, or are being streamed (live)."
+        ),
         "annotate": ListedCommand("messages", "Add a note to a message, such as a rating."),
         "redact": ListedCommand(
             "messages", "Overwrite the content of a message everywhere; asks first."

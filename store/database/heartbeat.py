@@ -105,6 +105,11 @@ class Pulse:
         _HEART.remove(self)
         self._close()
 
+    def __del__(self) -> None:
+        """Close the file of a work that nobody refers to any more."""
+        if self._file is not None:
+            self._file.close()
+
     def _lock(self) -> bool:
         """Lock the byte of this second, then free that of the last beat."""
         second = int(time.time())

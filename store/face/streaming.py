@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from .. import history
 from ..database import Database, Pulse
 from ..errors import InvalidValue, StoreError, quote_value
-from ..formats import ChunkReader, read_chunk
 from ..messages import Message, count_utf8_bytes, encode
 from ..records import StoredMessage
 from ..text import is_text
@@ -28,6 +27,7 @@ from .calls import Call, Face
 from .lifetime import Lifetime
 
 if TYPE_CHECKING:
+    from ..formats import ChunkReader
     from ..history import drafts
     from ..messages import GivenMessage
 
@@ -134,7 +134,9 @@ class ReceivedAnswer:
         Raises InvalidValue.
         """
         self._check_open()
-        reader, texts = read_chunk(self._reader, chunk)
+        from .. import formats  # no other stream needs them
+
+        reader, texts = formats.read_chunk(self._reader, chunk)
         if self._asked.format not in (None, reader.format):
             raise InvalidValue(
                 f"the stream is of the format {reader.format}, the message was begun as one of "

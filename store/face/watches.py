@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from .. import history
 from ..database import Database
 from ..errors import DraftNotFound, InvalidValue, SessionNotFound, StoreError, quote_value
-from ..formats import render_draft_text
 from .calls import Call
 
 if TYPE_CHECKING:
@@ -166,13 +165,15 @@ class DraftWatch:
         places = (last.session_id, last.head + 1, last.head + MOST_ANSWER_MESSAGES)
         options = {"branch": last.branch}
         whole, sent = "", self._sent
+        from .. import formats  # only the last look needs them
+
         with suppress(StoreError):
             stored = self._read(Call(history.raw_messages.load_session_messages, places, options))
             answer = takewhile(
                 lambda each: each.get("role") != "user", (each.message for each in stored)
             )
             if self._key == "content":
-                whole = "".join(render_draft_text(each, None) for each in answer)
+                whole = "".join(formats.render_draft_text(each, None) for each in answer)
             else:
                 whole = "".join(str(each.get(self._key) or "") for each in answer)
         return [whole[len(sent) :]] if whole.startswith(sent) and len(whole) > len(sent) else []

@@ -381,6 +381,8 @@ def store_batch(
     message that the batch holds twice is stored at its first index.
     """
     given_messages = batch.messages
+    if not given_messages:
+        return []
     if len(new) == len(given_messages):
         stored = insert_batch(line, batch)
     else:

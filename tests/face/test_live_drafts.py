@@ -194,7 +194,8 @@ def test_a_forked_child_does_not_keep_it_alive(
 
     def stream_and_fork() -> None:
         with Store(url, durability="normal") as store:
-            store.streaming("s", ANSWER).__enter__().keep()
+            answer = store.streaming("s", ANSWER)
+            answer.__enter__().keep()
             if os.fork() == 0:
                 time.sleep(10)
                 os._exit(0)

@@ -67,6 +67,7 @@ GIVEN: dict[str, Any] = {
     "seq": 2,
     "seq_or_message_id": 2,
     "message_id": "m1",
+    "name": "usages",
     "to": 2,
     "after": 2,
     "branch": 1,

@@ -46,7 +46,7 @@ def counts(store: Store) -> dict[str, int]:
     return {
         name: int(count)
         for name, count in found.items()
-        if count and name not in ("tool_kinds", "settings", "erasures")
+        if count and name not in ("tool_kinds", "prices", "settings", "erasures")
     }
 
 

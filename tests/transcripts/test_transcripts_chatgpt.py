@@ -187,7 +187,7 @@ def test_the_zip_is_read_as_its_conversations(tmp_path: Path, url: str) -> None:
     path = archive(tmp_path / "export.zip", files | {"shared_conversations.json": [{"id": "x"}]})
     seen: list[int] = []
     with Store(url) as store:
-        report = import_file(store, path, progress=seen.append)
+        report = import_file(store, path, progress=lambda done, _: seen.append(done))
         assert [each.id for each in report.sessions] == [
             *("c1", "c1/branch-a1"),
             *("c2", "c2/branch-a1"),
