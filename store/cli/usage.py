@@ -396,11 +396,11 @@ def _show_usage_totals(
 
 def _describe_unpriced(totals: list[UsageTotal]) -> str:
     """Return a line that names the models without a price, and says what to do."""
-    names = ", ".join(_name_total(each) for each in totals if each.unpriced)
+    names = ", ".join(_join_total_name(each) for each in totals if each.unpriced)
     return f"no price is known for {names}: store some with `convostore prices FILE`"
 
 
-def _name_total(total: UsageTotal) -> str:
+def _join_total_name(total: UsageTotal) -> str:
     """Return the name of a total, its parts in a row."""
     parts = total.name if isinstance(total.name, tuple) else (total.name,)
     return ", ".join(part or UNKNOWN_NAME for part in parts)
@@ -428,7 +428,7 @@ def _format_dollars(cost: float) -> str:
 
 def _build_usage_bars(totals: list[UsageTotal]) -> Iterator[Bar]:
     for each in totals:
-        yield _name_total(each), each.input + each.output, _format_costs([each])
+        yield _join_total_name(each), each.input + each.output, _format_costs([each])
 
 
 PriceSource = Annotated[

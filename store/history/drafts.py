@@ -273,10 +273,12 @@ def save_pieces(
         told = None if last else encode(usage._asdict())
         SET_DRAFT_USAGE.run(connection, **kept.place, told=told)
         if last:
-            _record_usage(connection, kept, usage, load_draft(connection, kept).message, moment)
+            _record_draft_usage(
+                connection, kept, usage, load_draft(connection, kept).message, moment
+            )
 
 
-def _record_usage(
+def _record_draft_usage(
     connection: Connection, kept: DraftRow, usage: ToldUsage, answer: Message, now: Now
 ) -> None:
     """Record the usage of an answer; if not all of it was told, the received text is counted."""
@@ -319,7 +321,7 @@ def append_draft(
     if began != found:
         raise Conflict(pointer.session_id, began, found, "head (branch, position)")
     if usage is not None:
-        _record_usage(connection, kept, usage, received or {}, now)
+        _record_draft_usage(connection, kept, usage, received or {}, now)
     return _append_and_delete(Line(connection, pointer), kept, batch)
 
 
@@ -462,7 +464,7 @@ def _record_left_usage(connection: Connection, kept: DraftRow, draft: Draft, mom
     """Record the usage of an answer whose process was killed before it could."""
     if kept.usage is not None:
         told = ToldUsage(**decode_as(dict, kept.usage))
-        _record_usage(connection, kept, told, draft.message, moment)
+        _record_draft_usage(connection, kept, told, draft.message, moment)
 
 
 def load_draft(connection: Connection, kept: DraftRow) -> Draft:

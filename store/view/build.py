@@ -45,7 +45,7 @@ from ..policy import STANDARD_POLICY, Policy, check_policy
 from ..records import View
 from .counts import TokenCounts, extend_token_counts, load_token_counts
 from .explanation import Explanation, ExplanationInputs, find_earlier_request
-from .line_rows import LineRows, load_line_rows
+from .line_rows import LineRows, load_plain_rows
 from .log_messages import choose_text
 from .plain_lines import write_plain_messages
 from .read_files import ReadFiles, load_read_paths, log_reads, read_logger
@@ -308,7 +308,7 @@ def _read_line(
         changed = {seq: judged.final[seq] for seq in judged.changed}
         replaced = load_replacements(context, changed)
         new_runs = context.shown(known.last + 1, context.last)
-        new = load_line_rows(context, changed, replaced, new_runs)
+        new = load_plain_rows(context, changed, replaced, new_runs)
         rows = known.rows.extend(new, changed)
     if known and rows:
         known_rows = len(known.rows.messages)
@@ -317,7 +317,7 @@ def _read_line(
     else:
         runs = context.visible_runs()
         replaced = load_replacements(context, judged.final)
-        rows = load_line_rows(context, judged.final, replaced, runs)
+        rows = load_plain_rows(context, judged.final, replaced, runs)
         tokens = load_token_counts(context, runs)
         files = _load_replaced_files(context, judged.final, {}, judged.final)
     size = judged.measure_size(context.visible) + _weigh_rows(context, rows, judged.final)
@@ -409,7 +409,7 @@ def _render_part(
     places = range(first, last + 1)
     here = {seq: judged.final[seq] for seq in places if seq in judged.final}
     replaced = load_replacements(context, here)
-    rows = load_line_rows(context, here, replaced, context.shown(first, last))
+    rows = load_plain_rows(context, here, replaced, context.shown(first, last))
     part = render_segment(context.sight, here, rows, format, turn_over=turn_over)
     if part.has_pictures or part.earliest_call < first:
         return None

@@ -75,7 +75,7 @@ class LineRows(NamedTuple):
         return LineRows(rows, self.calls + new.calls, replaced, self.answered | new.answered)
 
 
-def load_line_rows(
+def load_plain_rows(
     context: ViewContext, judged: Container[int], replaced: dict[int, str], runs: list[Segment]
 ) -> LineRows:
     """Return the rows of runs of a line, whose ``judged`` results have verdicts.
