@@ -76,14 +76,14 @@ def begun(store: Store, steps: int = 8) -> str:
 def traced(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, Any]]]:
     """Give all statements that run meanwhile, with their values."""
     seen: list[tuple[str, Any]] = []
-    execute = statements._execute_text
+    execute = statements.Statement._execute
 
-    def noted(connection: Any, text: str, values: Any) -> Any:
-        seen.append((" ".join(text.split()), values))
-        return execute(connection, text, values)
+    def noted(self: Any, connection: Any, values: Any) -> Any:
+        seen.append((" ".join(self.text(connection.dialect.name).split()), values))
+        return execute(self, connection, values)
 
     with monkeypatch.context() as patched:
-        patched.setattr(statements, "_execute_text", noted)
+        patched.setattr(statements.Statement, "_execute", noted)
         yield seen
 
 
