@@ -515,6 +515,7 @@ def test_the_page(app: App, browser: Browser, tmp_path: Path) -> None:
     browser.run("$('show').click()")
     assert browser.run("getComputedStyle($('side')).display") == "flex"
     browser.run("$('hide').click()")
+    browser.do("Emulation.clearDeviceMetricsOverride")
     browser.run("$('find').value = ''; $('find').oninput()")
     browser.press("Archive")
     browser.has("No chats yet.")
