@@ -615,7 +615,7 @@ def select_by_names(connection: Connection, query: Query, bound: UpperBound) -> 
         del parameters["word0"]
     else:
         joined = (" UNION " if query.partial else " INTERSECT ").join(with_terms)
-        both = f"SELECT number FROM ({joined}) AS some EXCEPT {with_words}"
+        both = f"SELECT number FROM ({joined}) AS joined EXCEPT {with_words}"
         numbers = NumberQuery(f"SELECT number FROM ({both}) AS named WHERE true", "number")
     yield from _select_documents(connection, query.scope, numbers, parameters, bound)
 

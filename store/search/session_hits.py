@@ -149,7 +149,7 @@ class SessionSearch:
     def _make_spread_hit(self, session_id: str, words: SpreadWords) -> Iterator[Hit]:
         """Yield the message with most of the words; none if it has all, as another part has it."""
         query = self._query._replace(partial=True)
-        best = max(words, key=lambda each: (len(words[each]), each.place))
+        best = max(words, key=lambda each: (len(words[each]), each.place, each.seq))
         holder = next(each for each in self._holders(best) if each.session_id == session_id)
         yield from self._search(query).make_hits([Match(best, holder, query.unranked_score)])
 

@@ -62,7 +62,12 @@ class Provider(BaseHTTPRequestHandler):
 
     def tell(self, **piece: Any) -> None:
         """Send a piece of the answer."""
-        about = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "gpt-4.1-mini"}
+        about = {
+            "id": "x",
+            "object": "chat.completion.chunk",
+            "created": 1,
+            "model": "gpt-4.1-mini",
+        }
         self.wfile.write(f"data: {json.dumps({**about, **piece})}\n\n".encode())
 
     def log_message(self, *_: object) -> None:
