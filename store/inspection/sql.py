@@ -117,7 +117,7 @@ CLOSE, ALIKE = 0.8, 0.6
 TABLE_COLUMNS = {
     "sqlite": """
 SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c
-WHERE m.type = 'table' ORDER BY m.rowid, c.cid""",
+WHERE m.type = 'table' AND m.sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY m.rowid, c.cid""",
     "postgresql": """
 SELECT table_name, column_name FROM information_schema.columns
 WHERE table_schema = current_schema() ORDER BY table_name, ordinal_position""",

@@ -357,8 +357,11 @@ def test_notes_and_drafts_are_listed(store: Store) -> None:
     ],
 )
 def test_an_unknown_name_is_told_the_nearest(url: str, sql: str, near: str) -> None:
-    """A view if one is like it, else a table."""
-    Store(url).close()
+    """A view if one is like it, else a table; a store that was searched has tables of an index."""
+    with Store(url) as store:
+        store.create_session("s")
+        store.append("s", {"role": "user", "content": "hello"})
+        assert store.search("hello")
     with pytest.raises(InvalidValue, match=near):
         query(url, sql)
 
