@@ -424,35 +424,6 @@ CREATE INDEX ix_notes_key_at ON notes ("key", at);
 
 CREATE INDEX ix_search_rows_number ON search_rows (number);
 
-CREATE VIEW session_log AS
-WITH runs AS (
-    SELECT g.tree_id, g.session_id, g.last, f.turn, f.tokens_through,
-           CASE WHEN b.session_id = g.session_id THEN 0 ELSE 1 END AS inherited
-    FROM session_segments g
-    JOIN branches b ON b.tree_id = g.tree_id AND b.branch = g.branch
-    LEFT JOIN message_facts f
-        ON f.tree_id = g.tree_id AND f.branch = g.branch AND f.seq = g.last
-),
-lines AS (
-    SELECT tree_id, session_id, MAX(turn) AS turns, MAX(tokens_through) AS tokens,
-           MAX(CASE WHEN inherited = 1 THEN last ELSE 0 END) AS inherited,
-           MAX(CASE WHEN inherited = 1 THEN tokens_through ELSE 0 END) AS inherited_tokens
-    FROM runs
-    GROUP BY tree_id, session_id
-)
-SELECT s.id AS session_id, s.title, strftime('%Y-%m-%dT%H:%M:%fZ', s.created_at / 1000.0, 'unixepoch') AS created_at,
-       strftime('%Y-%m-%dT%H:%M:%fZ', s.updated_at / 1000.0, 'unixepoch') AS updated_at, s.project_root,
-       (SELECT r.id FROM sessions r
-        WHERE r.tree_id = s.tree_id AND r.forked_at IS NULL) AS root_session,
-       s.forked_from, s.forked_at,
-       (SELECT COUNT(*) FROM sessions f
-        WHERE f.tree_id = s.tree_id AND f.forked_from = s.id) AS forks,
-       s.head AS messages, s.head - COALESCE(l.inherited, 0) AS own_messages,
-       COALESCE(l.turns, 0) AS turns, COALESCE(l.tokens, 0) AS tokens,
-       COALESCE(l.tokens - l.inherited_tokens, 0) AS own_tokens
-FROM sessions s
-LEFT JOIN lines l ON l.tree_id = s.tree_id AND l.session_id = s.id;
-
 CREATE VIEW session_messages AS
 SELECT g.session_id, m.seq, m.role, m.name, m.status, m.tool_call_id, m.message_id,
        strftime('%Y-%m-%dT%H:%M:%fZ', COALESCE(m.created_at, m.stored_at) / 1000.0, 'unixepoch') AS at, strftime('%Y-%m-%dT%H:%M:%fZ', m.created_at / 1000.0, 'unixepoch') AS created_at,
@@ -762,6 +733,49 @@ FROM dated d
 LEFT JOIN prices p ON d.cost IS NULL AND p.model = d.listed
     AND p.owner = CASE WHEN d.own_from IS NULL THEN '' ELSE d.owner END
     AND p.valid_from = COALESCE(d.own_from, d.public_from);
+
+CREATE VIEW session_log AS
+WITH runs AS (
+    SELECT g.tree_id, g.session_id, g.last, f.turn, f.tokens_through,
+           CASE WHEN b.session_id = g.session_id THEN 0 ELSE 1 END AS inherited
+    FROM session_segments g
+    JOIN branches b ON b.tree_id = g.tree_id AND b.branch = g.branch
+    LEFT JOIN message_facts f
+        ON f.tree_id = g.tree_id AND f.branch = g.branch AND f.seq = g.last
+),
+lines AS (
+    SELECT tree_id, session_id, MAX(turn) AS turns, MAX(tokens_through) AS tokens,
+           MAX(CASE WHEN inherited = 1 THEN last ELSE 0 END) AS inherited,
+           MAX(CASE WHEN inherited = 1 THEN tokens_through ELSE 0 END) AS inherited_tokens
+    FROM runs
+    GROUP BY tree_id, session_id
+),
+costs AS (
+    SELECT session_id, SUM(cost) AS cost FROM usage_costs GROUP BY session_id
+),
+asked AS (
+    SELECT session_id, GROUP_CONCAT(model, ', ') AS models
+    FROM (
+        SELECT DISTINCT session_id, model FROM usage_costs
+        WHERE model IS NOT NULL ORDER BY session_id, model
+    ) AS named
+    GROUP BY session_id
+)
+SELECT s.id AS session_id, s.title, strftime('%Y-%m-%dT%H:%M:%fZ', s.created_at / 1000.0, 'unixepoch') AS created_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', s.updated_at / 1000.0, 'unixepoch') AS updated_at, s.project_root,
+       (SELECT r.id FROM sessions r
+        WHERE r.tree_id = s.tree_id AND r.forked_at IS NULL) AS root_session,
+       s.forked_from, s.forked_at,
+       (SELECT COUNT(*) FROM sessions f
+        WHERE f.tree_id = s.tree_id AND f.forked_from = s.id) AS forks,
+       s.head AS messages, s.head - COALESCE(l.inherited, 0) AS own_messages,
+       COALESCE(l.turns, 0) AS turns, COALESCE(l.tokens, 0) AS tokens,
+       COALESCE(l.tokens - l.inherited_tokens, 0) AS own_tokens,
+       s.owner, s.archived, s.source, a.models, c.cost, s.metadata
+FROM sessions s
+LEFT JOIN lines l ON l.tree_id = s.tree_id AND l.session_id = s.id
+LEFT JOIN costs c ON c.session_id = s.id
+LEFT JOIN asked a ON a.session_id = s.id;
 
 INSERT INTO alembic_version VALUES
 ('0004');

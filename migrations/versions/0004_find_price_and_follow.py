@@ -97,7 +97,7 @@ def downgrade() -> None:
 
 RESELLER = re.compile(r"^(.*/)?(([a-z]+\.)?anthropic\.)?")
 VERSION = re.compile(r"([-@](\d{8}|\d{4}-\d\d-\d\d|latest))?(-v\d+(:\d+)?)?(\[\w+\])?$")
-SAYING_MORE = ("tool_log", "turn_log")
+SAYING_MORE = ("tool_log", "turn_log", "session_log")
 
 ISO = {
     "sqlite": "strftime('%Y-%m-%dT%H:%M:%fZ', {moment} / 1000.0, 'unixepoch')",
@@ -108,6 +108,11 @@ ISO = {
 }
 
 # Each usage once, by the prices of its day: an owner's before those of everybody.
+JOINED = {
+    "sqlite": "GROUP_CONCAT({name}, ', ')",
+    "postgresql": "STRING_AGG({name}, ', ' ORDER BY {name})",
+}
+
 USAGE_COSTS = """CREATE VIEW usage_costs AS
 WITH spent AS (
     SELECT b.session_id, u.branch, u.seq, u.usage % 4294967296 AS number, u.at, s.owner, u.model,
@@ -140,6 +145,49 @@ FROM dated d
 LEFT JOIN prices p ON d.cost IS NULL AND p.model = d.listed
     AND p.owner = CASE WHEN d.own_from IS NULL THEN '' ELSE d.owner END
     AND p.valid_from = COALESCE(d.own_from, d.public_from)"""
+
+SESSION_LOG = """CREATE VIEW session_log AS
+WITH runs AS (
+    SELECT g.tree_id, g.session_id, g.last, f.turn, f.tokens_through,
+           CASE WHEN b.session_id = g.session_id THEN 0 ELSE 1 END AS inherited
+    FROM session_segments g
+    JOIN branches b ON b.tree_id = g.tree_id AND b.branch = g.branch
+    LEFT JOIN message_facts f
+        ON f.tree_id = g.tree_id AND f.branch = g.branch AND f.seq = g.last
+),
+lines AS (
+    SELECT tree_id, session_id, MAX(turn) AS turns, MAX(tokens_through) AS tokens,
+           MAX(CASE WHEN inherited = 1 THEN last ELSE 0 END) AS inherited,
+           MAX(CASE WHEN inherited = 1 THEN tokens_through ELSE 0 END) AS inherited_tokens
+    FROM runs
+    GROUP BY tree_id, session_id
+),
+costs AS (
+    SELECT session_id, SUM(cost) AS cost FROM usage_costs GROUP BY session_id
+),
+asked AS (
+    SELECT session_id, joined(model) AS models
+    FROM (
+        SELECT DISTINCT session_id, model FROM usage_costs
+        WHERE model IS NOT NULL ORDER BY session_id, model
+    ) AS named
+    GROUP BY session_id
+)
+SELECT s.id AS session_id, s.title, iso(s.created_at) AS created_at,
+       iso(s.updated_at) AS updated_at, s.project_root,
+       (SELECT r.id FROM sessions r
+        WHERE r.tree_id = s.tree_id AND r.forked_at IS NULL) AS root_session,
+       s.forked_from, s.forked_at,
+       (SELECT COUNT(*) FROM sessions f
+        WHERE f.tree_id = s.tree_id AND f.forked_from = s.id) AS forks,
+       s.head AS messages, s.head - COALESCE(l.inherited, 0) AS own_messages,
+       COALESCE(l.turns, 0) AS turns, COALESCE(l.tokens, 0) AS tokens,
+       COALESCE(l.tokens - l.inherited_tokens, 0) AS own_tokens,
+       s.owner, s.archived, s.source, a.models, c.cost, s.metadata
+FROM sessions s
+LEFT JOIN lines l ON l.tree_id = s.tree_id AND l.session_id = s.id
+LEFT JOIN costs c ON c.session_id = s.id
+LEFT JOIN asked a ON a.session_id = s.id"""
 
 COMMAND_KEYS = (
     "command",
@@ -280,19 +328,24 @@ SELECT d.session_id, d.draft, d.branch, d.head, iso(d.at) AS at, s.owner,
 FROM drafts d
 JOIN sessions s ON s.tree_id = d.tree_id AND s.id = d.session_id"""
 
-VIEWS = (TOOL_LOG, TURN_LOG, NOTE_LOG, DRAFT_LOG, USAGE_COSTS)
+VIEWS = (TOOL_LOG, TURN_LOG, NOTE_LOG, DRAFT_LOG, USAGE_COSTS, SESSION_LOG)
 """What people ask, with times as ISO texts, as in revision 0003."""
 
 
 def spelled(statement: str, dialect: str) -> str:
-    """Return a view's statement as a dialect spells times and the command in arguments."""
+    """Return a view's statement as a dialect spells times, lists and the command in arguments."""
     with_times = re.sub(
         r"iso\((COALESCE\([a-z_., ]+\)|[a-z_.]+)\)",
         lambda found: ISO[dialect].format(moment=found[1]),
         statement,
     )
+    with_names = re.sub(
+        r"joined\(([a-z_.]+)\)",
+        lambda found: JOINED[dialect].format(name=found[1]),
+        with_times,
+    )
     return re.sub(
         r"command\(([a-z_.]+)\)",
         lambda found: COMMAND[dialect].format(arguments=found[1]),
-        with_times,
+        with_names,
     )

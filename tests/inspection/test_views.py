@@ -379,3 +379,22 @@ def test_a_refused_function_is_named(path: Any) -> None:
     """What is wrong is the function, not what it was asked of."""
     with pytest.raises(QueryRefused, match=r"the function printf\(\) is none of those"):
         query(path, "SELECT printf('%s', role) FROM session_messages")
+
+
+def test_sessions_have_their_program_models_and_cost(url: str) -> None:
+    """The cost is that of the session's own requests, as `usage_costs` has it."""
+    with Store(url) as store:
+        store.create_session("s", owner="ann", metadata={"topic": "birds"}, now=NOW)
+        store.append("s", {"role": "user", "content": "hello"}, now=NOW)
+        for model, cost in (("gpt-5", 0.25), ("claude-opus-4", 0.5), ("gpt-5", 0.125)):
+            store.record_usage("s", input=1, output=1, model=model, cost=cost, now=NOW)
+        store.set_origin("s", "codex", "/rollout.jsonl")
+        store.fork("s", session_id="f", now=NOW)
+        store.archive("f")
+        found = rows(store, "SELECT * FROM session_log ORDER BY session_id DESC")
+    columns = ("session_id", "owner", "archived", "source", "models", "cost")
+    assert [tuple(each[name] for name in columns) for each in found] == [
+        ("s", "ann", 0, "codex", "claude-opus-4, gpt-5", 0.875),
+        ("f", "ann", 1, None, None, None),
+    ]
+    assert json.loads(found[0]["metadata"]) == {"topic": "birds"}
