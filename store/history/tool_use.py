@@ -102,7 +102,7 @@ def list_calls(
     line = Line(connection, lines.load_pointer(connection, session_id))
     kinds = load_tool_kinds(connection)
     known = {*ALL_TOOL_KINDS, *kinds.values()}
-    if kind is not None and kind not in known:
+    if kind is not None and (not is_text(kind) or kind not in known):
         there = ", ".join(sorted(known))
         raise InvalidValue(f"no tool is of the kind {quote_value(kind)}; there are {there}")
     head = line.pointer.head

@@ -24,7 +24,7 @@ from typing import Any
 from sqlalchemy import URL, Connection, text
 
 from ..database import SCHEMA_HEAD, Database, get_logger, read_version, upgrade_schema, write_copy
-from ..errors import StoreError
+from ..errors import InvalidValue, StoreError, quote_value
 from ..records import Finding, ProgressCallback
 from .checks import (
     OLDER,
@@ -51,6 +51,8 @@ def verify(connection: Connection, *, progress: ProgressCallback | None = None) 
     once. ``progress`` gets the number of checks done so far, and of all. Messages that an earlier
     release did not protect are reported in the log.
     """
+    if progress is not None and not callable(progress):
+        raise InvalidValue(f"progress must be a function, not {quote_value(progress)}")
     damage = []
     for finding in examine_store(connection, progress):
         if finding.check == OLDER:

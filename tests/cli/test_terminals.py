@@ -54,6 +54,8 @@ COMMAND_LINES: list[list[str]] = [
     ["tokens", ID],
     ["usage", ID],
     ["usage", "--by", "model"],
+    ["prices", "--list"],
+    ["prices", f"{NAME}.toml"],
     ["annotations", ID],
     ["annotate", ID, "1", f"k{ACTS}", json.dumps(ACTS)],
     ["branches", ID],

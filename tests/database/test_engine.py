@@ -916,12 +916,13 @@ child = None
 told, tell = os.pipe()
 tried, go_on = os.pipe()
 
-def messages():
+def work(steps):
     global child
+    steps.session("s")
     child = os.fork()
     if child:
         os.read(tried, 1)
-    yield {"role": "user", "content": "child" if child == 0 else "parent"}
+    steps.append("s", {"role": "user", "content": "child" if child == 0 else "parent"})
 
 def refused(work):
     try:
@@ -929,7 +930,7 @@ def refused(work):
     except StoreForked:
         return True
 
-in_the_midst = refused(lambda: store.append("s", messages()))
+in_the_midst = refused(lambda: store.atomically(work))
 if child == 0:
     os.write(go_on, b"x")
     assert in_the_midst and refused(lambda: store.messages("s")) and refused(lambda: Store(sys.argv[1]))

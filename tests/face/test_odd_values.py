@@ -68,6 +68,7 @@ GIVEN: dict[str, Any] = {
     "seq_or_message_id": 2,
     "message_id": "m1",
     "name": "usages",
+    "file": "prices.toml",
     "to": 2,
     "after": 2,
     "branch": 1,

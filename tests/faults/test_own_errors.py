@@ -62,7 +62,10 @@ OURS: dict[str, tuple[type[Exception], Use]] = {
     "store.view.explanation.build_entries": (KeyError, lambda s: s.view("s", now=NOW).entries),
     "store.context.request.gather_parts": (TypeError, lambda s: s.context("s", "be kind", now=NOW)),
     "store.search.hits.make_snippet": (ValueError, lambda s: [*s.search("file")]),
-    "store.history.append.encode_message": (KeyError, lambda s: s.append("s", said("never"))),
+    "store.history.append.encode_message": (
+        KeyError,
+        lambda s: s.append("s", {**said("never"), "name": "ann"}),
+    ),
     "store.history.append.facts.build_fact_rows": (
         AttributeError,
         lambda s: s.append("s", said("never")),
