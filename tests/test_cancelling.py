@@ -23,6 +23,7 @@ from typing import Any
 import anyio
 import pytest
 from conftest import ROOT
+from sqlalchemy import text
 
 from store import AsyncStore, Policy, Store, StoreBusy
 from store.errors import HeadMoved, StoreClosed
@@ -315,8 +316,16 @@ STATES = "SELECT state FROM pg_stat_activity WHERE datname = current_database()"
 
 LIMITS = {0: LONG, 1: 0.0}
 """Seconds after which the first two tasks are cancelled, so that some are and some are not."""
-LONGEST_LIMIT = 0.01
-"""Seconds after which all other tasks are cancelled; together they take longer."""
+LONGEST_LIMIT = 0.4
+"""Seconds after which all other tasks are cancelled."""
+
+
+def hold_session(url: str, held: threading.Event) -> None:
+    """Let all appends to the session wait for half of the longest limit."""
+    with Store(url) as other, other.database.writing() as connection:
+        connection.execute(text("UPDATE sessions SET title = 'held' WHERE id = 's'"))
+        held.set()
+        time.sleep(LONGEST_LIMIT / 2)
 
 
 @pytest.mark.parametrize("kind", [*LOOPS, "tasks of asyncio"])
@@ -354,7 +363,12 @@ def test_many_tasks_cancelled_at_random(url: str, kind: str) -> None:
 
     async def work() -> None:
         async with AsyncStore(url, timeout=LONG) as store:
+            held = threading.Event()
+            holder = threading.Thread(target=hold_session, args=(url, held))
+            holder.start()
+            held.wait(LONG)
             await (as_tasks if kind not in LOOPS else within_scopes)(store)
+            holder.join()
             await store.append("s", said("after"))
             await store._run(partial(store._call, at_rest))
 
