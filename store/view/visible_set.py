@@ -407,7 +407,9 @@ def hidden(
         if record.id:
             first, last = record.hidden
             since = Hidden(record.id, record.created_at)
-            found = dict.fromkeys(range(first, last + 1), since) | found
+            # The line bounds the range of a damaged record.
+            places = range(max(1, first), min(last, pointer.head) + 1)
+            found = dict.fromkeys(places, since) | found
         for position in record.pinned:
             found.pop(position, None)
     return dict(sorted(found.items()))

@@ -390,6 +390,22 @@ def test_a_damaged_row_is_told_as_damage(file: Path, tmp_path: Path, seed: int) 
 
 
 @pytest.mark.sqlite_only
+def test_a_damaged_range_is_no_longer_than_its_line(file: Path, tmp_path: Path) -> None:
+    """A record that hides 2⁶² messages fills no memory."""
+    path = Path(shutil.copy(file, tmp_path / "chat.db"))
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("DROP TRIGGER compaction_records_no_update")
+        connection.execute(
+            "UPDATE compaction_records SET hidden_last = ? WHERE hidden_last > 0", [2**62]
+        )
+    with Store(path) as store:
+        head = store.session("s").head
+        hidden = store.hidden("s")
+        assert hidden
+        assert max(hidden) <= head
+
+
+@pytest.mark.sqlite_only
 def test_damage_says_what_to_do(file: Path, tmp_path: Path) -> None:
     """The cause is kept for those who mend."""
     path = Path(shutil.copy(file, tmp_path / "chat.db"))
