@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from store import Policy, Store
 
+from .timing import measure_quickest, measure_seconds
 from .workload import conversation
 
 AGENT = Policy.named("agent")
-TRIES = 5
-"""How often what can be done again is done; the quickest counts."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -47,22 +44,12 @@ def _times(path: Path, check_reads: bool = False) -> Iterator[tuple[str, float]]
     """Yield the CPU seconds of each operation on a store that has just been opened."""
     with Store(path, check_reads=check_reads) as store:
         store.view("short", AGENT)
-        yield "first view", _seconds(lambda: store.view("s", AGENT))
-        yield "view again", _quickest(lambda: store.view("s", AGENT))
-        yield "load", _quickest(lambda: store.messages("s"))
-        yield "newest 20", _quickest(lambda: store.messages("s", -20))
+        yield "first view", measure_seconds(lambda: store.view("s", AGENT))
+        yield "view again", measure_quickest(lambda: store.view("s", AGENT))
+        yield "load", measure_quickest(lambda: store.messages("s"))
+        yield "newest 20", measure_quickest(lambda: store.messages("s", -20))
         said = {"role": "user", "content": "go on"}
-        yield "append", _quickest(lambda: store.append("short", said))
-
-
-def _quickest(work: Callable[[], Any]) -> float:
-    return min(_seconds(work) for _ in range(TRIES))
-
-
-def _seconds(work: Callable[[], Any]) -> float:
-    began = time.process_time()
-    work()
-    return time.process_time() - began
+        yield "append", measure_quickest(lambda: store.append("short", said))
 
 
 if __name__ == "__main__":

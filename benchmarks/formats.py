@@ -11,7 +11,6 @@ import argparse
 import gc
 import json
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import count
@@ -21,6 +20,7 @@ from typing import Any
 
 from store import Store
 
+from .timing import measure_quickest, measure_seconds
 from .workload import ROOT, Message, conversation
 
 CHAT = "openai"
@@ -170,29 +170,19 @@ def _times(
     for each in (name, single):
         store.create_session(each, project_root=ROOT)
     gc.collect()
-    yield "append a batch", _seconds(lambda: append(name, given))
+    yield "append a batch", measure_seconds(lambda: append(name, given))
     few = given[: -(-len(given) * SINGLE // 1_000)]
-    yield "one by one", _seconds(lambda: [append(single, each) for each in few])
+    yield "one by one", measure_seconds(lambda: [append(single, each) for each in few])
     if [each.message for each in store.messages(name)] != given:
         raise AssertionError(f"messages of {side} came back changed: their times mean nothing")
-    yield "load", _quickest(lambda: store.messages(name))
-    yield f"newest {NEWEST}", _quickest(lambda: store.messages(name, -NEWEST))
+    yield "load", measure_quickest(lambda: store.messages(name))
+    yield f"newest {NEWEST}", measure_quickest(lambda: store.messages(name, -NEWEST))
     forks = [store.fork(name).id for _ in range(TRIES)]  # of a fork nothing is kept in memory
     yield (
         "first view",
-        min(_seconds(partial(store.view, fork, format=wire_format)) for fork in forks),
+        min(measure_seconds(partial(store.view, fork, format=wire_format)) for fork in forks),
     )
     store.delete_session(*forks, single, name)
-
-
-def _quickest(work: Callable[[], Any]) -> float:
-    return min(_seconds(work) for _ in range(TRIES))
-
-
-def _seconds(work: Callable[[], Any]) -> float:
-    began = time.process_time()
-    work()
-    return time.process_time() - began
 
 
 if __name__ == "__main__":
