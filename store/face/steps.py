@@ -39,7 +39,18 @@ MOST_ATTEMPTS = 8
 """How often the steps are tried in all, if a server asks for retries."""
 
 
-class Steps(StoreOperations):
+class BoundOperations(StoreOperations):
+    """The operations of a store on one connection, until their lifetime ends."""
+
+    def __init__(self, connection: Connection, moment: int, lifetime: Lifetime) -> None:
+        self._connection, self._began, self._lifetime = connection, moment, lifetime
+
+    def _moment(self, now: Now) -> int:
+        self._lifetime.check()
+        return self._began if now is None else require_moment(now)
+
+
+class Steps(BoundOperations):
     """The operations of a store as steps of one transaction.
 
     Each step sees the changes of those before it. The moment of a step without one is the beginning
@@ -47,16 +58,12 @@ class Steps(StoreOperations):
     """
 
     def __init__(self, connection: Connection, moment: int, lifetime: Lifetime) -> None:
-        self._connection, self._began, self._lifetime = connection, moment, lifetime
+        super().__init__(connection, moment, lifetime)
         self._held: set[str] = set()
 
     def record_usages(self, session_id: str, requests: Sequence[UsageInput]) -> None:
         """Record the usage of several requests of a session. Raises as `record_usage` does."""
         self._write(Call(history.usages.record_usages, (session_id, requests), {}))
-
-    def _moment(self, now: Now) -> int:
-        self._lifetime.check()
-        return self._began if now is None else require_moment(now)
 
     def _read(self, work: Call[StepResultT]) -> StepResultT:
         self._lifetime.check()
@@ -82,16 +89,8 @@ class Steps(StoreOperations):
                     self._held.add(session_id)
 
 
-class Snapshot(StoreOperations):
+class Snapshot(BoundOperations):
     """The operations that read one state of a store, whatever others write meanwhile."""
-
-    def __init__(self, connection: Connection, lifetime: Lifetime) -> None:
-        self._connection, self._lifetime = connection, lifetime
-        self._began = resolve_now(None)
-
-    def _moment(self, now: Now) -> int:
-        self._lifetime.check()
-        return self._began if now is None else require_moment(now)
 
     def _read(self, work: Call[StepResultT]) -> StepResultT:
         self._lifetime.check()
@@ -110,7 +109,7 @@ def read_snapshot(database: Database, work: Callable[[Snapshot], StepResultT]) -
         database.reading() as connection,
         Lifetime("these operations of `reading`") as lifetime,
     ):
-        return work(Snapshot(connection, lifetime))
+        return work(Snapshot(connection, resolve_now(None), lifetime))
 
 
 def atomically(
