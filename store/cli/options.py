@@ -312,6 +312,8 @@ def find_session(store: Store, given: str) -> Session:
 
 SHORT_ID_LENGTH = 8
 """Code points of a short id, at least."""
+LONGEST_SHORT_ID = 24
+"""Code points of a short id, at most; a command given a doubtful one lists its candidates."""
 
 
 def shorten_id(store: Store, session_id: str) -> str:

@@ -24,6 +24,7 @@ from ..records import (
 from ..text import format_count
 from . import render
 from .options import (
+    LONGEST_SHORT_ID,
     FieldChanges,
     Json,
     LinePosition,
@@ -203,7 +204,9 @@ def sessions(
 def _build_session_row(store: Store, session: Session) -> TableRow:
     costs = [total.cost for total in store.usage_totals(session.id) if total.cost is not None]
     project = PurePath(session.project_root or "").name
-    short = session.id if render.count_columns() > WIDE else shorten_id(store, session.id)
+    short = session.id
+    if render.count_columns() <= WIDE:
+        short = shorten_id(store, session.id)[:LONGEST_SHORT_ID]
     return (
         short if short == session.id else f"{short}{CUT_MARK}",
         render.shorten_to_line(session.title or ""),
