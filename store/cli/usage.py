@@ -391,13 +391,10 @@ def _show_usage_totals(
     render.show_bars([*_build_usage_bars(totals)])
     render.print_lines(f"at the prices of {load_prices().as_of}, where no cost was recorded")
     if any(each.unpriced for each in totals):
-        render.print_lines(_describe_unpriced(add_up(by="model")))
-
-
-def _describe_unpriced(totals: list[UsageTotal]) -> str:
-    """Return a line that names the models without a price, and says what to do."""
-    names = ", ".join(_join_total_name(each) for each in totals if each.unpriced)
-    return f"no price is known for {names}: store some with `convostore prices FILE`"
+        unpriced = ", ".join(_join_total_name(each) for each in add_up(by="model") if each.unpriced)
+        render.print_lines(
+            f"no price is known for {unpriced}: store some with `convostore prices FILE`"
+        )
 
 
 def _join_total_name(total: UsageTotal) -> str:

@@ -12,10 +12,10 @@ from ..clock import Now
 from ..errors import InvalidValue, quote_value
 from ..inspection import compare_line, dump
 from ..policy import Policy
-from ..records import Message, ProgressCallback, Session, View
+from ..records import FilePath, Message, ProgressCallback, Session, View
 from ..text import JsonFields
 from ..transcripts import OWNER_KEY, PROJECT_ROOT_KEY
-from .files import Exported, FilePath, render_json_lines, write_private_file
+from .files import Exported, render_json_lines, write_private_file
 from .shapes import (
     PROGRAMS,
     ExportSource,

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import IO, Any, NamedTuple, TypeAlias
+from typing import IO, Any, NamedTuple
 
 from ..errors import InvalidValue, StoreError
 from ..inspection import is_store_file
+from ..records import FilePath
 from ..text import format_json_line
-
-FilePath: TypeAlias = str | os.PathLike[str]
 
 
 class Exported(NamedTuple):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ..clock import Now
     from ..compaction import Clearing, Plan
-    from ..history import Dedupe, FilePath, MessageInput, ModelPrice
+    from ..history import Dedupe, MessageInput, ModelPrice
     from ..messages import Message
     from ..policy import Policy
     from ..records import (
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         Copy,
         Draft,
         Erasure,
+        FilePath,
         FileUse,
         Finding,
         Found,
@@ -947,8 +948,8 @@ class Operations(Face):
         from the prices at each read.
 
         ``received`` is the received part of an answer whose stream broke off: its tokens are counted
-        where the response tells fewer, and ``details["estimated"]`` is true. Input that nobody told
-        is 0, and such a usage says nothing to `check`.
+        where the response tells fewer, and ``details["estimated"]`` is true. Unknown input is 0,
+        and `check` ignores such a usage.
 
         The request held the messages up to ``seq`` (None: to the head), so record it before its answer
         is appended. The session's revision does not change. Raises SessionNotFound, PositionOutOfRange,

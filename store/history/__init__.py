@@ -66,7 +66,7 @@ if TYPE_CHECKING:
         match_visible_records,
     )
     from .lookup import find_request_turn, load_chat_message
-    from .model_prices import FilePath, ModelPrice
+    from .model_prices import ModelPrice
     from .price_files import ModelPrices, load_prices
     from .raw_messages import CALLS_IN_RUN, load_calls, load_session_chat_messages
     from .sessions import derive_metadata_keys, load_newest_compaction
@@ -86,7 +86,6 @@ __all__ = [
     "STALE_COPIES",
     "Batch",
     "Dedupe",
-    "FilePath",
     "LastRequest",
     "Line",
     "LineTotals",
@@ -164,7 +163,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
             "match_visible_counts match_visible_records"
         ),
         lookup="find_request_turn load_chat_message",
-        model_prices="FilePath ModelPrice",
+        model_prices="ModelPrice",
         price_files="ModelPrices load_prices",
         raw_messages="CALLS_IN_RUN load_calls load_session_chat_messages",
         sessions="derive_metadata_keys load_newest_compaction",

@@ -30,10 +30,9 @@ from sqlalchemy import (
 from ..clock import Now, require_moment
 from ..database import BIG_INTEGER, Row, Statement, session_ids, session_keys, sessions
 from ..errors import InvalidValue, check_choice, quote_value
-from ..records import Session
+from ..records import FilePath, Session
 from ..text import is_text
 from . import lines
-from .model_prices import FilePath
 from .sessions import (
     SESSION_ROW_COLUMNS,
     decode_sessions,

@@ -9,7 +9,6 @@ imports little.
 from __future__ import annotations
 
 import math
-import os
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +16,7 @@ from datetime import UTC, date, datetime, time
 from functools import lru_cache
 from operator import mul
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from ..clock import require_moment
 
@@ -26,8 +25,6 @@ MILLION = 1_000_000
 DAY_MS = 86_400_000
 EVERYBODY = ""
 """The owner of prices that are valid for the usages of all owners, and of none."""
-
-FilePath: TypeAlias = str | os.PathLike[str]
 
 
 class ModelPrice(NamedTuple):

@@ -12,10 +12,10 @@ from typing import NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, ValidationError
 
 from ..errors import InvalidValue, check_readable_to_end, describe_read_error, quote_value
+from ..records import FilePath
 from .model_prices import (
     EVERYBODY,
     PRICES_FILE,
-    FilePath,
     ModelPrice,
     build_prices,
     normalize_model_name,

@@ -8,10 +8,10 @@ from hashlib import sha256
 from sqlalchemy import Connection, bindparam, delete, select
 
 from ..database import Insertion, Seed, Statement, prices
+from ..records import FilePath
 from .model_prices import (
     EVERYBODY,
     PRICES_FILE,
-    FilePath,
     ModelPrice,
     PriceList,
     normalize_model_name,

@@ -41,11 +41,11 @@ from ..database import BIG_INTEGER, Insertion, Row, Statement, branches, session
 from ..errors import InvalidValue, check_choice, quote_value
 from ..formats import read_response_usage
 from ..messages import Message, decode_as
-from ..records import Usage, UsageTotal
+from ..records import FilePath, Usage, UsageTotal
 from ..tokens import estimate_message_tokens
 from . import lines
 from .lines import NO_LIMIT, Line, Pointer
-from .model_prices import DAY_MS, FilePath, PriceList, normalize_model_name
+from .model_prices import DAY_MS, PriceList, normalize_model_name
 from .price_rows import load_model_prices, load_price_list
 from .session_branches import BRANCH_QUERIES, USAGES_PER_POSITION
 from .sessions import encode_object, validate_limit, validate_text
@@ -127,8 +127,8 @@ def record_usage(
     from the prices at each read.
 
     ``received`` is the received part of an answer whose stream broke off: its tokens are counted
-    where the response tells fewer, and ``details["estimated"]`` is true. Input that nobody told
-    is 0, and such a usage says nothing to `check`.
+    where the response tells fewer, and ``details["estimated"]`` is true. Unknown input is 0,
+    and `check` ignores such a usage.
 
     The request held the messages up to ``seq`` (None: to the head), so record it before its answer
     is appended. The session's revision does not change. Raises SessionNotFound, PositionOutOfRange,

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..inspection import get_store_files
-from ..transcripts import TRANSCRIPT_KINDS, FilePath, Home, is_home, is_kept, is_named
+from ..records import FilePath
+from ..transcripts import TRANSCRIPT_KINDS, Home, is_home, is_kept, is_named
 
 LOOK_PAUSE = 1.0
 """Seconds between two looks, at least."""

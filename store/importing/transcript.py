@@ -15,11 +15,10 @@ from typing import NamedTuple
 from .. import Scoped, transcripts
 from ..errors import InvalidValue, SessionExists, StoreError, UnknownTranscript, correct_step_errors
 from ..inspection import is_store_file
-from ..records import Message, ProgressCallback
+from ..records import FilePath, Message, ProgressCallback
 from ..transcripts import (
     CompactionEvent,
     Event,
-    FilePath,
     Limits,
     NoteEvent,
     SessionEvent,
@@ -91,10 +90,6 @@ def import_file(
             limits.begin_anew()
 
 
-def _report_read_bytes(progress: ProgressCallback, total: int, read: int) -> None:
-    progress(read, total)
-
-
 class OpenedTranscript(NamedTuple):
     """A file that holds a message, read as far as was needed to see one.
 
@@ -123,11 +118,15 @@ def open_transcript(
     limits = limits or Limits()
     found = kind or transcripts.sniff(path, limits)
     lines: list[int] = []
-    read = partial(transcripts.read, path, kind=found, beside=beside, limits=limits)
-    told = None
-    if progress is not None:
-        told = partial(_report_read_bytes, progress, transcripts.measure_file_size(path))
-    events = read(progress=told, lines=lines.append)
+    size = transcripts.measure_file_size(path)
+    events = transcripts.read(
+        path,
+        kind=found,
+        progress=progress and (lambda done: progress(done, size)),
+        lines=lines.append,
+        beside=beside,
+        limits=limits,
+    )
     # For a kind named by the caller, doubtful events are taken as they are, with a note.
     is_named = kind is not None
     validation, seen = TranscriptValidation(), []

@@ -23,6 +23,7 @@ __all__ = [
     "Draft",
     "Entry",
     "Erasure",
+    "FilePath",
     "FileUse",
     "Finding",
     "Found",
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
         CacheInfo,
         Copy,
         Erasure,
+        FilePath,
         Finding,
         ProgressCallback,
         Purge,
@@ -117,7 +119,8 @@ if not TYPE_CHECKING:  # otherwise type checkers would accept any name
             "is_redacted select_opaque_fields"
         ),
         maintenance=(
-            "CacheInfo Copy Erasure Finding ProgressCallback Purge Redaction Removal Restored"
+            "CacheInfo Copy Erasure FilePath Finding ProgressCallback Purge Redaction Removal"
+            " Restored"
         ),
         search_results="Hit Hits Index Passage SessionHit",
         sessions=(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
+FilePath: TypeAlias = str | os.PathLike[str]
+"""A path as text or object."""
 ProgressCallback = Callable[[int, int], object]
 """What is told the progress of long work: what is done, and all there is to do."""
 

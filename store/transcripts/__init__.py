@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import StoreError, UnknownTranscript, check_readable_to_end
+from ..records import FilePath
 from . import writing
 from .aider import AiderHistory, is_aider_history
 from .apis.openai import OWNER_KEY, PROJECT_ROOT_KEY, convert_system_row, is_header_row
@@ -44,7 +45,7 @@ from .limits import Limits
 from .opencode import OpencodeFolderSource, is_opencode_session_file
 from .other_programs import ITEM_TYPES, find_messages_program, find_value_program
 from .shelf import KeyNumbers
-from .source import PACKED_FILE_SIGNATURES, FilePath, Progress, SourceValue, TranscriptSource
+from .source import PACKED_FILE_SIGNATURES, Progress, SourceValue, TranscriptSource
 from .store_export import STORE_HEAD_KEY
 from .usages import parse_message_usage
 

@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from ..records import Message
+from ..records import FilePath, Message
 from .events import (
     Event,
     NoteEvent,
@@ -22,7 +22,7 @@ from .events import (
     note_omission,
     parse_iso_milliseconds,
 )
-from .source import FilePath, SourceValue, TranscriptSource, parse_conversations
+from .source import SourceValue, TranscriptSource, parse_conversations
 
 __all__ = ["AIDER_HISTORY_NAME", "AiderHistory", "is_aider_chat", "is_aider_history", "parse_aider"]
 

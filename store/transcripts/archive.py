@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from ..records import FilePath
+
 try:
     from backports.zstd import ZstdError, zipfile
 except ImportError:  # of itself Python knows the packing of zstd from 3.14 on
@@ -19,7 +21,7 @@ except ImportError:  # of itself Python knows the packing of zstd from 3.14 on
 
 from ..errors import StoreError
 from .events import NoteEvent
-from .source import FilePath, HeldFile, SourceValue, TranscriptSource
+from .source import HeldFile, SourceValue, TranscriptSource
 
 CONVERSATION_FILE = re.compile(r"(.*/)?conversations[-_]?\d*\.json|header\.json|samples/.+\.json")
 """Names of the files that hold conversations: numbered ones, or a head and a file for each."""

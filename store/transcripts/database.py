@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import LimitExceeded, StoreError, UnknownTranscript
+from ..records import FilePath
 from .events import NoteEvent
 from .other_programs import COLUMNS_BY_PROGRAM
-from .source import FilePath, SourceValue, TranscriptSource
+from .source import SourceValue, TranscriptSource
 
 SQLITE_SIGNATURE = b"SQLite format 3\0"
 """What a database of SQLite begins with."""

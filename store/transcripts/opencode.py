@@ -9,7 +9,7 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
-from ..records import Message
+from ..records import FilePath, Message
 from ..text import JsonFields, wrap_in_list
 from .database import Layout, SqliteConnection, parse_json_cell
 from .events import (
@@ -32,7 +32,7 @@ from .events import (
     simplify_content,
     split_metadata,
 )
-from .source import FilePath, SourceValue, TranscriptSource, parse_conversations
+from .source import SourceValue, TranscriptSource, parse_conversations
 from .trees import Tree, build_tree_events, insert_compactions
 
 __all__ = [

@@ -14,21 +14,19 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from itertools import islice
-from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO, cast
 
 from pydantic_core import from_json
 
 from ..errors import StoreError
+from ..records import FilePath
 from ..text import wrap_in_list
 from .events import Event, NoteEvent, SessionNames, note_unread_value
 from .limits import UNLIMITED, Limits
 from .shelf import pack_value
 
-FilePath = str | PathLike[str]
-"""A path as text or object."""
-Progress = Callable[[int], None]
+Progress = Callable[[int], object]
 """A callable that is told how far a file is read."""
 
 LONG_DOCUMENT = 16 * 2**20
