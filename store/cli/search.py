@@ -65,7 +65,7 @@ NewestFirst = Annotated[
 ]
 LeftBranches = Annotated[bool, typer.Option("--left", help="Include branches that were left.")]
 SomeWords = Annotated[
-    bool, typer.Option("--any", help="Also what lacks some of the words, after the rest.")
+    bool, typer.Option("--any", help="Messages with some of the words too, after those with all.")
 ]
 ByMessage = Annotated[bool, typer.Option("--messages", help="List messages, not sessions.")]
 HitLimit = Annotated[

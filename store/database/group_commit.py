@@ -2,11 +2,11 @@
 
 A commit costs a flush of the disk, whatever is in it. So writes that wait while another one is at
 work are done together: one turn in the queue of the file, one transaction, one flush. Each keeps
-its own answer and its own error, since each is a savepoint. A write that nobody waits behind is a
-transaction of its own, without a savepoint.
+its own answer and its own error, since each is a savepoint. A write with none waiting after it is
+a transaction of its own, without a savepoint.
 
 The first in line leads. It waits for the file as any writer does, does its own write, then those
-that wait behind it, as long as a turn in the queue lasts, commits, and tells each that it is done.
+that wait after it, as long as a turn in the queue lasts, commits, and tells each that it is done.
 Then it leaves the line, and the next one leads. A write that the leader has taken is no longer in
 line: before that its caller may give up, and nothing of it has happened; after that it runs to its
 end.
@@ -152,7 +152,7 @@ class GroupCommit:
             first.wake()
 
     def lead(self, write: GroupedWrite[GroupResultT], lease: Transaction) -> GroupResultT:
-        """Do a write, and those that wait behind it, in one transaction; return its result."""
+        """Do a write, and those that wait after it, in one transaction; return its result."""
         result = write.work(lease.connection)
         taken: list[GroupedWrite[Any]] = []
         try:
@@ -167,7 +167,7 @@ class GroupCommit:
         return result
 
     def _run_waiting(self, taken: list[GroupedWrite[Any]], lease: Transaction) -> None:
-        """Do the writes behind the leader as a part of its transaction, and add them to some."""
+        """Do the writes after the leader's in its transaction, and add them to ``taken``."""
         ends = time.monotonic() + TURN_SECONDS
         while (following := self._line[1:2]) and time.monotonic() < ends:
             taken += following

@@ -4,7 +4,7 @@ Others must be able to tell a work that is quiet from one whose process is gone.
 `Pulse`, and one thread of the process beats for all of them, every second, as long as there are
 any. It holds them weakly: a work that nobody refers to any more is not kept alive.
 
-On a file a beat is a lock of a byte in the lock file of the writers' queue, far behind the bytes of
+On a file a beat is a lock of a byte in the lock file of the writers' queue, far after the bytes of
 the queue. The kernel frees it when the process dies, however it dies. The place of the byte tells
 the work and the second of the beat, so a stopped process, which keeps its lock, is seen to be late:
 nothing is written, and readers only ask the kernel. Where the lock of a byte cannot belong to an

@@ -951,7 +951,7 @@ class AsyncOperations(Threads):
     ) -> Usage:
         """Record the real cost of the request at the session's head, as the provider reports it.
 
-        ``response`` is what a client of OpenAI (chat or Responses), Anthropic or Gemini returned, or
+        ``response`` is the response of a client of OpenAI (chat or Responses), Anthropic or Gemini, or
         its usage, as an object or a dict. Its tokens, model and provider are recorded, and the usage in
         its own words in ``details["told"]``.
 
@@ -1619,8 +1619,8 @@ class AsyncOperations(Threads):
 
         ``name`` is one of ``sessions``, ``usages``, ``notes``, ``messages``, ``turns``, ``calls``
         and ``files``; a column is a field of the records, and times are in UTC. The rows are those
-        of a session, or of all (None); then what a fork shares with its source counts once. Raises
-        SessionNotFound, InvalidValue for another name, StoreError without pandas.
+        of a session, or of all (None); then rows that a fork shares with its source count once.
+        Raises SessionNotFound, InvalidValue for another name, StoreError without pandas.
         """
         work = partial(
             self._call,

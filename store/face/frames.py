@@ -1,7 +1,7 @@
 """Records of a store as frames of pandas, which is imported when a frame is made.
 
-A row of `FRAMES` says what a frame holds. What a fork shares with its source is in the rows of the
-source alone, so that sums count it once.
+A row of `FRAMES` names the content of a frame. Messages that a fork shares with its source are in
+the rows of the source alone, so that sums count them once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _list_messages(face: Any, session: Session) -> Iterator[FrameRow]:
 
 
 def _list_records(name: str) -> Callable[[Any, Session], Iterable[FrameRow]]:
-    """Build the list of what an operation of a name returns for a session."""
+    """Build the list of the results of a named operation for a session."""
     return lambda face, session: (each._asdict() for each in getattr(face, name)(session.id))
 
 

@@ -937,7 +937,7 @@ class Operations(Face):
     ) -> Usage:
         """Record the real cost of the request at the session's head, as the provider reports it.
 
-        ``response`` is what a client of OpenAI (chat or Responses), Anthropic or Gemini returned, or
+        ``response`` is the response of a client of OpenAI (chat or Responses), Anthropic or Gemini, or
         its usage, as an object or a dict. Its tokens, model and provider are recorded, and the usage in
         its own words in ``details["told"]``.
 

@@ -296,7 +296,7 @@ class Streaming(StreamState):
     def take(self, chunk: object) -> str:
         """Add a chunk of a provider's stream; return the text of the answer in it.
 
-        ``chunk`` is what a client of OpenAI (chat or Responses), Anthropic or Gemini yields, as an
+        ``chunk`` is a chunk from a client of OpenAI (chat or Responses), Anthropic or Gemini, as an
         object or a dict. At the end the whole answer is stored in the provider's format, its calls
         included, with the keys in which the message began, and the usage that the stream told is
         recorded. Of a stream that breaks off the text is saved, and counted in the recorded usage,

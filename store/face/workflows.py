@@ -202,8 +202,8 @@ class Workflows(LongOperations):
 
         ``name`` is one of ``sessions``, ``usages``, ``notes``, ``messages``, ``turns``, ``calls``
         and ``files``; a column is a field of the records, and times are in UTC. The rows are those
-        of a session, or of all (None); then what a fork shares with its source counts once. Raises
-        SessionNotFound, InvalidValue for another name, StoreError without pandas.
+        of a session, or of all (None); then rows that a fork shares with its source count once.
+        Raises SessionNotFound, InvalidValue for another name, StoreError without pandas.
         """
         from . import frames
 

@@ -148,7 +148,7 @@ class Format(NamedTuple):
         return write_definitions(tools, self.build_tool, self.names.tools)
 
     def write_row(self, seq: int, row: Message) -> list[Message]:
-        """Return what a request with one row of a line as its only message would have for it."""
+        """Return the messages of a request that has one row of a line only."""
         calls = select_sendable_calls(seq, wrap_in_list(row.get("tool_calls") or []))
         result_id = get_sendable_text(row, "tool_call_id") if row["role"] == "tool" else None
         placed = [PlacedMessage(seq, row, None, calls, result_id)]

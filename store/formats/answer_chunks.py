@@ -56,7 +56,7 @@ class ChunkReader:
         raise NotImplementedError
 
     def _tell(self, response: Mapping[str, Any], *keys: str) -> None:
-        """Keep what a chunk tells of the model and the usage; later usages add to earlier ones."""
+        """Keep the model and the usage in a chunk; later usages add to earlier ones."""
         for key in keys:
             value = response.get(key)
             if isinstance(value, Mapping):
@@ -254,7 +254,7 @@ _READERS: tuple[tuple[Callable[[Message], bool], type[ChunkReader]], ...] = (
         AnthropicChunks,
     ),
 )
-"""What the first chunk of a stream has, and what reads the stream."""
+"""The keys of the first chunk of a stream, and the reader of the stream."""
 
 
 def read_chunk(reader: ChunkReader | None, given: object) -> tuple[ChunkReader, list[TextDelta]]:

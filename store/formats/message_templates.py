@@ -267,7 +267,7 @@ def restore_shaped_rows(rows: Sequence[ShapedRow], restore: RestoreRows) -> Mess
 
 @clearable_cache(MOST_TEMPLATES)
 def find_message_template(_: tuple[Any, ...], /) -> TemplateEntry[Build]:
-    """Return what is known of the messages with rows of some shapes, or of one."""
+    """Return the entry of the messages with rows of some shapes, or of one."""
     return TemplateEntry()
 
 

@@ -147,7 +147,7 @@ def _dump_usage(usage: object) -> JsonFields:
 
 
 def _list_counts(fields: JsonFields, keys: str) -> list[int]:
-    """Return the numbers of tokens under some keys; 0 for what is none."""
+    """Return the numbers of tokens under some keys; 0 for any other value."""
     counts: list[int] = []
     for key in keys.split():
         value: Any = fields

@@ -24,7 +24,7 @@ Build = Callable[[Sequence[Any]], Any]
 FindPlace = Callable[[Any], "str | None"]
 """Returns the expression for a value of a specimen that has a place in ``values``; else None."""
 MOST_TEMPLATES = 1024
-"""The number of shapes of which a process remembers the templates."""
+"""The number of shapes whose templates a process remembers."""
 SPECIMEN_MARK = token_hex(8)
 """The beginning of the texts of a specimen: no stored text has it, as it differs in each run."""
 MadeT = TypeVar("MadeT")

@@ -222,7 +222,7 @@ class CallLinker:
     def _get_key(self, call_id: str | None) -> str:
         """Return the key of an id among the offered calls: itself, until an id stands for others.
 
-        Few batches have an id of a redacted message, and what stands for an id takes a hash.
+        Few batches have an id of a redacted message, and the replacement of an id takes a hash.
         """
         if call_id and not self._has_neutral_ids and is_neutral_id(call_id):
             self._has_neutral_ids = True

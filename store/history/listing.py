@@ -351,7 +351,7 @@ def _encode_filters(
     *,
     parents: bool,
 ) -> dict[str, Any]:
-    """Return the values of the conditions on what people know of a session."""
+    """Return the values of the conditions on facts that people know of a session."""
     values: dict[str, Any] = {"parents": True} if parents else {}
     if project is not None:
         values |= _encode_project(project)

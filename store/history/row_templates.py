@@ -1,7 +1,7 @@
 """Prepare the rows of messages of a format by templates.
 
-The shape of a message is all that is in it but its texts: its keys in their order, the values that
-say of what kind it and its parts are, and where there are texts or the arguments of a call.
+The shape of a message is everything in it except its texts: its keys in their order, the values
+that name the kinds of it and its parts, and the places of texts and of the arguments of calls.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from ..text import clearable_cache, is_text
 from ..tokens import FRAMING_TOKENS, count_message_tokens, estimate, message_text
 
 KIND_KEYS = frozenset(("type", "role", "status"))
-"""Keys whose texts say of what kind something is: they are part of the shape."""
+"""Keys whose texts name the kind of something: they are part of the shape."""
 INPUT_KEYS = frozenset(("input", "args", "arguments", "action"))
 """Keys of objects that are stored as one JSON text, whatever is in them."""
 SMALL_SIZE = SIZE_LIMIT // 8
@@ -110,7 +110,7 @@ class RowsTemplate(NamedTuple):
 
     wire_format: str
     json_places: tuple[int, ...]
-    """The places of values that stand in JSON, whose texts follow the values."""
+    """The places of values that are in JSON; their JSON texts follow the values."""
     rows: tuple[RowTemplate, ...]
 
     def prepare(self, message: Message, values: list[Any]) -> list[PreparedMessage] | None:
@@ -172,7 +172,7 @@ def prepare_by_template(message: Message, name: str | None) -> list[PreparedMess
 
 @clearable_cache(MOST_TEMPLATES)
 def find_rows_template(_: tuple[str | None, Any], /) -> TemplateEntry[RowsTemplate]:
-    """Return what is known of the messages of a shape in a format."""
+    """Return the entry of the messages of a shape in a format."""
     return TemplateEntry()
 
 
@@ -188,7 +188,7 @@ def _make_rows_template(message: Message, name: str | None) -> RowsTemplate | No
 
 
 class _JsonPlaces:
-    """The places whose values stand in JSON, the texts of which follow the values."""
+    """The places whose values are in JSON; their JSON texts follow the values."""
 
     def __init__(self, values: int) -> None:
         self._values = values

@@ -116,7 +116,7 @@ def record_usage(
 ) -> Usage:
     """Record the real cost of the request at the session's head, as the provider reports it.
 
-    ``response`` is what a client of OpenAI (chat or Responses), Anthropic or Gemini returned, or
+    ``response`` is the response of a client of OpenAI (chat or Responses), Anthropic or Gemini, or
     its usage, as an object or a dict. Its tokens, model and provider are recorded, and the usage in
     its own words in ``details["told"]``.
 
@@ -145,7 +145,7 @@ def record_usage(
 
 
 def _add_response(request: UsageInput, response: object) -> UsageInput:
-    """Return a usage with what a response tells; names that it has already take precedence.
+    """Return a usage with the tokens of a response; names that it has already take precedence.
 
     Raises InvalidValue if it has tokens already.
     """

@@ -111,7 +111,7 @@ def _query_store(url: URL, request: ConsoleRequest) -> QueryResult:
 MISSING_NAME = re.compile(
     r"no such (table|column): (\S+)|(?<=: )(relation|column) \"?([^\s\"]+)\"? does not exist"
 )
-"""What the engines say of a name that is not there: what it should be, and the name."""
+"""The engines' error for a missing name: its kind, and the name."""
 CLOSE, ALIKE = 0.8, 0.6
 """How much of two names is the same: where a table goes before a view, and at least."""
 TABLE_COLUMNS = {

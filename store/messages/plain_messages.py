@@ -32,7 +32,7 @@ _encode_text = json.encoder.encode_basestring_ascii
 
 
 class PlainShape(NamedTuple):
-    """What the keys of a plain message tell: its rest, as a column and as JSON, and what it has."""
+    """The columns and flags that follow from the keys of a plain message, in their order."""
 
     extra: str | None
     extra_json: str

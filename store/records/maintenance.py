@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 FilePath: TypeAlias = str | os.PathLike[str]
 """A path as text or object."""
 ProgressCallback = Callable[[int, int], object]
-"""What is told the progress of long work: what is done, and all there is to do."""
+"""A function that is told the progress of long work: the amount done, and the whole."""
 
 
 class Erasure(NamedTuple):

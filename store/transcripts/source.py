@@ -278,7 +278,7 @@ def _decode_adjacent_values(text: str) -> Iterator[Any]:
 
 
 def _decode_list_items(file: TextIO) -> Iterator[Any]:
-    """Yield the items of a list, of which only a part is in memory.
+    """Yield the items of a list, with only a part of it in memory.
 
     An item that goes on after the text that was read is decoded again with twice as much. Raises
     ValueError where the file holds anything but one list.
