@@ -23,9 +23,9 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from io import FileIO
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import sqlalchemy
 from sqlalchemy import URL, Connection, Engine, event
@@ -281,9 +281,50 @@ class Database:
         """
         return self._queue.open_file() if self._queue and HAS_FLOCK else None
 
-    def _lent(self, engine: Engine, *, writes: bool = False, patience: float | None = None) -> Loan:
-        """Lend a connection, an idle one or a new one, for the time of an operation."""
-        return Loan(self, engine, writes, self._timeout if patience is None else patience)
+    @contextmanager
+    def _lent(
+        self, engine: Engine, *, writes: bool = False, patience: float | None = None
+    ) -> Iterator[Lease]:
+        """Lend a connection, an idle one or a new one, for the time of an operation.
+
+        It is a generator on purpose: where a signal strikes between its steps and their end, the
+        generator is closed with the frame that holds it, and gives the connection back.
+        """
+        operation, lease, is_lost = object(), None, False
+        try:
+            with fork_safety.fork_lock:
+                if self._closed:
+                    raise StoreClosed("the store is closed; open it again")
+                if self._forked:
+                    raise StoreForked(FORKED_STORE_MESSAGE)
+                if writes and self._hosts:
+                    self._check_host()
+                self._inside[operation] = threading.get_ident()
+            idle = self._idle[engine]
+            try:
+                with suppress(IndexError):
+                    lease = idle.pop()
+                lease = lease or self._new(engine)
+                lease.writes, lease.is_lent = writes, True
+                lease.patience = self._timeout if patience is None else patience
+                yield lease
+                is_idle = lease.end()
+            except BaseException as error:
+                if lease:
+                    # It is asked before it is dropped, which may close it.
+                    is_lost = is_connection_loss(lease, error)
+                    lease.drop()
+                    if is_lost:
+                        self._forget_idle()
+                raise
+            if is_idle:
+                idle.append(lease)
+        except list_driver_errors() as error:
+            raise choose_error(error, lease, self.path, is_lost=is_lost) from error
+        finally:
+            self._inside.pop(operation, None)
+            if self._closed:
+                self._end()  # the store was closed meanwhile, too early to close this connection
 
     def _new(self, engine: Engine) -> Lease:
         lease = Lease(
@@ -423,70 +464,6 @@ class Database:
             fork_safety.unusable_files.add(self.path)
         else:
             self._connect()
-
-
-class Loan:
-    """A connection of a database, an idle one or a new one, lent for the time of an operation."""
-
-    __slots__ = ("_database", "_engine", "_idle", "_lease", "_patience", "_writes")
-
-    def __init__(self, database: Database, engine: Engine, writes: bool, patience: float) -> None:
-        self._database, self._engine, self._idle = database, engine, database._idle[engine]
-        self._writes, self._patience = writes, patience
-        self._lease: Lease | None = None
-
-    def __enter__(self) -> Lease:
-        database = self._database
-        try:
-            with fork_safety.fork_lock:
-                if database._closed:
-                    raise StoreClosed("the store is closed; open it again")
-                if database._forked:
-                    raise StoreForked(FORKED_STORE_MESSAGE)
-                if self._writes and database._hosts:
-                    database._check_host()
-                database._inside[self] = threading.get_ident()
-            lease = self._lease = _take_idle_lease(self._idle) or database._new(self._engine)
-            lease.writes, lease.is_lent, lease.patience = self._writes, True, self._patience
-            return lease
-        except BaseException as error:  # noqa: BLE001 - it is raised again
-            self._fail(error)
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        lease, is_idle = self._lease, False
-        try:
-            if error is not None:
-                raise error
-            is_idle = lease is not None and lease.end()
-        except BaseException as problem:  # noqa: BLE001 - it is raised again
-            self._fail(problem)
-        try:
-            if lease and is_idle:
-                self._idle.append(lease)
-        finally:
-            self._leave()
-
-    def _fail(self, error: BaseException) -> NoReturn:
-        """Drop the connection; raise the error, one of a driver as the store's own."""
-        database, lease, is_lost = self._database, self._lease, False
-        try:
-            if lease:
-                # It is asked before it is dropped, which may close it.
-                is_lost = is_connection_loss(lease, error)
-                lease.drop()
-                if is_lost:
-                    database._forget_idle()
-            raise error
-        except list_driver_errors() as problem:
-            raise choose_error(problem, lease, database.path, is_lost=is_lost) from problem
-        finally:
-            self._leave()
-
-    def _leave(self) -> None:
-        database = self._database
-        database._inside.pop(self, None)
-        if database._closed:
-            database._end()  # closed meanwhile, too early to close this connection
 
 
 class Transactions(NamedTuple):

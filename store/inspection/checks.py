@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager
 from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Table, bindparam, select, text
+from sqlalchemy import Connection, Table, bindparam, literal_column, select, text
 from sqlalchemy.exc import DBAPIError
 
 from ..database import (
@@ -29,12 +29,14 @@ from ..database import (
     list_sealed_columns,
     session_keys,
     sessions,
+    tool_kinds,
     upgrade_schema,
 )
 from ..errors import VERIFY_HINT, Damaged, StoreError
 from ..history import derive_metadata_keys
 from ..messages import decode_as
 from ..records import Finding
+from ..tools import ALL_TOOL_KINDS
 
 OLDER = "older"
 """The name of the finding about messages that an earlier release did not protect; no damage."""
@@ -213,6 +215,19 @@ def require_sound(findings: Iterable[Finding]) -> None:
     for finding in findings:
         if finding.check != OLDER:
             raise Damaged(f"{finding.where}: {finding.problem}; {VERIFY_HINT}")
+
+
+UNKNOWN_KINDS = Statement(
+    select(tool_kinds.c.name, tool_kinds.c.kind).where(
+        tool_kinds.c.kind.not_in([literal_column(f"'{kind}'") for kind in ALL_TOOL_KINDS])
+    )
+)
+
+
+def check_kinds(connection: Connection) -> Iterator[Finding]:
+    """Yield the tools whose kind no rule knows."""
+    for name, kind in UNKNOWN_KINDS.rows(connection):
+        yield Finding("kinds", f"the tool {name!r}", f"its kind is {kind!r}, which is none")
 
 
 def check_structures(connection: Connection) -> Iterator[Finding]:

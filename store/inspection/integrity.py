@@ -29,6 +29,7 @@ from ..records import Finding, ProgressCallback
 from .checks import (
     OLDER,
     check_keys,
+    check_kinds,
     check_schema,
     check_seals,
     check_structures,
@@ -112,6 +113,7 @@ CHECKS = (
     ("rules", check_rules),
     ("seals", check_seals),
     ("keys", check_keys),
+    ("kinds", check_kinds),
     ("lines", check_lines),
 )
 """All checks in order; if damage stops one, it is reported and the next begins."""

@@ -40,6 +40,7 @@ from ..database import (
     session_ids,
     sessions,
     tool_calls,
+    tool_kinds,
 )
 from ..errors import Damaged
 from ..history import (
@@ -74,6 +75,7 @@ from .checks import (
     OLDER,
     STREAM_OPTIONS,
     check_keys,
+    check_kinds,
     check_pages,
     check_table_seals,
     list_tree_rules,
@@ -96,7 +98,7 @@ DIGESTED_TABLES = frozenset({"messages", "tool_calls"})
 DERIVED_TABLES = frozenset({"message_facts", "tool_results", "tool_result_paths"})
 """The tables that are derived from these."""
 SEALED_BY_NAME = {table.name: table for table in SEALED_TABLES}
-CHECKED_TABLES = DIGESTED_TABLES | DERIVED_TABLES | SEALED_BY_NAME.keys()
+CHECKED_TABLES = DIGESTED_TABLES | DERIVED_TABLES | SEALED_BY_NAME.keys() | {tool_kinds.name}
 MOST_REMEMBERED = 10_000
 """Compared branches and trees that an open store remembers."""
 
@@ -553,6 +555,8 @@ class ReadCheck:
         tables = _find_tables(query)
         if not tables:
             return
+        if tool_kinds.name in tables:
+            self._check_kinds(connection, seen)
         tree_id = values.get("tree_id")
         if tree_id is None and "session_id" in values:
             tree_id = TREE_OF_SESSION.value(connection, session_id=values["session_id"])
@@ -580,12 +584,22 @@ class ReadCheck:
         self, connection: Connection, name: str, tree_id: int | None, seen: set[Any]
     ) -> None:
         """Compare the rows of a table with their seals; once, check the table's structure too."""
-        if name not in self._structures and connection.dialect.name == "sqlite":
-            require_sound(check_pages(connection, name))
-            self._structures.add(name)
+        self._check_structure(connection, name)
         if (name, tree_id) not in seen:
             seen.add((name, tree_id))
             require_sound(check_table_seals(connection, SEALED_BY_NAME[name], tree_id))
+
+    def _check_kinds(self, connection: Connection, seen: set[Any]) -> None:
+        """Check the kinds of tools, which have no seals: their users may change them."""
+        self._check_structure(connection, tool_kinds.name)
+        if tool_kinds.name not in seen:
+            seen.add(tool_kinds.name)
+            require_sound(check_kinds(connection))
+
+    def _check_structure(self, connection: Connection, name: str) -> None:
+        if name not in self._structures and connection.dialect.name == "sqlite":
+            require_sound(check_pages(connection, name))
+            self._structures.add(name)
 
     def _check_tree(self, connection: Connection, tree_id: int, seen: set[Any]) -> None:
         """Compare the sessions, branches and moves of a tree if any of them has changed."""

@@ -164,6 +164,31 @@ def test_a_changed_byte_is_never_read_as_something_else(
 
 
 @pytest.mark.sqlite_only
+def test_a_changed_kind_of_a_tool_is_damage(closed: Path, tmp_path: Path) -> None:
+    """Whether the row or its index was changed; a kind that rules know may be set by anybody."""
+    path = tmp_path / "chat.db"
+    path.write_bytes(
+        closed.read_bytes().replace(b"filesystem-readfile_read", b"filesystem-readfile_reae")
+    )
+    with Store(path, check_reads=True) as store:
+        with pytest.raises(Damaged, match="its kind is 'file_reae'"):
+            store.view("s", now=LATER)
+    with Store(path) as store:
+        assert {each.check for each in store.verify()} == {"kinds"}
+    path.write_bytes(
+        closed.read_bytes().replace(b"filesystem-readfile_read", b"filesystem-reaefile_read")
+    )
+    with Store(path, check_reads=True) as store, pytest.raises(Damaged):
+        store.view("s", now=LATER)
+    path.write_bytes(closed.read_bytes())
+    with Store(path, check_reads=True) as store, store.database.writing() as connection:
+        connection.execute(text("UPDATE tool_kinds SET kind = 'other' WHERE name = 'Bash'"))
+    with Store(path, check_reads=True) as store:
+        assert store.view("s", now=LATER).messages
+        assert store.verify() == []
+
+
+@pytest.mark.sqlite_only
 def test_a_changed_byte_in_the_text_of_the_schema_is_damage(closed: Path, tmp_path: Path) -> None:
     """SQLite quotes what it cannot read, and Python cannot read the quote."""
     path, whole = tmp_path / "chat.db", closed.read_bytes()

@@ -12,6 +12,22 @@ FROM session_keys
 WHERE session_keys.tree_id = :tree_id
   AND session_keys.session_id = :session_id
 
+-- inspection.checks.UNKNOWN_KINDS
+SELECT tool_kinds.name,
+  tool_kinds.kind
+FROM tool_kinds
+WHERE (
+  tool_kinds.kind NOT IN (
+    'terminal',
+    'file_read',
+    'file_edit',
+    'search',
+    'list',
+    'todo',
+    'other'
+  )
+)
+
 -- inspection.dump.ALL_TREES
 SELECT branches.tree_id
 FROM branches
