@@ -150,9 +150,8 @@ def _print_statistics(counts: Statistics, built: View | None) -> None:
             ("raw", stats.raw_tokens, ""),
             ("sent", stats.tokens, render.describe_counting(built)),
         ]
-        replaced = stats.replaced
         saved = [
-            (rule, tokens, format_count(replaced.get(rule, 0), "message"))
+            (rule, tokens, format_count(stats.replaced.get(rule, 0), "message"))
             for rule, tokens in stats.saved_by_rule.items()
         ]
         _print_section("tokens, raw and sent", sizes)

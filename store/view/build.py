@@ -173,8 +173,8 @@ def _compose_view(
     explained = _explain(context, format, line, lambda: in_order)
     placed = in_order
     if policy.foreign_reasoning == "text":
-        placed = [*add_reasoning(placed, format, extensions=policy.chat_extensions)]
-        sent = None
+        reasoned = add_reasoning(placed, format, extensions=policy.chat_extensions)
+        placed, sent = [*reasoned], None
     if not policy.chat_extensions and format == CHAT.name:
         placed, sent = [*map(remove_extensions, placed)], None
     if policy.cache_control and format == ANTHROPIC.name:

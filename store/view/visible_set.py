@@ -406,10 +406,9 @@ def hidden(
             continue
         if record.id:
             first, last = record.hidden
-            since = Hidden(record.id, record.created_at)
             # The line bounds the range of a damaged record.
             places = range(max(1, first), min(last, pointer.head) + 1)
-            found = dict.fromkeys(places, since) | found
+            found = dict.fromkeys(places, Hidden(record.id, record.created_at)) | found
         for position in record.pinned:
             found.pop(position, None)
     return dict(sorted(found.items()))
