@@ -170,9 +170,11 @@ def test_a_changed_kind_of_a_tool_is_damage(closed: Path, tmp_path: Path) -> Non
     path.write_bytes(
         closed.read_bytes().replace(b"filesystem-readfile_read", b"filesystem-readfile_reae")
     )
-    with Store(path, check_reads=True) as store:
-        with pytest.raises(Damaged, match="its kind is 'file_reae'"):
-            store.view("s", now=LATER)
+    with (
+        Store(path, check_reads=True) as store,
+        pytest.raises(Damaged, match="kind is 'file_reae'"),
+    ):
+        store.view("s", now=LATER)
     with Store(path) as store:
         assert {each.check for each in store.verify()} == {"kinds"}
     path.write_bytes(
