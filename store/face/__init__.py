@@ -15,7 +15,7 @@ from ..lazy_imports import attach_modules
 if TYPE_CHECKING:
     from .async_store import AsyncScoped, AsyncStore
     from .async_streaming import AsyncStreaming
-    from .steps import Snapshot, Steps
+    from .atomic_steps import Snapshot, Steps
     from .store import Owned, Scoped, Store, Target
     from .streaming import Streaming
 
@@ -37,7 +37,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         __package__,
         async_store="AsyncScoped AsyncStore",
         async_streaming="AsyncStreaming",
-        steps="Snapshot Steps",
+        atomic_steps="Snapshot Steps",
         store="Owned Scoped Store Target",
         streaming="Streaming",
     )

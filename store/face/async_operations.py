@@ -61,7 +61,7 @@ if TYPE_CHECKING:
         View,
     )
     from ..summaries import Summarizer
-    from .steps import Snapshot, Steps
+    from .atomic_steps import Snapshot, Steps
     from .store import Owned
 
 AtomicResultT = TypeVar("AtomicResultT")

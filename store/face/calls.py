@@ -95,7 +95,7 @@ def find_session_parameters() -> dict[Any, tuple[str, ...]]:
         history.sessions.create_session: (),
         history.listing.list_sessions: ("tree", "after"),
         history.listing.count_sessions: ("tree",),
-        history.lookup.find_messages_by_id: ("session",),
+        history.message_lookup.find_messages_by_id: ("session",),
         history.usages.list_usages: ("session_id",),
         history.usages.compute_usage_totals: ("session_id",),
         history.heads.switch_branch: ("session_id", "of"),

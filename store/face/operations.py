@@ -120,7 +120,7 @@ class Operations(Face):
         SessionNotFound.
         """
         call = Call(
-            history.lookup.load_title,
+            history.message_lookup.load_title,
             (session_id,),
             {},
         )
@@ -440,7 +440,7 @@ class Operations(Face):
         PositionOutOfRange for a position, MessageNotFound for an id that are not on the line.
         """
         call = Call(
-            history.lookup.load_message,
+            history.message_lookup.load_message,
             (session_id, seq_or_message_id),
             {},
         )
@@ -514,7 +514,7 @@ class Operations(Face):
         there.
         """
         call = Call(
-            history.lookup.find_messages_by_id,
+            history.message_lookup.find_messages_by_id,
             (message_id, session),
             {
                 "owner": owner,
@@ -531,7 +531,7 @@ class Operations(Face):
         Raises SessionNotFound.
         """
         call = Call(
-            history.lookup.list_turns,
+            history.message_lookup.list_turns,
             (session_id,),
             {},
         )
@@ -657,7 +657,7 @@ class Operations(Face):
         PositionOutOfRange.
         """
         call = Call(
-            history.lookup.list_siblings,
+            history.message_lookup.list_siblings,
             (session_id, seq),
             {},
         )
@@ -1143,7 +1143,7 @@ class Operations(Face):
         returned. Raises SessionNotFound, InvalidValue.
         """
         call = Call(
-            search.passages.recall,
+            search.hidden_passages.recall,
             (session_id, wanted),
             {
                 "policy": policy,

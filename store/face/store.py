@@ -58,6 +58,14 @@ from ..records import (
     Removal,
     Session,
 )
+from .atomic_steps import (
+    Snapshot,
+    Steps,
+    atomically,
+    check_plain_function,
+    check_work,
+    read_snapshot,
+)
 from .calls import (
     Arguments,
     Call,
@@ -69,7 +77,6 @@ from .calls import (
     list_sessions_to_lock,
 )
 from .operations import Operations, StoreOperations
-from .steps import Snapshot, Steps, atomically, check_plain_function, check_work, read_snapshot
 from .workflows import Workflows
 
 if TYPE_CHECKING:

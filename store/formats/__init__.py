@@ -32,6 +32,7 @@ from .call_names import (
     rename_continuation,
     rename_request,
 )
+from .chat_rows import Codec, find_wire_values
 from .definitions import (
     GivenTools,
     ToolDefinition,
@@ -63,7 +64,6 @@ from .openai import (
 from .reasoning import add_reasoning, find_reasoning
 from .request_messages import ApiCall, PlacedMessage, System, make_api_call
 from .response_usage import ResponseUsage, read_response_usage
-from .rows import Codec, find_wire_values
 from .sendable_calls import add_sendable_call, get_sendable_text, select_sendable_calls
 from .templates import (
     MOST_TEMPLATES,

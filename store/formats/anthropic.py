@@ -21,20 +21,7 @@ from typing import Any, NamedTuple
 
 from ..messages import WIRE_KEY, Media, Message
 from .call_names import WORD_ALPHABET, AcceptedNames, fit_ids
-from .openai import replace_surrogates
-from .parts import (
-    PartWriter,
-    clean_own_part,
-    list_parts,
-    parse_arguments,
-    remove_sealed_values,
-    render_readable_json,
-    replace_nested_surrogates,
-    write_part,
-    write_parts,
-)
-from .request_messages import ApiCall, PlacedMessage
-from .rows import (
+from .chat_rows import (
     CALL,
     PART,
     Problem,
@@ -52,6 +39,19 @@ from .rows import (
     sort_blocks,
     split_runs,
 )
+from .openai import replace_surrogates
+from .parts import (
+    PartWriter,
+    clean_own_part,
+    list_parts,
+    parse_arguments,
+    remove_sealed_values,
+    render_readable_json,
+    replace_nested_surrogates,
+    write_part,
+    write_parts,
+)
+from .request_messages import ApiCall, PlacedMessage
 from .turns import (
     FIRST_USER_TEXT,
     TURN_SYSTEM_ROLES,

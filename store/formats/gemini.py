@@ -13,19 +13,7 @@ from typing import Any
 
 from ..messages import UNKNOWN_TOOL, WIRE_KEY, Media, Message
 from .call_names import WORD_ALPHABET, AcceptedNames, Alphabet
-from .openai import replace_surrogates
-from .parts import (
-    PartWriter,
-    clean_own_part,
-    list_parts,
-    parse_arguments,
-    render_readable_json,
-    replace_nested_surrogates,
-    write_part,
-    write_parts,
-)
-from .request_messages import ApiCall, PlacedMessage
-from .rows import (
+from .chat_rows import (
     CALL,
     PART,
     Problem,
@@ -43,6 +31,18 @@ from .rows import (
     sort_blocks,
     split_runs,
 )
+from .openai import replace_surrogates
+from .parts import (
+    PartWriter,
+    clean_own_part,
+    list_parts,
+    parse_arguments,
+    render_readable_json,
+    replace_nested_surrogates,
+    write_part,
+    write_parts,
+)
+from .request_messages import ApiCall, PlacedMessage
 from .turns import (
     FIRST_USER_TEXT,
     TURN_SYSTEM_ROLES,

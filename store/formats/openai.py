@@ -26,8 +26,8 @@ from ..messages import (
 )
 from ..text import get_at_path, parse_object
 from .call_names import WORD_ALPHABET, AcceptedNames, Alphabet
+from .chat_rows import empty_keys, fill_keys, find_wire_values, get_wire_values
 from .request_messages import ApiCall, PlacedMessage
-from .rows import empty_keys, fill_keys, find_wire_values, get_wire_values
 
 CHAT_PART_TYPES: dict[str, dict[str, type]] = {
     "system": {"text": str},

@@ -13,6 +13,16 @@ from typing import Any
 
 from ..messages import WIRE_KEY, Media, Message, is_unreadable
 from .call_names import WORD_ALPHABET, AcceptedNames, fit_ids
+from .chat_rows import (
+    Problem,
+    build_row,
+    empty_keys,
+    fill_keys,
+    find_first_key,
+    find_wire_values,
+    get_wire_values,
+    join_rows,
+)
 from .openai import CHAT_PART_TYPES, ITEM_FORMAT, render_arguments, replace_surrogates
 from .parts import (
     PartWriter,
@@ -23,16 +33,6 @@ from .parts import (
     write_parts,
 )
 from .request_messages import ApiCall, PlacedMessage
-from .rows import (
-    Problem,
-    build_row,
-    empty_keys,
-    fill_keys,
-    find_first_key,
-    find_wire_values,
-    get_wire_values,
-    join_rows,
-)
 
 MESSAGE_ITEM = "message"
 ITEM_KEYS: Mapping[str, frozenset[str]] = {

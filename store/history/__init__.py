@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         heads,
         lines,
         listing,
-        lookup,
+        message_lookup,
         message_notes,
         raw_messages,
         redaction,
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
         match_visible_counts,
         match_visible_records,
     )
-    from .lookup import find_request_turn, load_chat_message
+    from .message_lookup import find_request_turn, load_chat_message
     from .model_prices import ModelPrice
     from .price_files import ModelPrices, load_prices
     from .raw_messages import CALLS_IN_RUN, load_calls, load_session_chat_messages
@@ -128,9 +128,9 @@ __all__ = [
     "load_tool_kinds",
     "load_totals",
     "lock_trees",
-    "lookup",
     "match_visible_counts",
     "match_visible_records",
+    "message_lookup",
     "message_notes",
     "raw_messages",
     "redaction",
@@ -146,8 +146,9 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
     __getattr__, __dir__ = attach_modules(
         __package__,
         (
-            "append drafts erasure erasure_batches facts heads lines listing lookup message_notes "
-            "raw_messages redaction session_branches sessions token_counts tool_use usages"
+            "append drafts erasure erasure_batches facts heads lines listing message_lookup "
+            "message_notes raw_messages redaction session_branches sessions token_counts "
+            "tool_use usages"
         ),
         append="Batch Dedupe MessageInput build_batch",
         erasure="STALE_COPIES",
@@ -162,7 +163,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
             "NO_LIMIT PLACE Line Pointer Segment build_line_walk build_segments lock_trees "
             "match_visible_counts match_visible_records"
         ),
-        lookup="find_request_turn load_chat_message",
+        message_lookup="find_request_turn load_chat_message",
         model_prices="ModelPrice",
         price_files="ModelPrices load_prices",
         raw_messages="CALLS_IN_RUN load_calls load_session_chat_messages",

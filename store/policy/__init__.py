@@ -26,6 +26,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from .field_types import PolicyToolKind
     from .policy import STANDARD_POLICY, TURNS_POLICY, Policy, check_policy, load
     from .ready_policies import (
         FIELD_PROBLEMS,
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
         Language,
         PolicyFields,
     )
-    from .values import PolicyToolKind
 
 if not TYPE_CHECKING:  # otherwise type checkers would accept any name
     __getattr__, __dir__ = attach_modules(
@@ -44,5 +44,5 @@ if not TYPE_CHECKING:  # otherwise type checkers would accept any name
         ready_policies=(
             "FIELD_PROBLEMS LANGUAGE_TEXTS POLICIES READY_POLICY_TEXTS Language PolicyFields"
         ),
-        values="PolicyToolKind",
+        field_types="PolicyToolKind",
     )

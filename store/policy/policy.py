@@ -13,6 +13,7 @@ from pydantic import ConfigDict, ValidationError, model_validator
 
 from ..errors import InvalidPolicy, check_readable_to_end, describe_read_error, quote_value
 from ..phrases import DEFAULT_LANGUAGE, LANGUAGE_TEXTS, Language
+from .field_types import PolicyFieldGroup, PolicyText
 from .prompt_cache import PromptCacheFields
 from .ready_policies import FIELD_PROBLEMS, POLICIES, READY_POLICY_TEXTS, PolicyFields
 from .requests import RequestFields
@@ -20,7 +21,6 @@ from .summaries import SummaryFields
 from .tool_results import ToolResultFields
 from .triggers import TriggerFields
 from .turns import KeptRangeFields
-from .values import PolicyFieldGroup, PolicyText
 from .verdicts import VerdictFields
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from .values import CountNumber, PolicyFieldGroup, RatioNumber
+from .field_types import CountNumber, PolicyFieldGroup, RatioNumber
 
 
 class PromptCacheFields(PolicyFieldGroup):

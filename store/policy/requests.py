@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from ..phrases import DEFAULT_TEXTS
-from .values import PolicyFieldGroup, PolicyText
+from .field_types import PolicyFieldGroup, PolicyText
 
 
 class RequestFields(PolicyFieldGroup):

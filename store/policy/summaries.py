@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from ..clock import check_zone_name
-from .values import CountNumber, PolicyFieldGroup, PolicyText, PositiveNumber
+from .field_types import CountNumber, PolicyFieldGroup, PolicyText, PositiveNumber
 
 
 class SummaryFields(PolicyFieldGroup):

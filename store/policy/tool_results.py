@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import model_validator
 
 from ..phrases import DEFAULT_TEXTS
-from .values import CountNumber, PolicyFieldGroup, PolicyText
+from .field_types import CountNumber, PolicyFieldGroup, PolicyText
 
 
 class ToolResultFields(PolicyFieldGroup):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from .values import CountNumber, PolicyFieldGroup, RatioNumber
+from .field_types import CountNumber, PolicyFieldGroup, RatioNumber
 
 
 class TriggerFields(PolicyFieldGroup):

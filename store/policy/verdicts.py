@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from .values import CountNumber, PolicyFieldGroup, PolicyText, PolicyToolKind
+from .field_types import CountNumber, PolicyFieldGroup, PolicyText, PolicyToolKind
 
 
 class VerdictFields(PolicyFieldGroup):

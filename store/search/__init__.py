@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from ..lazy_imports import attach_modules
 
 if TYPE_CHECKING:
-    from . import hits, index, passages
+    from . import hidden_passages, hits, index
 
 __all__ = [
+    "hidden_passages",
     "hits",
     "index",
-    "passages",
 ]
 
 if not TYPE_CHECKING:  # otherwise a type checker would accept any name
-    __getattr__, __dir__ = attach_modules(__package__, "hits index passages")
+    __getattr__, __dir__ = attach_modules(__package__, "hidden_passages hits index")

@@ -30,6 +30,14 @@ if TYPE_CHECKING:
     from .actions import describe_failure, find_outcome, strip_heredocs
     from .extractive_summary import EXTRACTIVE_MODEL, extractive
     from .facts_ledger import HiddenFact, build_facts_ledger
+    from .message_texts import (
+        RESULT_ROLES,
+        SYSTEM_ROLES,
+        cut_at_line_end,
+        extract_command,
+        extract_message_text,
+        scrub_text,
+    )
     from .prompts import Prompt, describe_unfinished_turn, load
     from .summarizers import NAMED_SUMMARIZERS, call_summarizer, chat_model, named
     from .summary import (
@@ -43,14 +51,6 @@ if TYPE_CHECKING:
         build_title,
         normalize_summary,
         render_summary,
-    )
-    from .texts import (
-        RESULT_ROLES,
-        SYSTEM_ROLES,
-        cut_at_line_end,
-        extract_command,
-        extract_message_text,
-        scrub_text,
     )
     from .transcripts import (
         BRIEF_FLOOR,
@@ -78,7 +78,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
             "EMPTY_SUMMARY_ERROR TIMED_OUT_NOTICE FileChange KeyAction Summarizer Summary "
             "SummaryRequest build_title normalize_summary render_summary"
         ),
-        texts=(
+        message_texts=(
             "RESULT_ROLES SYSTEM_ROLES cut_at_line_end extract_command extract_message_text "
             "scrub_text"
         ),

@@ -27,8 +27,7 @@ from ..tools import (
     patches,
 )
 from ..tools import is_failed_result as has_failed
-from .summary import FileChange, KeyAction, SummaryRequest
-from .texts import (
+from .message_texts import (
     SUMMARY_ELLIPSIS,
     GivenCall,
     extract_command,
@@ -39,6 +38,7 @@ from .texts import (
     scrub_text,
     strip_program_tags,
 )
+from .summary import FileChange, KeyAction, SummaryRequest
 
 PURPOSE_PHRASES: Mapping[str | None, str] = {
     "terminal": "to_run",

@@ -27,6 +27,21 @@ from .actions import (
     merge_changes,
     summarize_call,
 )
+from .message_texts import (
+    RESULT_ROLES,
+    SUMMARY_ELLIPSIS,
+    GivenCall,
+    count_fitting,
+    cut_at_line_end,
+    extract_message_text,
+    extract_rejection_reason,
+    extract_user_words,
+    flatten_to_line,
+    index_calls,
+    make_unknown_call,
+    scrub_text,
+    shorten_text,
+)
 from .summary import (
     ACTIONS_HEADING,
     BODY_HEADING,
@@ -41,21 +56,6 @@ from .summary import (
     render_change,
     render_summary,
     select_newest_fitting,
-)
-from .texts import (
-    RESULT_ROLES,
-    SUMMARY_ELLIPSIS,
-    GivenCall,
-    count_fitting,
-    cut_at_line_end,
-    extract_message_text,
-    extract_rejection_reason,
-    extract_user_words,
-    flatten_to_line,
-    index_calls,
-    make_unknown_call,
-    scrub_text,
-    shorten_text,
 )
 
 USER, LAST, SAID, DRAFT, SHOWN = range(5)

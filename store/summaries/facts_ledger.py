@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ..phrases import PHRASES, Language, render_counted_phrase, render_phrase
-from .texts import flatten_to_line, scrub_text, shorten_text
+from .message_texts import flatten_to_line, scrub_text, shorten_text
 
 
 class HiddenFact(NamedTuple):

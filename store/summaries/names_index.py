@@ -15,7 +15,7 @@ from ..messages import Message
 from ..phrases import Language, render_phrase
 from ..text import decode_json, encode_json
 from ..tools import count_names
-from .texts import extract_message_text, parse_calls, parse_json_container
+from .message_texts import extract_message_text, parse_calls, parse_json_container
 
 SPEAKER_BITS = {"assistant": 1, "user": 2}
 """Who used a name, as one bit each; in results of tools only the number of uses counts."""

@@ -30,8 +30,8 @@ from ..errors import (
 from ..messages import extract_content_text
 from ..phrases import Language, render_phrase
 from .extractive_summary import complete_summary, extractive
+from .message_texts import cut_at_line_end, scrub_text
 from .summary import Summarizer, Summary, SummaryRequest, normalize_summary
-from .texts import cut_at_line_end, scrub_text
 
 TIMEOUT = 120.0
 """Seconds a summary may take."""

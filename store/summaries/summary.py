@@ -14,7 +14,7 @@ from ..messages import Message
 from ..phrases import PHRASES, REQUIRED, Language, render_phrase
 from ..policy import Policy
 from ..tools import TOOL_KINDS
-from .texts import count_fitting, cut_at_line_end, flatten_to_line, scrub_text
+from .message_texts import count_fitting, cut_at_line_end, flatten_to_line, scrub_text
 
 DEFAULT_POLICY = Policy(language="en")
 """The policy of a request that was given none."""

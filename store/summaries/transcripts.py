@@ -25,9 +25,7 @@ from ..messages import Message
 from ..phrases import Language, render_phrase
 from ..text import truncate_middle
 from ..tools import compress, find_answered_call_id, translate_markers
-from .prompts import choose_phrase_language
-from .summary import convert_to_datetime
-from .texts import (
+from .message_texts import (
     RESULT_ROLES,
     SUMMARY_ELLIPSIS,
     SYSTEM_ROLES,
@@ -41,6 +39,8 @@ from .texts import (
     scrub_text,
     shorten_text,
 )
+from .prompts import choose_phrase_language
+from .summary import convert_to_datetime
 
 # The words of a transcript for those who speak in it.
 

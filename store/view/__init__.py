@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .counts import count_view_messages, find_continuations
     from .log_messages import LogMessage
     from .placeholders import describe_target
-    from .tool_result_filters import (
+    from .result_predicates import (
         has_failure_sign,
         is_failure,
         is_of_kind,
@@ -87,7 +87,7 @@ if not TYPE_CHECKING:  # a type checker would accept any name from it
         counts="count_view_messages find_continuations",
         log_messages="LogMessage",
         placeholders="describe_target",
-        tool_result_filters="has_failure_sign is_failure is_of_kind is_terminal_output "
+        result_predicates="has_failure_sign is_failure is_of_kind is_terminal_output "
         "kind_overrides",
         verdicts="estimate_savings load_verdicts",
         visible_set="ActiveSummary HiddenRange PositionRange ViewContext VisibleSet "

@@ -19,7 +19,7 @@ from ..history import lines, session_branches
 from ..policy import STANDARD_POLICY, Policy, check_policy
 from .build import ComposedView, compose_view
 from .explanation import FILES_LIMIT
-from .rule_values import build_rule_values, render_runs
+from .rule_parameters import build_rule_values, render_runs
 from .rules import RULE_QUERIES, list_placeholders, render_explanations
 from .verdicts import Verdicts, rank_run_results
 from .visible_set import load_view_context

@@ -51,7 +51,7 @@ from .placeholders import (
     load_shorter_lines,
 )
 from .read_files import ReadFiles, load_read_paths
-from .rule_values import POSITION_BORDERS, RuleValues, build_rule_values, has_grown, render_runs
+from .rule_parameters import POSITION_BORDERS, RuleValues, build_rule_values, has_grown, render_runs
 from .rules import (
     AGE_BORDERS,
     COVERED_READS,

@@ -275,7 +275,7 @@ def test_the_program_prints_what_it_found(
         ),
         ("store.context.request.remind", lambda text: text, ""),
         (
-            "store.view.rule_values.find_turn_start",
+            "store.view.rule_parameters.find_turn_start",
             lambda *_: 10**9,
             "of the running turn is not whole",
         ),

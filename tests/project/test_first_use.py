@@ -97,7 +97,7 @@ def test_who_appends_waits_for_no_policy(path: Path) -> None:
 def test_a_command_that_draws_nothing_waits_for_no_drawing(path: Path, asked: list[str]) -> None:
     """Nor for a policy, where it has nothing to do with one."""
     modules = imported(f"from store.cli import main\nmain(['--db', sys.argv[1], *{asked}])", path)
-    assert not {"rich", "store.policy.policy", "store.policy.values"} & modules
+    assert not {"rich", "store.policy.policy", "store.policy.field_types"} & modules
 
 
 FROM_MANY_THREADS = """

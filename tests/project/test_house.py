@@ -66,11 +66,11 @@ INSIDE = {
         "engine file_copies migrate"
     ),
     "exporting": "files shapes export",
-    "face": "calls operations frames lifetime steps streaming watches workflows store threads async_streaming async_operations async_store",
-    "formats": "response_usage answer_chunks request_messages call_names definitions sendable_calls rows openai parts reasoning turns responses anthropic gemini react templates message_templates",
+    "face": "calls operations frames lifetime atomic_steps streaming watches workflows store threads async_streaming async_operations async_store",
+    "formats": "response_usage answer_chunks request_messages call_names definitions sendable_calls chat_rows openai parts reasoning turns responses anthropic gemini react templates message_templates",
     "history": (
         "lines session_branches sessions facts model_prices listing price_files price_rows usages message_notes erasure_log view_cache raw_messages row_templates draft_leases append drafts erasure redaction erasure_batches heads "
-        "lookup tool_use token_counts"
+        "message_lookup tool_use token_counts"
     ),
     "importing": "session_ids usage comparison continuations session_metadata validation session dump transcript files",
     "inspection": (
@@ -78,14 +78,14 @@ INSIDE = {
     ),
     "messages": "json_text columns plain_messages media wire_fields redacted_messages",
     "policy": (
-        "values ready_policies tool_results requests verdicts prompt_cache triggers turns "
+        "field_types ready_policies tool_results requests verdicts prompt_cache triggers turns "
         "summaries policy"
     ),
     "records": "messages compactions maintenance sessions search_results views",
-    "search": "terms scope documents query index session_hits hits passages",
+    "search": "terms scope documents query index session_hits hits hidden_passages",
     "simulation": "prices context_recall replay",
     "summaries": (
-        "texts summary prompts facts_ledger names_index transcripts actions extractive_summary "
+        "message_texts summary prompts facts_ledger names_index transcripts actions extractive_summary "
         "summarizers"
     ),
     "tools": (
@@ -97,8 +97,8 @@ INSIDE = {
         "chatgpt claude_ai cursor droid goose kiro aider pi opencode gemini apis data_sets store_export stores writing kinds"
     ),
     "view": (
-        "log_messages visible_set line_rows placeholders tool_result_filters rules read_files "
-        "rule_values verdicts cost counts plain_lines segments explanation build statement"
+        "log_messages visible_set line_rows placeholders result_predicates rules read_files "
+        "rule_parameters verdicts cost counts plain_lines segments explanation build statement"
     ),
 }
 """The modules of each room in the order in which they can be read."""

@@ -885,7 +885,7 @@ ORDER BY sessions.updated_second DESC,
   sessions.id DESC
 LIMIT :limit
 
--- history.lookup.FIND_OWNED_MESSAGES
+-- history.message_lookup.FIND_OWNED_MESSAGES
 WITH RECURSIVE through(tree_id, branch, seq, holder) AS (
   SELECT messages.tree_id AS tree_id,
     messages.branch AS branch,
@@ -927,7 +927,7 @@ ORDER BY sessions.updated_at DESC,
   sessions.id DESC,
   through.seq DESC
 
--- history.lookup.FIRST_TURN_POSITION
+-- history.message_lookup.FIRST_TURN_POSITION
 SELECT message_facts.seq
 FROM message_facts
 WHERE message_facts.tree_id = :tree_id

@@ -1428,7 +1428,7 @@ ORDER BY sessions.updated_second DESC,
   sessions.id DESC
 LIMIT :limit OFFSET :param_1
 
--- history.lookup.BRANCH_LINES
+-- history.message_lookup.BRANCH_LINES
 WITH RECURSIVE sources(generation, session_id, moves, records, before) AS (
   SELECT 0,
     sessions.id,
@@ -1575,7 +1575,7 @@ LEFT JOIN walk AS earlier ON earlier.line = seen.branch
 ORDER BY seen.generation,
   seen.move DESC
 
--- history.lookup.FIND_MESSAGES
+-- history.message_lookup.FIND_MESSAGES
 WITH RECURSIVE through(tree_id, branch, seq, holder) AS (
   SELECT messages.tree_id AS tree_id,
     messages.branch AS branch,
@@ -1616,7 +1616,7 @@ ORDER BY sessions.updated_at DESC,
   sessions.id DESC,
   through.seq DESC
 
--- history.lookup.FIND_OWNED_MESSAGES
+-- history.message_lookup.FIND_OWNED_MESSAGES
 WITH RECURSIVE through(tree_id, branch, seq, holder) AS (
   SELECT messages.tree_id AS tree_id,
     messages.branch AS branch,
@@ -1658,7 +1658,7 @@ ORDER BY sessions.updated_at DESC,
   sessions.id DESC,
   through.seq DESC
 
--- history.lookup.FIND_TREE_MESSAGES
+-- history.message_lookup.FIND_TREE_MESSAGES
 WITH RECURSIVE through(tree_id, branch, seq, holder) AS (
   SELECT messages.tree_id AS tree_id,
     messages.branch AS branch,
@@ -1702,7 +1702,7 @@ ORDER BY sessions.updated_at DESC,
   sessions.id DESC,
   through.seq DESC
 
--- history.lookup.FIRST_TURN_POSITION
+-- history.message_lookup.FIRST_TURN_POSITION
 SELECT message_facts.seq
 FROM message_facts
 WHERE message_facts.tree_id = :tree_id
@@ -1712,7 +1712,7 @@ WHERE message_facts.tree_id = :tree_id
 ORDER BY message_facts.seq
 LIMIT 1 OFFSET :param_1
 
--- history.lookup.TURN_BEGINNINGS
+-- history.message_lookup.TURN_BEGINNINGS
 SELECT message_facts.turn,
   message_facts.seq,
   coalesce(messages.created_at, messages.stored_at) AS coalesce_1,

@@ -1,3 +1,12 @@
+-- search.hidden_passages.LINE_ROLES
+SELECT message_facts.seq,
+  message_facts.role
+FROM message_facts
+WHERE message_facts.tree_id = :tree_id
+  AND message_facts.branch = :branch
+  AND message_facts.seq BETWEEN :first AND :last
+ORDER BY message_facts.seq
+
 -- search.hits.LIST_TITLES
 SELECT sessions.id,
   sessions.owner,
@@ -72,15 +81,6 @@ VALUES (:tree_id, :branch, :seq, :summary, :number)
 -- search.index.INSERT_SETTING
 INSERT INTO settings (name, value)
 VALUES (:of, :to)
-
--- search.passages.LINE_ROLES
-SELECT message_facts.seq,
-  message_facts.role
-FROM message_facts
-WHERE message_facts.tree_id = :tree_id
-  AND message_facts.branch = :branch
-  AND message_facts.seq BETWEEN :first AND :last
-ORDER BY message_facts.seq
 
 -- search.query.HAS_ROLE
 SELECT message_facts.role

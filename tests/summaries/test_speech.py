@@ -15,7 +15,7 @@ from store.summaries import (
     find_outcome,
     strip_heredocs,
 )
-from store.summaries.texts import extract_rejection_reason, extract_user_words
+from store.summaries.message_texts import extract_rejection_reason, extract_user_words
 
 BOILERPLATE = (
     "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was"
