@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from .export import export_session, export_store, session_lines, store_lines
 from .files import Exported
+from .masks import MaskedText, mask
 from .shapes import Shape, Written
 
 __all__ = [
     "Exported",
+    "MaskedText",
     "Shape",
     "Written",
     "export_session",
     "export_store",
+    "mask",
     "session_lines",
     "store_lines",
 ]
