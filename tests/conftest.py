@@ -15,6 +15,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,7 +55,7 @@ settings.load_profile("patient")
 
 
 #: A quick run tries one of so many of the examples that a property test asks for.
-QUICK_SHARE = 16
+QUICK_SHARE = 32
 LEAST_EXAMPLES = 2
 
 #: A quick test that hangs fails by an alarm after so many seconds, and says where it hangs. What
@@ -90,13 +91,15 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what is slow, most cases of large tables and most examples of property tests.
 
-    Unless all are asked for.
+    Unless all are asked for. On a server what would not use it is left out, too.
     """
-    if config.getoption("--thorough"):
-        return
-    kept = [*_quick(items)]
+    kept = items if config.getoption("--thorough") else [*_quick(items)]
+    if os.environ.get("CONVOSTORE_TEST_URL"):
+        kept = [item for item in kept if _uses_the_server(item)]
     config.hook.pytest_deselected(items=[*{*items} - {*kept}])
     items[:] = kept
+    if config.getoption("--thorough"):
+        return
     for item in kept:
         if hasattr(signal, "SIGALRM") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(QUICK_DEADLINE * stretch(), method="signal"))
@@ -119,6 +122,17 @@ def _quick(items: list[pytest.Item]) -> Iterator[pytest.Item]:
         cases[test] += 1
         if not is_left_out and not item.get_closest_marker("slow"):
             yield item
+
+
+def _uses_the_server(item: pytest.Item) -> bool:
+    """Tell whether a test has a database of the server, by a fixture or by itself."""
+    source = _read_source(item.path)
+    return not {"made", "bare_url"}.isdisjoint(getattr(item, "fixturenames", ())) or any(
+        each in source for each in ("CONVOSTORE_TEST_URL", "database(")
+    )
+
+
+_read_source = cache(Path.read_text)
 
 
 def pytest_collection_finish() -> None:

@@ -28,6 +28,7 @@ def printed(folder: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.sqlite_only
 def test_a_change_of_what_is_made_shows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Two runs print the same lines; another answer changes those that hold it, and no other."""

@@ -89,6 +89,7 @@ def test_another_root_and_policy(run: Run, tmp_path: Path) -> None:
     assert json.loads(ran.out) == wanted
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -237,6 +237,7 @@ def test_an_english_request_of_ascii_is_ascii(
             assert text.isascii(), text
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", POLICIES)
 def test_an_english_prompt_of_ascii_is_ascii(store: Store, name: str) -> None:
     """But for the headings of an archive, which are required (S4.29)."""

@@ -31,6 +31,7 @@ def _says(view: View, text: str) -> bool:
     return any(text in str(message.get("content")) for message in view.messages)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("length", [100, 400, 686, 1500])
 def test_a_talk_of_short_messages_has_a_summary_from_its_fortieth_message_on(
     store: Store, length: int
@@ -79,7 +80,7 @@ def test_the_hard_limit_counts_calls_and_results_that_a_view_makes_up(store: Sto
         assert len(store.view(session, COUNTING, now=NOW + number).messages) <= 50
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("seed", range(12))
 def test_no_view_is_over_the_hard_limit_after_rewinds_into_the_midst_of_calls(
     store: Store, seed: int
@@ -223,7 +224,7 @@ def _first_compaction(store: Store, wire: str, talk: list[Round]) -> tuple[int, 
     raise AssertionError("nothing was compacted")
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("seed", range(50))
 def test_the_same_talk_is_compacted_at_the_same_turns_in_four_formats(
     store: Store, seed: int

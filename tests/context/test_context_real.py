@@ -29,7 +29,7 @@ if TRANSCRIPTS.is_dir():
     SESSIONS = [each for of_a_kind in fitting for each in of_a_kind[:2]]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 @needs_transcripts
 @pytest.mark.parametrize("transcript", SESSIONS, ids=lambda each: f"{each.kind}-{each.name[-12:]}")
 def test_each_request_of_a_real_session_is_sound(transcript: Transcript) -> None:

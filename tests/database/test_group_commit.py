@@ -386,6 +386,7 @@ def test_errors_of_a_group_keep_nothing_alive(path: Path) -> None:
     assert last() is None
 
 
+@pytest.mark.slow
 def test_groups_leave_turns_to_other_processes(
     path: Path, fork: Fork, monkeypatch: pytest.MonkeyPatch
 ) -> None:

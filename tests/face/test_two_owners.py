@@ -343,7 +343,7 @@ SEARCHES = ("search", "recall")
 """Reads of what is indexed, which have a test of their own."""
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize(("writer", "reader"), DIRECTIONS)
 @pytest.mark.parametrize("name", WRITES)
 def test_what_one_owner_writes_the_other_does_not_see(
@@ -353,7 +353,7 @@ def test_what_one_owner_writes_the_other_does_not_see(
     compare(url, name, (writer, reader), {*READS} - {*SEARCHES})
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize(("writer", "reader"), DIRECTIONS)
 @pytest.mark.parametrize("name", WRITES)
 def test_what_one_owner_writes_the_other_does_not_find(

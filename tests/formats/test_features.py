@@ -46,7 +46,7 @@ def test_its_own_provider_gets_it_as_it_came(store: Store, feature: Feature) -> 
     assert again.messages == view.messages
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.sampled(6)
 @cases
 @pytest.mark.parametrize("wanted", PROVIDERS)
 def test_every_provider_takes_it(store: Store, feature: Feature, wanted: str) -> None:

@@ -162,6 +162,7 @@ def render(message: Message) -> str:
     return json.dumps(message)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", MAKERS)
 def test_any_message_comes_back_with_its_keys_in_order(store: Store, name: str, seed: int) -> None:

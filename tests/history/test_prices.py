@@ -308,6 +308,7 @@ def test_keys_and_zones_that_do_not_exist(store: Store, wrong: dict[str, Any], s
         store.usage_totals(**wrong)
 
 
+@pytest.mark.slow
 def test_a_store_is_opened_without_what_reads_files(tmp_path: Path) -> None:
     """Pydantic alone takes a third of the time in which a program opens a store."""
     with Store(tmp_path / "chat.db"):

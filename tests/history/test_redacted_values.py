@@ -221,6 +221,7 @@ def files_with_mark(folder: Path) -> list[str]:
     return [each.name for each in files if MARK.encode() in each.read_bytes()]
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(5)
 @pytest.mark.sqlite_only
 @pytest.mark.parametrize("name", SOURCES)

@@ -77,6 +77,7 @@ def test_the_price_of_reads_that_compare_is_printed(capsys: pytest.CaptureFixtur
         assert f"\n{name}: " in printed
 
 
+@pytest.mark.slow
 def test_the_price_of_formats_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     """Each operation has its line, with the chat's time and the ratio of each format."""
     formats.main(["--messages", "60", "--rounds", "1"])
@@ -92,6 +93,7 @@ def test_the_price_of_formats_is_printed(capsys: pytest.CaptureFixture[str]) -> 
 KNOWN = Target("cpu", 1.5, miss=Miss(2.0, "it does more"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cost", "met", "known", "ended"),
     [(1.5, "yes", None, 0), (2.0, "known", "it does more", 0), (2.1, "NO", None, 1)],

@@ -55,6 +55,7 @@ def test_who_imports_the_package_waits_for_no_library() -> None:
     assert SLOW & imported("from store import Policy") == {"pydantic", "pydantic_core"}
 
 
+@pytest.mark.slow
 def test_a_program_loads_no_library_of_the_command(path: Path) -> None:
     """Whatever it imports from the package, and with a store in use: only `store.cli` needs them."""
     names = "import store\nfor name in store.__all__: getattr(store, name)\n"
@@ -64,6 +65,7 @@ def test_a_program_loads_no_library_of_the_command(path: Path) -> None:
     assert not OF_THE_COMMAND & imported(names + use + rooms, path)
 
 
+@pytest.mark.slow
 def test_who_imports_the_class_waits_for_tables_and_no_policy() -> None:
     """Nor for what views, compacts, searches or counts."""
     modules = imported("from store import Store")
@@ -74,6 +76,7 @@ def test_who_imports_the_class_waits_for_tables_and_no_policy() -> None:
     assert ours(awaited) <= MOST_TO_IMPORT + 5
 
 
+@pytest.mark.slow
 def test_who_opens_and_reads_waits_for_little_more(path: Path) -> None:
     """What opening and reading import is what they run."""
     modules = imported(
@@ -93,6 +96,7 @@ def test_who_appends_waits_for_no_policy(path: Path) -> None:
     assert ours(modules) <= MOST_TO_APPEND
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", [["sessions", "--json"], ["append", "s", "hi"]], ids=str)
 def test_a_command_that_draws_nothing_waits_for_no_drawing(path: Path, asked: list[str]) -> None:
     """Nor for a policy, where it has nothing to do with one."""
@@ -116,6 +120,7 @@ with Store(sys.argv[1]) as store, ThreadPoolExecutor(16) as threads:
 """
 
 
+@pytest.mark.slow
 def test_operations_may_be_used_first_by_many_threads_at_once(path: Path) -> None:
     """Each finds its operation whole, whoever imports it."""
     assert ours(imported(FROM_MANY_THREADS, path)) > MOST_TO_APPEND

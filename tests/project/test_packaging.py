@@ -140,6 +140,7 @@ def test_the_library_prints_nothing_by_itself(tmp_path: Path) -> None:
     assert (ran.stdout, ran.stderr) == ("failed\n", "")
 
 
+@pytest.mark.slow
 def test_a_file_store_py_beside_an_app_does_not_hide_the_package(tmp_path: Path) -> None:
     """The second name opens a new store, with all migrations, and takes nothing of the app's."""
     installed, app = tmp_path / "site", tmp_path / "app"

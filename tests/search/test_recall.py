@@ -154,6 +154,7 @@ def test_the_tool_is_defined_and_answered(store: Store) -> None:
         answer(store, "nowhere", {"text": "x"})
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -240,6 +241,7 @@ def cleared(url: str, request: pytest.FixtureRequest) -> Iterator[Store]:
         yield opened
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("wanted", "place"),
     [

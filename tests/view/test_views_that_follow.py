@@ -237,6 +237,7 @@ CHANGED: dict[str, tuple[Policy, Act, Act]] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("grows", [False, True])
 @pytest.mark.parametrize("what", CHANGED)
 def test_what_a_view_follows_from_is_asked_anew(
@@ -526,6 +527,7 @@ def test_no_more_is_kept_than_there_is_room_for(url: str) -> None:
         assert store.cache_info()[2:] == kept[2:]
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(8)
 @pytest.mark.parametrize("rounds", [0, 1, 10, 100])
 @pytest.mark.parametrize("name", ["default", "agent"])
@@ -556,7 +558,7 @@ ODD: dict[str, list[Message]] = {
 }
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("format", ["openai", "anthropic"])
 @pytest.mark.parametrize("odd", ODD)
 def test_what_is_kept_of_odd_messages_is_counted(url: str, odd: str, format: str) -> None:  # noqa: A002
