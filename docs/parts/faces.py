@@ -41,6 +41,8 @@ SESSIONS: Operations = {
     "rename_session": (WRITE, history.sessions.rename_session),
     "set_metadata": (WRITE, history.sessions.set_metadata),
     "set_origin": (WRITE, history.sessions.set_origin),
+    "file_state": (READ, history.file_states.load_file_state),
+    "set_file_state": (WRITE, history.file_states.set_file_state),
     "set_project_root": (WRITE, history.facts.set_project_root),
     "append": (WRITE, history.append.append_messages),
     "messages": (READ, history.raw_messages.load_session_messages),

@@ -331,6 +331,45 @@ class AsyncOperations(Threads):
         )
         return await self._run(work, waits=True)
 
+    async def file_state(
+        self,
+        file: str,
+        *,
+        owner: str | None = None,
+    ) -> str | None:
+        """Return what the last import of a file remembered (None: nothing).
+
+        An import asks for it by itself. Raises InvalidValue.
+        """
+        work = partial(
+            self._call,
+            Workflows.file_state,
+            file,
+            owner=owner,
+        )
+        return await self._run(work)
+
+    async def set_file_state(
+        self,
+        file: str,
+        state: str | None,
+        *,
+        owner: str | None = None,
+    ) -> None:
+        """Remember a text about an imported file, or nothing (None).
+
+        It is forgotten when a session of the file is erased, redacted or imported from another file. An
+        import sets it by itself. Raises InvalidValue.
+        """
+        work = partial(
+            self._call,
+            Workflows.set_file_state,
+            file,
+            state,
+            owner=owner,
+        )
+        return await self._run(work, waits=True)
+
     async def set_project_root(
         self,
         session_id: str,

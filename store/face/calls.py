@@ -93,6 +93,8 @@ def find_session_parameters() -> dict[Any, tuple[str, ...]]:
     """
     return {
         history.sessions.create_session: (),
+        history.file_states.load_file_state: (),
+        history.file_states.set_file_state: (),
         history.listing.list_sessions: ("tree", "after"),
         history.listing.count_sessions: ("tree",),
         history.message_lookup.find_messages_by_id: ("session",),

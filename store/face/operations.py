@@ -326,6 +326,46 @@ class Operations(Face):
         )
         return self._write(call)
 
+    def file_state(
+        self,
+        file: str,
+        *,
+        owner: str | None = None,
+    ) -> str | None:
+        """Return what the last import of a file remembered (None: nothing).
+
+        An import asks for it by itself. Raises InvalidValue.
+        """
+        call = Call(
+            history.file_states.load_file_state,
+            (file,),
+            {
+                "owner": owner,
+            },
+        )
+        return self._read(call)
+
+    def set_file_state(
+        self,
+        file: str,
+        state: str | None,
+        *,
+        owner: str | None = None,
+    ) -> None:
+        """Remember a text about an imported file, or nothing (None).
+
+        It is forgotten when a session of the file is erased, redacted or imported from another file. An
+        import sets it by itself. Raises InvalidValue.
+        """
+        call = Call(
+            history.file_states.set_file_state,
+            (file, state),
+            {
+                "owner": owner,
+            },
+        )
+        return self._write(call)
+
     def set_project_root(
         self,
         session_id: str,

@@ -49,6 +49,7 @@ from ..database import (
 from ..database import erasures as erasure_log
 from ..records import Erasure
 from . import lines
+from .file_states import forget_file_states
 from .message_notes import DELETE_UNREACHABLE_NOTES
 from .sessions import check_owner, load_newest_compaction
 
@@ -330,6 +331,7 @@ def _count_removed(connection: Connection, tree_id: int, effect: BranchErasure) 
 def _delete_session(connection: Connection, opened: OpenErasure) -> None:
     """Delete all rows that name the session."""
     tree_id, session_id = opened.tree_id, opened.session_id
+    forget_file_states(connection, tree_id, session_id)
     for statement in (*DELETE_SESSION, DELETE_UNREACHABLE_NOTES):
         statement.run(connection, tree_id=tree_id, session_id=session_id)
     DISOWN_BRANCHES.run(connection, tree=tree_id, owner=session_id)

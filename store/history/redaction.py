@@ -69,6 +69,7 @@ from ..tools import DECIDING_ARGUMENTS, find_answered_call_id
 from . import lines
 from .erasure import NEWEST_COPY
 from .facts import derive_results, load_tool_kinds, write_results
+from .file_states import forget_file_states
 from .lines import PLACE, Line, Pointer
 from .raw_messages import load_chat_messages
 
@@ -275,6 +276,7 @@ def redact_message_at(
     place = line.place(seq)
     if REDACTION.row(connection, **place) is None:
         _redact_titles(line, seq)
+        forget_file_states(connection, place["tree_id"])
         row = RedactionRow(
             **place,
             session_id=line.pointer.session_id,

@@ -37,6 +37,7 @@ from ..messages import decode_as, encode, find_json_problem
 from ..records import TEXT_LIMIT, Session
 from ..text import as_plain_str, is_text
 from . import lines
+from .file_states import forget_file_states
 from .lines import NO_LIMIT, generate_revision
 
 VALUE_LIMIT = 200
@@ -267,7 +268,9 @@ def set_origin(
     An import tells it by itself. Raises SessionNotFound, InvalidValue.
     """
     origin = {"source": validate_text("source", source), "file": validate_text("file", file)}
-    place = lines.lock_session(connection, session_id).changed()
+    pointer = lines.lock_session(connection, session_id)
+    forget_file_states(connection, pointer.tree_id, session_id)
+    place = pointer.changed()
     return decode_session(SET_ORIGIN.one(connection, **place, **origin))
 
 

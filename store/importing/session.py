@@ -200,7 +200,9 @@ class FileSession:
     Its messages are compared with the stored line up to its end, then appended to it. ``_place`` is
     the last position of the last message, which has ``_width`` positions. ``_moment`` is the latest
     known time. ``places`` holds the position after each message of the file, ``kept`` the
-    beginnings of sessions that a rewind left.
+    beginnings of sessions that a rewind left. ``revision`` is that of the stored session after its
+    last change by the import; it ``is_settled`` if importing the file again would change nothing
+    and tell the same, and ``has_more`` if the file has compactions of it, or rows beside it.
     """
 
     def __init__(
@@ -228,6 +230,8 @@ class FileSession:
         self._head = session.head
         self._is_known = self._place < session.head
         self._moment = session.updated_at
+        self.revision, self.is_settled = session.revision, True
+        self.has_more = False
         self._count = self._calls = self._appended = 0
         self._digests = KeyNumbers()
         self._batch: list[NewMessage] = []
@@ -248,11 +252,13 @@ class FileSession:
 
     def keep_beside(self, event: SideRowsEvent, kind: str) -> None:
         """Keep the rows beside the last message, unless it is not on the line."""
+        self.has_more = True
         if self._place and not self._left_alone():
             self._beside.add(self._place, kind, event.rows)
 
     def compact(self, event: CompactionEvent) -> None:
         """Hide the messages that the program hid, unless the line is longer or they are known."""
+        self.has_more = True
         self._flush()
         places = self.places[self._before : self._before + event.through]
         if not places or self._left_alone() or self._place != self._head:
@@ -262,7 +268,7 @@ class FileSession:
             self._store.atomically(partial(self._hide, first, last, event), now=self._moment)
         except StoreError as refused:
             told = f"a compaction of {self._id!r} after its message {self._count} is left out"
-            self._notes.append(NoteEvent(None, f"{told}: {refused}"))
+            self._tell_once(f"{told}: {refused}")
 
     def _hide(self, first: int, last: int, event: CompactionEvent, steps: AnySteps) -> None:
         """Hide the messages of a range that may go; the last part gets the summary of all."""
@@ -292,7 +298,7 @@ class FileSession:
         place = self._place - self._width
         found = self._elsewhere.find(self._id, place, message) if is_known else None
         if found:
-            self._head = self._switched(found, place).head
+            self._move(self._switched(found, place))
         return found is not None
 
     @property
@@ -368,7 +374,7 @@ class FileSession:
         """Rewind to the position before an answer that was incomplete at its import."""
         self._rewind()
         text = "was still being written when it was imported, it is now whole"
-        self._notes.append(NoteEvent(None, f"message {self._count} of {self._id!r} {text}"))
+        self._tell_once(f"message {self._count} of {self._id!r} {text}")
 
     def _take_back(self, message: Message | None = None) -> bool:
         """Rewind to the last message if the file shows that all messages after it were taken back.
@@ -385,9 +391,9 @@ class FileSession:
         for name, (after, messages) in stretches.items():
             same = count_equal_pairs(is_same_as_stored, zip(line[after:], messages, strict=False))
             self.kept[name] = StoredBeginning(self._id, branch, after + same)
-        self._head = self._gone_back(message).head
+        self._move(self._gone_back(message))
         text = f"position {self._place} of {self._id!r} was taken back; it is rewound there"
-        self._notes.append(NoteEvent(None, f"what followed {text}"))
+        self._tell_once(f"what followed {text}")
         return True
 
     def _gone_back(self, message: Message | None) -> Session:
@@ -428,13 +434,21 @@ class FileSession:
                 f"differs from the file {where} and was left as it is; "
                 f"--replace rewinds it there and appends the file's version, then {back}"
             )
-        self._notes.append(NoteEvent(None, f"session {self._id!r} {text}", broken=True))
+        self._tell_once(f"session {self._id!r} {text}", broken=True)
 
     def _rewind(self) -> None:
         """Rewind to the position before the last message."""
-        self._head = self._store.rewind(
-            self._id, to=self._place - self._width, now=self._moment
-        ).head
+        place = self._place - self._width
+        self._move(self._store.rewind(self._id, to=place, now=self._moment))
+
+    def _move(self, session: Session) -> None:
+        """Take the head and the revision of the session after a move of its head."""
+        self._head, self.revision = session.head, session.revision
+
+    def _tell_once(self, text: str, *, broken: bool = False) -> None:
+        """Note what happened in this import, and would not happen in the next one again."""
+        self.is_settled = False
+        self._notes.append(NoteEvent(None, text, broken=broken))
 
     def _add(self, said: SessionMessage, rows: list[PreparedMessage]) -> None:
         self._batch.append(NewMessage(said, rows))
@@ -452,6 +466,7 @@ class FileSession:
     def _append(self, steps: AnySteps) -> int:
         """Append a batch and record the usage of its answers; return the new head."""
         head = self._head
+        self.is_settled &= steps.session(self._id).revision == self.revision
         for moment, run in groupby(self._batch, attrgetter("said.moment")):
             told, rows = zip(*run, strict=True)
             batch = build_batch([*chain(*rows)], limit_to_now(moment) or self._moment)
@@ -459,6 +474,7 @@ class FileSession:
             stored = steps.append(self._id, cast("Any", batch), expected_head=head)
             self._spending.record(steps, zip(stored, told, strict=True))
             head = stored[-1].seq
+        self.revision = steps.session(self._id).revision
         return head
 
     def _note(self, text: str) -> None:

@@ -93,15 +93,16 @@ def _fork_imported_session(
 
 def update_session_from_file(
     store: ImportTarget, opened: SessionEvent, notes: list[NoteEvent]
-) -> None:
-    """Give a session the present title and metadata of its file."""
+) -> bool:
+    """Give a session the present title and metadata of its file; tell whether one is new."""
     session = store.session(opened.session_id)
     if not (_find_new_title(session, opened) or _merge_file_metadata(session, opened)):
-        return
+        return False
     try:
         store.atomically(partial(_update_changed_values, opened=opened))
     except InvalidValue as refused:
         notes.append(_note_refused_metadata(opened, refused))
+    return True
 
 
 def _update_changed_values(steps: AnySteps, opened: SessionEvent) -> None:

@@ -28,6 +28,7 @@ from ..transcripts import (
 )
 from .continuations import ContinuationSearch, EventLookahead, StoredBeginning
 from .dump import import_whole_store
+from .known_files import FileLook, SessionEnds, find_known_report, look_at_file, remember_file
 from .session import FileSession, ImportReport
 from .session_ids import ImportTarget, OwnerIds, WantedIds
 from .session_metadata import find_or_create_session, find_said_time, update_session_from_file
@@ -74,6 +75,13 @@ def import_file(
             "export its sessions, then import the exported files"
         )
     limits = Limits(max_bytes, max_seconds)
+    look = look_at_file(path, kind, beside) if max_bytes is max_seconds is None else None
+    if look:
+        known = find_known_report(store, path, look.ask(session_id, replace, project_root))
+        if known:
+            size = transcripts.measure_file_size(path)
+            (progress or (lambda *_: None))(size, size)
+            return known
     lost: set[str] = set()
     while True:
         begun = open_transcript(path, kind=kind, beside=beside, progress=progress, limits=limits)
@@ -94,6 +102,7 @@ class OpenedTranscript(NamedTuple):
     """A file that holds a message, read as far as was needed to see one.
 
     ``events`` are all events of the file; ``lines`` returns the number of lines at the end.
+    ``look`` is the file as it was before.
     """
 
     path: Path
@@ -101,6 +110,7 @@ class OpenedTranscript(NamedTuple):
     events: Iterator[Event]
     lines: list[int]
     limits: Limits
+    look: FileLook | None = None
 
 
 def open_transcript(
@@ -116,6 +126,7 @@ def open_transcript(
     Raises UnknownTranscript if it holds no believable message, LimitExceeded, StoreError.
     """
     limits = limits or Limits()
+    look = look_at_file(path, kind, beside)
     found = kind or transcripts.sniff(path, limits)
     lines: list[int] = []
     size = transcripts.measure_file_size(path)
@@ -144,7 +155,7 @@ def open_transcript(
         [NoteEvent(None, f"read as {found}, as asked: {problem}", broken=True)] if problem else []
     )
     believed = chain(notes, seen, events)
-    return OpenedTranscript(Path(path), found, believed, lines, limits)
+    return OpenedTranscript(Path(path), found, believed, lines, limits, look)
 
 
 def import_opened_transcript(
@@ -157,6 +168,7 @@ def import_opened_transcript(
 ) -> ImportReport:
     """Import a file that `open_transcript` has opened, as `import_file` does."""
     report = ImportReport(begun.path, begun.kind, [], [])
+    ends: SessionEnds | None = None
     with correct_step_errors():
         if begun.kind == transcripts.STORE_HEAD_KEY:
             if isinstance(store, Scoped):
@@ -173,11 +185,15 @@ def import_opened_transcript(
             events = map(WantedIds(session_id).rename, events)
             if isinstance(store, Scoped):
                 events = map(OwnerIds(store, session_id).rename, events)
-            _FileImport(store, report, EventLookahead(events), replace=replace).take_all()
+            ends = _FileImport(store, report, EventLookahead(events), replace=replace).take_all()
     if any(each.appended for each in report.sessions):
         with suppress(StoreError):  # the messages are stored, and a later search indexes them
             store.index()
-    return report._replace(lines=begun.lines[-1])
+    report = report._replace(lines=begun.lines[-1])
+    if begun.look and ends is not None:
+        look = begun.look.ask(session_id, replace, project_root)
+        remember_file(store, look, report, ends)
+    return report
 
 
 def _limit_events(events: Iterator[Event], limits: Limits) -> Iterator[Event]:
@@ -223,12 +239,15 @@ class _FileImport:
         self._told: set[str] = set()
         self._elsewhere = self._elsewhere_in("")
         self._current: FileSession | None = None
+        self._ends: SessionEnds = []
+        self._is_settled = True
 
-    def take_all(self) -> None:
-        """Take all events of the file."""
+    def take_all(self) -> SessionEnds | None:
+        """Take all events; return how the sessions ended, None if not all is settled."""
         for event in self._ahead:
             self._take(event)
         self._finish()
+        return self._ends if self._is_settled else None
 
     def _take(self, event: Event) -> None:
         if isinstance(event, NoteEvent):
@@ -282,7 +301,9 @@ class _FileImport:
             self._elsewhere = self._elsewhere_in(opened.session_id)
         places = self._places_before(opened)
         begins = partial(self._where_it_begins, opened)
+        told = len(notes)
         stored = find_or_create_session(store, opened, moment, notes, begins, *self._origin)
+        self._is_settled &= len(notes) == told
         if stored.forked_from is None:
             places = []
         session = FileSession(
@@ -332,4 +353,8 @@ class _FileImport:
         self._told.add(opened.session_id)
         if session.is_as_long:
             self._places[opened.session_id] = session.places
-            update_session_from_file(self._store, opened, self._report.notes)
+            self._is_settled &= not update_session_from_file(
+                self._store, opened, self._report.notes
+            )
+        self._is_settled &= session.is_settled
+        self._ends.append((session.revision, session.has_more))

@@ -81,6 +81,7 @@ __all__ = [
     "is_home",
     "is_kept",
     "is_named",
+    "is_whole_file",
     "list_texts",
     "measure_file_size",
     "parse_message_usage",
@@ -168,6 +169,11 @@ def read(
     source.keeps_beside = beside
     source.report_to(progress)
     return _list_source_events(source, found, lines or (lambda _: None))
+
+
+def is_whole_file(path: str | PathLike[str]) -> bool:
+    """Tell whether a file holds all that `read` reads of it, apart from a database's log."""
+    return not is_opencode_session_file(path)
 
 
 def measure_file_size(path: str | PathLike[str]) -> int:

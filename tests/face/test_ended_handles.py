@@ -86,6 +86,8 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "record_usage": ("s",),
     "record_usages": ("s", []),
     "set_origin": ("s", "codex"),
+    "file_state": ("later",),
+    "set_file_state": ("later", "later"),
     "erasures": (),
     "copies": (),
     "verify": (),

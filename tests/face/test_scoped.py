@@ -80,6 +80,11 @@ TRIES: dict[str, list[Call]] = {
     "rename_session": [gone(HIS, "mine"), gone(HIS, "mine", expected="no")],
     "set_metadata": [gone(HIS, {"mine": 1}), gone(HIS, {"mine": 1}, merge=True)],
     "set_origin": [gone(HIS, "mine", "mine")],
+    "file_state": [([SECRET], {}, None), ([SECRET], {"owner": "bob"}, InvalidValue)],
+    "set_file_state": [
+        ([SECRET, "mine"], {}, None),
+        ([SECRET, "mine"], {"owner": "bob"}, InvalidValue),
+    ],
     "set_project_root": [gone(HIS, "/mine"), (["shared", "/mine"], {}, StoreError)],
     "append": [
         gone(HIS, said("mine")),

@@ -167,6 +167,7 @@ WRITES: dict[str, tuple[Write, ...]] = {
     "unarchive": (lambda face, s: (face.archive(s), face.unarchive(s)),),
     "rename_session": (lambda face, s: face.rename_session(s, WORD, now=LATER),),
     "set_origin": (lambda face, s: face.set_origin(s, WORD, WORD),),
+    "set_file_state": (lambda face, s: face.set_file_state(WORD, WORD),),
     "set_metadata": (
         lambda face, s: face.set_metadata(s, {WORD: WORD}),
         lambda face, s: face.set_metadata(s, {WORD: 1}, merge=True),
@@ -238,6 +239,7 @@ def framed(face: Scoped, session_id: str) -> object:
 
 
 READS: dict[str, tuple[Read, ...]] = {
+    "file_state": (lambda face, s: face.file_state(WORD),),
     "session": (lambda face, s: face.session(s),),
     "title": (lambda face, s: face.title(s),),
     "sessions": (

@@ -69,10 +69,10 @@ INSIDE = {
     "face": "calls operations frames lifetime atomic_steps streaming watches workflows store threads async_streaming async_operations async_store",
     "formats": "response_usage answer_chunks request_messages call_names definitions sendable_calls chat_rows openai parts reasoning turns responses anthropic gemini react templates message_templates",
     "history": (
-        "lines session_branches sessions facts model_prices listing price_files price_rows usages message_notes erasure_log view_cache raw_messages row_templates draft_leases append drafts erasure redaction erasure_batches heads "
+        "lines file_states session_branches sessions facts model_prices listing price_files price_rows usages message_notes erasure_log view_cache raw_messages row_templates draft_leases append drafts erasure redaction erasure_batches heads "
         "message_lookup tool_use token_counts"
     ),
-    "importing": "session_ids usage comparison continuations session_metadata validation session dump transcript files",
+    "importing": "session_ids usage comparison continuations session_metadata validation session known_files dump transcript files",
     "inspection": (
         "console checks usage_statistics sql line_checks integrity dump copies upkeep advice"
     ),

@@ -340,6 +340,27 @@ SELECT COALESCE(
 ) AS anon_1
 FROM tool_kinds
 
+-- history.file_states.DELETE_STATE
+DELETE FROM settings
+WHERE settings.name = :setting COLLATE "C"
+
+-- history.file_states.FILE_OF_SESSION
+SELECT sessions.file,
+  sessions.owner
+FROM sessions
+WHERE sessions.tree_id = :tree_id
+  AND sessions.file IS NOT NULL
+  AND sessions.id = :session_id COLLATE "C"
+
+-- history.file_states.INSERT_STATE
+INSERT INTO settings (name, value)
+VALUES (:setting COLLATE "C", :state)
+
+-- history.file_states.LOAD_STATE
+SELECT settings.value
+FROM settings
+WHERE settings.name = :setting COLLATE "C"
+
 -- history.heads.HEAD_MOVES
 SELECT head_moves.move,
   head_moves.kind,

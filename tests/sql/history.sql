@@ -822,6 +822,34 @@ WHERE sessions.tree_id = :tree
 SELECT json_group_object(tool_kinds.name, tool_kinds.kind) AS anon_1
 FROM tool_kinds
 
+-- history.file_states.DELETE_STATE
+DELETE FROM settings
+WHERE settings.name = :setting
+
+-- history.file_states.FILES_OF_TREE
+SELECT DISTINCT sessions.file,
+  sessions.owner
+FROM sessions
+WHERE sessions.tree_id = :tree_id
+  AND sessions.file IS NOT NULL
+
+-- history.file_states.FILE_OF_SESSION
+SELECT sessions.file,
+  sessions.owner
+FROM sessions
+WHERE sessions.tree_id = :tree_id
+  AND sessions.file IS NOT NULL
+  AND sessions.id = :session_id
+
+-- history.file_states.INSERT_STATE
+INSERT INTO settings (name, value)
+VALUES (:setting, :state)
+
+-- history.file_states.LOAD_STATE
+SELECT settings.value
+FROM settings
+WHERE settings.name = :setting
+
 -- history.heads.BRANCH_ORIGIN
 SELECT branches.parent_branch,
   branches.parent_position,
