@@ -9,10 +9,10 @@ replaces everything before it. The same line, with its compactions, policy and m
 view for ever.
 
 Read the rooms in this order and nothing is used before it is met: ``errors``, ``text``,
-``cancellation``, ``clock``, ``policy``, ``messages``, ``tokens``, ``records``; ``database``,
-``tools``, ``formats``, ``history``, ``summaries``, ``view``, ``compaction``, ``context``,
-``inspection``, ``search``, ``face``; ``transcripts``, ``importing``, ``exporting``, ``simulation``,
-``recall``, ``cli``.
+``cancellation``, ``clock``, ``policy``, ``messages``, ``html``, ``tokens``, ``records``;
+``database``, ``tools``, ``formats``, ``history``, ``summaries``, ``view``, ``compaction``,
+``context``, ``inspection``, ``search``, ``face``; ``transcripts``, ``importing``, ``exporting``,
+``simulation``, ``recall``, ``cli``.
 """
 
 from __future__ import annotations

@@ -148,6 +148,20 @@ PHRASES: Mapping[str, Mapping[Language, str]] = {
             "was found and what was being done last, and do not tell it as done."
         ),
     },
+    # Pages for people.
+    "page_user": {"zh": "用户", "en": "User"},
+    "page_assistant": {"zh": "助手", "en": "Assistant"},
+    "page_tool": {"zh": "结果", "en": "Result"},
+    "page_system": {"zh": "系统", "en": "System"},
+    "page_developer": {"zh": "开发者", "en": "Developer"},
+    "page_thinking": {"zh": "思考", "en": "Thinking"},
+    "page_failed": {"zh": "失败", "en": "failed"},
+    "page_no_result": {"zh": "无结果", "en": "no result"},
+    "page_result_only": {"zh": "工具结果", "en": "Result of a tool"},
+    "page_empty": {"zh": "（空）", "en": "(empty)"},
+    "page_alternatives": {"zh": "其他版本", "en": "Other versions of this message"},
+    "page_previous": {"zh": "上一个版本", "en": "Previous version"},
+    "page_next": {"zh": "下一个版本", "en": "Next version"},
 }
 """The phrases by their codes."""
 

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PUBLIC = (
     *("", "errors", "policy", "records", "formats", "tools", "context", "summaries"),
     *("importing", "exporting", "transcripts", "transcripts.writing"),
-    *("inspection", "inspection.dump", "simulation", "recall", "tokens"),
+    *("inspection", "inspection.dump", "simulation", "recall", "tokens", "html"),
 )
 """The public modules by their names in the package; "" is the package itself."""
 

@@ -29,6 +29,7 @@ FLOORS = [
         "errors text phrases cancellation",
         "clock lazy_imports",
         "policy messages database",
+        "html",
         "tokens records formats tools",
         "history summaries",
         "view",
@@ -44,7 +45,7 @@ EDGES = {"cli", "transcripts", "importing", "exporting", "simulation", "recall"}
 """The rooms that could live elsewhere: they import what is public, and no other room knows them."""
 PUBLIC = {
     *("errors", "policy", "records", "formats", "tools", "context", "summaries", "tokens"),
-    *("importing", "exporting", "transcripts", "inspection", "simulation", "recall"),
+    *("importing", "exporting", "transcripts", "inspection", "simulation", "recall", "html"),
 }
 """The public modules beside the package itself; what is in no `__all__` of them is private."""
 LEAVES = {"text", "clock"}
@@ -72,6 +73,7 @@ INSIDE = {
         "lines file_states session_branches sessions facts model_prices listing price_files price_rows usages message_notes erasure_log view_cache raw_messages row_templates draft_leases append drafts erasure redaction erasure_batches heads "
         "message_lookup tool_use token_counts"
     ),
+    "html": "shown_text source_code markdown_text message_parts flow templates pages",
     "importing": "session_ids usage comparison continuations session_metadata validation session known_files dump transcript files",
     "inspection": (
         "console checks usage_statistics sql line_checks integrity dump copies upkeep advice"
@@ -128,8 +130,8 @@ PROGRAMS = {
 
 ROOMS = {room: number for number, floor in enumerate(FLOORS) for room in floor}
 ENTRANCES = ("__init__", "__main__", "alias")  # they stand above all floors
-MOST_ROOMS = 27
-MOST_FLOORS = 10
+MOST_ROOMS = 28
+MOST_FLOORS = 11
 MOST_FLOORS_OF_A_ROOM = 6
 SHARED_NAMES = 0.01
 """The share of definitions whose name another module has too: commands named as operations."""
@@ -154,6 +156,9 @@ ONLY_IN = {
     "rich": {"cli"},
     "platformdirs": {"cli"},
     "anyio": {"face"},
+    "jinja2": {"html"},
+    "markdown_it": {"html"},
+    "pygments": {"html"},
 }
 ON_FIRST_USE = ("alembic", "tiktoken")
 
