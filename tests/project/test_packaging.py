@@ -30,7 +30,7 @@ def project() -> dict[str, Any]:
 def distributions(requirements: list[str]) -> set[str]:
     """Return what is required, by the names under which it is imported."""
     names = (re.split(r"[\[<>=~! ]", requirement)[0] for requirement in requirements)
-    return {name.replace("-", "_") for name in names}
+    return {name.replace("-", "_").removesuffix("_py") for name in names}
 
 
 def imported(module: Path) -> set[str]:
