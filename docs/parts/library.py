@@ -16,6 +16,7 @@ from store import (
     exporting,
     importing,
     inspection,
+    pages,
     policy,
     records,
     simulation,
@@ -54,6 +55,8 @@ FUNCTIONS = (
     context.mentions,
     context.remind,
     tools.compress,
+    pages.build_app,
+    pages.serve_pages,
     context.Freshness,
 )
 """What a program may call beside the two faces."""

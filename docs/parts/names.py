@@ -18,6 +18,7 @@ PUBLIC = (
     *("", "errors", "policy", "records", "formats", "tools", "context", "summaries"),
     *("importing", "exporting", "transcripts", "transcripts.writing"),
     *("inspection", "inspection.dump", "simulation", "recall", "tokens", "html"),
+    "pages",
 )
 """The public modules by their names in the package; "" is the package itself."""
 

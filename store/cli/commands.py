@@ -56,6 +56,9 @@ COMMANDS: dict[str, dict[str, ListedCommand]] = {
             "search", "Print messages with these words that a view hides or replaces."
         ),
         "sql": ListedCommand("sql", "Run a read-only SELECT, or list the views for people."),
+        "browse": ListedCommand(
+            "pages", "Show the store in a browser: conversations, requests, costs, SQL."
+        ),
     },
     "Compact": {
         "compact": ListedCommand(

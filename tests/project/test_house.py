@@ -36,16 +36,18 @@ FLOORS = [
         "compaction context inspection search",
         "face transcripts",
         "importing exporting simulation recall",
+        "pages",
         "cli",
     )
 ]
 """The rooms (folders, and modules that users meet), floor by floor: each knows those below it."""
 
-EDGES = {"cli", "transcripts", "importing", "exporting", "simulation", "recall"}
+EDGES = {"cli", "transcripts", "importing", "exporting", "simulation", "recall", "pages"}
 """The rooms that could live elsewhere: they import what is public, and no other room knows them."""
 PUBLIC = {
     *("errors", "policy", "records", "formats", "tools", "context", "summaries", "tokens"),
     *("importing", "exporting", "transcripts", "inspection", "simulation", "recall", "html"),
+    "pages",
 }
 """The public modules beside the package itself; what is in no `__all__` of them is private."""
 LEAVES = {"text", "clock"}
@@ -54,9 +56,10 @@ move along with an edge that moves.
 """
 
 INSIDE = {
+    "pages": "site access message_parts sessions conversation live server",
     "cli": (
         "terminal tables render chart options demo_session requests compactions heads policies "
-        "show simulation sql sessions messages search maintenance exports imports usage demo commands"
+        "show simulation sql sessions messages search maintenance exports imports usage pages demo commands"
     ),
     "compaction": (
         "facts triggers plan log_messages record_rows checks hidden_range job lifecycle workflow"
@@ -130,8 +133,8 @@ PROGRAMS = {
 
 ROOMS = {room: number for number, floor in enumerate(FLOORS) for room in floor}
 ENTRANCES = ("__init__", "__main__", "alias")  # they stand above all floors
-MOST_ROOMS = 28
-MOST_FLOORS = 11
+MOST_ROOMS = 29
+MOST_FLOORS = 12
 MOST_FLOORS_OF_A_ROOM = 6
 SHARED_NAMES = 0.01
 """The share of definitions whose name another module has too: commands named as operations."""
@@ -156,9 +159,11 @@ ONLY_IN = {
     "rich": {"cli"},
     "platformdirs": {"cli"},
     "anyio": {"face"},
-    "jinja2": {"html"},
+    "jinja2": {"html", "pages"},
     "markdown_it": {"html"},
     "pygments": {"html"},
+    "starlette": {"pages"},
+    "uvicorn": {"pages"},
 }
 ON_FIRST_USE = ("alembic", "tiktoken")
 

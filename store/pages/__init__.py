@@ -1,0 +1,11 @@
+"""Pages in a browser that show a store: what was said, what is sent, why, and what it cost.
+
+They only read. The command starts the server; an app may serve them itself. Pages are made of
+templates, in the folder beside; nothing in them comes from elsewhere, and none needs a script.
+"""
+
+from __future__ import annotations
+
+from .server import build_app, serve_pages
+
+__all__ = ["build_app", "serve_pages"]

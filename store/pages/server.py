@@ -1,0 +1,78 @@
+"""The server of the pages: the app, and the process that runs it."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from collections.abc import Callable
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+
+from .. import AsyncStore, Store, StoreError
+from . import conversation, sessions
+from .access import TOKEN, Access
+from .live import answer_live
+from .site import FOLDER, PAGES, Site
+
+LOOPBACK = "127.0.0.1"
+SHOWN = (sessions, conversation)
+"""The modules of the pages, which enter them in the table of pages."""
+
+
+def build_app(
+    store: Store, *, token: str, host: str = LOOPBACK, owner: str | None = None
+) -> ASGIApp:
+    """Return the pages of a store as an ASGI app, for the holder of a token.
+
+    ``host`` is the name that it is reached by, besides addresses and ``localhost``. ``owner``
+    shows the sessions of one owner only, and no SQL. Raises InvalidValue for an invalid owner.
+    """
+    awaited = AsyncStore(store)
+    if owner is None:
+        site = Site(store, awaited, store.database.url, owner)
+    else:
+        site = Site(store.scoped(owner), awaited.scoped(owner), None, owner)
+    live = Route("/live/{session_id:path}", answer_live)
+    files = Mount("/static", StaticFiles(directory=FOLDER / "static"))
+    pages = Starlette(routes=[*PAGES, live, files])
+    pages.state.site = site
+    return Access(pages, token, host)
+
+
+def serve_pages(
+    store: Store,
+    *,
+    host: str = LOOPBACK,
+    port: int = 0,
+    owner: str | None = None,
+    announce: Callable[[str], object] = print,
+) -> None:
+    """Serve the pages of a store until the process is told to end.
+
+    ``announce`` gets the address, with its token, once the port is taken (0: a free one). Raises
+    StoreError if it cannot be taken.
+    """
+    token = secrets.token_urlsafe(24)
+    app = build_app(store, token=token, host=host, owner=owner)
+    settings = uvicorn.Config(
+        app, ws="none", access_log=False, server_header=False, log_level="warning"
+    )
+    with open_socket(host, port) as listening:
+        name = f"[{host}]" if ":" in host else host
+        announce(f"http://{name}:{listening.getsockname()[1]}/?{TOKEN}={token}")
+        uvicorn.Server(settings).run(sockets=[listening])
+
+
+def open_socket(host: str, port: int) -> socket.socket:
+    """Return a socket that listens at an address. Raises StoreError."""
+    try:
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(address[:2], family=family)
+    except OSError as problem:
+        raise StoreError(
+            f"nothing can listen at {host}, port {port}: {problem.strerror}; name another --port"
+        ) from problem

@@ -1,0 +1,353 @@
+"""The pages: who may see them, and what they show."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import tomllib
+from collections.abc import Iterator
+from contextlib import suppress
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from store import Policy, Store
+from store.pages import build_app, site
+
+BASE = "http://127.0.0.1:8765"
+HOSTILE = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "'; alert(1); '",
+    "</pre></details><iframe src=//evil.example>",
+    "{{ 7 * 7 }}{% raw %}",
+    "javascript:alert(1)",
+    "<svg onload=alert(1)><style>@import '//evil.example'</style></svg>",
+)
+PAGES = (
+    "/",
+    "/s/{}",
+    "/s/{}?mode=sent",
+    "/s/{}?mode=both",
+    "/s/{}?only=2",
+)
+
+pytestmark = pytest.mark.sqlite_only
+
+
+@pytest.fixture
+def store(made_file: Path, tmp_path: Path) -> Iterator[Store]:
+    """A store with a conversation, its requests, an edited question and a fork."""
+    with Store(shutil.copy(made_file, tmp_path / "chat.db")) as opened:
+        fill(opened)
+        yield opened
+
+
+def fill(store: Store) -> None:
+    """Say something in two sessions of two owners."""
+    store.create_session("ann's/1", owner="ann", project_root="/home/ann/parcel", title="Parcel")
+    call = {
+        "id": "c1",
+        "type": "function",
+        "function": {"name": "Read", "arguments": '{"file_path": "parcel.py"}'},
+    }
+    store.append("ann's/1", {"role": "user", "content": "Mend parcel.py"})
+    store.record_usage("ann's/1", input=1200, output=30, model="gpt-4.1-mini", cost=0.25)
+    store.append("ann's/1", {"role": "assistant", "content": None, "tool_calls": [call]})
+    store.append(
+        "ann's/1",
+        {"role": "tool", "tool_call_id": "c1", "name": "Read", "content": "x = 1\n" * 900},
+    )
+    store.append("ann's/1", {"role": "assistant", "content": "It is mended."})
+    store.replace("ann's/1", 3, {"role": "assistant", "content": "It is mended twice."})
+    store.create_session("bob1", owner="bob")
+    store.append("bob1", {"role": "user", "content": "a secret of bob"})
+    store.index()
+
+
+def ask(store: Store, owner: str | None = None, admitted: bool = True) -> TestClient:
+    """Return who asks for pages, with the cookie or without."""
+    client = TestClient(build_app(store, token="right", owner=owner), base_url=BASE)
+    if admitted:
+        assert client.get("/?token=right").status_code == 200
+    return client
+
+
+def address(path: str, session_id: str = "ann's/1") -> str:
+    """Return the address of a page of a session."""
+    return path.format(site.quote_part(session_id))
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers", "status"),
+    [
+        ("GET", "/", {}, 200),
+        ("HEAD", "/", {}, 200),
+        ("GET", "/static/pages.css", {}, 200),
+        ("POST", "/", {}, 405),
+        ("DELETE", "/s/bob1", {}, 405),
+        ("OPTIONS", "/", {}, 405),
+        ("GET", "/", {"host": "evil.example"}, 421),
+        ("GET", "/", {"host": "localhost:8765.evil.example"}, 421),
+        ("GET", "/", {"host": "[::1]:8765", "cookie": ""}, 403),
+        ("GET", "/", {"origin": "http://evil.example"}, 403),
+        ("GET", "/", {"origin": "null"}, 403),
+        ("GET", "/", {"origin": BASE}, 200),
+        ("GET", "/", {"cookie": "convostore-8765=guessed"}, 403),
+        ("GET", "/", {"cookie": ""}, 403),
+        ("GET", "/?token=wrong", {}, 403),
+        ("GET", "/?token=%C3%A9", {}, 403),
+        ("GET", "/static/pages.css", {"cookie": ""}, 403),
+        ("GET", "/live/bob1?from=1", {"cookie": ""}, 403),
+        ("GET", "/static/../server.py", {}, 404),
+        ("GET", "/static/%2e%2e/server.py", {}, 404),
+        ("GET", "/nothing", {}, 404),
+        ("GET", "/s/nobody", {}, 404),
+        ("GET", "/s/bob1?from=x", {}, 400),
+        ("GET", "/s/bob1?mode=x", {}, 400),
+        ("GET", "/s/bob1?mode=sent&policy=x", {}, 400),
+        ("GET", "/?since=x", {}, 400),
+        ("GET", "/?after=x", {}, 400),
+        ("GET", "/?q=%22", {}, 200),
+        ("GET", "/?q=%00", {}, 200),
+    ],
+)
+def test_who_may_ask(
+    store: Store, method: str, path: str, headers: dict[str, str], status: int
+) -> None:
+    """Each answer, refusals included, forbids the browser to load or run anything else."""
+    answer = ask(store).request(method, path, headers=headers)
+    assert answer.status_code == status, answer.text
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; script-src 'self';")
+    assert "unsafe" not in policy
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["referrer-policy"] == "no-referrer"
+    assert answer.headers["cache-control"] == "no-store"
+    assert "traceback" not in answer.text.lower()
+
+
+def test_a_token_becomes_a_cookie(store: Store) -> None:
+    """It is in no later address, and no script and no other site has the cookie."""
+    client = ask(store, admitted=False)
+    assert client.get("/").status_code == 403
+    answer = client.get("/s/bob1?token=right&from=1", follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (303, f"{BASE}/s/bob1?from=1")
+    cookie = answer.headers["set-cookie"].lower()
+    assert "right" not in cookie
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    assert client.get("/s/bob1").status_code == 200
+
+
+def test_an_owner_sees_no_others(store: Store) -> None:
+    """Neither in the list, nor by a search, nor by an address; and there is no SQL."""
+    client = ask(store, owner="ann")
+    pages = [client.get(path).text for path in ("/", "/?q=secret", "/?q=parcel")]
+    assert ["bob1" in page for page in pages] == [False] * 3
+    assert ["Parcel" in page for page in pages] == [True, False, True]
+    assert [client.get(address(path, "bob1")).status_code for path in PAGES[1:]] == [404] * len(
+        PAGES[1:]
+    )
+    assert client.get("/live/bob1?from=1&branch=1").status_code == 404
+    assert 'href="/sql"' not in pages[0]
+    assert 'href="/sql"' in ask(store).get("/").text
+
+
+def test_the_list(store: Store) -> None:
+    """Chosen by words, project and days, with costs; a page goes on where the last one ended."""
+    client = ask(store)
+    assert re.findall(r'href="/s/([^"]+)"', client.get("/").text) == ["bob1", "ann%27s%2F1"]
+    assert "$0.2500" in client.get("/").text
+    found = client.get("/?q=mended%20twice").text
+    assert "<mark>mended</mark> <mark>twice</mark>" in found
+    assert "#m4" in found
+    for query, there in (
+        ("project=/home/ann", True),
+        ("project=/home/an", False),
+        ("q=mended&project=/home/ann/parcel", True),
+        ("q=mended&project=/home/ann/par", False),
+        ("q=mended&source=codex", False),
+        ("until=2020-01-01", False),
+        ("since=2020-01-01&source=", True),
+    ):
+        assert ("Parcel" in client.get(f"/?{query}").text) is there, query
+    for number in range(60):
+        store.create_session(f"more{number:02}")
+    first = client.get("/").text
+    (after,) = re.findall(r'rel="next" href="/(\?[^"]+)"', first)
+    store.append("more30", {"role": "user", "content": "again"})
+    second = client.get(f"/{after}").text
+    listed = [re.findall(r'href="/s/([^"?]+)"', page) for page in (first, second)]
+    assert len({*listed[0], *listed[1]}) == len(listed[0]) + len(listed[1]) == 62
+
+
+def test_a_conversation(store: Store) -> None:
+    """As stored, as sent and side by side, with reasons, alternatives and requests."""
+    client = ask(store)
+    raw = client.get(address("/s/{}")).text
+    assert "It is mended twice." in raw
+    assert "It is mended.</" not in raw
+    assert 'id="m4"' in raw
+    assert "1,200 tokens in" in raw
+    assert re.search(r'href="/s/ann%27s%2F1\?branch=\d+&amp;from=4#m4"', raw)
+    (branch,) = [each.branch for each in store.siblings("ann's/1", 4) if not each.current]
+    assert "It is mended." in client.get(address("/s/{}") + f"?branch={branch}").text
+    store.hide("ann's/1", 2, 3, "It was read.")
+    both = client.get(address("/s/{}?mode=both&policy=raw")).text
+    assert "hidden by compaction" in both
+    assert "It was read." in both
+    assert "Sent as it is" in both
+    assert client.get(address("/s/{}?mode=sent&policy=raw")).text.count("x = 1") == 0
+    assert len(client.get(address("/s/{}?only=3")).text) > len("x = 1\n" * 900)
+
+
+def test_reasons_are_those_of_the_view(store: Store) -> None:
+    """Side by side each position of the line has what the view says of it."""
+    client, policy = ask(store), Policy.named("agent")
+    shown = client.get(address("/s/{}?mode=both&policy=agent")).text
+    entries = store.view("ann's/1", policy).entries
+    assert [entry.seq for entry in entries] == [1, 2, 3, 4]
+    assert shown.count("Sent as it is") == sum(entry.rule is None for entry in entries)
+
+
+def test_pages_turn_over_a_long_line(store: Store) -> None:
+    """Forwards and backwards, each position is on one page, whatever messages weigh."""
+    store.create_session("long")
+    sizes = [10, 40_000, 200]
+    store.append(
+        "long", [{"role": "user", "content": "y" * sizes[each % 3]} for each in range(250)]
+    )
+    client, seen, path = ask(store), [], "/s/long"
+    while path:
+        text = client.get(path).text
+        assert len(text) < 200_000
+        seen += [int(each) for each in re.findall(r'id="m(\d+)"', text)]
+        path = "".join(re.findall(r'rel="next" href="(\?from=\d+)"', text)[:1])
+        path = path and f"/s/long{path}"
+    assert seen == [*range(1, 251)]
+    text = client.get("/s/long?to=250").text
+    (back,) = {*re.findall(r'rel="prev" href="\?to=(\d+)"', text)}
+    assert re.findall(r'id="m(\d+)"', text)[0] == str(int(back) + 1)
+
+
+def test_news_come_by_themselves(store: Store) -> None:
+    """New messages, the answer under way, and the word that the line is another one."""
+    client, branch = ask(store), store.session("bob1").branch
+    path = f"/live/bob1?from=2&branch={branch}&state="
+    with store.streaming("bob1", {"role": "assistant"}, every_ms=0) as answer:
+        answer.write("<b>Half</b> an ans")
+        first = client.get(path)
+        assert "&lt;b&gt;Half&lt;/b&gt; an ans" in first.text
+        assert "being written" in first.text
+    state, following = first.headers["x-state"], first.headers["x-next"]
+    news = client.get(f"/live/bob1?from={following}&branch={branch}&state={state}")
+    assert 'id="m2"' in news.text
+    assert news.headers["x-next"] == "3"
+    assert news.headers["x-state"] != state
+    store.rewind("bob1", 1)
+    assert client.get(f"/live/bob1?from=3&branch={branch}&state={state}").status_code == 205
+
+
+class Elements(HTMLParser):
+    """The elements of pages: their names, the names of their attributes, and where they lead."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+        self.attributes: set[str] = set()
+        self.places: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note an element."""
+        self.names.add(tag)
+        self.attributes.update(name for name, _ in attrs)
+        self.places.update(
+            value or "" for name, value in attrs if name in ("href", "src", "action", "data-live")
+        )
+
+
+def test_hostile_texts_are_texts(store: Store) -> None:
+    """In ids, titles, projects, owners, roles, names, words and results: no element comes of them."""
+    store.create_session("clean", title="x", project_root="x", owner="x")
+    say(store, "clean", "alert evil")
+    clean = Elements("".join(pages(ask(store), "clean")))
+    for number, text in enumerate(HOSTILE):
+        session_id = f"{text}{number}"
+        store.create_session(session_id, title=text, project_root=text, owner=text)
+        say(store, session_id, text)
+        found = Elements("".join(pages(ask(store), session_id)))
+        assert found.names <= clean.names
+        assert found.attributes <= clean.attributes
+        assert [place for place in found.places if not re.match("/[^/]|/$|[?#]", place)] == []
+
+
+def say(store: Store, session_id: str, text: str) -> None:
+    """Say a text wherever a session has one; leave an answer that broke off."""
+    store.set_origin(session_id, text)
+    call = {"id": text, "type": "function", "function": {"name": text, "arguments": text}}
+    store.append(session_id, {"role": "user", "content": text, "name": text})
+    store.record_usage(session_id, input=1, output=1, model=text)
+    store.append(session_id, {"role": "assistant", "content": text, "tool_calls": [call]})
+    store.append(session_id, {"role": "tool", "tool_call_id": text, "content": text})
+    store.replace(session_id, 2, {"role": "assistant", "content": text})
+    store.append(session_id, {"role": text, "content": text})
+    with suppress(RuntimeError), store.streaming(session_id, {"role": "assistant"}) as answer:
+        answer.write(text)
+        raise RuntimeError
+
+
+def pages(client: TestClient, session_id: str) -> Iterator[str]:
+    """Yield each page of a session, and the search for it."""
+    for path in PAGES:
+        answer = client.get(address(path, session_id))
+        assert answer.status_code == 200, answer.text
+        yield answer.text
+    live = re.findall(
+        r'data-live="([^"]+)".*? data-branch="(\d+)"', client.get(address("/s/{}", session_id)).text
+    )
+    news = client.get(f"{live[0][0]}?from=1&branch={live[0][1]}")
+    assert news.status_code == 200
+    yield news.text
+    yield client.get("/", params={"q": "alert"}).text
+    yield client.get("/", params={"project": session_id, "source": session_id}).text
+
+
+def test_nothing_is_written(store: Store) -> None:
+    """The bytes of the store are the same after each page was shown."""
+    client = ask(store)
+    before = digest(store)
+    for path in PAGES:
+        client.get(address(path))
+    client.get("/?q=mended")
+    assert digest(store) == before
+
+
+def digest(store: Store) -> list[bytes]:
+    """Return the digests of the files of a store."""
+    path = Path(str(store.database.path))
+    files = (path, path.with_name(f"{path.name}-wal"))
+    return [hashlib.sha256(each.read_bytes()).digest() for each in files if each.exists()]
+
+
+def test_languages(store: Store) -> None:
+    """Chosen by the browser, by an address, and kept; each phrase is in both, and is used."""
+    client = ask(store)
+    for accepted, word in (
+        ("zh-CN,zh;q=0.9", "会话"),
+        ("de,en;q=0.5", "Sessions"),
+        ("", "Sessions"),
+    ):
+        assert f"<h1>{word}" in client.get("/", headers={"accept-language": accepted}).text
+    assert "<h1>会话" in client.get("/?lang=zh").text
+    assert "<h1>会话" in client.get("/", headers={"accept-language": "en"}).text
+    phrases: dict[str, Any] = tomllib.loads((site.FOLDER / "phrases.toml").read_text("utf-8"))
+    for code, said in phrases.items():
+        assert {*said} == {"en", "zh"}, code
+        names = [{*re.findall(r"\{(\w+)", text)} for text in said.values()]
+        assert names[0] == names[1], code
