@@ -98,6 +98,7 @@ WHOLE: Operations = {
     "erasures": (READ, history.erasure.list_erasures),
     "copies": (READ, inspection.listed),
     "verify": (READ, inspection.integrity.verify),
+    "size": (READ, inspection.storage_use.measure_size),
     "prices": (READ, history.price_rows.list_prices),
     "set_prices": (WRITE, history.price_rows.set_prices),
 }
@@ -108,6 +109,8 @@ WAITS = {
     "compact_if_needed",
     "count_tokens",
     "delete_session",
+    "delete_owner",
+    "prune",
     "purge",
     "index",
     "backup",
@@ -120,11 +123,13 @@ GROUPED = {"append"}
 
 AWAITED: dict[str, Callable[..., Any]] = {
     "delete_session": Workflows.delete_session,
+    "prune": Workflows.prune,
     "context": Workflows.context,
     "frame": Workflows.frame,
 }
 """Methods of `Workflows` that are written by hand; those of `Store` and `Scoped` follow."""
 OF_STORE: dict[str, Callable[..., Any]] = {
+    "delete_owner": Store.delete_owner,
     "purge": Store.purge,
     "index": Store.index,
     "backup": Store.backup,
@@ -133,6 +138,7 @@ OF_STORE: dict[str, Callable[..., Any]] = {
     "reading": Store.reading,
 }
 OF_OWNER: dict[str, Callable[..., Any]] = {
+    "delete_owner": Scoped.delete_owner,
     "redactions": Scoped.redactions,
     "index": Scoped.index,
     "atomically": Scoped.atomically,

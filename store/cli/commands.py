@@ -114,6 +114,12 @@ COMMANDS: dict[str, dict[str, ListedCommand]] = {
         "purge": ListedCommand(
             "maintenance", "Rewrite the file without any byte of erased messages."
         ),
+        "size": ListedCommand(
+            "retention", "Show the bytes that a store takes, and the largest parts of it."
+        ),
+        "prune": ListedCommand(
+            "retention", "Erase sessions that were idle for long, or tell what that would free."
+        ),
         "index": ListedCommand("search", "Index all new messages for searches."),
         "verify": ListedCommand("maintenance", "Check the whole store for damage."),
         "doctor": ListedCommand("maintenance", "Look for risks to the store, and give advice."),

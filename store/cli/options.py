@@ -380,6 +380,18 @@ def parse_moment_option(text: str | None, option: str = "--now") -> int | None:
     return resolve_now(moment)
 
 
+def parse_age(text: str | None, option: str) -> timedelta | None:
+    """Return the time that an age such as ``90d`` names. Raises InvalidValue."""
+    if text is None:
+        return None
+    age = _AGE.fullmatch(text)
+    if age is None:
+        raise InvalidValue(f"{option} must be an age such as 12h, 90d or 8w, not {text!r}")
+    with suppress(OverflowError):
+        return timedelta(**{_AGE_UNITS[age[2]]: int(age[1])})
+    return timedelta.max
+
+
 def _parse_iso_moment(text: str) -> datetime | None:
     """Return the moment of an ISO time with a zone, or the beginning of a date here.
 

@@ -256,7 +256,7 @@ def tree(ctx: typer.Context, session: TreeSession = None, json: Json = False) ->
         render.print_lines("no sessions; `convostore import` brings some in")
     else:
         room = render.count_columns()
-        render.print_lines(*(_render_tree_line(depth, each, room) for depth, each in found))
+        render.print_lines(*(_render_tree_line(*each, room) for each in found))
 
 
 def _build_text_message(role: str, text: str) -> Message:

@@ -89,6 +89,7 @@ from .schema import (
     usages,
 )
 from .statements import Insertion, Row, Statement, compute_seal, list_sealed_columns
+from .storage_sizes import PageBytes, load_page_bytes, load_table_bytes
 from .write_ahead import MAX_PURGE_SECONDS
 
 __all__ = [
@@ -114,6 +115,7 @@ __all__ = [
     "DatabaseClock",
     "Insertion",
     "JsonPairs",
+    "PageBytes",
     "Pulse",
     "Queries",
     "Row",
@@ -152,6 +154,8 @@ __all__ = [
     "json_sql",
     "list_sealed_columns",
     "list_unusable_files",
+    "load_page_bytes",
+    "load_table_bytes",
     "measure_bytes",
     "message_facts",
     "messages",

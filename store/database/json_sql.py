@@ -1,4 +1,4 @@
-"""JSON inside SQL, on both engines: an object's rows, rows as an object, an array's elements."""
+"""Functions of SQL that each engine spells in its own way: on JSON, and the size of a text."""
 
 from __future__ import annotations
 
@@ -33,6 +33,22 @@ class JsonObjectText(FunctionElement[str]):
     """Rows of names and values as the text of a JSON object, in whatever order they are found."""
 
     inherit_cache = True
+
+
+class TextBytes(FunctionElement[int]):
+    """The number of bytes of a text in UTF-8."""
+
+    inherit_cache = True
+
+
+@compiles(TextBytes)
+def _compile_bytes_sqlite(element: TextBytes, compiler: SQLCompiler, **options: Any) -> str:
+    return f"length(CAST({compiler.process(element.clauses, **options)} AS BLOB))"
+
+
+@compiles(TextBytes, "postgresql")
+def _compile_bytes_postgresql(element: TextBytes, compiler: SQLCompiler, **options: Any) -> str:
+    return f"octet_length({compiler.process(element.clauses, **options)})"
 
 
 def render_pairs_sql(value: str, dialect: str) -> str:

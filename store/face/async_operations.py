@@ -14,8 +14,8 @@ from .workflows import Workflows
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-    from datetime import tzinfo
+    from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+    from datetime import timedelta, tzinfo
     from typing import Any, Literal
 
     from ..clock import Now
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         OpenCall,
         Passage,
         ProgressCallback,
+        Pruned,
         Purge,
         Reason,
         Redaction,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
         Session,
         SessionHit,
         Sibling,
+        Size,
         StoredMessage,
         TokenTotal,
         Turn,
@@ -1604,6 +1606,48 @@ class AsyncOperations(Threads):
         )
         return await self._run(work, waits=True)
 
+    async def prune(
+        self,
+        idle: timedelta | float | None = None,
+        *,
+        keep: Mapping[str, Any] | None = None,
+        owner: str | None = None,
+        source: str | None = None,
+        archived: bool | None = None,
+        max_bytes: int | None = None,
+        dry_run: bool = True,
+        max_seconds: float | None = None,
+        now: Now = None,
+    ) -> Pruned:
+        """Erase the sessions that were not active for long, or tell what that would free.
+
+        ``idle`` is the time without activity, a timedelta or a number of days. With ``max_bytes``
+        the oldest of them go until the store has no more bytes than that, by the words of their
+        messages; ``max_bytes`` alone may erase any session. ``owner``, ``source`` and ``archived``
+        (None: both) choose among sessions as in `sessions`; those whose metadata have all of
+        ``keep`` stay, and so do those to which an answer is being streamed, or that are being
+        compacted.
+
+        Messages that the lines of other sessions show stay. ``dry_run`` erases nothing; without it
+        each session is erased as by `delete_session`, if it was not used meanwhile. After
+        ``max_seconds`` the rest is left to the next prune; then ``bytes`` of the result are an
+        estimate. Freed pages go back to the disk by `purge`. Raises InvalidValue.
+        """
+        work = partial(
+            self._call,
+            Workflows.prune,
+            idle,
+            keep=keep,
+            owner=owner,
+            source=source,
+            archived=archived,
+            max_bytes=max_bytes,
+            dry_run=dry_run,
+            max_seconds=max_seconds,
+            now=now,
+        )
+        return await self._run(work, waits=True)
+
     async def context(
         self,
         session_id: str,
@@ -1726,6 +1770,24 @@ class AsyncStoreOperations(AsyncOperations):
         )
         return await self._run(work)
 
+    async def size(
+        self,
+        by: str = "table",
+    ) -> Size:
+        """Return the bytes that the store takes, as a whole and ``by`` its parts.
+
+        ``by`` is ``table``, with the indexes of each (no parts where SQLite was built without
+        ``dbstat``), or ``session``, ``owner``, ``source`` or ``month`` (of storing, in UTC): the words
+        of their messages and calls. A server tells no free bytes, and its log is not that of one
+        database. Raises InvalidValue.
+        """
+        work = partial(
+            self._call,
+            Store.size,
+            by,
+        )
+        return await self._run(work)
+
     async def prices(
         self,
         owner: str | None = None,
@@ -1756,6 +1818,23 @@ class AsyncStoreOperations(AsyncOperations):
             owner=owner,
         )
         return await self._run(work)
+
+    async def delete_owner(
+        self,
+        owner: str,
+    ) -> list[Erasure]:
+        """Erase everything of an owner: all their sessions, archived ones too, and their prices.
+
+        Each session is erased as by `delete_session`; messages stay if sessions of others show
+        them. `purge` removes the last bytes from the file. Called again after an interruption, it
+        goes on. Raises InvalidValue.
+        """
+        work = partial(
+            self._call,
+            Store.delete_owner,
+            owner,
+        )
+        return await self._run(work, waits=True)
 
     async def purge(
         self,
@@ -1889,6 +1968,16 @@ class AsyncStoreOperations(AsyncOperations):
 
 class AsyncScopedOperations(AsyncOperations):
     """Operations on an owner's sessions, awaited."""
+
+    async def delete_owner(
+        self,
+    ) -> list[Erasure]:
+        """Erase everything of the owner, as `Store.delete_owner` does."""
+        work = partial(
+            self._call,
+            Scoped.delete_owner,
+        )
+        return await self._run(work, waits=True)
 
     async def redactions(
         self,

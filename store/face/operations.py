@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         Session,
         SessionHit,
         Sibling,
+        Size,
         StoredMessage,
         TokenTotal,
         Turn,
@@ -1597,6 +1598,24 @@ class StoreOperations(Operations):
             {
                 "progress": progress,
             },
+        )
+        return self._read(call)
+
+    def size(
+        self,
+        by: str = "table",
+    ) -> Size:
+        """Return the bytes that the store takes, as a whole and ``by`` its parts.
+
+        ``by`` is ``table``, with the indexes of each (no parts where SQLite was built without
+        ``dbstat``), or ``session``, ``owner``, ``source`` or ``month`` (of storing, in UTC): the words
+        of their messages and calls. A server tells no free bytes, and its log is not that of one
+        database. Raises InvalidValue.
+        """
+        call = Call(
+            inspection.storage_use.measure_size,
+            (by,),
+            {},
         )
         return self._read(call)
 

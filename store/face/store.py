@@ -212,6 +212,15 @@ class Store(StoreOperations, Workflows):
                 erased = [each._replace(purged=True, finished=True) for each in erased]
         return erased
 
+    def delete_owner(self, owner: str) -> list[Erasure]:
+        """Erase everything of an owner: all their sessions, archived ones too, and their prices.
+
+        Each session is erased as by `delete_session`; messages stay if sessions of others show
+        them. `purge` removes the last bytes from the file. Called again after an interruption, it
+        goes on. Raises InvalidValue.
+        """
+        return self.scoped(owner).delete_owner()
+
     def scoped(self, owner: str) -> Scoped:
         """Return a face that sees and touches the sessions of an owner only.
 
@@ -469,6 +478,22 @@ class Scoped(Owned, Workflows):
         Other writers take turns between its steps. Raises StoreError, InvalidValue.
         """
         return self._run_workflow(Call(searching.hits.index, (), {"owner": owner}))
+
+    def delete_owner(self) -> list[Erasure]:
+        """Erase everything of the owner, as `Store.delete_owner` does."""
+        erased: list[Erasure] = []
+        moment = self._moment(None)
+        while found := self._list_ids():
+            erased += self._erase(found, None, moment, purge=False)
+        self._store._write(Call(history.price_rows.delete_owned_prices, (self._owner,), {}))
+        return erased
+
+    def _list_ids(self) -> tuple[str, ...]:
+        """Return the ids of all sessions of the owner."""
+        listed = (
+            self.sessions(limit=history.NO_LIMIT, archived=archived) for archived in (False, True)
+        )
+        return tuple(each.id for page in listed for each in page)
 
     def _transactions_for(self, call: Call[Any], /) -> Transactions:
         whole, given = self._store._transactions_for(call), bind_arguments(call).arguments

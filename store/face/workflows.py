@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from ..context import Context, Tools
     from ..messages import GivenMessage
     from ..policy import Policy
-    from ..records import Draft, Erasure, Session
+    from ..records import Draft, Erasure, Pruned, Session
 
 ReadingT = TypeVar("ReadingT")
 
@@ -154,6 +155,46 @@ class Workflows(LongOperations):
     ) -> list[Erasure]:
         """Erase sessions, and purge the file if ``purge`` is true."""
         raise NotImplementedError
+
+    def prune(
+        self,
+        idle: timedelta | float | None = None,
+        *,
+        keep: Mapping[str, Any] | None = None,
+        owner: str | None = None,
+        source: str | None = None,
+        archived: bool | None = None,
+        max_bytes: int | None = None,
+        dry_run: bool = True,
+        max_seconds: float | None = None,
+        now: Now = None,
+    ) -> Pruned:
+        """Erase the sessions that were not active for long, or tell what that would free.
+
+        ``idle`` is the time without activity, a timedelta or a number of days. With ``max_bytes``
+        the oldest of them go until the store has no more bytes than that, by the words of their
+        messages; ``max_bytes`` alone may erase any session. ``owner``, ``source`` and ``archived``
+        (None: both) choose among sessions as in `sessions`; those whose metadata have all of
+        ``keep`` stay, and so do those to which an answer is being streamed, or that are being
+        compacted.
+
+        Messages that the lines of other sessions show stay. ``dry_run`` erases nothing; without it
+        each session is erased as by `delete_session`, if it was not used meanwhile. After
+        ``max_seconds`` the rest is left to the next prune; then ``bytes`` of the result are an
+        estimate. Freed pages go back to the disk by `purge`. Raises InvalidValue.
+        """
+        options = {
+            "keep": keep,
+            "owner": owner,
+            "source": source,
+            "archived": archived,
+            "max_bytes": max_bytes,
+            "now": self._moment(now),
+        }
+        plan = self._read(Call(history.retention.plan_prune, (idle,), options))
+        if dry_run:
+            return plan.effect
+        return history.retention.prune_sessions(self._database, plan, max_seconds)
 
     def context(
         self,

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         message_notes,
         raw_messages,
         redaction,
+        retention,
         session_branches,
         sessions,
         token_counts,
@@ -66,9 +67,10 @@ if TYPE_CHECKING:
         match_visible_records,
     )
     from .message_lookup import find_request_turn, load_chat_message
-    from .model_prices import ModelPrice
+    from .model_prices import DAY_MS, ModelPrice
     from .price_files import ModelPrices, load_prices
     from .raw_messages import CALLS_IN_RUN, load_calls, load_session_chat_messages
+    from .retention import CONTENT_COLUMNS, sum_text_bytes
     from .sessions import derive_metadata_keys, load_newest_compaction
     from .usages import LastRequest, UsageInput, find_last_usage
     from .view_cache import Validity, ViewCache
@@ -76,6 +78,8 @@ if TYPE_CHECKING:
 __all__ = [
     "ANSWERED_PLACES",
     "CALLS_IN_RUN",
+    "CONTENT_COLUMNS",
+    "DAY_MS",
     "INSERT_FACTS",
     "INSERT_PATHS",
     "INSERT_RESULTS",
@@ -134,8 +138,10 @@ __all__ = [
     "message_notes",
     "raw_messages",
     "redaction",
+    "retention",
     "session_branches",
     "sessions",
+    "sum_text_bytes",
     "sum_tokens",
     "token_counts",
     "tool_use",
@@ -147,7 +153,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         __package__,
         (
             "append drafts erasure erasure_batches facts heads lines listing message_lookup "
-            "message_notes raw_messages redaction session_branches sessions token_counts "
+            "message_notes raw_messages redaction retention session_branches sessions token_counts "
             "tool_use usages"
         ),
         append="Batch Dedupe MessageInput build_batch",
@@ -164,9 +170,10 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
             "match_visible_counts match_visible_records"
         ),
         message_lookup="find_request_turn load_chat_message",
-        model_prices="ModelPrice",
+        model_prices="DAY_MS ModelPrice",
         price_files="ModelPrices load_prices",
         raw_messages="CALLS_IN_RUN load_calls load_session_chat_messages",
+        retention="CONTENT_COLUMNS sum_text_bytes",
         sessions="derive_metadata_keys load_newest_compaction",
         usages="LastRequest UsageInput find_last_usage",
         view_cache="Validity ViewCache",

@@ -11,6 +11,7 @@ its positions they still need (`plan_branch_erasures`).
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from sqlalchemy import (
@@ -91,9 +92,9 @@ class BranchErasure(NamedTuple):
 
 
 def plan_branch_erasures(
-    connection: Connection, tree_id: int, session_id: str
+    connection: Connection, tree_id: int, session_ids: Collection[str]
 ) -> list[BranchErasure]:
-    """Return the plan for the session's branches and for those left by earlier erasures.
+    """Return the plan for the branches of sessions and for those left by earlier erasures.
 
     The newest branch comes first. A position stays if a branch of another session continues from it
     or from a later one; children have higher numbers than their parents, so a single pass from the
@@ -102,7 +103,7 @@ def plan_branch_erasures(
     needed: dict[int, int] = {}
     found = []
     for branch, parent, parent_position, owner in BRANCH_OWNERS.rows(connection, tree_id=tree_id):
-        lost = owner in (None, session_id)
+        lost = owner is None or owner in session_ids
         stays = branch in needed
         if lost:
             kept = needed.setdefault(branch, parent_position)
@@ -295,8 +296,8 @@ def begin_erasure(
         lines.lock_tree(connection, session_id)
         check_owner(connection, session_id, owner)
     tree_id = lines.lock_tree(connection, session_id, expected).tree_id
-    found = plan_branch_erasures(connection, tree_id, session_id)
-    removed = [_count_removed(connection, tree_id, effect) for effect in found]
+    planned = plan_erasures(connection, tree_id, [session_id])
+    found, removed = [effect for effect, _ in planned], [gone for _, gone in planned]
     number = NEXT_ERASURE.value(connection, tree_id=tree_id)
     opened = OpenErasure(tree_id, number, session_id, found, removed)
     moment = require_moment(now)
@@ -319,6 +320,14 @@ def begin_erasure(
         statement.run(connection, tree=tree_id, newest=newest)
     invalidate_at_end(connection, tree_id)
     return opened
+
+
+def plan_erasures(
+    connection: Connection, tree_id: int, session_ids: Collection[str]
+) -> list[tuple[BranchErasure, int]]:
+    """Return the plan of branches as above, each with the number of messages that it erases."""
+    found = plan_branch_erasures(connection, tree_id, session_ids)
+    return [(effect, _count_removed(connection, tree_id, effect)) for effect in found]
 
 
 def _count_removed(connection: Connection, tree_id: int, effect: BranchErasure) -> int:

@@ -197,16 +197,19 @@ def delete_sessions(
     moment: int,
     expected: str | None = None,
     owner: str | None = None,
+    begin: BeginErasure | None = None,
 ) -> list[Erasure]:
     """Erase sessions: each is gone in a transaction of its own, then all their rows go in slices.
 
     ``expected`` is the revision of a single session, ``owner`` the owner of all of them (None:
-    any). Raises SessionNotFound, and the exceptions of the first transaction; none once a session
+    any); ``begin`` erases a session instead, by conditions of its own. Raises SessionNotFound, and
+    the exceptions of the first transaction; none once a session
     is erased.
     """
     names = list(session_ids)
     database.read(partial(_check_sessions, names=names, owner=owner))
-    begin = partial(erasure.begin_erasure, expected=expected, owner=owner, now=moment)
+    if begin is None:
+        begin = partial(erasure.begin_erasure, expected=expected, owner=owner, now=moment)
     begun: list[OpenErasure] = []
     for name in dict.fromkeys(names):  # until one fails, though not if others have erased it
         try:

@@ -42,6 +42,9 @@ DELETE_PRICE = Statement(
         *(key == bindparam(f"old_{key.name}", type_=key.type) for key in _price_key)
     )
 )
+DELETE_OWNED_PRICES = Statement(
+    delete(prices).where(prices.c.owner == bindparam("owner", type_=prices.c.owner.type))
+)
 INSERT_PRICE = Insertion(prices)
 
 
@@ -68,6 +71,11 @@ def set_prices(
         DELETE_PRICE.run(connection, **old)
         INSERT_PRICE.run(connection, **row._asdict())
     return rows
+
+
+def delete_owned_prices(connection: Connection, owner: str) -> None:
+    """Delete the prices that are valid for an owner alone."""
+    DELETE_OWNED_PRICES.run(connection, owner=owner)
 
 
 def _validate_price_owner(owner: str | None) -> str | None:

@@ -15,6 +15,7 @@ __all__ = [
     "MAX_PURGE_SECONDS",
     "OLDER",
     "SCHEMA_HEAD",
+    "SIZE_KEYS",
     "Condition",
     "Database",
     "FileCounts",
@@ -34,19 +35,21 @@ __all__ = [
     "remove_copies",
     "restore",
     "statistics",
+    "storage_use",
     "upgrade_schema",
     "views",
     "writing_role",
 ]
 
 if TYPE_CHECKING:
-    from . import dump, integrity
+    from . import dump, integrity, storage_use
     from .advice import Condition, doctor
     from .checks import OLDER
     from .copies import backup, listed, remove_copies, restore
     from .integrity import check
     from .line_checks import ReadCheck, compare_line
     from .sql import query, views, writing_role
+    from .storage_use import SIZE_KEYS
     from .upkeep import (
         MAX_PURGE_SECONDS,
         SCHEMA_HEAD,
@@ -62,12 +65,13 @@ if TYPE_CHECKING:
 if not TYPE_CHECKING:  # otherwise a type checker would accept any name
     __getattr__, __dir__ = attach_modules(
         __package__,
-        "dump integrity",
+        "dump integrity storage_use",
         advice="Condition doctor",
         checks="OLDER",
         copies="backup listed remove_copies restore",
         integrity="check",
         line_checks="ReadCheck compare_line",
+        storage_use="SIZE_KEYS",
         sql="query views writing_role",
         upkeep=(
             "MAX_PURGE_SECONDS SCHEMA_HEAD Database Upgrade get_store_files is_store_file "

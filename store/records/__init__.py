@@ -41,6 +41,7 @@ __all__ = [
     "Outcome",
     "Passage",
     "ProgressCallback",
+    "Pruned",
     "Purge",
     "Reason",
     "Redaction",
@@ -50,6 +51,8 @@ __all__ = [
     "Session",
     "SessionHit",
     "Sibling",
+    "Size",
+    "SizePart",
     "StoredMessage",
     "TokenTotal",
     "Turn",
@@ -73,10 +76,13 @@ if TYPE_CHECKING:
         FilePath,
         Finding,
         ProgressCallback,
+        Pruned,
         Purge,
         Redaction,
         Removal,
         Restored,
+        Size,
+        SizePart,
     )
     from .messages import (
         GivenMessage,
@@ -119,8 +125,8 @@ if not TYPE_CHECKING:  # otherwise type checkers would accept any name
             "is_redacted select_opaque_fields"
         ),
         maintenance=(
-            "CacheInfo Copy Erasure FilePath Finding ProgressCallback Purge Redaction Removal"
-            " Restored"
+            "CacheInfo Copy Erasure FilePath Finding ProgressCallback Pruned Purge Redaction"
+            " Removal Restored Size SizePart"
         ),
         search_results="Hit Hits Index Passage SessionHit",
         sessions=(

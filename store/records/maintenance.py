@@ -32,6 +32,50 @@ class Erasure(NamedTuple):
     finished: bool = True
 
 
+class Pruned(NamedTuple):
+    """The sessions that a prune erases, and what that frees.
+
+    ``messages`` are erased, with ``bytes`` of words (UTF-8); ``kept_for_forks`` more stay, because
+    lines of other sessions run through them. ``oldest`` and ``newest`` are the moments (ms) of the
+    last activity of the session that was idle for longest, and of the one that was for shortest.
+    """
+
+    sessions: int
+    messages: int
+    bytes: int
+    oldest: int | None
+    newest: int | None
+    kept_for_forks: int
+
+
+class SizePart(NamedTuple):
+    """A part of the bytes of a store: of a table, session, owner, source or month.
+
+    ``messages`` are counted except for tables (None).
+    """
+
+    name: str | None
+    bytes: int
+    messages: int | None
+
+
+class Size(NamedTuple):
+    """The bytes that a store takes.
+
+    ``used`` are those of tables and indexes, ``free`` those of pages that hold nothing any more,
+    which a purge gives back. ``log`` is the write-ahead log, ``copies`` are the listed copies that
+    are still there. ``search`` is the part of ``used`` that the search index takes. ``parts`` are
+    the largest first, months in order.
+    """
+
+    used: int
+    free: int
+    log: int
+    copies: int
+    search: int
+    parts: tuple[SizePart, ...]
+
+
 class Redaction(NamedTuple):
     """The record of a message whose words were removed.
 

@@ -41,6 +41,9 @@ TREE_NAMES = {table.name for table in TREE_TABLES}
 
 ACROSS_TREES = {
     "database.file_copies.NEXT_COPY": "a copy is of the whole store",
+    "history.retention.ALL_BYTES.1": "measures the whole store",
+    "history.retention.ALL_BYTES.2": "measures the whole store",
+    "history.retention.COMPACTED_SESSIONS": "those of the whole store, by a narrow index",
     "history.erasure.STALE_COPIES": "a copy is of the whole store",
     "history.message_lookup.FIND_MESSAGES": "finds the trees by a message's id",
     "history.message_lookup.FIND_OWNED_MESSAGES": "finds the trees by a message's id",
@@ -296,6 +299,9 @@ def test_the_search_for_unbound_arms_finds_them(statement: str, unbound: int) ->
 # --- From an index --------------------------------------------------------------------------------
 
 SCANNED = {
+    "history.retention.ALL_BYTES.1": "measures the whole store",
+    "history.retention.ALL_BYTES.2": "measures the whole store",
+    "history.retention.COMPACTED_SESSIONS": "compactions under way are few, and have an index",
     "history.drafts.ALL_DRAFTS": "reads all that there is",
     "history.erasure.ERASURES": "reads all that there is",
     "history.erasure.MARK_ERASURES_PURGED": "erasures are few, and a purge rewrites the whole file",

@@ -91,6 +91,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "erasures": (),
     "copies": (),
     "verify": (),
+    "size": (),
 }
 """Arguments with which each operation of steps would do something."""
 OPTIONS: dict[str, dict[str, Any]] = {"record_usage": {"input": 5, "output": 1}}

@@ -175,6 +175,10 @@ TRIES: dict[str, list[Call]] = {
     "follow": [_no_draft(), _no_draft(key="reasoning")],
     "discard_draft": [_no_draft(), _no_draft(owner="ann")],
     "streaming": [gone(HIS, said("mine")), gone(HIS, said("mine"), expected="no")],
+    "prune": [
+        ([0], {}, None),
+        ([0], {"owner": "bob"}, InvalidValue),
+    ],
     "delete_session": [
         gone(HIS),
         gone("hers", HIS),
@@ -263,7 +267,7 @@ def tried(ask: Callable[..., Any], call: Call, foreign: str) -> None:
 
 def test_every_method_is_tried() -> None:
     """One that is not known here has to be given its tries first."""
-    assert names(Scoped) - {"owner"} == {*TRIES}
+    assert names(Scoped) - {"owner", "delete_owner"} == {*TRIES}
     assert names(AsyncScoped) - {"call"} == names(Scoped)
     assert names(Owned) <= names(Scoped)
     whole = {

@@ -59,7 +59,7 @@ INSIDE = {
     "pages": "site access message_parts sessions conversation live server",
     "cli": (
         "terminal tables render chart options demo_session requests compactions heads policies "
-        "show simulation sql sessions messages search maintenance exports imports usage pages demo commands"
+        "show simulation sql sessions messages search maintenance retention exports imports usage pages demo commands"
     ),
     "compaction": (
         "facts triggers plan log_messages record_rows checks hidden_range job lifecycle workflow"
@@ -67,19 +67,19 @@ INSIDE = {
     "context": "file_mentions freshness law layers request request_cache",
     "database": (
         "gc_pause logs files queue fork_safety write_ahead cache lease heartbeat schema driver_errors group_commit statements json_sql queries "
-        "engine file_copies migrate"
+        "engine file_copies storage_sizes migrate"
     ),
     "exporting": "files masks shapes export",
     "face": "calls operations frames lifetime atomic_steps streaming watches workflows store threads async_streaming async_operations async_store",
     "formats": "response_usage answer_chunks request_messages call_names definitions sendable_calls chat_rows openai parts reasoning turns responses anthropic gemini react templates message_templates",
     "history": (
-        "lines file_states session_branches sessions facts model_prices listing price_files price_rows usages message_notes erasure_log view_cache raw_messages row_templates draft_leases append drafts erasure redaction erasure_batches heads "
+        "lines file_states session_branches sessions facts model_prices listing price_files price_rows usages message_notes erasure_log view_cache raw_messages row_templates draft_leases append drafts erasure redaction erasure_batches retention heads "
         "message_lookup tool_use token_counts"
     ),
     "html": "shown_text source_code markdown_text message_parts flow templates pages",
     "importing": "session_ids usage comparison continuations session_metadata validation session known_files dump transcript files",
     "inspection": (
-        "console checks usage_statistics sql line_checks integrity dump copies upkeep advice"
+        "console checks usage_statistics sql line_checks integrity dump storage_use copies upkeep advice"
     ),
     "messages": "json_text columns plain_messages media wire_fields redacted_messages",
     "policy": (

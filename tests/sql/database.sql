@@ -46,3 +46,8 @@ SELECT settings.value
 FROM settings
 WHERE settings.name = :setting
 
+-- database.storage_sizes.SQLITE_MODULE
+SELECT 1
+FROM pragma_module_list
+WHERE name = 'dbstat'
+

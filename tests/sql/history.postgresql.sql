@@ -1243,6 +1243,10 @@ ORDER BY notes.at,
   notes.key
 LIMIT :limit
 
+-- history.price_rows.DELETE_OWNED_PRICES
+DELETE FROM prices
+WHERE prices.owner = :owner COLLATE "C"
+
 -- history.price_rows.DELETE_PRICE
 DELETE FROM prices
 WHERE prices.owner = :old_owner COLLATE "C"
@@ -1319,6 +1323,50 @@ SET title=:title,
   revision=:revision
 WHERE sessions.tree_id = :tree
   AND sessions.id = :session_id COLLATE "C"
+
+-- history.retention.ALL_BYTES.1
+SELECT coalesce(
+  sum(
+    0 + coalesce(octet_length(messages.content), 0) + coalesce(octet_length(messages.extra), 0)
+  ),
+  0
+) AS coalesce_1
+FROM messages
+
+-- history.retention.ALL_BYTES.2
+SELECT coalesce(
+  sum(
+    0 + coalesce(octet_length(tool_calls.arguments), 0) + coalesce(octet_length(tool_calls.extra), 0)
+  ),
+  0
+) AS coalesce_1
+FROM tool_calls
+
+-- history.retention.RUN_BYTES.1
+SELECT coalesce(
+  sum(
+    0 + coalesce(octet_length(messages.content), 0) + coalesce(octet_length(messages.extra), 0)
+  ),
+  0
+) AS coalesce_1
+FROM messages
+WHERE messages.tree_id = :tree_id
+  AND messages.branch = :branch
+  AND messages.seq > :kept
+  AND messages.seq <= :end
+
+-- history.retention.RUN_BYTES.2
+SELECT coalesce(
+  sum(
+    0 + coalesce(octet_length(tool_calls.arguments), 0) + coalesce(octet_length(tool_calls.extra), 0)
+  ),
+  0
+) AS coalesce_1
+FROM tool_calls
+WHERE tool_calls.tree_id = :tree_id
+  AND tool_calls.branch = :branch
+  AND tool_calls.seq > :kept
+  AND tool_calls.seq <= :end
 
 -- history.session_branches.OWN_BRANCH_END
 SELECT branches.parent_position,

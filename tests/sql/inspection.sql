@@ -217,6 +217,11 @@ FROM sessions
 WHERE sessions.tree_id = :tree_id
 ORDER BY sessions.id
 
+-- inspection.storage_use._FILE
+SELECT file
+FROM pragma_database_list
+WHERE name = 'main'
+
 -- inspection.usage_statistics.LINE_CALL_COUNT
 WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
   SELECT branches.branch AS branch,

@@ -1,0 +1,273 @@
+"""Which sessions a prune erases: those idle for long, oldest first, until enough room is free.
+
+A prune is planned in one read, which tells exactly what the erasure of all its sessions frees: a
+message stays as long as the line of any other session runs through it. Then each session is erased
+in a transaction of its own that asks once more whether the session is still to go. So a session
+that was used, or marked to be kept, after the plan was made stays.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from functools import partial
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, bindparam, func, literal_column, select
+
+from ..clock import Now, require_moment
+from ..database import (
+    BIG_INTEGER,
+    Database,
+    Statement,
+    compaction_records,
+    json_sql,
+    load_page_bytes,
+    messages,
+    tool_calls,
+)
+from ..errors import InvalidValue, SessionNotFound, quote_value
+from ..records import Erasure, Pruned, Session
+from . import lines
+from .drafts import list_drafts
+from .erasure import OpenErasure, begin_erasure, plan_erasures
+from .erasure_batches import delete_sessions
+from .listing import list_sessions
+from .model_prices import DAY_MS
+from .sessions import validate_text
+
+_run = {name: bindparam(name, type_=BIG_INTEGER) for name in ("tree_id", "branch", "kept", "end")}
+CONTENT_COLUMNS = {
+    messages: (messages.c.content, messages.c.extra),
+    tool_calls: (tool_calls.c.arguments, tool_calls.c.extra),
+}
+"""The columns that hold the words of a conversation."""
+
+
+def sum_text_bytes(columns: Iterable[Any]) -> Any:
+    """Build the sum of the bytes of columns over rows."""
+    stored = (func.coalesce(json_sql.TextBytes(each), literal_column("0")) for each in columns)
+    return func.coalesce(func.sum(sum(stored, literal_column("0"))), literal_column("0"))
+
+
+ALL_BYTES = tuple(Statement(select(sum_text_bytes(each))) for each in CONTENT_COLUMNS.values())
+RUN_BYTES = tuple(
+    Statement(
+        select(sum_text_bytes(columns)).where(
+            table.c.tree_id == _run["tree_id"],
+            table.c.branch == _run["branch"],
+            table.c.seq > _run["kept"],
+            table.c.seq <= _run["end"],
+        )
+    )
+    for table, columns in CONTENT_COLUMNS.items()
+)
+"""The bytes of the words of a branch after a position, up to another."""
+COMPACTED_SESSIONS = Statement(
+    select(compaction_records.c.session_id).where(
+        compaction_records.c.outcome == literal_column("'running'"),
+        compaction_records.c.lease_until > bindparam("now", type_=BIG_INTEGER),
+    )
+)
+"""The sessions with a compaction under way."""
+
+
+class PruneRequest(NamedTuple):
+    """The sessions that a prune may erase: last active before a moment (ms; None: at any time)."""
+
+    before: int | None
+    keep: Mapping[str, Any]
+    owner: str | None
+    source: str | None
+    archived: bool | None
+    now: int
+
+
+class PrunePlan(NamedTuple):
+    """The sessions that a prune erases, oldest first, and the effect of all these erasures."""
+
+    request: PruneRequest
+    session_ids: list[str]
+    effect: Pruned
+
+
+class FreedRows(NamedTuple):
+    """The messages that erasures in a tree free, the bytes of these, and the messages they keep."""
+
+    messages: int
+    bytes: int
+    kept: int
+
+
+def plan_prune(
+    connection: Connection,
+    idle: timedelta | float | None = None,
+    *,
+    keep: Mapping[str, Any] | None = None,
+    owner: str | None = None,
+    source: str | None = None,
+    archived: bool | None = None,
+    max_bytes: int | None = None,
+    now: Now = None,
+) -> PrunePlan:
+    """Return the sessions that a prune would erase, and what that frees. Raises InvalidValue."""
+    moment = require_moment(now)
+    if idle is None and max_bytes is None:
+        raise InvalidValue("give idle=, the days without activity, or max_bytes=, or both")
+    before = None if idle is None else moment - _validate_idle(idle)
+    request = PruneRequest(
+        before, _validate_keep(keep), validate_text("owner", owner), source, archived, moment
+    )
+    found = find_idle_sessions(connection, request)
+    if max_bytes is not None:
+        found = _choose_oldest(connection, found, _measure_excess(connection, max_bytes))
+    trees = _group_by_tree(connection, found)
+    freed = [measure_erasures(connection, tree, ids) for tree, ids in trees.items()]
+    totals = [sum(column) for column in zip(*freed, strict=True)] or [0, 0, 0]
+    oldest, newest = (found[0].updated_at, found[-1].updated_at) if found else (None, None)
+    effect = Pruned(len(found), totals[0], totals[1], oldest, newest, totals[2])
+    return PrunePlan(request, [each.id for each in found], effect)
+
+
+def _group_by_tree(connection: Connection, found: Iterable[Session]) -> dict[int, list[str]]:
+    trees: dict[int, list[str]] = {}
+    for session in found:
+        tree_id = lines.load_pointer(connection, session.id).tree_id
+        trees.setdefault(tree_id, []).append(session.id)
+    return trees
+
+
+def _choose_oldest(connection: Connection, found: list[Session], enough: float) -> list[Session]:
+    """Return as many sessions from the beginning as free enough bytes of words.
+
+    Of a tree they are measured together, since a message goes with the last session that shows it.
+    """
+    chosen, freed = list[Session](), Counter[int]()
+    trees: dict[int, list[str]] = {}
+    for session in found:
+        if freed.total() >= enough:
+            break
+        chosen.append(session)
+        for tree_id, ids in _group_by_tree(connection, [session]).items():
+            trees.setdefault(tree_id, []).extend(ids)
+            freed[tree_id] = measure_erasures(connection, tree_id, trees[tree_id]).bytes
+    return chosen
+
+
+def _validate_idle(idle: timedelta | float) -> int:
+    """Return a time in ms, given as such or in days. Raises InvalidValue."""
+    is_number = isinstance(idle, int | float) and not isinstance(idle, bool)
+    days = idle / timedelta(days=1) if isinstance(idle, timedelta) else idle if is_number else -1
+    if not 0 <= days <= MOST_DAYS:
+        raise InvalidValue(
+            f"idle must be a timedelta or a number of days from 0, not {quote_value(idle)}"
+        )
+    return int(days * DAY_MS)
+
+
+MOST_DAYS = 100_000
+
+
+def _validate_keep(keep: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    if keep is not None and not isinstance(keep, Mapping):
+        raise InvalidValue(f"keep must be a dict of metadata, not {quote_value(keep)}")
+    return keep or {}
+
+
+def _measure_excess(connection: Connection, max_bytes: int) -> float:
+    """Return the bytes of words to erase, so that the store has no more bytes than a limit.
+
+    What else a store holds for them, such as keys and indexes, counts in proportion.
+    """
+    if type(max_bytes) is not int or max_bytes < 0:
+        raise InvalidValue(f"max_bytes must be a number from 0, not {quote_value(max_bytes)}")
+    used = load_page_bytes(connection).used
+    words: int = sum(each.value(connection) for each in ALL_BYTES)
+    return words * max(0, used - max_bytes) / used
+
+
+def find_idle_sessions(
+    connection: Connection, request: PruneRequest, prefix: str | None = None
+) -> list[Session]:
+    """Return the sessions that a prune may erase, those active last at the end.
+
+    Left out are sessions to which an answer is streamed, and those that are being compacted.
+    """
+    busy = _find_busy_sessions(connection, request.now)
+    wanted = (False, True) if request.archived is None else (request.archived,)
+    found = [
+        session
+        for archived in wanted
+        for session in list_sessions(
+            connection,
+            limit=lines.NO_LIMIT,
+            owner=request.owner,
+            source=request.source,
+            until=request.before,
+            prefix=prefix,
+            archived=archived,
+        )
+        if session.id not in busy and not _is_kept(session, request.keep)
+    ]
+    return sorted(found, key=lambda each: (each.updated_at, each.id))
+
+
+def _find_busy_sessions(connection: Connection, now: int) -> set[str]:
+    streamed = {each.session_id for each in list_drafts(connection) if each.live}
+    return streamed.union(COMPACTED_SESSIONS.values(connection, now=now))
+
+
+def _is_kept(session: Session, keep: Mapping[str, Any]) -> bool:
+    metadata = session.metadata
+    return bool(keep) and all(
+        name in metadata and metadata[name] == value for name, value in keep.items()
+    )
+
+
+def measure_erasures(connection: Connection, tree_id: int, session_ids: list[str]) -> FreedRows:
+    """Return what the erasure of sessions of a tree frees."""
+    removed, words, kept = 0, 0, 0
+    for effect, gone in plan_erasures(connection, tree_id, session_ids):
+        kept += effect.kept_messages
+        removed += gone
+        if gone:
+            run = {"tree_id": tree_id, "branch": effect.branch, "kept": effect.kept}
+            run["end"] = effect.kept + gone
+            words += sum(each.value(connection, **run) for each in RUN_BYTES)
+    return FreedRows(removed, words, kept)
+
+
+def prune_sessions(database: Database, plan: PrunePlan, max_seconds: float | None) -> Pruned:
+    """Erase the sessions of a plan that are still to go; return what was done within a time.
+
+    The next prune goes on with the others. Raises StoreError.
+    """
+    end = None if max_seconds is None else time.monotonic() + max_seconds
+    request, done = plan.request, dict[str, Erasure]()
+    begin = partial(_begin_prune, request=request)
+    for session_id in plan.session_ids:
+        if end is not None and time.monotonic() >= end:
+            break
+        try:
+            (done[session_id],) = delete_sessions(
+                database, [session_id], moment=request.now, begin=begin
+            )
+        except SessionNotFound:
+            continue
+    if len(done) == len(plan.session_ids):
+        return plan.effect
+    erased = sum(each.messages for each in done.values())
+    share = erased / plan.effect.messages if plan.effect.messages else 0
+    return plan.effect._replace(
+        sessions=len(done), messages=erased, bytes=int(plan.effect.bytes * share)
+    )
+
+
+def _begin_prune(connection: Connection, session_id: str, *, request: PruneRequest) -> OpenErasure:
+    """Begin to erase a session that may still be erased. Raises SessionNotFound."""
+    lines.lock_tree(connection, session_id)
+    if all(each.id != session_id for each in find_idle_sessions(connection, request, session_id)):
+        raise SessionNotFound(session_id)
+    return begin_erasure(connection, session_id, now=request.now)
