@@ -93,6 +93,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     Unless all are asked for. On a server what would not use it is left out, too.
     """
+    if "suites" not in config.getoption("-m"):
+        apart = [item for item in items if item.get_closest_marker("suites")]
+        config.hook.pytest_deselected(items=apart)
+        items[:] = [item for item in items if item not in apart]
     kept = items if config.getoption("--thorough") else [*_quick(items)]
     if os.environ.get("CONVOSTORE_TEST_URL"):
         kept = [item for item in kept if _uses_the_server(item)]

@@ -2,7 +2,8 @@
 
 An item that came in this format is sent as it came, with its content and ids made fit for sending.
 An item of a type that is not in `ITEM_KEYS` may belong to a later version of the API; it is sent
-with all keys except those of the store. The API refuses a reasoning item without the item that it
+with all keys except those of the store. So is an item without a type, a role and a content, which
+is one that the host has encrypted. The API refuses a reasoning item without the item that it
 led to, so a reasoning item is left out if its next item is not sent or comes from another provider.
 """
 
@@ -217,7 +218,7 @@ class _ItemWriter:
 
     def _add_own(self, item: Message) -> None:
         """Add an item that came in this format, unless it answers one that is not sent."""
-        kind = item["type"]
+        kind = item.get("type", "")
         if kind == FOUND:
             is_sent = self._ends_with(SEARCH)
         else:
@@ -287,7 +288,7 @@ def _write_call_item(call: ApiCall, held: Message | None) -> Message:
 
 def _clean_own_item(item: Message) -> Message:
     """Return the sent form of an item that came in this format: without null and unknown keys."""
-    known = ITEM_KEYS.get(item.get("type", MESSAGE_ITEM))
+    known = None if is_shapeless_item(item) else ITEM_KEYS.get(item.get("type", MESSAGE_ITEM))
     if known is None:
         return clean_own_part(item, *STORE_ITEM_KEYS)
     there = ((key, held) for key, held in item.items() if held is not None)
@@ -405,6 +406,8 @@ def find_responses_problem(message: Message) -> Problem | None:
     """Return why a message is no item; None if it is one."""
     if WIRE_KEY in message:
         return WIRE_KEY, "is no key of an item"
+    if is_shapeless_item(message):
+        return None
     if _is_message_item(message):
         role = message.get("role")
         if not isinstance(role, str) or role not in CHAT_PART_TYPES or role == "tool":
@@ -423,7 +426,13 @@ def find_responses_problem(message: Message) -> Problem | None:
 
 
 def _is_message_item(message: Message) -> bool:
-    return bool(message.get("type", MESSAGE_ITEM) == MESSAGE_ITEM)
+    kind = message.get("type", MESSAGE_ITEM)
+    return bool(kind == MESSAGE_ITEM) and not is_shapeless_item(message)
+
+
+def is_shapeless_item(message: Message) -> bool:
+    """Tell whether an item has no shape that the API knows, such as one that a host encrypted."""
+    return message.keys().isdisjoint(("type", "role", "content"))
 
 
 def build_responses_rows(message: Message) -> list[Message]:
@@ -434,13 +443,13 @@ def build_responses_rows(message: Message) -> list[Message]:
         return join_rows([found], message, {"outer": {**message, "content": None}})
     return join_rows(
         [_build_item_row(message)],
-        {} if message["type"] in ("item_reference", SHELL_RESULT) else message,
+        {} if message.get("type") in ("item_reference", SHELL_RESULT) else message,
         {},
     )
 
 
 def _build_item_row(item: Message) -> Message:
-    kind = item["type"]
+    kind = item.get("type", "")
     paired = _find_pairing_key(item)
     if not isinstance(item.get(paired), str):
         return build_row(RESPONSES_NAME, "assistant", {}, {"block": item})
@@ -465,7 +474,7 @@ def _build_item_row(item: Message) -> Message:
 
 def _find_pairing_key(item: Message) -> str:
     """Return the key whose value pairs a call with its result."""
-    return "id" if item["type"] == SHELL_RESULT and "call_id" not in item else "call_id"
+    return "id" if item.get("type") == SHELL_RESULT and "call_id" not in item else "call_id"
 
 
 def restore_responses_item(rows: Sequence[Message]) -> Message:

@@ -224,7 +224,7 @@ class Explanation:
         inputs = self.inputs
         left_out = [*inputs.left_out.values()]
         for placed in get_format(inputs.format).unsent(inputs.placed):
-            kind = str(placed.message[WIRE_KEY]["block"]["type"])
+            kind = str(placed.message[WIRE_KEY]["block"].get("type", "item"))
             reason = "without the item that it belongs to it would be refused"
             left_out.append(LeftOut(placed.seq or 0, kind, reason))
         return tuple(sorted(left_out))

@@ -424,7 +424,7 @@ def _explain_unsent(
     reason = "nothing in it is for a chat"
     if own_format is not None:
         reason = f"only the format {own_format} has it"
-    return LeftOut(item.seq, str(block.get("type")), reason)
+    return LeftOut(item.seq, str(block.get("type", "item")), reason)
 
 
 def _build_line_messages(

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from refusals import refusals
 
-from store.errors import InvalidValue
+from store import Store
+from store.errors import InvalidMessage, InvalidValue
 from store.formats import CHAT, FORMATS, REACT, asks_for_tool, get_format
 from store.formats.openai import clean_message, replace_surrogates
 from store.formats.request_messages import ApiCall, PlacedMessage
@@ -341,3 +342,25 @@ def test_pictures_are_sent_as_they_are() -> None:
     assert written == part
     written["image_url"]["url"] = "changed"
     assert part["image_url"]["url"] != "changed"
+
+
+@pytest.mark.sqlite_only
+def test_items_without_a_shape_are_kept_as_they_are(store: Store) -> None:
+    """Also among others; other formats leave them out, and what has a content needs a role."""
+    items: list[dict[str, Any]] = [
+        {"role": "user", "content": "hi"},
+        {"__enc__": 1, "payload": "x", "id": "m"},
+        {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+        {"__enc__": 1, "call_id": "c"},
+        {"type": "function_call_output", "call_id": "c", "output": "o"},
+    ]
+    store.append(store.create_session("shapeless").id, items, format="responses", dedupe="off")
+    assert [each.message for each in store.messages("shapeless")] == items
+    assert store.view("shapeless", format="responses").messages == items
+    for name in ("openai", "anthropic", "gemini"):
+        view = store.view("shapeless", format=name)
+        assert len(view.messages) == 3
+        assert [(each.seq, each.type) for each in view.left_out] == [(2, "item"), (4, "item")]
+    for wrong in ({"content": "hi"}, {"type": 1}):
+        with pytest.raises(InvalidMessage):
+            store.append("shapeless", wrong, format="responses")

@@ -35,7 +35,7 @@ FLOORS = [
         "view",
         "compaction context inspection search",
         "face transcripts",
-        "importing exporting simulation recall",
+        "importing exporting simulation recall adapters",
         "pages",
         "cli",
     )
@@ -56,6 +56,7 @@ move along with an edge that moves.
 """
 
 INSIDE = {
+    "adapters": "stores openai_agents",
     "pages": "site access message_parts sessions conversation live server",
     "cli": (
         "terminal tables render chart options demo_session requests compactions heads policies "
@@ -133,7 +134,7 @@ PROGRAMS = {
 
 ROOMS = {room: number for number, floor in enumerate(FLOORS) for room in floor}
 ENTRANCES = ("__init__", "__main__", "alias")  # they stand above all floors
-MOST_ROOMS = 29
+MOST_ROOMS = 30
 MOST_FLOORS = 12
 MOST_FLOORS_OF_A_ROOM = 6
 SHARED_NAMES = 0.01

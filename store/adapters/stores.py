@@ -1,0 +1,50 @@
+"""The store that an adapter works on."""
+
+from __future__ import annotations
+
+import os
+from weakref import WeakValueDictionary
+
+from .. import AsyncStore, Policy, Store
+from ..records import View
+
+StoreSource = Store | str | os.PathLike[str]
+"""An open store, or the path or URL of one."""
+
+_AWAITED: WeakValueDictionary[int, AsyncStore] = WeakValueDictionary()
+
+
+class StoreUser:
+    """An object that works on an open store, or on one that it opens and shares with others."""
+
+    def __init__(self, store: StoreSource) -> None:
+        self._is_shared = not isinstance(store, Store)
+        self._store = store if isinstance(store, Store) else Store.shared(store)
+
+    @property
+    def store(self) -> Store:
+        """The store, for everything that the framework has no word for."""
+        return self._store
+
+    @property
+    def awaited(self) -> AsyncStore:
+        """The store, awaited; all that work on it share its threads."""
+        found = _AWAITED.get(id(self._store))
+        if found is None:
+            found = _AWAITED[id(self._store)] = AsyncStore(self._store)
+        return found
+
+    async def load_view(self, session_id: str, policy: Policy, name: str) -> View:
+        """Return the view for the next request, after what the policy compacts before one.
+
+        Results without a time of their own are as old as their storage.
+        """
+        dated = policy.model_copy(update={"undated": "stored_at"})
+        await self.awaited.compact_if_needed(session_id, dated)
+        return await self.awaited.view(session_id, dated, format=name)
+
+    def close(self) -> None:
+        """Give back a store that was opened from a path or URL; a given one stays open."""
+        if self._is_shared:
+            self._is_shared = False
+            self._store.close()

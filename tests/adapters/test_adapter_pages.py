@@ -1,0 +1,39 @@
+"""The examples of the pages about frameworks, with a model on loopback."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+from made_up_model import serve_model
+from pages import Page, blocks
+
+pytestmark = pytest.mark.sqlite_only
+MODULES = {"openai-agents": "agents"}
+"""The pages by their names, and what each needs."""
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", MODULES)
+def test_page_of_a_framework(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a page shows runs from top to bottom, and prints what the page says."""
+    if not find_spec(MODULES[name]):
+        pytest.skip(f"needs its framework: pip install -e '.[{name}]'")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "made-up")
+    page = ROOT / "docs" / "adapters" / f"{name}.md"
+    shown = Page(page)
+    with serve_model() as url:
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        for block in blocks(page):
+            printed = shown.run(block)
+            if block.language == "python":
+                assert printed == (block.output or ""), f"{page.name}:{block.line}"
+
+
+def test_every_page_is_tried() -> None:
+    """A new page is in the table above."""
+    pages = (ROOT / "docs" / "adapters").glob("*.md")
+    assert {page.stem for page in pages} == {"index", *MODULES}

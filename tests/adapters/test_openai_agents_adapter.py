@@ -1,0 +1,241 @@
+"""Sessions of OpenAI's Agents SDK in a store."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Child
+
+from store import Policy, Store
+
+pytest.importorskip("agents", reason="needs openai-agents: pip install -e '.[openai-agents]'")
+
+from agents import Agent, Runner, RunResult, function_tool
+from agents.memory import Session as SessionProtocol
+from agents.testing import ScriptedModel, assistant_message, function_call
+
+from store.adapters.openai_agents import Session
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+TURN = [
+    {"role": "user", "content": "Read a.py."},
+    {
+        "type": "function_call",
+        "call_id": "c",
+        "name": "read",
+        "arguments": "{}",
+        "id": "__fake_id__",
+    },
+    {"type": "function_call_output", "call_id": "c", "output": "x = 1"},
+    {"id": "m", "type": "message", "role": "assistant", "status": "completed", "content": []},
+]
+
+
+@function_tool
+def read(path: str) -> str:
+    """Read a file."""
+    return f"{path}: x = 1"
+
+
+def make_agent() -> Agent[Any]:
+    """Return an agent that reads two files at once, asks another one, and answers: 4 requests."""
+    calls = [function_call("read", {"path": f"{name}.py"}, call_id=name) for name in "ab"]
+    model = ScriptedModel(
+        [
+            calls,
+            [function_call("transfer_to_other", {}, call_id="h")],
+            [function_call("read", {"path": "c.py"}, call_id="c")],
+            [assistant_message("Done.")],
+        ]
+    )
+    other = Agent(name="other", model=model, tools=[read])
+    return Agent(name="first", model=model, tools=[read], handoffs=[other])
+
+
+def run(session: Session, said: str) -> RunResult:
+    """Run the agent on a session."""
+    return asyncio.run(Runner.run(make_agent(), said, session=session))
+
+
+def test_ten_turns_of_a_run_come_back_as_they_went_in(store: Store) -> None:
+    """Parallel calls, a handoff and its results; the class is one of the SDK's protocol."""
+    session = Session("run", store)
+    assert isinstance(session, SessionProtocol)
+    sent: list[Any] = []
+    for number in range(10):
+        result = run(session, f"Turn {number}")
+        sent.append({"role": "user", "content": f"Turn {number}"})
+        sent += [each.to_input_item() for each in result.new_items]
+        items = asyncio.run(session.get_items())
+        assert items == sent
+    assert len(items) == 100
+    assert asyncio.run(session.get_items(3)) == items[-3:]
+    assert asyncio.run(session.pop_item()) == items[-1]
+    store.undo_rewind("run")
+    assert asyncio.run(session.get_items()) == items
+
+
+def add_turns(url: str, count: int) -> None:
+    """Append turns, as a process of its own."""
+    session = Session("both", url)
+    for number in range(count):
+        items = [
+            {**item, "id": f"{os.getpid()}-{number}-{place}"} for place, item in enumerate(TURN)
+        ]
+        asyncio.run(session.add_items(items))
+    session.close()
+
+
+def pop_all(url: str) -> list[str]:
+    """Pop until nothing is left, as a process of its own; return the ids."""
+    session = Session("both", url)
+    popped = []
+    while item := asyncio.run(session.pop_item()):
+        popped.append(item["id"])
+    session.close()
+    return popped
+
+
+def test_two_processes_lose_and_double_nothing(url: str, fork: Callable[..., Child]) -> None:
+    """Turns stay whole, and each item is popped once."""
+    for child in [fork(add_turns, url, 10), fork(add_turns, url, 10)]:
+        child.result()
+    session = Session("both", url)
+    ids = [item["id"] for item in asyncio.run(session.get_items())]
+    session.close()
+    assert len({*ids}) == 80
+    assert all(ids[place][:-1] == ids[place + 3][:-1] for place in range(0, 80, 4))
+    popped = [child.result() for child in [fork(pop_all, url), fork(pop_all, url)]]
+    assert sorted(popped[0] + popped[1]) == sorted(ids)
+
+
+def run_until(url: str, writes: int) -> str:
+    """Run the agent in a process that kills itself before a write; return its last words."""
+    left = writes
+
+    class Stopped(Session):
+        async def add_items(self, items: list[Any]) -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                os.kill(os.getpid(), signal.SIGKILL)
+            await super().add_items(items)
+
+    session = Stopped("killed", url)
+    return str(run(session, "Go").final_output)
+
+
+def test_a_killed_run_is_resumed(url: str, fork: Callable[..., Child]) -> None:
+    """Whatever was added before the kill is there, and the next run answers every call once."""
+    for writes in range(1, 20):
+        child = fork(run_until, url, writes)
+        try:
+            ended = child.result()
+        except AssertionError:
+            ended = None
+        session = Session("killed", url)
+        result = run(session, "Go on")
+        items: list[Any] = asyncio.run(session.get_items())
+        assert result.final_output == "Done."
+        assert items[-1]["role"] == "assistant"
+        results = [item["call_id"] for item in items if item.get("type") == "function_call_output"]
+        assert len(results) >= 4
+        asyncio.run(session.clear_session())
+        session.close()
+        if ended:
+            break
+    assert ended == "Done."
+    assert writes > 2
+
+
+def test_a_policy_makes_the_history_a_view(store: Store) -> None:
+    """A view that nears the window is compacted before it is read; what is stored stays."""
+    items = []
+    for number in range(30):
+        asked, call, result, _ = TURN
+        items += [asked, {**call, "call_id": f"c{number}", "name": "Bash"}]
+        items += [{**result, "call_id": f"c{number}", "output": "a line of a log\n" * 900}]
+    seen = Session("view", store, policy=Policy.named("agent", context_window=50_000))
+    asyncio.run(seen.add_items(items))
+    shown = asyncio.run(seen.get_items())
+    assert asyncio.run(Session("view", store).get_items()) == items
+    assert [each.kind for each in store.compactions("view")] == ["summary"]
+    assert sum(len(str(item)) for item in shown) < sum(len(str(item)) for item in items) / 2
+    assert asyncio.run(seen.get_items(2)) == shown[-2:]
+
+
+def test_clearing_erases_or_rewinds(store: Store) -> None:
+    """An erased session is gone, a rewound one can be brought back; both go on."""
+    for on_clear in ("erase", "rewind"):
+        session = Session(on_clear, store, on_clear=on_clear)
+        asyncio.run(session.clear_session())
+        asyncio.run(session.add_items(TURN))
+        asyncio.run(session.clear_session())
+        assert asyncio.run(session.get_items()) == []
+        assert asyncio.run(session.pop_item()) is None
+        asyncio.run(session.add_items(TURN[:1]))
+        assert asyncio.run(session.get_items()) == TURN[:1]
+    store.undo_rewind("rewind")
+    assert asyncio.run(Session("rewind", store).get_items()) == TURN
+    assert "erase" in [each.session_id for each in store.erasures()]
+
+
+def test_the_newest_items_are_replaced_unless_they_changed(store: Store) -> None:
+    """As the SDK compacts: a part is replaced, expired items go, another writer's are kept."""
+    session = Session("compact", store)
+    items = [{"role": "user", "content": str(number)} for number in range(6)]
+    asyncio.run(session.add_items(items))
+    new = [{"role": "user", "content": "new"}]
+
+    async def replace(limit: int, start: int, **options: Any) -> bool:
+        snapshot = await session._get_compaction_snapshot(limit, **options)
+        assert snapshot.items == items[-limit:]
+        assert snapshot.complete == (limit >= len(items))
+        if options.get("late"):
+            await session.add_items(new)
+        return await snapshot.replace_suffix(start, new)
+
+    assert asyncio.run(replace(4, 9)) is False
+    assert asyncio.run(replace(4, 2)) is True
+    items[4:] = new
+    assert asyncio.run(session.get_items()) == items
+    gone = {"0", "1"}
+    prune = {"prune_prefix": lambda item: item["content"] in gone}
+    assert asyncio.run(replace(2, 1, **prune)) is True
+    items = [*items[2:4], *new]
+    assert asyncio.run(session.get_items()) == items
+    snapshot = asyncio.run(session._get_compaction_snapshot(9))
+    asyncio.run(session.add_items(new))
+    assert asyncio.run(snapshot.replace_suffix(0, [])) is False
+    assert asyncio.run(session.get_items()) == [*items, *new]
+
+
+def test_encrypted_items_are_stored_as_they_are(store: Store) -> None:
+    """Items of the SDK's session that encrypts have no shape; another client's stand beside."""
+    pytest.importorskip("cryptography", reason="the SDK encrypts by it")
+    from agents.extensions.memory import EncryptedSession
+
+    plain = Session("secret", store)
+    session = EncryptedSession("secret", plain, encryption_key="key")
+    asyncio.run(session.add_items(TURN))
+    assert "x = 1" not in str(store.messages("secret"))
+    assert asyncio.run(session.get_items()) == TURN
+    assert asyncio.run(session.pop_item()) == TURN[-1]
+
+
+def test_a_path_is_opened_once(path: Path) -> None:
+    """Sessions of one path share a store, which the last `close` gives back."""
+    first, second = Session("a", path), Session("b", path)
+    assert first.store is second.store
+    first.close()
+    first.close()
+    asyncio.run(second.add_items(TURN))
+    second.close()
+    with Store(path) as store:
+        assert store.session("b").head == 4

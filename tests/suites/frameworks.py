@@ -1,0 +1,87 @@
+"""The frameworks, the versions that are tried, and the suites that each ships."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Suite(NamedTuple):
+    """Files of tests and how they are run.
+
+    They lie in the ``sdist`` of a framework, or, without one, in the project. ``plugin`` is the
+    module that puts the store's class in the place of theirs. A smoke runs ``smoke`` only.
+    """
+
+    title: str
+    files: tuple[str, ...]
+    sdist: str | None = None
+    plugin: str | None = None
+    smoke: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+
+
+class Framework(NamedTuple):
+    """A framework by the name of its extra: what is installed for it, and its suites."""
+
+    name: str
+    packages: tuple[str, ...]
+    suites: tuple[Suite, ...]
+    beside: tuple[str, ...] = ()
+    """What its suites need besides."""
+
+
+def build_own_suite(file: str) -> Suite:
+    """Return the suite of the project's own tests of an adapter, and of its page."""
+    own = (f"tests/adapters/{file}", "tests/adapters/test_adapter_pages.py")
+    return Suite("ours", own, options=("-p", "no:asyncio"))
+
+
+OPENAI_AGENTS = "openai-agents==0.24.0"
+MEMORY_FILES = (
+    "tests/memory/test_session.py",
+    "tests/memory/test_session_limit.py",
+    "tests/memory/test_session_persistence_sanitize.py",
+    "tests/memory/test_session_context_wrapper.py",
+)
+
+FRAMEWORKS = (
+    Framework(
+        "openai-agents",
+        (OPENAI_AGENTS,),
+        (
+            Suite(
+                "`tests/memory`: session, limit, sanitize, context_wrapper",
+                MEMORY_FILES,
+                OPENAI_AGENTS,
+                "openai_agents_suite",
+                smoke=MEMORY_FILES[1:],
+            ),
+            Suite(
+                "14 more files, with our class for `SQLiteSession`",
+                (
+                    "tests/extensions/memory/test_encrypt_session.py",
+                    "tests/memory/test_compaction_model_visibility.py",
+                    "tests/memory/test_compaction_suffix.py",
+                    "tests/memory/test_openai_responses_compaction_session.py",
+                    "tests/test_agent_runner.py",
+                    "tests/test_agent_runner_streamed.py",
+                    "tests/test_max_turns.py",
+                    "tests/test_native_tool_failure_history.py",
+                    "tests/test_programmatic_tool_calling.py",
+                    "tests/test_run_impl_resume_paths.py",
+                    "tests/test_soft_cancel.py",
+                    "tests/test_tool_batch_failure_history.py",
+                    "tests/test_tool_failure_boundaries.py",
+                    "tests/sandbox/test_memory.py",
+                ),
+                OPENAI_AGENTS,
+                "openai_agents_suite",
+            ),
+            Suite(
+                "ours", ("tests/adapters/test_openai_agents_adapter.py",), smoke=("-m", "not slow")
+            ),
+        ),
+        beside=("inline-snapshot", "cryptography", "aiosqlite", "greenlet", "httpx", "pytest-mock"),
+    ),
+)
+"""The table that `python -m tests.suites` runs."""
