@@ -76,10 +76,9 @@ FRAMEWORKS = (
                 ),
                 OPENAI_AGENTS,
                 "openai_agents_suite",
+                smoke=("tests/memory/test_compaction_suffix.py", "tests/test_soft_cancel.py"),
             ),
-            Suite(
-                "ours", ("tests/adapters/test_openai_agents_adapter.py",), smoke=("-m", "not slow")
-            ),
+            build_own_suite("test_openai_agents_adapter.py"),
         ),
         beside=("inline-snapshot", "cryptography", "aiosqlite", "greenlet", "httpx", "pytest-mock"),
     ),
