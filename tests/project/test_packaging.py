@@ -27,9 +27,14 @@ def project() -> dict[str, Any]:
     return dict(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"])
 
 
+IMPORTED_AS = {"openai-agents": "agents"}
+"""Distributions that are imported under another name."""
+
+
 def distributions(requirements: list[str]) -> set[str]:
     """Return what is required, by the names under which it is imported."""
     names = (re.split(r"[\[<>=~! ]", requirement)[0] for requirement in requirements)
+    names = (IMPORTED_AS.get(name, name) for name in names)
     return {name.replace("-", "_").removesuffix("_py") for name in names}
 
 
