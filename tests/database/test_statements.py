@@ -131,9 +131,9 @@ class Named(NamedTuple):
 
 
 def modules() -> Iterator[Any]:
-    """Yield the modules of the package; the command is not one that talks to a database."""
+    """Yield the modules of the package; the command and adapters have no statements."""
     for found in pkgutil.walk_packages(store.__path__, "store."):
-        if not found.name.startswith(("store.cli", "store.__main__", "store.integrations")):
+        if not found.name.startswith(("store.cli", "store.__main__", "store.adapters")):
             yield importlib.import_module(found.name)
 
 
