@@ -3,55 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from markupsafe import Markup
+
 from .. import InvalidValue
-from ..records import Draft, Entry, Session, Sibling, StoredMessage, Usage, View, find_message_time
-from ..tokens import estimate_message_tokens
-from .message_parts import ShownPart, list_message_parts, measure_parts
+from ..html import Item, ShownMessage, render_messages
+from ..records import Draft, Session, StoredMessage, View
+from .page_rows import PageRow, explain_messages, fill_page, group_rows, show_item, show_row
 from .site import Values, Visit, page
 
 MESSAGES_PER_PAGE = 100
-PAGE_SIZE = 110_000
-"""Code points of all texts of a page, about; the rest is on the next one."""
-SHORT_TEXT, WHOLE_TEXT = 3_000, 4_000_000
-"""Code points of a text in a conversation, and where it is shown alone."""
 SHOWN_FORMS = ("raw", "sent", "both")
-
-
-class NumberedUsage(NamedTuple):
-    """The usage of a request, with the number of the request among those of its session."""
-
-    number: int
-    usage: Usage
-
-
-class PageRow(NamedTuple):
-    """A message of the page: as it was stored, as it is sent, and why it is sent so.
-
-    ``seq`` is None for a message that the view made up; ``state`` is ``sent``, ``changed``,
-    ``made``, ``hidden`` or ``left_out``, and "" where nothing is told of a view.
-    """
-
-    seq: int | None
-    role: str
-    at: int | None
-    tokens: int
-    raw: list[ShownPart]
-    sent: list[ShownPart]
-    state: str = ""
-    rule: str | None = None
-    reason: str = ""
-    saved: int = 0
-    requests: tuple[NumberedUsage, ...] = ()
-    siblings: tuple[Sibling, ...] = ()
-
-    @property
-    def size(self) -> int:
-        """About how many code points the row takes on a page."""
-        return measure_parts(self.raw) + measure_parts(self.sent)
 
 
 class Window(NamedTuple):
@@ -91,9 +56,6 @@ class Conversation:
     @cached_property
     def window(self) -> Window:
         """The messages from a position on, or up to one; as many as a page holds."""
-        if self.only is not None:
-            found = self._load(self.only, self.only)
-            return Window([describe_message(each, WHOLE_TEXT) for each in found], None, None)
         start, stop = self.visit.number("from") or 1, self.visit.number("to")
         if stop is None:
             rows = [*fill_page(self._load_rows(start, start + MESSAGES_PER_PAGE - 1))]
@@ -110,6 +72,25 @@ class Conversation:
     def _load_rows(self, first: int, last: int) -> Iterator[PageRow]:
         return explain_messages(self.visit, self._load(first, last), self.view)
 
+    def draw_alone(self) -> Markup:
+        """Return the one message that is asked for, with its whole texts."""
+        found = [] if self.only is None else self._load(self.only, self.only)
+        shown = (ShownMessage(each.seq, each.message, each.stored_at) for each in found)
+        return draw_items(self.visit, shown)
+
+    def draw(self, rows: Iterable[PageRow]) -> Markup:
+        """Return messages as they are stored."""
+        return draw_items(self.visit, (show_item(self.visit, row) for row in rows))
+
+    def draw_sent(self, rows: Iterable[PageRow]) -> Markup:
+        """Return messages as they are sent, without those that are not."""
+        sent = (show_row(self.visit, row, row.sent) for row in rows if row.is_sent)
+        return draw_items(self.visit, sent)
+
+    def groups(self) -> Iterator[list[PageRow]]:
+        """Yield the rows of the page: messages with the results of their calls."""
+        return group_rows(self.window.rows)
+
     @property
     def is_at_end(self) -> bool:
         """Whether the page ends where the session does."""
@@ -120,10 +101,10 @@ class Conversation:
         """Whether new messages come in by themselves."""
         return self.is_at_end and self.view is None
 
-    @property
-    def drafts(self) -> list[Draft]:
-        """The answers that are being written, or broke off."""
-        return self.visit.face.drafts(self.session.id) if self.is_at_end else []
+    def draw_drafts(self) -> Markup:
+        """Return the answers that are being written, or broke off."""
+        drafts = self.visit.face.drafts(self.session.id) if self.is_at_end else []
+        return draw_drafts(self.visit, drafts)
 
     @property
     def state(self) -> str:
@@ -145,119 +126,19 @@ def describe_state(visit: Visit) -> str:
     return f"{session.revision} {drafts[:16]}"
 
 
-def fill_page(rows: Iterable[PageRow]) -> Iterator[PageRow]:
-    """Yield rows until a page is full; at least one."""
-    size = 0
-    for row in rows:
-        if size and size + row.size > PAGE_SIZE:
-            return
-        size += row.size
-        yield row
+def draw_items(visit: Visit, items: Iterable[Item]) -> Markup:
+    """Return messages as HTML, in the visitor's language."""
+    return Markup("").join(render_messages(items, language=visit.language))
 
 
-def describe_message(stored: StoredMessage, longest: int = SHORT_TEXT) -> PageRow:
-    """Return a stored message as a row that tells nothing of a view."""
-    message = stored.message
-    at = find_message_time(message)
-    return PageRow(
-        stored.seq,
-        str(message.get("role", "")),
-        stored.stored_at if at is None else at,
-        estimate_message_tokens(message),
-        list_message_parts(message, longest),
-        [],
-    )
-
-
-def explain_messages(
-    visit: Visit, found: list[StoredMessage], view: View | None
-) -> Iterator[PageRow]:
-    """Yield messages with their requests and alternatives, and what a view makes of them."""
-    if not found:
-        return
-    first, last = found[0].seq, found[-1].seq
-    requests = find_requests(visit, first, last)
-    siblings = find_siblings(visit, first, last)
-    explained = RowExplanation(visit, view) if view else None
-    for stored in found:
-        row = describe_message(stored)._replace(
-            requests=tuple(requests.get(stored.seq, ())),
-            siblings=tuple(siblings.get(stored.seq, ())),
-        )
-        if explained is None:
-            yield row
-        else:
-            yield from explained.made_before(stored.seq)
-            yield explained.explain(row)
-
-
-def find_requests(visit: Visit, first: int, last: int) -> Mapping[int, list[NumberedUsage]]:
-    """Return the requests that were made at some positions, by these."""
-    made: dict[int, list[NumberedUsage]] = {}
-    for number, usage in enumerate(visit.face.usages(visit.session_id), 1):
-        if first <= usage.seq <= last:
-            made.setdefault(usage.seq, []).append(NumberedUsage(number, usage))
-    return made
-
-
-def find_siblings(visit: Visit, first: int, last: int) -> Mapping[int, list[Sibling]]:
-    """Return the alternatives of messages that have some, by their positions."""
-    if visit.number("branch") is not None:
-        return {}
-    forked = {each.forked_at + 1 for each in visit.face.branches(visit.session_id)}
-    places = sorted(seq for seq in forked if first <= seq <= last)
-    found = {seq: visit.face.siblings(visit.session_id, seq) for seq in places}
-    return {seq: each for seq, each in found.items() if len(each) > 1}
-
-
-class RowExplanation:
-    """What a view makes of each message."""
-
-    def __init__(self, visit: Visit, view: View) -> None:
-        self._visit = visit
-        self._hidden = visit.face.hidden(view.session_id, view.at) if view.at else {}
-        self._left_out = {each.seq: each.reason for each in view.left_out}
-        self._entries = {each.seq: each for each in view.entries if each.seq is not None}
-        self._made = dict(_place_made_entries(view.entries, view.at))
-
-    def made_before(self, seq: int) -> Iterator[PageRow]:
-        """Yield the messages that the view puts before a position."""
-        for entry in self._made.get(seq, ()):
-            parts = list_message_parts(entry.message, SHORT_TEXT)
-            role = str(entry.message.get("role", ""))
-            row = PageRow(None, role, None, entry.tokens, [], parts)
-            yield row._replace(state="made", rule=entry.rule, reason=entry.reason)
-
-    def explain(self, row: PageRow) -> PageRow:
-        """Return a row with what became of its message."""
-        assert row.seq is not None
-        entry, hidden = self._entries.get(row.seq), self._hidden.get(row.seq)
-        if entry is not None and entry.rule is None:
-            return row._replace(state="sent", tokens=entry.tokens)
-        if entry is not None:
-            return row._replace(
-                state="changed",
-                tokens=entry.tokens,
-                sent=list_message_parts(entry.message, SHORT_TEXT),
-                rule=entry.rule,
-                reason=entry.reason,
-                saved=entry.tokens_saved,
+def draw_drafts(visit: Visit, drafts: Iterable[Draft]) -> Markup:
+    """Return answers that are being written, or broke off."""
+    return draw_items(
+        visit,
+        (
+            ShownMessage(
+                None, each.message, each.at, [visit.say("live" if each.live else "broken")]
             )
-        if hidden is not None:
-            reason = self._visit.say("hidden_by", number=hidden.compaction)
-            return row._replace(state="hidden", rule="summary", reason=reason, saved=row.tokens)
-        reason = self._left_out.get(row.seq, "")
-        return row._replace(state="left_out", reason=reason, saved=row.tokens)
-
-
-def _place_made_entries(entries: list[Entry], head: int) -> Iterator[tuple[int, list[Entry]]]:
-    """Yield the entries that have no position, with the position that follows them."""
-    waiting: list[Entry] = []
-    for entry in entries:
-        if entry.seq is None:
-            waiting.append(entry)
-        elif waiting:
-            yield entry.seq, waiting
-            waiting = []
-    if waiting:
-        yield head, waiting
+            for each in drafts
+        ),
+    )

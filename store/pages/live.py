@@ -11,7 +11,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from .. import StoreError
-from .conversation import MESSAGES_PER_PAGE, describe_state, explain_messages
+from .conversation import MESSAGES_PER_PAGE, describe_state, draw_drafts, draw_items
+from .page_rows import explain_messages, show_item
 from .site import Visit, choose_language
 
 PATIENCE = 20.0
@@ -41,7 +42,7 @@ def render_news(visit: Visit) -> Response:
     if session.head < start - 1 or visit.get("branch") != str(session.branch):
         return Response(status_code=RELOAD)
     found = visit.face.messages(session.id, start, start + MESSAGES_PER_PAGE - 1)
-    drafts, rows = visit.face.drafts(session.id), [*explain_messages(visit, found, None)]
-    values = {"session": session, "rows": rows, "drafts": drafts, "form": "raw"}
-    text = visit.render("news.html", values)
+    drafts = draw_drafts(visit, visit.face.drafts(session.id))
+    rows = (show_item(visit, row) for row in explain_messages(visit, found, None))
+    text = visit.render("news.html", {"messages": draw_items(visit, rows), "drafts": drafts})
     return HTMLResponse(text, headers={STATE: state, "x-next": str(start + len(found))})

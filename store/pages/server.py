@@ -8,18 +8,21 @@ from collections.abc import Callable
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from .. import AsyncStore, Store, StoreError
-from . import conversation, sessions
+from ..html import load_style_sheet
+from . import conversation, costs, files, policies, requests, sessions, sql, tree
 from .access import TOKEN, Access
 from .live import answer_live
 from .site import FOLDER, PAGES, Site
 
 LOOPBACK = "127.0.0.1"
-SHOWN = (sessions, conversation)
+SHOWN = (sessions, conversation, requests, tree, policies, costs, files, sql)
 """The modules of the pages, which enter them in the table of pages."""
 
 
@@ -33,14 +36,20 @@ def build_app(
     """
     awaited = AsyncStore(store)
     if owner is None:
-        site = Site(store, awaited, store.database.url, owner)
+        site = Site(store, store, awaited, store.database.url, owner)
     else:
-        site = Site(store.scoped(owner), awaited.scoped(owner), None, owner)
+        site = Site(store, store.scoped(owner), awaited.scoped(owner), None, owner)
     live = Route("/live/{session_id:path}", answer_live)
+    style = Route("/style.css", send_style)
     files = Mount("/static", StaticFiles(directory=FOLDER / "static"))
-    pages = Starlette(routes=[*PAGES, live, files])
+    pages = Starlette(routes=[*PAGES, live, style, files])
     pages.state.site = site
     return Access(pages, token, host)
+
+
+async def send_style(_: Request) -> Response:
+    """Return the style sheet of messages."""
+    return Response(load_style_sheet(), media_type="text/css")
 
 
 def serve_pages(

@@ -10,17 +10,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from .. import AsyncScoped, AsyncStore, InvalidValue, Scoped, Store, StoreError
-from ..policy import POLICIES, Policy
+from ..html import make_environment
+from ..policy import POLICIES, Language, Policy
 
 FOLDER = Path(__file__).parent
-LANGUAGES = {"en": "English", "zh": "中文"}
+LANGUAGE_NAMES: dict[Language, str] = {"en": "English", "zh": "中文"}
 LANGUAGE_COOKIE = "convostore-language"
 PAGES: list[Route] = []
 """The pages, in the order in which an address is compared with theirs."""
@@ -34,6 +35,7 @@ class Site(NamedTuple):
     ``target`` is what SQL is asked of, None if it is switched off.
     """
 
+    store: Store
     face: Store | Scoped
     awaited: AsyncStore | AsyncScoped
     target: Any
@@ -45,7 +47,7 @@ class Visit(NamedTuple):
 
     request: Request
     site: Site
-    language: str
+    language: Language
 
     @property
     def face(self) -> Store | Scoped:
@@ -93,6 +95,13 @@ class Visit(NamedTuple):
         totals = self.face.usage_totals(session_id, by="session")
         return totals[0].cost if totals else None
 
+    @staticmethod
+    def format_cost(dollars: float | None) -> str:
+        """Return a cost in US dollars, with as many digits as tell something."""
+        if dollars is None:
+            return "–"
+        return f"${dollars:,.2f}" if dollars >= 1 or not dollars else f"${dollars:.4f}"
+
     def say(self, code: str, /, **values: object) -> str:
         """Return a phrase in the visitor's language."""
         phrase = load_page_phrases()[code][self.language]
@@ -106,7 +115,12 @@ class Visit(NamedTuple):
 
     def render(self, template: str, values: Values) -> str:
         """Return a template with values in it."""
-        common = {"visit": self, "say": self.say, "languages": LANGUAGES, "policies": [*POLICIES]}
+        common = {
+            "visit": self,
+            "say": self.say,
+            "languages": LANGUAGE_NAMES,
+            "policies": [*POLICIES],
+        }
         return load_templates().get_template(template).render(common | values)
 
 
@@ -134,17 +148,17 @@ def render_page(request: Request, template: str, build: PageValues) -> Response:
     except StoreError as problem:
         text = visit.render("problem.html", {"problem": str(problem)})
         answer = HTMLResponse(text, problem.status)
-    if visit.get("lang") in LANGUAGES:
+    if visit.get("lang") in LANGUAGE_NAMES:
         answer.set_cookie(LANGUAGE_COOKIE, visit.language, httponly=True, samesite="strict")
     return answer
 
 
-def choose_language(request: Request) -> str:
+def choose_language(request: Request) -> Language:
     """Return the language asked for, else that of the last choice, else the browser's first."""
     chosen = request.query_params.get("lang"), request.cookies.get(LANGUAGE_COOKIE)
     accepted = request.headers.get("accept-language", "").lower().split(",")
-    wanted = [*chosen, *(each.strip()[:2] for each in accepted)]
-    return next((each for each in wanted if each in LANGUAGES), "en")
+    wanted = [*chosen, *(each.strip()[:2] for each in accepted), "en"]
+    return next(each for name in wanted for each in LANGUAGE_NAMES if each == name)
 
 
 @cache
@@ -156,16 +170,10 @@ def load_page_phrases() -> Mapping[str, Mapping[str, str]]:
 @cache
 def load_templates() -> Environment:
     """Return the templates, in which every value is escaped."""
-    templates = Environment(
-        loader=FileSystemLoader(FOLDER / "templates"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-    )
+    templates = make_environment(FOLDER / "templates")
     templates.filters.update(
         count="{:,}".format,
-        cost=format_cost,
+        cost=Visit.format_cost,
         moment=format_page_moment,
         part=quote_part,
         share="{:.0%}".format,
@@ -176,13 +184,6 @@ def load_templates() -> Environment:
 def quote_part(text: object) -> str:
     """Return a text as one part of an address."""
     return quote(str(text), safe="")
-
-
-def format_cost(dollars: float | None) -> str:
-    """Return a cost in US dollars, with as many digits as tell something."""
-    if dollars is None:
-        return "–"
-    return f"${dollars:,.2f}" if dollars >= 1 or not dollars else f"${dollars:.4f}"
 
 
 def format_page_moment(milliseconds: int | None) -> str:

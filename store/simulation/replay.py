@@ -24,8 +24,9 @@ ReplayProgress = Callable[[int], None]
 class Simulated(NamedTuple):
     """The cost of a session by a policy: requests, tokens, compactions, and the bill for all.
 
-    ``sent`` are the tokens of each request. ``reuse`` is the share of the names repeated by the
-    model that were in the request when it needed them, None if it needed none.
+    ``sent`` are the tokens of each request, ``bills`` the share of each in the bill. ``reuse`` is
+    the share of the names repeated by the model that were in the request when it needed them, None
+    if it needed none.
     """
 
     policy: str
@@ -39,6 +40,7 @@ class Simulated(NamedTuple):
     largest_request: int
     sent: tuple[int, ...] = ()
     reuse: float | None = None
+    bills: tuple[float, ...] = ()
 
 
 class CachedRequest(NamedTuple):
@@ -139,18 +141,20 @@ class SessionReplay:
     def price(self, prices: Prices) -> Simulated:
         """Return the totals at a provider's prices."""
         sent = tuple(request.tokens for request in self._requests)
+        bills = tuple(request.bill(prices) for request in self._requests)
         return Simulated(
             policy=self._policy.name,
             requests=len(sent),
             tokens_sent=sum(sent),
             tokens_cached=sum(request.cached(prices) for request in self._requests),
             tokens_output=sum(request.output for request in self._requests),
-            bill=sum(request.bill(prices) for request in self._requests),
+            bill=sum(bills),
             compactions=self._compactions.count("summary"),
             clearings=self._compactions.count("clear"),
             largest_request=max(sent, default=0),
             sent=sent,
             reuse=self._recall,
+            bills=bills,
         )
 
     def _read(self, source: Store) -> Iterator[Message]:

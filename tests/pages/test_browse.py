@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import re
 import shutil
 import tomllib
@@ -15,9 +16,10 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from store import Policy, Store
-from store.pages import build_app, site
+from store import Store
+from store.pages import build_app, costs, site, sql
 
+NOW = 1_790_000_000_000
 BASE = "http://127.0.0.1:8765"
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -34,6 +36,13 @@ PAGES = (
     "/s/{}?mode=sent",
     "/s/{}?mode=both",
     "/s/{}?only=2",
+    "/requests/{}/0",
+    "/requests/{}/1",
+    "/requests/{}/0?at=2&policy=default",
+    "/tree/{}",
+    "/policies/{}",
+    "/policies/{}?policy=raw&policy=agent",
+    "/files/{}",
 )
 
 pytestmark = pytest.mark.sqlite_only
@@ -154,6 +163,8 @@ def test_an_owner_sees_no_others(store: Store) -> None:
         PAGES[1:]
     )
     assert client.get("/live/bob1?from=1&branch=1").status_code == 404
+    assert client.get("/sql?sql=select+1").status_code == 404
+    assert "bob" not in client.get("/costs").text
     assert 'href="/sql"' not in pages[0]
     assert 'href="/sql"' in ask(store).get("/").text
 
@@ -191,10 +202,10 @@ def test_a_conversation(store: Store) -> None:
     client = ask(store)
     raw = client.get(address("/s/{}")).text
     assert "It is mended twice." in raw
-    assert "It is mended.</" not in raw
     assert 'id="m4"' in raw
-    assert "1,200 tokens in" in raw
-    assert re.search(r'href="/s/ann%27s%2F1\?branch=\d+&amp;from=4#m4"', raw)
+    assert "$0.2500" in raw
+    assert re.search(r'href="/requests/ann%27s%2F1/1"', raw)
+    assert re.search(r'href="/s/ann%27s%2F1\?branch=\d+&amp;from=4"', raw)
     (branch,) = [each.branch for each in store.siblings("ann's/1", 4) if not each.current]
     assert "It is mended." in client.get(address("/s/{}") + f"?branch={branch}").text
     store.hide("ann's/1", 2, 3, "It was read.")
@@ -207,12 +218,118 @@ def test_a_conversation(store: Store) -> None:
 
 
 def test_reasons_are_those_of_the_view(store: Store) -> None:
-    """Side by side each position of the line has what the view says of it."""
-    client, policy = ask(store), Policy.named("agent")
-    shown = client.get(address("/s/{}?mode=both&policy=agent")).text
-    entries = store.view("ann's/1", policy).entries
-    assert [entry.seq for entry in entries] == [1, 2, 3, 4]
-    assert shown.count("Sent as it is") == sum(entry.rule is None for entry in entries)
+    """Side by side each message that is not sent as it is has the reason that the view gives."""
+    for text in ("x = 2\n", "x = 3\n"):
+        store.append("ann's/1", read_again(text * 900))
+    store.append("ann's/1", {"role": "user", "content": "Well?", "timestamp": NOW})
+    client, entries = ask(store), store.view("ann's/1").entries
+    shown = html.unescape(client.get(address("/s/{}?mode=both&policy=default")).text)
+    changed = [entry for entry in entries if entry.rule]
+    assert [entry.rule for entry in changed] == ["file_read"]
+    for entry in changed:
+        line = f'<a href="#m{entry.seq}">{entry.seq}</a> <b>Replaced</b> <code>{entry.rule}</code> {entry.reason}'
+        assert line in shown
+    request = html.unescape(client.get(address("/requests/{}/0?at=8&policy=default")).text)
+    assert all(entry.reason in request for entry in changed)
+
+
+def read_again(text: str) -> list[dict[str, Any]]:
+    """Return a call that reads a file, and its result."""
+    name = f"call{len(text)}{text[4]}"
+    call = {
+        "id": name,
+        "type": "function",
+        "function": {"name": "Read", "arguments": '{"file_path": "parcel.py"}'},
+    }
+    return [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": name, "name": "Read", "content": text, "timestamp": NOW},
+    ]
+
+
+def test_a_request(store: Store) -> None:
+    """Its cost, what it holds, and the difference to the one before."""
+    store.record_usage("ann's/1", input=2500, cached=1100, output=7, model="gpt-4.1-mini")
+    client = ask(store)
+    listed = client.get(address("/requests/{}/0")).text
+    assert re.findall(r'href="/requests/ann%27s%2F1/(\d)">\d<', listed) == ["2", "1"]
+    first, second = (client.get(address(f"/requests/{{}}/{number}")).text for number in (1, 2))
+    assert "$0.2500" in first
+    assert "The first 1 messages" in second
+    assert [int(each) for each in re.findall(r'data-open href="[^"]*#m(\d)"', second)] == [2, 3, 4]
+    assert client.get(address("/requests/{}/3")).status_code == 400
+    assert client.get(address("/requests/{}/0?at=99")).status_code == 400
+
+
+def test_the_tree(store: Store) -> None:
+    """Each branch has a line: one that was left leads to its messages, a fork to its session."""
+    store.fork("ann's/1", 2, "a fork", title="Another way")
+    shown = ask(store).get(address("/tree/{}")).text
+    assert shown.count('<path class="lane') == 3
+    assert shown.count(' left" d=') == 1
+    assert 'href="/s/a%20fork"' in shown
+
+
+def test_policies(store: Store) -> None:
+    """Replayed by those chosen; others are told what is wrong with their names."""
+    client = ask(store)
+    before = client.get(address("/policies/{}")).text
+    assert "<polyline" not in before
+    after = client.get(address("/policies/{}?policy=raw&policy=agent")).text
+    assert after.count("<polyline") == 4
+    assert client.get(address("/policies/{}?policy=x")).status_code == 400
+    assert client.get(address("/policies/{}?policy=raw&provider=x")).status_code == 400
+
+
+def test_costs(store: Store) -> None:
+    """By project and model, with a bar a day."""
+    client = ask(store)
+    shown = client.get("/costs").text
+    assert shown.count('<rect class="bar"') == 1
+    assert 'href="/?project=%2Fhome%2Fann%2Fparcel"' in shown
+    assert "gpt-4.1-mini" in shown
+    assert "<rect" not in client.get("/costs?until=2020-01-01").text
+    assert client.get("/costs?by=hour").status_code == 400
+
+
+def test_files(store: Store) -> None:
+    """With the positions at which they were read, commands, and failures."""
+    call = {
+        "id": "b",
+        "type": "function",
+        "function": {"name": "Bash", "arguments": '{"command": "make <all>"}'},
+    }
+    store.append("ann's/1", {"role": "assistant", "content": None, "tool_calls": [call]})
+    store.append(
+        "ann's/1",
+        {
+            "role": "tool",
+            "tool_call_id": "b",
+            "name": "Bash",
+            "content": "Error: no <b>",
+            "messageStatus": "error",
+        },
+    )
+    shown = ask(store).get(address("/files/{}")).text
+    assert "<code>parcel.py</code>" in shown
+    assert shown.count("make &lt;all&gt;") == 2
+    assert "failed" in shown
+
+
+def test_sql(store: Store) -> None:
+    """Rows with links to sessions; what is wrong or not allowed is told; nothing changes."""
+    client = ask(store)
+    assert len(sql.load_ready_queries()) == 10
+    for each in sql.load_ready_queries():
+        answer = client.get("/sql", params={"sql": each.sql}).text
+        assert "problem" not in answer, each
+    found = client.get("/sql?sql=SELECT+session_id,+seq,+1.25+AS+n+FROM+session_messages").text
+    assert 'href="/s/ann%27s%2F1?from=1#m1"' in found
+    assert '<td class="number">1.25</td>' in found
+    for refused in ("DELETE FROM messages", "SELECT * FROM nothing", "SELECT", "ATTACH 'x' AS y"):
+        answer = client.get("/sql", params={"sql": refused})
+        assert 'class="problem"' in answer.text
+    assert len(store.messages("ann's/1")) == 4
 
 
 def test_pages_turn_over_a_long_line(store: Store) -> None:
@@ -272,19 +389,19 @@ class Elements(HTMLParser):
         )
 
 
-def test_hostile_texts_are_texts(store: Store) -> None:
+@pytest.mark.sampled(len(HOSTILE) + 1)
+@pytest.mark.parametrize("text", [" ".join(HOSTILE), *HOSTILE])
+def test_hostile_texts_are_texts(store: Store, text: str) -> None:
     """In ids, titles, projects, owners, roles, names, words and results: no element comes of them."""
     store.create_session("clean", title="x", project_root="x", owner="x")
     say(store, "clean", "alert evil")
     clean = Elements("".join(pages(ask(store), "clean")))
-    for number, text in enumerate(HOSTILE):
-        session_id = f"{text}{number}"
-        store.create_session(session_id, title=text, project_root=text, owner=text)
-        say(store, session_id, text)
-        found = Elements("".join(pages(ask(store), session_id)))
-        assert found.names <= clean.names
-        assert found.attributes <= clean.attributes
-        assert [place for place in found.places if not re.match("/[^/]|/$|[?#]", place)] == []
+    store.create_session(text, title=text, project_root=text, owner=text)
+    say(store, text, text)
+    found = Elements("".join(pages(ask(store), text)))
+    assert found.names <= clean.names
+    assert found.attributes <= clean.attributes
+    assert [place for place in found.places if not re.match("/[^/]|/$|[?#]", place)] == []
 
 
 def say(store: Store, session_id: str, text: str) -> None:
@@ -315,6 +432,11 @@ def pages(client: TestClient, session_id: str) -> Iterator[str]:
     assert news.status_code == 200
     yield news.text
     yield client.get("/", params={"q": "alert"}).text
+    yield client.get("/costs").text
+    rows = client.get("/sql", params={"sql": "SELECT * FROM session_messages"}).text
+    assert "<tbody><tr" in re.sub(r"\n", "", rows)
+    yield rows
+    yield client.get("/sql", params={"sql": session_id}).text
     yield client.get("/", params={"project": session_id, "source": session_id}).text
 
 
@@ -324,7 +446,8 @@ def test_nothing_is_written(store: Store) -> None:
     before = digest(store)
     for path in PAGES:
         client.get(address(path))
-    client.get("/?q=mended")
+    for path in ("/?q=mended", "/costs", "/sql", "/sql?sql=SELECT+1"):
+        client.get(path)
     assert digest(store) == before
 
 
@@ -347,7 +470,16 @@ def test_languages(store: Store) -> None:
     assert "<h1>会话" in client.get("/?lang=zh").text
     assert "<h1>会话" in client.get("/", headers={"accept-language": "en"}).text
     phrases: dict[str, Any] = tomllib.loads((site.FOLDER / "phrases.toml").read_text("utf-8"))
+    used = "".join(
+        path.read_text("utf-8")
+        for path in site.FOLDER.rglob("*")
+        if path.suffix in (".html", ".py")
+    )
     for code, said in phrases.items():
+        is_joined = code.startswith(("state_", "mode_", "by_", "difference_"))
+        assert f'"{code}"' in used or f"'{code}'" in used or is_joined or code in costs.COST_KEYS, (
+            code
+        )
         assert {*said} == {"en", "zh"}, code
         names = [{*re.findall(r"\{(\w+)", text)} for text in said.values()]
         assert names[0] == names[1], code

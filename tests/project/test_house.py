@@ -57,7 +57,7 @@ move along with an edge that moves.
 
 INSIDE = {
     "adapters": "stores openai_agents",
-    "pages": "site access message_parts sessions conversation live server",
+    "pages": "site access plots sessions page_rows conversation live requests tree policies costs files sql server",
     "cli": (
         "terminal tables render chart options demo_session requests compactions heads policies "
         "show simulation sql sessions messages search maintenance retention exports imports usage pages demo commands"

@@ -1,7 +1,7 @@
 // Keys, and what comes while a conversation is open. Every page works without this.
 "use strict";
 
-const items = () => [...document.querySelectorAll("[data-item]")];
+const items = () => [...document.querySelectorAll("[data-item], .messages > .message")];
 let current = -1;
 
 function move(step) {
@@ -18,7 +18,7 @@ const keys = {
   k: () => move(-1),
   n: () => document.querySelector("a[rel=next]")?.click(),
   p: () => document.querySelector("a[rel=prev]")?.click(),
-  Enter: () => items()[current]?.querySelector("[data-open]")?.click(),
+  Enter: () => items()[current]?.querySelector("[data-open], header a")?.click(),
 };
 
 document.addEventListener("keydown", (event) => {

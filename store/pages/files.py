@@ -1,0 +1,68 @@
+"""The files, commands and failures of a session, with their positions."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..records import CallRecord, FileUse
+from ..text import parse_object, truncate_to_line
+from .site import Values, Visit, page
+
+LISTED_CALLS = 300
+LISTED_USES = 30
+COMMAND_LENGTH = 300
+
+
+class FileRow(NamedTuple):
+    """A file with the calls that read and changed it."""
+
+    path: str
+    reads: list[FileUse]
+    changes: list[FileUse]
+
+
+class CallRow(NamedTuple):
+    """A call, and in a line what it was about."""
+
+    call: CallRecord
+    text: str
+
+
+@page("/files/{session_id:path}", "files.html")
+def show_files(visit: Visit) -> Values:
+    """Return what the tools of a session were used on."""
+    session = visit.face.session(visit.session_id)
+    path = visit.get("path") or None
+    commands = visit.face.calls(session.id, kind="terminal")
+    failed = visit.face.calls(session.id, failed=True)
+    return {
+        "session": session,
+        "tab": "files",
+        "files": group_uses(visit.face.files(session.id, path)),
+        "calls": {"commands": describe_calls(commands), "failures": describe_calls(failed)},
+        "most": LISTED_USES,
+    }
+
+
+def group_uses(uses: list[FileUse]) -> list[FileRow]:
+    """Return files by path, those that were changed first."""
+    rows: dict[str, FileRow] = {}
+    for use in uses:
+        row = rows.setdefault(use.path, FileRow(use.path, [], []))
+        (row.changes if use.kind == "file_edit" else row.reads).append(use)
+    return sorted(rows.values(), key=lambda row: (not row.changes, row.path))
+
+
+def describe_calls(calls: list[CallRecord]) -> list[CallRow]:
+    """Return the newest calls, each with its command or its arguments."""
+    return [CallRow(call, describe_arguments(call)) for call in reversed(calls[-LISTED_CALLS:])]
+
+
+def describe_arguments(call: CallRecord) -> str:
+    """Return the command of a call in a line, else its arguments."""
+    fields = parse_object(call.arguments)
+    command = fields.get("command", fields.get("cmd"))
+    if isinstance(command, list):
+        command = " ".join(map(str, command))
+    text = command if isinstance(command, str) else call.arguments or ""
+    return truncate_to_line(text, COMMAND_LENGTH)
