@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from store import Store
+from store import Policy, Store
 from store.pages import build_app, costs, site, sql
 
 NOW = 1_790_000_000_000
@@ -222,14 +222,14 @@ def test_reasons_are_those_of_the_view(store: Store) -> None:
     for text in ("x = 2\n", "x = 3\n"):
         store.append("ann's/1", read_again(text * 900))
     store.append("ann's/1", {"role": "user", "content": "Well?", "timestamp": NOW})
-    client, entries = ask(store), store.view("ann's/1").entries
-    shown = html.unescape(client.get(address("/s/{}?mode=both&policy=default")).text)
+    client, entries = ask(store), store.view("ann's/1", Policy.named("turns")).entries
+    shown = html.unescape(client.get(address("/s/{}?mode=both&policy=turns")).text)
     changed = [entry for entry in entries if entry.rule]
-    assert [entry.rule for entry in changed] == ["file_read"]
+    assert [entry.rule for entry in changed] == ["tool_output"] * 3
     for entry in changed:
         line = f'<a href="#m{entry.seq}">{entry.seq}</a> <b>Replaced</b> <code>{entry.rule}</code> {entry.reason}'
         assert line in shown
-    request = html.unescape(client.get(address("/requests/{}/0?at=8&policy=default")).text)
+    request = html.unescape(client.get(address("/requests/{}/0?at=9&policy=turns")).text)
     assert all(entry.reason in request for entry in changed)
 
 
