@@ -95,8 +95,12 @@ class TranscriptValidation:
         count = len(speaking) + self._unread
         if misread > max(ALLOWED, SHARE * count) or 0 < count == misread:
             return f"{misread} of {count} messages are in a shape that is not known"
+        placed = [
+            PlacedMessage(seq, row, None, _list_row_calls(row), find_answered_call_id(row))
+            for seq, row in enumerate((row for each in speaking for row in each.rows), 1)
+        ]
         for name in PROVIDER_FORMATS:
-            silent = sum(_find_silent_messages(speaking, name))
+            silent = sum(_find_silent_messages(speaking, placed, name))
             if silent > max(ALLOWED, SHARE * count) or 0 < count == silent:
                 return f"a request in the format {name} lacks words of {silent} of {count} messages"
         # A part of another API that comes while a call waits counts as an unrecognized result.
@@ -139,12 +143,13 @@ def _has_shown_content(row: Message) -> bool:
     return row["role"] == "tool" or any(map(row.get, ("content", "tool_calls")))
 
 
-def _find_silent_messages(speaking: list[CheckedMessage], name: str) -> Iterator[bool]:
-    """Yield for each message whether words of it are missing in a request of a format."""
-    placed = [
-        PlacedMessage(seq, row, None, _list_row_calls(row), find_answered_call_id(row))
-        for seq, row in enumerate((row for each in speaking for row in each.rows), 1)
-    ]
+def _find_silent_messages(
+    speaking: list[CheckedMessage], placed: list[PlacedMessage], name: str
+) -> Iterator[bool]:
+    """Yield for each message whether words of it are missing in a request of a format.
+
+    ``placed`` are the rows of all of them.
+    """
     written = FORMATS[name].request(placed)
     sent = {*_list_all_texts([written.system, *written.messages])}
     whole = "\n".join(sent)

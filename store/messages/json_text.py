@@ -150,10 +150,10 @@ class _ValueWalk:
         for each in value.values() if isinstance(value, dict) else value:
             size += len(each) + 2 if type(each) is str else self.least(each, levels - 1)
         if isinstance(value, dict):
-            for key in value:
-                if not isinstance(key, str):
-                    raise _UnfitError("keys are text")
-                size += len(key) + 3
+            try:
+                size += len("".join(value)) + 3 * len(value)
+            except TypeError:
+                raise _UnfitError("keys are text") from None
         if size > _ENDLESS_SIZE:
             raise _UnfitError(f"as text it takes more than {SIZE_LIMIT:,} bytes")
         return size

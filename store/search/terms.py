@@ -47,6 +47,8 @@ WORD_PATTERN = re.compile(r"[^\W_]+")
 _QUERY_WORD = re.compile(r'"([^"]+)"|(\S+)')
 _NAME = re.compile("[A-Za-z0-9_À-ɏ][A-Za-z0-9_À-ɏ./:@#-]*[A-Za-z0-9_À-ɏ]")
 _NAME_SIGN = re.compile("[a-z0-9][A-Z]|[A-Za-z][0-9]|[0-9][A-Za-z]|[_./:@#-]")
+_CJK_BYTES = bytes((0xE1, *range(0xE3, 0xEE), 0xEF, 0xF0))
+"""The first bytes of the signs of `CJK_RUN` in UTF-8, and of some others."""
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 TextRange = tuple[int, int]
@@ -106,6 +108,9 @@ def normalize_text(text: str) -> str:
 def split_cjk(text: str) -> str:
     """Return a text with each run of signs as pairs of neighbours, and its last sign alone."""
     if text.isascii():
+        return text
+    encoded = text.encode()
+    if len(encoded.translate(None, _CJK_BYTES)) == len(encoded):  # far faster than a search
         return text
     return CJK_RUN.sub(
         lambda run: f" {' '.join(run[0][at : at + 2] for at in range(len(run[0])))} ", text
