@@ -265,3 +265,18 @@ def test_reuse_is_what_the_model_says_again_and_has_in_sight(store: Store) -> No
     assert lost is not None
     assert lost < 1.0
     assert simulate(store, paused(store, 7, fields=0), RAW).reuse is None
+
+
+@pytest.mark.parametrize("format", ["openai", "anthropic"])
+def test_entries_are_the_callers(url: str, format: str) -> None:  # noqa: A002
+    """Totals are made without copies, and what a caller does to an entry shows nowhere else."""
+    with Store(url) as store:
+        store.create_session("s")
+        store.append("s", turn(1), now=START)
+        first = store.view("s", now=START, format=format)
+        whole = repr(store.view("s", now=START, format=format).entries)
+        for entry in first.entries:
+            entry.message.clear()
+        assert first.stats == store.view("s", now=START, format=format).stats
+        assert repr(store.view("s", now=START, format=format).entries) == whole
+        assert store.messages("s")[0].message == turn(1)[0]

@@ -114,7 +114,7 @@ if TYPE_CHECKING:
         make_call_record,
         make_stored_message,
     )
-    from .views import Entry, LeftOut, Replaced, View, ViewStats
+    from .views import Entry, LeftOut, Replaced, View, ViewStats, make_entry
 
 if not TYPE_CHECKING:  # otherwise type checkers would accept any name
     __getattr__, __dir__ = attach_modules(
@@ -134,5 +134,5 @@ if not TYPE_CHECKING:  # otherwise type checkers would accept any name
             "Sibling StoredMessage TokenTotal Turn Usage UsageTotal make_call_record "
             "make_stored_message"
         ),
-        views="Entry LeftOut Replaced View ViewStats",
+        views="Entry LeftOut Replaced View ViewStats make_entry",
     )

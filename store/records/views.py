@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from ..errors import quote_value
@@ -21,6 +23,10 @@ class Entry(NamedTuple):
     reason: str
     tokens: int
     tokens_saved: int
+
+
+make_entry: Callable[[tuple[Any, ...]], Entry] = partial(tuple.__new__, Entry)
+"""Make an entry from its fields; without a step of Python, as there may be thousands."""
 
 
 class Replaced(NamedTuple):
@@ -88,11 +94,11 @@ class Explained(Protocol):
 
     @property
     def entries(self) -> list[Entry]:
-        """The reason for each message; the list is the caller's."""
+        """The reason for each message; the list and the messages are the caller's."""
 
     @property
     def shared_entries(self) -> tuple[Entry, ...]:
-        """The same entries, as a tuple that is never changed."""
+        """The same entries without reasons for changed names, to be read only: none is a copy."""
 
     @property
     def stats(self) -> ViewStats:

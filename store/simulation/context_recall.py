@@ -61,9 +61,11 @@ class ContextRecall:
         start = bisect_right(self._repeated, view.at, key=attrgetter("position"))
         end = bisect_left(self._repeated, view.at + LOOKAHEAD, key=attrgetter("position"))
         needed = {each.name for each in self._repeated[start:end] if each.source <= view.at}
+        if not needed:
+            return
         unchanged: set[int] = set()
         others: set[TextName] = set()
-        for entry in view.entries:
+        for entry in view.explained.shared_entries:
             if entry.seq is not None and entry.rule in (None, "repair"):
                 unchanged.add(entry.seq)
             else:

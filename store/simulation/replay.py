@@ -182,7 +182,9 @@ class SessionReplay:
         tokens, same, after = view.stats.tokens, 0, None
         if self._cache is not None:
             after = self._now - self._cache.at
-            pairs = zip(view.entries, view.messages, self._cache.messages, strict=False)
+            pairs = zip(
+                view.explained.shared_entries, view.messages, self._cache.messages, strict=False
+            )
             for entry, message, earlier in pairs:
                 if message != earlier:
                     break

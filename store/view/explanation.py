@@ -8,15 +8,16 @@ last request.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import chain, islice, takewhile
+from itertools import chain, islice, repeat, takewhile
 from typing import NamedTuple
 
+from ..database import pause_gc
 from ..formats import AcceptedNames, PlacedMessage, describe_renames, get_format
 from ..history import find_last_usage
 from ..messages import WIRE_KEY, copy_message
-from ..records import Entry, LeftOut, ViewStats
+from ..records import Entry, LeftOut, ViewStats, make_entry
 from ..text import truncate_to_line
 from ..tokens import ESTIMATE_NAME, count_message_tokens, estimate
 from .counts import TokenCounts
@@ -194,24 +195,24 @@ class Explanation:
 
     @cached_property
     def entries(self) -> list[Entry]:
-        """The reason for each message as it is sent; the caller may change the list."""
-        return [*self.shared_entries]
+        """The reason for each message as it is sent; the caller may change them."""
+        inputs, shared = self.inputs, self.shared_entries
+        if inputs.names is None:
+            more: Iterable[str] = repeat("")
+        else:
+            more = describe_renames(inputs.placed, inputs.names)
+        with pause_gc(len(shared)):
+            return [
+                entry._replace(
+                    message=copy_message(entry.message),
+                    reason="; ".join(filter(None, (entry.reason, renamed))),
+                )
+                for entry, renamed in zip(shared, more, strict=False)
+            ]
 
     @cached_property
     def shared_entries(self) -> tuple[Entry, ...]:
-        """The same entries, in a tuple that is shared."""
-        if self.inputs.names is None:
-            return self.entries_without_names
-        reasons = describe_renames(self.inputs.placed, self.inputs.names)
-        entries = []
-        for entry, more in zip(self.entries_without_names, reasons, strict=True):
-            reason = "; ".join(filter(None, (entry.reason, more)))
-            entries.append(entry._replace(reason=reason) if more else entry)
-        return tuple(entries)
-
-    @cached_property
-    def entries_without_names(self) -> tuple[Entry, ...]:
-        """The entries without the reasons for changed ids and names of tools."""
+        """The same entries without reasons for changed names; their messages are shared."""
         return build_entries(self.inputs)
 
     @cached_property
@@ -237,7 +238,7 @@ class Explanation:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Explanation):
             return NotImplemented
-        return (self.shared_entries, self.stats) == (other.shared_entries, other.stats)
+        return (self.entries, self.stats) == (other.entries, other.stats)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -246,12 +247,12 @@ class Explanation:
 
 
 def build_entries(inputs: ExplanationInputs) -> tuple[Entry, ...]:
-    """Return the entry of each message in its place."""
+    """Return the entry of each message in its place, with that message itself."""
     reasons = render_explanations(inputs.sight.policy)
     tokens = inputs.tokens.best()
     entries = []
     for placed in inputs.placed:
-        seq, message = placed.seq, copy_message(placed.message)
+        seq, message = placed.seq, placed.message
         if seq is None or placed.rule:  # a repair made it, or it holds a summary
             cost = count_message_tokens(placed.message, estimate)
             rule = placed.rule or "repair"
@@ -269,7 +270,8 @@ def build_entries(inputs: ExplanationInputs) -> tuple[Entry, ...]:
         whole = tokens[seq]
         if changed_by is None:
             repaired = "repair" if placed.repair else None
-            entries.append(Entry(seq, message, repaired, placed.repair or reason, whole, 0))
+            why = placed.repair or reason
+            entries.append(make_entry((seq, message, repaired, why, whole, 0)))
         else:
             cost = count_message_tokens(placed.message, estimate)
             entries.append(Entry(seq, message, changed_by, reason, cost, whole - cost))

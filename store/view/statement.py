@@ -79,7 +79,7 @@ def view_sql(
 
 def _list_decisions(made: ComposedView, said: Verdicts) -> Iterator[PythonDecision]:
     """Yield Python's decisions on messages, where the statement alone would decide otherwise."""
-    for entry in made.explained.entries_without_names:
+    for entry in made.explained.shared_entries:
         if entry.seq is None:
             continue
         verdict = made.explained.inputs.judged.get(entry.seq)
