@@ -249,10 +249,12 @@ def announce_store(ctx: typer.Context) -> None:
 def open_store(ctx: typer.Context) -> Iterator[Store]:
     """Open the store, create it if missing, and name it, even after an error."""
     from .. import Store
+    from ..inspection import is_write_protected
 
     get_place(ctx).make_room()
     try:
-        with Store(get_place(ctx).target) as store:
+        target = get_place(ctx).target
+        with Store(target, read_only=is_write_protected(target)) as store:
             if store.upgraded.told:
                 print_problem(store.upgraded.told)
             yield store

@@ -55,6 +55,7 @@ from .lease import (
 from .logs import SafeLogger, get_logger
 from .migrate import SCHEMA_VERSION, Seed, Upgrade, read_version, upgrade_schema
 from .queries import Queries
+from .read_only import build_read_only_uri, is_write_protected
 from .schema import (
     BIG_INTEGER,
     GUARDED_TABLES,
@@ -129,6 +130,7 @@ __all__ = [
     "add_suffix",
     "block_writers",
     "branches",
+    "build_read_only_uri",
     "claim_file",
     "compaction_records",
     "compute_seal",
@@ -151,6 +153,7 @@ __all__ = [
     "is_private_target",
     "is_retriable",
     "is_store_file",
+    "is_write_protected",
     "json_sql",
     "list_sealed_columns",
     "list_unusable_files",

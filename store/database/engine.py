@@ -37,6 +37,7 @@ from ..errors import (
     ConnectionLost,
     Damaged,
     InvalidValue,
+    ReadOnly,
     StoreBusy,
     StoreClosed,
     StoreError,
@@ -57,6 +58,7 @@ from .fork_safety import FORKED_STORE_MESSAGE, leak_object
 from .group_commit import GroupedWrite, get_group
 from .lease import CheckedDriver, Lease, RowCheck, compute_lock_timeout, get_lease
 from .queue import HAS_FLOCK, LOCK_SUFFIX, WriterQueue
+from .read_only import READ_ONLY_MESSAGE, load_read_state, open_read_only
 from .write_ahead import (
     LONG_PURGE_MESSAGE,
     MAX_PURGE_SECONDS,
@@ -129,6 +131,7 @@ class Database:
         timeout: float = 30.0,
         cache_bytes: int = DEFAULT_CACHE_BYTES,
         check: RowCheck | None = None,
+        read_only: bool = False,
     ) -> None:
         check_choice(SYNCHRONOUS_LEVELS, "durability", durability)
         if not isinstance(timeout, int | float) or not 0 <= timeout <= MAX_TIMEOUT:
@@ -139,14 +142,15 @@ class Database:
             raise InvalidValue(
                 f"cache_bytes must be a number of bytes, 0 for none, not {cache_bytes!r}"
             )
-        self._kept_bytes, self._check = cache_bytes, check
+        self._kept_bytes, self._check, self.is_read_only = cache_bytes, check, read_only
         self._synchronous, self._timeout = SYNCHRONOUS_LEVELS[durability], timeout
         folder = tempfile.mkdtemp(prefix="convostore-") if is_private_target(target) else None
         self._discard = weakref.finalize(self, remove_private_folder, folder, os.getpid())
         self.url = parse_url(os.path.join(folder, "chat.db") if folder else target)
         self.dialect = self.url.get_backend_name()
         self.path = resolve_path(self.url) if self.dialect == "sqlite" else None
-        self._queue = WriterQueue(self.path + LOCK_SUFFIX, timeout) if self.path else None
+        writes_file = self.path and not read_only
+        self._queue = WriterQueue(f"{self.path}{LOCK_SUFFIX}", timeout) if writes_file else None
         self._log = WriteAheadLog(self.path) if self.path else None
         self._closed = self._forked = False
         self._inside: dict[object, int] = {}
@@ -154,7 +158,7 @@ class Database:
         with fork_safety.fork_lock:
             if self.path in fork_safety.unusable_files:
                 raise StoreForked(FORKED_STORE_MESSAGE)
-            self._file = KnownFile(self.path) if self.path else None
+            self._file = KnownFile(self.path, create=not read_only) if self.path else None
             self._connect()
             fork_safety.register_forkable(self)
 
@@ -164,6 +168,8 @@ class Database:
         self._group = get_group(self._file, self._synchronous) if self._file else None
         if self.path:
             self._engine = create_file_engine(self.url, self.path, self._synchronous, self._timeout)
+            if self.is_read_only:
+                open_read_only(self._engine, self.path)
             self._reader = self._writer = self._engine
         else:
             self._engine = self._writer = create_server_engine(
@@ -222,7 +228,7 @@ class Database:
         if group is None:
             return self.write(work)
         if self._hosts:
-            self._check_host()
+            self._check_writer()
         write = GroupedWrite(work)
         try:
             if group.join(write, self._timeout):
@@ -293,18 +299,14 @@ class Database:
         operation, lease, is_lost = object(), None, False
         try:
             with fork_safety.fork_lock:
-                if self._closed:
-                    raise StoreClosed("the store is closed; open it again")
-                if self._forked:
-                    raise StoreForked(FORKED_STORE_MESSAGE)
-                if writes and self._hosts:
-                    self._check_host()
+                self._check_use(writes=writes)
                 self._inside[operation] = threading.get_ident()
             idle = self._idle[engine]
             try:
                 with suppress(IndexError):
                     lease = idle.pop()
-                lease = lease or self._new(engine)
+                if lease is None or lease.is_outdated:
+                    lease = self._replace(lease, engine)
                 lease.writes, lease.is_lent = writes, True
                 lease.patience = self._timeout if patience is None else patience
                 yield lease
@@ -337,13 +339,16 @@ class Database:
         )
         if self._check:
             lease.driver = CheckedDriver(lease, self._check)
+        if self.path and self.is_read_only:
+            lease.file_state = load_read_state(self.path)
         return lease
 
     def _forget_idle(self) -> None:
-        """Drop all idle connections to a server: if one broke, the others most likely broke too.
+        """Drop all idle connections: to a server, if one broke, since the others most likely broke.
 
-        The cache is dropped as well. Another server may replace the first, and have fewer rows: the
-        numbers of the missing rows are then used again.
+        Also those to a file that is only read, if others wrote to it. The cache is dropped as well.
+        Another server may replace the first, and have fewer rows: the numbers of the missing rows
+        are then used again.
         """
         self.cache = Cache(self._kept_bytes)
         for idle in self._idle.values():
@@ -352,7 +357,26 @@ class Database:
                 lease.close()
         self._engine.dispose()
 
-    def _check_host(self) -> None:
+    def _replace(self, outdated: Lease | None, engine: Engine) -> Lease:
+        """Return a new connection in place of one to an older state of a file, or of none."""
+        if outdated:
+            self._idle[engine].append(outdated)
+            self._forget_idle()
+        return self._new(engine)
+
+    def _check_use(self, *, writes: bool) -> None:
+        """Raise StoreClosed, StoreForked, ReadOnly or StoreError where no operation may begin."""
+        if self._closed:
+            raise StoreClosed("the store is closed; open it again")
+        if self._forked:
+            raise StoreForked(FORKED_STORE_MESSAGE)
+        if writes:
+            self._check_writer()
+
+    def _check_writer(self) -> None:
+        """Raise ReadOnly or StoreError for a write that must not begin."""
+        if self.is_read_only:
+            raise ReadOnly(READ_ONLY_MESSAGE)
         if threading.get_ident() in self._hosts:
             raise StoreError(NESTED_WRITE_MESSAGE)
 
@@ -433,7 +457,7 @@ class Database:
 
         No other of our writers is at work meanwhile.
         """
-        self._check_host()
+        self._check_writer()
         with self._lent(self._reader, patience=patience) as lease:
             with wake_on_leave(lease.give_up):
                 lease.wait_in_line()

@@ -94,12 +94,15 @@ def resolve_path(url: URL) -> str:
 class KnownFile:
     """A database file with the identity that it had when it was opened.
 
-    It is created if need be, readable by its owner alone. SQLite gives its companions the same
-    mode.
+    If it may ``create`` a missing file, that is readable by its owner alone. SQLite gives its
+    companions the same mode.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, create: bool = True) -> None:
         self.path = path
+        if not create:
+            self.identity = identify_file(path)
+            return
         try:
             Path(path).touch(mode=0o600, exist_ok=False)
         except FileExistsError:

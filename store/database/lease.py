@@ -30,6 +30,7 @@ from .cache import Cache, invalidate_tree, invalidation_count
 from .files import KnownFile
 from .fork_safety import FORKED_STORE_MESSAGE, leak_object
 from .queue import QueuePlace, WriterQueue
+from .read_only import ReadState, load_read_state
 from .write_ahead import WriteAheadLog, has_log, switch_to_log
 
 _LEASE_ATTRIBUTE = "_convostore_lease"
@@ -51,7 +52,8 @@ class Lease:
     seconds that the next transaction waits. ``locked`` holds the names that a transaction on a
     server has asked to lock. It ``is_core`` once SQLAlchemy itself began a transaction on it.
     ``since`` is the mark by which a reader's values may be cached, ``taken_out`` are the trees
-    whose rows a writer takes out. Transactions begin only while it ``is_lent``.
+    whose rows a writer takes out. Transactions begin only while it ``is_lent``. ``file_state`` is
+    the state of a file that is only read, at the time when the connection was made.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class Lease:
         self.locked: list[str] = []
         self.since: int | None = None
         self.taken_out: set[int] = set()
+        self.file_state: ReadState | None = None
         self._deadline = 0.0
         self.patience = timeout
         self._granted = math.inf  # nobody knows: the pool may have it from an earlier lease
@@ -83,6 +86,12 @@ class Lease:
     def path(self) -> str | None:
         """The path of the file; None on a server."""
         return self._file.path if self._file else None
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether others wrote to a file that is only read, after the connection was made."""
+        state = self.file_state
+        return bool(state and self.path and state != load_read_state(self.path))
 
     def begin(self) -> None:
         """Begin the transaction, if it has not begun.

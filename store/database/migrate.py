@@ -33,7 +33,7 @@ import sqlalchemy
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from ..clock import resolve_now
-from ..errors import NotAStore, SchemaTooNew
+from ..errors import NotAStore, ReadOnly, SchemaTooNew
 from .engine import Database
 from .file_copies import (
     add_suffix,
@@ -138,9 +138,26 @@ def upgrade_schema(
         found = read_version(connection)
         if found == SCHEMA_HEAD and all(each.is_planted(connection) for each in seeds):
             return Upgrade(found)
+    if database.is_read_only:
+        return _accept_read_only(found)
     database.set_wal()
     with _silence_alembic():
         return _upgrade_outdated(database, copy_to, copy=copy, seeds=seeds)
+
+
+def _accept_read_only(found: str | None) -> Upgrade:
+    """Return the state of a store that may not be upgraded; its seeds may be those of before.
+
+    Raises ReadOnly for an older schema, NotAStore for an empty database.
+    """
+    if found is None:
+        raise NotAStore("the database is empty, and was opened to be read only")
+    if found != SCHEMA_HEAD:
+        raise ReadOnly(
+            f"the store has schema {found}, and was opened to be read only; `convostore migrate`"
+            f" brings it to {SCHEMA_HEAD}, by a user who may write"
+        )
+    return Upgrade(found)
 
 
 def build_kinds_seed(kinds: Mapping[str, str]) -> Seed:

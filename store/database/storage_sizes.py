@@ -12,7 +12,7 @@ _SQLITE_PAGES = """
 SELECT (page_count - freelist_count) * page_size, freelist_count * page_size
 FROM pragma_page_count, pragma_freelist_count, pragma_page_size
 """
-PAGES = {
+PAGE_SIZES = {
     "sqlite": Statement(text(_SQLITE_PAGES)),
     "postgresql": Statement(text("SELECT pg_database_size(current_database()), 0")),
 }
@@ -30,7 +30,7 @@ SELECT CAST(relname AS text), pg_total_relation_size(oid)
 FROM pg_class
 WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace
 """
-TABLES = {
+TABLE_SIZES = {
     "sqlite": Statement(text(_SQLITE_TABLES)),
     "postgresql": Statement(text(_POSTGRESQL_TABLES.replace("::", r"\:\:"))),
 }
@@ -45,7 +45,7 @@ class PageBytes(NamedTuple):
 
 def load_page_bytes(connection: Connection) -> PageBytes:
     """Return the bytes of a database; a server does not tell the free ones."""
-    return PageBytes(*PAGES[connection.dialect.name].one(connection))
+    return PageBytes(*PAGE_SIZES[connection.dialect.name].one(connection))
 
 
 def load_table_bytes(connection: Connection) -> dict[str, int] | None:
@@ -53,4 +53,4 @@ def load_table_bytes(connection: Connection) -> dict[str, int] | None:
     dialect = connection.dialect.name
     if dialect == "sqlite" and not SQLITE_MODULE.value(connection):
         return None
-    return dict(TABLES[dialect].rows(connection))
+    return dict(TABLE_SIZES[dialect].rows(connection))

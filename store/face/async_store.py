@@ -172,6 +172,7 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
         timeout: float = 30.0,
         cache_bytes: int = DEFAULT_CACHE_BYTES,
         check_reads: bool = False,
+        read_only: bool = False,
         threads: int = 8,
     ) -> None:
         self._threads = ThreadPoolExecutor(threads, "convostore")
@@ -185,6 +186,7 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
             timeout=timeout,
             cache_bytes=cache_bytes,
             check_reads=check_reads,
+            read_only=read_only,
         )
         self._opened = self._threads.submit(opening)
 
@@ -308,6 +310,7 @@ _OPTION_DEFAULTS = {
     "timeout": 30.0,
     "cache_bytes": DEFAULT_CACHE_BYTES,
     "check_reads": False,
+    "read_only": False,
 }
 
 

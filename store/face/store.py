@@ -107,7 +107,10 @@ class Store(StoreOperations, Workflows):
     seconds for other writers. Caches the work on the last views, and the newest messages that were
     read again, in at most ``cache_bytes`` of memory, so that the next view of a line costs only its
     new messages; 0 caches nothing. ``check_reads`` compares the rows read with the digests and
-    seals of the rows stored; a difference raises Damaged. Raises StoreError and its children.
+    seals of the rows stored; a difference raises Damaged. ``read_only`` opens an existing store of
+    this release's schema and writes nothing, not even beside a file: for a file that may not be
+    written, a replica or a role that may only read. What writes raises ReadOnly, and searches use
+    the index as it is. Raises StoreError and its children.
     """
 
     def __init__(
@@ -118,6 +121,7 @@ class Store(StoreOperations, Workflows):
         timeout: float = 30.0,
         cache_bytes: int = DEFAULT_CACHE_BYTES,
         check_reads: bool = False,
+        read_only: bool = False,
     ) -> None:
         self.database = Database(
             target,
@@ -125,6 +129,7 @@ class Store(StoreOperations, Workflows):
             timeout=timeout,
             cache_bytes=cache_bytes,
             check=inspection.ReadCheck() if check_reads else None,
+            read_only=read_only,
         )
         self._database = self.database
         reading, writing = self.database.reading, self.database.writing
@@ -142,7 +147,7 @@ class Store(StoreOperations, Workflows):
                 raise build_open_error(problem) from problem
             raise
         with suppress(StoreError):
-            if self.database.read(list_open_trees):
+            if not read_only and self.database.read(list_open_trees):
                 history.erasure_batches.continue_at_opening(self.database, resolve_now(None))
 
     @classmethod
@@ -154,6 +159,7 @@ class Store(StoreOperations, Workflows):
         timeout: float = 30.0,
         cache_bytes: int = DEFAULT_CACHE_BYTES,
         check_reads: bool = False,
+        read_only: bool = False,
     ) -> Store:
         """Return the one store that all parts of a process share, opened by the first of them.
 
@@ -167,6 +173,7 @@ class Store(StoreOperations, Workflows):
             timeout=timeout,
             cache_bytes=cache_bytes,
             check_reads=check_reads,
+            read_only=read_only,
         )
         if is_private_target(target):
             name = ":memory:"
@@ -174,7 +181,9 @@ class Store(StoreOperations, Workflows):
             url = parse_url(target)
             is_file = url.get_backend_name() == "sqlite"
             name = resolve_path(url) if is_file else url.render_as_string(hide_password=False)
-        settings = repr((durability, timeout, cache_bytes, check_reads))  # a wrong one is no key
+        settings = repr(
+            (durability, timeout, cache_bytes, check_reads, read_only)
+        )  # a wrong one is no key
         return _SHARES.take((name, settings), opened)
 
     _moment = staticmethod(resolve_now)

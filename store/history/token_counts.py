@@ -14,6 +14,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, and_, bindparam, cast, func, literal_column, select
 
 from ..database import BIG_INTEGER, Insertion, Statement, Transactions, messages, token_counts
+from ..errors import ReadOnly
 from ..messages import Message
 from ..records import TokenTotal
 from ..tokens import ESTIMATE_NAME, Counter, count_message_tokens, counter, estimate
@@ -93,7 +94,10 @@ def count_tokens(
             head = lines.load_pointer(connection, session_id).head
             tokens = _count_run_tokens(connection, session_id, 1, head, estimate)
             return TokenTotal(ESTIMATE_NAME, head, 0, tokens)
-    counted = _count_new_messages(transactions, session_id, tokenizer)
+    try:
+        counted = _count_new_messages(transactions, session_id, tokenizer)
+    except ReadOnly:
+        return _count_unstored(transactions, session_id, tokenizer)
     with transactions.reading() as connection:
         pointer = lines.load_pointer(connection, session_id)
         asked = {**pointer.whole, "owner": pointer.owner}
@@ -102,6 +106,14 @@ def count_tokens(
             messages += last - first + 1
             tokens += _count_run_tokens(connection, session_id, first, last, tokenizer.count)
         return TokenTotal(tokenizer.name, messages, 0, tokens)._replace(counted=counted)
+
+
+def _count_unstored(transactions: Transactions, session_id: str, tokenizer: Counter) -> TokenTotal:
+    """Return the total of a line in a store that is only read, with all messages counted anew."""
+    with transactions.reading() as connection:
+        head = lines.load_pointer(connection, session_id).head
+        tokens = _count_run_tokens(connection, session_id, 1, head, tokenizer.count)
+        return TokenTotal(tokenizer.name, head, 0, tokens)._replace(counted=head)
 
 
 def _count_new_messages(transactions: Transactions, session_id: str, tokenizer: Counter) -> int:

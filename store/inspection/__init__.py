@@ -29,6 +29,7 @@ __all__ = [
     "dump",
     "get_store_files",
     "is_store_file",
+    "is_write_protected",
     "listed",
     "load_tool_kinds",
     "query",
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
         Upgrade,
         get_store_files,
         is_store_file,
+        is_write_protected,
         load_tool_kinds,
         upgrade_schema,
     )
@@ -75,7 +77,7 @@ if not TYPE_CHECKING:  # otherwise a type checker would accept any name
         sql="query views writing_role",
         upkeep=(
             "MAX_PURGE_SECONDS SCHEMA_HEAD Database Upgrade get_store_files is_store_file "
-            "load_tool_kinds upgrade_schema"
+            "is_write_protected load_tool_kinds upgrade_schema"
         ),
         usage_statistics="FileCounts Statistics ToolUse replaced statistics",
     )

@@ -23,7 +23,15 @@ from typing import Any
 
 from sqlalchemy import URL, Connection, text
 
-from ..database import SCHEMA_HEAD, Database, get_logger, read_version, upgrade_schema, write_copy
+from ..database import (
+    SCHEMA_HEAD,
+    Database,
+    get_logger,
+    is_write_protected,
+    read_version,
+    upgrade_schema,
+    write_copy,
+)
 from ..errors import InvalidValue, StoreError, quote_value
 from ..records import Finding, ProgressCallback
 from .checks import (
@@ -122,7 +130,8 @@ CHECKS = (
 @contextmanager
 def open_for_reading(target: str | os.PathLike[str] | URL) -> Iterator[Connection]:
     """Open a store for one read, without an upgrade."""
-    with closing(Database(target)) as database, database.reading() as connection:
+    database = Database(target, read_only=is_write_protected(target))
+    with closing(database), database.reading() as connection:
         yield connection
 
 
@@ -136,7 +145,7 @@ def check(target: str | os.PathLike[str] | URL) -> list[Finding]:
     copy, which is upgraded to the newest schema. Raises StoreError for a target that is no store,
     or cannot be read at all.
     """
-    with closing(Database(target)) as database:
+    with closing(Database(target, read_only=is_write_protected(target))) as database:
         with database.reading() as connection:
             found = read_version(connection)
             if found == SCHEMA_HEAD:

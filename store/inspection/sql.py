@@ -28,7 +28,14 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import URL, Connection, func, select
 
-from ..database import Database, parse_url, resolve_path, translate_driver_errors
+from ..database import (
+    Database,
+    build_read_only_uri,
+    is_write_protected,
+    parse_url,
+    resolve_path,
+    translate_driver_errors,
+)
 from ..errors import InvalidValue, QueryRefused, StoreError, quote_value
 from ..messages import is_integer
 from ..text import is_text
@@ -104,7 +111,9 @@ def _query_store(url: URL, request: ConsoleRequest) -> QueryResult:
     path = Path(resolve_path(url))
     if not path.exists():
         raise InvalidValue(f"there is no file {path}; name an existing store")
-    message = json.dumps({"uri": f"{path.as_uri()}?mode=ro", **request._asdict()})
+    is_protected = is_write_protected(url)
+    uri = build_read_only_uri(str(path)) if is_protected else f"{path.as_uri()}?mode=ro"
+    message = json.dumps({"uri": uri, **request._asdict()})
     return _parse_answer(_run_console(message.encode(), request.timeout), str(path))
 
 

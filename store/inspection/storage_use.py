@@ -74,8 +74,8 @@ def measure_size(connection: Connection, by: str = "table") -> Size:
     tables = load_table_bytes(connection) or {}
     search = sum(size for name, size in tables.items() if name.startswith(SEARCH_PREFIX))
     is_file = connection.dialect.name == "sqlite"
-    log = _measure_file(add_suffix(Path(_FILE.value(connection)), "-wal")) if is_file else 0
-    copies = sum(_measure_file(Path(each.path)) for each in COPIES.rows(connection))
+    log = _stat_file(add_suffix(Path(_FILE.value(connection)), "-wal")) if is_file else 0
+    copies = sum(_stat_file(Path(each.path)) for each in COPIES.rows(connection))
     if by == "table":
         parts = [SizePart(name, size, None) for name, size in tables.items()]
     else:
@@ -86,7 +86,7 @@ def measure_size(connection: Connection, by: str = "table") -> Size:
     return Size(pages.used, pages.free, log, copies, search, tuple(parts))
 
 
-def _measure_file(path: Path) -> int:
+def _stat_file(path: Path) -> int:
     with suppress(OSError):
         return path.stat().st_size
     return 0

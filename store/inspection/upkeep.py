@@ -9,6 +9,7 @@ from ..database import (
     Upgrade,
     get_store_files,
     is_store_file,
+    is_write_protected,
     upgrade_schema,
 )
 from ..history import load_tool_kinds
@@ -20,6 +21,7 @@ __all__ = [
     "Upgrade",
     "get_store_files",
     "is_store_file",
+    "is_write_protected",
     "load_tool_kinds",
     "upgrade_schema",
 ]

@@ -67,7 +67,7 @@ INSIDE = {
     ),
     "context": "file_mentions freshness law layers request request_cache",
     "database": (
-        "gc_pause logs files queue fork_safety write_ahead cache lease heartbeat schema driver_errors group_commit statements json_sql queries "
+        "gc_pause logs files read_only queue fork_safety write_ahead cache lease heartbeat schema driver_errors group_commit statements json_sql queries "
         "engine file_copies storage_sizes migrate"
     ),
     "exporting": "files masks shapes export",
