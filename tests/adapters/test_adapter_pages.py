@@ -11,7 +11,7 @@ from made_up_model import serve_model
 from pages import Page, blocks
 
 pytestmark = pytest.mark.sqlite_only
-MODULES = {"openai-agents": "agents"}
+MODULES = {"openai-agents": "agents", "pydantic-ai": "pydantic_ai"}
 """The pages by their names, and what each needs."""
 
 

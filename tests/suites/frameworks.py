@@ -82,5 +82,11 @@ FRAMEWORKS = (
         ),
         beside=("inline-snapshot", "cryptography", "aiosqlite", "greenlet", "httpx", "pytest-mock"),
     ),
+    Framework(
+        "pydantic-ai",
+        ("pydantic-ai-slim==2.68.0",),
+        (build_own_suite("test_pydantic_ai_adapter.py"),),
+        beside=("openai",),  # the page's model
+    ),
 )
 """The table that `python -m tests.suites` runs."""
