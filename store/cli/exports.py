@@ -11,6 +11,7 @@ import typer
 from ..errors import InvalidValue
 from ..exporting import (
     Exported,
+    Only,
     Shape,
     export_session,
     export_store,
@@ -57,13 +58,30 @@ ExportShape = Annotated[
 ]
 
 
+SaidOnly = Annotated[
+    Only | None,
+    typer.Option("--only", help="Of a page: what was said, without prompts and tools."),
+]
+MaskTexts = Annotated[
+    bool,
+    typer.Option(
+        "--mask", help="On a page, ~ for home folders and dots for what looks like a key."
+    ),
+]
 WholeStore = Annotated[
     bool,
     typer.Option("--all", help="Write the whole store, for `import` to restore it."),
 ]
 
 
-SESSION_PARAMETERS = {"session": "SESSION", "view": "--view", "at": "--at", "shape": "--as"}
+SESSION_PARAMETERS = {
+    "session": "SESSION",
+    "view": "--view",
+    "at": "--at",
+    "shape": "--as",
+    "only": "--only",
+    "mask": "--mask",
+}
 """The parameters for a single session only, and their names on the command line."""
 VIEW_PARAMETERS = {"policy": "--policy", "fields": "--set"}
 """The parameters for views only, and their options."""
@@ -81,6 +99,8 @@ def export(
     policy: PolicyName = "default",
     fields: FieldChanges = None,
     shape: ExportShape = None,
+    only: SaidOnly = None,
+    mask: MaskTexts = False,
     json: Json = False,
 ) -> None:
     """Write a session's raw messages, one JSON object a line.
@@ -99,6 +119,7 @@ def export(
     with open_existing_store(ctx) as store:
         name = find_session(store, session).id
         asked: Any = {"shape": shape, "at": at, "policy": rules if view else None, "now": moment}
+        asked |= {"only": only, "mask": mask}
         if output is None:
             render.write_lines(
                 session_lines(store, name, ascii_only=not render.is_unicode_output(), **asked).lines
@@ -106,7 +127,7 @@ def export(
             return
         require_new(output, replace=force)
         done = export_session(store, name, output, replace=force, **asked)
-    _print_export(done, json=json, messages=done.messages)
+    _print_export(done, json=json, messages=done.messages, masked=mask)
 
 
 def _refuse_view_options(ctx: typer.Context) -> None:
@@ -116,11 +137,15 @@ def _refuse_view_options(ctx: typer.Context) -> None:
             raise InvalidValue(f"{option} applies to the messages for the model; add --view")
 
 
-def _print_export(done: Exported, *, json: bool, **counts: int) -> None:
+def _print_export(done: Exported, *, json: bool, masked: bool = False, **counts: int) -> None:
     """Report the written file, its counts and its use."""
     told = " with ".join(format_count(count, things[:-1]) for things, count in counts.items())
     fields: dict[str, Any] = {"file": str(done.path), **counts}
     texts = [f"{told} written to {done.path}"]
+    if masked:
+        fields |= {"homes": done.homes, "keys": done.keys}
+        homes, keys = format_count(done.homes, "home folder"), format_count(done.keys, "key")
+        texts.append(f"masked: {homes} and {keys}")
     if done.advice:
         fields["next"] = done.advice
         texts.append(done.advice)

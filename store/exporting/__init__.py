@@ -10,11 +10,13 @@ from __future__ import annotations
 from .export import export_session, export_store, session_lines, store_lines
 from .files import Exported
 from .masks import MaskedText, mask
+from .page_content import Only
 from .shapes import Shape, Written
 
 __all__ = [
     "Exported",
     "MaskedText",
+    "Only",
     "Shape",
     "Written",
     "export_session",

@@ -16,7 +16,10 @@ from ..records import FilePath, Message, ProgressCallback, Session, View
 from ..text import JsonFields
 from ..transcripts import OWNER_KEY, PROJECT_ROOT_KEY
 from .files import Exported, render_json_lines, write_private_file
+from .page_content import choose_content
+from .session_page import render_html_page
 from .shapes import (
+    PAGES,
     PROGRAMS,
     ExportSource,
     Shape,
@@ -36,6 +39,8 @@ def export_session(
     at: int | None = None,
     policy: Policy | None = None,
     now: Now = None,
+    only: str | None = None,
+    mask: bool = False,
     replace: bool = False,
     progress: ProgressCallback | None = None,
 ) -> Exported:
@@ -43,26 +48,33 @@ def export_session(
 
     `import_file` reads them back equal. A ``shape`` writes the whole line in the format of a
     provider (`"openai"`, `"responses"`, `"anthropic"`, `"gemini"`), for a program that continues it
-    (`"claude_code"`, `"codex"`), or as a page for people (`"markdown"`). ``policy`` writes the
-    request that it would send (None: all messages). ``at`` ends the line at a position. The file is
-    readable by its owner alone, and is written whole or not at all. The line is first compared with
-    its digests and seals. ``progress`` gets the number of messages written so far, and of all.
-    Raises SessionNotFound, InvalidValue for a shape, PositionOutOfRange, Damaged, and StoreError,
-    also if the file exists, unless ``replace``.
+    (`"claude_code"`, `"codex"`), or as a page for people (`"html"`, `"markdown"`). ``policy``
+    writes the request that it would send (None: all messages). ``at`` ends the line at a position.
+    A page for people has with ``only="said"`` no prompts, thoughts, calls and results, and with
+    ``mask`` every text as `mask` returns it; the result counts what was masked.
+
+    The file is readable by its owner alone, and is written whole or not at all. The line is first
+    compared with its digests and seals. ``progress`` gets the number of messages written so far,
+    and of all. Raises SessionNotFound, InvalidValue for a shape, PositionOutOfRange, Damaged, and
+    StoreError, also if the file exists, unless ``replace``.
     """
-    written = session_lines(store, session_id, shape=shape, at=at, policy=policy, now=now)
+    written = session_lines(
+        store, session_id, shape=shape, at=at, policy=policy, now=now, only=only, mask=mask
+    )
     own = store._database.path
     lines = _report_lines(written, progress) if progress else written.lines
     file = write_private_file(path, lines, store=own, replace=replace)
-    return Exported(file, 1, written.messages, written.advice)
+    return Exported(file, 1, written.messages, written.advice, **written.masked)
 
 
 def _report_lines(written: Written, progress: ProgressCallback) -> Iterator[str]:
     """Yield the lines of a session and tell how many of its messages they are at most."""
-    total = written.messages
+    total, number = written.messages, 0
     for number, line in enumerate(written.lines, 1):
         yield line
         progress(min(number, total), total)
+    if number < total:
+        progress(total, total)
 
 
 def session_lines(
@@ -73,22 +85,31 @@ def session_lines(
     at: int | None = None,
     policy: Policy | None = None,
     now: Now = None,
+    only: str | None = None,
+    mask: bool = False,
     ascii_only: bool = False,
 ) -> Written:
     """Return the lines that `export_session` writes, made one by one as they are read.
 
     ``ascii_only`` writes JSON in ASCII, for terminals that show nothing else.
     """
-    wanted = _parse_shape(shape)
+    wanted, content = _parse_shape(shape), choose_content(only, mask=mask)
+    if wanted not in PAGES and (only or mask):
+        raise InvalidValue(f"only= and mask= are for pages: the shapes {' and '.join(PAGES)}")
     session = store.session(session_id)
     store._database.read(lambda connection: compare_line(connection, session.id, at))
+    if wanted == Shape.html:
+        page = render_html_page(store, session, content, at=at, policy=policy, now=now)
+        count = session.head if at is None else at
+        return Written(page, count, masked=content.counts)
     if policy is not None:
         seen = partial(_build_export_view, store, session, policy, at, now)
-        return render_session_shape(wanted or Shape.openai, session, seen, ascii_only=ascii_only)
+        shape_of_view = wanted or Shape.openai
+        return render_session_shape(shape_of_view, session, seen, content, ascii_only=ascii_only)
     if wanted is not None:
         parts = split_compacted_line(store, session, at) if wanted in PROGRAMS else None
         look = parts or build_line_view_maker(store, session, at)
-        return render_session_shape(wanted, session, look, ascii_only=ascii_only)
+        return render_session_shape(wanted, session, look, content, ascii_only=ascii_only)
     told = {PROJECT_ROOT_KEY: session.project_root, OWNER_KEY: session.owner}
     row = {key: text for key, text in told.items() if text is not None}
     rows = chain(([row] if row else []), _load_raw_messages(store, session, at))

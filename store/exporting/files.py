@@ -17,13 +17,16 @@ from ..text import format_json_line
 class Exported(NamedTuple):
     """A written file, with the number of its sessions and messages.
 
-    ``advice`` tells how a program continues the session, None if no program does.
+    ``advice`` tells how a program continues the session, None if no program does. ``homes`` and
+    ``keys`` are the numbers of places that were masked.
     """
 
     path: Path
     sessions: int
     messages: int
     advice: str | None = None
+    homes: int = 0
+    keys: int = 0
 
 
 def render_json_lines(values: Iterable[Any], *, ascii_only: bool) -> Iterator[str]:

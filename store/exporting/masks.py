@@ -12,10 +12,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..text import clearable_cache
+
 HOME = "~"
 """The sign for a home folder."""
 DOTS = "•" * 8
 """The sign for a key."""
+
+
+LONGEST_SHORT = 64
+"""Characters of a text that is short."""
 
 
 class MaskedText(NamedTuple):
@@ -29,12 +35,14 @@ class MaskedText(NamedTuple):
 class KeyShape(NamedTuple):
     """A shape of keys: texts of which one is in every text that has such a key, and its pattern.
 
-    The pattern's groups stay. Where ``folded``, the words stand in small letters, for any case.
+    The pattern's groups stay. Where ``folded``, the words stand in small letters, for any case;
+    where ``named``, one is followed by a sign that gives it a value.
     """
 
     words: tuple[str, ...]
     pattern: str
     folded: bool = False
+    named: bool = False
 
 
 _ALONE = r"(?<![A-Za-z0-9])"
@@ -45,6 +53,11 @@ _KEY_NAME = (
 _QUOTE = r"""\\*["']"""
 _CODE_VALUE = r"(?:none|null|true|false|str|string|bytes|any|int|number|bool|boolean|optional)\b"
 _PEM_GAP = r"(?:\\[nrt]|\b\d{1,6}[→\t:|]|[\s\"',>|+])"
+
+VALUE_NAMES = (
+    *("password", "passwd", "passphrase", "secret", "token", "credential", "credentials", "key"),
+)
+"""How names of values end that are keys."""
 
 KEY_SHAPES = (
     KeyShape(("sk-",), rf"({_ALONE}sk-)(?=[\w-]*\d)[\w-]{{16,}}"),
@@ -82,22 +95,24 @@ KEY_SHAPES = (
         True,
     ),
     KeyShape(
-        ("pass", "secret", "token", "credential", "key"),
+        VALUE_NAMES,
         rf"((?i:{_KEY_NAME})(?:{_QUOTE})?\s*[:=]\s*{_QUOTE})[^\s\"'\\•{{}}$<>]{{4,}}(?=\\*[\"'])",
+        True,
         True,
     ),
     KeyShape(
-        ("pass", "secret", "token", "credential", "key"),
+        VALUE_NAMES,
         rf"((?i:{_KEY_NAME})(?:=|:[ \t]+))(?!(?i:{_CODE_VALUE}|{_KEY_NAME}\b))"
         r"[^\s\"'\\•{}$<>()\[\].,;&*`|%]{6,}(?![\w.(\[])",
+        True,
         True,
     ),
 )
 """The shapes of keys; a pattern is tried only in a text that has one of its words."""
 
 _KEY_FIELD = re.compile(rf"(?:^|[_-]|.*(?<=[a-z])(?=[A-Z])|.*[_-]){_KEY_NAME}", re.IGNORECASE)
-_PACKED_BYTES = re.compile(r"[A-Za-z0-9+/_-]{4000,}=*")
-_HOME_WORDS = ("/home/", "/Users/", "/root", "Users", "projects")
+_PACKED_BYTES = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{4000,}=*")
+_PERSON = r"(?!(?:Shared|Public|user|username)\b)[\w@+-](?:[\w.@+-]*[\w@+-])?"
 
 
 @cache
@@ -106,18 +121,30 @@ def _compile_shapes() -> tuple[tuple[KeyShape, re.Pattern[str]], ...]:
 
 
 @cache
-def _compile_homes(own: str) -> re.Pattern[str]:
-    """Return the pattern of home folders: one's own, and those of anybody by their usual places."""
-    name = r"(?!(?:Shared|Public|user|username)\b)[\w@+-](?:[\w.@+-]*[\w@+-])?"
-    begins = r"(?:(?<![\w.~-])|(?<=\\[nrtbf])|(?<=-[IL]))"
-    places = [rf"/(?:home|Users)/{name}", r"/(?:var/)?root(?![\w.-])"]
-    if len(own) > 1:
-        places.insert(0, rf"{re.escape(own)}(?![\w.-])")
-    return re.compile(
-        rf"{begins}(?:{'|'.join(places)})"
-        rf"|(?<![A-Za-z])[A-Za-z]:(?:\\+|/)Users(?:\\+|/){name}"
-        r"|(?<=projects/)-(?:home|Users)-[A-Za-z0-9]+|(?<=projects/)-root(?=-)"
-    )
+def _compile_value_names() -> tuple[re.Pattern[str], ...]:
+    """Return the patterns of names with the sign that gives them a value, quick to search."""
+    return tuple(re.compile(rf"{name}[\\\"']*\s*[:=]") for name in VALUE_NAMES)
+
+
+@cache
+def _compile_homes(own: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """Return the patterns of home folders, each with a text that it needs.
+
+    They are one's own, and those of anybody at their usual places. A pattern begins with its text
+    and looks back only then, as that is quicker.
+    """
+    ends = r"(?![\w.-])"
+    places = {own: ends} if len(own) > 1 else {}
+    places |= {"/home/": _PERSON, "/Users/": _PERSON, "/root": ends, "/var/root": ends}
+    patterns = {
+        "Users": rf"(?<![A-Za-z])[A-Za-z]:(?:\\+|/)Users(?:\\+|/){_PERSON}",
+        "projects/-": r"(?<=projects/)-(?:(?:home|Users)-[A-Za-z0-9]+|root(?=-))",
+    }
+    for place, end in places.items():
+        it = re.escape(place)
+        begins = rf"(?<![\w.~-]{it})|(?<=\\[nrtbf]{it})|(?<=-[IL]{it})"
+        patterns[place] = rf"{it}(?:{begins}){end}"
+    return tuple((text, re.compile(pattern)) for text, pattern in patterns.items())
 
 
 def mask(text: str) -> MaskedText:
@@ -128,16 +155,27 @@ def mask(text: str) -> MaskedText:
     tokens, private keys, passwords in addresses and after ``password=``; their first letters stay.
     The result counts both.
     """
-    own = str(Path.home())
+    return _mask_text(text, str(Path.home()))
+
+
+def _mask_text(text: str, own: str) -> MaskedText:
     homes = keys = 0
-    if own in text or any(word in text for word in _HOME_WORDS):
-        text, homes = _compile_homes(own).subn(HOME, text)
+    for word, pattern in _compile_homes(own):
+        if word in text:
+            text, found = pattern.subn(HOME, text)
+            homes += found
     small = text.lower()
     for shape, pattern in _compile_shapes():
         if any(word in (small if shape.folded else text) for word in shape.words):
+            if shape.named and not any(name.search(small) for name in _compile_value_names()):
+                continue
             text, found = pattern.subn(_cover_key, text)
             keys += found
     return MaskedText(text, homes, keys)
+
+
+_mask_short_text = clearable_cache(4096)(_mask_text)
+"""The same; most texts of a message are short, and the same in the next one."""
 
 
 def _cover_key(found: re.Match[str]) -> str:
@@ -153,13 +191,19 @@ def mask_value(value: Any, counts: Counter[str]) -> Any:
     if isinstance(value, str):
         if len(value) > 4_000 and _PACKED_BYTES.search(value):
             return value
-        text, homes, keys = mask(value)
-        counts.update(homes=homes, keys=keys)
+        mask_text = _mask_short_text if len(value) <= LONGEST_SHORT else _mask_text
+        text, homes, keys = mask_text(value, str(Path.home()))
+        counts["homes"] += homes
+        counts["keys"] += keys
         return text
     if isinstance(value, list):
         return [mask_value(each, counts) for each in value]
     if isinstance(value, dict):
-        return {mask(key).text: _mask_field(key, held, counts) for key, held in value.items()}
+        own = str(Path.home())
+        return {
+            _mask_short_text(key, own).text: _mask_field(key, held, counts)
+            for key, held in value.items()
+        }
     return value
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from itertools import takewhile
 from pathlib import Path
@@ -15,6 +15,7 @@ from ..records import Message, Session, View, extract_content_text
 from ..text import wrap_in_list
 from ..transcripts import writing
 from .files import render_json_lines
+from .page_content import PageContent
 
 ExportSource: TypeAlias = Store | Scoped
 """The store, whole or of one owner, that a session is read from."""
@@ -33,6 +34,7 @@ class Shape(StrEnum):
     claude_code = "claude_code"
     codex = "codex"
     markdown = "markdown"
+    html = "html"
 
 
 class Program(NamedTuple):
@@ -56,6 +58,8 @@ def _build_rollout_path(about: writing.WritableSession) -> str:
     return f"~/.codex/sessions/{writing.build_rollout_path(about)}"
 
 
+PAGES = (Shape.markdown, Shape.html)
+"""The shapes for people."""
 PROGRAMS = {
     Shape.claude_code: Program(
         "anthropic", writing.build_claude_code_rows, _build_project_path, "claude --resume"
@@ -85,12 +89,14 @@ class CompactedLine(NamedTuple):
 class Written(NamedTuple):
     """The lines of an exported session, and the number of its messages.
 
-    ``advice`` tells how a program continues the session, None if no program does.
+    ``advice`` tells how a program continues the session, None if no program does. ``masked`` counts
+    the ``homes`` and ``keys`` masked in the lines taken so far.
     """
 
     lines: Iterator[str]
     messages: int
     advice: str | None = None
+    masked: Mapping[str, int] = {}
 
 
 def build_line_view_maker(store: ExportSource, session: Session, at: int | None) -> ViewMaker:
@@ -154,6 +160,7 @@ def render_session_shape(
     shape: Shape,
     session: Session,
     look: ViewMaker | CompactedLine,
+    content: PageContent,
     *,
     ascii_only: bool,
 ) -> Written:
@@ -169,10 +176,10 @@ def render_session_shape(
         return Written(rows, told.size, advice)
     assert not isinstance(look, CompactedLine)
     if shape == Shape.markdown:
-        view = look("openai")
-        said = [entry.message for entry in view.entries]
-        page = writing.render_markdown_page(session.title or session.id, said)
-        return Written((f"{paragraph}\n" for paragraph in page), len(said))
+        said = [*content.select(entry.message for entry in look("openai").entries)]
+        page = writing.render_markdown_page(content.cover(session.title or session.id), said)
+        lines = (f"{paragraph}\n" for paragraph in page)
+        return Written(lines, len(said), masked=content.counts)
     view = look(shape.value)
     return Written(
         render_json_lines(

@@ -10,7 +10,7 @@ load.
 
 from __future__ import annotations
 
-from .flow import Alternatives, Band, CallEnd, Item, ShownMessage
+from .flow import Alternatives, Band, CallEnd, Item, ShownMessage, is_result_message
 from .markdown_text import render_markdown
 from .message_parts import can_show_picture
 from .pages import render_frame, render_messages, render_session_page
@@ -25,6 +25,7 @@ __all__ = [
     "Item",
     "ShownMessage",
     "can_show_picture",
+    "is_result_message",
     "load_style_sheet",
     "make_environment",
     "render_code",

@@ -23,7 +23,7 @@ class ShownMessage(NamedTuple):
     ``seq`` is its position (None: it has none), ``at`` the time (ms) for a message that tells none.
     ``margin`` are short texts beside it, such as tokens and cost. ``note`` says why it is as it is,
     ``ends`` how its calls ended, by their places among them. ``anchor`` is the name by which a link
-    finds it (None: made of its position).
+    finds it (None: made of its position). What it says is ``folded`` if nobody said it to be read.
     """
 
     seq: int | None
@@ -33,14 +33,7 @@ class ShownMessage(NamedTuple):
     note: str | None = None
     ends: Mapping[int, CallEnd] = {}
     anchor: str | None = None
-
-
-class Band(NamedTuple):
-    """Messages that something hides: a title, the text in their place, and they themselves."""
-
-    title: str
-    text: str | None
-    items: Iterable[ShownMessage]
+    folded: bool = False
 
 
 class Alternatives(NamedTuple):
@@ -53,6 +46,14 @@ class Alternatives(NamedTuple):
     name: str
     current: int
     lines: Sequence[Sequence[ShownMessage]]
+
+
+class Band(NamedTuple):
+    """Messages that something hides: a title, the text in their place, and they themselves."""
+
+    title: str
+    text: str | None
+    items: Iterable[ShownMessage | Alternatives]
 
 
 Item: TypeAlias = ShownMessage | Band | Alternatives
@@ -68,6 +69,7 @@ class ShownCall:
     result: ResultPart | None = None
     anchor: str = ""
     note: str | None = None
+    margin: Sequence[str] = ()
 
     @property
     def failed(self) -> bool:
@@ -94,6 +96,12 @@ class ShownGroup:
     def is_waiting(self) -> bool:
         """Whether a call has no result yet."""
         return any(each.result is None for each in self.calls)
+
+
+def is_result_message(message: Message) -> bool:
+    """Tell a message that holds results of tools and nothing else."""
+    read = read_message(message)
+    return bool(read.results) and not (read.parts or read.calls or read.thoughts)
 
 
 MOST_WAITING = 100
@@ -148,7 +156,8 @@ def _place_results(waiting: list[ShownGroup], group: ShownGroup) -> bool:
         if call is None:
             left.append(result)
         else:
-            call.result, call.note, answered = result, group.shown.note, call
+            call.result, answered = result, call
+            call.note, call.margin = group.shown.note, group.shown.margin
     group.results = left
     if answered is None or left or group.parts or group.calls:
         return False

@@ -21,6 +21,8 @@ from .templates import find_macro, load_style_sheet
 
 PAGE_COLORED = 400_000
 """Characters of code in calls that get colors on a page; what comes after them has none."""
+PROMPT_ROLES, LONGEST_PROMPT = ("system", "developer"), 400
+"""The roles of prompts, and the characters from which on they are folded."""
 GIST_LENGTH = 120
 GIST_KEYS = (
     *("command", "cmd", "file_path", "path", "filePath", "filename", "pattern", "query", "url"),
@@ -106,12 +108,20 @@ def _render_group(group: ShownGroup, writing: _Writing) -> Markup:
         moment=moment,
         goes_on=goes_on,
         parts=[_render_part(part) for part in group.parts],
+        folded=_find_fold_line(group),
         thoughts=[render_markdown(each) for each in group.thoughts],
         calls=[_render_call(each, writing) for each in group.calls],
         results=[[_render_output(part) for part in each.parts] for each in group.results],
         say=writing.say,
         label=_find_label(group.role, writing),
     )
+
+
+def _find_fold_line(group: ShownGroup) -> str:
+    """Return the line under which the texts of a message are folded; "" if they are not."""
+    text = " ".join(part.text for part in group.parts if part.kind == "text")
+    is_prompt = group.role in PROMPT_ROLES and len(text) > LONGEST_PROMPT
+    return truncate_to_line(text, GIST_LENGTH) if is_prompt or group.shown.folded else ""
 
 
 def _find_label(role: str, writing: _Writing) -> str:

@@ -20,6 +20,7 @@ __all__ = [
     "Summary",
     "SummaryRequest",
     "chat_model",
+    "extract_user_words",
     "extractive",
     "load",
     "named",
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
         cut_at_line_end,
         extract_command,
         extract_message_text,
+        extract_user_words,
         scrub_text,
     )
     from .prompts import Prompt, describe_unfinished_turn, load
@@ -80,7 +82,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         ),
         message_texts=(
             "RESULT_ROLES SYSTEM_ROLES cut_at_line_end extract_command extract_message_text "
-            "scrub_text"
+            "extract_user_words scrub_text"
         ),
         transcripts=(
             "BRIEF_FLOOR DEFAULT_LIMITS DatedMessage FittedTranscript TranscriptLimits "
