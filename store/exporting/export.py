@@ -19,7 +19,7 @@ from .files import Exported, render_json_lines, write_private_file
 from .page_content import choose_content
 from .session_page import render_html_page
 from .shapes import (
-    PAGES,
+    PEOPLE_SHAPES,
     PROGRAMS,
     ExportSource,
     Shape,
@@ -64,7 +64,9 @@ def export_session(
     own = store._database.path
     lines = _report_lines(written, progress) if progress else written.lines
     file = write_private_file(path, lines, store=own, replace=replace)
-    return Exported(file, 1, written.messages, written.advice, **written.masked)
+    homes, keys = (written.masked.get(name, 0) for name in ("homes", "keys"))
+    messages = written.masked.get("said", 0) if only else written.messages
+    return Exported(file, 1, messages, written.advice, homes, keys)
 
 
 def _report_lines(written: Written, progress: ProgressCallback) -> Iterator[str]:
@@ -93,15 +95,15 @@ def session_lines(
 
     ``ascii_only`` writes JSON in ASCII, for terminals that show nothing else.
     """
-    wanted, content = _parse_shape(shape), choose_content(only, mask=mask)
-    if wanted not in PAGES and (only or mask):
-        raise InvalidValue(f"only= and mask= are for pages: the shapes {' and '.join(PAGES)}")
+    wanted = _parse_shape(shape)
+    content = choose_content(only, mask=mask, is_page=wanted in PEOPLE_SHAPES)
     session = store.session(session_id)
     store._database.read(lambda connection: compare_line(connection, session.id, at))
     if wanted == Shape.html:
-        page = render_html_page(store, session, content, at=at, policy=policy, now=now)
-        count = session.head if at is None else at
-        return Written(page, count, masked=content.counts)
+        page = render_html_page(
+            store, session, content, at=at, policy=policy, now=now, ascii_only=ascii_only
+        )
+        return Written(page, session.head if at is None else at, masked=content.counts)
     if policy is not None:
         seen = partial(_build_export_view, store, session, policy, at, now)
         shape_of_view = wanted or Shape.openai

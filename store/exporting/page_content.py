@@ -27,7 +27,7 @@ UNSPOKEN_TYPES = ("thinking", "redacted_thinking", "reasoning", "tool_use", "too
 
 @dataclass
 class PageContent:
-    """The choice of what a page has, and the number of ``homes`` and ``keys`` masked so far."""
+    """The choice of what a page has; it counts ``homes``, ``keys`` and messages that were ``said``."""
 
     only: Only | None = None
     mask: bool = False
@@ -40,6 +40,8 @@ class PageContent:
     def edit(self, message: Message) -> Message | None:
         """Return a message as the page has it; None if it does not have it."""
         shown = select_said(message) if self.only else message
+        if shown and self.only:
+            self.counts["said"] += 1
         return self.cover(shown) if shown else None
 
     def cover(self, value: Any) -> Any:
@@ -47,8 +49,10 @@ class PageContent:
         return mask_value(value, self.counts) if self.mask else value
 
 
-def choose_content(only: str | None, *, mask: bool) -> PageContent:
+def choose_content(only: str | None, *, mask: bool, is_page: bool) -> PageContent:
     """Return the choice that a caller made. Raises InvalidValue for one that there is not."""
+    if not is_page and (only or mask):
+        raise InvalidValue("only= and mask= are for pages: the shapes html and markdown")
     if only is not None and only not in [*Only]:
         known = ", ".join(Only)
         raise InvalidValue(f"a page cannot have only {quote_value(only)}; there is {known}")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # at run time it is loaded with the first page
 PageSource: TypeAlias = Store | Scoped
 LEAST_TOLD = 200
 """Tokens from which on the size of a message is told."""
-Facts: TypeAlias = list[tuple[str, str]]
+PageFacts: TypeAlias = list[tuple[str, str]]
 """What is told of a session at the top of its page: names and texts."""
 
 
@@ -36,17 +36,27 @@ def render_html_page(
     at: int | None = None,
     policy: Policy | None = None,
     now: Now = None,
+    ascii_only: bool = False,
 ) -> Iterator[str]:
-    """Yield a session as a page; with a ``policy`` the request that it would send, with reasons."""
+    """Return a session as a page; with a ``policy`` the request that it would send, with reasons.
+
+    ``ascii_only`` writes all other characters as references.
+    """
     from ..html import render_session_page
 
     title = content.cover(store.title(session.id) or session.id)
     if policy is None:
         line = _PageLine(store, session, content, at)
-        return render_session_page(title, line.list_facts(), line.list_items())
+        page = render_session_page(title, line.list_facts(), line.list_items())
+        return map(_refer_to_characters, page) if ascii_only else page
     view = store.view(session.id, policy, at=at, now=now)
-    facts = [*_describe_session(session, content), ("Sent tokens", f"{view.stats.tokens:,}")]
-    return render_session_page(title, facts, _list_view_items(view.entries, content))
+    facts = [*_list_session_facts(session, content), ("Sent tokens", f"{view.stats.tokens:,}")]
+    page = render_session_page(title, facts, _list_view_items(view.entries, content))
+    return map(_refer_to_characters, page) if ascii_only else page
+
+
+def _refer_to_characters(text: str) -> str:
+    return text.encode("ascii", "xmlcharrefreplace").decode()
 
 
 def _list_view_items(entries: Iterable[Entry], content: PageContent) -> Iterator[ShownMessage]:
@@ -61,7 +71,7 @@ def _list_view_items(entries: Iterable[Entry], content: PageContent) -> Iterator
             yield ShownMessage(entry.seq, message, margin=margin, note=note)
 
 
-def _describe_session(session: Session, content: PageContent) -> Facts:
+def _list_session_facts(session: Session, content: PageContent) -> PageFacts:
     facts = [("Messages", f"{session.head:,}"), ("Begun", _format_moment(session.created_at))]
     if session.source:
         facts.append(("From", session.source))
@@ -89,15 +99,15 @@ class _PageLine:
         self.ends: dict[int, dict[int, CallEnd]] = defaultdict(dict)
         self.last = 0
 
-    def list_facts(self) -> Facts:
+    def list_facts(self) -> PageFacts:
         """Return what is told of the session."""
-        facts = _describe_session(self.session, self.content)
+        facts = _list_session_facts(self.session, self.content)
         models = sorted({each.model for each in self.usages if each.model})
         if models:
             facts.append(("Models", self.content.cover(", ".join(models))))
         if self.usages:
             facts.append(("Requests", f"{len(self.usages):,}"))
-            facts.append(("Tokens", " · ".join(_describe_usage(self.usages))))
+            facts.append(("Tokens", " · ".join(_describe_cost(self.usages))))
         return facts
 
     def list_items(self) -> Iterator[Item]:
@@ -190,7 +200,7 @@ class _PageLine:
         if message is None:
             return None
         by_program = stored.message.get("role") == "user" and is_by_program(stored.message)
-        margin = _describe_usage(usages) if usages else _describe_size(stored.message)
+        margin = _describe_cost(usages) if usages else _describe_size(stored.message)
         return ShownMessage(
             stored.seq, message, stored.stored_at, margin, anchor=anchor, folded=by_program
         )
@@ -224,7 +234,7 @@ def _describe_size(message: Message) -> tuple[str, ...]:
     return (f"≈ {tokens:,} tokens",) if tokens >= LEAST_TOLD else ()
 
 
-def _describe_usage(usages: list[Usage]) -> tuple[str, ...]:
+def _describe_cost(usages: list[Usage]) -> tuple[str, ...]:
     """Return what requests cost, in two short texts."""
     given, cached = (sum(getattr(each, name) for each in usages) for name in ("input", "cached"))
     share = f", {100 * cached / given:.0f} % cached" if cached and given else ""

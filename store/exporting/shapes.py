@@ -58,7 +58,7 @@ def _build_rollout_path(about: writing.WritableSession) -> str:
     return f"~/.codex/sessions/{writing.build_rollout_path(about)}"
 
 
-PAGES = (Shape.markdown, Shape.html)
+PEOPLE_SHAPES = (Shape.markdown, Shape.html)
 """The shapes for people."""
 PROGRAMS = {
     Shape.claude_code: Program(

@@ -81,8 +81,8 @@ def read_message(message: Message) -> MessageParts:
         _read_blocks(read, message.get(key))
     if read.role == "tool" and "content" in message:
         _add_result(read, message, message["content"])
-    elif kind in _READERS and "role" not in message:
-        _READERS[str(kind)](read, message)
+    elif kind in _PART_READERS and "role" not in message:
+        _PART_READERS[str(kind)](read, message)
     else:
         _read_blocks(read, message.get("content", message.get("parts")))
     for call in _list_objects(message.get("tool_calls")):
@@ -102,7 +102,7 @@ def _read_blocks(read: MessageParts, content: Any) -> None:
         if isinstance(part, str):
             read.parts.append(Part("text", part))
         elif isinstance(part, dict):
-            _READERS.get(str(part.get("type")), _add_other)(read, part)
+            _PART_READERS.get(str(part.get("type")), _add_other)(read, part)
         elif part is not None:
             read.parts.append(Part("value", render_json_text(part)))
 
@@ -227,7 +227,7 @@ _RESULT_TYPES = (
     *("tool_result", "web_search_tool_result", "mcp_tool_result", "function_call_output"),
     *("custom_tool_call_output", "local_shell_call_output", "computer_call_output"),
 )
-_READERS: Mapping[str, Callable[[MessageParts, JsonFields], None]] = {
+_PART_READERS: Mapping[str, Callable[[MessageParts, JsonFields], None]] = {
     **dict.fromkeys(_TEXT_TYPES, _add_text),
     **dict.fromkeys(_THOUGHT_TYPES, _add_thought),
     **dict.fromkeys(_CALL_TYPES, _add_call),

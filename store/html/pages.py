@@ -107,7 +107,7 @@ def _render_group(group: ShownGroup, writing: _Writing) -> Markup:
         day=day if is_new_day else "",
         moment=moment,
         goes_on=goes_on,
-        parts=[_render_part(part) for part in group.parts],
+        parts=[_render_said(part) for part in group.parts],
         folded=_find_fold_line(group),
         thoughts=[render_markdown(each) for each in group.thoughts],
         calls=[_render_call(each, writing) for each in group.calls],
@@ -140,7 +140,7 @@ def _render_moment(at: int | None) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _render_part(part: Part) -> Markup:
+def _render_said(part: Part) -> Markup:
     """Return a piece of what was said."""
     if part.kind == "text":
         return render_markdown(part.text)

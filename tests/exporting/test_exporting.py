@@ -16,7 +16,7 @@ from conftest import Run
 from store import AsyncStore, Policy, Store
 from store.errors import InvalidValue, PositionOutOfRange, SessionNotFound, StoreError
 from store.exporting import Shape, export_session, export_store, session_lines
-from store.exporting.shapes import PAGES
+from store.exporting.shapes import PEOPLE_SHAPES
 from store.importing import import_file
 
 NOW = 1_741_946_520_000
@@ -148,7 +148,7 @@ SEEN = [
 
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("compacted", [False, True])
-@pytest.mark.parametrize("shape", [None, *(each for each in Shape if each not in PAGES)])
+@pytest.mark.parametrize("shape", [None, *(each for each in Shape if each not in PEOPLE_SHAPES)])
 def test_an_export_has_the_pictures_and_files_of_results(
     store: Store, run: Run, shape: Shape | None, compacted: bool
 ) -> None:

@@ -104,7 +104,9 @@ def test_a_page_ends_at_a_position_or_shows_what_is_sent(store: Store, talk: str
 
 
 @pytest.mark.parametrize("shape", ["html", "markdown"])
-def test_only_what_was_said_can_be_shown(store: Store, talk: str, shape: str) -> None:
+def test_only_what_was_said_can_be_shown(
+    store: Store, talk: str, tmp_path: Path, shape: str
+) -> None:
     """Without prompts and tools, and without what a program said for its user."""
     program = "<system-reminder>Do it.</system-reminder>"
     store.append(
@@ -113,6 +115,8 @@ def test_only_what_was_said_can_be_shown(store: Store, talk: str, shape: str) ->
     page = "".join(session_lines(store, talk, shape=shape, only="said").lines)
     assert "Second answer." in page
     assert "Thanks." in page
+    done = export_session(store, talk, tmp_path / "page", shape=shape, only="said")
+    assert done.messages == (4 if shape == "html" else 3)  # with the answer that was left
     for word in ("Be brief", "Bash", "x = 1", "no rule", "Do it."):
         assert word not in page
 
