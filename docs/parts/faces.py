@@ -134,6 +134,7 @@ OF_STORE: dict[str, Callable[..., Any]] = {
     "index": Store.index,
     "backup": Store.backup,
     "cache_info": Store.cache_info,
+    "health": Store.health,
     "atomically": Store.atomically,
     "reading": Store.reading,
 }

@@ -122,6 +122,9 @@ COMMANDS: dict[str, dict[str, ListedCommand]] = {
         ),
         "index": ListedCommand("search", "Index all new messages for searches."),
         "verify": ListedCommand("maintenance", "Check the whole store for damage."),
+        "health": ListedCommand(
+            "maintenance", "Tell whether the store can be used now, for a probe."
+        ),
         "doctor": ListedCommand("maintenance", "Look for risks to the store, and give advice."),
         "migrate": ListedCommand("maintenance", "Upgrade a store to the newest schema."),
     },

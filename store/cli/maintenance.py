@@ -121,6 +121,18 @@ def purge(
         raise StoreError(done.problem)
 
 
+def health(ctx: typer.Context, json: Json = False) -> None:
+    """Tell whether the store can be used now, for a probe.
+
+    The exit status is 1 if it cannot.
+    """
+    with open_existing_store(ctx) as store:
+        found = store.health()
+    said = "the store can be read and written" if found else "the store is not well"
+    render.print_answer(found._asdict(), said, *found.problems, json=json)
+    raise typer.Exit(int(not found))
+
+
 def doctor(ctx: typer.Context, json: Json = False) -> None:
     """Look for risks to the store, and give advice.
 

@@ -55,6 +55,7 @@ from .lease import (
 from .logs import SafeLogger, get_logger
 from .migrate import SCHEMA_VERSION, Seed, Upgrade, read_version, upgrade_schema
 from .queries import Queries
+from .queue import has_waiting_writers
 from .read_only import build_read_only_uri, is_write_protected
 from .schema import (
     BIG_INTEGER,
@@ -146,6 +147,7 @@ __all__ = [
     "get_logger",
     "get_read_mark",
     "get_store_files",
+    "has_waiting_writers",
     "head_moves",
     "invalidate_at_end",
     "is_beating",

@@ -15,7 +15,6 @@ the clock of the database.
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -30,7 +29,15 @@ from sqlalchemy.sql.functions import FunctionElement
 from ..errors import StoreError
 from . import fork_safety
 from .lease import get_lease
-from .queue import HAS_BYTE_LOCKS, LOCK_SUFFIX, ByteRange, is_range_locked, lock_range, unlock_range
+from .queue import (
+    HAS_BYTE_LOCKS,
+    LOCK_SUFFIX,
+    ByteRange,
+    is_range_locked,
+    lock_range,
+    open_to_ask,
+    unlock_range,
+)
 
 BEAT_SECONDS = 1.0
 """The seconds between two beats."""
@@ -193,15 +200,10 @@ def is_beating(connection: Connection, number: int) -> bool:
     with (
         fork_safety.fork_lock,
         contextlib.suppress(OSError),  # nobody has written to the file yet
-        FileIO(path + LOCK_SUFFIX, opener=_open_to_ask) as file,
+        FileIO(path + LOCK_SUFFIX, opener=open_to_ask) as file,
     ):
         return is_range_locked(file, asked)
     return False
-
-
-def _open_to_ask(path: str, _: int) -> int:
-    """Open a lock file if there is one, for a question about the locks of others."""
-    return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def _get_bytes(number: int, first: int, last: int) -> ByteRange:

@@ -314,6 +314,23 @@ def _apply_lock_operation(file: FileIO, operation: tuple[int, bytes] | None) -> 
     return True
 
 
+def has_waiting_writers(path: str) -> bool:
+    """Tell whether a writer of any process waits for a store's file."""
+    if not HAS_BYTE_LOCKS:
+        return False
+    with (
+        contextlib.suppress(OSError),  # nobody has written to the file yet
+        FileIO(path + LOCK_SUFFIX, opener=open_to_ask) as file,
+    ):
+        return _is_byte_locked(file, _WAITING_QUERY)
+    return False
+
+
+def open_to_ask(path: str, _: int) -> int:
+    """Open a lock file if there is one, for a question about the locks of others."""
+    return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+
+
 class ByteRange(NamedTuple):
     """Some bytes of a lock file."""
 

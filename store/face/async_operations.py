@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         Finding,
         Found,
         HeadMove,
+        Health,
         Hidden,
         Hit,
         Hits,
@@ -1916,6 +1917,19 @@ class AsyncStoreOperations(AsyncOperations):
         work = partial(
             self._call,
             Store.cache_info,
+        )
+        return await self._run(work)
+
+    async def health(
+        self,
+    ) -> Health:
+        """Return whether the store can be read and written now, and what to watch.
+
+        It takes no lock and writes nothing; a store that cannot be reached is told, not raised.
+        """
+        work = partial(
+            self._call,
+            Store.health,
         )
         return await self._run(work)
 

@@ -51,6 +51,7 @@ from ..history import list_open_trees
 from ..records import (
     CacheInfo,
     Erasure,
+    Health,
     Index,
     ProgressCallback,
     Purge,
@@ -76,6 +77,7 @@ from .calls import (
     list_named_sessions,
     list_sessions_to_lock,
 )
+from .health import check_health
 from .operations import Operations, StoreOperations
 from .workflows import Workflows
 
@@ -348,6 +350,13 @@ class Store(StoreOperations, Workflows):
         replace is in use; then nothing is left of the copy.
         """
         return inspection.backup(self.database, path, replace=replace, now=now)
+
+    def health(self) -> Health:
+        """Return whether the store can be read and written now, and what to watch.
+
+        It takes no lock and writes nothing; a store that cannot be reached is told, not raised.
+        """
+        return check_health(self.database)
 
     def cache_info(self) -> CacheInfo:
         """Return the size of the cache of views and messages, and how often it was used."""

@@ -29,6 +29,7 @@ __all__ = [
     "Found",
     "GivenMessage",
     "HeadMove",
+    "Health",
     "Hidden",
     "Hit",
     "Hits",
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
         Erasure,
         FilePath,
         Finding,
+        Health,
         ProgressCallback,
         Pruned,
         Purge,
@@ -125,7 +127,7 @@ if not TYPE_CHECKING:  # otherwise type checkers would accept any name
             "is_redacted select_opaque_fields"
         ),
         maintenance=(
-            "CacheInfo Copy Erasure FilePath Finding ProgressCallback Pruned Purge Redaction"
+            "CacheInfo Copy Erasure FilePath Finding Health ProgressCallback Pruned Purge Redaction"
             " Removal Restored Size SizePart"
         ),
         search_results="Hit Hits Index Passage SessionHit",

@@ -76,6 +76,30 @@ class Size(NamedTuple):
     parts: tuple[SizePart, ...]
 
 
+class Health(NamedTuple):
+    """The state of a store for a probe; true if it can be read and written and nothing is wrong.
+
+    ``free_bytes`` are those of the disk of a file, ``log_bytes`` those of its write-ahead log.
+    ``waiting`` tells whether a writer waits for its turn, ``behind`` whether the search index lacks
+    messages. ``oldest_draft`` is the moment (ms) of the last text of the answer under way that was
+    quiet for longest, ``last_backup`` that of the newest copy. ``problems`` are sentences.
+    """
+
+    reachable: bool = False
+    writable: bool = False
+    schema: str | None = None
+    free_bytes: int | None = None
+    log_bytes: int = 0
+    waiting: bool = False
+    behind: bool = False
+    oldest_draft: int | None = None
+    last_backup: int | None = None
+    problems: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.reachable and self.writable and not self.problems
+
+
 class Redaction(NamedTuple):
     """The record of a message whose words were removed.
 

@@ -1,3 +1,8 @@
+-- face.health.NEWEST_BACKUP
+SELECT max(copies.made_at) AS max_1
+FROM copies
+WHERE copies.size IS NOT NULL
+
 -- face.store.OTHERS_SESSIONS
 SELECT sessions.id
 FROM sessions

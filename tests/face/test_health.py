@@ -1,0 +1,82 @@
+"""The state of a store, as a probe asks for it."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from conftest import Run
+
+from store import Store
+from store.face import health
+
+
+def test_a_store_that_can_be_used_is_well(url: str, tmp_path: Path) -> None:
+    """It tells what to watch, too."""
+    with Store(url) as store:
+        found = store.health()
+        assert found
+        assert found.problems == ()
+        assert (found.reachable, found.writable, found.behind) == (True, True, False)
+        assert found.oldest_draft is None
+        store.create_session("s")
+        store.append("s", {"role": "user", "content": "hello"})
+        assert store.health().behind
+        store.index()
+        assert not store.health().behind
+        with store.streaming("s", {"role": "assistant"}, every_bytes=1) as answer:
+            answer.write("half")
+            assert store.health().oldest_draft is not None
+        if store.database.path:
+            copy = store.backup(tmp_path / "copy.db")
+            assert store.health().last_backup == copy.made_at
+
+
+def test_what_is_wrong_is_told(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store that is only read, a full disk, a store that is closed."""
+    with Store(url) as store:
+        pass
+    closed = store.health()
+    assert not closed
+    assert "closed" in closed.problems[0]
+    with Store(url, read_only=True) as store:
+        assert not store.health().writable
+    if store.database.path:
+        full = SimpleNamespace(free=5)
+        monkeypatch.setattr(health.shutil, "disk_usage", lambda _: full)
+        with Store(url) as store:
+            assert "the disk has 5 bytes left" in store.health().problems
+
+
+@pytest.mark.sqlite_only
+def test_waiting_writers_are_seen(path: Path) -> None:
+    """While one is at work and another waits; the probe does not wait."""
+    with Store(path) as store, Store(path) as other:
+        store.create_session("s")
+        assert not store.health().waiting
+        thread = threading.Thread(target=other.create_session, args=("t",))
+        with store.database.writing() as connection:
+            connection.begin()
+            thread.start()
+            end = time.monotonic() + 30
+            while not other.health().waiting and time.monotonic() < end:
+                time.sleep(0.01)
+            assert other.health().waiting
+        thread.join()
+        assert not store.health().waiting
+
+
+@pytest.mark.sqlite_only
+def test_a_probe_is_a_command(path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With status 0 or 1."""
+    well = run("--db", path, "health", "--json")
+    assert well.status == 0
+    assert json.loads(well.out)["schema"]
+    monkeypatch.setattr(health, "LEAST_ROOM", 10**18)
+    unwell = run("--db", path, "health")
+    assert unwell.status == 1
+    assert "bytes left" in unwell.out
