@@ -1,4 +1,4 @@
--- schema 0004
+-- schema 0005
 
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL,
@@ -347,6 +347,41 @@ CREATE TABLE prices (
 	written REAL,
 	output REAL,
 	CONSTRAINT pk_prices PRIMARY KEY (owner, model, valid_from)
+)
+ STRICT;
+
+CREATE TABLE requests (
+	tree_id INTEGER NOT NULL,
+	session_id TEXT NOT NULL,
+	request INTEGER NOT NULL,
+	branch INTEGER NOT NULL,
+	seq INTEGER NOT NULL,
+	at INTEGER NOT NULL,
+	newest_record INTEGER NOT NULL,
+	tokens INTEGER NOT NULL,
+	unchanged_tokens INTEGER,
+	usage_branch INTEGER,
+	usage_seq INTEGER,
+	usage_number INTEGER,
+	kind TEXT NOT NULL,
+	format TEXT NOT NULL,
+	policy_name TEXT NOT NULL,
+	release TEXT NOT NULL,
+	digest BLOB NOT NULL,
+	layers TEXT NOT NULL,
+	compactions TEXT NOT NULL,
+	texts TEXT NOT NULL,
+	sealed BLOB,
+	CONSTRAINT pk_requests PRIMARY KEY (tree_id, session_id, request)
+)
+ STRICT;
+
+CREATE TABLE request_texts (
+	tree_id INTEGER NOT NULL,
+	text_digest TEXT NOT NULL,
+	content TEXT NOT NULL,
+	sealed BLOB,
+	CONSTRAINT pk_request_texts PRIMARY KEY (tree_id, text_digest)
 )
  STRICT;
 
@@ -777,5 +812,15 @@ LEFT JOIN lines l ON l.tree_id = s.tree_id AND l.session_id = s.id
 LEFT JOIN costs c ON c.session_id = s.id
 LEFT JOIN asked a ON a.session_id = s.id;
 
+CREATE VIEW request_log AS
+SELECT r.session_id, r.request, r.branch, r.seq, strftime('%Y-%m-%dT%H:%M:%fZ', r.at / 1000.0, 'unixepoch') AS at, s.owner, r.kind, r.format,
+    r.policy_name AS policy, r.tokens, r.unchanged_tokens, u.input, u.cached,
+    COALESCE(u.written, 0) AS written, u.output, u.model, r.usage_seq, r.usage_number,
+    r.layers, r.compactions, r.release, r.digest
+FROM requests r
+JOIN sessions s ON s.tree_id = r.tree_id AND s.id = r.session_id
+LEFT JOIN usages u ON u.tree_id = r.tree_id AND u.branch = r.usage_branch
+    AND u.seq = r.usage_seq AND u.usage % 4294967296 = r.usage_number;
+
 INSERT INTO alembic_version VALUES
-('0004');
+('0005');

@@ -16,7 +16,7 @@ import textwrap
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeVar, get_overloads
 
-from store import compaction, history, inspection, search
+from store import compaction, context, history, inspection, search
 from store import view as views
 from store.face.store import Scoped, Store
 from store.face.workflows import Workflows
@@ -25,7 +25,7 @@ from .imports import render_import
 
 HIDES_BUILTIN = "  # noqa: A002 - the public name"
 """The note on a parameter that has the name of a built-in function."""
-READ, WRITE, WORKFLOW = "_read", "_write", "_run_workflow"
+READ, VIEW, WRITE, WORKFLOW = "_read", "_read_view", "_write", "_run_workflow"
 """The method of a face that carries a call out."""
 
 Operations = dict[str, tuple[str, Callable[..., Any]]]
@@ -64,9 +64,11 @@ SESSIONS: Operations = {
     "discard_draft": (WRITE, history.drafts.discard_draft),
     "undo_rewind": (WRITE, history.heads.undo_rewind),
     "head_moves": (READ, history.heads.list_head_moves),
-    "view": (READ, views.build.view),
+    "view": (VIEW, views.build.view),
     "view_sql": (READ, views.statement.view_sql),
     "check": (READ, compaction.check),
+    "requests": (READ, context.request_log.list_requests),
+    "request": (READ, context.request_log.load_request),
     "record_usage": (WRITE, history.usages.record_usage),
     "usages": (READ, history.usages.list_usages),
     "usage_totals": (READ, history.usages.compute_usage_totals),
@@ -117,6 +119,9 @@ WAITS = {
     "atomically",
 }
 """Methods that may wait for other writers or for a summary, beside the operations that write."""
+
+RECORDED = {"view", "context"}
+"""Methods that read, and write what they have read if that is asked for."""
 
 GROUPED = {"append"}
 """Methods that are written together with others of their kind that wait for the same file."""
@@ -244,6 +249,8 @@ def render_awaited(owner: str, name: str, function: Callable[..., Any], *, waits
             f"{owner}.{name},", f"{owner}.{name},  # type: ignore[arg-type] # overloads"
         )
     kind = ", is_grouped=True" if name in GROUPED else ", waits=True" * waits
+    if name in RECORDED:
+        kind = ", waits=record"
     run = f"return await self._run(work{kind})"
     ends = "return AsyncPages(self, work)" if is_iterator else run
     head = render_head(name, function, awaited=not is_iterator)

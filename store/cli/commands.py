@@ -41,6 +41,10 @@ COMMANDS: dict[str, dict[str, ListedCommand]] = {
         "context": ListedCommand(
             "requests", "Print a whole request: prompts, rules, history, input, turn."
         ),
+        "requests": ListedCommand("request_log", "List the recorded requests of a session."),
+        "request": ListedCommand(
+            "request_log", "Show a recorded request, and what differs from the one before."
+        ),
         "tree": ListedCommand("sessions", "Draw the sessions and their forks as a tree."),
         "stats": ListedCommand("usage", "Show the tokens by role, rule, tool and file."),
         "tokens": ListedCommand("usage", "Count a session's tokens, and keep the counts."),

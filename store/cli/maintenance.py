@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from .. import inspection
+from ..context import check_requests
 from ..errors import StoreError
 from ..inspection import MAX_PURGE_SECONDS, SCHEMA_HEAD, Database, Upgrade, upgrade_schema
 from ..tools import TOOL_KINDS
@@ -176,7 +177,7 @@ def verify(ctx: typer.Context, json: Json = False) -> None:
     The exit status is 1 if any is found.
     """
     get_place(ctx).require()
-    found = inspection.check(get_place(ctx).target)
+    found = inspection.check(get_place(ctx).target, (("requests", check_requests),))
     wrong = [each for each in found if each.check != inspection.OLDER]
     announce_store(ctx)
     if json:

@@ -17,6 +17,7 @@ __all__ = [
     "Freshness",
     "Piece",
     "Tools",
+    "check_requests",
     "mentions",
     "remind",
 ]
@@ -29,6 +30,14 @@ if TYPE_CHECKING:
     from .layers import LAYERS, Piece
     from .request import Context, Tools
     from .request_cache import Requests
+    from .request_log import (
+        check_requests,
+        draft_context,
+        draft_view,
+        list_requests,
+        load_request,
+        record_request,
+    )
 
 if not TYPE_CHECKING:  # a type checker would accept any name from it
     __getattr__, __dir__ = attach_modules(
@@ -40,4 +49,7 @@ if not TYPE_CHECKING:  # a type checker would accept any name from it
         layers="LAYERS Piece",
         request="Context Tools",
         request_cache="Requests",
+        request_log=(
+            "check_requests draft_context draft_view list_requests load_request record_request"
+        ),
     )

@@ -16,7 +16,7 @@ from ..messages import Message, copy_message, copy_value, extract_content_text
 from ..phrases import Language
 from ..records import View
 from ..tokens import count_message_tokens, estimate
-from .file_mentions import Root, remind, render_reminder
+from .file_mentions import Root, render_reminder
 
 LAYERS = ("system", "tools", "code_law", "history", "user_input", "steps", "todo_recap")
 """The layers of a request, in their order."""
@@ -44,6 +44,34 @@ class Piece(NamedTuple):
         return self.placed.seq
 
 
+class Reminders:
+    """The reminders of a request to read the files that its user messages mention.
+
+    They depend on the files that exist below ``root``, so each is rendered once: ``by_seq`` has
+    them by position, None for the input that is not stored. Those of a recorded request are
+    ``kept`` as they were.
+    """
+
+    def __init__(
+        self,
+        root: Root | None = None,
+        language: Language = "en",
+        kept: dict[int | None, str] | None = None,
+    ) -> None:
+        self._root, self._language, self._is_kept = root, language, kept is not None
+        self.by_seq: dict[int | None, str] = kept or {}
+
+    def remind_of(self, seq: int | None, text: str) -> str:
+        """Return the reminder of a message, "" if it mentions no file."""
+        if self._is_kept or seq in self.by_seq:
+            return self.by_seq.get(seq, "")
+        added = render_reminder(text, self._root, self._language)
+        if not added or text.endswith(added):
+            return ""
+        self.by_seq[seq] = added
+        return added
+
+
 def make_pieces(layer: str, role: str, content: str | None) -> list[Piece]:
     """Return the message of a layer that is not stored; none for an empty content."""
     if not content or not content.strip():
@@ -58,14 +86,12 @@ def list_view_pieces(
     view: View,
     placed: Sequence[PlacedMessage],
     begins: int | None,
-    root: Root | None = None,
-    language: Language = "en",
+    reminders: Reminders,
 ) -> Iterator[Piece]:
     """Yield the messages of a view in their layers, each user message with its reminder.
 
     ``placed`` are the same messages before they were written, ``begins`` is the position where the
-    current turn begins (None: all are history), ``root`` is the folder of the mentioned files. The
-    caller may change the pieces.
+    current turn begins (None: all are history). The caller may change the pieces.
     """
     layer = "history"
     for entry, each in zip(view.explained.shared_entries, placed, strict=True):
@@ -78,28 +104,28 @@ def list_view_pieces(
         own = each._replace(message=copy_message(each.message), calls=tuple(calls))
         piece = Piece(layer, message, entry.tokens, own)
         if message["role"] == "user" and entry.rule is None:
-            piece = add_reminder(piece, root, language)
+            piece = add_reminder(piece, reminders)
         yield piece
 
 
 def list_reminded_messages(
-    view: View, placed: Sequence[PlacedMessage], root: Root | None, language: Language
+    view: View, placed: Sequence[PlacedMessage], reminders: Reminders
 ) -> Iterator[Message]:
     """Yield the messages that a view sends to a chat, each user message with its reminder."""
     for message, each in zip(view.messages, placed, strict=True):
         is_unchanged = each.seq is not None and not (each.rule or each.repair)
         if message["role"] == "user" and is_unchanged:
-            yield add_reminder(Piece("", message, 0, each), root, language).message
+            yield add_reminder(Piece("", message, 0, each), reminders).message
         else:
             yield message
 
 
-def add_reminder(piece: Piece, root: Root | None, language: Language) -> Piece:
+def add_reminder(piece: Piece, reminders: Reminders) -> Piece:
     """Return a user message that mentions files with the reminder to read them, once."""
     content = piece.message["content"]
     text = extract_content_text(content)
-    added = render_reminder(text, root, language)
-    if not added or text.endswith(added):
+    added = reminders.remind_of(piece.seq, text)
+    if not added:
         return piece
     cost = estimate(added)
     longer = piece._replace(tokens=piece.tokens + cost, reminder=cost)
@@ -107,7 +133,7 @@ def add_reminder(piece: Piece, root: Root | None, language: Language) -> Piece:
         part = {"type": "text", "text": added}
         stored = piece.placed.message["content"]
         return _replace_contents(longer, [*content, part], [*stored, part])
-    whole = remind(content, root, language)
+    whole = f"{text}\n\n{added}"
     return _replace_contents(longer, whole, whole)
 
 

@@ -30,13 +30,13 @@ from ..clock import Now, require_moment
 from ..database import Statement, get_read_mark, tool_results
 from ..errors import InvalidValue, quote_value
 from ..formats import CHAT, REACT, Format, PlacedMessage, System, WrittenRequest, get_format
-from ..history import Line, find_request_turn, lines, load_chat_message
+from ..history import Line, RequestTurn, find_request_turn, lines, load_chat_message
 from ..messages import Message
 from ..phrases import Language, render_phrase
 from ..policy import TURNS_POLICY, Policy, check_policy
 from ..records import View
 from ..tools import is_recap_all_done, render_recap
-from ..view import ViewContext, compose_view, is_of_kind, load_view_context
+from ..view import ViewContext, compose_view, is_of_kind, load_view_context, prepare_record
 from .file_mentions import Root, check_root, mentions, remind
 from .law import Law
 from .layers import (
@@ -44,6 +44,7 @@ from .layers import (
     Hashed,
     Layered,
     Piece,
+    Reminders,
     add_reminder,
     list_reminded_messages,
     list_view_pieces,
@@ -238,8 +239,11 @@ class GatheredParts(NamedTuple):
     """The recap of the last todo list."""
     project_root: Root | None
     """Where the project's files are: as the caller says, else as the session does."""
+    reminders: Reminders
     in_order: bool = False
     """Whether the view sends a message for each that is placed."""
+    marked: bool = False
+    """Whether the ends of layers are marked for a prompt cache."""
     since: int | None = None
     """The mark of the read, for caches of the values that were read (`get_read_mark`)."""
 
@@ -260,6 +264,7 @@ def gather_parts(
     at: int | None = None,
     now: Now = None,
     format: str = CHAT.name,  # noqa: A002 - the public name
+    record: bool = False,
 ) -> GatheredParts:
     """Return the parts of a request that come from the store: view, current turn, todo list.
 
@@ -268,25 +273,45 @@ def gather_parts(
     get_format(format)
     pointer, policy = lines.load_pointer(connection, session_id), check_policy(policy)
     last = lines.resolve_position(pointer, at)
-    begins, answered, over = find_request_turn(Line(connection, pointer), last, user_input)
+    turn = find_request_turn(Line(connection, pointer), last, user_input)
     view_context = load_view_context(
         connection,
         pointer,
         policy,
         last=last,
         now=require_moment(now),
-        turn_over=over,
+        turn_over=turn.over,
     )
+    gathered = gather_view_parts(view_context, turn, format, record=record)
+    project_root = pointer.project_root if root is None else check_root(root)
+    return gathered._replace(
+        recap=_find_last_recap(view_context, turn.begins or last + 1) if recap else None,
+        project_root=project_root,
+        reminders=Reminders(project_root, policy.language),
+    )
+
+
+def gather_view_parts(
+    view_context: ViewContext,
+    turn: RequestTurn,
+    format: str,  # noqa: A002 - as above
+    *,
+    record: bool = False,
+) -> GatheredParts:
+    """Return the view of a request and its turn, without a recap and without reminders."""
     view = compose_view(view_context, format)
+    if record:
+        prepare_record(view_context, format, view.explained)
     return GatheredParts(
         view=view.written(format),
         placed=view.placed,
-        begins=begins,
-        answered=answered,
-        recap=_find_last_recap(view_context, begins or last + 1) if recap else None,
-        project_root=pointer.project_root if root is None else check_root(root),
+        begins=turn.begins,
+        answered=turn.answered,
+        recap=None,
+        project_root=None,
+        reminders=Reminders(kept={}),
         in_order=view.sent is not None,
-        since=get_read_mark(connection),
+        since=get_read_mark(view_context.connection),
     )
 
 
@@ -320,17 +345,16 @@ def assemble_request(
     law: Law,
     *,
     format: str,  # noqa: A002 - the public name
-    marked: bool = False,
 ) -> Context:
     """Return a request from the caller's inputs, the store's parts, and the project's rules."""
     merges = inputs.policy.summary_role == "merge"
     pieces = partial(_list_pieces, inputs, gathered.without_messages, law)
     definitions = inputs.definitions
     layered = Layered(pieces, definitions, merges=merges)
-    if gathered.in_order and not (merges or marked):
+    if gathered.in_order and not (merges or gathered.marked):
         written = WrittenRequest(_write_chat_request(inputs, gathered, law))
     else:
-        sent = mark_cache_ends(layered.pieces) if marked else layered.pieces
+        sent = mark_cache_ends(layered.pieces) if gathered.marked else layered.pieces
         language = inputs.policy.language
         written = _write_in_format(get_format(format), sent, layered.tools, language)
     return Context(
@@ -346,14 +370,13 @@ def assemble_request(
 
 def _write_chat_request(inputs: RequestInputs, gathered: GatheredParts, law: Law) -> list[Message]:
     """Return a request for a chat, of the messages of the view and those around it."""
-    language = inputs.policy.language
     placed = gathered.placed
-    shown = [*list_reminded_messages(gathered.view, placed, gathered.project_root, language)]
+    shown = [*list_reminded_messages(gathered.view, placed, gathered.reminders)]
     stored = zip(placed, shown, strict=True)
     leading = sum(
-        1 for _ in takewhile(lambda each: _is_leading_message(each[0].seq, each[1]), stored)
+        1 for _ in takewhile(lambda each: is_leading_message(each[0].seq, each[1]), stored)
     )
-    before, rules, after = _list_added_pieces(inputs, gathered, law)
+    before, rules, after = list_added_pieces(inputs, gathered, law)
     return [
         *CHAT.write([piece.placed for piece in before]),
         *shown[:leading],
@@ -365,10 +388,10 @@ def _write_chat_request(inputs: RequestInputs, gathered: GatheredParts, law: Law
 
 def _list_pieces(inputs: RequestInputs, gathered: GatheredParts, law: Law) -> list[Piece]:
     """Return the messages of a request in the order of `LAYERS`."""
-    root, language = gathered.project_root, inputs.policy.language
-    shown = [*list_view_pieces(gathered.view, gathered.placed, gathered.begins, root, language)]
-    leading = [*takewhile(lambda piece: _is_leading_message(piece.seq, piece.message), shown)]
-    before, rules, after = _list_added_pieces(inputs, gathered, law)
+    begins, reminders = gathered.begins, gathered.reminders
+    shown = [*list_view_pieces(gathered.view, gathered.placed, begins, reminders)]
+    leading = [*takewhile(lambda piece: is_leading_message(piece.seq, piece.message), shown)]
+    before, rules, after = list_added_pieces(inputs, gathered, law)
     return [
         *before,
         *(piece._replace(layer="system") for piece in leading),
@@ -378,12 +401,12 @@ def _list_pieces(inputs: RequestInputs, gathered: GatheredParts, law: Law) -> li
     ]
 
 
-def _is_leading_message(seq: int | None, message: Message) -> bool:
+def is_leading_message(seq: int | None, message: Message) -> bool:
     """Tell one of the stored system messages that begin a line."""
     return seq is not None and message["role"] in LEADING_ROLES
 
 
-def _list_added_pieces(
+def list_added_pieces(
     inputs: RequestInputs, gathered: GatheredParts, law: Law
 ) -> tuple[list[Piece], list[Piece], list[Piece]]:
     """Return the pieces before the system messages of a line, after them, and at the end.
@@ -400,13 +423,16 @@ def _list_added_pieces(
     ]
     after: list[Piece] = []
     if gathered.begins is None:
-        root, language = gathered.project_root, policy.language
         new_input = make_pieces("user_input", "user", inputs.user_input)
-        after += [add_reminder(piece, root, language) for piece in new_input]
-    todo_recap = gathered.recap if inputs.todo_recap is None else inputs.todo_recap
+        after += [add_reminder(piece, gathered.reminders) for piece in new_input]
     recap_role = "user" if policy.summary_role == "merge" else role
-    after += make_pieces("todo_recap", recap_role, todo_recap)
+    after += make_pieces("todo_recap", recap_role, find_recap(inputs, gathered))
     return make_pieces("system", "system", inputs.system), rules, after
+
+
+def find_recap(inputs: RequestInputs, gathered: GatheredParts) -> str | None:
+    """Return the open todos: those of the caller, else those of the store."""
+    return gathered.recap if inputs.todo_recap is None else inputs.todo_recap
 
 
 def _write_in_format(

@@ -34,7 +34,7 @@ from sqlalchemy import (
 from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import UserDefinedType
 
-SCHEMA_HEAD = "0004"
+SCHEMA_HEAD = "0005"
 """The newest revision of the schema."""
 
 METADATA = MetaData(
@@ -477,6 +477,39 @@ search_rows = define_narrow_table(
     Column("names", Text, info=MUTABLE_COLUMN_INFO),
     define_foreign_key("branches", "tree_id", "branch"),
     Index(None, "number"),
+)
+
+requests = define_table(
+    "requests",
+    define_key_column("tree_id"),
+    define_key_column("session_id", IDENTIFIER),
+    define_key_column("request"),
+    Column("branch", BIG_INTEGER, nullable=False),
+    Column("seq", BIG_INTEGER, nullable=False),
+    Column("at", BIG_INTEGER, nullable=False),
+    Column("newest_record", BIG_INTEGER, nullable=False),
+    Column("tokens", BIG_INTEGER, nullable=False),
+    Column("unchanged_tokens", BIG_INTEGER),
+    Column("usage_branch", BIG_INTEGER, info=MUTABLE_COLUMN_INFO),
+    Column("usage_seq", BIG_INTEGER, info=MUTABLE_COLUMN_INFO),
+    Column("usage_number", BIG_INTEGER, info=MUTABLE_COLUMN_INFO),
+    Column("kind", Text, nullable=False),
+    Column("format", Text, nullable=False),
+    Column("policy_name", Text, nullable=False),
+    Column("release", Text, nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    Column("layers", Text, nullable=False),
+    Column("compactions", Text, nullable=False),
+    Column("texts", Text, nullable=False),
+    define_seal_column(),
+)
+
+request_texts = define_table(
+    "request_texts",
+    define_key_column("tree_id"),
+    define_key_column("text_digest", IDENTIFIER),
+    Column("content", Text, nullable=False),
+    define_seal_column(),
 )
 
 settings = define_table(

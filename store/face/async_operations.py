@@ -52,6 +52,8 @@ if TYPE_CHECKING:
         Reason,
         Redaction,
         Replaced,
+        Request,
+        RequestSummary,
         Session,
         SessionHit,
         Sibling,
@@ -893,6 +895,7 @@ class AsyncOperations(Threads):
         now: Now = None,
         format: str = "openai",  # noqa: A002 - the public name
         branch: int | None = None,
+        record: bool = False,
     ) -> View:
         """Return the messages for the model: a line up to position ``at``, by a policy at a moment.
 
@@ -900,8 +903,9 @@ class AsyncOperations(Threads):
         coding agents ``Policy.named("agent")`` is the better policy. The same line, policy and moment
         always give the same messages, unless a compaction is recorded later at that very position.
         ``branch`` names a line that the session can go back to, so that its requests can be replayed
-        too. Raises SessionNotFound, PositionOutOfRange, and InvalidValue for a branch or an unknown
-        format.
+        too. ``record`` keeps the request in the log, in a transaction of its own: `requests` lists it,
+        and `request` makes it again. Raises SessionNotFound, PositionOutOfRange, and InvalidValue for a
+        branch or an unknown format.
         """
         work = partial(
             self._call,
@@ -912,8 +916,9 @@ class AsyncOperations(Threads):
             now=now,
             format=format,
             branch=branch,
+            record=record,
         )
-        return await self._run(work)
+        return await self._run(work, waits=record)
 
     async def view_sql(
         self,
@@ -971,6 +976,42 @@ class AsyncOperations(Threads):
             user_input,
             fixed_tokens,
             now=now,
+        )
+        return await self._run(work)
+
+    async def requests(
+        self,
+        session_id: str,
+    ) -> list[RequestSummary]:
+        """Return the recorded requests of a session, oldest first.
+
+        A session without any has those of its usages: such a request is not ``recorded``. Raises
+        SessionNotFound.
+        """
+        work = partial(
+            self._call,
+            Workflows.requests,
+            session_id,
+        )
+        return await self._run(work)
+
+    async def request(
+        self,
+        session_id: str,
+        number: int,
+    ) -> Request:
+        """Return a request of a session, made again as it was sent: the same bytes.
+
+        ``number`` counts the session's records from 1, and is never used again. A session without
+        records has its usages instead, whose requests are made by ``Policy.named("raw")``. What has
+        been erased or redacted since cannot be sent again: ``missing`` names it. Raises
+        SessionNotFound, InvalidValue for a number that the session does not have.
+        """
+        work = partial(
+            self._call,
+            Workflows.request,
+            session_id,
+            number,
         )
         return await self._run(work)
 
@@ -1663,6 +1704,7 @@ class AsyncOperations(Threads):
         *,
         at: int | None = None,
         cache_markers: bool = False,
+        record: bool = False,
     ) -> Context:
         """Return a whole request: prompts, the project's rules, the view, the input and open todos.
 
@@ -1672,10 +1714,11 @@ class AsyncOperations(Threads):
         list, "": none), ``root`` the project's folder (None: the session's), whose ``CODE_LAW.md``
         is read anew, ``policy`` that of the view, for a coding agent ``Policy.named("agent")``
         (None: ``Policy.named("turns")``), ``format`` a format of a view, or ``react`` for the whole
-        as one text. With
-        ``cache_markers`` the ends of layers are marked for the prompt cache of a provider that asks
-        for it, which is Anthropic: at most four blocks, or three if the turn is short. Raises
-        SessionNotFound, PositionOutOfRange, InvalidValue, InvalidPolicy.
+        as one text. With ``cache_markers`` the ends of layers are marked for the prompt cache of a
+        provider that asks for it, which is Anthropic: at most four blocks, or three if the turn is
+        short. ``record`` keeps the request in the log, in a transaction of its own: `requests`
+        lists it, and `request` makes it again. Raises SessionNotFound, PositionOutOfRange,
+        InvalidValue, InvalidPolicy.
         """
         work = partial(
             self._call,
@@ -1691,8 +1734,9 @@ class AsyncOperations(Threads):
             now,
             at=at,
             cache_markers=cache_markers,
+            record=record,
         )
-        return await self._run(work)
+        return await self._run(work, waits=record)
 
     async def frame(
         self,

@@ -13,15 +13,19 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from sqlalchemy import Connection
 
+from .. import context as contexts
 from .. import history
 from .. import search as searching
 from ..clock import Now
 from ..database import Transactions
 from ..errors import build_open_error, correct_step_errors, is_file_limit_reached
+
+if TYPE_CHECKING:
+    from ..records import View
 
 CallParams = ParamSpec("CallParams")
 CallResultT = TypeVar("CallResultT")
@@ -64,6 +68,14 @@ class Face(Protocol):
 
     def _write(self, work: Call[CallResultT]) -> CallResultT:
         """Do work as a whole or not at all."""
+
+    def _read_view(self, work: Call[View]) -> View:
+        """Read a view, and then record it if that is asked for: others can write meanwhile."""
+        made = self._read(work)
+        if work.options["record"]:
+            draft = contexts.draft_view(made)
+            self._write(Call(contexts.record_request, (made.session_id, draft), {}))
+        return made
 
 
 class WorkflowFace(Face, Protocol):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, overload
 
-from .. import compaction, history, inspection, search, view
+from .. import compaction, context, history, inspection, search, view
 from .calls import Call, Face, WorkflowFace
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
         Reason,
         Redaction,
         Replaced,
+        Request,
+        RequestSummary,
         Session,
         SessionHit,
         Sibling,
@@ -882,6 +884,7 @@ class Operations(Face):
         now: Now = None,
         format: str = "openai",  # noqa: A002 - the public name
         branch: int | None = None,
+        record: bool = False,
     ) -> View:
         """Return the messages for the model: a line up to position ``at``, by a policy at a moment.
 
@@ -889,8 +892,9 @@ class Operations(Face):
         coding agents ``Policy.named("agent")`` is the better policy. The same line, policy and moment
         always give the same messages, unless a compaction is recorded later at that very position.
         ``branch`` names a line that the session can go back to, so that its requests can be replayed
-        too. Raises SessionNotFound, PositionOutOfRange, and InvalidValue for a branch or an unknown
-        format.
+        too. ``record`` keeps the request in the log, in a transaction of its own: `requests` lists it,
+        and `request` makes it again. Raises SessionNotFound, PositionOutOfRange, and InvalidValue for a
+        branch or an unknown format.
         """
         call = Call(
             view.build.view,
@@ -900,9 +904,10 @@ class Operations(Face):
                 "now": self._moment(now),
                 "format": format,
                 "branch": branch,
+                "record": record,
             },
         )
-        return self._read(call)
+        return self._read_view(call)
 
     def view_sql(
         self,
@@ -956,6 +961,41 @@ class Operations(Face):
             {
                 "now": self._moment(now),
             },
+        )
+        return self._read(call)
+
+    def requests(
+        self,
+        session_id: str,
+    ) -> list[RequestSummary]:
+        """Return the recorded requests of a session, oldest first.
+
+        A session without any has those of its usages: such a request is not ``recorded``. Raises
+        SessionNotFound.
+        """
+        call = Call(
+            context.request_log.list_requests,
+            (session_id,),
+            {},
+        )
+        return self._read(call)
+
+    def request(
+        self,
+        session_id: str,
+        number: int,
+    ) -> Request:
+        """Return a request of a session, made again as it was sent: the same bytes.
+
+        ``number`` counts the session's records from 1, and is never used again. A session without
+        records has its usages instead, whose requests are made by ``Policy.named("raw")``. What has
+        been erased or redacted since cannot be sent again: ``missing`` names it. Raises
+        SessionNotFound, InvalidValue for a number that the session does not have.
+        """
+        call = Call(
+            context.request_log.load_request,
+            (session_id, number),
+            {},
         )
         return self._read(call)
 

@@ -210,6 +210,7 @@ class Workflows(LongOperations):
         *,
         at: int | None = None,
         cache_markers: bool = False,
+        record: bool = False,
     ) -> Context:
         """Return a whole request: prompts, the project's rules, the view, the input and open todos.
 
@@ -219,23 +220,25 @@ class Workflows(LongOperations):
         list, "": none), ``root`` the project's folder (None: the session's), whose ``CODE_LAW.md``
         is read anew, ``policy`` that of the view, for a coding agent ``Policy.named("agent")``
         (None: ``Policy.named("turns")``), ``format`` a format of a view, or ``react`` for the whole
-        as one text. With
-        ``cache_markers`` the ends of layers are marked for the prompt cache of a provider that asks
-        for it, which is Anthropic: at most four blocks, or three if the turn is short. Raises
-        SessionNotFound, PositionOutOfRange, InvalidValue, InvalidPolicy.
+        as one text. With ``cache_markers`` the ends of layers are marked for the prompt cache of a
+        provider that asks for it, which is Anthropic: at most four blocks, or three if the turn is
+        short. ``record`` keeps the request in the log, in a transaction of its own: `requests`
+        lists it, and `request` makes it again. Raises SessionNotFound, PositionOutOfRange,
+        InvalidValue, InvalidPolicy.
         """
         asked = contexts.request.check_inputs(system, tools, user_input, todo_recap, policy)
         options = {"recap": todo_recap is None, "root": root, "at": at, "format": format}
-        options["now"] = self._moment(now)
+        options |= {"now": self._moment(now), "record": record}
         gather = Call(
             contexts.request.gather_parts, (session_id, asked.policy, user_input), options
         )
-        gathered = self._read(gather)
+        gathered = self._read(gather)._replace(marked=cache_markers)
         law = contexts.code_law(gathered.project_root)
         with pause_gc(len(gathered.view.messages)):
-            request = contexts.request.assemble_request(
-                asked, gathered, law, format=format, marked=cache_markers
-            )
+            request = contexts.request.assemble_request(asked, gathered, law, format=format)
+            if record:
+                drawn = contexts.draft_context(request, asked, gathered, law)
+                self._write(Call(contexts.record_request, (session_id, drawn), {}))
             return self._requests.remember(session_id, request, gathered.since)
 
     def frame(self, name: str, session_id: str | None = None) -> Any:

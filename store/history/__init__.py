@@ -66,13 +66,24 @@ if TYPE_CHECKING:
         match_visible_counts,
         match_visible_records,
     )
-    from .message_lookup import find_request_turn, load_chat_message
+    from .message_lookup import RequestTurn, find_request_turn, load_chat_message
     from .model_prices import DAY_MS, ModelPrice
     from .price_files import ModelPrices, load_prices
     from .raw_messages import CALLS_IN_RUN, load_calls, load_session_chat_messages
+    from .redaction import list_redactions
+    from .request_rows import (
+        INPUT_TEXT,
+        RequestRow,
+        insert_request,
+        link_usage,
+        list_request_numbers,
+        load_request_texts,
+        load_session_requests,
+        reserve_request,
+    )
     from .retention import CONTENT_COLUMNS, sum_text_bytes
     from .sessions import derive_metadata_keys, load_newest_compaction
-    from .usages import LastRequest, UsageInput, find_last_usage
+    from .usages import LastRequest, UsageInput, find_last_usage, list_usages
     from .view_cache import Validity, ViewCache
 
 __all__ = [
@@ -80,6 +91,7 @@ __all__ = [
     "CALLS_IN_RUN",
     "CONTENT_COLUMNS",
     "DAY_MS",
+    "INPUT_TEXT",
     "INSERT_FACTS",
     "INSERT_PATHS",
     "INSERT_RESULTS",
@@ -98,6 +110,8 @@ __all__ = [
     "ModelPrice",
     "ModelPrices",
     "Pointer",
+    "RequestRow",
+    "RequestTurn",
     "ResultRows",
     "Segment",
     "UsageInput",
@@ -119,8 +133,13 @@ __all__ = [
     "find_request_turn",
     "find_turn_start",
     "heads",
+    "insert_request",
     "lines",
+    "link_usage",
     "list_open_trees",
+    "list_redactions",
+    "list_request_numbers",
+    "list_usages",
     "listing",
     "load_calls",
     "load_chat_message",
@@ -128,7 +147,9 @@ __all__ = [
     "load_message_time",
     "load_newest_compaction",
     "load_prices",
+    "load_request_texts",
     "load_session_chat_messages",
+    "load_session_requests",
     "load_tool_kinds",
     "load_totals",
     "lock_trees",
@@ -138,6 +159,7 @@ __all__ = [
     "message_notes",
     "raw_messages",
     "redaction",
+    "reserve_request",
     "retention",
     "session_branches",
     "sessions",
@@ -169,12 +191,17 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
             "NO_LIMIT PLACE Line Pointer Segment build_line_walk build_segments lock_trees "
             "match_visible_counts match_visible_records"
         ),
-        message_lookup="find_request_turn load_chat_message",
+        message_lookup="RequestTurn find_request_turn load_chat_message",
         model_prices="DAY_MS ModelPrice",
         price_files="ModelPrices load_prices",
         raw_messages="CALLS_IN_RUN load_calls load_session_chat_messages",
+        redaction="list_redactions",
+        request_rows=(
+            "INPUT_TEXT RequestRow insert_request link_usage list_request_numbers "
+            "load_request_texts load_session_requests reserve_request"
+        ),
         retention="CONTENT_COLUMNS sum_text_bytes",
         sessions="derive_metadata_keys load_newest_compaction",
-        usages="LastRequest UsageInput find_last_usage",
+        usages="LastRequest UsageInput find_last_usage list_usages",
         view_cache="Validity ViewCache",
     )

@@ -52,6 +52,7 @@ from ..records import Erasure
 from . import lines
 from .file_states import forget_file_states
 from .message_notes import DELETE_UNREACHABLE_NOTES
+from .request_rows import delete_session_requests
 from .sessions import check_owner, load_newest_compaction
 
 BRANCH_OWNERS = Statement(
@@ -341,6 +342,7 @@ def _delete_session(connection: Connection, opened: OpenErasure) -> None:
     """Delete all rows that name the session."""
     tree_id, session_id = opened.tree_id, opened.session_id
     forget_file_states(connection, tree_id, session_id)
+    delete_session_requests(connection, tree_id, session_id)
     for statement in (*DELETE_SESSION, DELETE_UNREACHABLE_NOTES):
         statement.run(connection, tree_id=tree_id, session_id=session_id)
     DISOWN_BRANCHES.run(connection, tree=tree_id, owner=session_id)

@@ -72,6 +72,7 @@ from .facts import derive_results, load_tool_kinds, write_results
 from .file_states import forget_file_states
 from .lines import PLACE, Line, Pointer
 from .raw_messages import load_chat_messages
+from .request_rows import delete_repeating_texts
 
 MAX_REASON_LENGTH = 10_000
 """Code points."""
@@ -334,6 +335,9 @@ def overwrite_message(line: Line, place: PlaceValues) -> None:
     """
     connection, seq = line.connection, place["seq"]
     calls = MESSAGE_CALLS.rows(connection, **place)
+    (said,) = load_chat_messages(line, seq, seq)
+    words = extract_content_text(said.message.get("content"))
+    delete_repeating_texts(connection, place["tree_id"], seq, words)
     stored = STORED_ATTRIBUTES.one(connection, **place)
     prepared = _redact_stored_message(line, seq, calls, stored.wire_format)
     continuing = _list_branches_through(connection, place)

@@ -47,6 +47,7 @@ from . import lines
 from .lines import NO_LIMIT, Line, Pointer
 from .model_prices import DAY_MS, PriceList, normalize_model_name
 from .price_rows import load_model_prices, load_price_list
+from .request_rows import link_usage
 from .session_branches import BRANCH_QUERIES, USAGES_PER_POSITION
 from .sessions import encode_object, validate_limit, validate_text
 
@@ -196,6 +197,8 @@ def _insert_usages(
     ]
     moment = NEWEST_BRANCH.value(connection, tree_id=pointer.tree_id) * USAGES_PER_POSITION
     INSERT_USAGE.insert_many(connection, [_build_usage_row(pointer, row, moment) for row in rows])
+    for row in rows[-1:]:
+        link_usage(connection, pointer, row.seq, row.number)
     return pointer.owner, rows
 
 

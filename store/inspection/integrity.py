@@ -14,12 +14,12 @@ Titles, metadata and kinds of tools may change after they were written, so they 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeAlias
 
 from sqlalchemy import URL, Connection, text
 
@@ -49,6 +49,9 @@ from .line_checks import check_lines
 
 _integrity_logger = get_logger(__name__)
 
+StoreChecks: TypeAlias = tuple[tuple[str, Callable[[Connection], Iterable[Finding]]], ...]
+"""Checks of a store with their names, in order; each yields what it finds."""
+
 MOST_FINDINGS = 1_000
 """Findings that are listed; a damaged index alone could give one for each row."""
 
@@ -60,10 +63,17 @@ def verify(connection: Connection, *, progress: ProgressCallback | None = None) 
     once. ``progress`` gets the number of checks done so far, and of all. Messages that an earlier
     release did not protect are reported in the log.
     """
+    return verify_store(connection, progress, ())
+
+
+def verify_store(
+    connection: Connection, progress: ProgressCallback | None, added: StoreChecks
+) -> list[Finding]:
+    """Run all checks, and those ``added`` by rooms that this one does not know."""
     if progress is not None and not callable(progress):
         raise InvalidValue(f"progress must be a function, not {quote_value(progress)}")
     damage = []
-    for finding in examine_store(connection, progress):
+    for finding in examine_store(connection, progress, added):
         if finding.check == OLDER:
             _integrity_logger.info("%s: %s", finding.where, finding.problem)
         else:
@@ -72,11 +82,13 @@ def verify(connection: Connection, *, progress: ProgressCallback | None = None) 
 
 
 def examine_store(
-    connection: Connection, progress: ProgressCallback | None = None
+    connection: Connection,
+    progress: ProgressCallback | None = None,
+    added: StoreChecks = (),
 ) -> list[Finding]:
     """Return all damage, and a finding `OLDER` for messages that earlier releases left open."""
     with _allow_damaged_text(connection):
-        findings = _run_checks(connection, progress)
+        findings = _run_checks(connection, progress, (*CHECKS, *added))
         first = list(islice(findings, MOST_FINDINGS))
         if next(findings, None):
             more = f"there is more; only {MOST_FINDINGS:,} findings are listed"
@@ -84,15 +96,17 @@ def examine_store(
         return first
 
 
-def _run_checks(connection: Connection, progress: ProgressCallback | None) -> Iterator[Finding]:
-    for number, (name, check) in enumerate(CHECKS, 1):
+def _run_checks(
+    connection: Connection, progress: ProgressCallback | None, checks: StoreChecks
+) -> Iterator[Finding]:
+    for number, (name, check) in enumerate(checks, 1):
         try:
             with open_savepoint(connection):
                 yield from check(connection)
         except Exception as error:  # noqa: BLE001 - after any error the other checks run
             yield report_unchecked_place(f"check of {name}", error)
         if progress is not None:
-            progress(number, len(CHECKS))
+            progress(number, len(checks))
 
 
 @contextmanager
@@ -115,7 +129,7 @@ def check_rules(connection: Connection) -> Iterator[Finding]:
         yield from rule.breaches(connection.execute(text(rule.query)))
 
 
-CHECKS = (
+CHECKS: StoreChecks = (
     ("integrity", check_structures),
     ("schema", check_schema),
     ("rules", check_rules),
@@ -135,8 +149,10 @@ def open_for_reading(target: str | os.PathLike[str] | URL) -> Iterator[Connectio
         yield connection
 
 
-def check(target: str | os.PathLike[str] | URL) -> list[Finding]:
+def check(target: str | os.PathLike[str] | URL, added: StoreChecks = ()) -> list[Finding]:
     """Return the findings in a store, as `Store.verify` does, without an upgrade of the store.
+
+    ``added`` are more checks by name, such as `store.context.check_requests`.
 
     An additional finding ``older`` names messages that an earlier release did not protect; it is no
     damage.
@@ -149,16 +165,16 @@ def check(target: str | os.PathLike[str] | URL) -> list[Finding]:
         with database.reading() as connection:
             found = read_version(connection)
             if found == SCHEMA_HEAD:
-                return examine_store(connection)
+                return examine_store(connection, added=added)
             findings = list(check_structures(connection))
         if found is None or database.path is None:
             problem = f"the schema is {found}, it should be {SCHEMA_HEAD}"
             advice = "`convostore migrate` makes it so"
             return [*findings, Finding("schema", "alembic_version", f"{problem}; {advice}")]
-        return findings or _check_upgraded_copy(database)
+        return findings or _check_upgraded_copy(database, added)
 
 
-def _check_upgraded_copy(database: Database) -> list[Finding]:
+def _check_upgraded_copy(database: Database, added: StoreChecks) -> list[Finding]:
     """Return the findings in a temporary copy with the newest schema."""
     with TemporaryDirectory(prefix="convostore-") as folder:
         try:
@@ -166,6 +182,6 @@ def _check_upgraded_copy(database: Database) -> list[Finding]:
             with closing(Database(copy)) as copied:
                 upgrade_schema(copied, copy=False)
                 with copied.reading() as connection:
-                    return examine_store(connection)
+                    return examine_store(connection, added=added)
         except StoreError as error:
             return [Finding("schema", "the store", f"cannot be upgraded: {error}")]

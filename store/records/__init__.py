@@ -48,6 +48,8 @@ __all__ = [
     "Redaction",
     "Removal",
     "Replaced",
+    "Request",
+    "RequestSummary",
     "Restored",
     "Session",
     "SessionHit",
@@ -95,6 +97,7 @@ if TYPE_CHECKING:
         is_redacted,
         select_opaque_fields,
     )
+    from .requests import Request, RequestSummary
     from .search_results import Hit, Hits, Index, Passage, SessionHit
     from .sessions import (
         TEXT_LIMIT,
@@ -130,6 +133,7 @@ if not TYPE_CHECKING:  # otherwise type checkers would accept any name
             "CacheInfo Copy Erasure FilePath Finding Health ProgressCallback Pruned Purge Redaction"
             " Removal Restored Size SizePart"
         ),
+        requests="Request RequestSummary",
         search_results="Hit Hits Index Passage SessionHit",
         sessions=(
             "TEXT_LIMIT Branch CallRecord Draft FileUse Found HeadMove Note OpenCall Session "

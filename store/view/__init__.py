@@ -13,9 +13,10 @@ from ..lazy_imports import attach_modules
 
 if TYPE_CHECKING:
     from . import build, rules, statement, visible_set
-    from .build import ComposedView, compose_view
+    from .build import ComposedView, build_view, compose_view, prepare_record
     from .cost import estimate_shown_tokens, estimate_summary_tokens, estimate_view_tokens
     from .counts import count_view_messages, find_continuations
+    from .explanation import Explanation, ExplanationInputs, RequestBasis
     from .log_messages import LogMessage
     from .placeholders import describe_target
     from .result_predicates import (
@@ -45,13 +46,17 @@ if TYPE_CHECKING:
 __all__ = [
     "ActiveSummary",
     "ComposedView",
+    "Explanation",
+    "ExplanationInputs",
     "HiddenRange",
     "LogMessage",
     "PositionRange",
+    "RequestBasis",
     "ViewContext",
     "VisibleSet",
     "build",
     "build_summary_message",
+    "build_view",
     "build_visible_set",
     "compose_view",
     "count_view_messages",
@@ -72,6 +77,7 @@ __all__ = [
     "load_verdicts",
     "load_view_context",
     "load_visible_set",
+    "prepare_record",
     "rules",
     "select_active_records",
     "statement",
@@ -82,9 +88,10 @@ if not TYPE_CHECKING:  # a type checker would accept any name from it
     __getattr__, __dir__ = attach_modules(
         __package__,
         "build rules statement visible_set",
-        build="ComposedView compose_view",
+        build="ComposedView build_view compose_view prepare_record",
         cost="estimate_shown_tokens estimate_summary_tokens estimate_view_tokens",
         counts="count_view_messages find_continuations",
+        explanation="Explanation ExplanationInputs RequestBasis",
         log_messages="LogMessage",
         placeholders="describe_target",
         result_predicates="has_failure_sign is_failure is_of_kind is_terminal_output "

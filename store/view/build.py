@@ -44,7 +44,13 @@ from ..phrases import Language
 from ..policy import STANDARD_POLICY, Policy, check_policy
 from ..records import View
 from .counts import TokenCounts, extend_token_counts, load_token_counts
-from .explanation import Explanation, ExplanationInputs, find_earlier_request
+from .explanation import (
+    Explanation,
+    ExplanationInputs,
+    RequestBasis,
+    find_earlier_request,
+    measure_placed,
+)
 from .line_rows import LineRows, load_plain_rows
 from .log_messages import choose_text
 from .plain_lines import write_plain_messages
@@ -78,6 +84,7 @@ def view(
     now: Now = None,
     format: str = "openai",  # noqa: A002 - the public name
     branch: int | None = None,
+    record: bool = False,
 ) -> View:
     """Return the messages for the model: a line up to position ``at``, by a policy at a moment.
 
@@ -85,21 +92,40 @@ def view(
     coding agents ``Policy.named("agent")`` is the better policy. The same line, policy and moment
     always give the same messages, unless a compaction is recorded later at that very position.
     ``branch`` names a line that the session can go back to, so that its requests can be replayed
-    too. Raises SessionNotFound, PositionOutOfRange, and InvalidValue for a branch or an unknown
-    format.
+    too. ``record`` keeps the request in the log, in a transaction of its own: `requests` lists it,
+    and `request` makes it again. Raises SessionNotFound, PositionOutOfRange, and InvalidValue for a
+    branch or an unknown format.
     """
     get_format(format)
     pointer = session_branches.find_line_pointer(connection, session_id, branch)
     last = lines.resolve_position(pointer, at)
     rules = STANDARD_POLICY if policy is None else check_policy(policy)
     context = load_view_context(connection, pointer, rules, last=last, now=require_moment(now))
+    return build_view(context, format, record=record)
+
+
+def build_view(context: ViewContext, format: str, *, record: bool = False) -> View:  # noqa: A002 - the public name
+    """Return the view of a look; one to ``record`` tells the kinds of tools in force."""
     first = context.visible.first_kept
     runs = partial(context.told, first, context.last)
-    with pause_gc(context.last - first), raw_messages.report_damage(connection, runs):
-        line = _load_line(context, format, plain=_may_be_plain(context, format))
+    with pause_gc(context.last - first), raw_messages.report_damage(context.connection, runs):
+        line = _load_line(context, format, plain=not record and _may_be_plain(context, format))
         if isinstance(line, PlainLine):
             return _write_plain_view(context, line)
-        return _compose_view(context, format, line).written(format)
+        made = _compose_view(context, format, line)
+        if record:
+            prepare_record(context, format, made.explained)
+        return made.written(format)
+
+
+def prepare_record(context: ViewContext, format: str, explained: Explanation) -> None:  # noqa: A002 - as above
+    """Add what a record of a view needs; the next one measures new messages only."""
+    name, cache = context.build_cache_name("costs", format), context.cache
+    costs = measure_placed(explained.inputs, cache.load(name) if cache.is_enabled else None)
+    if cache.is_enabled:
+        cache.save(name, costs, FRAME_BYTES * len(costs.tokens))
+    root = context.pointer.project_root
+    explained.basis = RequestBasis(context.load_kinds(), str(name[-1]), root, costs)
 
 
 def _may_be_plain(context: ViewContext, format: str) -> bool:  # noqa: A002 - the public name

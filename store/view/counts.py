@@ -12,7 +12,7 @@ tokenizer, which replace the estimates.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
@@ -155,6 +155,16 @@ class Estimates:
         objects = decode_as(list, f"[{','.join(self._texts)}]")
         return RowsByKey({int(seq): tokens for each in objects for seq, tokens in each.items()})
 
+    def find(self, positions: Collection[int]) -> dict[int, int]:
+        """Return the estimates of some messages; the newest are found without parsing all texts."""
+        found: dict[int, int] = {}
+        for text in reversed(self._texts):
+            if len(found) == len(positions):
+                break
+            here = decode_as(dict, text)
+            found |= {seq: here[str(seq)] for seq in positions if str(seq) in here}
+        return RowsByKey(found)
+
 
 class TokenCounts(NamedTuple):
     """The tokens of stored messages by position.
@@ -181,6 +191,11 @@ class TokenCounts(NamedTuple):
     def tokens_at(self, seq: int) -> int:
         """Return the tokens of the message at a position: counted, else estimated."""
         return self.counts.get(seq) or self.estimates[seq]
+
+    def find(self, positions: Collection[int]) -> dict[int, int]:
+        """Return the tokens of some messages, each as in `tokens_at`."""
+        counted = {seq: count for seq in positions if (count := self.counts.get(seq))}
+        return RowsByKey({**self.read.find(positions), **counted})
 
     def best(self) -> dict[int, int]:
         """Return the tokens of all messages, each as in `tokens_at`."""

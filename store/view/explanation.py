@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, islice, repeat, takewhile
+from operator import is_
 from typing import NamedTuple
 
 from ..database import pause_gc
@@ -187,6 +188,8 @@ class Explanation:
 
     def __init__(self, load_inputs: Callable[[], ExplanationInputs]) -> None:
         self._load_inputs = load_inputs
+        self.basis: RequestBasis | None = None
+        """What a record of the view needs: only of a view that is to be recorded."""
 
     @cached_property
     def inputs(self) -> ExplanationInputs:
@@ -244,6 +247,55 @@ class Explanation:
 
     def __repr__(self) -> str:
         return f"Explanation({self.stats})"
+
+
+class PlacedCosts(NamedTuple):
+    """The tokens of each message of a view, and a hash of what decides about its text.
+
+    ``counts`` is the number of stored counts that the tokens are made of.
+    """
+
+    placed: list[PlacedMessage]
+    tokens: list[int]
+    keys: list[int]
+    counts: int
+
+
+def measure_placed(inputs: ExplanationInputs, known: PlacedCosts | None) -> PlacedCosts:
+    """Return the costs of a view's messages without their entries: a record needs no reasons.
+
+    The same messages at the beginning have the costs that are ``known`` of an earlier view.
+    """
+    placed, counts, same = inputs.placed, inputs.tokens.stored, 0
+    tokens, keys = [], []
+    if known and known.counts == counts:
+        same = sum(takewhile(bool, map(is_, known.placed, placed)))
+        tokens, keys = known.tokens[:same], known.keys[:same]
+    new = placed[same:]
+    stored = inputs.tokens.find({each.seq for each in new if each.seq and not each.rule})
+    for each in new:
+        seq, content = each.seq, each.message.get("content")
+        verdict = inputs.judged.get(seq or 0)
+        rule = (verdict and verdict.rule) or inputs.pictured.get(seq or 0) or each.rule
+        is_whole = seq is not None and rule is None
+        tokens.append(
+            stored[seq or 0] if is_whole else count_message_tokens(each.message, estimate)
+        )
+        keys.append(hash((seq, rule, content if isinstance(content, str) else None)))
+    return PlacedCosts(placed, tokens, keys, counts)
+
+
+class RequestBasis(NamedTuple):
+    """What a record of a view needs besides its messages.
+
+    ``kinds`` are the kinds of tools in force, as JSON; ``policy`` is the policy's text, and
+    ``project_root`` the folder to which paths in results are relative.
+    """
+
+    kinds: str
+    policy: str
+    project_root: str | None
+    costs: PlacedCosts
 
 
 def build_entries(inputs: ExplanationInputs) -> tuple[Entry, ...]:

@@ -38,7 +38,7 @@ until one of its parts is erased (`ViewCache`).
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from itertools import chain
 from sys import intern
 from typing import Any, NamedTuple
@@ -474,6 +474,7 @@ class ViewSight(NamedTuple):
     visible: VisibleSet
     last: int
     now: int
+    records: list[Compaction]
 
 
 class ViewContext(NamedTuple):
@@ -503,7 +504,7 @@ class ViewContext(NamedTuple):
     @property
     def sight(self) -> ViewSight:
         """The look without its connection."""
-        return ViewSight(self.policy, self.visible, self.last, self.now)
+        return ViewSight(self.policy, self.visible, self.last, self.now, self.records)
 
     @property
     def raw(self) -> Line:
@@ -536,12 +537,22 @@ class ViewContext(NamedTuple):
     def build_cache_name(self, *purpose: str) -> tuple[Hashable, ...]:
         """Return the name of a value of the line by its policy, for a purpose."""
         # The text of a policy is larger than a short session: one object serves all names.
-        return (self.pointer.branch, *purpose, intern(self.policy.model_dump_json()))
+        memo, key = self.cache.memo, ("policy",)
+        if key not in memo:
+            memo[key] = intern(self.policy.model_dump_json())
+        return (self.pointer.branch, *purpose, memo[key])
 
     def load_validity(self) -> Validity:
         """Return what a cached view of the line depends on besides its policy and moment."""
         changes, root = self.cache.of_rows.changes, self.pointer.project_root
-        return Validity(changes, root, load_kinds_json(self.connection), self.visible)
+        return Validity(changes, root, self.load_kinds(), self.visible)
+
+    def load_kinds(self) -> str:
+        """Return the kinds of tools in force, as JSON."""
+        memo, key = self.cache.memo, ("kinds",)
+        if key not in memo:
+            memo[key] = load_kinds_json(self.connection)
+        return str(memo[key])
 
 
 def load_view_context(
@@ -552,9 +563,15 @@ def load_view_context(
     last: int,
     now: int,
     turn_over: bool = False,
+    records: Collection[int] | None = None,
 ) -> ViewContext:
-    """Return a look at a line up to a position, with the visible set that its compactions leave."""
+    """Return a look at a line up to a position, with the visible set that its compactions leave.
+
+    ``records`` are the numbers of those that count (None: all that are there by now).
+    """
     cache = ViewCache(connection, pointer.tree_id)
     known = load_records(connection, pointer, last, cache)
+    if records is not None:
+        known = [each for each in known if each.id in records]
     visible = build_visible_set(connection, pointer, select_active_records(known))
     return ViewContext(connection, pointer, policy, known, visible, last, now, turn_over, cache)

@@ -47,6 +47,7 @@ ACROSS_TREES = {
     "history.erasure.STALE_COPIES": "a copy is of the whole store",
     "history.message_lookup.FIND_MESSAGES": "finds the trees by a message's id",
     "history.message_lookup.FIND_OWNED_MESSAGES": "finds the trees by a message's id",
+    "history.request_rows.REQUEST_NUMBERS": "samples the requests of the whole store",
     **dict.fromkeys(
         (
             "history.listing.COUNT_FOUND",
@@ -307,6 +308,7 @@ SCANNED = {
     "history.erasure.MARK_ERASURES_PURGED": "erasures are few, and a purge rewrites the whole file",
     "history.redaction.MARK_REDACTIONS_PURGED": "redactions are few, and a purge rewrites the whole file",
     "history.redaction.REDACTIONS": "reads all that there is",
+    "history.request_rows.REQUEST_NUMBERS": "samples the requests of the whole store",
     "history.erasure_log.OPEN_TREES": "walks the index of what is left to do",
     "inspection.dump.ALL_TREES": "lists all that there is",
     "inspection.usage_statistics.STORE_FILES": "counts over the whole store",

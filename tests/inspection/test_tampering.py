@@ -44,6 +44,9 @@ def fill(store: Store, folder: Path) -> None:
     spent = {"model": "m", "provider": "p", "details": {"a": 1}, "cost": 1.5}
     store.record_usage("s", input=5, output=2, cached=1, written=1, **spent, now=NOW)
     store.record_usage("s", input=5, output=2, now=NOW)
+    store.context("s", system="Be brief.", user_input="and?", record=True, now=NOW)
+    store.view("s", record=True, now=NOW)
+    store.record_usage("s", input=5, output=2, now=NOW)
     store.create_session("o", owner="ann", now=NOW)
     store.append("o", {"role": "user", "content": "x"}, now=NOW)
     for name in ("s", "o"):

@@ -31,6 +31,7 @@ def talked(store: Store) -> Store:
     assert store.compact("talk", Policy(keep_turns=2), lambda _: "Said.", now=DEMO_NOW).hidden
     store.record_usage("talk", input=900, output=90, cached=300, model="m", cost=0.5, now=DEMO_NOW)
     store.record_usage("talk", input=100, output=10, model="other", now=DEMO_NOW)
+    store.view("talk", record=True, now=DEMO_NOW)
     store.fork("talk", session_id="fork", now=DEMO_NOW)
     store.fork("fork", session_id="again", now=DEMO_NOW)
     head = store.session("talk").head

@@ -59,13 +59,13 @@ INSIDE = {
     "adapters": "stores openai_agents pydantic_ai",
     "pages": "site access plots sessions page_rows conversation live requests tree policies costs files sql server",
     "cli": (
-        "terminal tables render chart options demo_session requests compactions heads policies "
+        "terminal tables render chart options demo_session requests request_log compactions heads policies "
         "show simulation sql sessions messages search maintenance retention exports imports usage pages demo commands"
     ),
     "compaction": (
         "facts triggers plan log_messages record_rows checks hidden_range job lifecycle workflow"
     ),
-    "context": "file_mentions freshness law layers request request_cache",
+    "context": "file_mentions freshness law layers request request_cache request_log",
     "database": (
         "gc_pause logs files read_only queue fork_safety write_ahead cache lease heartbeat schema driver_errors group_commit statements json_sql queries "
         "engine file_copies storage_sizes migrate"
@@ -74,7 +74,7 @@ INSIDE = {
     "face": "calls operations frames health lifetime atomic_steps streaming watches workflows store threads async_streaming async_operations async_store",
     "formats": "response_usage answer_chunks request_messages call_names definitions sendable_calls chat_rows openai parts reasoning turns responses anthropic gemini react templates message_templates",
     "history": (
-        "lines file_states session_branches sessions facts model_prices listing price_files price_rows usages message_notes erasure_log view_cache raw_messages row_templates draft_leases append drafts erasure redaction erasure_batches retention heads "
+        "lines request_rows file_states session_branches sessions facts model_prices listing price_files price_rows usages message_notes erasure_log view_cache raw_messages row_templates draft_leases append drafts erasure redaction erasure_batches retention heads "
         "message_lookup tool_use token_counts"
     ),
     "html": "shown_text source_code markdown_text message_parts flow templates pages",
@@ -87,7 +87,7 @@ INSIDE = {
         "field_types ready_policies tool_results requests verdicts prompt_cache triggers turns "
         "summaries policy"
     ),
-    "records": "messages compactions maintenance sessions search_results views",
+    "records": "messages compactions maintenance sessions search_results views requests",
     "search": "terms scope documents query index session_hits hits hidden_passages",
     "simulation": "prices context_recall replay",
     "summaries": (

@@ -2423,6 +2423,168 @@ WHERE tool_calls.tree_id = :tree_id
   AND tool_calls.branch = :branch
   AND tool_calls.seq > :kept
   AND tool_calls.seq <= :end
+-- history.request_rows.DELETE_REQUESTS
+DELETE FROM requests
+WHERE requests.tree_id = :tree_id
+  AND requests.session_id = :session_id
+
+-- history.request_rows.DELETE_REQUEST_TEXT
+DELETE FROM request_texts
+WHERE request_texts.tree_id = :tree_id
+  AND request_texts.text_digest = :text_digest
+
+-- history.request_rows.INSERT_REQUEST
+INSERT INTO requests (
+  tree_id,
+  session_id,
+  request,
+  branch,
+  seq,
+  at,
+  newest_record,
+  tokens,
+  unchanged_tokens,
+  kind,
+  format,
+  policy_name,
+  release,
+  digest,
+  layers,
+  compactions,
+  texts,
+  sealed
+)
+VALUES (
+  :tree_id,
+  :session_id,
+  :request,
+  :branch,
+  :seq,
+  :at,
+  :newest_record,
+  :tokens,
+  :unchanged_tokens,
+  :kind,
+  :format,
+  :policy_name,
+  :release,
+  :digest,
+  :layers,
+  :compactions,
+  :texts,
+  :sealed
+)
+
+-- history.request_rows.INSERT_REQUEST_TEXT
+INSERT INTO request_texts (tree_id, text_digest, content, sealed)
+VALUES (:tree_id, :text_digest, :content, :sealed)
+
+-- history.request_rows.KNOWN_TEXTS
+SELECT request_texts.text_digest
+FROM request_texts
+WHERE request_texts.tree_id = :tree_id
+  AND request_texts.text_digest IN (
+    SELECT named.value
+    FROM json_each(:texts) AS named
+  )
+
+-- history.request_rows.LAST_NUMBER
+SELECT max(requests.request) AS max_1
+FROM requests
+WHERE requests.tree_id = :tree_id
+  AND requests.session_id = :session_id
+
+-- history.request_rows.LAST_REQUEST
+SELECT requests.request,
+  requests.branch,
+  requests.seq,
+  requests.at,
+  requests.newest_record,
+  requests.tokens,
+  requests.unchanged_tokens,
+  requests.usage_branch,
+  requests.usage_seq,
+  requests.usage_number,
+  requests.kind,
+  requests.format,
+  requests.policy_name,
+  requests.release,
+  requests.digest,
+  requests.layers,
+  requests.compactions,
+  requests.texts
+FROM requests
+WHERE requests.tree_id = :tree_id
+  AND requests.session_id = :session_id
+ORDER BY requests.request DESC
+LIMIT 1 OFFSET :param_1
+
+-- history.request_rows.LINK_USAGE
+UPDATE requests
+SET usage_branch=:branch,
+  usage_seq=:seq,
+  usage_number=:usage
+WHERE requests.tree_id = :tree
+  AND requests.session_id = :session
+  AND requests.request = :number
+
+-- history.request_rows.LIST_REQUESTS
+SELECT requests.request,
+  requests.branch,
+  requests.seq,
+  requests.at,
+  requests.newest_record,
+  requests.tokens,
+  requests.unchanged_tokens,
+  requests.usage_branch,
+  requests.usage_seq,
+  requests.usage_number,
+  requests.kind,
+  requests.format,
+  requests.policy_name,
+  requests.release,
+  requests.digest,
+  requests.layers,
+  requests.compactions,
+  requests.texts
+FROM requests
+WHERE requests.tree_id = :tree_id
+  AND requests.session_id = :session_id
+ORDER BY requests.request
+
+-- history.request_rows.NAMED_TEXTS
+SELECT requests.session_id,
+  requests.seq,
+  requests.texts
+FROM requests
+WHERE requests.tree_id = :tree_id
+ORDER BY requests.session_id,
+  requests.request
+
+-- history.request_rows.REQUEST_NUMBERS
+SELECT requests.session_id,
+  requests.request
+FROM requests
+ORDER BY requests.tree_id,
+  requests.session_id,
+  requests.request
+
+-- history.request_rows.REQUEST_TEXTS
+SELECT request_texts.text_digest,
+  request_texts.content
+FROM request_texts
+WHERE request_texts.tree_id = :tree_id
+  AND request_texts.text_digest IN (
+    SELECT named.value
+    FROM json_each(:texts) AS named
+  )
+
+-- history.request_rows.STORED_TEXTS
+SELECT request_texts.text_digest,
+  request_texts.content
+FROM request_texts
+WHERE request_texts.tree_id = :tree_id
+ORDER BY request_texts.text_digest
 
 -- history.session_branches.INHERITED_END
 WITH RECURSIVE sources(generation, session_id, moves, records, before) AS (
