@@ -76,6 +76,7 @@ def fill(store: Store, session_id: str) -> None:
     store.append(session_id, TALK)
     store.rewind(session_id, 3)
     store.undo_rewind(session_id)
+    store.context(session_id, user_input="one more", record=True)
     store.record_usage(session_id, input=5, output=1)
     store.annotate(session_id, 2, "rating", 5)
     store.redact(session_id, 4, "asked for")
