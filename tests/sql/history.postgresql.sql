@@ -1324,49 +1324,6 @@ SET title=:title,
 WHERE sessions.tree_id = :tree
   AND sessions.id = :session_id COLLATE "C"
 
--- history.retention.ALL_BYTES.1
-SELECT coalesce(
-  sum(
-    0 + coalesce(octet_length(messages.content), 0) + coalesce(octet_length(messages.extra), 0)
-  ),
-  0
-) AS coalesce_1
-FROM messages
-
--- history.retention.ALL_BYTES.2
-SELECT coalesce(
-  sum(
-    0 + coalesce(octet_length(tool_calls.arguments), 0) + coalesce(octet_length(tool_calls.extra), 0)
-  ),
-  0
-) AS coalesce_1
-FROM tool_calls
-
--- history.retention.RUN_BYTES.1
-SELECT coalesce(
-  sum(
-    0 + coalesce(octet_length(messages.content), 0) + coalesce(octet_length(messages.extra), 0)
-  ),
-  0
-) AS coalesce_1
-FROM messages
-WHERE messages.tree_id = :tree_id
-  AND messages.branch = :branch
-  AND messages.seq > :kept
-  AND messages.seq <= :end
-
--- history.retention.RUN_BYTES.2
-SELECT coalesce(
-  sum(
-    0 + coalesce(octet_length(tool_calls.arguments), 0) + coalesce(octet_length(tool_calls.extra), 0)
-  ),
-  0
-) AS coalesce_1
-FROM tool_calls
-WHERE tool_calls.tree_id = :tree_id
-  AND tool_calls.branch = :branch
-  AND tool_calls.seq > :kept
-  AND tool_calls.seq <= :end
 -- history.request_rows.DELETE_REQUESTS
 DELETE FROM requests
 WHERE requests.tree_id = :tree_id
@@ -1505,6 +1462,50 @@ WHERE request_texts.tree_id = :tree_id
     SELECT named.value
     FROM json_each_text(CAST(:texts AS json)) AS named
   )
+
+-- history.retention.ALL_BYTES.1
+SELECT coalesce(
+  sum(
+    0 + coalesce(octet_length(messages.content), 0) + coalesce(octet_length(messages.extra), 0)
+  ),
+  0
+) AS coalesce_1
+FROM messages
+
+-- history.retention.ALL_BYTES.2
+SELECT coalesce(
+  sum(
+    0 + coalesce(octet_length(tool_calls.arguments), 0) + coalesce(octet_length(tool_calls.extra), 0)
+  ),
+  0
+) AS coalesce_1
+FROM tool_calls
+
+-- history.retention.RUN_BYTES.1
+SELECT coalesce(
+  sum(
+    0 + coalesce(octet_length(messages.content), 0) + coalesce(octet_length(messages.extra), 0)
+  ),
+  0
+) AS coalesce_1
+FROM messages
+WHERE messages.tree_id = :tree_id
+  AND messages.branch = :branch
+  AND messages.seq > :kept
+  AND messages.seq <= :end
+
+-- history.retention.RUN_BYTES.2
+SELECT coalesce(
+  sum(
+    0 + coalesce(octet_length(tool_calls.arguments), 0) + coalesce(octet_length(tool_calls.extra), 0)
+  ),
+  0
+) AS coalesce_1
+FROM tool_calls
+WHERE tool_calls.tree_id = :tree_id
+  AND tool_calls.branch = :branch
+  AND tool_calls.seq > :kept
+  AND tool_calls.seq <= :end
 
 -- history.session_branches.OWN_BRANCH_END
 SELECT branches.parent_position,

@@ -2374,55 +2374,6 @@ WHERE sessions.tree_id = :tree_id
   AND sessions.title IS NOT NULL
 ORDER BY sessions.id
 
--- history.retention.ALL_BYTES.1
-SELECT coalesce(
-  sum(
-    0 + coalesce(length(CAST(messages.content AS BLOB)), 0) + coalesce(length(CAST(messages.extra AS BLOB)), 0)
-  ),
-  0
-) AS coalesce_1
-FROM messages
-
--- history.retention.ALL_BYTES.2
-SELECT coalesce(
-  sum(
-    0 + coalesce(length(CAST(tool_calls.arguments AS BLOB)), 0) + coalesce(length(CAST(tool_calls.extra AS BLOB)), 0)
-  ),
-  0
-) AS coalesce_1
-FROM tool_calls
-
--- history.retention.COMPACTED_SESSIONS
-SELECT compaction_records.session_id
-FROM compaction_records
-WHERE compaction_records.outcome = 'running'
-  AND compaction_records.lease_until > :now
-
--- history.retention.RUN_BYTES.1
-SELECT coalesce(
-  sum(
-    0 + coalesce(length(CAST(messages.content AS BLOB)), 0) + coalesce(length(CAST(messages.extra AS BLOB)), 0)
-  ),
-  0
-) AS coalesce_1
-FROM messages
-WHERE messages.tree_id = :tree_id
-  AND messages.branch = :branch
-  AND messages.seq > :kept
-  AND messages.seq <= :end
-
--- history.retention.RUN_BYTES.2
-SELECT coalesce(
-  sum(
-    0 + coalesce(length(CAST(tool_calls.arguments AS BLOB)), 0) + coalesce(length(CAST(tool_calls.extra AS BLOB)), 0)
-  ),
-  0
-) AS coalesce_1
-FROM tool_calls
-WHERE tool_calls.tree_id = :tree_id
-  AND tool_calls.branch = :branch
-  AND tool_calls.seq > :kept
-  AND tool_calls.seq <= :end
 -- history.request_rows.DELETE_REQUESTS
 DELETE FROM requests
 WHERE requests.tree_id = :tree_id
@@ -2585,6 +2536,56 @@ SELECT request_texts.text_digest,
 FROM request_texts
 WHERE request_texts.tree_id = :tree_id
 ORDER BY request_texts.text_digest
+
+-- history.retention.ALL_BYTES.1
+SELECT coalesce(
+  sum(
+    0 + coalesce(length(CAST(messages.content AS BLOB)), 0) + coalesce(length(CAST(messages.extra AS BLOB)), 0)
+  ),
+  0
+) AS coalesce_1
+FROM messages
+
+-- history.retention.ALL_BYTES.2
+SELECT coalesce(
+  sum(
+    0 + coalesce(length(CAST(tool_calls.arguments AS BLOB)), 0) + coalesce(length(CAST(tool_calls.extra AS BLOB)), 0)
+  ),
+  0
+) AS coalesce_1
+FROM tool_calls
+
+-- history.retention.COMPACTED_SESSIONS
+SELECT compaction_records.session_id
+FROM compaction_records
+WHERE compaction_records.outcome = 'running'
+  AND compaction_records.lease_until > :now
+
+-- history.retention.RUN_BYTES.1
+SELECT coalesce(
+  sum(
+    0 + coalesce(length(CAST(messages.content AS BLOB)), 0) + coalesce(length(CAST(messages.extra AS BLOB)), 0)
+  ),
+  0
+) AS coalesce_1
+FROM messages
+WHERE messages.tree_id = :tree_id
+  AND messages.branch = :branch
+  AND messages.seq > :kept
+  AND messages.seq <= :end
+
+-- history.retention.RUN_BYTES.2
+SELECT coalesce(
+  sum(
+    0 + coalesce(length(CAST(tool_calls.arguments AS BLOB)), 0) + coalesce(length(CAST(tool_calls.extra AS BLOB)), 0)
+  ),
+  0
+) AS coalesce_1
+FROM tool_calls
+WHERE tool_calls.tree_id = :tree_id
+  AND tool_calls.branch = :branch
+  AND tool_calls.seq > :kept
+  AND tool_calls.seq <= :end
 
 -- history.session_branches.INHERITED_END
 WITH RECURSIVE sources(generation, session_id, moves, records, before) AS (
