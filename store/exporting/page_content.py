@@ -27,7 +27,7 @@ UNSPOKEN_TYPES = ("thinking", "redacted_thinking", "reasoning", "tool_use", "too
 
 @dataclass
 class PageContent:
-    """The choice of what a page has; it counts ``homes``, ``keys`` and messages that were ``said``."""
+    """The choice of what a page has, which counts ``homes``, ``keys`` and messages ``said``."""
 
     only: Only | None = None
     mask: bool = False
