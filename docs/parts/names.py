@@ -19,7 +19,7 @@ PUBLIC = (
     *("importing", "exporting", "transcripts", "transcripts.writing"),
     *("inspection", "inspection.dump", "simulation", "recall", "tokens", "html"),
     "pages",
-    *("adapters.openai_agents", "adapters.pydantic_ai"),
+    *("adapters.openai_agents", "adapters.pydantic_ai", "adapters.claude", "adapters.strands"),
 )
 """The public modules by their names in the package; "" is the package itself."""
 

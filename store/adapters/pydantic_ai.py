@@ -31,7 +31,6 @@ __all__ = ["Conversations", "compacted"]
 
 KEY = "pydantic_ai"
 FRAMEWORK = {"framework": "pydantic-ai"}
-PAGE = 500
 RECORDS = TypeAdapter(ConversationRecord)
 REQUEST_ROLES = {"system-prompt": "system", "user-prompt": "user", "tool-return": "tool"}
 """The roles of parts of requests; those that the framework alone reads are of the system."""
@@ -66,14 +65,8 @@ class Conversations(StoreUser, ConversationStore):
     ) -> Sequence[ConversationRecord]:
         """Return the records, or those of a scope, that were saved last, the newest first."""
         where = FRAMEWORK if scope is None else {**FRAMEWORK, "scope": scope}
-        found: list[ConversationRecord] = []
-        after: Session | None = None
-        while True:
-            page = await self.awaited.sessions(where=where, limit=PAGE, after=after)
-            found += [record for each in page if (record := parse_record(each))]
-            if len(page) < PAGE:
-                break
-            after = page[-1]
+        sessions = await self.list_sessions_where(where)
+        found = [record for each in sessions if (record := parse_record(each))]
         return sorted(found, key=lambda each: each.updated_at, reverse=True)[:limit]
 
     async def write_record(

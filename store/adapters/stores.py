@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 from weakref import WeakValueDictionary
 
 from .. import AsyncStore, Policy, Store
-from ..records import View
+from ..records import Session, View
 
 StoreSource = Store | str | os.PathLike[str]
 """An open store, or the path or URL of one."""
 
+PAGE_SIZE = 500
 _AWAITED: WeakValueDictionary[int, AsyncStore] = WeakValueDictionary()
 
 
@@ -42,6 +44,17 @@ class StoreUser:
         dated = policy.model_copy(update={"undated": "stored_at"})
         await self.awaited.compact_if_needed(session_id, dated)
         return await self.awaited.view(session_id, dated, format=name)
+
+    async def list_sessions_where(self, where: dict[str, Any]) -> list[Session]:
+        """Return all sessions whose metadata have these keys and values, the newest first."""
+        found: list[Session] = []
+        after: Session | None = None
+        while True:
+            page = await self.awaited.sessions(where=where, limit=PAGE_SIZE, after=after)
+            found += page
+            if len(page) < PAGE_SIZE:
+                return found
+            after = page[-1]
 
     def close(self) -> None:
         """Give back a store that was opened from a path or URL; a given one stays open."""

@@ -11,7 +11,12 @@ from made_up_model import serve_model
 from pages import Page, blocks
 
 pytestmark = pytest.mark.sqlite_only
-MODULES = {"openai-agents": "agents", "pydantic-ai": "pydantic_ai"}
+MODULES = {
+    "openai-agents": "agents",
+    "pydantic-ai": "pydantic_ai",
+    "claude": "claude_agent_sdk",
+    "strands": "strands",
+}
 """The pages by their names, and what each needs."""
 
 

@@ -56,7 +56,7 @@ move along with an edge that moves.
 """
 
 INSIDE = {
-    "adapters": "stores openai_agents pydantic_ai",
+    "adapters": "stores openai_agents pydantic_ai claude strands",
     "pages": "site access plots sessions page_rows conversation live requests tree policies costs files sql server",
     "cli": (
         "terminal tables render chart options demo_session requests request_log compactions heads policies "

@@ -27,7 +27,11 @@ def project() -> dict[str, Any]:
     return dict(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"])
 
 
-IMPORTED_AS = {"openai-agents": "agents", "pydantic-ai-slim": "pydantic_ai"}
+IMPORTED_AS = {
+    "openai-agents": "agents",
+    "pydantic-ai-slim": "pydantic_ai",
+    "strands-agents": "strands",
+}
 """Distributions that are imported under another name."""
 
 

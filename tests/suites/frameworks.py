@@ -44,6 +44,18 @@ MEMORY_FILES = (
     "tests/memory/test_session_context_wrapper.py",
 )
 
+CLAUDE = "claude-agent-sdk==0.2.187"
+CLAUDE_FILES = (
+    "tests/test_session_helpers_store.py",
+    "tests/test_session_import.py",
+    "tests/test_session_resume.py",
+    "tests/test_session_store_conformance.py",
+    "tests/test_session_summary.py",
+    "tests/test_transcript_mirror.py",
+)
+STRANDS = "strands-agents==1.62.0"
+STRANDS_FILES = ("tests/strands/session/test_repository_session_manager.py",)
+
 FRAMEWORKS = (
     Framework(
         "openai-agents",
@@ -87,6 +99,29 @@ FRAMEWORKS = (
         ("pydantic-ai-slim==2.68.0",),
         (build_own_suite("test_pydantic_ai_adapter.py"),),
         beside=("openai",),  # the page's model
+    ),
+    Framework(
+        "claude",
+        (CLAUDE,),
+        (
+            Suite(
+                "6 files about `SessionStore`",
+                CLAUDE_FILES,
+                CLAUDE,
+                "claude_suite",
+                smoke=CLAUDE_FILES[3:4],
+            ),
+            build_own_suite("test_claude_adapter.py"),
+        ),
+    ),
+    Framework(
+        "strands",
+        (STRANDS,),
+        (
+            Suite("`test_repository_session_manager.py`", STRANDS_FILES, STRANDS, "strands_suite"),
+            build_own_suite("test_strands_adapter.py"),
+        ),
+        beside=("moto", "boto3", "openai", "pytest-mock"),
     ),
 )
 """The table that `python -m tests.suites` runs."""
