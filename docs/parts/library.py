@@ -57,6 +57,7 @@ FUNCTIONS = (
     tools.compress,
     pages.build_app,
     pages.serve_pages,
+    pages.build_datasette_metadata,
     context.Freshness,
 )
 """What a program may call beside the two faces."""

@@ -63,6 +63,9 @@ COMMANDS: dict[str, dict[str, ListedCommand]] = {
         "browse": ListedCommand(
             "pages", "Show the store in a browser: conversations, requests, costs, SQL."
         ),
+        "datasette": ListedCommand(
+            "pages", "Write metadata for Datasette: views, columns, facets and ready queries."
+        ),
     },
     "Compact": {
         "compact": ListedCommand(

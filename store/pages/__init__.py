@@ -6,6 +6,7 @@ templates, in the folder beside; nothing in them comes from elsewhere, and none 
 
 from __future__ import annotations
 
+from .datasette import build_datasette_metadata
 from .server import build_app, serve_pages
 
-__all__ = ["build_app", "serve_pages"]
+__all__ = ["build_app", "build_datasette_metadata", "serve_pages"]

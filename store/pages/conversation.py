@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from .. import InvalidValue
 from ..html import Item, ShownMessage, render_messages
-from ..records import Draft, Session, StoredMessage, View
+from ..records import Draft, Session, StoredMessage, View, extract_content_text
 from .page_rows import PageRow, explain_messages, fill_page, group_rows, show_item, show_row
 from .site import Values, Visit, page
 
@@ -116,7 +116,8 @@ class Conversation:
 def show_conversation(visit: Visit) -> Values:
     """Return a page of a conversation."""
     shown = Conversation(visit)
-    return {"session": shown.session, "tab": "conversation", "shown": shown, "form": shown.form}
+    values = {"session": shown.session, "tab": "conversation", "shown": shown}
+    return values | {"form": shown.form, "text_of": extract_content_text}
 
 
 def describe_state(visit: Visit) -> str:

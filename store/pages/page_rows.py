@@ -162,9 +162,8 @@ class RowExplanation:
     """What a view makes of each message."""
 
     def __init__(self, visit: Visit, view: View) -> None:
-        self._visit = visit
+        self._visit, self._view = visit, view
         self._hidden = visit.face.hidden(view.session_id, view.at) if view.at else {}
-        self._left_out = {each.seq: each.reason for each in view.left_out}
         self._entries = {each.seq: each for each in view.entries if each.seq is not None}
         self._made = dict(_place_made_entries(view.entries, view.at))
 
@@ -176,15 +175,20 @@ class RowExplanation:
 
     def explain(self, row: PageRow) -> PageRow:
         """Return a row with what became of its message."""
-        assert row.seq is not None
-        entry, hidden = self._entries.get(row.seq), self._hidden.get(row.seq)
+        seq = row.seq or 0
+        entry, hidden = self._entries.get(seq), self._hidden.get(seq)
         if entry is not None:
             return self._explain_entry(row, entry)
-        reason, rule, state = self._left_out.get(row.seq, ""), None, "left_out"
         if hidden is not None:
             reason = self._visit.say("hidden_by", number=hidden.compaction)
-            rule, state = "summary", "hidden"
-        return row._replace(state=state, rule=rule, reason=reason, saved=row.tokens)
+            row = row._replace(state="hidden", rule="summary", reason=reason)
+        else:
+            row = row._replace(state="left_out", reason=self._find_left_out(seq))
+        return row._replace(saved=row.tokens)
+
+    def _find_left_out(self, seq: int) -> str:
+        """Return why a message is left out; all of them are looked for only if there is one."""
+        return next((each.reason for each in self._view.left_out if each.seq == seq), "")
 
     def _explain_entry(self, row: PageRow, entry: Entry) -> PageRow:
         if entry.rule is None:

@@ -65,8 +65,9 @@ def place_lanes(visit: Visit, sessions: list[Session]) -> Iterator[TreeLane]:
     for session in sessions:
         heads.setdefault(session.branch, []).append(session)
         for branch in visit.face.branches(session.id):
+            is_empty = branch.head == branch.forked_at and not branch.current
             known = found.get(branch.branch)
-            if known is None or known[0].head < branch.head:
+            if not is_empty and (known is None or known[0].head < branch.head):
                 found[branch.branch] = branch, session
     scale = TREE_WIDTH / max([1, *(branch.head for branch, _ in found.values())])
     rows: dict[int, int] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import html
+import json
 import re
 import shutil
 import tomllib
@@ -17,6 +18,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from store import Policy, Store
+from store.cli import main
+from store.inspection import views
 from store.pages import build_app, costs, site, sql
 
 NOW = 1_790_000_000_000
@@ -483,3 +486,20 @@ def test_languages(store: Store) -> None:
         assert {*said} == {"en", "zh"}, code
         names = [{*re.findall(r"\{(\w+)", text)} for text in said.values()]
         assert names[0] == names[1], code
+
+
+def test_metadata_for_datasette(store: Store, tmp_path: Path) -> None:
+    """Each view and each column has a meaning; queries and facets are those of the store."""
+    file = tmp_path / "metadata.json"
+    command = ["--db", str(store.database.path), "datasette", "-o", str(file)]
+    assert main(command) == 0
+    assert main(command) == 2
+    described = json.loads(file.read_text("utf-8"))["databases"]["chat"]
+    found = views(str(store.database.path))
+    assert {name: (*view["columns"],) for name, view in described["tables"].items()} == found
+    for name, view in described["tables"].items():
+        assert {*view["facets"], *view["units"]} <= {*found[name]}
+    assert len(described["queries"]) == 10
+    listed = tomllib.loads((site.FOLDER / "views.toml").read_text("utf-8"))
+    assert {*listed["views"]} == {*found}
+    assert {*listed["columns"]} <= {column for columns in found.values() for column in columns}

@@ -57,7 +57,6 @@ move along with an edge that moves.
 
 INSIDE = {
     "adapters": "stores openai_agents pydantic_ai claude strands",
-    "pages": "site access plots sessions page_rows conversation live requests tree policies costs files sql server",
     "cli": (
         "terminal tables render chart options demo_session requests request_log compactions heads policies "
         "show simulation sql sessions messages search maintenance retention exports imports usage pages demo commands"
@@ -83,6 +82,7 @@ INSIDE = {
         "console checks usage_statistics sql line_checks integrity dump storage_use copies upkeep advice"
     ),
     "messages": "json_text columns plain_messages media wire_fields redacted_messages",
+    "pages": "site access plots sessions page_rows conversation live requests tree policies costs files sql datasette server",
     "policy": (
         "field_types ready_policies tool_results requests verdicts prompt_cache triggers turns "
         "summaries policy"
