@@ -97,7 +97,7 @@ def find_known_report(store: ImportTarget, path: FilePath, look: FileLook) -> Im
     sessions = [KnownSession(*each) for each in known["sessions"]]
     if not store.reading(partial(_are_unchanged, sessions=sessions)):
         return None
-    found = [ImportedSession(*each.report)._replace(appended=0) for each in sessions]
+    found = [ImportedSession(*each.report) for each in sessions]
     notes = [NoteEvent(*each) for each in known["notes"]]
     return ImportReport(Path(path), known["kind"], found, notes, known["lines"])
 
@@ -136,6 +136,10 @@ def _describe_sessions(
     steps: AnySteps, report: ImportReport, ends: SessionEnds
 ) -> list[KnownSession]:
     return [
-        KnownSession([*each], revision, _digest_beside(steps, each.id) if has_more else None)
+        KnownSession(
+            [*each._replace(appended=0)],
+            revision,
+            _digest_beside(steps, each.id) if has_more else None,
+        )
         for each, (revision, has_more) in zip(report.sessions, ends, strict=True)
     ]

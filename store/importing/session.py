@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 from .. import build_batch
 from ..errors import InvalidMessage, StoreError
-from ..formats import PreparedMessage, digest_row, prepare_message
+from ..formats import PreparedMessage, digest_row
 from ..records import Message, Session, StoredMessage, is_redacted
 from ..text import JsonFields
 from ..transcripts import CompactionEvent, KeyNumbers, NoteEvent, SessionMessage, SideRowsEvent
@@ -38,7 +38,7 @@ from .continuations import (
 from .session_ids import AnySteps, ImportTarget
 from .session_metadata import find_said_time, limit_to_now
 from .usage import RecordedUsage
-from .validation import convert_file_message
+from .validation import PreparedMessages, prepare_file_message
 
 PositionSpan: TypeAlias = tuple[int, int]
 """The first and the last position of a range."""
@@ -199,10 +199,11 @@ class FileSession:
 
     Its messages are compared with the stored line up to its end, then appended to it. ``_place`` is
     the last position of the last message, which has ``_width`` positions. ``_moment`` is the latest
-    known time. ``places`` holds the position after each message of the file, ``kept`` the
-    beginnings of sessions that a rewind left. ``revision`` is that of the stored session after its
-    last change by the import; it ``is_settled`` if importing the file again would change nothing
-    and tell the same, and ``has_more`` if the file has compactions of it, or rows beside it.
+    known time. ``_early`` are messages that were prepared before. ``places`` holds the position
+    after each message of the file, ``kept`` the beginnings of sessions that a rewind left.
+    ``revision`` is that of the stored session after its last change by the import; it
+    ``is_settled`` if importing the file again would change nothing and tell the same, and
+    ``has_more`` if the file has compactions of it, or rows beside it.
     """
 
     def __init__(
@@ -212,11 +213,12 @@ class FileSession:
         ahead: EventLookahead,
         elsewhere: ContinuationSearch,
         notes: list[NoteEvent],
+        early: PreparedMessages,
         *,
         places: Sequence[int],
         replace: bool,
     ) -> None:
-        self._ahead, self._elsewhere = ahead, elsewhere
+        self._ahead, self._elsewhere, self._early = ahead, elsewhere, early
         self.places = array("q", places)
         self.kept: dict[str, StoredBeginning] = {}
         self._store = store
@@ -322,8 +324,8 @@ class FileSession:
     def _prepared(self, said: SessionMessage) -> list[PreparedMessage]:
         """Return the rows that store a message; none if it is refused."""
         try:
-            came_as, rows = convert_file_message(said)
-            return [prepare_message(row)._replace(wire_format=came_as) for row in rows]
+            _, rows = self._early.pop(id(said), (said, None))
+            return prepare_file_message(said) if rows is None else rows
         except InvalidMessage as refused:
             key = f" (key {refused.key!r})" if refused.key else ""
             self._note(f"is left out, it cannot be stored: {refused.problem}{key}")

@@ -32,7 +32,7 @@ from .known_files import FileLook, SessionEnds, find_known_report, look_at_file,
 from .session import FileSession, ImportReport
 from .session_ids import ImportTarget, OwnerIds, WantedIds
 from .session_metadata import find_or_create_session, find_said_time, update_session_from_file
-from .validation import TranscriptValidation
+from .validation import PreparedMessages, TranscriptValidation
 
 EARLY_MESSAGES_LIMIT = 20
 """Messages, at most, that are searched for the time at which a session began."""
@@ -102,7 +102,7 @@ class OpenedTranscript(NamedTuple):
     """A file that holds a message, read as far as was needed to see one.
 
     ``events`` are all events of the file; ``lines`` returns the number of lines at the end.
-    ``look`` is the file as it was before.
+    ``look`` is the file as it was before, ``prepared`` are the messages that were looked at.
     """
 
     path: Path
@@ -110,7 +110,8 @@ class OpenedTranscript(NamedTuple):
     events: Iterator[Event]
     lines: list[int]
     limits: Limits
-    look: FileLook | None = None
+    look: FileLook | None
+    prepared: PreparedMessages
 
 
 def open_transcript(
@@ -155,7 +156,7 @@ def open_transcript(
         [NoteEvent(None, f"read as {found}, as asked: {problem}", broken=True)] if problem else []
     )
     believed = chain(notes, seen, events)
-    return OpenedTranscript(Path(path), found, believed, lines, limits, look)
+    return OpenedTranscript(Path(path), found, believed, lines, limits, look, validation.prepared)
 
 
 def import_opened_transcript(
@@ -185,7 +186,8 @@ def import_opened_transcript(
             events = map(WantedIds(session_id).rename, events)
             if isinstance(store, Scoped):
                 events = map(OwnerIds(store, session_id).rename, events)
-            ends = _FileImport(store, report, EventLookahead(events), replace=replace).take_all()
+            ahead = EventLookahead(events)
+            ends = _FileImport(store, report, ahead, begun.prepared, replace=replace).take_all()
     if any(each.appended for each in report.sessions):
         with suppress(StoreError):  # the messages are stored, and a later search indexes them
             store.index()
@@ -224,10 +226,12 @@ class _FileImport:
         store: ImportTarget,
         report: ImportReport,
         ahead: EventLookahead,
+        prepared: PreparedMessages,
         *,
         replace: bool,
     ) -> None:
         self._store = store
+        self._prepared = prepared
         self._report = report
         self._origin = report.kind, str(report.path.absolute())
         self._ahead = ahead
@@ -301,9 +305,7 @@ class _FileImport:
             self._elsewhere = self._elsewhere_in(opened.session_id)
         places = self._places_before(opened)
         begins = partial(self._where_it_begins, opened)
-        told = len(notes)
         stored = find_or_create_session(store, opened, moment, notes, begins, *self._origin)
-        self._is_settled &= len(notes) == told
         if stored.forked_from is None:
             places = []
         session = FileSession(
@@ -312,6 +314,7 @@ class _FileImport:
             self._ahead,
             self._elsewhere,
             notes,
+            self._prepared,
             places=places,
             replace=self._replace,
         )

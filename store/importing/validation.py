@@ -13,15 +13,15 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from ..errors import InvalidMessage
 from ..formats import (
     FORMATS,
     WIRE_KEY,
     ApiCall,
-    EncodedMessage,
     PlacedMessage,
+    PreparedMessage,
     encode_message,
     encode_parsed_message,
     prepare_message,
@@ -55,6 +55,10 @@ SEARCHED_TEXT_POINTS = 200
 """Code points of a text that are searched for in a request."""
 
 
+PreparedMessages: TypeAlias = dict[int, tuple[SessionMessage, list[PreparedMessage]]]
+"""Messages with their rows, by the identities of the objects that they are."""
+
+
 class CheckedMessage(NamedTuple):
     """The words of a parsed message, and the rows that store it.
 
@@ -68,9 +72,13 @@ class CheckedMessage(NamedTuple):
 
 
 class TranscriptValidation:
-    """The messages read from a file so far, and the check of them."""
+    """The messages read from a file so far, and the check of them.
+
+    ``prepared`` are their rows, so that nobody has to prepare them again.
+    """
 
     def __init__(self) -> None:
+        self.prepared: PreparedMessages = {}
         self._read: list[CheckedMessage] = []
         self._unread = 0
         self._size = 0
@@ -81,7 +89,7 @@ class TranscriptValidation:
             self._unread += event.speaks
         elif isinstance(event, SessionMessage):
             self._size += sum(map(len, list_texts(event.message)))
-            self._read.append(_parse_checked_message(event))
+            self._read.append(self._check(event))
 
     @property
     def is_enough(self) -> bool:
@@ -118,20 +126,25 @@ class TranscriptValidation:
             return f"{unmet} of {results} results meet no call"
         return None
 
+    def _check(self, said: SessionMessage) -> CheckedMessage:
+        try:
+            prepared = prepare_file_message(said)
+        except InvalidMessage:
+            return CheckedMessage([], [], is_foreign=False)  # the note follows when it is stored
+        self.prepared[id(said)] = said, prepared
+        return _parse_checked_message(said, [each.message for each in prepared])
 
-def convert_file_message(said: SessionMessage) -> EncodedMessage:
+
+def prepare_file_message(said: SessionMessage) -> list[PreparedMessage]:
     """Return the rows that store a message of a file. Raises InvalidMessage."""
     if said.format == READER_FORMAT:
-        return encode_parsed_message(said.message)
-    return encode_message(said.message, said.format, 0)
+        came_as, rows = encode_parsed_message(said.message)
+    else:
+        came_as, rows = encode_message(said.message, said.format, 0)
+    return [prepare_message(row)._replace(wire_format=came_as) for row in rows]
 
 
-def _parse_checked_message(said: SessionMessage) -> CheckedMessage:
-    try:
-        stored = map(prepare_message, convert_file_message(said).rows)
-        rows = [each.message for each in stored]
-    except InvalidMessage:
-        return CheckedMessage([], [], is_foreign=False)  # the note follows when it is stored
+def _parse_checked_message(said: SessionMessage, rows: list[Message]) -> CheckedMessage:
     if said.message.get("type") in ITEM_TYPES and not any(map(_has_shown_content, rows)):
         return CheckedMessage([], rows, is_foreign=False)  # an item that only its own format has
     program = find_messages_program(row for row in rows if WIRE_KEY not in row)
