@@ -47,6 +47,14 @@ def resolve_now(now: Now) -> int:
     return math.ceil(now)
 
 
+def format_moment(at: int) -> str:
+    """Return a moment (ms) as UTC to the minute; as a number if no calendar has it."""
+    try:
+        return f"{EPOCH + timedelta(milliseconds=at):%Y-%m-%d %H:%M} UTC"
+    except OverflowError:
+        return str(at)
+
+
 def parse_moment(value: object) -> int | None:
     """Return the moment (ms) in a value of a message, None if it has none.
 

@@ -22,7 +22,7 @@ ATTRIBUTES = {
     "label": {"for"},
     "meta": {"charset", "name", "content", "http-equiv"},
     "ol": {"start"},
-    "td": {"style"},
+    "td": {"style", "colspan"},
     "th": {"style"},
     "time": {"datetime"},
 }

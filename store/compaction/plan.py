@@ -340,6 +340,20 @@ class Plan(NamedTuple):
     inside: bool = False
     covered: tuple[HiddenRange, ...] = ()
 
+    def _repr_html_(self) -> str:
+        """Return the plan for a notebook."""
+        from ..html import render_record
+
+        if self.nothing is not None:
+            return render_record("Nothing to compact", [("because", self.nothing)])
+        facts = [
+            ("messages", f"{self.messages:,} of {self.messages_before:,}"),
+            ("tokens", f"{self.tokens_hidden:,} of {self.tokens_before:,}"),
+            ("pinned", ", ".join(map(str, self.pinned[:20])) or "none"),
+            ("within the running turn", "yes" if self.inside else "no"),
+        ]
+        return render_record(f"Compaction of positions {self.first} to {self.last}", facts)
+
     @property
     def messages(self) -> int:
         """The number of messages that a summary would include."""

@@ -112,6 +112,23 @@ class Context(NamedTuple):
             f"Context({len(self.messages):,} messages, {len(self.tools or ()):,} tools, of {where})"
         )
 
+    def _repr_html_(self) -> str:
+        """Return the request for a notebook, in at most 20 KB: its layers and messages."""
+        from ..html import NotebookTable, describe_message, render_record
+
+        pieces = self.pieces
+
+        def get_row(number: int) -> tuple[object, ...]:
+            piece = pieces[number]
+            seq = "" if piece.seq is None else piece.seq
+            role, text = piece.message.get("role"), describe_message(piece.message)
+            return seq, piece.layer, role, text, f"{piece.tokens:,}"
+
+        facts = [("tokens", f"{self.tokens:,}"), *((k, f"{v:,}") for k, v in self.layers.items())]
+        table = NotebookTable(("", "layer", "role", "content", "tokens"), len(pieces), get_row)
+        title = f"Request of {self.view.session_id} at {self.view.at}"
+        return render_record(title, facts, table)
+
     @property
     def pieces(self) -> list[Piece]:
         """Each message in its layer, with its tokens."""

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from datetime import timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING, TypeAlias
 
 from .. import Policy, Scoped, Store
-from ..clock import EPOCH, Now
+from ..clock import Now, format_moment
 from ..records import Compaction, Entry, Message, Session, Sibling, StoredMessage, Usage
 from ..tokens import count_message_tokens, estimate
 from .page_content import PageContent, is_by_program
@@ -72,16 +71,12 @@ def _list_view_items(entries: Iterable[Entry], content: PageContent) -> Iterator
 
 
 def _list_session_facts(session: Session, content: PageContent) -> PageFacts:
-    facts = [("Messages", f"{session.head:,}"), ("Begun", _format_moment(session.created_at))]
+    facts = [("Messages", f"{session.head:,}"), ("Begun", format_moment(session.created_at))]
     if session.source:
         facts.append(("From", session.source))
     if session.project_root:
         facts.append(("Project", content.cover(session.project_root)))
     return facts
-
-
-def _format_moment(at: int) -> str:
-    return f"{EPOCH + timedelta(milliseconds=at):%Y-%m-%d %H:%M} UTC"
 
 
 class _PageLine:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from .flow import Alternatives, Band, CallEnd, Item, ShownMessage, is_result_message
 from .markdown_text import render_markdown
 from .message_parts import can_show_picture
+from .notebooks import NotebookTable, describe_message, render_one_message, render_record
 from .pages import render_frame, render_messages, render_session_page
 from .source_code import render_code
 from .templates import TEMPLATE_FOLDER, load_style_sheet, make_environment
@@ -23,8 +24,10 @@ __all__ = [
     "Band",
     "CallEnd",
     "Item",
+    "NotebookTable",
     "ShownMessage",
     "can_show_picture",
+    "describe_message",
     "is_result_message",
     "load_style_sheet",
     "make_environment",
@@ -32,5 +35,7 @@ __all__ = [
     "render_frame",
     "render_markdown",
     "render_messages",
+    "render_one_message",
+    "render_record",
     "render_session_page",
 ]

@@ -159,7 +159,7 @@ def _render_call(shown: ShownCall, writing: _Writing) -> Markup:
         fields.append(_Field("", _color(call.text, _guess_language(call.text), writing), False))
     return find_macro("call")(
         shown,
-        gist=_find_gist(call.fields) or truncate_to_line(call.text, GIST_LENGTH),
+        gist=find_gist(call.fields) or truncate_to_line(call.text, GIST_LENGTH),
         fields=fields,
         parts=[] if result is None else [_render_output(part) for part in result.parts],
         time=_render_seconds(shown.end.seconds),
@@ -167,7 +167,7 @@ def _render_call(shown: ShownCall, writing: _Writing) -> Markup:
     )
 
 
-def _find_gist(fields: Mapping[str, object]) -> str:
+def find_gist(fields: Mapping[str, object]) -> str:
     """Return in a line what a call was about."""
     first = [fields[key] for key in GIST_KEYS if fields.get(key)]
     told = [each for each in (*first, *fields.values()) if isinstance(each, str | list) and each]
@@ -175,7 +175,7 @@ def _find_gist(fields: Mapping[str, object]) -> str:
         return ""
     said = told[0]
     text = said if isinstance(said, str) else " ".join(map(render_json_text, said))
-    return truncate_to_line(clean_text(text), GIST_LENGTH)
+    return truncate_to_line(clean_text(text[: 4 * GIST_LENGTH]), GIST_LENGTH)
 
 
 def _list_fields(fields: Mapping[str, object], writing: _Writing) -> Iterator[_Field]:

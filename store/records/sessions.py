@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
+from ..clock import format_moment
 from ..errors import quote_value
 from ..messages import Message
 
@@ -37,7 +38,6 @@ class Session(NamedTuple):
     revision: str
     owner: str | None
     archived: bool
-    # REPR#
     source: str | None = None
     file: str | None = None
 
@@ -45,6 +45,19 @@ class Session(NamedTuple):
         """Return the session in one line."""
         title = quote_value(self.title)
         return f"Session({quote_value(self.id)}, title={title}, head={self.head})"
+
+    def _repr_html_(self) -> str:
+        """Return the session for a notebook, in at most 20 KB."""
+        from ..html import render_record
+
+        shown = ("id", "head", "project_root", "owner", "source", "forked_from", "revision")
+        values = ((name, getattr(self, name)) for name in shown)
+        moments = (("created", self.created_at), ("last active", self.updated_at))
+        facts = [(name, value) for name, value in values if value is not None]
+        return render_record(
+            self.title or "Session",
+            [*facts, *((name, format_moment(moment)) for name, moment in moments)],
+        )
 
 
 class StoredMessage(NamedTuple):
@@ -58,6 +71,12 @@ class StoredMessage(NamedTuple):
     message: Message
     stored_at: int
     digest: bytes
+
+    def _repr_html_(self) -> str:
+        """Return the message for a notebook, in at most 20 KB."""
+        from ..html import ShownMessage, render_one_message
+
+        return render_one_message(ShownMessage(self.seq, self.message, self.stored_at))
 
 
 make_stored_message: Callable[[tuple[Any, ...]], StoredMessage] = partial(

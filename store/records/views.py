@@ -131,6 +131,26 @@ class View(NamedTuple):
         session_id = quote_value(self.session_id)
         return f"View({len(self.messages):,} messages of {session_id} at {self.at})"
 
+    def _repr_html_(self) -> str:
+        """Return the view for a notebook, in at most 20 KB: what it kept, replaced, and why."""
+        from ..html import NotebookTable, describe_message, render_record
+
+        entries, stats = self.entries, self.stats
+
+        def get_row(number: int) -> tuple[object, ...]:
+            entry = entries[number]
+            seq = "" if entry.seq is None else entry.seq
+            role, text = entry.message.get("role"), describe_message(entry.message)
+            return seq, role, text, entry.reason if entry.rule else "", f"{entry.tokens:,}"
+
+        facts = [
+            ("messages", f"{stats.messages:,} of {stats.raw_messages:,}"),
+            ("tokens", f"{stats.tokens:,} of {stats.raw_tokens:,}"),
+            ("saved by", ", ".join(f"{k} {v:,}" for k, v in stats.saved_by_rule.items()) or "none"),
+        ]
+        table = NotebookTable(("", "role", "content", "why", "tokens"), len(entries), get_row)
+        return render_record(f"View of {self.session_id} at {self.at}", facts, table)
+
     @property
     def entries(self) -> list[Entry]:
         """The reason for each message."""

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from html_reading import read_page
 
-from store import InvalidValue, Store, StoreError
+from store import InvalidValue, Policy, Store, StoreError
 from store.exporting import export_session, export_store
 from store.importing import import_file
 
@@ -34,6 +35,55 @@ def test_each_is_one_line(store: Store) -> None:
         assert len(text) < 250
     assert repr(store.view("one")) == "View(2 messages of 'one' at 2)"
     assert repr(store.session("one")).startswith("Session('one', title='A\\ntitle")
+
+
+SHAPES = [
+    '\U0001f600<&"' * 3_000,
+    "word " * 3_000,
+    "# **x**\n" * 3_000,
+    "[" * 30_000,
+    "\x1b" * 30_000,
+]
+
+
+@pytest.mark.sqlite_only
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("text", SHAPES)
+def test_a_cell_shows_at_most_20_kb(store: Store, text: str) -> None:
+    """Of a session, view, request, plan and message, however long; and nothing of it acts."""
+    session = store.create_session(title=text[:999], metadata={"prompt": text}).id
+    steps = {"name": text[:300], "arguments": text}
+    calls = [{"id": "c", "type": "function", "function": steps}] * 3
+    turn = [
+        {"role": "user", "content": text},
+        {"role": "assistant", "content": [{"type": "text", "text": text}] * 9, "tool_calls": calls},
+        {"role": "tool", "tool_call_id": "c", "content": f"<script>{text}"},
+    ]
+    store.append(session, turn * 4)
+    policy = Policy.named("agent", trigger_tokens=1)
+    shown = [
+        store.session(session),
+        store.view(session, policy),
+        store.context(session, system=text, policy=policy),
+        store.plan_compaction(session, policy),
+        *store.messages(session, last=3),
+    ]
+    for each in shown:
+        cell = each._repr_html_()
+        assert len(cell.encode()) <= 20_000
+        assert read_page(cell).elements[:2] == ["div", "style"]
+
+
+def test_a_view_of_a_thousand_messages_is_a_table(store: Store) -> None:
+    """Its first and its last messages, each with the reason why it was replaced."""
+    session = store.create_session().id
+    store.append(session, [*SAID, *CALLED] * 250)
+    cell = store.view(session)._repr_html_()
+    elements = read_page(cell).elements
+    assert elements.count("tr") == 22  # the head, 20 messages, and the number of the others
+    assert "980 more" in cell
+    assert "Read a.py" in cell
+    assert "1,000 of 1,000" in cell
 
 
 @pytest.mark.sqlite_only

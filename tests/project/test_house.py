@@ -76,7 +76,7 @@ INSIDE = {
         "lines request_rows file_states session_branches sessions facts model_prices listing price_files price_rows usages message_notes erasure_log view_cache raw_messages row_templates draft_leases append drafts erasure redaction erasure_batches retention heads "
         "message_lookup tool_use token_counts"
     ),
-    "html": "shown_text source_code markdown_text message_parts flow templates pages",
+    "html": "shown_text source_code markdown_text message_parts flow templates pages notebooks",
     "importing": "session_ids usage comparison continuations session_metadata validation session known_files dump transcript files",
     "inspection": (
         "console checks usage_statistics sql line_checks integrity dump storage_use copies upkeep advice"
