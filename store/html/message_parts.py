@@ -158,9 +158,8 @@ def _add_call(read: MessageParts, call: JsonFields) -> None:
     given = next((function[key] for key in keys if function.get(key) is not None), None)
     fields = parse_object(given)
     text = "" if fields or given in (None, "", "{}", {}) else render_json_text(given)
-    name = function.get("name") or function.get("type")
-    named = name if isinstance(name, str) and name else "?"
-    read.calls.append(CallPart(_find_id(call, "call_id", "id"), named, fields, text))
+    name = _find_text(function, "name", "type") or "?"
+    read.calls.append(CallPart(_find_text(call, "call_id", "id"), name, fields, text))
 
 
 def _add_result(read: MessageParts, answer: JsonFields, content: Any) -> None:
@@ -174,15 +173,8 @@ def _add_result(read: MessageParts, answer: JsonFields, content: Any) -> None:
         or answer.get("messageStatus") == "error"
         or said.lstrip().startswith("Error:")
     )
-    name = answer.get("name")
-    read.results.append(
-        ResultPart(
-            _find_id(answer, "tool_call_id", "tool_use_id", "call_id", "id"),
-            name if isinstance(name, str) else None,
-            inner.parts,
-            failed,
-        )
-    )
+    call_id = _find_text(answer, "tool_call_id", "tool_use_id", "call_id", "id")
+    read.results.append(ResultPart(call_id, _find_text(answer, "name"), inner.parts, failed))
 
 
 def _read_plain_output(content: Any) -> Any:
@@ -198,7 +190,7 @@ def _add_own_result(read: MessageParts, part: JsonFields) -> None:
     _add_result(read, part, part.get("content", part.get("output")))
 
 
-def _find_id(fields: Mapping[str, Any], *keys: str) -> str | None:
+def _find_text(fields: Mapping[str, Any], *keys: str) -> str | None:
     found = (fields.get(key) for key in keys)
     return next((each for each in found if isinstance(each, str) and each), None)
 

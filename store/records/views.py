@@ -146,7 +146,7 @@ class View(NamedTuple):
         facts = [
             ("messages", f"{stats.messages:,} of {stats.raw_messages:,}"),
             ("tokens", f"{stats.tokens:,} of {stats.raw_tokens:,}"),
-            ("saved by", ", ".join(f"{k} {v:,}" for k, v in stats.saved_by_rule.items()) or "none"),
+            *((f"saved by {rule}", f"{saved:,}") for rule, saved in stats.saved_by_rule.items()),
         ]
         table = NotebookTable(("", "role", "content", "why", "tokens"), len(entries), get_row)
         return render_record(f"View of {self.session_id} at {self.at}", facts, table)
