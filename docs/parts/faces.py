@@ -25,7 +25,8 @@ from .imports import render_import
 
 HIDES_BUILTIN = "  # noqa: A002 - the public name"
 """The note on a parameter that has the name of a built-in function."""
-READ, VIEW, WRITE, WORKFLOW = "_read", "_read_view", "_write", "_run_workflow"
+READ, WRITE, WORKFLOW = "_read", "_write", "_run_workflow"
+VIEW, CHECK = "_read_view", "_check_store"
 """The method of a face that carries a call out."""
 
 Operations = dict[str, tuple[str, Callable[..., Any]]]
@@ -99,7 +100,7 @@ WHOLE: Operations = {
     "redactions": (READ, history.redaction.list_redactions),
     "erasures": (READ, history.erasure.list_erasures),
     "copies": (READ, inspection.listed),
-    "verify": (READ, inspection.integrity.verify),
+    "verify": (CHECK, inspection.integrity.verify),
     "size": (READ, inspection.storage_use.measure_size),
     "prices": (READ, history.price_rows.list_prices),
     "set_prices": (WRITE, history.price_rows.set_prices),

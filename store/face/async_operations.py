@@ -1805,8 +1805,9 @@ class AsyncStoreOperations(AsyncOperations):
         """Run all checks and return at most 1,000 findings.
 
         [] means a sound store. Nothing is changed. The call takes as long as reading every message
-        once. ``progress`` gets the number of checks done so far, and of all. Messages that an earlier
-        release did not protect are reported in the log.
+        once; a sample of the recorded requests is made again. ``progress`` gets the number of checks
+        done so far, and of all. Messages that an earlier release did not protect are reported in the
+        log.
         """
         work = partial(
             self._call,

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol
 from sqlalchemy import Connection
 
 from .. import context as contexts
-from .. import history
+from .. import history, inspection
 from .. import search as searching
 from ..clock import Now
 from ..database import Transactions
 from ..errors import build_open_error, correct_step_errors, is_file_limit_reached
 
 if TYPE_CHECKING:
-    from ..records import View
+    from ..records import Finding, View
 
 CallParams = ParamSpec("CallParams")
 CallResultT = TypeVar("CallResultT")
@@ -68,6 +68,12 @@ class Face(Protocol):
 
     def _write(self, work: Call[CallResultT]) -> CallResultT:
         """Do work as a whole or not at all."""
+
+    def _check_store(self, work: Call[list[Finding]]) -> list[Finding]:
+        """Check the whole store, and make a sample of its recorded requests again."""
+        added = (("requests", contexts.check_requests),)
+        checks = (work.options["progress"], added)
+        return self._read(Call(inspection.integrity.verify_store, checks, {}))
 
     def _read_view(self, work: Call[View]) -> View:
         """Read a view, and then record it if that is asked for: others can write meanwhile."""

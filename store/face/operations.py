@@ -1629,8 +1629,9 @@ class StoreOperations(Operations):
         """Run all checks and return at most 1,000 findings.
 
         [] means a sound store. Nothing is changed. The call takes as long as reading every message
-        once. ``progress`` gets the number of checks done so far, and of all. Messages that an earlier
-        release did not protect are reported in the log.
+        once; a sample of the recorded requests is made again. ``progress`` gets the number of checks
+        done so far, and of all. Messages that an earlier release did not protect are reported in the
+        log.
         """
         call = Call(
             inspection.integrity.verify,
@@ -1639,7 +1640,7 @@ class StoreOperations(Operations):
                 "progress": progress,
             },
         )
-        return self._read(call)
+        return self._check_store(call)
 
     def size(
         self,

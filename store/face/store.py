@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from sqlalchemy import URL, Connection, bindparam, literal_column, or_, select
 
-from .. import context as contexts
 from .. import history, inspection
 from .. import search as searching
 from ..clock import Now, resolve_now
@@ -52,7 +51,6 @@ from ..history import list_open_trees
 from ..records import (
     CacheInfo,
     Erasure,
-    Finding,
     Health,
     Index,
     ProgressCallback,
@@ -233,17 +231,6 @@ class Store(StoreOperations, Workflows):
         goes on. Raises InvalidValue.
         """
         return self.scoped(owner).delete_owner()
-
-    def verify(self, *, progress: ProgressCallback | None = None) -> list[Finding]:
-        """Run all checks and return at most 1,000 findings.
-
-        [] means a sound store. Nothing is changed. The call takes as long as reading every message
-        once; a sample of the recorded requests is made again. ``progress`` gets the number of
-        checks done so far, and of all. Messages that an earlier release did not protect are
-        reported in the log.
-        """
-        added = (("requests", contexts.check_requests),)
-        return self._read(Call(inspection.integrity.verify_store, (progress, added), {}))
 
     def scoped(self, owner: str) -> Scoped:
         """Return a face that sees and touches the sessions of an owner only.

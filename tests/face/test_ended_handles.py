@@ -68,6 +68,8 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "head_moves": ("s",),
     "view": ("s",),
     "view_sql": ("s",),
+    "requests": ("s",),
+    "request": ("s", 1),
     "check": ("s", TURNS),
     "usages": (),
     "usage_totals": (),

@@ -130,6 +130,8 @@ TRIES: dict[str, list[Call]] = {
     "head_moves": [gone(HIS)],
     "view": [gone(HIS)],
     "check": [gone(HIS, TURNS)],
+    "requests": [gone(HIS)],
+    "request": [gone(HIS, 1), gone(HIS, 99)],
     "record_usage": [gone(HIS, input=5, output=1), gone(HIS, input=5, output=1, seq=1)],
     "usages": [
         ([], {}, None),

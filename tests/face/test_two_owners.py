@@ -82,6 +82,7 @@ def made(store: Store, writer: str, reader: str) -> World:
             face.append(owner, turn(number, owner), now=NOW)
         face.record_usage(owner, input=500, output=5, seq=5, now=NOW)
         face.annotate(owner, 1, "rating", owner, now=NOW)
+        face.context(owner, system=owner, user_input=f"{owner} asks", record=True, now=NOW)
         face.hide(owner, 1, 5, f"{owner} said", now=NOW)
         face.rewind(owner, 18, now=NOW)
         face.append(owner, [said("again"), {"role": "assistant", "content": "so"}], now=NOW)
@@ -277,6 +278,8 @@ READS: dict[str, tuple[Read, ...]] = {
         *(lambda face, s, p=p: face.view(s, p, now=LATER) for p in POLICIES),
         lambda face, s: face.view(s, at=4, now=LATER, format="anthropic"),
     ),
+    "requests": (lambda face, s: face.requests(s),),
+    "request": (lambda face, s: [face.request(s, each.number) for each in face.requests(s)],),
     "view_sql": (lambda face, s: face.view_sql(s, POLICIES[0], now=LATER),),
     "check": (
         *(lambda face, s, p=p: face.check(s, p, LIMIT, now=LATER) for p in (*POLICIES, TURNS)),

@@ -45,6 +45,8 @@ ANSWERS = {
     "summaries": Answer("beside", "with its session", "open"),
     "compaction_records": Answer("beside", "with its session", "verified"),
     "usages": Answer("beside", "with its session", "verified"),
+    "requests": Answer("beside", "with its session", "verified"),
+    "request_texts": Answer("beside", "with its session", "verified"),
     "notes": Answer("beside", "with its session", "verified"),
     "redactions": Answer("beside", "with its session", "verified"),
     "drafts": Answer("beside", "with its session", "open"),
@@ -90,6 +92,7 @@ def test_what_is_erased_goes(url: str) -> None:
             )
         store.rewind("s", 20)
         store.redact("s", 1, "asked for")
+        store.context("s", system="Be brief.", record=True)
         store.record_usage("s", input=1, output=1)
         with suppress(KeyError), store.streaming("s", {"role": "assistant"}) as answer:
             answer.write("half")
