@@ -12,7 +12,7 @@ Read the rooms in this order and nothing is used before it is met: ``errors``, `
 ``cancellation``, ``clock``, ``policy``, ``messages``, ``html``, ``tokens``, ``records``;
 ``database``, ``tools``, ``formats``, ``history``, ``summaries``, ``view``, ``compaction``,
 ``context``, ``inspection``, ``search``, ``face``; ``transcripts``, ``importing``, ``exporting``,
-``simulation``, ``recall``, ``cli``.
+``simulation``, ``recall``, ``mcp``, ``cli``.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ PUBLIC = (
     *("", "errors", "policy", "records", "formats", "tools", "context", "summaries"),
     *("importing", "exporting", "transcripts", "transcripts.writing"),
     *("inspection", "inspection.dump", "simulation", "recall", "tokens", "html"),
+    "mcp",
     "pages",
     *("adapters.openai_agents", "adapters.pydantic_ai", "adapters.claude", "adapters.strands"),
 )

@@ -59,6 +59,9 @@ COMMANDS: dict[str, dict[str, ListedCommand]] = {
         "recall": ListedCommand(
             "search", "Print messages with these words that a view hides or replaces."
         ),
+        "mcp": ListedCommand(
+            "agents", "Serve past sessions to coding agents by MCP, over standard input and output."
+        ),
         "sql": ListedCommand("sql", "Run a read-only SELECT, or list the views for people."),
         "browse": ListedCommand(
             "pages", "Show the store in a browser: conversations, requests, costs, SQL."

@@ -10,6 +10,18 @@ from ..clock import format_moment
 from ..errors import quote_value
 from ..messages import Message
 
+RESUME_COMMANDS = {
+    "claude_code": "claude --resume {}",
+    "codex": "codex resume {}",
+    "copilot_cli": "copilot --resume {}",
+    "droid": "droid --resume {}",
+    "gemini_cli": "gemini --resume {}",
+    "opencode": "opencode -s {}",
+    "pi": "pi --session {}",
+    "qwen_code": "qwen --resume {}",
+}
+"""The commands by which programs resume a session, by the kind of its transcript."""
+
 TEXT_LIMIT = 10_000
 """Code points a title or a project's folder may have."""
 
@@ -40,6 +52,13 @@ class Session(NamedTuple):
     archived: bool
     source: str | None = None
     file: str | None = None
+
+    @property
+    def resume(self) -> str | None:
+        """The command by which the session's program resumes it; None if there is none."""
+        command = RESUME_COMMANDS.get(self.source or "")
+        is_own = self.forked_from is None and "parent_session" not in self.metadata
+        return command.format(self.id) if command and is_own else None
 
     def __repr__(self) -> str:
         """Return the session in one line."""

@@ -67,6 +67,7 @@ from .query import (
     check_roles,
     score_text,
 )
+from .rarity import find_rarest
 from .scope import Holder, Scope, SearchedTrees
 from .session_hits import SessionSearch
 from .terms import (
@@ -318,7 +319,9 @@ def search(
     lines of these sessions have left.
 
     ``order`` is ``best``, with system and developer messages last, or ``newest``: the last stored
-    first. The latter is used too if more than 1,000 messages have the words. ``after`` is the last
+    first. The latter is used too if more than 1,000 messages have the words. ``rarest``, for
+    questions, gives messages with some of the words, those with the rarest ones first, without a
+    next page and titles. ``after`` is the last
     hit already seen; sessions have no pages. A search first indexes at most 256 new messages, and
     reads those that are not indexed yet, the last stored first, for 0.3 seconds at most; the field
     ``behind`` of messages found is the number of messages of the searched sessions that it did not
@@ -330,6 +333,8 @@ def search(
     check_choice(RESULT_UNITS, "by", by)
     if by == "session" and after is not None:
         raise InvalidValue("sessions found by a search have no next page; give a higher limit")
+    if order == "rarest" and (by == "session" or after is not None):
+        raise InvalidValue("hits by the rarest words are messages without a next page")
     with transactions.reading() as connection:
         if not is_search_on(connection):
             raise StoreError(SEARCH_IS_OFF)
@@ -349,6 +354,8 @@ def _find_hits(connection: Connection, query: Query, by: str) -> Hits | list[Ses
     trees = SearchedTrees(connection, query.scope)
     texts, unread = read_backlog(connection, query, trees)
     search = partial(Search, connection, trees=trees, backlog=texts)
+    if query.order == "rarest":
+        return Hits(find_rarest(query, search), behind=unread)
     if by == "session":
         return SessionSearch(connection, query, trees, search).hits()
     hits = chain.from_iterable(search(part).hits() for part in query.parts())
@@ -393,16 +400,13 @@ class Search:
 
     def make_hits(self, matches: Iterable[Match]) -> Iterator[Hit]:
         """Yield matches as hits, with their texts."""
-        for (document, holder, score), text in self._with_texts(matches):
-            line, marks = make_snippet(text, self._query.terms)
-            place = (holder.session_id, document.branch, document.seq, holder.on_line)
-            record = document.record or None
-            yield Hit(*place, document.role, document.at, line, score, marks, record)
+        for match, text in self.load_texts(matches):
+            yield match.make_hit(text, self._query.terms)
 
     def matches(self) -> Iterator[Match]:
         """Yield the documents that match, by words and then by names, the last stored first."""
         yield from self._stored_matches(select_by_words)
-        yield from (match for match, _ in self._with_texts(self.name_matches()))
+        yield from (match for match, _ in self.load_texts(self.name_matches()))
 
     def count(self) -> int:
         """Return how many documents of the index have the terms as words, at most so many."""
@@ -519,13 +523,13 @@ class Search:
                     yield Match(document, holder, score)
 
     def _with_scores(self, matches: list[Match]) -> Iterator[Match]:
-        for match, text in self._with_texts(matches):
+        for match, text in self.load_texts(matches):
             if match.score == self._query.unranked_score:
                 yield match._replace(score=self._query.score(fold_text(text)))
             else:
                 yield match
 
-    def _with_texts(self, matches: Iterable[Match]) -> Iterator[tuple[Match, str]]:
+    def load_texts(self, matches: Iterable[Match]) -> Iterator[tuple[Match, str]]:
         """Yield matches with their texts, only those of the requested tools."""
         waiting = iter(matches)
         while batch := [*islice(waiting, TEXT_BATCH)]:

@@ -23,9 +23,17 @@ from ..records import Hit
 from ..text import is_text
 from .documents import Document, cache_statement
 from .scope import Holder, Origin, Scope, SearchedTrees
-from .terms import Term, count_term, extract_name_lines, fold_text, has_terms, parse_terms
+from .terms import (
+    Term,
+    count_term,
+    extract_name_lines,
+    fold_text,
+    has_terms,
+    make_snippet,
+    parse_terms,
+)
 
-HIT_ORDERS = ("best", "newest")
+HIT_ORDERS = ("best", "newest", "rarest")
 MOST_HITS = 1_000
 TITLE, SUMMARY = "title", "summary"
 """The roles of hits that are no messages."""
@@ -150,6 +158,14 @@ class Match(NamedTuple):
     document: Document
     holder: Holder
     score: float
+
+    def make_hit(self, text: str, terms: Iterable[Term]) -> Hit:
+        """Return the match as a hit, with a line of its text around the terms."""
+        document, holder, score = self
+        line, marks = make_snippet(text, terms)
+        place = (holder.session_id, document.branch, document.seq, holder.on_line)
+        record = document.record or None
+        return Hit(*place, document.role, document.at, line, score, marks, record)
 
     @property
     def rank_key(self) -> SortKey:

@@ -16,7 +16,7 @@ from typing import Protocol
 from sqlalchemy import Connection
 
 from ..history import lines, sessions
-from ..records import Hit, Session, SessionHit
+from ..records import Hit, SessionHit
 from .documents import Document
 from .query import PROMPT_ROLES, TITLE, Match, Query
 from .scope import Holder, SearchedTrees
@@ -27,27 +27,8 @@ MOST_SPREAD = 5_000
 SPREAD_BATCH = 64
 """Trees of sessions that are searched at once."""
 
-RESUME_COMMANDS = {
-    "claude_code": "claude --resume {}",
-    "codex": "codex resume {}",
-    "copilot_cli": "copilot --resume {}",
-    "droid": "droid --resume {}",
-    "gemini_cli": "gemini --resume {}",
-    "opencode": "opencode -s {}",
-    "pi": "pi --session {}",
-    "qwen_code": "qwen --resume {}",
-}
-"""The commands by which programs resume a session, by the kind of its transcript."""
-
 SpreadWords = dict[Document, set[Term]]
 """The messages of a session that have words of a search, and which."""
-
-
-def find_resume_command(session: Session) -> str | None:
-    """Return the command by which a session's program resumes it; None if there is none."""
-    command = RESUME_COMMANDS.get(session.source or "")
-    is_own = session.forked_from is None and "parent_session" not in session.metadata
-    return command.format(session.id) if command and is_own else None
 
 
 class MessageSearch(Protocol):
@@ -98,9 +79,7 @@ class SessionSearch:
         found = []
         for session_id, best in self._best.items():
             session = sessions.load_session(self._connection, session_id)
-            found.append(
-                SessionHit(session, counts[session_id], best, find_resume_command(session))
-            )
+            found.append(SessionHit(session, counts[session_id], best, session.resume))
         return found
 
     def _take(self, hits: Iterable[Hit]) -> None:

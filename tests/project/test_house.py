@@ -36,18 +36,18 @@ FLOORS = [
         "compaction context inspection search",
         "face transcripts",
         "importing exporting simulation recall adapters",
-        "pages",
+        "pages mcp",
         "cli",
     )
 ]
 """The rooms (folders, and modules that users meet), floor by floor: each knows those below it."""
 
-EDGES = {"cli", "transcripts", "importing", "exporting", "simulation", "recall", "pages"}
+EDGES = {"cli", "mcp", "transcripts", "importing", "exporting", "simulation", "recall", "pages"}
 """The rooms that could live elsewhere: they import what is public, and no other room knows them."""
 PUBLIC = {
     *("errors", "policy", "records", "formats", "tools", "context", "summaries", "tokens"),
     *("importing", "exporting", "transcripts", "inspection", "simulation", "recall", "html"),
-    "pages",
+    *("pages", "mcp"),
 }
 """The public modules beside the package itself; what is in no `__all__` of them is private."""
 LEAVES = {"text", "clock"}
@@ -58,7 +58,7 @@ move along with an edge that moves.
 INSIDE = {
     "adapters": "stores openai_agents pydantic_ai claude strands",
     "cli": (
-        "terminal tables render chart options demo_session requests request_log compactions heads policies "
+        "terminal tables render chart options agents demo_session requests request_log compactions heads policies "
         "show simulation sql sessions messages search maintenance retention exports imports usage pages demo commands"
     ),
     "compaction": (
@@ -81,6 +81,7 @@ INSIDE = {
     "inspection": (
         "console checks usage_statistics sql line_checks integrity dump storage_use copies upkeep advice"
     ),
+    "mcp": "answers passages commands days ranking tools guidance server programs",
     "messages": "json_text columns plain_messages media wire_fields redacted_messages",
     "pages": "site access plots sessions page_rows conversation live requests tree policies costs files sql datasette server",
     "policy": (
@@ -88,7 +89,7 @@ INSIDE = {
         "summaries policy"
     ),
     "records": "messages compactions maintenance sessions search_results views requests",
-    "search": "terms scope documents query index session_hits hits hidden_passages",
+    "search": "terms scope documents query index rarity session_hits hits hidden_passages",
     "simulation": "prices context_recall replay",
     "summaries": (
         "message_texts summary prompts facts_ledger names_index transcripts actions extractive_summary "
@@ -134,7 +135,7 @@ PROGRAMS = {
 
 ROOMS = {room: number for number, floor in enumerate(FLOORS) for room in floor}
 ENTRANCES = ("__init__", "__main__", "alias")  # they stand above all floors
-MOST_ROOMS = 30
+MOST_ROOMS = 31
 MOST_FLOORS = 12
 MOST_FLOORS_OF_A_ROOM = 6
 SHARED_NAMES = 0.01

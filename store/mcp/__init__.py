@@ -1,0 +1,20 @@
+"""An MCP server: coding agents ask their own past, and each answer says where it is from.
+
+The tools are methods of one class, on a store or on the sessions of one owner; the server lists
+them with their limits. It needs the package ``mcp``. Only the command uses this package.
+"""
+
+from __future__ import annotations
+
+from .programs import AGENT_PROGRAMS, build_command, render_configuration
+from .server import build_server, serve
+from .tools import History
+
+__all__ = [
+    "AGENT_PROGRAMS",
+    "History",
+    "build_command",
+    "build_server",
+    "render_configuration",
+    "serve",
+]

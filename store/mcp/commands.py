@@ -1,0 +1,181 @@
+"""Commands of the past: what failed, what was tried after it, and what succeeded.
+
+An error is the same as another if their lines are, apart from numbers, paths and ids.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from ..records import CallRecord
+from ..text import parse_object
+from .answers import Answer, Source, shorten
+from .passages import Group, load_group, render_message, render_value
+
+COMMAND_KIND = "terminal"
+COMMAND_ARGUMENTS = ("command", "cmd", "script", "code", "input")
+SUBJECT_ARGUMENTS = (*COMMAND_ARGUMENTS, "file_path", "path", "filePath", "pattern", "query", "url")
+MOST_TRIED = 12
+"""Calls that are told between a failure and what succeeded."""
+FOLLOWED = 40
+"""Calls after a failure among which one that succeeds is looked for."""
+TRIED_LENGTH = 100
+RESULT_LENGTH = 700
+
+_CHANGING = re.compile(
+    r"""(?x)
+    (?:[a-z]:)?(?:[\w.@~-]*[/\\])+[\w.@-]*   # paths
+    | 0x[0-9a-f]+ | \b[0-9a-f]{7,40}\b | [0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}
+    | \d+(?:[.:,]\d+)*
+    """
+)
+_ERROR_SIGN = re.compile(
+    r"(?i)error|fail|fatal|exception|panic|cannot|can't|denied|refused|not found|no such|undefined"
+    r"|unexpected|invalid|missing|unable|timed? ?out"
+)
+_STEP_SIGNS = re.compile(r"&&|\|\||[;\n|]")
+_SETTING = re.compile(r"\w+=\S*")
+LEAST_WORDS = 2
+"""Words that a line needs, so that it tells one error from others."""
+
+
+class PastCommand(NamedTuple):
+    """A call of a session: where it is, what it was for, and whether it failed."""
+
+    session_id: str
+    record: CallRecord
+
+    @property
+    def target(self) -> str:
+        """The command, or the file or pattern of another tool."""
+        fields = parse_object(self.record.arguments)
+        name = next((name for name in SUBJECT_ARGUMENTS if name in fields), None)
+        return render_value(fields[name]) if name else str(self.record.arguments or "")
+
+    @property
+    def purpose(self) -> str:
+        """What stays the same when a call is tried again: the program and what it does."""
+        if self.record.kind != COMMAND_KIND:
+            return f"{self.record.name} {self.target}"
+        words = [word for step in _STEP_SIGNS.split(self.target) for word in _name_program(step)]
+        return " ".join(words[:2])
+
+
+def _name_program(step: str) -> list[str]:
+    """Return the program of one step of a command line and its first word; [] for ``cd``."""
+    words = [word for word in step.split() if not _SETTING.fullmatch(word)]
+    if not words or words[0] in ("cd", "export", "set", "source", "echo", "sleep"):
+        return []
+    plain = [word for word in words[1:] if not word.startswith("-")]
+    return [words[0].rsplit("/", 1)[-1], *plain[:1]]
+
+
+def list_commands(source: Source, session_id: str, failed: bool | None = None) -> list[PastCommand]:
+    """Return the commands of a session, the newest first."""
+    found = source.calls(session_id, kind=COMMAND_KIND, failed=failed)
+    return [PastCommand(session_id, record) for record in reversed(found)]
+
+
+def describe_command(source: Source, command: PastCommand) -> Answer:
+    """Return a command, how it ended, and of a failed one what followed."""
+    record = command.record
+    told: Answer = {"seq": record.seq, "command": shorten(command.target, RESULT_LENGTH)}
+    if record.failed is not None:
+        told["failed"] = record.failed
+    if not record.failed:
+        return told
+    group = load_group(source, command.session_id, record.seq)
+    if group is not None:
+        told["error"] = cut_error_text(read_result(group, record.position))
+    return told | follow_failure(source, command)
+
+
+def follow_failure(source: Source, command: PastCommand) -> Answer:
+    """Return what was tried after a failed call until one of the same purpose succeeded."""
+    calls = [PastCommand(command.session_id, each) for each in source.calls(command.session_id)]
+    place = (command.record.seq, command.record.position)
+    later = [each for each in calls if each.record[:2] > place][:FOLLOWED]
+    done = [_succeeds(each, command) for each in later]
+    end = done.index(True) if True in done else None
+    tried = later[: MOST_TRIED if end is None else end]
+    told: Answer = {"tried": [describe_try(each) for each in tried[-MOST_TRIED:]]}
+    if end is None:
+        return told | {"succeeded": None}
+    return told | {"succeeded": _describe_success(source, later[end])}
+
+
+def _describe_success(source: Source, command: PastCommand) -> Answer:
+    group = load_group(source, command.session_id, command.record.seq)
+    result = read_result(group, command.record.position) if group else ""
+    return {
+        "seq": command.record.seq,
+        "command": shorten(command.target, RESULT_LENGTH),
+        "result": shorten(result, RESULT_LENGTH // 3),
+    }
+
+
+def _succeeds(later: PastCommand, failed: PastCommand) -> bool:
+    is_same = later.record.kind == failed.record.kind and later.purpose == failed.purpose
+    return later.record.failed is False and is_same
+
+
+def describe_try(command: PastCommand) -> str:
+    """Return a call in one line: where, which tool, on what, and whether it failed."""
+    failed = " (failed)" if command.record.failed else ""
+    target = shorten(command.target, TRIED_LENGTH)
+    return f"{command.record.seq} {command.record.name}: {target}{failed}"
+
+
+def read_result(group: Group, position: int) -> str:
+    """Return the result of a call by its place in its message; "" if there is none."""
+    results = [each.message for each in group.messages if each.message.get("tool_call_id")]
+    calls = next(
+        (each.message["tool_calls"] for each in group.messages if each.message.get("tool_calls")),
+        (),
+    )
+    wanted = calls[position].get("id") if position < len(calls) else None
+    named = [each for each in results if each.get("tool_call_id") == wanted]
+    found = named or results[position : position + 1]
+    return "\n".join(render_message(each).removeprefix("result: ") for each in found)
+
+
+def cut_error_text(result: str) -> str:
+    """Return the part of a result that tells an error: its first such lines, or its end."""
+    if len(result) <= RESULT_LENGTH:
+        return result
+    lines = result.split("\n")
+    telling = [at for at, line in enumerate(lines) if _ERROR_SIGN.search(line)]
+    if not telling:
+        return f"…{result[-RESULT_LENGTH:]}"
+    at = telling[0]
+    told = "\n".join(lines[max(0, at - 1) :])
+    return (
+        f"{'…' if at > 1 else ''}{told[:RESULT_LENGTH]}{'…' if len(told) > RESULT_LENGTH else ''}"
+    )
+
+
+def normalize_error(line: str) -> str:
+    """Return a line without what changes from time to time: numbers, paths and ids."""
+    plain = _CHANGING.sub(" ", line.lower())
+    return " ".join(re.findall(r"[^\W\d_]+", plain))
+
+
+def list_error_lines(text: str) -> Iterator[str]:
+    """Yield the lines of a text that can tell an error, as they are compared."""
+    for line in text.splitlines():
+        plain = normalize_error(line)
+        if len(plain.split()) >= LEAST_WORDS:
+            yield plain
+
+
+def compare_errors(asked: Iterable[str], result: str) -> float:
+    """Return how much of the lines that are asked for a result has: 1.0 for a whole line."""
+    found = [{*line.split()} for line in dict.fromkeys(list_error_lines(result))]
+    best = 0.0
+    for line in asked:
+        words = {*line.split()}
+        for each in found:
+            best = max(best, len(words & each) / len(words | each))
+    return best

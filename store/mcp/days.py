@@ -1,0 +1,94 @@
+"""What was done on a day: by project, each session with what was asked, changed and run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from ..records import Session, Turn
+from .answers import (
+    Answer,
+    Day,
+    Source,
+    count_json_tokens,
+    label_session,
+    list_asked_sessions,
+    shorten,
+)
+from .commands import COMMAND_KIND
+
+MOST_DAY_SESSIONS = 60
+"""Sessions of a day that are told, at most."""
+ASKED_LENGTHS = (160, 100, 60, 30)
+"""Signs of each thing that was asked: fewer where all would be too long."""
+ASKED_COUNTS = (6, 3, 2, 1)
+"""Things that are told of each session, likewise."""
+CHANGED_COUNTS = (8, 5, 3, 1)
+
+
+def describe_day(
+    source: Source, day: Day, project: str | None, budget: int
+) -> tuple[list[Answer], int]:
+    """Return the projects of a day with their sessions, in a budget of tokens.
+
+    With it comes the number of sessions that had no room.
+    """
+    facts = [*islice(_list_day_turns(source, day, project), MOST_DAY_SESSIONS)]
+    for level in range(len(ASKED_LENGTHS)):
+        told = [_describe_day_session(source, *each, day, level) for each in facts]
+        grouped = _group_projects(told)
+        if count_json_tokens(grouped) <= budget:
+            return grouped, 0
+    while told and count_json_tokens(grouped) > budget:
+        told.pop()
+        grouped = _group_projects(told)
+    return grouped, len(facts) - len(told)
+
+
+def _list_day_turns(
+    source: Source, day: Day, project: str | None
+) -> Iterator[tuple[Session, list[Turn]]]:
+    """Yield the sessions of a day with their turns of it."""
+    for session in list_asked_sessions(source, project, day):
+        turns = [turn for turn in source.turns(session.id) if day.has(turn.started_at)]
+        if turns:
+            yield session, turns
+
+
+def _describe_day_session(
+    source: Source, session: Session, turns: list[Turn], day: Day, level: int
+) -> Answer:
+    label = label_session(source, session)
+    first, last = turns[0].first, turns[-1].last
+    files = Counter(
+        use.path for use in source.files(session.id) if day.has(use.at) and use.kind == "file_edit"
+    )
+    calls = [
+        call for call in source.calls(session.id, kind=COMMAND_KIND) if first <= call.seq <= last
+    ]
+    length = ASKED_LENGTHS[level]
+    asked = [shorten(turn.text, length) for turn in turns if turn.text.strip()]
+    facts: dict[str, Any] = {
+        "seq": f"{first}-{last}",
+        "asked": _keep_some(asked, ASKED_COUNTS[level]),
+        "changed": _keep_some([path for path, _ in files.most_common()], CHANGED_COUNTS[level]),
+        "commands": len(calls),
+        "failed": sum(call.failed is True for call in calls),
+    }
+    return label | {key: value for key, value in facts.items() if value}
+
+
+def _keep_some(items: list[str], most: int) -> list[str]:
+    """Return the first items, and how many more there are."""
+    more = len(items) - most
+    return items if more <= 0 else [*items[:most], f"and {more} more"]
+
+
+def _group_projects(told: list[Answer]) -> list[Answer]:
+    projects: dict[str | None, list[Answer]] = {}
+    for each in told:
+        rest = {key: value for key, value in each.items() if key != "project"}
+        projects.setdefault(each.get("project"), []).append(rest)
+    return [{"project": project, "sessions": each} for project, each in projects.items()]

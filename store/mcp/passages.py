@@ -1,0 +1,178 @@
+"""Passages: what belongs together in a session, as a text cut around what was asked.
+
+A passage is a message, or a call with all its results, since a result says little without its call.
+Of a long one the lines with the rarest words of the question are kept, with what stands around
+them; where lines are missing, a mark tells how many signs they have.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import takewhile
+from typing import Any, NamedTuple
+
+from ..records import StoredMessage
+from ..text import parse_object
+from ..tokens import estimate, message_text
+from .answers import Source, count_json_tokens
+
+GROUP_REACH = 8
+"""Positions around a message in which its call, or its results, are looked for first."""
+LONGEST_GROUP = 200
+LINE_LENGTH = 400
+"""Signs of a line that are kept around a word; a longer line is cut."""
+LINE_TOKENS = 3
+"""Tokens that a line costs beside its text."""
+NEIGHBOURS = 6
+"""Lines that are kept on each side of a line with words, if there is room."""
+MAIN_ARGUMENTS = ("command", "cmd", "script", "code", "file_path", "path", "pattern", "query")
+"""Arguments that come first of a call."""
+HEADED_ROLES = {"tool": "result", "function": "result"}
+
+
+class Group(NamedTuple):
+    """The messages of a passage, in the chat format."""
+
+    session_id: str
+    messages: tuple[StoredMessage, ...]
+
+    @property
+    def first(self) -> int:
+        """The position of its first message."""
+        return self.messages[0].seq
+
+    @property
+    def last(self) -> int:
+        """The position of its last message."""
+        return self.messages[-1].seq
+
+    @property
+    def at(self) -> int:
+        """The time of its first message."""
+        return get_moment(self.messages[0])
+
+    @property
+    def text(self) -> str:
+        """All of it as a text."""
+        return "\n".join(render_message(each.message) for each in self.messages)
+
+
+def get_moment(stored: StoredMessage) -> int:
+    """Return the time that a message tells, otherwise when it was stored (ms)."""
+    told = stored.message.get("timestamp")
+    return told if isinstance(told, int) else stored.stored_at
+
+
+def load_group(source: Source, session_id: str, seq: int) -> Group | None:
+    """Return the message at a position with its call or its results; None if there is none."""
+    for reach in (GROUP_REACH, LONGEST_GROUP):
+        start = max(1, seq - reach)
+        near = source.messages(session_id, start, seq + reach, format="openai")
+        before = [each for each in near if each.seq <= seq] or near[:1]
+        if not before:
+            return None
+        begun = [*takewhile(is_result, reversed(before))]
+        answers = takewhile(is_result, near[len(before) :])
+        group = (*before[-len(begun) - 1 :], *answers)
+        is_whole = start == 1 or not is_result(group[0])
+        if is_whole and group[-1].seq < seq + reach:
+            break
+    return Group(session_id, group)
+
+
+def is_result(stored: StoredMessage) -> bool:
+    """Tell whether a message is the result of a call."""
+    return stored.message.get("role") in HEADED_ROLES
+
+
+def render_message(message: Mapping[str, Any]) -> str:
+    """Return a message as a text: who speaks, the words, and the calls with their arguments."""
+    role = str(message.get("role"))
+    calls = message.get("tool_calls")
+    said = message_text({"content": message.get("content") or message.get("refusal")})
+    lines = [f"{HEADED_ROLES.get(role, role)}: {said}"] if said.strip() or not calls else []
+    for call in calls if isinstance(calls, list) else ():
+        function = call.get("function") if isinstance(call, dict) else None
+        if isinstance(function, dict):
+            lines.append(f"call {function.get('name')}: {render_call_arguments(function)}")
+    return "\n".join(lines)
+
+
+def render_call_arguments(function: Mapping[str, Any]) -> str:
+    """Return the arguments of a call as people write them: a text each, the main ones first."""
+    given = function.get("arguments")
+    fields = given if isinstance(given, dict) else parse_object(given)
+    if not fields:
+        return str(given or "")
+    main = [name for name in MAIN_ARGUMENTS if name in fields]
+    names = [*main, *(name for name in fields if name not in main)]
+    return "\n".join(
+        render_value(fields[name]) if name in main[:1] else f"{name}: {render_value(fields[name])}"
+        for name in names
+    )
+
+
+def render_value(value: Any) -> str:
+    """Return the value of an argument as a text."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return " ".join(value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def cut_passage(text: str, weigh: Callable[[str], float], room: int) -> str:
+    """Return as much of a text as so many tokens hold: its best lines with those around them.
+
+    ``weigh`` tells what a line is worth.
+    """
+    if estimate(text) <= room * 2 and count_json_tokens(text) <= room:
+        return text
+    lines = [piece for line in text.split("\n") for piece in split_line(line)]
+    worth = [weigh(line) for line in lines]
+    best = sorted(range(len(lines)), key=lambda at: (-worth[at], at))
+    chosen = [best[0], 0, *(at for at in best if worth[at] > 0)]
+    kept = keep_lines(lines, [*chosen, *find_neighbours(chosen, len(lines))], room)
+    while count_json_tokens(shown := join_lines(lines, kept)) > room and len(kept) > 1:
+        kept.popitem()
+    return shown if kept else lines[best[0]][: room * 2]
+
+
+def keep_lines(lines: list[str], wanted: list[int], room: int) -> dict[int, None]:
+    """Return as many of the wanted lines, the first first, as about so many tokens hold."""
+    kept: dict[int, None] = {}
+    for at in wanted:
+        size = estimate(lines[at]) + LINE_TOKENS
+        if at not in kept and size <= room:
+            kept[at] = None
+            room -= size
+    return kept
+
+
+def find_neighbours(chosen: list[int], count: int) -> Iterator[int]:
+    """Yield the lines around some lines, the nearest to the first of them first."""
+    for distance in range(1, NEIGHBOURS + 1):
+        for at in chosen[: NEIGHBOURS * 2]:
+            yield from (near for near in (at + distance, at - distance) if 0 <= near < count)
+
+
+def split_line(line: str) -> list[str]:
+    """Return a line in pieces that are short enough to be chosen among."""
+    return [line[at : at + LINE_LENGTH] for at in range(0, len(line), LINE_LENGTH)] or [""]
+
+
+def join_lines(lines: list[str], kept: Iterable[int]) -> str:
+    """Return the lines that are kept, with marks where others are missing."""
+    shown: list[str] = []
+    missing = 0
+    chosen = set(kept)
+    for at, line in enumerate(lines):
+        if at in chosen:
+            if missing:
+                shown.append(f"[… {missing:,} more]")
+            shown.append(line)
+            missing = 0
+        else:
+            missing += len(line) + 1
+    return "\n".join([*shown, *([f"[… {missing:,} more]"] if missing else [])])

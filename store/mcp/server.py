@@ -1,0 +1,152 @@
+"""The server: tools, a resource and a prompt of the Model Context Protocol, over stdio."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ResourceError, ToolError
+from mcp_types import CallToolResult, TextContent, ToolAnnotations
+from pydantic import ValidationError
+
+from ..errors import StoreError
+from ..policy import FIELD_PROBLEMS, Policy
+from .answers import Answer, Source, mask_texts, write_json
+from .guidance import load_guidance
+from .tools import History
+
+READING_TOOLS = (
+    *("sessions", "search", "remember", "recall", "read", "files", "touched", "commands"),
+    *("mended", "day"),
+)
+WRITING_TOOLS = ("fork", "note")
+READING, WRITING = (
+    ToolAnnotations(read_only_hint=reads, destructive_hint=False, open_world_hint=False)
+    for reads in (True, False)
+)
+VIEW_POLICY = Policy.named("agent")
+"""The policy that the guide recommends."""
+
+
+class HistoryServer(MCPServer[None]):
+    """A server whose refusals of arguments say what is wrong and what to do."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
+    ) -> Any:
+        """Call a tool; unknown arguments are refused, as they would be lost."""
+        schemas = {each.name: each.input_schema for each in await self.list_tools()}
+        if name in schemas:
+            names = schemas[name]["properties"]
+            unknown = [each for each in arguments if each not in names]
+            if unknown:
+                there = ", ".join(names)
+                return build_error_result(f"{name} has no argument {unknown[0]!r}; it has {there}")
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if isinstance(error.__cause__, ValidationError):
+                return build_error_result(describe_arguments(error.__cause__))
+            raise
+
+
+def build_error_result(text: str) -> CallToolResult:
+    """Return an answer that says what was wrong, and what to do."""
+    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
+
+
+def describe_arguments(problem: ValidationError) -> str:
+    """Return what is wrong with the arguments of a call, one sentence each."""
+    told = []
+    for found in problem.errors():
+        name = ".".join(map(str, found["loc"]))
+        limits = found.get("ctx", {})
+        right = FIELD_PROBLEMS.get(found["type"], found["msg"]).format(**limits)
+        given = "" if found["type"] == "missing" else f", not {found['input']!r:.60}"
+        told.append(f"{name}: {right}{given}")
+    return "; ".join(told)
+
+
+def build_server(
+    source: Source,
+    *,
+    read_only: bool = False,
+    secrets: bool = False,
+    describe_progress: Callable[[], str | None] = lambda: None,
+) -> HistoryServer:
+    """Return a server on the sessions of a store, or of one owner.
+
+    With ``read_only`` it has no tool that writes. What looks like a key is dotted unless
+    ``secrets``. ``describe_progress`` tells how far an import is (None: it is done).
+    """
+    history = History(source, secrets=secrets, describe_progress=describe_progress)
+    server = HistoryServer(
+        "convostore",
+        instructions=load_guidance(),
+        version=find_version(),
+        log_level="WARNING",
+    )
+    for name in READING_TOOLS if read_only else (*READING_TOOLS, *WRITING_TOOLS):
+        server.add_tool(
+            answer_errors(getattr(history, name)),
+            name,
+            annotations=READING if name in READING_TOOLS else WRITING,
+            structured_output=False,
+        )
+
+    @server.resource("convostore://session/{id}", mime_type="application/json")
+    def session(id: str) -> str:  # noqa: A002 - the name in the address
+        """Return the messages of a session as a model is sent them, by the policy ``agent``."""
+        try:
+            messages = source.view(id, VIEW_POLICY).messages
+        except StoreError as error:
+            raise ResourceError(str(error)) from error
+        return write_json(messages if secrets else mask_texts(messages))
+
+    @server.prompt("ask_the_past")
+    def ask_the_past() -> str:
+        """Tell an agent when to ask past sessions, and how."""
+        return load_guidance()
+
+    return server
+
+
+def answer_errors(tool: Callable[..., Answer]) -> Callable[..., CallToolResult]:
+    """Return a tool whose answer is JSON, and whose errors are answers."""
+
+    @wraps(tool)
+    def answer(**arguments: Any) -> CallToolResult:
+        try:
+            told = tool(**arguments)
+        except StoreError as error:
+            return build_error_result(str(error))
+        return CallToolResult(
+            content=[TextContent(type="text", text=write_json(told))], structured_content=told
+        )
+
+    return answer
+
+
+def find_version() -> str:
+    """Return the release of this package, "" where it is not installed."""
+    try:
+        return version("convostore")
+    except PackageNotFoundError:
+        return ""
+
+
+def serve(
+    source: Source,
+    *,
+    read_only: bool = False,
+    secrets: bool = False,
+    describe_progress: Callable[[], str | None] = lambda: None,
+) -> None:
+    """Serve over standard input and output until the input ends."""
+    server = build_server(
+        source, read_only=read_only, secrets=secrets, describe_progress=describe_progress
+    )
+    server.run("stdio")

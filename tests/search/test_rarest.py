@@ -1,0 +1,48 @@
+"""Searches by rarity: for questions in words of a person."""
+
+from __future__ import annotations
+
+import pytest
+
+from store import InvalidValue, Store
+
+
+def test_the_rarest_words_come_first(store: Store) -> None:
+    """A message with one rare word is above those with several common ones."""
+    store.create_session("s")
+    common = [
+        {"role": "user", "content": f"the build fails again {number:02}"} for number in range(20)
+    ]
+    store.append("s", [*common[:10], {"role": "user", "content": "quinoa"}, *common[10:]])
+    hits = store.search("quinoa build", order="rarest", limit=3)
+    assert hits[0].seq == 11
+    assert [hit.seq for hit in hits[1:]] == [21, 20]
+    assert hits[0].snippet == "quinoa"
+    whole = store.search("quinoa build", order="rarest", limit=50, session="s")
+    assert len(whole) == 21
+    assert [hit.score for hit in whole] == sorted((hit.score for hit in whole), reverse=True)
+
+
+def test_rarity_is_that_of_the_owner(store: Store) -> None:
+    """The messages of others change neither order nor score; nor are they found."""
+    for owner, texts in (("ann", ["apple pear", "pear", "plum"]), ("bob", ["apple"] * 50)):
+        store.create_session(owner, owner=owner)
+        store.append(owner, [{"role": "user", "content": text} for text in texts])
+        found = store.scoped("ann").search("apple pear", order="rarest")
+        assert [(hit.seq, round(hit.score, 9)) for hit in found] == [
+            (hit.seq, round(hit.score, 9))
+            for hit in store.search("apple pear", order="rarest", session="ann")
+        ]
+        assert {hit.session_id for hit in found} == {"ann"}
+
+
+def test_prompts_come_last_and_there_is_no_next_page(store: Store) -> None:
+    """As in the best order."""
+    store.create_session("p")
+    store.append("p", [{"role": role, "content": "apple"} for role in ("system", "user")])
+    hits = store.search("apple", order="rarest", session="p")
+    assert [hit.role for hit in hits] == ["user", "system"]
+    with pytest.raises(InvalidValue, match="next page"):
+        store.search("apple", order="rarest", after=hits[0])
+    with pytest.raises(InvalidValue, match="next page"):
+        store.search("apple", order="rarest", by="session")
