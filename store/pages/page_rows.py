@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from ..html import Alternatives, Item, ShownMessage
-from ..records import Entry, Message, Sibling, StoredMessage, Usage, View
+from ..records import Entry, Message, RequestSummary, Sibling, StoredMessage, View
 from ..text import measure_json, parse_object
 from ..tokens import estimate_message_tokens
 from .site import Visit, quote_part
@@ -21,13 +21,6 @@ ROW_SIZE = 300
 """Characters that a message takes on a page besides its own."""
 MOST_SIBLING_MESSAGES = 10
 """Messages of an alternative that are shown at its place."""
-
-
-class NumberedUsage(NamedTuple):
-    """The usage of a request, with the number of the request among those of its session."""
-
-    number: int
-    usage: Usage
 
 
 class PageRow(NamedTuple):
@@ -48,7 +41,7 @@ class PageRow(NamedTuple):
     rule: str | None = None
     reason: str = ""
     saved: int = 0
-    requests: tuple[NumberedUsage, ...] = ()
+    requests: tuple[RequestSummary, ...] = ()
     siblings: tuple[Sibling, ...] = ()
 
     @property
@@ -139,12 +132,12 @@ def explain_messages(
         yield row
 
 
-def find_requests(visit: Visit, first: int, last: int) -> Mapping[int, list[NumberedUsage]]:
+def find_requests(visit: Visit, first: int, last: int) -> Mapping[int, list[RequestSummary]]:
     """Return the requests that were made at some positions, by these."""
-    made: dict[int, list[NumberedUsage]] = {}
-    for number, usage in enumerate(visit.face.usages(visit.session_id), 1):
-        if first <= usage.seq <= last:
-            made.setdefault(usage.seq, []).append(NumberedUsage(number, usage))
+    made: dict[int, list[RequestSummary]] = {}
+    for each in visit.face.requests(visit.session_id):
+        if first <= each.seq <= last:
+            made.setdefault(each.seq, []).append(each)
     return made
 
 
@@ -214,12 +207,12 @@ def _place_made_entries(entries: list[Entry], head: int) -> Iterator[tuple[int, 
 def show_row(visit: Visit, row: PageRow, message: Message | None = None) -> ShownMessage:
     """Return a row, as stored or as another message, with its tokens and requests beside it."""
     margin = [visit.say("count_tokens", count=row.tokens)]
-    for number, usage in row.requests:
+    for each in row.requests:
         link = Markup('<a href="/requests/{}/{}">{}</a>')
-        name = visit.say("request_number", number=number)
-        margin.append(link.format(quote_part(visit.session_id), number, name))
-        if usage.cost is not None:
-            margin.append(visit.format_cost(usage.cost))
+        name = visit.say("request_number", number=each.number)
+        margin.append(link.format(quote_part(visit.session_id), each.number, name))
+        if each.usage is not None and each.usage.cost is not None:
+            margin.append(visit.format_cost(each.usage.cost))
     if row.is_cut:
         link = Markup('<a href="/s/{}?only={}">{}</a>')
         margin.append(link.format(quote_part(visit.session_id), row.seq, visit.say("whole")))

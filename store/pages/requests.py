@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from .. import InvalidValue, PositionOutOfRange
-from ..records import Entry, Replaced, Session, Usage, View
+from ..records import Entry, Request, RequestSummary, Session, View
 from .plots import Plot, plot_bars
 from .site import Values, Visit, page
 
@@ -35,46 +35,57 @@ class Difference(NamedTuple):
 
 
 class ShownRequest:
-    """A request: the one of a recorded usage, made anew, or one at any position."""
+    """A request of a session, as it was recorded or made anew, or one at any position (None)."""
 
-    def __init__(self, visit: Visit, session: Session, usage: Usage | None) -> None:
-        self._visit, self.session, self.usage = visit, session, usage
+    def __init__(self, visit: Visit, session: Session, made: Request | None) -> None:
+        self._visit, self.session, self.made = visit, session, made
         asked = visit.number("at")
         position = session.head if asked is None else asked
-        self.at = position if usage is None else usage.seq
-        self._branch = None if usage is None else usage.branch
+        self.at = position if made is None else made.seq
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether it is what was sent, not what a policy makes of the line."""
+        return self.made is not None and self.made.recorded
 
     def _make(self, at: int) -> View:
-        moment = None if self.usage is None else self.usage.at
-        policy = self._visit.policy()
+        made, policy, face = self.made, self._visit.policy(), self._visit.face
+        moment = None if made is None else made.at
+        branch = None if made is None else made.branch
         try:
-            return self._visit.face.view(
-                self.session.id, policy, at=at, now=moment, branch=self._branch
-            )
+            return face.view(self.session.id, policy, at=at, now=moment, branch=branch)
         except (InvalidValue, PositionOutOfRange):  # its branch can be reached no more
-            if self.usage is None:
+            if made is None:
                 raise
-            return self._visit.face.view(
-                self.session.id, policy, at=min(at, self.session.head), now=moment
-            )
+            return face.view(self.session.id, policy, at=min(at, self.session.head), now=moment)
 
     @cached_property
-    def view(self) -> View:
-        """The messages of the request."""
+    def view(self) -> View | None:
+        """The messages of the request; None if some of them are not there any more."""
+        if self.made is not None and self.is_recorded:
+            return self.made.view
         return self._make(self.at)
 
     @cached_property
     def before(self) -> View | None:
         """Those of the request before: the last one that ended at an earlier position."""
-        usages = self._visit.face.usages(self.session.id)
-        earlier = [each.seq for each in usages if each.seq < self.at] or [self.at - 1]
-        return self._make(max(earlier)) if max(earlier) > 0 else None
+        requests = self._visit.face.requests(self.session.id)
+        if self.made is not None and self.is_recorded:
+            earlier = [each.number for each in requests if each.number < self.made.number]
+            return self._visit.face.request(self.session.id, earlier[-1]).view if earlier else None
+        positions = [each.seq for each in requests if each.seq < self.at] or [self.at - 1]
+        return self._make(max(positions)) if max(positions) > 0 else None
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The messages of the line, with the reasons for their forms."""
+        return [] if self.view is None else self.view.entries
 
     @property
     def layers(self) -> list[TokenLayer]:
-        """The tokens by the roles of messages, and of those that the store made."""
-        sums: dict[str, int] = {}
-        for entry in self.view.entries:
+        """The tokens of the layers that were recorded, else by the roles of messages."""
+        sums = dict(self.made.layers) if self.made is not None and self.is_recorded else {}
+        for entry in [] if sums else self.entries:
             role = "summary" if entry.rule == "summary" else str(entry.message.get("role"))
             sums[role] = sums.get(role, 0) + entry.tokens
         whole, start, layers = sum(sums.values()) or 1, 0.0, []
@@ -87,14 +98,15 @@ class ShownRequest:
     def shared(self) -> int:
         """The number of messages at the beginning that the request before had, too."""
         earlier = [] if self.before is None else self.before.messages
-        pairs = zip(self.view.messages, earlier, strict=False)
+        messages = [] if self.view is None else self.view.messages
+        pairs = zip(messages, earlier, strict=False)
         same = (place for place, (one, other) in enumerate(pairs) if one != other)
-        return next(same, min(len(earlier), len(self.view.messages)))
+        return next(same, min(len(earlier), len(messages)))
 
     @property
     def shared_tokens(self) -> int:
         """The tokens of these messages: what a prompt cache can have."""
-        return sum(entry.tokens for entry in self.view.entries[: self.shared])
+        return sum(entry.tokens for entry in self.entries[: self.shared])
 
     @property
     def differences(self) -> list[Difference]:
@@ -102,8 +114,8 @@ class ShownRequest:
         return [*self._compare()][:SHOWN_DIFFERENCES]
 
     def _compare(self) -> Iterator[Difference]:
-        earlier = {} if self.before is None else _index_entries(self.before)
-        present = _index_entries(self.view)
+        earlier = _index_entries([] if self.before is None else self.before.entries)
+        present = _index_entries(self.entries)
         for key, entry in earlier.items():
             if key not in present:
                 reason = self._visit.say("state_hidden")
@@ -116,20 +128,16 @@ class ShownRequest:
                 yield Difference(entry.seq, role, kind, entry.tokens, entry.reason)
 
     @property
-    def replaced(self) -> list[Replaced]:
-        """The results that the request has in another form."""
-        view = self.view
-        moment = None if self.usage is None else self.usage.at
-        return self._visit.face.replaced(
-            self.session.id, self._visit.policy(), at=min(view.at, self.session.head), now=moment
-        )
+    def replaced(self) -> list[Entry]:
+        """The messages that the request has in another form."""
+        return [entry for entry in self.entries if entry.rule and entry.seq is not None]
 
 
-def _index_entries(view: View) -> dict[tuple[str, int], Entry]:
+def _index_entries(entries: list[Entry]) -> dict[tuple[str, int], Entry]:
     """Return the entries of a view by their positions; those made by the store by their order."""
     made = 0
     indexed = {}
-    for entry in view.entries:
+    for entry in entries:
         made += entry.seq is None
         indexed[("", entry.seq) if entry.seq is not None else ("made", made)] = entry
     return indexed
@@ -139,23 +147,21 @@ def _index_entries(view: View) -> dict[tuple[str, int], Entry]:
 def show_request_page(visit: Visit) -> Values:
     """Return a request by its number; 0 is the list of all, or one at any position."""
     session = visit.face.session(visit.session_id)
-    usages = visit.face.usages(session.id)
+    requests = visit.face.requests(session.id)
     number = int(visit.request.path_params["number"])
-    values = {"session": session, "tab": "requests", "number": number, "usages": usages}
+    values = {"session": session, "tab": "requests", "number": number, "requests": requests}
     if number == 0 and not visit.get("at"):
-        shown = [*enumerate(usages, 1)][-LISTED_REQUESTS:]
-        return values | {"shown": None, "listed": shown, "plot": plot_usages(usages)}
-    if number > len(usages):
-        raise InvalidValue(visit.say("no_request", count=len(usages)))
-    usage = usages[number - 1] if number else None
-    return values | {"shown": ShownRequest(visit, session, usage), "usage": usage}
+        listed = requests[-LISTED_REQUESTS:]
+        return values | {"shown": None, "listed": listed, "plot": plot_requests(listed)}
+    made = visit.face.request(session.id, number) if number else None
+    return values | {"shown": ShownRequest(visit, session, made)}
 
 
-def plot_usages(usages: list[Usage]) -> Plot:
-    """Return the input of the last requests as bars, with the part that was cached."""
-    return plot_bars(
-        [
-            (str(number), each.input, each.cached, f"{each.input:,} / {each.cached:,}")
-            for number, each in [*enumerate(usages, 1)][-LISTED_REQUESTS:]
-        ]
-    )
+def plot_requests(requests: list[RequestSummary]) -> Plot:
+    """Return the input of requests as bars, with the part that was cached."""
+    rows = []
+    for each in requests:
+        sent = each.tokens if each.usage is None else each.usage.input
+        cached = 0 if each.usage is None else each.usage.cached
+        rows.append((str(each.number), sent or 0, cached, f"{sent or 0:,} / {cached:,}"))
+    return plot_bars(rows)

@@ -264,6 +264,24 @@ def test_a_request(store: Store) -> None:
     assert client.get(address("/requests/{}/0?at=99")).status_code == 400
 
 
+def test_a_recorded_request(store: Store) -> None:
+    """It has its own policy, layers and differences; what is erased since is named."""
+    policy = Policy.named("turns")
+    store.context("ann's/1", system="Be brief.", policy=policy, record=True)
+    store.append("ann's/1", {"role": "user", "content": "And?"})
+    store.context("ann's/1", system="Be brief.", policy=policy, record=True)
+    client = ask(store)
+    assert "turns" in client.get(address("/requests/{}/0")).text
+    first, second = (client.get(address(f"/requests/{{}}/{number}")).text for number in (1, 2))
+    assert "byte for byte" in first
+    assert "<select" not in second
+    assert "its turn is finished" in second
+    assert "system" in second
+    assert "#m5" in second
+    store.redact("ann's/1", 1, "asked for")
+    assert "No longer there" in client.get(address("/requests/{}/2")).text
+
+
 def test_the_tree(store: Store) -> None:
     """Each branch has a line: one that was left leads to its messages, a fork to its session."""
     store.fork("ann's/1", 2, "a fork", title="Another way")
