@@ -15,9 +15,9 @@ ROOT = Path(__file__).parent.parent
 PICTURES = ROOT / "docs" / "pictures"
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "project")]
 
-from test_chat_app import Browser  # noqa: E402
+from browser import Browser  # noqa: E402
 
-from store import Policy, Store  # noqa: E402
+from store import Store  # noqa: E402
 from store.exporting import export_session  # noqa: E402
 
 DESK = {"width": 1280, "height": 960, "deviceScaleFactor": 1, "mobile": False}
@@ -60,7 +60,9 @@ def result(call_id: str, content: str, *, failed: bool = False) -> dict[str, Any
 
 def make_session(store: Store) -> str:
     """Make a session that has a little of everything, and return its id."""
-    session = store.create_session(title="The area of a circle", project_root="/home/ada/shapes")
+    session = store.create_session(
+        title="The area of a circle", project_root="/home/ada/shapes", now=NOW
+    )
     turns: list[Any] = [
         {"role": "user", "content": "What is in this project?"},
         {"role": "assistant", "content": [call("c1", "Bash", {"command": "ls -R"})]},
@@ -85,8 +87,6 @@ def make_session(store: Store) -> str:
             store.record_usage(session.id, **used, model="claude-sonnet-4-5", now=NOW)
         at = NOW + 40 * SECOND * number
         store.append(session.id, {**turn, "timestamp": at}, now=at)
-        if number == 3:
-            store.compact(session.id, Policy(keep_turns=1), lambda _: "")
     end = NOW + 400 * SECOND
     store.append(session.id, {"role": "assistant", "content": "It is right.", "timestamp": end})
     store.rewind(session.id, 8)
