@@ -516,7 +516,7 @@ def test_verify_and_migrate(talk: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sound store has status 0, findings 1; migrating says from where to where."""
     assert talk("verify").out == "nothing is wrong\n"
     assert json.loads(talk("verify", "--json").out) == []
-    monkeypatch.setattr(inspection, "check", lambda _: [Finding("digest", "talk 3", "changed")])
+    monkeypatch.setattr(inspection, "check", lambda *_: [Finding("digest", "talk 3", "changed")])
     assert talk("verify").status == 1
     assert json.loads(talk("verify", "--json").out)[0]["problem"] == "changed"
     assert "already: the newest" in talk("migrate").out

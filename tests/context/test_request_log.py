@@ -91,7 +91,8 @@ def change_all(store: Store, session_id: str, root: Path, sent: dict[str, list[S
     store.rewind(session_id, to=max(1, head // 2))
     store.append(session_id, [{"role": "user", "content": "Another."}])
     sent[session_id] += record_all(store, session_id, root)
-    store.undo_rewind(session_id)
+    if head > 1:
+        store.undo_rewind(session_id)
 
 
 def log_and_change(store: Store, session_id: str, root: Path, positions: list[int]) -> None:
