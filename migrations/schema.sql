@@ -1,4 +1,4 @@
--- schema 0005
+-- schema 0006
 
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL,
@@ -385,6 +385,28 @@ CREATE TABLE request_texts (
 )
  STRICT;
 
+CREATE TABLE kept_usages (
+	tree_id INTEGER NOT NULL,
+	erasure INTEGER NOT NULL,
+	number INTEGER NOT NULL,
+	day INTEGER NOT NULL,
+	parts INTEGER NOT NULL,
+	requests INTEGER NOT NULL,
+	input INTEGER NOT NULL,
+	output INTEGER NOT NULL,
+	cached INTEGER NOT NULL,
+	written INTEGER NOT NULL,
+	cost REAL,
+	model TEXT,
+	base_model TEXT,
+	source TEXT,
+	owner TEXT,
+	project_root TEXT,
+	sealed BLOB,
+	CONSTRAINT pk_kept_usages PRIMARY KEY (tree_id, erasure, number)
+)
+ STRICT;
+
 CREATE TRIGGER messages_no_delete BEFORE DELETE ON messages WHEN NOT EXISTS (
     SELECT 1 FROM erasures
     WHERE erasures.tree_id = OLD.tree_id AND erasures.branch = OLD.branch
@@ -736,39 +758,6 @@ SELECT d.session_id, d.draft, d.branch, d.head, strftime('%Y-%m-%dT%H:%M:%fZ', d
 FROM drafts d
 JOIN sessions s ON s.tree_id = d.tree_id AND s.id = d.session_id;
 
-CREATE VIEW usage_costs AS
-WITH spent AS (
-    SELECT b.session_id, u.branch, u.seq, u.usage % 4294967296 AS number, u.at, s.owner, u.model,
-        u.input - u.cached - COALESCE(u.written, 0) AS input, u.cached,
-        COALESCE(u.written, 0) AS written, u.output, u.cost, u.at - u.at % 86400000 AS day,
-        CASE WHEN EXISTS (
-            SELECT 1 FROM prices p WHERE p.model = u.model AND p.owner IN ('', s.owner)
-        ) THEN u.model ELSE u.base_model END AS listed
-    FROM usages u
-    JOIN branches b ON b.tree_id = u.tree_id AND b.branch = u.branch
-    JOIN sessions s ON s.tree_id = b.tree_id AND s.id = b.session_id
-), dated AS (
-    SELECT spent.*, (
-            SELECT MAX(p.valid_from) FROM prices p
-            WHERE p.owner = spent.owner AND p.model = spent.listed AND p.valid_from <= spent.day
-        ) AS own_from, (
-            SELECT MAX(p.valid_from) FROM prices p
-            WHERE p.owner = '' AND p.model = spent.listed AND p.valid_from <= spent.day
-        ) AS public_from
-    FROM spent
-)
-SELECT d.session_id, d.branch, d.seq, d.number, strftime('%Y-%m-%dT%H:%M:%fZ', d.at / 1000.0, 'unixepoch') AS at, d.owner, d.model,
-    CASE WHEN p.model IS NULL THEN d.cost ELSE (
-        CASE WHEN d.input = 0 THEN 0 ELSE d.input * p.input END
-        + CASE WHEN d.cached = 0 THEN 0 ELSE d.cached * p.cached END
-        + CASE WHEN d.written = 0 THEN 0 ELSE d.written * p.written END
-        + CASE WHEN d.output = 0 THEN 0 ELSE d.output * p.output END
-    ) / 1000000.0 END AS cost, p.model AS price_model, strftime('%Y-%m-%dT%H:%M:%fZ', p.valid_from / 1000.0, 'unixepoch') AS price_from
-FROM dated d
-LEFT JOIN prices p ON d.cost IS NULL AND p.model = d.listed
-    AND p.owner = CASE WHEN d.own_from IS NULL THEN '' ELSE d.owner END
-    AND p.valid_from = COALESCE(d.own_from, d.public_from);
-
 CREATE VIEW session_log AS
 WITH runs AS (
     SELECT g.tree_id, g.session_id, g.last, f.turn, f.tokens_through,
@@ -822,5 +811,47 @@ JOIN sessions s ON s.tree_id = r.tree_id AND s.id = r.session_id
 LEFT JOIN usages u ON u.tree_id = r.tree_id AND u.branch = r.usage_branch
     AND u.seq = r.usage_seq AND u.usage % 4294967296 = r.usage_number;
 
+CREATE INDEX ix_kept_usages_owner ON kept_usages (owner) WHERE owner IS NOT NULL;
+
+CREATE VIEW usage_costs AS
+WITH spent AS (
+    SELECT b.session_id, u.branch, u.seq, u.usage % 4294967296 AS number, u.at, s.owner, u.model,
+        u.input - u.cached - COALESCE(u.written, 0) AS input, u.cached,
+        COALESCE(u.written, 0) AS written, u.output, u.cost, u.at - u.at % 86400000 AS day,
+        CASE WHEN EXISTS (
+            SELECT 1 FROM prices p WHERE p.model = u.model AND p.owner IN ('', s.owner)
+        ) THEN u.model ELSE u.base_model END AS listed
+    FROM usages u
+    JOIN branches b ON b.tree_id = u.tree_id AND b.branch = u.branch
+    JOIN sessions s ON s.tree_id = b.tree_id AND s.id = b.session_id
+    UNION ALL
+    SELECT NULL, NULL, NULL, NULL, k.day * 86400000, k.owner, k.model,
+        k.input - k.cached - k.written, k.cached, k.written, k.output, k.cost, k.day * 86400000,
+        CASE WHEN EXISTS (
+            SELECT 1 FROM prices p WHERE p.model = k.model AND p.owner IN ('', k.owner)
+        ) THEN k.model ELSE k.base_model END
+    FROM kept_usages k
+), dated AS (
+    SELECT spent.*, (
+            SELECT MAX(p.valid_from) FROM prices p
+            WHERE p.owner = spent.owner AND p.model = spent.listed AND p.valid_from <= spent.day
+        ) AS own_from, (
+            SELECT MAX(p.valid_from) FROM prices p
+            WHERE p.owner = '' AND p.model = spent.listed AND p.valid_from <= spent.day
+        ) AS public_from
+    FROM spent
+)
+SELECT d.session_id, d.branch, d.seq, d.number, strftime('%Y-%m-%dT%H:%M:%fZ', d.at / 1000.0, 'unixepoch') AS at, d.owner, d.model,
+    CASE WHEN p.model IS NULL THEN d.cost ELSE (
+        CASE WHEN d.input = 0 THEN 0 ELSE d.input * p.input END
+        + CASE WHEN d.cached = 0 THEN 0 ELSE d.cached * p.cached END
+        + CASE WHEN d.written = 0 THEN 0 ELSE d.written * p.written END
+        + CASE WHEN d.output = 0 THEN 0 ELSE d.output * p.output END
+    ) / 1000000.0 END AS cost, p.model AS price_model, strftime('%Y-%m-%dT%H:%M:%fZ', p.valid_from / 1000.0, 'unixepoch') AS price_from
+FROM dated d
+LEFT JOIN prices p ON d.cost IS NULL AND p.model = d.listed
+    AND p.owner = CASE WHEN d.own_from IS NULL THEN '' ELSE d.owner END
+    AND p.valid_from = COALESCE(d.own_from, d.public_from);
+
 INSERT INTO alembic_version VALUES
-('0005');
+('0006');

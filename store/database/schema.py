@@ -34,7 +34,7 @@ from sqlalchemy import (
 from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import UserDefinedType
 
-SCHEMA_HEAD = "0005"
+SCHEMA_HEAD = "0006"
 """The newest revision of the schema."""
 
 METADATA = MetaData(
@@ -357,6 +357,25 @@ usages = define_table(
     define_foreign_key("branches", "tree_id", "branch"),
     Index(None, "at"),
 )
+
+kept_usages = define_table(
+    "kept_usages",
+    define_key_column("tree_id"),
+    define_key_column("erasure"),
+    define_key_column("number"),
+    *(
+        Column(name, BIG_INTEGER, nullable=False)
+        for name in ("day", "parts", "requests", "input", "output", "cached", "written")
+    ),
+    Column("cost", REAL_NUMBER),
+    Column("model", Text),
+    Column("base_model", IDENTIFIER),
+    Column("source", IDENTIFIER),
+    Column("owner", IDENTIFIER, info=MUTABLE_COLUMN_INFO),
+    Column("project_root", Text, info=MUTABLE_COLUMN_INFO),
+    define_seal_column(),
+)
+Index(None, kept_usages.c.owner, info=restrict_index(kept_usages.c.owner.is_not(None)))
 
 token_counts = define_narrow_table(
     "token_counts",

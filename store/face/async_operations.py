@@ -1121,7 +1121,8 @@ class AsyncOperations(Threads):
         (such as 2026-W07) and month. Given a list, the name of a total is a tuple in its order. Days
         begin in ``zone``, a name such as ``"Europe/Berlin"`` or a tzinfo. Usages are selected as by
         `usages`, and priced by the same prices; each total gives the number of requests without a
-        price. Raises SessionNotFound, InvalidValue.
+        price. Usages that an erasure kept count too, without a session and by the day in UTC. Raises
+        SessionNotFound, InvalidValue.
         """
         work = partial(
             self._call,
@@ -1613,6 +1614,7 @@ class AsyncOperations(Threads):
         *,
         purge: bool = False,
         expected: str | None = None,
+        costs: str = "keep",
         now: Now = None,
     ) -> Erasure: ...
     @overload
@@ -1620,6 +1622,7 @@ class AsyncOperations(Threads):
         self,
         *session_ids: str,
         purge: bool = False,
+        costs: str = "keep",
         now: Now = None,
     ) -> list[Erasure]: ...
     async def delete_session(
@@ -1627,6 +1630,7 @@ class AsyncOperations(Threads):
         *session_ids: str,
         purge: bool = False,
         expected: str | None = None,
+        costs: str = "keep",
         now: Now = None,
     ) -> Erasure | list[Erasure]:
         """Erase a session for good: its messages and all that was derived from them.
@@ -1636,7 +1640,8 @@ class AsyncOperations(Threads):
         recorded. The `Erasure` says what the file may still hold until a purge; ``purge`` purges at
         once, which a face of one owner's sessions cannot. With several ids, each is erased in a
         transaction of its own, and a list of erasures is returned. ``expected`` is the revision
-        that a single session must have (None: any). Raises SessionNotFound for an unknown id,
+        that a single session must have (None: any). The sums of its usages by day and model are
+        kept, for totals, unless ``costs="erase"``. Raises SessionNotFound for an unknown id,
         Conflict. If anything is raised, nothing was erased. If one of several fails later, the
         erasures done so far are returned.
         """
@@ -1646,6 +1651,7 @@ class AsyncOperations(Threads):
             *session_ids,
             purge=purge,
             expected=expected,
+            costs=costs,
             now=now,
         )
         return await self._run(work, waits=True)
@@ -1659,6 +1665,7 @@ class AsyncOperations(Threads):
         source: str | None = None,
         archived: bool | None = None,
         max_bytes: int | None = None,
+        costs: str = "keep",
         dry_run: bool = True,
         max_seconds: float | None = None,
         now: Now = None,
@@ -1675,7 +1682,8 @@ class AsyncOperations(Threads):
         Messages that the lines of other sessions show stay. ``dry_run`` erases nothing; without it
         each session is erased as by `delete_session`, if it was not used meanwhile. After
         ``max_seconds`` the rest is left to the next prune; then ``bytes`` of the result are an
-        estimate. Freed pages go back to the disk by `purge`. Raises InvalidValue.
+        estimate. ``costs`` is that of `delete_session`. Freed pages go back to the disk by `purge`.
+        Raises InvalidValue.
         """
         work = partial(
             self._call,
@@ -1686,6 +1694,7 @@ class AsyncOperations(Threads):
             source=source,
             archived=archived,
             max_bytes=max_bytes,
+            costs=costs,
             dry_run=dry_run,
             max_seconds=max_seconds,
             now=now,
@@ -1870,17 +1879,21 @@ class AsyncStoreOperations(AsyncOperations):
     async def delete_owner(
         self,
         owner: str,
+        *,
+        costs: str = "erase",
     ) -> list[Erasure]:
         """Erase everything of an owner: all their sessions, archived ones too, and their prices.
 
         Each session is erased as by `delete_session`; messages stay if sessions of others show
-        them. `purge` removes the last bytes from the file. Called again after an interruption, it
-        goes on. Raises InvalidValue.
+        them. The kept sums of their usages go too; with ``costs="anonymous"`` they stay, without
+        the owner and the project. `purge` removes the last bytes from the file. Called again after
+        an interruption, it goes on. Raises InvalidValue.
         """
         work = partial(
             self._call,
             Store.delete_owner,
             owner,
+            costs=costs,
         )
         return await self._run(work, waits=True)
 
@@ -2032,11 +2045,14 @@ class AsyncScopedOperations(AsyncOperations):
 
     async def delete_owner(
         self,
+        *,
+        costs: str = "erase",
     ) -> list[Erasure]:
         """Erase everything of the owner, as `Store.delete_owner` does."""
         work = partial(
             self._call,
             Scoped.delete_owner,
+            costs=costs,
         )
         return await self._run(work, waits=True)
 

@@ -1106,7 +1106,8 @@ class Operations(Face):
         (such as 2026-W07) and month. Given a list, the name of a total is a tuple in its order. Days
         begin in ``zone``, a name such as ``"Europe/Berlin"`` or a tzinfo. Usages are selected as by
         `usages`, and priced by the same prices; each total gives the number of requests without a
-        price. Raises SessionNotFound, InvalidValue.
+        price. Usages that an erasure kept count too, without a session and by the day in UTC. Raises
+        SessionNotFound, InvalidValue.
         """
         call = Call(
             history.usages.compute_usage_totals,

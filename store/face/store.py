@@ -44,6 +44,7 @@ from ..errors import (
     StoreError,
     StoreForked,
     build_open_error,
+    check_choice,
     correct_step_errors,
     quote_value,
 )
@@ -213,9 +214,10 @@ class Store(StoreOperations, Workflows):
         moment: int,
         *,
         purge: bool,
+        costs: str = "keep",
     ) -> list[Erasure]:
         erased = history.erasure_batches.delete_sessions(
-            self.database, session_ids, moment=moment, expected=expected
+            self.database, session_ids, moment=moment, expected=expected, costs=costs
         )
         if purge:
             with suppress(StoreError):  # what was erased stays so; the next purge does it
@@ -223,14 +225,15 @@ class Store(StoreOperations, Workflows):
                 erased = [each._replace(purged=True, finished=True) for each in erased]
         return erased
 
-    def delete_owner(self, owner: str) -> list[Erasure]:
+    def delete_owner(self, owner: str, *, costs: str = "erase") -> list[Erasure]:
         """Erase everything of an owner: all their sessions, archived ones too, and their prices.
 
         Each session is erased as by `delete_session`; messages stay if sessions of others show
-        them. `purge` removes the last bytes from the file. Called again after an interruption, it
-        goes on. Raises InvalidValue.
+        them. The kept sums of their usages go too; with ``costs="anonymous"`` they stay, without
+        the owner and the project. `purge` removes the last bytes from the file. Called again after
+        an interruption, it goes on. Raises InvalidValue.
         """
-        return self.scoped(owner).delete_owner()
+        return self.scoped(owner).delete_owner(costs=costs)
 
     def scoped(self, owner: str) -> Scoped:
         """Return a face that sees and touches the sessions of an owner only.
@@ -497,13 +500,16 @@ class Scoped(Owned, Workflows):
         """
         return self._run_workflow(Call(searching.hits.index, (), {"owner": owner}))
 
-    def delete_owner(self) -> list[Erasure]:
+    def delete_owner(self, *, costs: str = "erase") -> list[Erasure]:
         """Erase everything of the owner, as `Store.delete_owner` does."""
+        check_choice(("erase", "anonymous"), "costs", costs)
         erased: list[Erasure] = []
         moment = self._moment(None)
+        kept = "erase" if costs == "erase" else "keep"
         while found := self._list_ids():
-            erased += self._erase(found, None, moment, purge=False)
-        self._store._write(Call(history.price_rows.delete_owned_prices, (self._owner,), {}))
+            erased += self._erase(found, None, moment, purge=False, costs=kept)
+        options = {"anonymous": costs == "anonymous"}
+        self._store._write(Call(history.delete_owned_rows, (self._owner,), options))
         return erased
 
     def _list_ids(self) -> tuple[str, ...]:
@@ -554,11 +560,17 @@ class Scoped(Owned, Workflows):
         moment: int,
         *,
         purge: bool,
+        costs: str = "keep",
     ) -> list[Erasure]:
         if purge:
             raise InvalidValue("a purge rewrites the whole file; call it on the whole store")
         return history.erasure_batches.delete_sessions(
-            self._database, session_ids, moment=moment, expected=expected, owner=self._owner
+            self._database,
+            session_ids,
+            moment=moment,
+            expected=expected,
+            owner=self._owner,
+            costs=costs,
         )
 
 

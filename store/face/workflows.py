@@ -114,17 +114,19 @@ class Workflows(LongOperations):
         *,
         purge: bool = False,
         expected: str | None = None,
+        costs: str = "keep",
         now: Now = None,
     ) -> Erasure: ...
     @overload
     def delete_session(
-        self, *session_ids: str, purge: bool = False, now: Now = None
+        self, *session_ids: str, purge: bool = False, costs: str = "keep", now: Now = None
     ) -> list[Erasure]: ...
     def delete_session(
         self,
         *session_ids: str,
         purge: bool = False,
         expected: str | None = None,
+        costs: str = "keep",
         now: Now = None,
     ) -> Erasure | list[Erasure]:
         """Erase a session for good: its messages and all that was derived from them.
@@ -134,7 +136,8 @@ class Workflows(LongOperations):
         recorded. The `Erasure` says what the file may still hold until a purge; ``purge`` purges at
         once, which a face of one owner's sessions cannot. With several ids, each is erased in a
         transaction of its own, and a list of erasures is returned. ``expected`` is the revision
-        that a single session must have (None: any). Raises SessionNotFound for an unknown id,
+        that a single session must have (None: any). The sums of its usages by day and model are
+        kept, for totals, unless ``costs="erase"``. Raises SessionNotFound for an unknown id,
         Conflict. If anything is raised, nothing was erased. If one of several fails later, the
         erasures done so far are returned.
         """
@@ -142,7 +145,8 @@ class Workflows(LongOperations):
             raise InvalidValue(
                 "a revision belongs to one session; with it, delete sessions one by one"
             )
-        erased = self._erase(session_ids, expected, self._moment(now), purge=purge)
+        moment = self._moment(now)
+        erased = self._erase(session_ids, expected, moment, purge=purge, costs=costs)
         return erased[0] if len(session_ids) == 1 else erased
 
     def _erase(
@@ -152,6 +156,7 @@ class Workflows(LongOperations):
         moment: int,
         *,
         purge: bool,
+        costs: str = "keep",
     ) -> list[Erasure]:
         """Erase sessions, and purge the file if ``purge`` is true."""
         raise NotImplementedError
@@ -165,6 +170,7 @@ class Workflows(LongOperations):
         source: str | None = None,
         archived: bool | None = None,
         max_bytes: int | None = None,
+        costs: str = "keep",
         dry_run: bool = True,
         max_seconds: float | None = None,
         now: Now = None,
@@ -181,7 +187,8 @@ class Workflows(LongOperations):
         Messages that the lines of other sessions show stay. ``dry_run`` erases nothing; without it
         each session is erased as by `delete_session`, if it was not used meanwhile. After
         ``max_seconds`` the rest is left to the next prune; then ``bytes`` of the result are an
-        estimate. Freed pages go back to the disk by `purge`. Raises InvalidValue.
+        estimate. ``costs`` is that of `delete_session`. Freed pages go back to the disk by `purge`.
+        Raises InvalidValue.
         """
         options = {
             "keep": keep,
@@ -189,6 +196,7 @@ class Workflows(LongOperations):
             "source": source,
             "archived": archived,
             "max_bytes": max_bytes,
+            "costs": costs,
             "now": self._moment(now),
         }
         plan = self._read(Call(history.retention.plan_prune, (idle,), options))

@@ -81,7 +81,7 @@ if TYPE_CHECKING:
         load_session_requests,
         reserve_request,
     )
-    from .retention import CONTENT_COLUMNS, sum_text_bytes
+    from .retention import CONTENT_COLUMNS, delete_owned_rows, sum_text_bytes
     from .sessions import derive_metadata_keys, load_newest_compaction
     from .usages import LastRequest, UsageInput, find_last_usage, list_usages
     from .view_cache import Validity, ViewCache
@@ -122,6 +122,7 @@ __all__ = [
     "build_fact_rows",
     "build_line_walk",
     "build_segments",
+    "delete_owned_rows",
     "derive_metadata_keys",
     "derive_results",
     "drafts",
@@ -200,7 +201,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
             "INPUT_TEXT RequestRow insert_request link_usage list_request_numbers "
             "load_request_texts load_session_requests reserve_request"
         ),
-        retention="CONTENT_COLUMNS sum_text_bytes",
+        retention="CONTENT_COLUMNS delete_owned_rows sum_text_bytes",
         sessions="derive_metadata_keys load_newest_compaction",
         usages="LastRequest UsageInput find_last_usage list_usages",
         view_cache="Validity ViewCache",

@@ -51,6 +51,7 @@ from ..database import erasures as erasure_log
 from ..records import Erasure
 from . import lines
 from .file_states import forget_file_states
+from .kept_usages import keep_usages
 from .message_notes import DELETE_UNREACHABLE_NOTES
 from .request_rows import delete_session_requests
 from .sessions import check_owner, load_newest_compaction
@@ -65,6 +66,8 @@ BRANCH_OWNERS = Statement(
     .where(branches.c.tree_id == bindparam("tree_id", type_=BIG_INTEGER))
     .order_by(branches.c.branch.desc())
 )
+COSTS = ("keep", "erase")
+"""Whether the sums of a session's usages outlive it."""
 NO_POSITION = -1
 """A position before all others, including that of an empty line."""
 
@@ -286,12 +289,14 @@ def begin_erasure(
     *,
     expected: str | None = None,
     owner: str | None = None,
+    costs: str = "keep",
     now: Now = None,
 ) -> OpenErasure:
     """Delete a session, and record which of its messages will be erased.
 
     Returns the erasure as begun. Raises SessionNotFound, and Conflict if the session's revision is
-    not the expected one. With an ``owner``, the sessions of others are not found.
+    not the expected one. With an ``owner``, the sessions of others are not found. ``costs`` is one
+    of `COSTS`.
     """
     if owner is not None:
         lines.lock_tree(connection, session_id)
@@ -311,6 +316,8 @@ def begin_erasure(
         for effect, gone in zip(found, removed, strict=True)
     ]
     OPEN_ERASURE.insert_many(connection, rows)
+    if costs == "keep":
+        keep_usages(connection, tree_id, number, session_id)
     _delete_session(connection, opened)
     for effect in found:
         of = {"tree_id": tree_id, "branch": effect.branch}

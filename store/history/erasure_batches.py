@@ -50,7 +50,7 @@ from ..database import (
     usages,
 )
 from ..database import erasures as erasure_log
-from ..errors import SessionNotFound, StoreBusy, StoreError, StoreFull
+from ..errors import SessionNotFound, StoreBusy, StoreError, StoreFull, check_choice
 from ..records import Erasure
 from . import erasure, lines
 from .erasure import NEWEST_COPY, NO_POSITION, OpenErasure
@@ -197,6 +197,7 @@ def delete_sessions(
     moment: int,
     expected: str | None = None,
     owner: str | None = None,
+    costs: str = "keep",
     begin: BeginErasure | None = None,
 ) -> list[Erasure]:
     """Erase sessions: each is gone in a transaction of its own, then all their rows go in slices.
@@ -206,10 +207,13 @@ def delete_sessions(
     the exceptions of the first transaction; none once a session
     is erased.
     """
+    check_choice(erasure.COSTS, "costs", costs)
     names = list(session_ids)
     database.read(partial(_check_sessions, names=names, owner=owner))
     if begin is None:
-        begin = partial(erasure.begin_erasure, expected=expected, owner=owner, now=moment)
+        begin = partial(
+            erasure.begin_erasure, expected=expected, owner=owner, costs=costs, now=moment
+        )
     begun: list[OpenErasure] = []
     for name in dict.fromkeys(names):  # until one fails, though not if others have erased it
         try:

@@ -44,6 +44,7 @@ def set_file_state(
     import sets it by itself. Raises InvalidValue.
     """
     setting = _name_setting(file, owner)
+    _check_text("a state", state or "")
     DELETE_STATE.run(connection, setting=setting)
     if state is not None:
         INSERT_STATE.run(connection, setting=setting, state=state)
@@ -62,7 +63,13 @@ def forget_file_states(connection: Connection, tree_id: int, session_id: str | N
 
 def _name_setting(file: str, owner: str | None) -> str:
     """Return the name of a file's setting; a digest, as a server's keys must be short."""
-    if not is_text(file):
-        raise InvalidValue(f"the path of a file is a text, not {quote_value(file)}")
+    _check_text("the path of a file", file)
+    _check_text("an owner", owner or "")
     told = f"{len(owner or '')} {owner or ''} {file}".encode("utf-8", "surrogatepass")
     return f"file {sha256(told).hexdigest()}"
+
+
+def _check_text(name: str, value: object) -> None:
+    """Raise InvalidValue for a value that is no text."""
+    if not is_text(value):
+        raise InvalidValue(f"{name} is a text, not {quote_value(value)}")

@@ -73,11 +73,6 @@ def set_prices(
     return rows
 
 
-def delete_owned_prices(connection: Connection, owner: str) -> None:
-    """Delete the prices that are valid for an owner alone."""
-    DELETE_OWNED_PRICES.run(connection, owner=owner)
-
-
 def _validate_price_owner(owner: str | None) -> str | None:
     """Return an owner of prices. Raises InvalidValue for no text."""
     from .sessions import validate_text  # a store is opened without it

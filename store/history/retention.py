@@ -28,14 +28,16 @@ from ..database import (
     messages,
     tool_calls,
 )
-from ..errors import InvalidValue, SessionNotFound, quote_value
+from ..errors import InvalidValue, SessionNotFound, check_choice, quote_value
 from ..records import Erasure, Pruned, Session
 from . import lines
 from .drafts import list_drafts
-from .erasure import OpenErasure, begin_erasure, plan_erasures
+from .erasure import COSTS, OpenErasure, begin_erasure, plan_erasures
 from .erasure_batches import delete_sessions
+from .kept_usages import delete_kept_usages
 from .listing import list_sessions
 from .model_prices import DAY_MS
+from .price_rows import DELETE_OWNED_PRICES
 from .sessions import validate_text
 
 _run = {name: bindparam(name, type_=BIG_INTEGER) for name in ("tree_id", "branch", "kept", "end")}
@@ -82,6 +84,7 @@ class PruneRequest(NamedTuple):
     owner: str | None
     source: str | None
     archived: bool | None
+    costs: str
     now: int
 
 
@@ -110,15 +113,17 @@ def plan_prune(
     source: str | None = None,
     archived: bool | None = None,
     max_bytes: int | None = None,
+    costs: str = "keep",
     now: Now = None,
 ) -> PrunePlan:
     """Return the sessions that a prune would erase, and what that frees. Raises InvalidValue."""
     moment = require_moment(now)
+    check_choice(COSTS, "costs", costs)
     if idle is None and max_bytes is None:
         raise InvalidValue("give idle=, the days without activity, or max_bytes=, or both")
     before = None if idle is None else moment - _validate_idle(idle)
     request = PruneRequest(
-        before, _validate_keep(keep), validate_text("owner", owner), source, archived, moment
+        before, _validate_keep(keep), validate_text("owner", owner), source, archived, costs, moment
     )
     found = find_idle_sessions(connection, request)
     if max_bytes is not None:
@@ -239,6 +244,12 @@ def measure_erasures(connection: Connection, tree_id: int, session_ids: list[str
     return FreedRows(removed, words, kept)
 
 
+def delete_owned_rows(connection: Connection, owner: str, *, anonymous: bool = False) -> None:
+    """Delete what an owner has beside sessions: prices, and kept usages or only their owner."""
+    DELETE_OWNED_PRICES.run(connection, owner=owner)
+    delete_kept_usages(connection, owner, anonymous=anonymous)
+
+
 def prune_sessions(database: Database, plan: PrunePlan, max_seconds: float | None) -> Pruned:
     """Erase the sessions of a plan that are still to go; return what was done within a time.
 
@@ -270,4 +281,4 @@ def _begin_prune(connection: Connection, session_id: str, *, request: PruneReque
     lines.lock_tree(connection, session_id)
     if all(each.id != session_id for each in find_idle_sessions(connection, request, session_id)):
         raise SessionNotFound(session_id)
-    return begin_erasure(connection, session_id, now=request.now)
+    return begin_erasure(connection, session_id, costs=request.costs, now=request.now)

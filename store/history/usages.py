@@ -14,6 +14,7 @@ prices each usage by the same rows in SQL.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,7 +29,6 @@ from sqlalchemy import (
     Select,
     and_,
     bindparam,
-    case,
     func,
     literal_column,
     null,
@@ -44,6 +44,7 @@ from ..messages import Message, decode_as
 from ..records import FilePath, Usage, UsageTotal
 from ..tokens import estimate_message_tokens
 from . import lines
+from .kept_usages import PART_MASK, build_kept_sums
 from .lines import NO_LIMIT, Line, Pointer
 from .model_prices import DAY_MS, PriceList, normalize_model_name
 from .price_rows import load_model_prices, load_price_list
@@ -315,13 +316,6 @@ _USAGE_CONDITIONS = {
 QUARTER_MS = 900_000
 """The clocks of all time zones differ by whole quarters of an hour."""
 
-_used_parts = (
-    _usage_columns.input - _usage_columns.cached - _cache_written,
-    _usage_columns.cached,
-    _cache_written,
-    _usage_columns.output,
-)
-_zero: ColumnElement[int] = literal_column("0")
 TOTAL_COLUMNS: dict[str, ColumnElement[Any]] = {
     "model": _usage_columns.model,
     "session": sessions.c.id,
@@ -330,13 +324,7 @@ TOTAL_COLUMNS: dict[str, ColumnElement[Any]] = {
     "source": sessions.c.source,
     "day": _usage_columns.at // literal_column(str(DAY_MS), BIG_INTEGER),
     "quarter": _usage_columns.at // literal_column(str(QUARTER_MS), BIG_INTEGER),
-    "parts": sum(
-        (
-            case((part > _zero, literal_column(str(2**number))), else_=_zero)
-            for number, part in enumerate(_used_parts)
-        ),
-        _zero,
-    ),
+    "parts": PART_MASK,
 }
 """The columns by which usages are added up."""
 PERIODS: dict[str, Callable[[datetime], str]] = {
@@ -471,16 +459,21 @@ def compute_usage_totals(
     (such as 2026-W07) and month. Given a list, the name of a total is a tuple in its order. Days
     begin in ``zone``, a name such as ``"Europe/Berlin"`` or a tzinfo. Usages are selected as by
     `usages`, and priced by the same prices; each total gives the number of requests without a
-    price. Raises SessionNotFound, InvalidValue.
+    price. Usages that an erasure kept count too, without a session and by the day in UTC. Raises
+    SessionNotFound, InvalidValue.
     """
     keys = _validate_total_keys(by)
     clock = _validate_zone(zone)
     values = _collect_usage_values(connection, session_id, owner, since, until)
     costs = load_price_list(connection, prices, owner)
     columns = _list_total_columns(keys, costs, clock)
-    statement = build_usage_sums(columns, _list_usage_conditions(values))
+    conditions = _list_usage_conditions(values)
+    sums = build_usage_sums(columns, conditions).rows(connection, **values)
+    if session_id is None:
+        kept = build_kept_sums(columns, conditions).rows(connection, **values)
+        sums += itertools.starmap(UsageSum, kept)
     found: dict[tuple[str | None, ...], list[UsageSum]] = {}
-    for row in statement.rows(connection, **values):
+    for row in sums:
         found.setdefault(_name_total(row, keys, clock), []).append(row)
     totals = sorted(
         (_build_usage_total(name, sums, costs) for name, sums in found.items()),

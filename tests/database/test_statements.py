@@ -41,6 +41,10 @@ TREE_NAMES = {table.name for table in TREE_TABLES}
 
 ACROSS_TREES = {
     "database.file_copies.NEXT_COPY": "a copy is of the whole store",
+    "history.kept_usages.DELETE_OWNED_USAGES": "those of an owner, whatever the tree",
+    "history.kept_usages.EMPTY_OWNED_USAGES": "those of an owner, whatever the tree",
+    "history.kept_usages.SUM_KEPT": "sums over the whole store",
+    "history.kept_usages.SUM_OWNED_KEPT": "sums over an owner's sessions",
     "history.retention.ALL_BYTES.1": "measures the whole store",
     "history.retention.ALL_BYTES.2": "measures the whole store",
     "history.retention.COMPACTED_SESSIONS": "those of the whole store, by a narrow index",
@@ -300,6 +304,7 @@ def test_the_search_for_unbound_arms_finds_them(statement: str, unbound: int) ->
 # --- From an index --------------------------------------------------------------------------------
 
 SCANNED = {
+    "history.kept_usages.SUM_KEPT": "sums over the whole store",
     "history.retention.ALL_BYTES.1": "measures the whole store",
     "history.retention.ALL_BYTES.2": "measures the whole store",
     "history.retention.COMPACTED_SESSIONS": "compactions under way are few, and have an index",

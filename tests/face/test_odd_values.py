@@ -64,6 +64,7 @@ GIVEN: dict[str, Any] = {
     "session_id": "s",
     "messages": {"role": "user", "content": "new"},
     "message": {"role": "assistant"},
+    "state": "1 2",
     "seq": 2,
     "seq_or_message_id": 2,
     "message_id": "m1",

@@ -358,7 +358,7 @@ def test_what_cannot_be_asked(store: Store, wrong: dict[str, Any]) -> None:
 
 
 def test_the_erased_have_no_usages(store: Store) -> None:
-    """Nor where others go on from their messages; a redaction leaves them."""
+    """Nor where others go on from their messages, but in sums; a redaction leaves them."""
     chat(store, "s")
     store.record_usage("s", input=3, output=1, now=NOW)
     store.redact("s", 4, "asked for", now=NOW)
@@ -367,7 +367,7 @@ def test_the_erased_have_no_usages(store: Store) -> None:
     store.record_usage("f", input=4, output=1, now=NOW)
     store.delete_session("s", now=NOW)
     assert [each.session_id for each in store.usages()] == ["f"]
-    assert [each.name for each in store.usage_totals(by="session")] == ["f"]
+    assert [each.name for each in store.usage_totals(by="session")] == ["f", None]
     store.delete_session("f", now=NOW)
     assert store.usages() == []
     assert store.verify() == []

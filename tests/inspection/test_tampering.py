@@ -69,6 +69,9 @@ def fill(store: Store, folder: Path) -> None:
         raise KeyError
     store.create_session("gone", now=NOW)
     store.append("gone", {"role": "user", "content": "x"}, now=NOW)
+    store.set_origin("gone", "codex", None)
+    for cost, model in ((None, None), (1.5, "gpt-5-2025-08-07")):
+        store.record_usage("gone", input=9, output=1, cost=cost, model=model, now=NOW)
     store.delete_session("gone", now=NOW)
     if store.database.path:
         store.backup(folder / "copy.db", now=NOW)

@@ -976,6 +976,157 @@ SET head_branch=:branch,
 WHERE sessions.tree_id = :tree
   AND sessions.id = :session_id
 
+-- history.kept_usages.DELETE_OWNED_USAGES
+DELETE FROM kept_usages
+WHERE kept_usages.owner = :kept_owner
+
+-- history.kept_usages.EMPTY_OWNED_USAGES
+UPDATE kept_usages
+SET owner=NULL,
+  project_root=NULL
+WHERE kept_usages.owner = :kept_owner
+
+-- history.kept_usages.INSERT_KEPT
+INSERT INTO kept_usages (
+  tree_id,
+  erasure,
+  number,
+  day,
+  parts,
+  requests,
+  input,
+  output,
+  cached,
+  written,
+  cost,
+  model,
+  base_model,
+  source,
+  owner,
+  project_root,
+  sealed
+)
+VALUES (
+  :tree_id,
+  :erasure,
+  :number,
+  :day,
+  :parts,
+  :requests,
+  :input,
+  :output,
+  :cached,
+  :written,
+  :cost,
+  :model,
+  :base_model,
+  :source,
+  :owner,
+  :project_root,
+  :sealed
+)
+
+-- history.kept_usages.SESSION_SUMS
+SELECT usages.at / 86400000 AS day,
+  0 + CASE
+    WHEN (
+      (usages.input - usages.cached) - coalesce(usages.written, 0) > 0
+    ) THEN 1
+    ELSE 0
+  END + CASE WHEN (usages.cached > 0) THEN 2 ELSE 0 END + CASE
+    WHEN (coalesce(usages.written, 0) > 0) THEN 4
+    ELSE 0
+  END + CASE WHEN (usages.output > 0) THEN 8 ELSE 0 END AS parts,
+  count(*) AS requests,
+  CAST(sum(usages.input) AS INTEGER) AS input,
+  CAST(sum(usages.output) AS INTEGER) AS output,
+  CAST(sum(usages.cached) AS INTEGER) AS cached,
+  CAST(sum(coalesce(usages.written, 0)) AS INTEGER) AS written,
+  sum(usages.cost) AS cost,
+  usages.model AS model,
+  usages.base_model AS base_model,
+  erased.source AS source,
+  erased.owner AS owner,
+  erased.project_root AS project_root
+FROM usages
+JOIN branches ON branches.tree_id = usages.tree_id
+  AND branches.branch = usages.branch
+JOIN sessions AS erased ON erased.tree_id = branches.tree_id
+  AND erased.id = branches.session_id
+WHERE usages.tree_id = :tree_id
+  AND branches.tree_id = :tree_id
+  AND branches.session_id = :session_id
+  AND erased.tree_id = :tree_id
+GROUP BY usages.at / 86400000,
+  0 + CASE
+    WHEN (
+      (usages.input - usages.cached) - coalesce(usages.written, 0) > 0
+    ) THEN 1
+    ELSE 0
+  END + CASE WHEN (usages.cached > 0) THEN 2 ELSE 0 END + CASE
+    WHEN (coalesce(usages.written, 0) > 0) THEN 4
+    ELSE 0
+  END + CASE WHEN (usages.output > 0) THEN 8 ELSE 0 END,
+  usages.model,
+  usages.base_model,
+  erased.source,
+  erased.owner,
+  erased.project_root,
+  usages.cost IS NULL
+ORDER BY usages.at / 86400000,
+  usages.model,
+  0 + CASE
+    WHEN (
+      (usages.input - usages.cached) - coalesce(usages.written, 0) > 0
+    ) THEN 1
+    ELSE 0
+  END + CASE WHEN (usages.cached > 0) THEN 2 ELSE 0 END + CASE
+    WHEN (coalesce(usages.written, 0) > 0) THEN 4
+    ELSE 0
+  END + CASE WHEN (usages.output > 0) THEN 8 ELSE 0 END
+
+-- history.kept_usages.SUM_KEPT
+SELECT kept_usages.model,
+  NULL AS anon_1,
+  NULL AS anon__1,
+  NULL AS anon__2,
+  NULL AS anon__3,
+  kept_usages.day,
+  NULL AS anon__4,
+  NULL AS anon__5,
+  CAST(sum(kept_usages.requests) AS INTEGER) AS sum_1,
+  CAST(sum(kept_usages.input) AS INTEGER) AS sum_2,
+  CAST(sum(kept_usages.output) AS INTEGER) AS sum_3,
+  CAST(sum(kept_usages.cached) AS INTEGER) AS sum_4,
+  CAST(sum(kept_usages.written) AS INTEGER) AS sum_5,
+  CAST(sum(kept_usages.cost) AS REAL) AS sum_6
+FROM kept_usages
+WHERE kept_usages.day * 86400000 >= :since
+  AND kept_usages.day * 86400000 < :until
+GROUP BY kept_usages.model,
+  kept_usages.day,
+  kept_usages.cost IS NULL
+
+-- history.kept_usages.SUM_OWNED_KEPT
+SELECT kept_usages.model,
+  NULL AS anon_1,
+  NULL AS anon__1,
+  NULL AS anon__2,
+  NULL AS anon__3,
+  NULL AS anon__4,
+  NULL AS anon__5,
+  NULL AS anon__6,
+  CAST(sum(kept_usages.requests) AS INTEGER) AS sum_1,
+  CAST(sum(kept_usages.input) AS INTEGER) AS sum_2,
+  CAST(sum(kept_usages.output) AS INTEGER) AS sum_3,
+  CAST(sum(kept_usages.cached) AS INTEGER) AS sum_4,
+  CAST(sum(kept_usages.written) AS INTEGER) AS sum_5,
+  CAST(sum(kept_usages.cost) AS REAL) AS sum_6
+FROM kept_usages
+WHERE kept_usages.owner = :owner
+GROUP BY kept_usages.model,
+  kept_usages.cost IS NULL
+
 -- history.lines.POINTER
 SELECT sessions.tree_id,
   sessions.id,
