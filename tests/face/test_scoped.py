@@ -165,8 +165,6 @@ TRIES: dict[str, list[Call]] = {
     "hide": [gone(HIS, 1, 1), gone(HIS, 1, 1, "mine", expected="no")],
     "undo_compaction": [gone(HIS, 1)],
     "redact": [gone(HIS, 1, "mine"), (["shared", 1, "mine"], {}, StoreError)],
-    "requests": [([HIS], {}, SessionNotFound)],
-    "request": [([HIS, 1], {}, SessionNotFound)],
     "redactions": [gone(HIS), gone(None)],
     "pages": [gone(HIS), gone(HIS, size=1)],
     "compact": [gone(HIS, TURNS), gone(session_id=HIS, policy=TURNS, reason="llm_call")],

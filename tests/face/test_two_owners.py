@@ -297,8 +297,6 @@ READS: dict[str, tuple[Read, ...]] = {
     "plan_clearing": (lambda face, s: face.plan_clearing(s, POLICIES[1], now=LATER),),
     "plan_compaction": (lambda face, s: face.plan_compaction(s, TURNS, now=LATER),),
     "redactions": (lambda face, s: face.redactions(s),),
-    "requests": (lambda face, s: face.requests(s),),
-    "request": (lambda face, s: [face.request(s, r.number) for r in face.requests(s)],),
     "wait": (lambda face, s: face.wait(s, None, 0.0),),
     "context": (requested,),
     "search": (
