@@ -119,9 +119,10 @@ def test_a_session_goes_with_all_its_rows(store: Store) -> None:
     The record of its erasure stays.
     """
     fill(store, "s")
-    assert set(counts(store)) == {table.name for table in TREE_TABLES} - {"erasures", "kept_usages"} | {
-        "session_ids"
-    }
+    assert set(counts(store)) == {table.name for table in TREE_TABLES} - {
+        "erasures",
+        "kept_usages",
+    } | {"session_ids"}
     erased = store.delete_session("s")
     assert (erased.session_id, erased.messages, erased.kept) == ("s", 4, 0)
     assert counts(store) == {}
