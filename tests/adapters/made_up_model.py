@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,9 +19,9 @@ class Answers(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """Answer a request."""
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        sent = asked.get("input") or asked["messages"]
+        sent = asked.get("input") or asked.get("contents") or asked["messages"]
         said = f"I was sent {len(sent)} messages."
-        body = json.dumps(FORMATS[self.path.rpartition("/")[2]](said)).encode()
+        body = json.dumps(FORMATS[re.split("[/:]", self.path)[-1]](said)).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
@@ -65,7 +66,14 @@ def _complete(said: str) -> dict[str, Any]:
     }
 
 
-FORMATS = {"responses": _respond, "completions": _complete}
+def _generate(said: str) -> dict[str, Any]:
+    content = {"role": "model", "parts": [{"text": said}]}
+    usage = {"promptTokenCount": 100, "candidatesTokenCount": 5, "totalTokenCount": 105}
+    candidate = {"content": content, "finishReason": "STOP", "index": 0}
+    return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "made-up"}
+
+
+FORMATS = {"responses": _respond, "completions": _complete, "generateContent": _generate}
 """By the last part of the path: what builds an answer with a text."""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ MODULES = {
     "pydantic-ai": "pydantic_ai",
     "claude": "claude_agent_sdk",
     "strands": "strands",
+    "adk": "google.adk",
 }
 """The pages by their names, and what each needs."""
 
@@ -24,14 +24,15 @@ MODULES = {
 @pytest.mark.parametrize("name", MODULES)
 def test_page_of_a_framework(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a page shows runs from top to bottom, and prints what the page says."""
-    if not find_spec(MODULES[name]):
-        pytest.skip(f"needs its framework: pip install -e '.[{name}]'")
+    pytest.importorskip(MODULES[name], reason=f"needs its framework: pip install -e '.[{name}]'")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("OPENAI_API_KEY", "made-up")
+    for key in ("OPENAI_API_KEY", "GOOGLE_API_KEY"):
+        monkeypatch.setenv(key, "made-up")
     page = ROOT / "docs" / "adapters" / f"{name}.md"
     shown = Page(page)
     with serve_model() as url:
         monkeypatch.setenv("OPENAI_BASE_URL", url)
+        monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", url.removesuffix("/v1"))
         for block in blocks(page):
             printed = shown.run(block)
             if block.language == "python":

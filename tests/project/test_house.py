@@ -56,7 +56,7 @@ move along with an edge that moves.
 """
 
 INSIDE = {
-    "adapters": "stores openai_agents pydantic_ai claude strands",
+    "adapters": "stores openai_agents pydantic_ai claude strands adk",
     "cli": (
         "terminal tables render chart options agents demo_session requests request_log compactions heads policies "
         "show simulation sql sessions messages search maintenance retention exports imports usage pages demo commands"

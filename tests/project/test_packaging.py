@@ -31,6 +31,7 @@ IMPORTED_AS = {
     "openai-agents": "agents",
     "pydantic-ai-slim": "pydantic_ai",
     "strands-agents": "strands",
+    "google-adk": "google",
 }
 """Distributions that are imported under another name."""
 

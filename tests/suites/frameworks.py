@@ -115,6 +115,9 @@ FRAMEWORKS = (
         ),
     ),
     Framework(
+        "adk", ("google-adk==2.13.0",), (build_own_suite("test_adk_adapter.py"),), ("aiosqlite",)
+    ),
+    Framework(
         "strands",
         (STRANDS,),
         (
