@@ -24,6 +24,9 @@ LONGEST = 20.0
 """Ms that a first page may take, of words that at most a tenth of the messages have."""
 LONGEST_RANKED = 50.0
 """Ms that it may take where as many messages have the words as are ranked at most."""
+LONGEST_BY_SESSION = 50.0
+"""Ms that it may take where sessions are found instead of messages."""
+BY_SESSION = {"by": "session"}
 LARGEST = 1.5
 """Bytes of the index to a byte of text."""
 SESSION = 50
@@ -47,6 +50,12 @@ QUESTIONS: dict[str, tuple[str, dict[str, Any], float]] = {
     "in all, so newest first": ("every", {}, LONGEST),
     "of one owner": ("tenth", {"owner": "owner 3"}, 5 * LONGEST),
     "of one session": ("tenth", {"session": "s7"}, 5 * LONGEST),
+    "sessions, a word": ("tenth", BY_SESSION, LONGEST_BY_SESSION),
+    "sessions, two words": ("hundredth twentieth", BY_SESSION, LONGEST_BY_SESSION),
+    "sessions, in many messages": ("hundredth tenth every", BY_SESSION, LONGEST_BY_SESSION),
+    "sessions, never together": ("unique_name_70 hundredth", BY_SESSION, LONGEST_BY_SESSION),
+    "sessions, parts of names": ("nique_name_7 tenth", BY_SESSION, LONGEST_BY_SESSION),
+    "sessions, found nowhere": ("nowhere every", BY_SESSION, LONGEST_BY_SESSION),
 }
 """What is asked: words, options, and how many ms it may take."""
 

@@ -23,7 +23,7 @@ from sqlalchemy import Connection, text
 from ..database import Row, Statement
 from ..history import NO_LIMIT
 from ..messages import Columns, Message, assemble_message, extract_part_text, join_call
-from .scope import Origin
+from .scope import Origin, TreeList
 from .terms import normalize_text
 
 TEXT_BATCH = 64
@@ -33,8 +33,9 @@ TEXT_BATCH = 64
 class IndexSql(NamedTuple):
     """The SQL of the index for one kind of database.
 
-    ``match_words`` and ``match_names`` are queries for numbers of the index by an expression, whose
-    parameter is inserted as ``name``. ``message_place`` and ``summary_place`` are the place of a
+    ``match_words`` and ``match_names`` are queries for the numbers of the index from ``first`` to
+    ``last`` by an expression, whose parameter is inserted as ``name``. ``in_trees`` limits them to
+    some trees where numbers do not. ``message_place`` and ``summary_place`` are the place of a
     message ``m`` and of a summary ``s`` in the order of storing. ``trees`` is a query for trees.
     """
 
@@ -43,9 +44,11 @@ class IndexSql(NamedTuple):
     create: tuple[str, ...]
     clear: tuple[str, ...]
     drop: tuple[str, ...]
-    number: str
+    words_number: str
+    names_number: str
     match_words: str
     match_names: str
+    in_trees: str
     message_keys: str
     message_place: str
     summary_place: str
@@ -55,6 +58,10 @@ class IndexSql(NamedTuple):
     size: str
 
 
+_SERVER_TREES = "(SELECT CAST(value AS bigint) FROM json_array_elements_text(CAST(:trees AS json)))"
+_HAS_WORDS = "SELECT number FROM search_rows WHERE words @@ CAST(:{name} AS tsquery)"
+_HAS_NAMES = "SELECT number FROM search_rows WHERE names ILIKE :{name}"
+_IN_BOUNDS = " AND number BETWEEN :first AND :last"
 _FILE_INDEX = IndexSql(
     lock=(),
     exists="SELECT 1 FROM sqlite_schema WHERE name = 'search_words'",
@@ -69,9 +76,13 @@ _FILE_INDEX = IndexSql(
         "INSERT INTO search_parts (search_parts) VALUES ('delete-all')",
     ),
     drop=("DROP TABLE IF EXISTS search_words", "DROP TABLE IF EXISTS search_parts"),
-    number="rowid",
-    match_words="SELECT rowid AS number FROM search_words WHERE search_words MATCH :{name}",
-    match_names="SELECT rowid AS number FROM search_parts WHERE search_parts MATCH :{name}",
+    words_number="search_words.rowid",
+    names_number="search_parts.rowid",
+    match_words="SELECT rowid AS number FROM search_words"
+    " WHERE search_words MATCH :{name} AND rowid BETWEEN :first AND :last",
+    match_names="SELECT rowid AS number FROM search_parts"
+    " WHERE search_parts MATCH :{name} AND rowid BETWEEN :first AND :last",
+    in_trees="",
     message_keys="(SELECT json_extract(value, '$[0]') AS tree_id,"
     " json_extract(value, '$[1]') AS branch,"
     " json_extract(value, '$[2]') AS seq FROM json_each(:places))",
@@ -101,15 +112,17 @@ END $$""",
         "DROP INDEX IF EXISTS ix_search_rows_words",
         "DROP INDEX IF EXISTS ix_search_rows_names",
     ),
-    number="number",
-    match_words="SELECT number FROM search_rows WHERE words @@ CAST(:{name} AS tsquery)",
-    match_names="SELECT number FROM search_rows WHERE names ILIKE :{name}",
+    words_number="number",
+    names_number="number",
+    match_words=f"{_HAS_WORDS}{_IN_BOUNDS}",
+    match_names=f"{_HAS_NAMES}{_IN_BOUNDS}",
+    in_trees=f" AND tree_id IN {_SERVER_TREES}",
     message_keys="(SELECT CAST(value ->> 0 AS bigint) AS tree_id,"
     " CAST(value ->> 1 AS bigint) AS branch,"
     " CAST(value ->> 2 AS bigint) AS seq FROM json_array_elements(CAST(:places AS json)))",
     message_place="m.stored_at",
     summary_place="s.created_at",
-    trees="(SELECT CAST(value AS bigint) FROM json_array_elements_text(CAST(:trees AS json)))",
+    trees=_SERVER_TREES,
     max_number="SELECT MAX(number) FROM search_rows",
     min_number="SELECT MIN(number) FROM search_rows",
     size="SELECT pg_total_relation_size('search_rows')",
@@ -199,6 +212,21 @@ def list_summary_columns(connection: Connection) -> str:
     """Return the columns of a document that is a summary ``s`` of a record ``c``."""
     place = get_index_sql(connection).summary_place
     return f"{AFTER_MESSAGES} + {place} AS place, {_SUMMARY_COLUMNS}"
+
+
+_TREE_NUMBERS = (
+    "SELECT MIN(number), MAX(number), COUNT(*) FROM search_rows"
+    " WHERE tree_id IN (SELECT value FROM json_each(:trees)) AND number > 0"
+)
+
+
+def list_trees(connection: Connection, tree_ids: Iterable[int]) -> TreeList:
+    """Return trees with the numbers that the messages of these have in the index of a file."""
+    trees = json.dumps([*tree_ids])
+    if connection.dialect.name != "sqlite":
+        return TreeList(trees)
+    first, last, count = cache_statement(_TREE_NUMBERS).rows(connection, trees=trees)[0]
+    return TreeList(trees, first or 0, last or 0, count)
 
 
 def load_documents_messages(

@@ -22,13 +22,12 @@ the words of a text, or by parts of the names in it.
 from __future__ import annotations
 
 import heapq
-import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
-from itertools import chain, dropwhile, groupby, islice
+from itertools import chain, dropwhile, groupby, islice, tee
 from operator import attrgetter
-from typing import Any, Literal, NamedTuple, overload
+from typing import Literal, NamedTuple, overload
 
 from sqlalchemy import Connection, bindparam, literal_column, select
 
@@ -59,6 +58,15 @@ from .index import (
     is_search_on,
     try_index_step,
 )
+from .index_queries import (
+    UNBOUNDED,
+    CandidateQuery,
+    UpperBound,
+    count_documents,
+    list_trees_of_term,
+    select_by_names,
+    select_by_words,
+)
 from .query import (
     TITLE,
     Match,
@@ -71,9 +79,6 @@ from .rarity import find_rarest
 from .scope import Holder, Scope, SearchedTrees
 from .session_hits import SessionSearch
 from .terms import (
-    LONGEST_TERM,
-    WORD_PATTERN,
-    Term,
     fold_text,
     get_first_word,
     has_term,
@@ -93,17 +98,9 @@ MOST_LISTED = 20_000
 
 MOST_RANKED = 1_000
 """Messages that are ranked at most; if more have the words, the last stored comes first."""
-FIRST_ROWS = 2_000
-"""Rows of the first select; few pages need more."""
-PART_TRIGRAMS = 60
-"""Trigrams of a part of a name that are looked for."""
-MOST_COUNTED = 100_000
-"""Documents with a term that are counted: enough to tell which term is rare."""
 MOST_TITLES = 5_000
 """Sessions whose titles are read: the newest, of those that are not archived."""
 TITLE_SCORE = 1e9
-_LIKE_SIGN = re.compile(r"[\\%_]")
-_ESCAPED_SIGN = r"\\\g<0>"
 
 _titled_sessions = (
     select(
@@ -118,6 +115,10 @@ LIST_TITLES_OWNED = Statement(_titled_sessions.where(sessions_table.c.owner == b
 LIST_TITLES_OF_TREE = Statement(
     _titled_sessions.where(sessions_table.c.tree_id == bindparam("tree"))
 )
+
+
+SelectedDocuments = dict[object, Iterator[Document]]
+"""The documents that were selected from the index, from the first on, by what they have."""
 
 
 class UnindexedText(NamedTuple):
@@ -238,18 +239,6 @@ def index(transactions: Transactions, *, owner: str | None = None) -> Index:
         return Index(is_search_on(connection), entries, unindexed, 0)
 
 
-class UpperBound(NamedTuple):
-    """The highest place and the highest number in the index of documents to select."""
-
-    place: int = NO_LIMIT
-    number: int = NO_LIMIT
-
-
-UNBOUNDED = UpperBound()
-CandidateQuery = Callable[[Connection, Query, UpperBound], Iterator[Document]]
-"""A function that selects documents of the index up to a bound."""
-
-
 @overload
 def search(
     transactions: Transactions,
@@ -353,7 +342,7 @@ def _find_hits(connection: Connection, query: Query, by: str) -> Hits | list[Ses
         return Hits() if by == "message" else []
     trees = SearchedTrees(connection, query.scope)
     texts, unread = read_backlog(connection, query, trees)
-    search = partial(Search, connection, trees=trees, backlog=texts)
+    search = partial(Search, connection, trees=trees, backlog=texts, selected={})
     if query.order == "rarest":
         return Hits(find_rarest(query, search), behind=unread)
     if by == "session":
@@ -378,18 +367,18 @@ class Search:
         query: Query,
         trees: SearchedTrees | None = None,
         backlog: Iterable[UnindexedText] = (),
+        selected: SelectedDocuments | None = None,
     ) -> None:
         self._connection, self._query = connection, query
+        self._selected = {} if selected is None else selected
         self._trees = SearchedTrees(connection, query.scope) if trees is None else trees
         after = query.after
         self._after = None if after is None or after.role == TITLE else after
-        scored = (
-            (each, _score_unindexed(each.text, query))
+        self._new = [
+            Match(each.document, each.holder, score)
             for each in backlog
             if query.has_document(each.document)
-        )
-        self._new = [
-            Match(each.document, each.holder, score) for each, score in scored if score is not None
+            and (score := _score_unindexed(each.text, query)) is not None
         ]
 
     def hits(self) -> Iterator[Hit]:
@@ -410,13 +399,13 @@ class Search:
 
     def count(self) -> int:
         """Return how many documents of the index have the terms as words, at most so many."""
-        if not has_index(self._connection):
-            return 0
-        found = get_index_sql(self._connection).match_words.format(name="asked")
-        terms = _build_word_expression(self._connection.dialect.name, [*self._query.terms])
-        counted = f"SELECT COUNT(*) FROM ({found} LIMIT {MOST_COUNTED}) AS found"
-        count: int = cache_statement(counted).value(self._connection, asked=terms)
-        return count
+        return count_documents(self._connection, self._query)
+
+    def tree_ids(self) -> set[int] | None:
+        """Return the trees that may have the first term, and others; None if they are many."""
+        found = list_trees_of_term(self._connection, self._query)
+        unindexed = {match.document.tree_id for match in self._new}
+        return None if found is None else found | unindexed
 
     def title_hits(self) -> Iterator[Hit]:
         """Yield the titles that have all terms, those of the newest sessions first."""
@@ -513,14 +502,23 @@ class Search:
             return
         query = self._query
         score = query.name_score if candidates is select_by_names else query.unranked_score
-        selected = candidates(self._connection, self._query, bound)
-        documents = filter(self._query.has_document, selected)
+        documents = filter(query.has_document, self._select_documents(candidates, bound))
         while batch := [*islice(documents, TEXT_BATCH)]:
             self._trees.load(document.tree_id for document in batch)
             for document in batch:
                 tree = self._trees[document.tree_id]
                 if holder := tree.find_holder(document.branch, document.origin):
                     yield Match(document, holder, score)
+
+    def _select_documents(
+        self, candidates: CandidateQuery, bound: UpperBound
+    ) -> Iterator[Document]:
+        """Return the documents of the index, which all parts of a search select only once."""
+        query = self._query
+        key = candidates, query.terms, query.partial, query.scope.trees, bound
+        selected = self._selected.pop(key, None) or candidates(self._connection, query, bound)
+        self._selected[key], selected = tee(selected)
+        return selected
 
     def _with_scores(self, matches: list[Match]) -> Iterator[Match]:
         for match, text in self.load_texts(matches):
@@ -567,133 +565,3 @@ def _find_hit_bound(connection: Connection, hit: Hit) -> UpperBound | None:
     place, number = row
     is_file = sql.message_place == "m.rowid"
     return UpperBound(place, number if is_file and number is not None else NO_LIMIT)
-
-
-_IN_TREES = "SELECT r.number FROM search_rows r WHERE r.tree_id IN {}"
-
-
-class NumberQuery(NamedTuple):
-    """A query for numbers of the index that ends in a condition, and its number column."""
-
-    sql: str
-    column: str
-
-
-def select_by_words(connection: Connection, query: Query, bound: UpperBound) -> Iterator[Document]:
-    """Yield the documents of the index with all words, or with some of them."""
-    sql = get_index_sql(connection)
-    build = _build_partial_expression if query.partial else _build_word_expression
-    parameters = {"asked": build(connection.dialect.name, [*query.terms])}
-    numbers = NumberQuery(sql.match_words.format(name="asked"), sql.number)
-    yield from _select_documents(connection, query.scope, numbers, parameters, bound)
-
-
-def select_by_names(connection: Connection, query: Query, bound: UpperBound) -> Iterator[Document]:
-    """Yield documents with every term as words or in a name, without those of `select_by_words`.
-
-    Of a partial search: documents with some term in a name, and none as words.
-    """
-    if not any(term.name_part for term in query.terms):
-        return
-    dialect, sql = connection.dialect.name, get_index_sql(connection)
-    parameters = {"asked": _build_word_expression(dialect, [*query.terms], any=query.partial)}
-    in_trees = f" AND +{sql.number} IN ({_IN_TREES.format(sql.trees)})" if query.scope.trees else ""
-    with_words = sql.match_words.format(name="asked") + in_trees
-    with_terms, with_names = [], []
-    for number, term in enumerate(query.terms):
-        queries = [sql.match_words.format(name=f"word{number}") + in_trees]
-        parameters[f"word{number}"] = _build_word_expression(dialect, [term])
-        if term.name_part:
-            queries.append(sql.match_names.format(name=f"part{number}") + in_trees)
-            with_names.append(f"SELECT number FROM ({queries[-1]} LIMIT 1) AS of{number}")
-            parameters[f"part{number}"] = _build_name_expression(dialect, term.name_part)
-        with_terms.append(f"SELECT number FROM ({' UNION '.join(queries)}) AS of{number}")
-    any_name = cache_statement(" UNION ALL ".join(with_names))
-    names = {name: value for name, value in parameters.items() if name.startswith("part")}
-    if any_name.row(connection, **names, **query.scope.tree_list) is None:
-        return
-    if len(with_terms) == 1:  # a single term is searched only as far as a page needs
-        is_new = f"+{sql.number} NOT IN (SELECT number FROM ({with_words}) AS said)"
-        with_name = sql.match_names.format(name="part0")
-        numbers = NumberQuery(f"{with_name} AND {is_new}", sql.number)
-        del parameters["word0"]
-    else:
-        joined = (" UNION " if query.partial else " INTERSECT ").join(with_terms)
-        both = f"SELECT number FROM ({joined}) AS joined EXCEPT {with_words}"
-        numbers = NumberQuery(f"SELECT number FROM ({both}) AS named WHERE true", "number")
-    yield from _select_documents(connection, query.scope, numbers, parameters, bound)
-
-
-def _select_documents(
-    connection: Connection,
-    scope: Scope,
-    numbers: NumberQuery,
-    parameters: dict[str, Any],
-    bound: UpperBound,
-) -> Iterator[Document]:
-    """Yield the documents of numbers: messages, then summaries, each the last stored first."""
-    sql, column = numbers
-    if scope.parameters or scope.trees:
-        parameters = parameters | scope.parameters
-        in_scope = scope.tree_condition("r")
-        if scope.trees:
-            parameters |= scope.tree_list
-            in_scope += f" AND r.tree_id IN {get_index_sql(connection).trees}"
-        sql += f" AND +{column} IN (SELECT r.number FROM search_rows r WHERE true{in_scope})"
-    message_place = get_index_sql(connection).message_place
-    # In a file numbers follow the order of storing, so only the needed ones are read.
-    is_file = message_place == "m.rowid"
-    order = "found.number DESC" if is_file else "place DESC, seq DESC, branch DESC, tree_id DESC"
-    messages = f"""SELECT {list_message_columns(connection)} FROM (
-    {sql} AND {column} > 0 AND {column} <= :number ORDER BY {column} DESC) AS found
-    CROSS JOIN search_rows r CROSS JOIN messages m
-    WHERE r.number = found.number AND r.summary = 0 AND {MESSAGE_CONDITION}
-    AND {message_place} <= :place
-    ORDER BY {order} LIMIT :most"""
-    seen = 0
-    for most in (FIRST_ROWS, NO_LIMIT):
-        rows = cache_statement(messages).scan(
-            connection, **parameters, **bound._asdict(), most=most
-        )
-        for row in islice(rows, seen, None):
-            seen += 1
-            yield Document(*row)
-        if seen < FIRST_ROWS:
-            break
-    summaries = f"""SELECT {list_summary_columns(connection)} FROM (
-    {sql} AND {column} < 0) AS found
-    CROSS JOIN search_rows r CROSS JOIN summaries s CROSS JOIN compaction_records c
-    WHERE r.number = found.number AND r.summary > 0
-    AND s.tree_id = r.tree_id AND s.summary = r.summary AND {RECORD_CONDITION}
-    ORDER BY place DESC"""
-    yield from map(Document._make, cache_statement(summaries).rows(connection, **parameters))
-
-
-def _build_partial_expression(dialect: str, terms: list[Term]) -> str:
-    """Return the full-text expression of texts that have some terms as words, and not all."""
-    some = _build_word_expression(dialect, terms, any=True)
-    without = "NOT" if dialect == "sqlite" else "& !"
-    return f"({some}) {without} ({_build_word_expression(dialect, terms)})"
-
-
-def _build_word_expression(dialect: str, terms: list[Term], *, any: bool = False) -> str:  # noqa: A002
-    """Return the full-text expression of texts that have all terms, or ``any``, as words."""
-    if dialect == "sqlite":
-        unquoted = ((term.index_text.replace('"', " "), term.is_prefix) for term in terms)
-        joined = " OR " if any else " AND "
-        return joined.join(f'"{text}"{" *" * is_prefix}' for text, is_prefix in unquoted)
-    phrases = []
-    for term in terms:
-        words = WORD_PATTERN.findall(fold_text(term.index_text))
-        phrase = " <-> ".join(f"'{word[:LONGEST_TERM]}'" for word in words)
-        phrases.append(f"({phrase}{':*' * term.is_prefix})")
-    return (" | " if any else " & ").join(phrases)
-
-
-def _build_name_expression(dialect: str, part: str) -> str:
-    """Return the expression of names that have a part: its trigrams, or a pattern of LIKE."""
-    if dialect == "sqlite":
-        text = part.replace('"', " ")
-        trigrams = islice((text[at : at + 3] for at in range(len(text) - 2)), PART_TRIGRAMS)
-        return " AND ".join(f'"{trigram}"' for trigram in trigrams)
-    return f"%{_LIKE_SIGN.sub(_ESCAPED_SIGN, part.lower())}%"

@@ -21,18 +21,27 @@ from ..database import Statement, branches, select_positions, sessions
 from ..history import NO_LIMIT
 
 
+class TreeList(NamedTuple):
+    """Trees as JSON; the first and the last number of their messages in a file, and how many."""
+
+    trees: str
+    first: int = 0
+    last: int = NO_LIMIT
+    messages: int = 0
+
+
 class Scope(NamedTuple):
     """The sessions whose messages are searched: one session, an owner's (None: anybody's).
 
-    ``tree`` is the tree of the session, ``trees`` the only ones, as JSON. With ``left``, messages
-    that the lines have left are found too.
+    ``tree`` is the tree of the session, ``trees`` are the only ones. With ``left``, messages that
+    the lines have left are found too.
     """
 
     session: str | None = None
     owner: str | None = None
     left: bool = False
     tree: int | None = None
-    trees: str | None = None
+    trees: TreeList | None = None
 
     def has_session(self, session_id: str, owner: str | None) -> bool:
         """Tell whether a session is in the scope."""
@@ -44,10 +53,13 @@ class Scope(NamedTuple):
         known = {"tree": self.tree, "owner": self.owner}
         return {name: value for name, value in known.items() if value is not None}
 
-    @property
-    def tree_list(self) -> dict[str, Any]:
-        """The trees as the value of a statement that has them."""
-        return {"trees": self.trees} if self.trees else {}
+    def index_parameters(self, first: int, last: int) -> dict[str, Any]:
+        """Return the values that queries of the index bind for documents from first to last."""
+        if self.trees is None:
+            return self.parameters | {"first": first, "last": last}
+        if first > 0:
+            first, last = max(first, self.trees.first), min(last, self.trees.last)
+        return self.parameters | {"trees": self.trees.trees, "first": first, "last": last}
 
     def tree_condition(self, alias: str) -> str:
         """Return the condition that a table's rows belong to trees with sessions in the scope."""

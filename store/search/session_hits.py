@@ -7,8 +7,7 @@ Sessions that have them only with system and developer messages are last.
 
 from __future__ import annotations
 
-import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Protocol
@@ -17,15 +16,17 @@ from sqlalchemy import Connection
 
 from ..history import lines, sessions
 from ..records import Hit, SessionHit
-from .documents import Document
+from .documents import Document, list_trees
 from .query import PROMPT_ROLES, TITLE, Match, Query
 from .scope import Holder, SearchedTrees
 from .terms import Term
 
 MOST_SPREAD = 5_000
 """Messages with the rarest word whose sessions are searched for the other words."""
-SPREAD_BATCH = 64
-"""Trees of sessions that are searched at once."""
+FIRST_SPREAD = 24
+"""Of these, those whose sessions are searched first; later ones are searched more at once."""
+MOST_LISTED_TREES = 500
+"""Trees that a query of the index lists."""
 
 SpreadWords = dict[Document, set[Term]]
 """The messages of a session that have words of a search, and which."""
@@ -50,11 +51,18 @@ class MessageSearch(Protocol):
         """Yield matches as hits."""
 
     def count(self) -> int:
-        """Return how many documents match by words."""
+        """Return how many documents of the index match by words."""
+
+    def tree_ids(self) -> set[int] | None:
+        """Return the trees that may have the first term, and others; None if they are many."""
 
 
 class SessionSearch:
-    """A search by session in one state of the store; ``_best`` has the best hit of each session."""
+    """A search by session in one state of the store.
+
+    ``_best`` has the best hit of each session, ``_own`` the messages with some of the words that
+    sessions were found to have in several messages.
+    """
 
     def __init__(
         self,
@@ -65,8 +73,11 @@ class SessionSearch:
     ) -> None:
         self._connection, self._query = connection, query
         self._trees, self._search = trees, search
+        if query.scope.tree is not None:
+            self._query = self._limit_to([query.scope.tree])
         self._best: dict[str, Hit] = {}
         self._late: list[Hit] = []
+        self._own: dict[str, set[Document]] = defaultdict(set)
 
     def hits(self) -> list[SessionHit]:
         """Return the sessions that have the words, the best first."""
@@ -113,13 +124,12 @@ class SessionSearch:
 
         Those that need words of system and developer messages are kept for the end.
         """
-        for words in self._spread_words():
-            for session_id, found in words.items():
-                said = {each: has for each, has in found.items() if each.role not in PROMPT_ROLES}
-                if self._has_all(said):
-                    yield from self._make_spread_hit(session_id, said)
-                else:
-                    self._late += self._make_spread_hit(session_id, found)
+        for session_id, found in self._spread_words():
+            said = {each: has for each, has in found.items() if each.role not in PROMPT_ROLES}
+            if self._has_all(said):
+                yield from self._make_spread_hit(session_id, said)
+            else:
+                self._late += self._make_spread_hit(session_id, found)
 
     def _has_all(self, words: SpreadWords) -> bool:
         """Tell whether messages have all words together."""
@@ -135,42 +145,58 @@ class SessionSearch:
     def _holders(self, document: Document) -> Iterator[Holder]:
         return self._trees[document.tree_id].iterate_holders(document.branch, document.origin)
 
-    def _spread_words(self) -> Iterator[dict[str, SpreadWords]]:
-        """Yield sessions that have all words, some at a time, with the messages that have them."""
+    def _spread_words(self) -> Iterator[tuple[str, SpreadWords]]:
+        """Yield sessions that have all words, with the messages that have them.
+
+        The last stored message with the rarest word decides the order. The first documents are
+        searched for the other words in small batches, as they often suffice.
+        """
         terms = sorted(self._query.terms, key=self._count_term)
-        rarest = islice(self._term_matches(terms[0]), MOST_SPREAD)
-        tree_ids = self._iterate_trees(rarest)
-        while batch := [*islice(tree_ids, SPREAD_BATCH)]:
-            words: dict[str, SpreadWords] = {}
-            own = {each for term in terms for each in self._add_words(words, term, batch)}
-            yield {
-                session_id: found
-                for session_id, found in words.items()
-                if session_id in own and self._has_all(found)
-            }
+        matches = islice(self._rarest_matches(terms), MOST_SPREAD)
+        words: dict[str, SpreadWords] = {}
+        seen: set[str] = set()
+        loaded: set[int] = set()
+        while batch := [*islice(matches, FIRST_SPREAD + len(loaded))]:
+            new = {match.document.tree_id for match in batch} - loaded
+            loaded |= new
+            for term in terms if new else ():
+                self._add_words(words, term, new)
+            for match in batch:
+                for holder in self._holders(match.document):
+                    if holder.session_id not in seen:
+                        seen.add(holder.session_id)
+                        found = words.pop(holder.session_id)
+                        if self._own[holder.session_id] and self._has_all(found):
+                            yield holder.session_id, found
+
+    def _rarest_matches(self, terms: list[Term]) -> Iterator[Match]:
+        """Yield the documents with the rarest word in trees that may have all words."""
+        trees: set[int] | None = None
+        for term in terms:
+            with_term = self._search(self._query._replace(terms=(term,))).tree_ids()
+            if with_term is not None:
+                trees = with_term if trees is None else trees & with_term
+        if trees is None or len(trees) > MOST_LISTED_TREES:
+            for match in self._term_matches(terms[0]):
+                if trees is None or match.document.tree_id in trees:
+                    yield match
+        elif trees:
+            yield from self._term_matches(terms[0], trees)
 
     def _count_term(self, term: Term) -> int:
         return self._search(self._query._replace(terms=(term,))).count()
 
     def _add_words(
-        self, words: dict[str, SpreadWords], term: Term, tree_ids: list[int]
-    ) -> Iterator[str]:
-        """Add the messages of some trees with a term; yield the sessions that they are found in."""
+        self, words: dict[str, SpreadWords], term: Term, tree_ids: Iterable[int]
+    ) -> None:
+        """Add the messages of some trees with a term, and to those of one session its own."""
         for match in self._term_matches(term, tree_ids):
-            yield match.holder.session_id
+            self._own[match.holder.session_id].add(match.document)
             for holder in self._holders(match.document):
                 found = words.setdefault(holder.session_id, {})
                 found.setdefault(match.document, set()).add(term)
 
-    def _iterate_trees(self, matches: Iterable[Match]) -> Iterator[int]:
-        """Yield the trees of matches, each once."""
-        seen = set()
-        for match in matches:
-            if match.document.tree_id not in seen:
-                seen.add(match.document.tree_id)
-                yield match.document.tree_id
-
-    def _term_matches(self, term: Term, tree_ids: list[int] | None = None) -> Iterator[Match]:
+    def _term_matches(self, term: Term, tree_ids: Iterable[int] | None = None) -> Iterator[Match]:
         """Return the messages with a term, the last stored first; only those of some trees."""
         query = self._query if tree_ids is None else self._limit_to(tree_ids)
         query = query._replace(terms=(term,), order="newest")
@@ -178,19 +204,19 @@ class SessionSearch:
 
     def _limit_to(self, tree_ids: Iterable[int]) -> Query:
         """Return the query, limited to some trees."""
-        scope = self._query.scope._replace(trees=json.dumps([*tree_ids]))
+        scope = self._query.scope._replace(trees=list_trees(self._connection, tree_ids))
         return self._query._replace(scope=scope)
 
-    def _count_hits(self) -> Counter[str]:
+    def _count_hits(self) -> dict[str, int]:
         """Count the hits of the sessions found; messages with some words only if none has all."""
         counts = Counter(hit.session_id for hit in self._best.values() if hit.role == TITLE)
         tree_ids = {lines.load_pointer(self._connection, each).tree_id for each in self._best}
         query = self._limit_to(tree_ids)
         counts.update(self._iterate_sessions(query))
-        if not all(counts[each] for each in self._best):
-            some = Counter(self._iterate_sessions(query._replace(partial=True)))
-            counts.update({each: some[each] for each in some if not counts[each]})
-        return counts
+        own = {each: len(self._own[each]) for each in self._best if self._own[each]}
+        if not self._best.keys() <= {*own, *counts}:
+            own |= Counter(self._iterate_sessions(query._replace(partial=True)))
+        return own | counts
 
     def _iterate_sessions(self, query: Query) -> Iterator[str]:
         """Yield the session of each message that matches."""

@@ -89,7 +89,9 @@ INSIDE = {
         "summaries policy"
     ),
     "records": "messages compactions maintenance sessions search_results views requests",
-    "search": "terms scope documents query index rarity session_hits hits hidden_passages",
+    "search": (
+        "terms scope documents query index rarity index_queries session_hits hits hidden_passages"
+    ),
     "simulation": "prices context_recall replay",
     "summaries": (
         "message_texts summary prompts facts_ledger names_index transcripts actions extractive_summary "

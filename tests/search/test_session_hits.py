@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from random import Random
+from typing import Any, NamedTuple
 
 import pytest
 
-from store import SessionHit, Store
+from store import Hit, SessionHit, Store
 from store.errors import InvalidValue
-from store.search import index, session_hits
+from store.search import index
 
 NOW = 1_767_225_600_000
 
@@ -131,14 +133,103 @@ def test_only_messages_that_pass_the_filters_count(chats: Store) -> None:
         chats.search("red", by="sessions")  # type: ignore[call-overload]
 
 
-def test_many_sessions_are_searched_some_at_a_time(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+WORDS = ("red", "apple", "pear", "read_config", "nothing")
+QUESTIONS = ("red apple", "apple pear red", "pear onfig", "config red", "onfig apple nowhere")
+LIMITS: dict[str, dict[str, int]] = {
+    "usual": {},
+    "few at a time": {"session_hits.FIRST_SPREAD": 1},
+    "no word is rare": {"index_queries.RARE_TERM": 1},
+    "few trees listed": {"session_hits.MOST_LISTED_TREES": 1},
+    "frequent words": {"index_queries.MOST_PLACED": 3, "hits.MOST_RANKED": 2},
+    "half not indexed": {"index.STEP_MESSAGES": 0},
+}
+"""Constants of the search, by what they make happen in a small store."""
+
+
+class Said(NamedTuple):
+    """A message of a session, and whether it is in the index."""
+
+    session: str
+    seq: int
+    role: str
+    words: tuple[str, ...]
+    is_indexed: bool
+
+    def has(self, word: str) -> bool:
+        """Tell whether the message has a word, or a part of a name."""
+        is_part = word in ("config", "onfig") and "read_config" in self.words
+        return is_part or word in self.words
+
+
+def fill_sessions(store: Store, chance: Random) -> list[Said]:
+    """Append messages to some sessions in turn; return them in that order."""
+    for number in range(9):
+        store.create_session(f"s{number}", owner="ann" if number % 3 else "bob")
+    heads: Counter[str] = Counter()
+    stored = []
+    for number in range(40):
+        if number == 20:
+            store.index()
+        session, words = (
+            f"s{chance.randrange(9)}",
+            (*chance.sample(WORDS, chance.choice((1, 1, 2))),),
+        )
+        role = chance.choice(("user", "assistant", "user", "system"))
+        store.append(session, said(" ".join(words), role), now=NOW + number)
+        heads[session] += 1
+        stored.append(Said(session, heads[session], role, words, number < 20))
+    return stored
+
+
+def read_sessions(
+    stored: list[Said], words: list[str], whole: list[Hit]
+) -> list[tuple[str, int, int]]:
+    """Return what a search has to find, from all messages, and the order of those with all words."""
+    rarest = min(
+        words,
+        key=lambda word: sum(
+            each.is_indexed and word != "onfig" and each.has(word) for each in stored
+        ),
+    )
+    order: dict[str, int] = {}
+    late: dict[str, int] = {}
+    prompts: dict[str, int] = {}
+    for hit in whole:
+        (prompts if hit.role == "system" else order).setdefault(hit.session_id, hit.seq)
+    for start in [each for each in reversed(stored) if each.has(rarest)]:
+        own = [each for each in stored if each.session == start.session]
+        for found, there in ((order, [each for each in own if each.role != "system"]), (late, own)):
+            if all(any(each.has(word) for each in there) for word in words):
+                best = max(there, key=lambda each: (sum(map(each.has, words)), each.seq))
+                found.setdefault(start.session, best.seq)
+                break
+    counts = Counter(hit.session_id for hit in whole)
+    for session in {*order, *late} - {*counts}:
+        own = [each for each in stored if each.session == session]
+        counts[session] = sum(any(map(each.has, words)) for each in own)
+    best_of = {**order, **{each: prompts[each] for each in prompts if each not in order}}
+    best_of |= {each: late[each] for each in late if each not in best_of}
+    return [(session, counts[session], seq) for session, seq in best_of.items()]
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("limits", LIMITS)
+def test_a_search_finds_what_reading_all_messages_does(
+    store: Store, limits: str, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However few trees are searched at once, each session is found once."""
-    monkeypatch.setattr(session_hits, "SPREAD_BATCH", 2)
-    for number in range(7):
-        store.create_session(f"s{number}")
-        store.append(f"s{number}", [said("red"), said("apple" if number % 2 else "pear")])
-    store.index()
-    ids = [hit.session.id for hit in store.search("red apple", by="session")]
-    assert ids == ["s5", "s3", "s1"]
+    """Sessions, their order, their best hits and the numbers of hits; also of one owner."""
+    stored = fill_sessions(store, Random(seed))
+    if limits != "half not indexed":
+        store.index()
+        stored = [each._replace(is_indexed=True) for each in stored]
+    for name, value in LIMITS[limits].items():
+        monkeypatch.setattr(f"store.search.{name}", value)
+    for owner in (None, "ann"):
+        scope = store if owner is None else store.scoped(owner)
+        seen = [each for each in stored if owner is None or int(each.session[1:]) % 3]
+        for question in QUESTIONS:
+            whole = [*scope.search(question, limit=100)]
+            expected = read_sessions(seen, question.split(), whole)
+            assert found(scope.search(question, by="session", limit=100)) == expected
+            assert found(scope.search(question, by="session", limit=2)) == expected[:2]

@@ -1,0 +1,284 @@
+"""The queries that select documents from the index, by words and by names.
+
+Candidates are the last stored first, and only as many as needed. The words of a document are in one
+table, the parts of its names in another, so a query for several terms joins lists of numbers; the
+documents with a rare term limit the lists of the others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection
+
+from ..history import NO_LIMIT
+from .documents import (
+    MESSAGE_CONDITION,
+    RECORD_CONDITION,
+    Document,
+    cache_statement,
+    get_index_sql,
+    list_message_columns,
+    list_summary_columns,
+)
+from .index import has_index
+from .query import Query
+from .scope import Scope
+from .terms import LONGEST_TERM, WORD_PATTERN, Term, fold_text
+
+MESSAGES = 1, NO_LIMIT
+SUMMARIES = -NO_LIMIT, -1
+"""The first and the last number that messages and summaries may have in the index."""
+
+
+class UpperBound(NamedTuple):
+    """The highest place and the highest number in the index of documents to select."""
+
+    place: int = NO_LIMIT
+    number: int = NO_LIMIT
+
+
+UNBOUNDED = UpperBound()
+CandidateQuery = Callable[[Connection, Query, UpperBound], Iterator[Document]]
+"""A function that selects documents of the index up to a bound."""
+
+
+PART_TRIGRAMS = 60
+"""Trigrams of a part of a name that are looked for."""
+MOST_COUNTED = 100_000
+"""Documents with a term that are counted: enough to tell which term is rare."""
+MOST_PLACED = 20_000
+"""Documents with a term whose trees are listed; a more frequent term is in most trees."""
+FIRST_ROWS = 2_000
+"""Rows of the first select; few pages need more."""
+RARE_TERM = 1_000
+"""Documents with a term that is rare: those with others are searched among them."""
+_LIKE_SIGN = re.compile(r"[\\%_]")
+_ESCAPED_SIGN = r"\\\g<0>"
+
+
+class NumberQuery(NamedTuple):
+    """A query for numbers that ends in a condition, its number column, and what it binds."""
+
+    sql: str
+    column: str
+    values: dict[str, Any]
+
+
+def _limit_numbers(connection: Connection, scope: Scope, column: str) -> str:
+    """Return the condition that numbers belong to documents of a scope."""
+    if scope.trees is None:
+        in_scope = scope.tree_condition("r")
+    elif in_trees := get_index_sql(connection).in_trees:
+        return in_trees
+    else:
+        in_scope = f" AND r.tree_id IN {get_index_sql(connection).trees}"
+    sql = f" AND +{column} IN (SELECT r.number FROM search_rows r WHERE true{in_scope})"
+    return sql if in_scope else ""
+
+
+class TermQuery(NamedTuple):
+    """The queries for documents with a term: as words, and in a name if a name can have it."""
+
+    words: NumberQuery
+    names: NumberQuery | None
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The values that both bind."""
+        return self.words.values | (self.names.values if self.names else {})
+
+    def numbers(self, among: str | None = None) -> str:
+        """Return a query for the numbers of both, only those among the ones of a table."""
+        return " UNION ALL ".join(
+            f"{each.sql} AND +{each.column} IN (SELECT number FROM {among})" if among else each.sql
+            for each in filter(None, self)
+        )
+
+
+def _build_number_query(
+    connection: Connection, query: Query, name: str, expression: str, *, in_names: bool = False
+) -> NumberQuery:
+    """Return the query for documents that match an expression, which is bound by a name."""
+    sql = get_index_sql(connection)
+    found = sql.match_names if in_names else sql.match_words
+    column = sql.names_number if in_names else sql.words_number
+    limited = found.format(name=name) + _limit_numbers(connection, query.scope, column)
+    return NumberQuery(limited, column, {name: expression})
+
+
+def _build_term_query(connection: Connection, query: Query, number: int = 0) -> TermQuery:
+    """Return the queries for one term of a query."""
+    dialect, term = connection.dialect.name, query.terms[number]
+    expression = _build_word_expression(dialect, [term])
+    words = _build_number_query(connection, query, f"word{number}", expression)
+    if not term.name_part:
+        return TermQuery(words, None)
+    expression = _build_name_expression(dialect, term.name_part)
+    names = _build_number_query(connection, query, f"part{number}", expression, in_names=True)
+    return TermQuery(words, names)
+
+
+def count_documents(connection: Connection, query: Query) -> int:
+    """Return how many documents of the index have the terms as words, at most so many."""
+    if not has_index(connection):
+        return 0
+    expression = _build_word_expression(connection.dialect.name, [*query.terms])
+    found, _, values = _build_number_query(connection, query, "asked", expression)
+    counted = f"SELECT COUNT(*) FROM ({found} LIMIT {MOST_COUNTED}) AS found"
+    values |= query.scope.index_parameters(-NO_LIMIT, NO_LIMIT)
+    count: int = cache_statement(counted).value(connection, **values)
+    return count
+
+
+def list_trees_of_term(connection: Connection, query: Query) -> set[int] | None:
+    """Return the trees whose indexed documents may have the first term; None if they are many."""
+    if not has_index(connection):
+        return set()
+    if count_documents(connection, query) > MOST_PLACED:
+        return None
+    term = _build_term_query(connection, query)
+    placed = f"""SELECT r.tree_id, COUNT(*) FROM (
+    SELECT number FROM ({term.numbers()}) AS found LIMIT {MOST_PLACED + 1}) AS counted
+    CROSS JOIN search_rows r WHERE r.number = counted.number GROUP BY r.tree_id"""
+    values = term.values | query.scope.index_parameters(-NO_LIMIT, NO_LIMIT)
+    rows = cache_statement(placed).rows(connection, **values)
+    is_frequent = sum(count for _, count in rows) > MOST_PLACED
+    return None if is_frequent else {tree_id for tree_id, _ in rows}
+
+
+def select_by_words(connection: Connection, query: Query, bound: UpperBound) -> Iterator[Document]:
+    """Yield the documents of the index with all words, or with some of them."""
+    build = _build_partial_expression if query.partial else _build_word_expression
+    expression = build(connection.dialect.name, [*query.terms])
+    numbers = _build_number_query(connection, query, "asked", expression)
+    yield from _select_documents(connection, query.scope, numbers, bound)
+
+
+def select_by_names(connection: Connection, query: Query, bound: UpperBound) -> Iterator[Document]:
+    """Yield documents with every term as words or in a name, without those of `select_by_words`.
+
+    Of a partial search: documents with some term in a name, and none as words.
+    """
+    terms = [_build_term_query(connection, query, number) for number in range(len(query.terms))]
+    with_names = [
+        f"SELECT number FROM ({each.names.sql} LIMIT 1) AS of{number}"
+        for number, each in enumerate(terms)
+        if each.names
+    ]
+    values = {name: value for each in terms for name, value in each.values.items()}
+    any_name = " UNION ALL ".join(with_names)
+    bounds = (query.scope.index_parameters(*each) for each in (MESSAGES, SUMMARIES))
+    if not with_names or all(
+        cache_statement(any_name).row(connection, **values, **each) is None for each in bounds
+    ):
+        return
+    build = partial(_build_word_expression, connection.dialect.name, [*query.terms])
+    with_words, _, asked = _build_number_query(connection, query, "asked", build(any=query.partial))
+    if len(terms) == 1 and terms[0].names:  # a single term is searched only as far as needed
+        sql, column, _ = terms[0].names
+        sql += f" AND +{column} NOT IN (SELECT number FROM ({with_words}) AS said)"
+    else:
+        joined = _join_terms(connection, query, terms)
+        both = f"SELECT number FROM ({joined}) AS joined EXCEPT {with_words}"
+        sql, column = f"SELECT number FROM ({both}) AS named WHERE true", "number"
+    numbers = NumberQuery(sql, column, asked | values)
+    yield from _select_documents(connection, query.scope, numbers, bound)
+
+
+def _join_terms(connection: Connection, query: Query, terms: list[TermQuery]) -> str:
+    """Return the query for documents with all terms, or with some of them.
+
+    Those with a rare term are listed first, so that no list of all with a frequent one is made.
+    """
+    found = [f"SELECT number FROM ({each.numbers()}) AS found" for each in terms]
+    if query.partial:
+        return " UNION ".join(found)
+    everywhere = query.scope.index_parameters(*MESSAGES)
+    counts = [
+        cache_statement(f"SELECT COUNT(*) FROM ({each} LIMIT {RARE_TERM}) AS counted").value(
+            connection, **terms[number].values, **everywhere
+        )
+        for number, each in enumerate(found)
+    ]
+    rarest = counts.index(min(counts))
+    if counts[rarest] >= RARE_TERM:
+        return " INTERSECT ".join(found)
+    among = [
+        f"SELECT number FROM ({each.numbers(among='rare')}) AS found"
+        for number, each in enumerate(terms)
+        if number != rarest
+    ]
+    return f"""SELECT number FROM (WITH rare (number) AS MATERIALIZED ({found[rarest]})
+    {" INTERSECT ".join(among)}) AS all_terms"""
+
+
+def _select_documents(
+    connection: Connection, scope: Scope, numbers: NumberQuery, bound: UpperBound
+) -> Iterator[Document]:
+    """Yield the documents of numbers: messages, then summaries, each the last stored first."""
+    sql, _, values = numbers
+    message_place = get_index_sql(connection).message_place
+    # In a file numbers follow the order of storing, so only the needed ones are read.
+    is_file = message_place == "m.rowid"
+    order = "found.number DESC" if is_file else "place DESC, seq DESC, branch DESC, tree_id DESC"
+    messages = f"""SELECT {list_message_columns(connection)} FROM (
+    {sql} ORDER BY number DESC) AS found
+    CROSS JOIN search_rows r CROSS JOIN messages m
+    WHERE r.number = found.number AND r.summary = 0 AND {MESSAGE_CONDITION}
+    AND {message_place} <= :place
+    ORDER BY {order} LIMIT :most"""
+    in_messages = scope.index_parameters(1, bound.number)
+    seen = 0
+    for most in (FIRST_ROWS, NO_LIMIT):
+        rows = cache_statement(messages).scan(
+            connection, **values, **in_messages, place=bound.place, most=most
+        )
+        for row in islice(rows, seen, None):
+            seen += 1
+            yield Document(*row)
+        if seen < FIRST_ROWS:
+            break
+    summaries = f"""SELECT {list_summary_columns(connection)} FROM (
+    {sql}) AS found
+    CROSS JOIN search_rows r CROSS JOIN summaries s CROSS JOIN compaction_records c
+    WHERE r.number = found.number AND r.summary > 0
+    AND s.tree_id = r.tree_id AND s.summary = r.summary AND {RECORD_CONDITION}
+    ORDER BY place DESC"""
+    in_summaries = scope.index_parameters(*SUMMARIES)
+    rows = cache_statement(summaries).rows(connection, **values, **in_summaries)
+    yield from map(Document._make, rows)
+
+
+def _build_partial_expression(dialect: str, terms: list[Term]) -> str:
+    """Return the full-text expression of texts that have some terms as words, and not all."""
+    some = _build_word_expression(dialect, terms, any=True)
+    without = "NOT" if dialect == "sqlite" else "& !"
+    return f"({some}) {without} ({_build_word_expression(dialect, terms)})"
+
+
+def _build_word_expression(dialect: str, terms: list[Term], *, any: bool = False) -> str:  # noqa: A002
+    """Return the full-text expression of texts that have all terms, or ``any``, as words."""
+    if dialect == "sqlite":
+        unquoted = ((term.index_text.replace('"', " "), term.is_prefix) for term in terms)
+        joined = " OR " if any else " AND "
+        return joined.join(f'"{text}"{" *" * is_prefix}' for text, is_prefix in unquoted)
+    phrases = []
+    for term in terms:
+        words = WORD_PATTERN.findall(fold_text(term.index_text))
+        phrase = " <-> ".join(f"'{word[:LONGEST_TERM]}'" for word in words)
+        phrases.append(f"({phrase}{':*' * term.is_prefix})")
+    return (" | " if any else " & ").join(phrases)
+
+
+def _build_name_expression(dialect: str, part: str) -> str:
+    """Return the expression of names that have a part: its trigrams, or a pattern of LIKE."""
+    if dialect == "sqlite":
+        text = part.replace('"', " ")
+        trigrams = islice((text[at : at + 3] for at in range(len(text) - 2)), PART_TRIGRAMS)
+        return " AND ".join(f'"{trigram}"' for trigram in trigrams)
+    return f"%{_LIKE_SIGN.sub(_ESCAPED_SIGN, part.lower())}%"
