@@ -24,7 +24,7 @@ from .terms import Term
 MOST_SPREAD = 5_000
 """Messages with the rarest word whose sessions are searched for the other words."""
 FIRST_SPREAD = 24
-"""Of these, those whose sessions are searched first; later ones are searched more at once."""
+"""Trees that are searched for them first, as these often suffice."""
 MOST_LISTED_TREES = 500
 """Trees that a query of the index lists."""
 
@@ -148,15 +148,14 @@ class SessionSearch:
     def _spread_words(self) -> Iterator[tuple[str, SpreadWords]]:
         """Yield sessions that have all words, with the messages that have them.
 
-        The last stored message with the rarest word decides the order. The first documents are
-        searched for the other words in small batches, as they often suffice.
+        The last stored message with the rarest word decides the order.
         """
         terms = sorted(self._query.terms, key=self._count_term)
         matches = islice(self._rarest_matches(terms), MOST_SPREAD)
         words: dict[str, SpreadWords] = {}
         seen: set[str] = set()
         loaded: set[int] = set()
-        while batch := [*islice(matches, FIRST_SPREAD + len(loaded))]:
+        for batch in self._batch_matches(matches):
             new = {match.document.tree_id for match in batch} - loaded
             loaded |= new
             for term in terms if new else ():
@@ -168,6 +167,19 @@ class SessionSearch:
                         found = words.pop(holder.session_id)
                         if self._own[holder.session_id] and self._has_all(found):
                             yield holder.session_id, found
+
+    def _batch_matches(self, matches: Iterable[Match]) -> Iterator[list[Match]]:
+        """Yield matches in batches, the first of few trees, each later one of twice as many."""
+        batch: list[Match] = []
+        trees: set[int] = set()
+        most = FIRST_SPREAD
+        for match in matches:
+            batch.append(match)
+            trees.add(match.document.tree_id)
+            if len(trees) == most:
+                yield batch
+                batch, most = [], 2 * most
+        yield batch
 
     def _rarest_matches(self, terms: list[Term]) -> Iterator[Match]:
         """Yield the documents with the rarest word in trees that may have all words."""
