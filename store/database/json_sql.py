@@ -41,6 +41,12 @@ class TextBytes(FunctionElement[int]):
     inherit_cache = True
 
 
+class JsonArrayText(FunctionElement[str]):
+    """A column of rows as the text of a JSON array, in the order of another column."""
+
+    inherit_cache = True
+
+
 @compiles(TextBytes)
 def _compile_bytes_sqlite(element: TextBytes, compiler: SQLCompiler, **options: Any) -> str:
     return f"length(CAST({compiler.process(element.clauses, **options)} AS BLOB))"
@@ -74,6 +80,19 @@ def _compile_object_postgresql(
 ) -> str:
     rows = compiler.process(element.clauses, **options)
     return f"COALESCE(CAST(json_object_agg({rows}) AS text), '{{}}')"
+
+
+@compiles(JsonArrayText)
+def _compile_array_sqlite(element: JsonArrayText, compiler: SQLCompiler, **options: Any) -> str:
+    # SQLite has no order in an aggregate before 3.44; it keeps the one of the subquery.
+    value, _ = element.clauses
+    return f"json_group_array({compiler.process(value, **options)})"
+
+
+@compiles(JsonArrayText, "postgresql")
+def _compile_array_postgresql(element: JsonArrayText, compiler: SQLCompiler, **options: Any) -> str:
+    value, order = (compiler.process(each, **options) for each in element.clauses)
+    return f"COALESCE(CAST(json_agg({value} ORDER BY {order}) AS text), '[]')"
 
 
 @compiles(JsonElements)

@@ -5,16 +5,17 @@ The statements are in ``tool_use.sql``. A call answered in another branch of the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, func, select
 
-from ..database import Queries, Row, pause_gc
-from ..errors import InvalidValue, quote_value
+from ..database import Queries, Row, Statement, json_sql, pause_gc
+from ..database import messages as messages_table
+from ..errors import InvalidValue, StoreError, quote_value
 from ..formats import make_call_id
+from ..messages import decode_as
 from ..policy import STANDARD_POLICY
 from ..records import CallRecord, FileUse, OpenCall, make_call_record
 from ..text import is_text, parse_object
@@ -41,16 +42,37 @@ ANSWERED_CALLS = TOOL_USE_QUERIES.statement("answered")
 CALL_COUNT = TOOL_USE_QUERIES.statement("call_count")
 STORED_CALL_PLACES = TOOL_USE_QUERIES.statement("call_places")
 FILE_USES = TOOL_USE_QUERIES.statement("file_uses", FileUse)
+_m = messages_table.alias("m")
+_moments = (
+    select(_m.c.seq, func.coalesce(_m.c.created_at, _m.c.stored_at).label("at"))
+    .where(lines.match_run(_m))
+    .order_by(_m.c.seq)
+    .subquery("moments")
+)
+MOMENTS = Statement(select(json_sql.JsonArrayText(_moments.c.at, _moments.c.seq)))
 
 
-def _load_answered_calls(line: Line) -> Iterator[Row]:
-    """Yield the calls of a line that have a result, from each two runs that may hold both."""
+def _load_answered_calls(line: Line) -> list[Row]:
+    """Return the calls of a line that have a result, from each two runs that may hold both."""
     switches = build_sign_switches(STANDARD_POLICY)
     runs = line.ranges(1, line.pointer.head)
+    answered: list[Row] = []
     for number, results in enumerate(runs, 1):
         for calls in runs[:number]:
             place = {f"call_{name}": calls[name] for name in ("branch", "first", "last")}
-            yield from ANSWERED_CALLS.scan(line.connection, **results, **place, **switches)
+            answered += ANSWERED_CALLS.rows(line.connection, **results, **place, **switches)
+    return answered
+
+
+def _load_moments(line: Line) -> list[int]:
+    """Return when each message of a line was said, or stored if that is not known (ms)."""
+    head = line.pointer.head
+    moments: list[int] = []
+    for run in line.ranges(1, head):
+        moments += decode_as(list, MOMENTS.value(line.connection, **run))
+    if len(moments) != head:
+        raise StoreError(f"the line has {len(moments):,} of its {head:,} messages; run `verify`")
+    return moments
 
 
 def _load_open_calls(line: Line) -> list[StoredCallPlace]:
@@ -107,11 +129,23 @@ def list_calls(
         raise InvalidValue(f"no tool is of the kind {quote_value(kind)}; there are {there}")
     head = line.pointer.head
     with pause_gc(head):
-        answered = [*_load_answered_calls(line)]
+        answered = _load_answered_calls(line)
+        moments = _load_moments(line) if answered else []
         found = [
-            make_call_record((seq, position, name, call_kind, arguments, has_failed == 1, seconds))
-            for seq, position, name, call_kind, arguments, has_failed, seconds in answered
-            if kind in (None, call_kind) and (failed is None or failed == has_failed)
+            make_call_record(
+                (
+                    seq,
+                    position,
+                    name,
+                    call_kind,
+                    arguments,
+                    has_failed == 1,
+                    ((moments[result - 1] if at is None else at) - moments[seq - 1]) / 1000,
+                )
+            )
+            for seq, position, name, tool, arguments, has_failed, at, result in answered
+            if (call_kind := kinds.get(tool, "other")) == kind or kind is None
+            if failed is None or failed == has_failed
         ]
     count = sum(CALL_COUNT.value(connection, **run) for run in line.ranges(1, head))
     if failed is None and len(answered) < count:
@@ -138,5 +172,6 @@ def list_file_uses(
     key = "" if path is None else normalise_path(path, line.pointer.project_root)
     chosen = {"every": int(path is None), "path": key}
     runs = line.ranges(1, line.pointer.head)
-    found = (FILE_USES.scan(connection, **run, **chosen) for run in runs)
-    return sorted(chain.from_iterable(found), key=itemgetter(1, 0))
+    with pause_gc(line.pointer.head):
+        found = (FILE_USES.scan(connection, **run, **chosen) for run in runs)
+        return sorted(chain.from_iterable(found), key=itemgetter(1, 0))

@@ -4,15 +4,13 @@
 -- The calls of one run that have a result in another, or in the same, each with how it ended. The
 -- sum with 0 keeps the planner from finding all calls before the results.
 SELECT
-  c.seq, c.position, c.name, {kind} AS kind, c.arguments,
+  c.seq, c.position, c.name, r.tool_name, c.arguments,
   CASE WHEN {signs} THEN 1 WHEN {command} AND {command_signs} THEN 1 ELSE 0 END AS failed,
-  CAST({ended} - COALESCE(m.created_at, m.stored_at) AS DOUBLE PRECISION) / 1000 AS seconds
+  r.at, r.seq AS result_seq
 FROM tool_results r
 JOIN tool_calls c
   ON c.tree_id = :tree_id AND c.branch = :call_branch
   AND c.seq = r.call_seq + 0 AND c.position = r.call_position
-JOIN messages m ON m.tree_id = :tree_id AND m.branch = :call_branch AND m.seq = r.call_seq + 0
-LEFT JOIN tool_kinds k ON k.name = r.tool_name
 WHERE {results} AND r.call_seq BETWEEN :call_first AND :call_last
 
 -- query: call_count
@@ -46,4 +44,7 @@ COALESCE(r.at, (
 COALESCE(k.kind, 'other')
 
 -- part: command
-(k.kind = 'terminal' OR (r.tool_name IS NULL AND r.looks_terminal = 1))
+(
+  r.tool_name IN (SELECT name FROM tool_kinds WHERE kind = 'terminal')
+  OR (r.tool_name IS NULL AND r.looks_terminal = 1)
+)

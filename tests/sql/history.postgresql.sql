@@ -2045,6 +2045,21 @@ WHERE token_counts.tokens IS NULL
 ORDER BY messages.seq
 LIMIT :limit
 
+-- history.tool_use.MOMENTS
+SELECT COALESCE(
+  CAST(json_agg(moments.at ORDER BY moments.seq) AS text),
+  '[]'
+) AS anon_1
+FROM (
+  SELECT m.seq AS seq,
+    coalesce(m.created_at, m.stored_at) AS at
+  FROM messages AS m
+  WHERE m.tree_id = :tree_id
+    AND m.branch = :branch
+    AND m.seq BETWEEN :first AND :last
+  ORDER BY m.seq
+) AS moments
+
 -- history.usages.INSERT_USAGE
 INSERT INTO usages (
   tree_id,

@@ -3390,12 +3390,16 @@ WHERE messages.tree_id = :tree_id
 SELECT c.seq,
   c.position,
   c.name,
-  COALESCE(k.kind, 'other') AS kind,
+  r.tool_name,
   c.arguments,
   CASE
     WHEN ((r.error_prefix = 1) OR (r.status = 'error')) THEN 1
     WHEN (
-      k.kind = 'terminal'
+      r.tool_name IN (
+        SELECT name
+        FROM tool_kinds
+        WHERE kind = 'terminal'
+      )
       OR (r.tool_name IS NULL AND r.looks_terminal = 1)
     )
     AND (
@@ -3409,27 +3413,13 @@ SELECT c.seq,
     ) THEN 1
     ELSE 0
   END AS failed,
-  CAST(
-    COALESCE(
-      r.at,
-      (
-        SELECT t.stored_at
-        FROM messages t
-        WHERE t.tree_id = :tree_id
-          AND t.branch = :branch
-          AND t.seq = r.seq
-      )
-    ) - COALESCE(m.created_at, m.stored_at) AS DOUBLE PRECISION
-  ) / 1000 AS seconds
+  r.at,
+  r.seq AS result_seq
 FROM tool_results r
 JOIN tool_calls c ON c.tree_id = :tree_id
   AND c.branch = :call_branch
   AND c.seq = r.call_seq + 0
   AND c.position = r.call_position
-JOIN messages m ON m.tree_id = :tree_id
-  AND m.branch = :call_branch
-  AND m.seq = r.call_seq + 0
-LEFT JOIN tool_kinds k ON k.name = r.tool_name
 WHERE r.tree_id = :tree_id
   AND r.branch = :branch
   AND r.seq BETWEEN :first AND :last
@@ -3466,6 +3456,18 @@ WHERE p.tree_id = :tree_id
   AND p.branch = :branch
   AND p.seq BETWEEN :first AND :last
   AND (:every = 1 OR p.path = :path)
+
+-- history.tool_use.MOMENTS
+SELECT json_group_array(moments.at) AS anon_1
+FROM (
+  SELECT m.seq AS seq,
+    coalesce(m.created_at, m.stored_at) AS at
+  FROM messages AS m
+  WHERE m.tree_id = :tree_id
+    AND m.branch = :branch
+    AND m.seq BETWEEN :first AND :last
+  ORDER BY m.seq
+) AS moments
 
 -- history.tool_use.STORED_CALL_PLACES
 SELECT c.seq,
