@@ -388,7 +388,7 @@ def import_(
     if watch:
         return _watch_files(ctx, paths, wanted, json=json)
     with _resolve_paths(paths) as given:
-        results = _import_files(ctx, given, wanted)
+        results = _import_files(ctx, given, wanted, is_piped=paths == [STANDARD_INPUT])
     if paths == [STANDARD_INPUT]:
         results = [_rename_input_failure(each) for each in results]
     if json:
@@ -452,7 +452,7 @@ def _rename_input_failure(result: ImportResult) -> ImportResult:
 
 
 def _import_files(
-    ctx: typer.Context, paths: list[Path], wanted: ImportSettings
+    ctx: typer.Context, paths: list[Path], wanted: ImportSettings, *, is_piped: bool
 ) -> list[ImportResult]:
     """Import the named files; create no store if there is nothing to import."""
     files = list(find_transcript_files(paths, get_place(ctx).file))
@@ -460,9 +460,13 @@ def _import_files(
         raise StoreError(f"there is nothing to import in {', '.join(map(repr, map(str, paths)))}")
     if wanted.session_id is not None and len(files) != 1:
         raise InvalidValue(f"--id is for one file, but there are {len(files)}")
-    begun = None if get_place(ctx).exists else _begin_first_file(files, wanted)
+    begun = None
+    if is_piped or not get_place(ctx).exists:
+        begun = _begin_first_file(files, wanted)
     if isinstance(begun, list):
         return [*begun]
+    if begun is not None and is_piped:
+        begun = begun._replace(file=None)
     with open_store(ctx) as store:
         return list(_import_found_files(store, files, wanted, begun))
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from ..clock import resolve_now
-from ..errors import DraftNotFound, InvalidValue, SessionNotFound, StoreError
+from ..errors import DraftNotFound, InvalidValue, StoreError
 from ..formats import render_draft_text
 from ..records import Draft, Message, Session
 from ..text import format_count
@@ -25,7 +25,6 @@ from .options import (
     complete_session,
     find_session,
     list_every_session,
-    list_sessions_by_prefix,
     open_existing_store,
     open_store,
     parse_tag,
@@ -144,12 +143,6 @@ IdleMinutes = Annotated[
     ),
 ]
 
-WholeId = Annotated[
-    str,
-    typer.Argument(
-        metavar="SESSION", help="A session's complete id.", autocompletion=complete_session
-    ),
-]
 PurgeOption = Annotated[
     bool, typer.Option("--purge", help="Rewrite the file at once; writers wait meanwhile.")
 ]
@@ -391,20 +384,14 @@ def _find_draft(found: list[Draft], given: str) -> Draft:
 
 def delete(
     ctx: typer.Context,
-    session: WholeId,
+    session: SessionId,
     purge: PurgeOption = False,
     yes: DeletionConsent = False,
     json: Json = False,
 ) -> None:
     """Erase a session permanently, with its records; asks first."""
     with open_existing_store(ctx) as store:
-        try:
-            found = store.session(session)  # a session to erase is never guessed
-        except SessionNotFound:
-            like = next(list_sessions_by_prefix(store, session), None)
-            if like is None:
-                raise
-            raise InvalidValue(f"a session is erased only by its complete id: {like.id}") from None
+        found = find_session(store, session)
         if not yes:
             if not sys.stdin.isatty():
                 raise StoreError("there is no terminal to ask on; use --yes to erase permanently")

@@ -2075,15 +2075,19 @@ class AsyncScopedOperations(AsyncOperations):
         self,
         *,
         owner: str | None = None,
+        progress: ProgressCallback | None = None,
     ) -> Index:
         """Add everything that is not indexed yet to the index; return the owner's part of it.
 
-        Other writers take turns between its steps. Raises StoreError, InvalidValue.
+        Other writers take turns between its steps. ``progress`` gets the number of the owner's
+        messages and summaries in the index, and of all of these, after each step. Raises
+        StoreError, InvalidValue.
         """
         work = partial(
             self._call,
             Scoped.index,
             owner=owner,
+            progress=progress,
         )
         return await self._run(work, waits=True)
 

@@ -493,12 +493,16 @@ class Scoped(Owned, Workflows):
         self._store = store
         self._database, self._requests = store._database, store._requests
 
-    def index(self, *, owner: str | None = None) -> Index:
+    def index(self, *, owner: str | None = None, progress: ProgressCallback | None = None) -> Index:
         """Add everything that is not indexed yet to the index; return the owner's part of it.
 
-        Other writers take turns between its steps. Raises StoreError, InvalidValue.
+        Other writers take turns between its steps. ``progress`` gets the number of the owner's
+        messages and summaries in the index, and of all of these, after each step. Raises
+        StoreError, InvalidValue.
         """
-        return self._run_workflow(Call(searching.hits.index, (), {"owner": owner}))
+        with correct_step_errors():
+            options = {"owner": owner, "progress": progress}
+            return self._run_workflow(Call(searching.hits.index, (), options))
 
     def delete_owner(self, *, costs: str = "erase") -> list[Erasure]:
         """Erase everything of the owner, as `Store.delete_owner` does."""

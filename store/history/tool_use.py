@@ -89,6 +89,26 @@ def _load_open_calls(line: Line) -> list[StoredCallPlace]:
     return sorted(call for call in calls if call.place in places)
 
 
+def _list_answered_calls(line: Line, kinds: dict[str, str]) -> list[CallRecord]:
+    """Return the calls of a line that have a result, and how they ended."""
+    answered = _load_answered_calls(line)
+    moments = _load_moments(line) if answered else []
+    return [
+        make_call_record(
+            (
+                seq,
+                position,
+                name,
+                kinds.get(tool, "other"),
+                arguments,
+                has_failed == 1,
+                ((moments[result - 1] if at is None else at) - moments[seq - 1]) / 1000,
+            )
+        )
+        for seq, position, name, tool, arguments, has_failed, at, result in answered
+    ]
+
+
 def list_open_calls(connection: Connection, session_id: str) -> list[OpenCall]:
     """Return the calls of a session's line that have no result yet, in order.
 
@@ -129,24 +149,14 @@ def list_calls(
         raise InvalidValue(f"no tool is of the kind {quote_value(kind)}; there are {there}")
     head = line.pointer.head
     with pause_gc(head):
-        answered = _load_answered_calls(line)
-        moments = _load_moments(line) if answered else []
-        found = [
-            make_call_record(
-                (
-                    seq,
-                    position,
-                    name,
-                    call_kind,
-                    arguments,
-                    has_failed == 1,
-                    ((moments[result - 1] if at is None else at) - moments[seq - 1]) / 1000,
-                )
-            )
-            for seq, position, name, tool, arguments, has_failed, at, result in answered
-            if (call_kind := kinds.get(tool, "other")) == kind or kind is None
-            if failed is None or failed == has_failed
-        ]
+        answered = _list_answered_calls(line, kinds)
+        found = answered
+        if kind is not None or failed is not None:
+            found = [
+                each
+                for each in answered
+                if kind in (None, each.kind) and failed in (None, each.failed)
+            ]
     count = sum(CALL_COUNT.value(connection, **run) for run in line.ranges(1, head))
     if failed is None and len(answered) < count:
         for call in _load_open_calls(line):

@@ -38,15 +38,16 @@ def find_or_create_session(
     notes: list[NoteEvent],
     begins: Callable[[], StoredBeginning | None],
     source: str,
-    file: str,
+    file: str | None,
 ) -> Session:
     """Return the session of that id; create it as of a moment (None: now) if there is none.
 
     Messages that the store already has are not stored again: the new session continues them. The
-    program of a session, and its file, are those of its last import.
+    program of a session, and its file, are those of its last import that was from a file.
     """
     with suppress(SessionNotFound):
         known = store.session(opened.session_id)
+        file = file or known.file
         if (known.source, known.file) == (source, file):
             return known
         return store.atomically(lambda steps: steps.set_origin(known.id, source, file))

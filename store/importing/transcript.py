@@ -102,6 +102,7 @@ class OpenedTranscript(NamedTuple):
     """A file that holds a message, read as far as was needed to see one.
 
     ``events`` are all events of the file; ``lines`` returns the number of lines at the end.
+    ``file`` is what `Session.file` becomes (None: the events come from no file that stays);
     ``look`` is the file as it was before, ``prepared`` are the messages that were looked at.
     """
 
@@ -110,6 +111,7 @@ class OpenedTranscript(NamedTuple):
     events: Iterator[Event]
     lines: list[int]
     limits: Limits
+    file: str | None
     look: FileLook | None
     prepared: PreparedMessages
 
@@ -156,7 +158,9 @@ def open_transcript(
         [NoteEvent(None, f"read as {found}, as asked: {problem}", broken=True)] if problem else []
     )
     believed = chain(notes, seen, events)
-    return OpenedTranscript(Path(path), found, believed, lines, limits, look, validation.prepared)
+    file = str(Path(path).absolute())
+    prepared = validation.prepared
+    return OpenedTranscript(Path(path), found, believed, lines, limits, file, look, prepared)
 
 
 def import_opened_transcript(
@@ -187,7 +191,9 @@ def import_opened_transcript(
             if isinstance(store, Scoped):
                 events = map(OwnerIds(store, session_id).rename, events)
             ahead = EventLookahead(events)
-            ends = _FileImport(store, report, ahead, begun.prepared, replace=replace).take_all()
+            ends = _FileImport(
+                store, report, begun.file, ahead, begun.prepared, replace=replace
+            ).take_all()
     if any(each.appended for each in report.sessions):
         with suppress(StoreError):  # the messages are stored, and a later search indexes them
             store.index()
@@ -225,6 +231,7 @@ class _FileImport:
         self,
         store: ImportTarget,
         report: ImportReport,
+        file: str | None,
         ahead: EventLookahead,
         prepared: PreparedMessages,
         *,
@@ -233,7 +240,7 @@ class _FileImport:
         self._store = store
         self._prepared = prepared
         self._report = report
-        self._origin = report.kind, str(report.path.absolute())
+        self._origin = report.kind, file
         self._ahead = ahead
         self._replace = replace
         self._opened: SessionEvent | None = None

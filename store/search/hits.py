@@ -36,7 +36,7 @@ from ..database import Statement, Transactions
 from ..database import sessions as sessions_table
 from ..errors import InvalidValue, StoreError, check_choice
 from ..history import NO_LIMIT, lines, sessions
-from ..records import Hit, Hits, Index, SessionHit
+from ..records import Hit, Hits, Index, ProgressCallback, SessionHit
 from .documents import (
     AFTER_MESSAGES,
     MESSAGE_CONDITION,
@@ -213,30 +213,55 @@ def _count_unindexed(connection: Connection, scope: Scope, trees: SearchedTrees)
     return count
 
 
-def index(transactions: Transactions, *, owner: str | None = None) -> Index:
+def index(
+    transactions: Transactions,
+    *,
+    owner: str | None = None,
+    progress: ProgressCallback | None = None,
+) -> Index:
     """Index all documents that are not indexed yet; return the state of an owner's index.
 
     The documents of other owners are indexed too, since the index follows the order of storing.
     Other writers can write between the steps. Raises StoreError.
     """
-    index_all(transactions)
     scope = Scope(owner=owner, left=True)
+    if progress is None:
+        index_all(transactions)
+    else:
+        with transactions.reading() as connection:
+            total = sum(_count_index(connection, scope))
+        told = partial(_tell_own_progress, transactions, scope, progress, total)
+        index_all(transactions, lambda *_: told())
     with transactions.reading() as connection:
-        trees = SearchedTrees(connection, scope)
-        messages = f"""SELECT {list_message_columns(connection)} FROM search_rows r
-        JOIN messages m ON {MESSAGE_CONDITION} WHERE r.summary = 0{scope.tree_condition("r")}"""
-        summaries = f"""SELECT {list_summary_columns(connection)} FROM search_rows r
-        JOIN summaries s ON s.tree_id = r.tree_id AND s.summary = r.summary
-        JOIN compaction_records c ON {RECORD_CONDITION}
-        WHERE r.summary > 0{scope.tree_condition("r")}"""
-        entries = 0
-        for query in (messages, summaries):
-            for row in cache_statement(query).scan(connection, **scope.parameters):
-                document = Document._make(row)
-                if trees[document.tree_id].find_holder(document.branch, document.origin):
-                    entries += 1
-        unindexed = _count_unindexed(connection, scope, trees)
+        entries, unindexed = _count_index(connection, scope)
         return Index(is_search_on(connection), entries, unindexed, 0)
+
+
+def _tell_own_progress(
+    transactions: Transactions, scope: Scope, progress: ProgressCallback, total: int
+) -> None:
+    """Tell how many documents of a scope are in the index: those of others are not counted."""
+    with transactions.reading() as connection:
+        waiting = _count_unindexed(connection, scope, SearchedTrees(connection, scope))
+    progress(max(0, total - waiting), total)
+
+
+def _count_index(connection: Connection, scope: Scope) -> tuple[int, int]:
+    """Return how many documents of a scope are in the index, and how many are not."""
+    trees = SearchedTrees(connection, scope)
+    messages = f"""SELECT {list_message_columns(connection)} FROM search_rows r
+    JOIN messages m ON {MESSAGE_CONDITION} WHERE r.summary = 0{scope.tree_condition("r")}"""
+    summaries = f"""SELECT {list_summary_columns(connection)} FROM search_rows r
+    JOIN summaries s ON s.tree_id = r.tree_id AND s.summary = r.summary
+    JOIN compaction_records c ON {RECORD_CONDITION}
+    WHERE r.summary > 0{scope.tree_condition("r")}"""
+    entries = 0
+    for query in (messages, summaries):
+        for row in cache_statement(query).scan(connection, **scope.parameters):
+            document = Document._make(row)
+            if trees[document.tree_id].find_holder(document.branch, document.origin):
+                entries += 1
+    return entries, _count_unindexed(connection, scope, trees)
 
 
 @overload

@@ -41,6 +41,21 @@ def test_one_purge_for_all(run: Run, path: Path) -> None:
     assert b"SECRET" not in path.read_bytes()
 
 
+def test_a_beginning_of_an_id_suffices_if_it_is_unique(run: Run, path: Path) -> None:
+    """A doubtful one erases nothing, and is told with the sessions that it may mean."""
+    with Store(path) as store:
+        for name in ("tau", "zeta-1"):
+            store.create_session(name)
+    doubtful = run("--db", path, "delete", "ta…", "--yes")
+    assert (doubtful.status, doubtful.out) == (0, "tau: 0 messages erased\n")
+    with Store(path) as store:
+        store.create_session("zeta-2")
+    doubtful = run("--db", path, "delete", "zeta", "--yes")
+    assert doubtful.status == 2
+    assert "zeta-1, zeta-2" in doubtful.err or "zeta-2, zeta-1" in doubtful.err
+    assert len(erased(path)) == 1
+
+
 def test_copies_go_too_if_told(run: Run, path: Path, tmp_path: Path) -> None:
     """Those that may hold what was erased; others stay."""
     run("--db", path, "backup", "old.db")

@@ -106,6 +106,8 @@ def test_what_is_piped_into_import_is_told_apart_by_what_it_is(
         (ran,) = json.loads(run(*DB, "import", "-", "--json").out)
         new += [each["appended"] for each in ran["sessions"]]
     assert new == [1, 1, 0]
+    listed = json.loads(run(*DB, "sessions", "--json").out)
+    assert [each["file"] for each in listed] == [None, None]
 
 
 def test_what_cannot_be_written_changes_nothing(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

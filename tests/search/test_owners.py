@@ -434,3 +434,16 @@ def test_users_find_what_they_said_last_while_others_write(url: str) -> None:
         for thread in writers:
             thread.join()
     assert missed == []
+
+
+def test_the_progress_of_an_index_counts_what_is_the_owners(store: Store) -> None:
+    """However much others have; the last call tells that all is in the index."""
+    for name, owner, count in (("a", "ann", 300), ("b", "bob", 700), ("c", "ann", 20)):
+        store.create_session(name, owner=owner)
+        store.append(name, [said(f"word {number}") for number in range(count)])
+    told: list[tuple[int, int]] = []
+    ann = store.scoped("ann").index(progress=lambda done, total: told.append((done, total)))
+    assert (ann.messages, ann.waiting) == (320, 0)
+    assert [total for _, total in told] == [320] * len(told)
+    assert sorted(done for done, _ in told) == [done for done, _ in told]
+    assert (told[0][0], told[-1]) == (256, (320, 320))
