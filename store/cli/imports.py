@@ -466,7 +466,7 @@ def _import_files(
     if isinstance(begun, list):
         return [*begun]
     if begun is not None and is_piped:
-        begun = begun._replace(file=None)
+        begun = begun._replace(file=None, look=None)
     with open_store(ctx) as store:
         return list(_import_found_files(store, files, wanted, begun))
 

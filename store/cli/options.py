@@ -300,13 +300,15 @@ def find_session(store: Store, given: str) -> Session:
     try:
         return store.session(given)
     except SessionNotFound:
-        beginning = given.removesuffix(CUT_MARK)
+        beginning, _, ending = given.partition(CUT_MARK)
         found = list(list_sessions_by_prefix(store, beginning)) if beginning else []
+        found = [each for each in found if each.id.endswith(ending)]
         if not found:
             raise
     if len(found) > 1:
         raise InvalidValue(
-            f"{len(found)} sessions begin with {beginning!r}: {_join_first_ids(found)}; "
+            f"{len(found)} sessions begin with {beginning!r}"
+            f"{f' and end with {ending!r}' if ending else ''}: {_join_first_ids(found)}; "
             "write more of it"
         )
     return found[0]
@@ -314,17 +316,27 @@ def find_session(store: Store, given: str) -> Session:
 
 SHORT_ID_LENGTH = 8
 """Code points of a short id, at least."""
-LONGEST_SHORT_ID = 24
-"""Code points of a short id, at most; a command given a doubtful one lists its candidates."""
+LONGEST_BEGINNING = 12
+"""Those of a beginning; of ids that are alike for longer, a short id has the end, too."""
+SHORTEST_ENDING = 3
+"""Code points of such an end, at least."""
 
 
 def shorten_id(store: Store, session_id: str) -> str:
-    """Return the shortest beginning of an id that no other session has."""
-    for length in range(SHORT_ID_LENGTH, len(session_id)):
+    """Return the shortest beginning of an id that no other session has.
+
+    Of ids that begin alike, as those of subagents do, it returns the beginning and the end.
+    """
+    for length in range(SHORT_ID_LENGTH, min(LONGEST_BEGINNING + 1, len(session_id))):
         beginning = session_id[:length]
         counts = (store.count_sessions(prefix=beginning, archived=each) for each in (False, True))
         if sum(counts) <= 1:
             return beginning
+    beginning = session_id[:SHORT_ID_LENGTH]
+    others = {each.id for each in list_sessions_by_prefix(store, beginning)} - {session_id}
+    for length in range(SHORTEST_ENDING, len(session_id) - SHORT_ID_LENGTH):
+        if not any(each.endswith(session_id[-length:]) for each in others):
+            return f"{beginning}{CUT_MARK}{session_id[-length:]}"
     return session_id
 
 

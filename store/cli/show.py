@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as json_format
 import os
 from collections.abc import Iterable
-from pathlib import Path, PurePath
+from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
@@ -24,7 +24,6 @@ from ..records import (
 from ..text import format_count
 from . import render
 from .options import (
-    LONGEST_SHORT_ID,
     FieldChanges,
     Json,
     LinePosition,
@@ -203,12 +202,11 @@ def sessions(
 
 def _build_session_row(store: Store, session: Session) -> TableRow:
     costs = [total.cost for total in store.usage_totals(session.id) if total.cost is not None]
-    project = PurePath(session.project_root or "").name
-    short = session.id
-    if render.count_columns() <= WIDE:
-        short = shorten_id(store, session.id)[:LONGEST_SHORT_ID]
+    project = PureWindowsPath(session.project_root or "").name  # it takes both kinds of slashes
+    short = session.id if render.count_columns() > WIDE else shorten_id(store, session.id)
+    is_beginning = short != session.id and session.id.startswith(short)
     return (
-        short if short == session.id else f"{short}{CUT_MARK}",
+        f"{short}{CUT_MARK}" if is_beginning else short,
         render.shorten_to_line(session.title or ""),
         render.shorten_to_line(project, PROJECT_LENGTH),
         session.source,

@@ -99,7 +99,7 @@ def query(
         unknown = MISSING_NAME.search(str(problem))
         if not unknown:
             raise
-        advice = _find_near_names(url, *unknown.groups())
+        advice = _find_near_names(url, {*WORDS.findall(sql)}, *unknown.groups())
         raise InvalidValue(f"{problem}; {advice}") from problem.__cause__
 
 
@@ -121,6 +121,7 @@ MISSING_NAME = re.compile(
     r"no such (table|column): (\S+)|(?<=: )(relation|column) \"?([^\s\"]+)\"? does not exist"
 )
 """The engines' error for a missing name: its kind, and the name."""
+WORDS = re.compile(r"\w+")
 CLOSE, ALIKE = 0.8, 0.6
 """How much of two names is the same: where a table goes before a view, and at least."""
 TABLE_COLUMNS = {
@@ -133,15 +134,20 @@ WHERE table_schema = current_schema() ORDER BY table_name, ordinal_position""",
 }
 
 
-def _find_near_names(url: URL, *said: str | None) -> str:
-    """Return the name of a table or column that is like one that is not there."""
+def _find_near_names(url: URL, words: set[str], *said: str | None) -> str:
+    """Return the name of a table or column that is like one that is not there.
+
+    Columns of views that are among the words of the query come first.
+    """
     what, name = filter(None, said)
     rows = query(url, TABLE_COLUMNS[url.get_backend_name()], timeout=LONGEST_TIMEOUT).rows
     tables = {
         table: tuple(column for _, column in held) for table, held in groupby(rows, itemgetter(0))
     }
     seen = views(url)
-    for columns, likeness in ((seen | tables, CLOSE), (seen, ALIKE), (tables, ALIKE)):
+    used = {name: seen[name] for name in seen if name in words and what == "column"}
+    stages = ((used, ALIKE), (seen | tables, CLOSE), (seen, ALIKE), (tables, ALIKE))
+    for columns, likeness in stages:
         owners: dict[str, list[str]] = {}
         for table in columns:
             for known in columns[table] if what == "column" else (table,):

@@ -228,12 +228,13 @@ def test_sessions_are_listed_and_counted(talk: Run) -> None:
 
 
 def test_a_session_is_found_by_its_beginning(talk: Run) -> None:
-    """The beginning of just one id is enough to read, of several it is not, and never to delete."""
+    """The beginning of just one id is enough, also to delete; that of several is not."""
     assert talk("show", "ta", "--to", "1").status == 0
     talk("fork", "talk", "--id", "talk-2")
     failed(talk("view", "ta"), "2 sessions begin with 'ta'")
     assert talk("view", "talk").status == 0
-    failed(talk("delete", "talk-", "--yes"), "a session is erased only by its complete id: talk-")
+    failed(talk("delete", "ta", "--yes"), "2 sessions begin with 'ta': ")
+    assert talk("delete", "talk-", "--yes").out.startswith("talk-2: ")
     failed(talk("delete", "side", "--yes"), "no session 'side'")
 
 
@@ -717,3 +718,22 @@ def test_a_session_is_found_by_what_is_known_of_it(
     assert len(json.loads(run("search", "zones", "--messages", "--json").out)["hits"]) == 2
     assert run("search", "mend", "parser").out == ""
     assert len(json.loads(run("search", "mend", "parser", "--any", "--json").out)) == 2
+
+
+def test_ids_that_begin_alike_are_short_by_their_ends(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As those of subagents; what a list shows opens a session, and no line is too long."""
+    monkeypatch.setenv("COLUMNS", "80")
+    ids = [f"85ec650c-1911-4729-b965-12859c513c01{end}" for end in ("", "/agent-a97", "/agent-b97")]
+    with Store("convostore.db") as store:
+        for name in ids:
+            store.create_session(name, project_root="D:\\shop", title="Long title " * 9)
+            store.record_usage(name, model="m", input=1, output=1, cost=1.5)
+            store.set_origin(name, "claude_code", "here.jsonl")
+    rows = run("sessions").out.splitlines()[2:]
+    short = {row.split()[0] for row in rows}
+    assert short == {"85ec650c…c01", "85ec650c…a97", "85ec650c…b97"}
+    assert all(" shop " in row and " claude_code " in row and " $1.50" in row for row in rows)
+    assert {json.loads(run("rename", each, "x", "--json").out)["id"] for each in short} == {*ids}
+    assert "end with '97'" in run("show", "85ec…97").err

@@ -352,6 +352,7 @@ def test_notes_and_drafts_are_listed(store: Store) -> None:
     [
         ("SELECT * FROM tools", "did you mean 'tool_log'"),
         ("SELECT t.comand FROM tool_log t", "did you mean 'command', of tool_log"),
+        ("SELECT name FROM tool_log", "did you mean 'tool_name', of tool_log"),
         ("SELECT * FROM mesages", "did you mean 'messages'"),
         ("SELECT * FROM xyzxyz", "lists the views"),
     ],

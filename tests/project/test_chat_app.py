@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from itertools import repeat
+from itertools import chain, repeat
 from pathlib import Path
+from random import Random
 from typing import Any, ClassVar
 from urllib.error import HTTPError
 
@@ -28,6 +29,7 @@ from store import Store
 
 APP = ROOT / "examples" / "chat_app" / "app.py"
 TELLING = 40
+TOLD = " ".join(f"w{number}" for number in range(40))
 """Words that the made-up model says where it is asked to tell slowly, some 25 a second."""
 
 pytestmark = pytest.mark.sqlite_only
@@ -372,6 +374,62 @@ def test_fifty_chats(app: App) -> None:
     with Store(app.path) as store:
         assert store.verify() == []
         assert len(store.sessions(owner="user0", limit=100)) == 10
+
+
+@pytest.mark.slow
+def test_fifty_users_lose_nothing(app: App) -> None:
+    """Five answers for each, of which some are left and some stopped on the way.
+
+    What the model sent is there once, with its cost, and of nobody else.
+    """
+    chance = Random(7)
+    fates = [[chance.random() for _ in range(5)] for _ in range(50)]
+
+    def talk(number: int) -> tuple[str, list[str]]:
+        user = f"one-of-many-{number}"
+        chat, heard = app.begin(user), []
+        for turn, fate in enumerate(fates[number]):
+            slowly = " slowly" if fate < 0.15 else ""
+            events = app.events(chat, user, text=f"{user} asks {turn}{slowly}")
+            first = next(events)
+            parts = [first["text"]]
+            if fate < 0.075:  # the window closes, and the answer goes on
+                events.close()
+                until(lambda: done(app.get(f"/chats/{chat}", user)))
+                heard.append(f"You said: {user} asks {turn} slowly {TOLD}")
+                continue
+            if slowly:
+                app.post(f"/drafts/{first['draft']}/stop", user)
+            rest = [*events]
+            assert rest[-1] == {"done": True}, rest
+            parts += [each.get("text", "") for each in rest]
+            heard.append("".join(parts))
+        return chat, heard
+
+    with ThreadPoolExecutor(50) as pool:
+        talks = [*pool.map(talk, range(50))]
+    assert sum(fate < 0.15 for fate in chain.from_iterable(fates)) > 25
+    with Store(app.path) as store:
+        for number, (chat, heard) in enumerate(talks):
+            mine = store.scoped(f"one-of-many-{number}")
+            assert [each.id for each in mine.sessions()] == [chat]
+            told = [each.message for each in mine.messages(chat)]
+            assert [each["role"] for each in told] == ["user", "assistant"] * 5
+            answers = [each["content"].strip() for each in told[1::2]]
+            for turn, (answer, whole) in enumerate(zip(answers, heard, strict=True)):
+                sent = f"You said: one-of-many-{number} asks {turn} slowly {TOLD}"
+                is_stopped = 0.075 <= fates[number][turn] < 0.15
+                is_whole = answer == whole.strip()
+                assert is_whole or (
+                    is_stopped and sent.startswith(answer) and whole.strip() in answer
+                )
+            usages = mine.usages(chat)
+            assert [each.seq for each in usages] == [1, 3, 5, 7, 9]
+            assert all(each.output for each in usages)
+            (total,) = mine.usage_totals(chat)
+            assert (total.requests, total.unpriced) == (5, 0)
+            assert mine.drafts() == []
+        assert store.verify() == []
 
 
 # --- the page -------------------------------------------------------------------------------------
