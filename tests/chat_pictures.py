@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def take_pictures(app: tests.App, browser: tests.Browser) -> None:
-    """Write the pictures of a chat, of the list on a telephone, and of an answer under way."""
+    """Write the pictures of a chat, of a telephone, and of an answer under way."""
     for question in ("Trains from Berlin to Naples?", "Name three rivers in Chile."):
         app.ask(app.begin(USER), question, USER)
     chat = app.begin(USER)
@@ -63,6 +63,8 @@ def take_pictures(app: tests.App, browser: tests.Browser) -> None:
     browser.run("$('show').click()")
     write_picture(browser, "chat-list", PHONE)
     browser.run("$('hide').click()")
+    write_picture(browser, "chat-phone", PHONE)
+    browser.do("Emulation.setDeviceMetricsOverride", **DESK)
     dark = {"name": "prefers-color-scheme", "value": "dark"}
     browser.do("Emulation.setEmulatedMedia", features=[dark])
     browser.type("tell slowly")

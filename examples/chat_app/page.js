@@ -1,7 +1,7 @@
 "use strict";
 
 const $ = id => document.getElementById(id);
-const money = cost => !cost ? "" : cost < 0.0001 ? "< $0.0001" : `$${cost.toFixed(4)}`;
+const money = cost => !cost ? "" : cost < 0.0001 ? "under $0.0001" : `$${cost.toFixed(4)}`;
 let chat = null;      // the id of the chat that is shown
 let known = null;     // the chat as the server described it last
 let archived = false; // whether the list has the archived chats
@@ -160,7 +160,7 @@ async function showChat(seq = null) {
   known = read;
   live = known.drafts.find(each => each.live)?.draft ?? null;
   $("title").textContent = known.title || "New chat";
-  $("spent").textContent = known.tokens ? `${known.tokens.toLocaleString()} tokens ${money(known.cost)}` : "";
+  $("spent").textContent = known.tokens ? [`${known.tokens.toLocaleString()} tokens`, money(known.cost)].filter(each => each).join(" · ") : "";
   $("tools").hidden = !chat;
   $("archive").textContent = known.archived ? "Put back" : "Archive";
   $("export").href = `/chats/${chat}/export`;
@@ -261,6 +261,7 @@ async function followDraft(draft) {
 async function showAnswer(answer) {
   const shown = chat, article = showArticle("assistant live", "", true), body = article.firstChild;
   $("send").textContent = "Stop";
+  $("said").scrollTop = $("said").scrollHeight;
   let text = "", problem = null;
   for await (const event of readEvents(answer)) {
     if (shown !== chat) return; // it goes on without a reader
