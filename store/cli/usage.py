@@ -32,9 +32,12 @@ from .options import (
     parse_moment_option,
     resolve_policy,
 )
-from .terminal import Bar, Cell, Column
+from .terminal import Bar, Cell, Column, TableRow
 
 SUMMED_FIELDS = ("requests", "input", "cached", "output")
+CLIPPED_KEYS = "owner model session project"
+"""Keys with long names; the last of these gives way where a line is to hold a row."""
+USAGE_COLUMNS = (Column("tokens", number=True), Column("cost"))
 UNKNOWN_NAME = "?"
 """The text for a model or an owner that is unknown."""
 MISSING_USAGE_TEXT = "a usage is recorded of a SESSION, with both --input and --output"
@@ -387,7 +390,12 @@ def _show_usage_totals(
         return
     beginning = f"{session_id}: " if session_id else ""
     render.print_lines(f"{beginning}{_describe_usage_totals(totals)}")
-    render.show_bars([*_build_usage_bars(totals)])
+    if len(keys) > 1:
+        clipped = max(keys, key=CLIPPED_KEYS.find)
+        columns = [Column(key, clip="start" if key == clipped else "") for key in keys]
+        render.show_table([*columns, *USAGE_COLUMNS], map(_build_usage_row, totals))
+    else:
+        render.show_bars([*_build_usage_bars(totals)])
     render.print_lines(f"at the prices of {load_prices().as_of}, where no cost was recorded")
     if any(each.unpriced for each in totals):
         unpriced = ", ".join(_join_total_name(each) for each in add_up(by="model") if each.unpriced)
@@ -400,6 +408,12 @@ def _join_total_name(total: UsageTotal) -> str:
     """Return the name of a total, its parts in a row."""
     parts = total.name if isinstance(total.name, tuple) else (total.name,)
     return ", ".join(part or UNKNOWN_NAME for part in parts)
+
+
+def _build_usage_row(total: UsageTotal) -> TableRow:
+    """Return a total by several keys, each in a column."""
+    keys = (part or UNKNOWN_NAME for part in total.name or ())
+    return *keys, total.input + total.output, _format_costs([total])
 
 
 def _describe_usage_totals(totals: list[UsageTotal]) -> str:

@@ -96,6 +96,15 @@ def test_costs_as_json(run: Run, asked: list[Any], names: list[str]) -> None:
     }
 
 
+def test_costs_by_several_keys_are_a_table(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each key has a column, and no number is cut at 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
+    rows = run("usage", "--by", "owner", "--by", "month", "--by", "model").out.splitlines()
+    assert rows[1].split() == ["owner", "month", "model", "tokens", "cost"]
+    assert ["bob", "2027-01", "gpt-4o"] in [row.split()[:3] for row in rows]
+    assert max(map(len, rows)) <= 80
+
+
 def test_nothing_is_recorded_yet(run: Run) -> None:
     """It says so, and a program gets an empty list."""
     assert run("usage", "--until", "2001-01-01T00:00Z").out.startswith("no usage is recorded")
