@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -44,6 +45,7 @@ async def open_store(app: FastAPI) -> AsyncIterator[None]:
     """Keep the store open while the app runs; answers under way are left as drafts at its end."""
     async with AsyncStore(DATABASE) as store, AsyncOpenAI() as provider:
         app.state.store, app.state.provider, app.state.answers = store, provider, {}
+        app.state.asking = defaultdict(asyncio.Lock)
         yield
         await asyncio.gather(*map(cancel_answer, [*app.state.answers]))
 
@@ -228,17 +230,19 @@ async def ask(mine: Mine, chat: str, asked: Asked) -> StreamingResponse:
     question, seen = {"role": "user", "content": asked.text}, asked.revision
     if asked.text is None and asked.after is None:
         raise HTTPException(422, "give a text, or the position after which to answer anew")
-    if any(each.live for each in await mine.drafts(chat)):
-        raise HTTPException(409, "an answer is under way: wait for its end, or stop it")
-    if asked.after is None:
-        await mine.append(chat, question, expected=seen, alone=True)
-    elif asked.text is None:
-        await mine.rewind(chat, asked.after, expected=seen)
-    else:
-        await mine.replace(chat, asked.after, question, expected=seen)
-    pieces: asyncio.Queue[str | None] = asyncio.Queue()
-    answer = asyncio.create_task(write_answer(mine, chat, POLICY if asked.text else ANEW, pieces))
-    draft = await pieces.get()
+    async with app.state.asking[chat]:  # of two questions at once the later one is refused
+        if any(each.live for each in await mine.drafts(chat)):
+            raise HTTPException(409, "an answer is under way: wait for its end, or stop it")
+        if asked.after is None:
+            await mine.append(chat, question, expected=seen, alone=True)
+        elif asked.text is None:
+            await mine.rewind(chat, asked.after, expected=seen)
+        else:
+            await mine.replace(chat, asked.after, question, expected=seen)
+        pieces: asyncio.Queue[str | None] = asyncio.Queue()
+        policy = POLICY if asked.text else ANEW
+        answer = asyncio.create_task(write_answer(mine, chat, policy, pieces))
+        draft = await pieces.get()
     if draft is None:
         await answer  # raises why it could not begin
     app.state.answers[draft] = answer

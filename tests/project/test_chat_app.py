@@ -301,6 +301,19 @@ def test_an_answer_is_stopped(app: App) -> None:
     assert app.ask(chat, "well?") == "You said: well? "
 
 
+def test_of_two_questions_at_once_one_is_answered(app: App) -> None:
+    """The other is refused, and nothing of it is stored."""
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(3):
+            chat = app.begin()
+            told = pool.map(lambda text, chat=chat: [*app.events(chat, text=text)], ("a", "b"))
+            assert sorted(map(bool, told)) == [False, True]
+            until(lambda chat=chat: done(app.get(f"/chats/{chat}")))
+            question, answer = app.said(chat)
+            assert answer == f"You said: {question}"
+            assert app.get(f"/chats/{chat}")["tokens"] == 15
+
+
 @pytest.mark.slow
 def test_users_see_their_own(app: App) -> None:
     """Of another's chat nothing is there; nobody has none; who is late is told so."""
