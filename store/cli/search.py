@@ -121,7 +121,7 @@ def search(
             "any": some,
         }
         if messages:
-            _print_hits(store.search(" ".join(words), **wanted), json=json)
+            _print_hits(store, store.search(" ".join(words), **wanted), json=json)
         else:
             found = store.search(" ".join(words), by="session", **wanted)
             _print_session_hits(store, found, json=json)
@@ -154,7 +154,7 @@ def _print_session_hits(store: Store, found: list[SessionHit], *, json: bool) ->
         render.print_remark("nothing has these words")
 
 
-def _print_hits(hits: Hits, *, json: bool) -> None:
+def _print_hits(store: Store, hits: Hits, *, json: bool) -> None:
     if json:
         found = [hit._asdict() for hit in hits]
         render.print_json({"hits": found, "behind": hits.behind})
@@ -162,9 +162,12 @@ def _print_hits(hits: Hits, *, json: bool) -> None:
     for hit in hits:
         where = f" {hit.seq}" if hit.seq else ""
         gone = "" if hit.on_line else f" (left, branch {hit.branch})"
-        place = StyledText(f"{hit.session_id}{where} ", "dim")
-        moment = StyledText(f" {render.format_moment(hit.at)}{gone}", "dim")
-        render.print_lines([place, style_label(hit.role), moment])
+        moment = f" {render.format_moment(hit.at)}{gone}"
+        room = render.count_columns() - len(f"{where} {hit.role}{moment}")
+        is_short = len(hit.session_id) > room
+        name = shorten_id(store, hit.session_id) if is_short else hit.session_id
+        place = StyledText(f"{name}{where} ", "dim")
+        render.print_lines([place, style_label(hit.role), StyledText(moment, "dim")])
         _print_snippet(hit)
     if not hits:
         render.print_remark("nothing has these words")

@@ -725,7 +725,10 @@ def test_ids_that_begin_alike_are_short_by_their_ends(
 ) -> None:
     """As those of subagents; what a list shows opens a session, and no line is too long."""
     monkeypatch.setenv("COLUMNS", "80")
-    ids = [f"85ec650c-1911-4729-b965-12859c513c01{end}" for end in ("", "/agent-a97", "/agent-b97")]
+    ids = [
+        f"85ec650c-1911-4729-b965-12859c513c01{end}"
+        for end in ("", "/agent-one-a97", "/agent-two-b97")
+    ]
     with Store("convostore.db") as store:
         for name in ids:
             store.create_session(name, project_root="D:\\shop", title="Long title " * 9)
@@ -737,3 +740,7 @@ def test_ids_that_begin_alike_are_short_by_their_ends(
     assert all(" shop " in row and " claude_code " in row and " $1.50" in row for row in rows)
     assert {json.loads(run("rename", each, "x", "--json").out)["id"] for each in short} == {*ids}
     assert "end with '97'" in run("show", "85ec…97").err
+    run("append", ids[1], "quinoa " * 20)
+    found = run("search", "quinoa", "--messages").out.splitlines()
+    assert found[0].startswith("85ec650c…a97 1 user ")
+    assert max(map(len, found)) <= 80
