@@ -727,7 +727,7 @@ def test_ids_that_begin_alike_are_short_by_their_ends(
     monkeypatch.setenv("COLUMNS", "80")
     ids = [
         f"85ec650c-1911-4729-b965-12859c513c01{end}"
-        for end in ("", "/agent-one-a97", "/agent-two-b97")
+        for end in ("", "/agent-number-one-a97", "/agent-number-two-b97")
     ]
     with Store("convostore.db") as store:
         for name in ids:
