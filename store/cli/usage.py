@@ -393,7 +393,7 @@ def _show_usage_totals(
     if len(keys) > 1:
         clipped = max(keys, key=CLIPPED_KEYS.find)
         columns = [Column(key, clip="start" if key == clipped else "") for key in keys]
-        render.show_table([*columns, *USAGE_COLUMNS], map(_build_usage_row, totals))
+        render.show_table([*columns, *USAGE_COLUMNS], map(_build_total_row, totals))
     else:
         render.show_bars([*_build_usage_bars(totals)])
     render.print_lines(f"at the prices of {load_prices().as_of}, where no cost was recorded")
@@ -410,7 +410,7 @@ def _join_total_name(total: UsageTotal) -> str:
     return ", ".join(part or UNKNOWN_NAME for part in parts)
 
 
-def _build_usage_row(total: UsageTotal) -> TableRow:
+def _build_total_row(total: UsageTotal) -> TableRow:
     """Return a total by several keys, each in a column."""
     keys = (part or UNKNOWN_NAME for part in total.name or ())
     return *keys, total.input + total.output, _format_costs([total])

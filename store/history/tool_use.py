@@ -42,11 +42,14 @@ ANSWERED_CALLS = TOOL_USE_QUERIES.statement("answered")
 CALL_COUNT = TOOL_USE_QUERIES.statement("call_count")
 STORED_CALL_PLACES = TOOL_USE_QUERIES.statement("call_places")
 FILE_USES = TOOL_USE_QUERIES.statement("file_uses", FileUse)
-_m = messages_table.alias("m")
+_run_messages = messages_table.alias("m")
 _moments = (
-    select(_m.c.seq, func.coalesce(_m.c.created_at, _m.c.stored_at).label("at"))
-    .where(lines.match_run(_m))
-    .order_by(_m.c.seq)
+    select(
+        _run_messages.c.seq,
+        func.coalesce(_run_messages.c.created_at, _run_messages.c.stored_at).label("at"),
+    )
+    .where(lines.match_run(_run_messages))
+    .order_by(_run_messages.c.seq)
     .subquery("moments")
 )
 MOMENTS = Statement(select(json_sql.JsonArrayText(_moments.c.at, _moments.c.seq)))
@@ -89,7 +92,7 @@ def _load_open_calls(line: Line) -> list[StoredCallPlace]:
     return sorted(call for call in calls if call.place in places)
 
 
-def _list_answered_calls(line: Line, kinds: dict[str, str]) -> list[CallRecord]:
+def _make_answered_records(line: Line, kinds: dict[str, str]) -> list[CallRecord]:
     """Return the calls of a line that have a result, and how they ended."""
     answered = _load_answered_calls(line)
     moments = _load_moments(line) if answered else []
@@ -149,7 +152,7 @@ def list_calls(
         raise InvalidValue(f"no tool is of the kind {quote_value(kind)}; there are {there}")
     head = line.pointer.head
     with pause_gc(head):
-        answered = _list_answered_calls(line, kinds)
+        answered = _make_answered_records(line, kinds)
         found = answered
         if kind is not None or failed is not None:
             found = [
