@@ -55,10 +55,10 @@ def group_uses(uses: list[FileUse]) -> list[FileRow]:
 
 def describe_calls(calls: list[CallRecord]) -> list[CallRow]:
     """Return the newest calls, each with its command or its arguments."""
-    return [CallRow(call, describe_arguments(call)) for call in reversed(calls[-LISTED_CALLS:])]
+    return [CallRow(call, describe_call_line(call)) for call in reversed(calls[-LISTED_CALLS:])]
 
 
-def describe_arguments(call: CallRecord) -> str:
+def describe_call_line(call: CallRecord) -> str:
     """Return the command of a call in a line, else its arguments."""
     fields = parse_object(call.arguments)
     command = fields.get("command", fields.get("cmd"))

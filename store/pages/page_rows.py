@@ -15,7 +15,7 @@ from .site import Visit, quote_part
 
 LONGEST_SHOWN_TEXT = 2_000
 """Code points of a text in a conversation; the message alone has all of them."""
-PAGE_SIZE = 90_000
+LARGEST_PAGE = 90_000
 """Characters of the messages of a page, about; the rest is on the next one."""
 ROW_SIZE = 300
 """Characters that a message takes on a page besides its own."""
@@ -86,7 +86,7 @@ def fill_page(rows: Iterable[PageRow]) -> Iterator[PageRow]:
     """Yield rows until a page is full; at least one."""
     size = 0
     for row in rows:
-        if size and size + row.size > PAGE_SIZE:
+        if size and size + row.size > LARGEST_PAGE:
             return
         size += row.size
         yield row
@@ -105,7 +105,7 @@ def group_rows(rows: Iterable[PageRow]) -> Iterator[list[PageRow]]:
         yield group
 
 
-def describe_message(stored: StoredMessage) -> PageRow:
+def describe_stored_message(stored: StoredMessage) -> PageRow:
     """Return a stored message as a row that tells nothing of a view."""
     tokens = estimate_message_tokens(stored.message)
     shown = shorten_message(stored.message)
@@ -122,7 +122,7 @@ def explain_messages(
     siblings = find_siblings(visit, found[0].seq, found[-1].seq)
     explained = RowExplanation(visit, view) if view else None
     for stored in found:
-        row = describe_message(stored)._replace(
+        row = describe_stored_message(stored)._replace(
             requests=tuple(requests.get(stored.seq, ())),
             siblings=tuple(siblings.get(stored.seq, ())),
         )
@@ -133,11 +133,11 @@ def explain_messages(
 
 
 def find_requests(visit: Visit, first: int, last: int) -> Mapping[int, list[RequestSummary]]:
-    """Return the requests that were made at some positions, by these."""
+    """Return the requests whose answers are at some positions, by these."""
     made: dict[int, list[RequestSummary]] = {}
     for each in visit.face.requests(visit.session_id):
-        if first <= each.seq <= last:
-            made.setdefault(each.seq, []).append(each)
+        if first <= each.seq + 1 <= last:
+            made.setdefault(each.seq + 1, []).append(each)
     return made
 
 
@@ -213,10 +213,14 @@ def show_row(visit: Visit, row: PageRow, message: Message | None = None) -> Show
         margin.append(link.format(quote_part(visit.session_id), each.number, name))
         if each.usage is not None and each.usage.cost is not None:
             margin.append(visit.format_cost(each.usage.cost))
+    link, note = Markup('<a href="/s/{}?only={}">{}</a>'), None
     if row.is_cut:
-        link = Markup('<a href="/s/{}?only={}">{}</a>')
-        margin.append(link.format(quote_part(visit.session_id), row.seq, visit.say("whole")))
-    return ShownMessage(row.seq, message or row.message, row.at, margin)
+        whole = link.format(quote_part(visit.session_id), row.seq, visit.say("whole"))
+        if row.is_answer:  # its margin is in the line by which it is opened
+            note = whole
+        else:
+            margin.append(whole)
+    return ShownMessage(row.seq, message or row.message, row.at, margin, note)
 
 
 def show_item(visit: Visit, row: PageRow) -> Item:

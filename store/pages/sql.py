@@ -88,10 +88,10 @@ def load_ready_queries() -> list[ReadyQuery]:
     """Return the queries of the analysis, without their comments."""
     paths = (Path(FOLDER, name) for name in READY_QUERIES)
     text = next(path.read_text("utf-8") for path in paths if path.exists())
-    return [*map(parse_question, QUESTION.split(text)[1:])]
+    return [*map(parse_ready_query, QUESTION.split(text)[1:])]
 
 
-def parse_question(text: str) -> ReadyQuery:
+def parse_ready_query(text: str) -> ReadyQuery:
     """Return a question, which is the first line, and the query behind its comments."""
     question, *lines = text.strip().splitlines()
     kept = [line for line in lines if not line.startswith("--")]

@@ -246,7 +246,7 @@ def read_again(text: str) -> list[dict[str, Any]]:
     }
     return [
         {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": name, "name": "Read", "content": text, "timestamp": NOW},
+        {"role": "tool", "tool_call_id": name, "content": text, "timestamp": NOW},
     ]
 
 
