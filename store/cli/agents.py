@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from importlib.util import find_spec
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import InvalidValue, StoreError
 from . import render
 from .options import STORE_VARIABLE, StorePlace, get_place, locate_own_store, open_store
+
+if TYPE_CHECKING:
+    from ..mcp import ConfigurationChange
 
 ServedStore = Annotated[
     str | None,
@@ -37,6 +40,17 @@ PrintedProgram = Annotated[
         " cursor or opencode.",
     ),
 ]
+InstalledProgram = Annotated[
+    str | None,
+    typer.Option(
+        "--install", metavar="PROGRAM", help="Enter the server in a program's configuration."
+    ),
+]
+RemovedProgram = Annotated[
+    str | None,
+    typer.Option("--uninstall", metavar="PROGRAM", help="Take the server out again."),
+]
+WriteChange = Annotated[bool, typer.Option("--yes", help="Make the change that is shown.")]
 
 
 def mcp(
@@ -46,25 +60,55 @@ def mcp(
     read_only: ServedReadOnly = False,
     secrets: ShownSecrets = False,
     print_config: PrintedProgram = None,
+    install: InstalledProgram = None,
+    uninstall: RemovedProgram = None,
+    yes: WriteChange = False,
 ) -> None:
     """Serve past sessions to coding agents by MCP, over standard input and output."""
     if find_spec("mcp") is None:
         raise StoreError("the server needs another library: install convostore[mcp]")
-    from ..mcp import build_command, render_configuration, serve
+    from ..mcp import build_command, plan_install, plan_uninstall, render_configuration
 
+    options = _list_given_options(store, owner, read_only=read_only, secrets=secrets)
     if print_config is not None:
-        options = _list_given_options(store, owner, read_only=read_only, secrets=secrets)
         render.print_lines(render_configuration(print_config, build_command(options)).rstrip())
+    elif install is not None:
+        _make_changes(plan_install(install, build_command(options)), yes=yes)
+    elif uninstall is not None:
+        _make_changes(plan_uninstall(uninstall), yes=yes)
+    else:
+        ctx.obj = _choose_served_place(ctx, store)
+        _serve(ctx, owner, read_only=read_only, secrets=secrets)
+
+
+def _make_changes(changes: list[ConfigurationChange], *, yes: bool) -> None:
+    """Print changes as diffs, and make them if that was asked for."""
+    render.print_lines(*(change.render().rstrip() for change in changes))
+    if not yes:
+        render.print_remark("nothing was written; --yes makes this change")
         return
+    for change in changes:
+        change.write()
+    render.print_lines(*(f"wrote {change.path}" for change in changes))
+
+
+def _serve(ctx: typer.Context, owner: str | None, *, read_only: bool, secrets: bool) -> None:
+    """Serve the store; the user's own one follows the programs of this machine."""
+    from ..mcp import Follower, serve
+
     if sys.stdout.isatty():
         raise InvalidValue(
             "mcp is started by an agent, not on a terminal; --print-config prints how,"
             " such as `convostore mcp --print-config claude-code`"
         )
-    ctx.obj = _choose_served_place(ctx, store)
+    follows = get_place(ctx).target == str(locate_own_store()) and owner is None and not read_only
     with open_store(ctx) as opened:
-        source = opened if owner is None else opened.scoped(owner)
-        serve(source, read_only=read_only, secrets=secrets)
+        if follows:
+            with Follower(opened, get_place(ctx).file) as follower:
+                serve(opened, secrets=secrets, describe_progress=follower.describe)
+        else:
+            source = opened if owner is None else opened.scoped(owner)
+            serve(source, read_only=read_only, secrets=secrets)
 
 
 def _list_given_options(

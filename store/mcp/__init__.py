@@ -6,15 +6,21 @@ them with their limits. It needs the package ``mcp``. Only the command uses this
 
 from __future__ import annotations
 
+from .following import Follower
+from .installation import ConfigurationChange, plan_install, plan_uninstall
 from .programs import AGENT_PROGRAMS, build_command, render_configuration
 from .server import build_server, serve
 from .tools import History
 
 __all__ = [
     "AGENT_PROGRAMS",
+    "ConfigurationChange",
+    "Follower",
     "History",
     "build_command",
     "build_server",
+    "plan_install",
+    "plan_uninstall",
     "render_configuration",
     "serve",
 ]

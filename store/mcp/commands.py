@@ -69,7 +69,8 @@ def _name_program(step: str) -> list[str]:
     if not words or words[0] in ("cd", "export", "set", "source", "echo", "sleep"):
         return []
     plain = [word for word in words[1:] if not word.startswith("-")]
-    return [words[0].rsplit("/", 1)[-1], *plain[:1]]
+    program = words[0].split("/")[-1]
+    return [program, *plain[:1]]
 
 
 def list_commands(source: Source, session_id: str, failed: bool | None = None) -> list[PastCommand]:

@@ -52,7 +52,8 @@ def _list_day_turns(
 ) -> Iterator[tuple[Session, list[Turn]]]:
     """Yield the sessions of a day with their turns of it."""
     for session in list_asked_sessions(source, project, day):
-        turns = [turn for turn in source.turns(session.id) if day.has(turn.started_at)]
+        every = source.turns(session.id)
+        turns = [turn for turn in every if day.has(turn.started_at)]
         if turns:
             yield session, turns
 

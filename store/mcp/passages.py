@@ -131,7 +131,7 @@ def cut_passage(text: str, weigh: Callable[[str], float], room: int) -> str:
         return text
     lines = [piece for line in text.split("\n") for piece in split_line(line)]
     worth = [weigh(line) for line in lines]
-    best = sorted(range(len(lines)), key=lambda at: (-worth[at], at))
+    best = sorted(range(len(lines)), key=lambda at: -worth[at])
     chosen = [best[0], 0, *(at for at in best if worth[at] > 0)]
     kept = keep_lines(lines, [*chosen, *find_neighbours(chosen, len(lines))], room)
     while count_json_tokens(shown := join_lines(lines, kept)) > room and len(kept) > 1:

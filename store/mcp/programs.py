@@ -87,7 +87,7 @@ def render_toml_entry(entry: Mapping[str, Any]) -> str:
     return "\n".join([f"[mcp_servers.{SERVER_NAME}]", *lines, ""])
 
 
-def find_program(name: str) -> AgentProgram:
+def find_agent_program(name: str) -> AgentProgram:
     """Return a program by its name. Raises InvalidValue."""
     if name not in AGENT_PROGRAMS:
         raise InvalidValue(f"there is no program {name!r}; there are {', '.join(AGENT_PROGRAMS)}")
@@ -96,7 +96,7 @@ def find_program(name: str) -> AgentProgram:
 
 def render_configuration(name: str, command: list[str]) -> str:
     """Return the lines to paste into a program's configuration. Raises InvalidValue."""
-    return find_program(name).render(command)
+    return find_agent_program(name).render(command)
 
 
 def build_command(options: list[str]) -> list[str]:

@@ -76,7 +76,7 @@ class Ranking(NamedTuple):
         return sum(worth for word, worth in self.worth.items() if word.pattern.search(lowered))
 
 
-def parse_question(text: str) -> list[Word]:
+def parse_question_words(text: str) -> list[Word]:
     """Return the words of a question that are worth a search. Raises InvalidValue for none."""
     given = [each.strip("\"'.:*") for each in _WORD.findall(text)]
     words = [each for each in dict.fromkeys(given) if each and _NAME_PARTS.search(each)]
@@ -123,7 +123,7 @@ ANY = Wanted()
 
 def rank_groups(source: Source, text: str, wanted: Wanted = ANY) -> Ranking:
     """Return the passages that answer a question, the best first."""
-    words = parse_question(text)
+    words = parse_question_words(text)
     hits = source.search(
         " ".join(word.text for word in words),
         order="rarest",

@@ -49,7 +49,7 @@ class HistoryServer(MCPServer[None]):
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
             if isinstance(error.__cause__, ValidationError):
-                return build_error_result(describe_arguments(error.__cause__))
+                return build_error_result(describe_argument_problems(error.__cause__))
             raise
 
 
@@ -58,7 +58,7 @@ def build_error_result(text: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 
-def describe_arguments(problem: ValidationError) -> str:
+def describe_argument_problems(problem: ValidationError) -> str:
     """Return what is wrong with the arguments of a call, one sentence each."""
     told = []
     for found in problem.errors():

@@ -360,7 +360,8 @@ class History:
         return {"session": found.id, "seq": seq, "note": text}
 
     def _finish(self, name: str, page: Page, label: Answer | None = None) -> Answer:
-        return {"notice": NOTICE, **(label or {}), name: page.items, "after": page.after}
+        told: Answer = {"notice": NOTICE, **(label or {})}
+        return told | {name: page.items, "after": page.after}
 
     def _label(self, session: Session, **more: Any) -> Answer:
         label: Answer = self._clean(label_session(self._source, session))
@@ -399,7 +400,8 @@ class History:
     def _tell_state(self, after: str | None) -> Answer:
         """Return the projects, and how far an import is; for the first page alone."""
         counts = Counter(each.project_root for each in self._source.sessions(limit=KNOWN_SESSIONS))
-        projects = [{"project": name, "sessions": count} for name, count in counts.items() if name]
+        del counts[None]
+        projects = [{"project": name, "sessions": count} for name, count in counts.items()]
         told = {"projects": self._clean(projects[:50]), "import": self._describe_progress()}
         return {key: value for key, value in told.items() if value and after is None}
 

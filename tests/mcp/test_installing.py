@@ -1,0 +1,106 @@
+"""The server in the configuration of programs, and the sessions of programs in the own store."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from conftest import Run
+
+from store import Store
+from store.mcp import AGENT_PROGRAMS, Follower
+
+pytestmark = pytest.mark.sqlite_only
+
+TOML = 'model = "o5"\n# mine\n[tui]\ntheme = "dark"\n'
+JSON = '{"theme":   "dark", "list": [1,2]}'
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give an empty home folder."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    for name in ("CODEX_HOME", "CLAUDE_CONFIG_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    return folder
+
+
+@pytest.mark.parametrize("name", AGENT_PROGRAMS)
+@pytest.mark.parametrize("existing", [True, False])
+def test_what_is_installed_is_undone_to_the_byte(
+    name: str, existing: bool, home: Path, run: Run
+) -> None:
+    """It is shown first, a copy is kept, and an entry that is there is not written again."""
+    program = AGENT_PROGRAMS[name]
+    path = program.locate(program.path)
+    text = (TOML if program.format == "toml" else JSON) if existing else None
+    if text is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert run("mcp", "--install", name).status == 0
+    assert path.exists() is existing
+    assert run("mcp", "--install", name, "--yes").status == 0
+    assert "convostore" in path.read_text()
+    assert run("mcp", "--install", name, "--yes").status == 2
+    assert run("mcp", "--uninstall", name, "--yes").status == 0
+    assert (path.read_text() if path.exists() else None) == text
+    assert {each for each in home.rglob("*") if each.is_file()} == ({path} if existing else set())
+
+
+@pytest.mark.parametrize("name", ["cursor", "codex"])
+def test_a_file_that_cannot_be_parsed_is_never_written(name: str, home: Path, run: Run) -> None:
+    """Nor one that holds something else."""
+    program = AGENT_PROGRAMS[name]
+    path = program.locate(program.path)
+    path.parent.mkdir(parents=True)
+    for text in ("{ // a comment\n}", "[1]" if name == "cursor" else "mcp_servers = 1"):
+        path.write_text(text)
+        assert run("mcp", "--install", name, "--yes").status == 2
+        assert path.read_text() == text
+
+
+def test_what_was_changed_since_stays(home: Path, run: Run) -> None:
+    """Only the entry is taken out."""
+    run("mcp", "--install", "cursor", "--yes")
+    path = home / ".cursor" / "mcp.json"
+    told = json.loads(path.read_text())
+    told["mcpServers"]["other"] = {"command": "x"}
+    path.write_text(json.dumps(told))
+    assert run("mcp", "--uninstall", "cursor", "--yes").status == 0
+    assert json.loads(path.read_text()) == {"mcpServers": {"other": {"command": "x"}}}
+
+
+def test_sessions_of_programs_are_followed(home: Path, tmp_path: Path) -> None:
+    """What is there is imported, then what is new."""
+    folder = home / ".claude" / "projects" / "-srv-parcel"
+    folder.mkdir(parents=True)
+    file = folder / "0b8f4d5c-0000-4000-8000-000000000001.jsonl"
+
+    def write(number: int) -> None:
+        row = {
+            "type": "user",
+            "uuid": f"u{number}",
+            "parentUuid": f"u{number - 1}" if number else None,
+            "sessionId": file.stem,
+            "cwd": "/srv/parcel",
+            "version": "2.1.0",
+            "timestamp": f"2026-01-01T00:00:0{number}.000Z",
+            "message": {"role": "user", "content": f"quinoa {number}"},
+        }
+        with file.open("a") as opened:
+            opened.write(json.dumps(row) + "\n")
+
+    write(0)
+    with Store(tmp_path / "own.db", durability="normal") as store, Follower(store) as follower:
+        for head in (1, 2):
+            limit = time.monotonic() + 30
+            while not (found := store.sessions()) or found[0].head < head:
+                assert time.monotonic() < limit, follower.describe()
+                time.sleep(0.05)
+            if head == 1:
+                write(1)
+        assert len(store.search("quinoa", roles=["user"])) == 2
