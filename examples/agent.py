@@ -26,7 +26,7 @@ from scripted_model import PROJECT, START, TURNS, ScriptedModel
 
 from store import Context, Policy, Store
 from store.context import LAYERS
-from store.recall import NAME, answer, tool
+from store.recall import NAME, answer
 
 Message = dict[str, Any]
 Model = Callable[[list[Message], list[Any] | None], Message]
@@ -73,7 +73,7 @@ class Agent:
             request = self.request()
             self.fixed_tokens = request.fixed_tokens
             self.log.note(request, self.now())
-            reply = self.model(request.messages, self.definitions())
+            reply = self.model(request.messages, request.tools)
             self.store.record_usage(
                 SESSION,
                 input=request.tokens,
@@ -100,15 +100,12 @@ class Agent:
     def request(self) -> Context:
         """Return what is sent to the model.
 
-        Prompts, rules, history, input, steps, what is left to do.
+        Prompts, rules, history, input, steps, what is left to do; beside the tools for files the
+        one that calls back what is out of sight.
         """
         return self.store.context(
-            SESSION, SYSTEM, self.definitions(), policy=POLICY, now=self.now()
+            SESSION, SYSTEM, self.tools.definitions(), policy=POLICY, now=self.now(), recall=True
         )
-
-    def definitions(self) -> list[Message]:
-        """Return the tools: those that work on files, and the one that calls back what was said."""
-        return [*self.tools.definitions(), tool()]
 
     def take(self, call: Message) -> None:
         """Run a tool, and store all that it says."""

@@ -1,4 +1,4 @@
--- schema 0006
+-- schema 0007
 
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL,
@@ -405,6 +405,28 @@ CREATE TABLE kept_usages (
 	sealed BLOB,
 	CONSTRAINT pk_kept_usages PRIMARY KEY (tree_id, erasure, number)
 )
+ STRICT;
+
+CREATE TABLE running_bills (
+	tree_id INTEGER NOT NULL,
+	session_id TEXT NOT NULL,
+	policy_name TEXT NOT NULL,
+	branch INTEGER NOT NULL,
+	seq INTEGER NOT NULL,
+	at INTEGER NOT NULL,
+	requests INTEGER NOT NULL,
+	sent INTEGER NOT NULL,
+	sent_before INTEGER NOT NULL,
+	raw_before INTEGER NOT NULL,
+	pause INTEGER,
+	longest_alive INTEGER,
+	shortest_over INTEGER,
+	was_cold INTEGER NOT NULL,
+	own_bill REAL NOT NULL,
+	raw_bill REAL NOT NULL,
+	CONSTRAINT pk_running_bills PRIMARY KEY (tree_id, session_id, policy_name)
+)
+ WITHOUT ROWID,
  STRICT;
 
 CREATE TRIGGER messages_no_delete BEFORE DELETE ON messages WHEN NOT EXISTS (
@@ -854,4 +876,4 @@ LEFT JOIN prices p ON d.cost IS NULL AND p.model = d.listed
     AND p.valid_from = COALESCE(d.own_from, d.public_from);
 
 INSERT INTO alembic_version VALUES
-('0006');
+('0007');

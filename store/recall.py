@@ -14,6 +14,7 @@ import json
 from collections.abc import Iterable
 from typing import Any, Protocol
 
+from .context import recall_tool
 from .policy import Policy
 from .records import Passage
 
@@ -28,16 +29,11 @@ __all__ = [
 
 NAME = "recall"
 """The name of the tool."""
-POLICY = Policy.named("agent")
+POLICY = Policy.named("paged")
 """The policy of the views unless a call names another."""
 BUDGET = 6_000
 """Tokens of an answer, about."""
 
-DESCRIPTION = (
-    "Show earlier parts of this conversation that are out of sight by now: messages behind a "
-    "summary, results of tools that were cleared or shortened. Give exact names that they have "
-    "(paths, identifiers, numbers, error texts), or some words. The best passages come first."
-)
 ASK = "say what to recall: `names`, a list of exact names, or `text`, some words"
 NOTHING = "nothing that is out of sight has that; try another name, or fewer words"
 
@@ -59,17 +55,7 @@ class Recalls(Protocol):
 
 def tool(name: str = NAME) -> dict[str, Any]:
     """Return the definition of the tool, in the format of chat completions."""
-    properties = {
-        "names": {
-            "type": "array",
-            "items": {"type": "string"},
-            "description": "Exact names to look for; each counts.",
-        },
-        "text": {"type": "string", "description": "Words to look for; each counts."},
-    }
-    parameters = {"type": "object", "properties": properties}
-    function = {"name": name, "description": DESCRIPTION, "parameters": parameters}
-    return {"type": "function", "function": function}
+    return recall_tool(name)
 
 
 def answer(

@@ -16,6 +16,7 @@ from ..recorded import Transcript, largest
 from . import summaries
 from .policies import RAW, Variant, looks_at_caches, told_of
 from .pricing import PROVIDERS, bill
+from .recalls import recall_cost
 from .recording import Recording, common_words, recorded
 from .replay import Asked, Replayed, replayed
 from .reuse import Tally
@@ -45,6 +46,8 @@ class Outcome(NamedTuple):
     """What a session came to in one window; all but the other bills as for the first provider."""
 
     bills: dict[str, float]
+    recalled: float
+    misses: int
     requests: int
     sent: int
     largest: int
@@ -102,7 +105,7 @@ def _under(recording: Recording, variant: Variant, plan: Plan) -> Measured:
     """Measure a session under a policy; of the one that sends everything only the bills."""
     is_raw = variant.name == RAW
     others = OTHERS if "providers" in plan.tables else []
-    asked = Asked(plan.window, PROVIDERS[FIRST].lifetime, 0 if is_raw else plan.every)
+    asked = Asked(plan.window, PROVIDERS[FIRST].lifetime, 0 if is_raw else plan.every, not is_raw)
     usual, in_small, told = None, None, None
     if not OF_USUAL.isdisjoint(plan.tables):
         usual = _outcome(recording, variant.policy, asked, others)
@@ -135,13 +138,17 @@ def _outcome(recording: Recording, policy: Policy, asked: Asked, others: list[st
 
 
 def _for_a_bill(recording: Recording, policy: Policy, asked: Asked) -> Replayed:
-    return replayed(recording, told_of(policy, asked.lifetime), asked._replace(every=0))
+    return replayed(
+        recording, told_of(policy, asked.lifetime), asked._replace(every=0, misses=False)
+    )
 
 
 def _summed_up(told: Replayed, bills: dict[str, float]) -> Outcome:
     sent = [request.sent for request in told.requests]
     return Outcome(
         bills=bills,
+        recalled=bills[FIRST] + recall_cost(told.requests, PROVIDERS[FIRST]),
+        misses=sum(request.missed for request in told.requests),
         requests=len(sent),
         sent=sum(sent),
         largest=max(sent, default=0),

@@ -7,7 +7,7 @@ import re
 from typing import Any, NamedTuple
 
 from store import Policy
-from store.policy import POLICIES
+from store.policy import POLICIES, PROMPT_CACHES
 
 RAW = "raw"
 """What everything is measured against."""
@@ -45,8 +45,9 @@ def looks_at_caches(policy: Policy) -> bool:
 
 
 def told_of(policy: Policy, lifetime: int) -> Policy:
-    """Return a policy that knows how many ms a provider's cache lives."""
-    return policy.model_copy(update={"cache_lifetime": lifetime})
+    """Return a policy that knows the provider's cache, by how many ms it lives."""
+    named = (name for name, cache in PROMPT_CACHES.items() if cache.lifetime == lifetime)
+    return policy.model_copy(update={"cache_lifetime": next(named, lifetime)})
 
 
 def _value(text: str) -> Any:

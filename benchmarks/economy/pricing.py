@@ -47,12 +47,17 @@ PROVIDERS = {
 
 
 class Request(NamedTuple):
-    """A request at a moment (ms): its messages as numbers, equal for equal ones; all tokens."""
+    """A request at a moment (ms): its messages as numbers, equal for equal ones; all tokens.
+
+    ``missed``: its model has to call something back first; ``carried`` are tokens called back.
+    """
 
     at: int
     messages: tuple[int, ...]
     tokens: tuple[int, ...]
     output: int = 0
+    missed: bool = False
+    carried: int = 0
 
     @property
     def sent(self) -> int:

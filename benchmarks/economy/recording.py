@@ -62,6 +62,11 @@ class Recording(NamedTuple):
         ahead = self.reused[first:behind]
         return [*dict.fromkeys(each.string for each in ahead if each.told < index)]
 
+    def reused_at(self, index: int) -> list[Reuse]:
+        """Return what the message at an index says again."""
+        first = bisect_left(self.reused, index, key=_said)
+        return self.reused[first : bisect_left(self.reused, index + 1, key=_said)]
+
     def told_before(self, string: String, index: int) -> list[int]:
         """Return the indexes before another one at which a string is told."""
         where = self.told.get(_sought(string), [])

@@ -11,9 +11,10 @@ from store import Compaction, Policy, Store, View
 
 from ..recorded import Message
 from .pricing import Request
+from .recalls import CALLED_BACK, called_back, missed
 from .recording import Recording
 from .reuse import Sight, Tally, look
-from .strings import texts
+from .strings import String, texts
 
 EVERY, COLD, COMPACTED = "every", "cold", "compacted"
 """When reuse is measured: at every request, where the cache was cold, right after a compaction."""
@@ -23,12 +24,13 @@ class Asked(NamedTuple):
     """How to tell a session again: the tokens of the window, None for no end; ms a cache lives.
 
     Reuse is measured at every so manieth request, and at all that are cold or right after a
-    compaction; 0: at none.
+    compaction; 0: at none. ``misses``: look at every request for what its model would call back.
     """
 
     window: int | None
     lifetime: int
     every: int = 1
+    misses: bool = False
 
 
 class Replayed(NamedTuple):
@@ -84,6 +86,7 @@ class _Replay:
         self._requests: list[Request] = []
         self._reuse: dict[str, Tally] = defaultdict(Tally)
         self._over = self._avoidable = 0
+        self._called: list[tuple[int, list[String]]] = []
 
     def tell(self, index: int, group: list[Message]) -> None:
         """Append what was said at once, an answer after the request that it answers."""
@@ -110,8 +113,26 @@ class _Replay:
         sent, output = view.stats.tokens, self._recording.tokens[index]
         self._store.record_usage(self._id, input=sent, output=output, now=now)
         self._look_at_size(index, sent)
-        self._look_for_reuse(index, view, now, self._moments(now, done))
-        self._requests.append(self._sent(view, now, output))
+        moments = self._moments(now, done)
+        self._forget_called_back(is_cold=self._is_cold(now), done=done)
+        request, missing = self._sent(view, now, output), []
+        if self._asked.misses or moments:
+            shown = sight(view, self._recording.messages)
+            known = {string for _, strings in self._called for string in strings}
+            missing = missed(self._recording, index, shown, known)
+            self._look_for_reuse(index, shown, view.stats.tokens, now, moments)
+        carried = CALLED_BACK * len(self._called)
+        self._requests.append(request._replace(missed=bool(missing), carried=carried))
+        if missing:
+            self._called.append((len(self._requests), missing))
+
+    def _forget_called_back(self, *, is_cold: bool, done: Compaction | None) -> None:
+        """Drop what was called back: all in a cold cache, what is old by now in a clearing."""
+        if is_cold or (done and done.kind == "summary"):
+            self._called.clear()
+        elif done:
+            since = len(self._requests) - self._policy.clear_warm_keep
+            self._called = [each for each in self._called if each[0] > since]
 
     def _compacted(self, index: int, now: int) -> Compaction | None:
         after_tool = index and self._recording.messages[index - 1]["role"] == "tool"
@@ -139,20 +160,25 @@ class _Replay:
             self._over += 1
             self._avoidable += essentials(self._recording, index) <= window
 
-    def _look_for_reuse(self, index: int, view: View, now: int, moments: list[str]) -> None:
+    def _look_for_reuse(
+        self, index: int, shown: Sight, tokens: int, now: int, moments: list[str]
+    ) -> None:
         if not moments:
             return
-        needed = self._recording.needed(index)
-        shown = sight(view, self._recording.messages)
-        recall = partial(self._recalled, now)
-        found = look(needed, self._recording, index, shown, view.stats.tokens, recall)
+        recording = self._recording
+        recall = partial(self._called_back, index, now)
+        found = look(recording.needed(index), recording, index, shown, tokens, recall)
         for moment in moments:
             self._reuse[moment].add(found)
 
-    def _recalled(self, now: int, names: list[str]) -> list[str]:
-        """Return what a tool's call would bring back."""
-        found = self._store.recall(self._id, names, policy=self._policy, now=now)
-        return [passage.text for passage in found]
+    def _called_back(self, index: int, now: int, missing: list[String]) -> set[String]:
+        """Return what calls of the tool would bring back."""
+
+        def recall(names: list[str]) -> list[str]:
+            found = self._store.recall(self._id, names, policy=self._policy, now=now)
+            return [passage.text for passage in found]
+
+        return called_back(missing, self._recording, index, recall)
 
     def _moments(self, now: int, done: Compaction | None) -> list[str]:
         """Return as what a request is measured."""

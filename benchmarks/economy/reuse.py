@@ -11,11 +11,9 @@ from .recording import Recording, bare
 from .strings import String, strings, texts
 
 SENT, RECALLED, NEWEST, TRUNCATED = "sent", "recalled", "newest", "truncated"
-"""What is looked at: what a policy sends, and with it what one recall brings; of as many tokens as
-it sends the newest messages, and both ends.
+"""What is looked at: what a policy sends, and with it what one recall brings of each missing
+string; of as many tokens as it sends the newest messages, and both ends.
 """
-MOST_NAMES = 8
-"""So many strings are asked for at once by a recall, of those that are not in sight."""
 
 LONG = ("path", "url", "command", "line")
 """Strings that are found in a text whatever stands around them; all others stand by themselves."""
@@ -64,8 +62,8 @@ def summed(tallies: Iterable[Tally]) -> Tally:
     return total
 
 
-Recall = Callable[[list[str]], list[str]]
-"""Returns the passages that have strings."""
+Recall = Callable[[list[String]], set[String]]
+"""Returns which of some strings a recall brings back."""
 
 
 def look(
@@ -83,22 +81,14 @@ def look(
         NEWEST: newest(recording, index, tokens),
         TRUNCATED: truncated(recording, index, tokens),
     }
-    if recall:
-        sights[RECALLED] = _recalled(needed, recording, index, sent, recall)
     for looked_at, sight in sights.items():
-        seen = _in_sight(needed, sight, recording, index)
+        seen = in_sight(needed, sight, recording, index)
         found.seen.update((looked_at, string.kind) for string in seen)
+    if recall:
+        seen = {*in_sight(needed, sent, recording, index)}
+        seen |= recall([string for string in needed if string not in seen])
+        found.seen.update((RECALLED, string.kind) for string in needed if string in seen)
     return found
-
-
-def _recalled(
-    needed: Sequence[String], recording: Recording, index: int, sent: Sight, recall: Recall
-) -> Sight:
-    """Return what is in sight once the first strings that are not were asked for."""
-    seen = {*_in_sight(needed, sent, recording, index)}
-    missing = [string.text for string in needed if string not in seen]
-    passages = recall(missing[:MOST_NAMES]) if missing else []
-    return sent._replace(texts=[*sent.texts, *passages])
 
 
 def newest(recording: Recording, index: int, tokens: int) -> Sight:
@@ -151,7 +141,7 @@ def _text(recording: Recording, place: int) -> str:
     return "\n".join(texts(recording.messages[place]))
 
 
-def _in_sight(
+def in_sight(
     needed: Iterable[String], sight: Sight, recording: Recording, index: int
 ) -> Iterator[String]:
     """Yield the strings that are in sight, where they are told as they were or in other texts."""

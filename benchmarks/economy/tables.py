@@ -17,6 +17,8 @@ from .summaries import ANSWER, LONG, OUTCOME, SHORT, USER, Told, together
 
 DEARER = 1.02
 """The ratio from which on a session counts as dearer than sending everything."""
+UNCHANGED = 0.9995
+"""The ratio from which on a session counts as one that saves nothing."""
 IN_SIGHT = "needed again and in sight"
 MOMENTS = {
     EVERY: "at every request measured",
@@ -57,7 +59,18 @@ def by_policy(done: Iterable[Measured]) -> Found:
 def bills(found: Found) -> Iterator[Table]:
     """Yield the bills of the first provider."""
     counts = [f"> {DEARER}", "compactions", "clearings", "largest"]
-    head = ["policy", "bill", "sent", "median", "worst", "in session", *counts]
+    recalls = ["with recalls", "worst with", "misses in 100"]
+    head = [
+        "policy",
+        "bill",
+        "sent",
+        "median",
+        "worst",
+        "in session",
+        *recalls,
+        "unchanged",
+        *counts,
+    ]
     rows = [[policy, *_bill(found, policy)] for policy in found]
     yield Table(f"bill ({FIRST}, input) and tokens, of those of all messages", [head, *rows])
 
@@ -149,7 +162,14 @@ def _bill(found: Found, policy: str) -> Row:
     shares = ratios.total, sent, median(singles), ratios.single[ratios.worst]
     dearer = sum(ratio > DEARER for ratio in singles)
     counts = map(str, (dearer, _done(of, "summary"), _done(of, "clear")))
-    return [*map(_share, shares), ratios.worst, *counts, _largest(of)]
+    paid = {each.session: each.usual.recalled for each in found[policy] if each.usual}
+    plain = _bills(found[RAW], FIRST)
+    recalled = sum(paid.values()) / sum(plain.values())
+    worst = max(paid[name] / plain[name] for name in plain)
+    misses = 100 * sum(each.misses for each in of) / sum(each.requests for each in of)
+    recalls = [_share(recalled), _share(worst), f"{misses:.1f}"]
+    unchanged = str(sum(ratio >= UNCHANGED for ratio in singles))
+    return [*map(_share, shares), ratios.worst, *recalls, unchanged, *counts, _largest(of)]
 
 
 def _with_worst(ratios: _Ratios) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import starmap
 from pathlib import Path
@@ -15,12 +15,12 @@ from rich.progress import MofNCompleteColumn, Progress, TaskID
 from ..errors import InvalidValue, StoreError
 from ..policy import POLICIES, Policy
 from ..simulation import PROVIDERS, Prices, Simulated, compare
-from . import chart, render, tables
+from . import chart, render, savings, tables
 from .options import (
     Json,
     MaxTokens,
-    SessionId,
     complete_policy,
+    complete_session,
     find_session,
     open_existing_store,
     resolve_policy,
@@ -33,6 +33,8 @@ MAX_PRICE = 10**12
 """The most that a price or a lifetime may be: a bill stays a number."""
 DEFAULT_POLICIES = ("raw", *(name for name in POLICIES if name != "raw"))
 """The policies that are compared by default: all ready ones, and sending everything."""
+SAVING_POLICIES = ("agent", "paged", "frugal")
+"""The policies that are compared by default with sending everything, over all sessions."""
 SIMULATION_COLUMNS = (
     Column("policy"),
     Column("requests", number=True, spare=4),
@@ -40,6 +42,7 @@ SIMULATION_COLUMNS = (
     Column("cached", number=True, spare=1),
     Column("largest", number=True, spare=2),
     Column("reuse", number=True, spare=3),
+    Column("misses", number=True, spare=3),
     Column("bill", number=True),
     Column("compacted", number=True),
     Column("cleared", number=True),
@@ -71,6 +74,18 @@ TokenPrices = Annotated[
         show_default=f"those of {', '.join(PROVIDERS)}",
     ),
 ]
+ReplayedSession = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="SESSION",
+        help="A session's id, or a unique beginning of it.",
+        show_default=False,
+        autocompletion=complete_session,
+    ),
+]
+AllSessions = Annotated[
+    bool, typer.Option("--all", help="Replay all sessions, and show the savings by size.")
+]
 SvgFile = Annotated[
     Path | None,
     typer.Option("--svg", metavar="FILE", help="Draw the tokens of each request in a file."),
@@ -79,23 +94,30 @@ SvgFile = Annotated[
 
 def simulate(
     ctx: typer.Context,
-    session: SessionId,
+    session: ReplayedSession = None,
     policy: PolicyVariants = None,
     prices: TokenPrices = "",
     max_tokens: MaxTokens = None,
     svg: SvgFile = None,
+    every: AllSessions = False,
     json: Json = False,
 ) -> None:
     """Replay a session by each policy, and compare the bills.
 
-    The session is replayed with its own times; bills are by the prices of several providers.
+    The session is replayed with its own times; bills are by the prices of several providers. With
+    `--all`, all sessions are, by the first provider: what a policy would have saved, by size.
     """
+    if every == (session is not None):
+        raise InvalidValue("name a SESSION, or --all for every session")
+    if every:
+        _simulate_all(ctx, policy or SAVING_POLICIES, prices, max_tokens, json=json)
+        return
     rules = {text: _parse_variant(text) for text in policy or DEFAULT_POLICIES}
     providers = {CUSTOM_PROVIDER: _parse_prices(prices)} if prices else PROVIDERS
     if svg and not svg.parent.is_dir():
         raise StoreError(f"there is no folder {str(svg.parent)!r} to write {svg.name} to")
     with open_existing_store(ctx) as store:
-        found = find_session(store, session).id
+        found = find_session(store, str(session)).id
         head = store.session(found).head
         done: PolicyResults = {}
         with tables.build_progress(MofNCompleteColumn()) as bar:
@@ -113,6 +135,27 @@ def simulate(
         render.print_json_list(starmap(_build_simulation_fields, done.items()))
     else:
         _print_simulation(found, done)
+
+
+def _simulate_all(
+    ctx: typer.Context,
+    policies: Sequence[str],
+    prices: str,
+    max_tokens: int | None,
+    *,
+    json: bool,
+) -> None:
+    """Replay all sessions of a store, and print what the policies save."""
+    rules = {text: _parse_variant(text) for text in policies}
+    provider = _parse_prices(prices) if prices else DEFAULT_PRICES
+    with (
+        open_existing_store(ctx) as store,
+        tables.build_progress(MofNCompleteColumn()) as bar,
+    ):
+        task = bar.add_task("sessions", total=store.count_sessions())
+        advance = partial(bar.advance, task)
+        costs = [*savings.replay_sessions(store, rules, provider, max_tokens, advance)]
+    savings.print_savings([*savings.sum_savings(costs)], rules, json=json)
 
 
 def _build_simulation_fields(text: str, told: ProviderResults) -> dict[str, Any]:
@@ -201,6 +244,7 @@ def _build_simulation_row(text: str, each: Simulated) -> TableRow:
         each.tokens_cached,
         each.largest_request,
         "" if each.reuse is None else f"{each.reuse:.3f}",
+        each.misses,
         round(each.bill),
         each.compactions,
         each.clearings,

@@ -230,4 +230,7 @@ def is_cache_cold(context: ViewContext) -> bool:
     requested_at = usage.at if usage else None
     if answer is not None:
         requested_at = load_message_time(context.raw, answer)
-    return requested_at is not None and context.now - requested_at >= context.policy.cache_lifetime
+    return (
+        requested_at is not None
+        and context.now - requested_at >= context.policy.prompt_cache.lifetime
+    )

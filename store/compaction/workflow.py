@@ -55,17 +55,27 @@ from ..view import (
     ViewContext,
     describe_records,
     estimate_savings,
+    load_cut_savings,
     load_records,
     load_verdicts,
     select_active_records,
 )
+from .asked_results import OldResult, find_asked_results
 from .checks import BELOW_TRIGGERS, check, parse_next_request
 from .job import CompactionRequest, answer_unchanged, prepare_job, summarize
 from .lifecycle import abandon_compaction, begin_compaction, finish_compaction, keep_to_limit
 from .log_messages import CompactionLog
 from .plan import Plan, add_view_tokens, choose_plan, find_shortfall
 from .record_rows import insert_record, load_record
-from .triggers import ViewCost, allow_any_saving, is_cache_cold, load_view_cost, set_policy_window
+from .running_bills import RunningBill, charge_summary, load_billed_request, save_bill
+from .triggers import (
+    NextRequest,
+    ViewCost,
+    allow_any_saving,
+    is_cache_cold,
+    load_view_cost,
+    set_policy_window,
+)
 
 EXPENSIVE_LIFETIME = 3_600_000
 """The lifetime (ms) from which on a cache is so expensive to write that a warm one is kept."""
@@ -94,27 +104,29 @@ def plan_clearing(
     if check_policy(policy).clearing == "always":
         return None
     cost = load_view_cost(connection, pointer, policy, require_moment(now))
-    freed = _find_worthwhile(cost)
+    freed = _find_bounded(cost)[0] if policy.clearing == "bounded" else _find_worthwhile(cost)
     if not freed:
         return None
     return Clearing(tuple(freed), cost.tokens, cost.tokens - sum(freed.values()))
 
 
 def clear_results(
-    connection: Connection,
-    session_id: str,
-    policy: Policy,
-    *,
-    reason: Reason = "llm_call",
-    now: Now = None,
+    connection: Connection, request: CompactionRequest, now: int
 ) -> Compaction | None:
     """Record a clearing by a policy that clears at recorded moments; return the record.
 
-    None if too little would be freed, unless the cache is cold.
+    None if too little would be freed, unless the cache is cold. If clearing is bounded, the bills
+    of the session are written too.
     """
-    pointer = lines.lock_tree(connection, session_id)
-    cost = load_view_cost(connection, pointer, policy, require_moment(now))
-    freed = _find_worthwhile(cost)
+    pointer = lines.lock_tree(connection, request.session_id)
+    policy = request.policy
+    fixed = NextRequest(fixed_tokens=request.next_request.fixed_tokens)
+    cost = load_view_cost(connection, pointer, policy, now, fixed)
+    if policy.clearing == "bounded":
+        freed, bill = _find_bounded(cost)
+        save_bill(connection, pointer, policy, bill)
+    else:
+        freed = _find_worthwhile(cost)
     if not freed:
         return None
     number = insert_record(
@@ -123,7 +135,7 @@ def clear_results(
         cost.context.policy,
         kind="clear",
         outcome="applied",
-        reason=reason,
+        reason=request.reason,
         cleared=encode([[position, rule] for position, rule in freed]),
         messages_before=cost.messages,
         messages_after=cost.messages,
@@ -146,20 +158,72 @@ def _find_worthwhile(cost: ViewCost) -> FreedTokens:
         least = policy.clear_min_freed
         if policy.clearing != "batched":
             least = max(policy.clear_warm_freed, policy.clear_warm_share * cost.tokens)
-            if policy.cache_lifetime >= EXPENSIVE_LIFETIME or cost.tokens < least:
+            if policy.prompt_cache.lifetime >= EXPENSIVE_LIFETIME or cost.tokens < least:
                 return {}
             context = _change_policy(context, clear_keep=policy.clear_warm_keep)
-    always = _change_policy(context, clearing="always")
+    freed = _find_freed(context)
+    asked = _find_asked(context, freed)
+    kept = [each for each in freed if each[0] in asked]
+    for each in kept:
+        freed.pop(each)
+    return freed if sum(freed.values()) >= least else {}
+
+
+def _find_bounded(cost: ViewCost) -> tuple[FreedTokens, RunningBill]:
+    """Return the tokens that a bounded clearing would free now, and the bills after it.
+
+    In a cold cache everything old is cleared; in a warm one what pays back soonest, if that keeps
+    the bound. The results that are likely to be asked for stay.
+    """
+    context, policy = cost.context, cost.context.policy
+    request = load_billed_request(cost)
+    if not request.is_cold:
+        context = _change_policy(context, clear_keep=policy.clear_warm_keep)
+    freed = _find_freed(context)
+    chosen = request.choose({seq: tokens for (seq, _), tokens in freed.items()})
+    if chosen:
+        asked = _find_asked(context, freed)
+        chosen = request.choose(
+            {
+                seq: tokens  # each position has one rule
+                for (seq, _), tokens in freed.items()
+                if seq not in asked
+            }
+        )
+    cleared = {each: tokens for each, tokens in freed.items() if each[0] in chosen}
+    return cleared, request.bill(chosen)
+
+
+def _find_freed(context: ViewContext) -> FreedTokens:
+    """Return the tokens that would be freed if everything old were cleared."""
+    always = _change_policy(context, clearing="always", cut_arguments=False)
+    cleared = context.visible.cleared
     verdicts = {
         position: verdict
         for position, verdict in load_verdicts(always).items()
-        if verdict.rule and position not in context.visible.cleared
+        if verdict.rule and position not in cleared
     }
     saved = estimate_savings(always, verdicts)
     freed: FreedTokens = {
-        (position, verdicts[position].rule): saved[position] for position in sorted(saved)
+        (seq, verdicts[seq].rule): tokens  # of the estimate
+        for seq, tokens in saved.items()
     }
-    return freed if sum(freed.values()) >= least else {}
+    if context.policy.cut_arguments:
+        cuts = load_cut_savings(context)
+        freed |= {(seq, "arguments"): cuts[seq] for seq in cuts if seq not in cleared}
+    return dict(sorted(freed.items()))
+
+
+def _find_asked(context: ViewContext, freed: FreedTokens) -> set[int]:
+    """Return the positions of the results that a clearing leaves, as they may be asked for."""
+    room = context.policy.keep_asked
+    results = {seq: saved for (seq, rule), saved in freed.items() if rule == "any_tool"}
+    verdicts = load_verdicts(context) if room and results else {}
+    old = [
+        OldResult(seq, (verdicts[seq].call or (None,))[0], results[seq])
+        for seq in verdicts.keys() & results.keys()
+    ]
+    return find_asked_results(context, sorted(old), room)
 
 
 def _change_policy(context: ViewContext, **changes: object) -> ViewContext:
@@ -240,12 +304,15 @@ def compact_if_needed(
     request = CompactionRequest(session_id, policy, summarizer, reason, next_request)
     moment = transactions.clock(now)
     _check_request(request)
-    with transactions.reading() as connection:
-        clearing = plan_clearing(connection, session_id, policy, now=moment)
+    bounded = policy.clearing == "bounded"
+    clearing = None
+    if not bounded:
+        with transactions.reading() as connection:
+            clearing = plan_clearing(connection, session_id, policy, now=moment)
     cleared = None
-    if clearing:
+    if bounded or clearing:
         with transactions.writing() as connection:
-            cleared = clear_results(connection, session_id, policy, reason=reason, now=moment)
+            cleared = clear_results(connection, request, moment)
     with transactions.reading() as connection:
         result = check(
             connection,
@@ -260,7 +327,11 @@ def compact_if_needed(
     if result.reason == BELOW_TRIGGERS:
         return cleared
     request = request._replace(policy=set_policy_window(policy, max_tokens))
-    return _follow_check(transactions, request, result, moment, now) or cleared
+    done = _follow_check(transactions, request, result, moment, now)
+    if bounded and done and done.outcome == "applied":
+        with transactions.writing() as connection:
+            charge_summary(connection, request, moment)
+    return done or cleared
 
 
 def undo_compaction(

@@ -19,6 +19,7 @@ __all__ = [
     "Tools",
     "check_requests",
     "mentions",
+    "recall_tool",
     "remind",
 ]
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from .freshness import Freshness
     from .law import code_law
     from .layers import LAYERS, Piece
+    from .recall_definition import recall_tool
     from .request import Context, Tools
     from .request_cache import Requests
     from .request_log import (
@@ -47,6 +49,7 @@ if not TYPE_CHECKING:  # a type checker would accept any name from it
         freshness="Freshness",
         law="code_law",
         layers="LAYERS Piece",
+        recall_definition="recall_tool",
         request="Context Tools",
         request_cache="Requests",
         request_log=(

@@ -51,6 +51,7 @@ from .layers import (
     make_pieces,
     mark_cache_ends,
 )
+from .recall_definition import add_recall_tool
 
 __all__ = ["LAYERS", "TODO_LOOK_BACK", "Context", "Piece", "gather_parts", "mentions", "remind"]
 
@@ -220,6 +221,8 @@ def check_inputs(
     user_input: object,
     todo_recap: object,
     policy: Policy | None,
+    *,
+    recall: bool = False,
 ) -> RequestInputs:
     """Return the inputs of a caller.
 
@@ -238,7 +241,8 @@ def check_inputs(
                 "tools must be a text, or a list of definitions in the form of the API"
             )
     chosen = TURNS_POLICY if policy is None else check_policy(policy)
-    return RequestInputs(system, tools, user_input, todo_recap, chosen)  # type: ignore[arg-type]
+    given: Any = add_recall_tool(tools) if recall else tools  # type: ignore[arg-type]
+    return RequestInputs(system, given, user_input, todo_recap, chosen)  # type: ignore[arg-type]
 
 
 class GatheredParts(NamedTuple):

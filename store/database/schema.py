@@ -34,7 +34,7 @@ from sqlalchemy import (
 from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import UserDefinedType
 
-SCHEMA_HEAD = "0006"
+SCHEMA_HEAD = "0007"
 """The newest revision of the schema."""
 
 METADATA = MetaData(
@@ -384,6 +384,24 @@ token_counts = define_narrow_table(
     Column("tokens", BIG_INTEGER, nullable=False),
     define_seal_column(),
     define_foreign_key("messages", "tree_id", "branch", "seq"),
+)
+
+running_bills = define_narrow_table(
+    "running_bills",
+    define_key_column("tree_id", info=MUTABLE_COLUMN_INFO),
+    define_key_column("session_id", IDENTIFIER, MUTABLE_COLUMN_INFO),
+    define_key_column("policy_name", IDENTIFIER, MUTABLE_COLUMN_INFO),
+    *(
+        Column(name, BIG_INTEGER, nullable=False, info=MUTABLE_COLUMN_INFO)
+        for name in ("branch", "seq", "at", "requests", "sent", "sent_before", "raw_before")
+    ),
+    *(
+        Column(name, BIG_INTEGER, info=MUTABLE_COLUMN_INFO)
+        for name in ("pause", "longest_alive", "shortest_over")
+    ),
+    Column("was_cold", Integer, nullable=False, info=MUTABLE_COLUMN_INFO),
+    Column("own_bill", REAL_NUMBER, nullable=False, info=MUTABLE_COLUMN_INFO),
+    Column("raw_bill", REAL_NUMBER, nullable=False, info=MUTABLE_COLUMN_INFO),
 )
 
 head_moves = define_narrow_table(

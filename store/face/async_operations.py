@@ -1716,6 +1716,7 @@ class AsyncOperations(Threads):
         at: int | None = None,
         cache_markers: bool = False,
         record: bool = False,
+        recall: bool = False,
     ) -> Context:
         """Return a whole request: prompts, the project's rules, the view, the input and open todos.
 
@@ -1725,11 +1726,12 @@ class AsyncOperations(Threads):
         list, "": none), ``root`` the project's folder (None: the session's), whose ``CODE_LAW.md``
         is read anew, ``policy`` that of the view, for a coding agent ``Policy.named("agent")``
         (None: ``Policy.named("turns")``), ``format`` a format of a view, or ``react`` for the whole
-        as one text. With ``cache_markers`` the ends of layers are marked for the prompt cache of a
-        provider that asks for it, which is Anthropic: at most four blocks, or three if the turn is
-        short. ``record`` keeps the request in the log, in a transaction of its own: `requests`
-        lists it, and `request` makes it again. Raises SessionNotFound, PositionOutOfRange,
-        InvalidValue, InvalidPolicy.
+        as one text. With ``recall`` the tools have that of recall too, whose calls
+        `store.recall.answer` answers. With ``cache_markers`` the ends of layers are marked for the
+        prompt cache of a provider that asks for it, which is Anthropic: at most four blocks, or
+        three if the turn is short. ``record`` keeps the request in the log, in a transaction of its
+        own: `requests` lists it, and `request` makes it again. Raises SessionNotFound,
+        PositionOutOfRange, InvalidValue, InvalidPolicy.
         """
         work = partial(
             self._call,
@@ -1746,6 +1748,7 @@ class AsyncOperations(Threads):
             at=at,
             cache_markers=cache_markers,
             record=record,
+            recall=recall,
         )
         return await self._run(work, waits=record)
 

@@ -219,6 +219,7 @@ class Workflows(LongOperations):
         at: int | None = None,
         cache_markers: bool = False,
         record: bool = False,
+        recall: bool = False,
     ) -> Context:
         """Return a whole request: prompts, the project's rules, the view, the input and open todos.
 
@@ -228,13 +229,16 @@ class Workflows(LongOperations):
         list, "": none), ``root`` the project's folder (None: the session's), whose ``CODE_LAW.md``
         is read anew, ``policy`` that of the view, for a coding agent ``Policy.named("agent")``
         (None: ``Policy.named("turns")``), ``format`` a format of a view, or ``react`` for the whole
-        as one text. With ``cache_markers`` the ends of layers are marked for the prompt cache of a
-        provider that asks for it, which is Anthropic: at most four blocks, or three if the turn is
-        short. ``record`` keeps the request in the log, in a transaction of its own: `requests`
-        lists it, and `request` makes it again. Raises SessionNotFound, PositionOutOfRange,
-        InvalidValue, InvalidPolicy.
+        as one text. With ``recall`` the tools have that of recall too, whose calls
+        `store.recall.answer` answers. With ``cache_markers`` the ends of layers are marked for the
+        prompt cache of a provider that asks for it, which is Anthropic: at most four blocks, or
+        three if the turn is short. ``record`` keeps the request in the log, in a transaction of its
+        own: `requests` lists it, and `request` makes it again. Raises SessionNotFound,
+        PositionOutOfRange, InvalidValue, InvalidPolicy.
         """
-        asked = contexts.request.check_inputs(system, tools, user_input, todo_recap, policy)
+        asked = contexts.request.check_inputs(
+            system, tools, user_input, todo_recap, policy, recall=recall
+        )
         options = {"recap": todo_recap is None, "root": root, "at": at, "format": format}
         options |= {"now": self._moment(now), "record": record}
         gather = Call(

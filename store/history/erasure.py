@@ -43,6 +43,7 @@ from ..database import (
     invalidate_at_end,
     messages,
     redactions,
+    running_bills,
     session_ids,
     session_keys,
     sessions,
@@ -168,6 +169,7 @@ OPEN_ERASURE = Insertion(
 _SESSION_ID_COLUMNS = (
     (drafts, drafts.c.session_id),
     (head_moves, head_moves.c.session_id),
+    (running_bills, running_bills.c.session_id),
     (session_keys, session_keys.c.session_id),
     (sessions, sessions.c.id),
     (session_ids, session_ids.c.id),

@@ -133,7 +133,7 @@ line(branch, parent_branch, parent_position, session_id, last) AS (
     JOIN branches AS parents
         ON parents.tree_id = :tree_id AND parents.branch = line.parent_branch
 )
-SELECT usages.seq, usages.input, usages.output, usages.at
+SELECT usages.seq, usages.input, usages.output, usages.at, usages.cached
 FROM line
 JOIN sources ON sources.session_id = line.session_id AND line.branch < sources.before
 JOIN usages

@@ -66,6 +66,7 @@ class LastRequest(NamedTuple):
     input: int
     output: int
     at: int
+    cached: int
 
 
 LAST_USAGE = BRANCH_QUERIES.statement("last_usage", LastRequest)

@@ -14,9 +14,11 @@ __all__ = [
     "FIELD_PROBLEMS",
     "LANGUAGE_TEXTS",
     "POLICIES",
+    "PROMPT_CACHES",
     "READY_POLICY_TEXTS",
     "STANDARD_POLICY",
     "TURNS_POLICY",
+    "CachePrices",
     "Language",
     "Policy",
     "PolicyFields",
@@ -28,6 +30,7 @@ __all__ = [
 if TYPE_CHECKING:
     from .field_types import PolicyToolKind
     from .policy import STANDARD_POLICY, TURNS_POLICY, Policy, check_policy, load
+    from .prompt_cache import PROMPT_CACHES, CachePrices
     from .ready_policies import (
         FIELD_PROBLEMS,
         LANGUAGE_TEXTS,
@@ -44,5 +47,6 @@ if not TYPE_CHECKING:  # otherwise type checkers would accept any name
         ready_policies=(
             "FIELD_PROBLEMS LANGUAGE_TEXTS POLICIES READY_POLICY_TEXTS Language PolicyFields"
         ),
+        prompt_cache="PROMPT_CACHES CachePrices",
         field_types="PolicyToolKind",
     )

@@ -38,6 +38,8 @@ class SummaryFields(PolicyFieldGroup):
     """Tell the actions of tools once: commands, files and errors among the facts, commands with
     their results, and not in the lists of an extractive summary as well.
     """
+    edits_chars: CountNumber = 0
+    """Code points of an extractive summary for the newest texts that edits wrote, as they are."""
     index_chars: CountNumber = 0
     """Code points for the index of names, added to every summary: the paths, urls, error codes,
     numbers and identifiers of the hidden messages; 0 for none.

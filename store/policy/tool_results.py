@@ -45,14 +45,20 @@ class ToolResultFields(PolicyFieldGroup):
     everything, with 97 % of the names in sight that were needed again; with 5, cleared in warm
     caches too, 0.48 and 92 to 95 %.
     """
+    keep_asked: CountNumber = 0
+    """Tokens of older results that a clearing leaves besides: those that share most names and
+    words with the newest 8 messages.
+    """
     any_tool_placeholder: PolicyText = DEFAULT_TEXTS["any_tool_placeholder"]
     """The beginning of a line that replaces a result of any tool; after it come the tool, its file
     or command, the exit code, the number of lines and the best names of the result.
     """
     cut_arguments: bool = False
-    """Cut the texts among the arguments of equally old calls to 100 code points: 0.52 of the bill
-    instead of 0.61, and 97 % of the lines that edits repeated instead of 99.
+    """Cut the texts among the arguments of equally old calls: each keeps 100 code points, the
+    number of its lines and its best names.
     """
+    cut_keep: CountNumber | None = None
+    """How many newest tool results have calls that are not cut (None: ``clear_keep``)."""
 
     tool_output: bool = False
     """Show the tool results of finished turns in their short form; the running turn stays whole."""

@@ -71,7 +71,8 @@ class ViewStats(NamedTuple):
     ``left_out`` are visible positions that the policy's repair dropped, or that have no chat
     content. ``counted_by`` names the tokenizer of the counts, ``estimate`` if at least one message
     has no stored count; texts made by the store, such as placeholders and summaries, are always
-    estimated.
+    estimated. ``misses`` are the calls of the tool `recall` among the messages sent: each asked for
+    something that a view had hidden.
     """
 
     messages: int
@@ -87,6 +88,7 @@ class ViewStats(NamedTuple):
     raw_tokens: int
     hidden_messages: int = 0
     hidden_tokens: int = 0
+    misses: int = 0
 
 
 class Explained(Protocol):

@@ -37,11 +37,14 @@ class ContextRecall:
     def __init__(self, messages: Iterable[Message]) -> None:
         self._positions: dict[TextName, list[int]] = defaultdict(list)
         self._repeated: list[RepeatedName] = []
+        self._called: dict[int, frozenset[TextName]] = {}
         self.needed = self.seen = 0
         by_others: dict[TextName, int] = {}
         for position, message in enumerate(messages, 1):
             names = _extract_names(message_text(message))
             if message.get("role") == "assistant":
+                calls: Message = {"role": "assistant", "tool_calls": message.get("tool_calls")}
+                self._called[position] = _extract_names(message_text(calls))
                 for name in sorted(name for name in names if name in self._positions):
                     # A name that the model found by itself has its first position as the source.
                     source = by_others.get(name, self._positions[name][0])
@@ -56,13 +59,16 @@ class ContextRecall:
         """The share of the needed names that were in the requests; None if none was needed."""
         return self.seen / self.needed if self.needed else None
 
-    def count(self, view: View) -> None:
-        """Count the names that a request needs, and those that its view contains."""
+    def count(self, view: View) -> frozenset[TextName]:
+        """Count the names that a request needs, and those that its view contains.
+
+        Return the names in the calls of its answer that the view does not contain.
+        """
         start = bisect_right(self._repeated, view.at, key=attrgetter("position"))
         end = bisect_left(self._repeated, view.at + LOOKAHEAD, key=attrgetter("position"))
         needed = {each.name for each in self._repeated[start:end] if each.source <= view.at}
         if not needed:
-            return
+            return frozenset()
         unchanged: set[int] = set()
         others: set[TextName] = set()
         for entry in view.explained.shared_entries:
@@ -70,10 +76,17 @@ class ContextRecall:
                 unchanged.add(entry.seq)
             else:
                 others |= _extract_names(message_text(entry.message))
+        in_sight = {
+            name
+            for name in needed
+            if name in others or not unchanged.isdisjoint(self._positions[name])
+        }
         self.needed += len(needed)
-        self.seen += sum(
-            name in others or not unchanged.isdisjoint(self._positions[name]) for name in needed
-        )
+        self.seen += len(in_sight)
+        repeated = self._repeated[start:end]
+        answer = {each.name for each in repeated if each.position == view.at + 1}
+        called = self._called.get(view.at + 1, frozenset())
+        return (called & needed & answer) - in_sight
 
 
 @lru_cache(maxsize=4_096)

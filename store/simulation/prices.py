@@ -52,16 +52,23 @@ PROVIDERS = {
 """The compared providers: by the lifetime of their cache, or the price of cached tokens."""
 
 
+RECALLED_TOKENS, RECALL_CALL_TOKENS = 2_000, 60
+"""The tokens of an answer of recall, and of a call of it."""
+
+
 class SentRequest(NamedTuple):
     """A request: its tokens, those that it begins with as the one before did, and of its answer.
 
-    ``after`` are the ms since the one before; None for the first.
+    ``after`` are the ms since the one before; None for the first. ``missed``: its answer needs what
+    a call of recall would have to bring first; ``carried`` are tokens of answers of recall.
     """
 
     tokens: int
     same: int
     output: int
     after: int | None
+    missed: bool = False
+    carried: int = 0
 
     def cached(self, prices: Prices) -> int:
         """Return the tokens that the cache still holds."""
@@ -75,3 +82,11 @@ class SentRequest(NamedTuple):
         written = prices.written if self.tokens >= prices.least else min(1.0, prices.written)
         inputs = cached * prices.cached + (self.tokens - cached) * written
         return inputs + self.output * prices.output
+
+    def recall_bill(self, prices: Prices) -> float:
+        """Return the price of recalls: a request that asks, its answer, and those carried on."""
+        bill = self.carried * prices.cached
+        if self.missed:
+            bill += (self.tokens + self.carried) * prices.cached
+            bill += RECALLED_TOKENS * prices.written + RECALL_CALL_TOKENS * prices.output
+        return bill

@@ -11,12 +11,12 @@ from typing import NamedTuple
 from .. import Store
 from ..clock import LONGEST_TIME, SECONDS_LIMIT
 from ..inspection import load_tool_kinds
-from ..policy import Policy, check_policy
+from ..policy import PROMPT_CACHES, Policy, check_policy
 from ..records import Message, View, find_message_time
 from ..tokens import count_message_tokens, estimate
-from ..tools import TOOL_KINDS
+from ..tools import TOOL_KINDS, TextName
 from .context_recall import ContextRecall
-from .prices import Prices, SentRequest
+from .prices import RECALLED_TOKENS, Prices, SentRequest
 
 ReplayProgress = Callable[[int], None]
 
@@ -26,7 +26,8 @@ class Simulated(NamedTuple):
 
     ``sent`` are the tokens of each request, ``bills`` the share of each in the bill. ``reuse`` is
     the share of the names repeated by the model that were in the request when it needed them, None
-    if it needed none.
+    if it needed none. ``misses`` are the requests whose answers call tools with a name that was out
+    of sight, and that a model would have to recall first; ``recalled_bill`` is the bill with that.
     """
 
     policy: str
@@ -41,6 +42,8 @@ class Simulated(NamedTuple):
     sent: tuple[int, ...] = ()
     reuse: float | None = None
     bills: tuple[float, ...] = ()
+    misses: int = 0
+    recalled_bill: float = 0.0
 
 
 class CachedRequest(NamedTuple):
@@ -99,14 +102,20 @@ def compare(
     for name, prices in providers.items():
         by_provider = policy
         if depends_on_cache and "cache_lifetime" not in policy.model_fields_set:
-            by_provider = policy.model_copy(update={"cache_lifetime": prices.lifetime})
-        lifetime = by_provider.cache_lifetime
+            by_provider = policy.model_copy(update={"cache_lifetime": _name_cache(prices)})
+        lifetime = by_provider.prompt_cache.lifetime
         if lifetime not in replays:
             replay = SessionReplay(session.id, by_provider, max_tokens, session.project_root)
             replay.run(store, progress)
             replays[lifetime] = replay
         costs[name] = replays[lifetime].price(prices)
     return costs
+
+
+def _name_cache(prices: Prices) -> str | int:
+    """Return the cache of a provider by its name, else by its lifetime."""
+    named = (name for name, each in PROMPT_CACHES.items() if each.lifetime == prices.lifetime)
+    return next(named, prices.lifetime)
 
 
 class SessionReplay:
@@ -124,6 +133,7 @@ class SessionReplay:
         self._requests: list[SentRequest] = []
         self._compactions: list[str] = []
         self._recall: float | None = None
+        self._called_back: list[frozenset[TextName]] = []
 
     def run(self, source: Store, progress: ReplayProgress | None) -> None:
         """Replay the session of a store, from its first message to its last."""
@@ -155,6 +165,8 @@ class SessionReplay:
             sent=sent,
             reuse=self._recall,
             bills=bills,
+            misses=sum(request.missed for request in self._requests),
+            recalled_bill=sum(bills) + sum(each.recall_bill(prices) for each in self._requests),
         )
 
     def _read(self, source: Store) -> Iterator[Message]:
@@ -169,8 +181,21 @@ class SessionReplay:
         if moment is not None and moment < LONGEST_TIME:
             self._now = max(self._now, moment)
         if message.get("role") == "assistant":
-            recall.count(self._send(target, count_message_tokens(message, estimate)))
+            missing = recall.count(self._send(target, count_message_tokens(message, estimate)))
+            self._call_back(missing)
         target.append(self._id, message, now=self._now)
+
+    def _call_back(self, missing: frozenset[TextName]) -> None:
+        """Note what the last request's answer has to recall; a cold cache drops what it carries."""
+        last = self._requests[-1]
+        if last.after is None or last.after >= self._policy.prompt_cache.lifetime:
+            self._called_back.clear()
+        carried = RECALLED_TOKENS * len(self._called_back)
+        known = frozenset[TextName]().union(*self._called_back)
+        new = missing - known
+        self._requests[-1] = last._replace(missed=bool(new), carried=carried)
+        if new:
+            self._called_back.append(new)
 
     def _send(self, target: Store, output: int) -> View:
         """Make the request that the policy would make now; return its view.
@@ -189,7 +214,9 @@ class SessionReplay:
                 if message != earlier:
                     break
                 same += entry.tokens
-        target.record_usage(self._id, input=tokens, output=0, cached=same, now=self._now)
+        is_warm = after is not None and after < self._policy.prompt_cache.lifetime
+        held = same if is_warm else 0
+        target.record_usage(self._id, input=tokens, output=0, cached=held, now=self._now)
         self._requests.append(SentRequest(tokens, same, output, after))
         self._cache = CachedRequest(view.messages, self._now)
         return view

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -133,7 +133,8 @@ _COMMAND_READ_LIMIT = 4000
 class CallSummary(NamedTuple):
     """The action of one answered call, and its worth.
 
-    ``in_facts``: it is among the facts that are sent with a summary.
+    ``in_facts``: it is among the facts that are sent with a summary. ``edited`` is the text that it
+    wrote into a file, as it is.
     """
 
     action: KeyAction
@@ -141,6 +142,7 @@ class CallSummary(NamedTuple):
     worth: int
     files_read: tuple[str, ...] = ()
     in_facts: bool = False
+    edited: str = ""
 
 
 class _AnsweredCall(NamedTuple):
@@ -194,7 +196,28 @@ def summarize_call(given: GivenCall, message: Message, request: SummaryRequest) 
         worth=_MOST_WORTH if failed else KIND_WORTH.get(kind, _MOST_WORTH),
         files_read=tuple(files) if kind == "file_read" and not failed else (),
         in_facts=failed or kind in FACT_KINDS,
+        edited="\n".join(_list_written_texts(arguments)) if changes else "",
     )
+
+
+WRITTEN_KEYS = ("new_string", "new_str", "new_text", "newText", "newString", "replace", "content")
+"""The arguments of edits that hold the text after them."""
+
+
+def _list_written_texts(value: Any) -> Iterator[str]:
+    """Yield the texts that an edit writes: by their keys, of a patch the lines that stay."""
+    if isinstance(value, list):
+        for each in value:
+            yield from _list_written_texts(each)
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            if isinstance(each, str) and key in WRITTEN_KEYS:
+                yield scrub_text(each)
+            else:
+                yield from _list_written_texts(each)
+    elif isinstance(value, str) and any(patches.find_patch_headings(value)):
+        lines = (line for line in value.splitlines() if line.startswith(("+", " ")))
+        yield scrub_text("\n".join(line[1:] for line in lines))
 
 
 @lru_cache(maxsize=256)

@@ -75,6 +75,9 @@ BUFFERED_ROOMS = 16
 EXTRACTIVE_MODEL = "extractive"
 """The model that such a summary names."""
 
+LONGEST_EDIT = 400
+"""Code points of one text that an edit wrote."""
+
 MOST_ACTIONS = 1_000
 """Calls that are listed one by one; of more the uses of each tool are counted."""
 
@@ -338,7 +341,8 @@ def _build_body(request: SummaryRequest, content: _Content, lists: Summary, note
     counts = describe_file_counts(content.calls, _list_changes(content.calls), language)
     both = "\n".join(filter(None, (note, counts)))
     closing = next((each for each in (both, counts, note) if len(each) < room // 2), "")
-    left = room - len(closing) - 1
+    edits = _select_edits(content.calls, min(request.policy.edits_chars, room // 3))
+    left = room - len(closing) - len(edits) - 2
     size = sum(len(speech.voice) + len(": \n") + len(speech.text) for speech in speeches)
     previous = _remove_headings(request.previous_summary or "")
     previous = _shorten_lines(previous, max(left // 2, left - size))
@@ -349,9 +353,23 @@ def _build_body(request: SummaryRequest, content: _Content, lists: Summary, note
     )
     most = max(content.size // 2, short_size)
     texts = select_speeches(speeches, min(left - len(previous) - 1, most))
-    body = "\n".join(filter(None, (previous, texts, closing)))
+    body = "\n".join(filter(None, (previous, texts, closing, edits)))
     nothing = render_phrase("without_text", language, count=len(request.messages))
     return cut_at_line_end(body or nothing, max(room, 1))
+
+
+def _select_edits(calls: Sequence[CallSummary], room: int) -> str:
+    """Return the newest texts that edits wrote, as they are, in order."""
+    shown: dict[str, str] = {}
+    for call in reversed(calls):
+        path = call.changes[0].path if call.edited else ""
+        left = room - len(path) - len(":\n\n")
+        text = cut_at_line_end(call.edited, min(LONGEST_EDIT, left))
+        entry = f"{path}:\n{text}"
+        if text.strip() and entry not in shown and len(entry) < room:
+            shown[entry] = path
+            room -= len(entry) + 1
+    return "\n".join(reversed(shown))
 
 
 _HEADING_WORDS = "|".join(

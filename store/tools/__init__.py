@@ -31,7 +31,13 @@ if TYPE_CHECKING:
         is_known_by_look,
         render_signs_sql,
     )
-    from .kinds import ALL_TOOL_KINDS, DECIDING_ARGUMENTS, TOOL_KINDS, normalise_key
+    from .kinds import (
+        ALL_TOOL_KINDS,
+        DECIDING_ARGUMENTS,
+        RECALL_TOOL_NAME,
+        TOOL_KINDS,
+        normalise_key,
+    )
     from .names import TextName, count_names, rank_names
     from .paths import normalise_path
     from .results import (
@@ -56,7 +62,7 @@ if not TYPE_CHECKING:  # otherwise type checkers would accept any name
             "build_sign_switches is_command_output is_failed_result is_known_by_look "
             "render_signs_sql"
         ),
-        kinds="ALL_TOOL_KINDS DECIDING_ARGUMENTS TOOL_KINDS normalise_key",
+        kinds="ALL_TOOL_KINDS DECIDING_ARGUMENTS RECALL_TOOL_NAME TOOL_KINDS normalise_key",
         names="TextName count_names rank_names",
         paths="normalise_path",
         results=(

@@ -19,6 +19,9 @@ ToolResultKind = Literal["terminal", "file_read", "file_edit", "search", "list",
 ALL_TOOL_KINDS: tuple[ToolResultKind, ...] = get_args(ToolResultKind)
 """All kinds; a name that is in no table has none."""
 
+RECALL_TOOL_NAME = "recall"
+"""The tool by which a model calls back what is out of sight."""
+
 DECIDING_ARGUMENTS: Mapping[str, str] = MappingProxyType(
     {
         "str_replace_editor": "command",

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         is_terminal_output,
         kind_overrides,
     )
-    from .verdicts import estimate_savings, load_verdicts
+    from .verdicts import estimate_savings, load_cut_savings, load_verdicts
     from .visible_set import (
         ActiveSummary,
         HiddenRange,
@@ -73,6 +73,7 @@ __all__ = [
     "is_terminal_output",
     "kind_overrides",
     "list_range_summaries",
+    "load_cut_savings",
     "load_records",
     "load_verdicts",
     "load_view_context",
@@ -96,7 +97,7 @@ if not TYPE_CHECKING:  # a type checker would accept any name from it
         placeholders="describe_target",
         result_predicates="has_failure_sign is_failure is_of_kind is_terminal_output "
         "kind_overrides",
-        verdicts="estimate_savings load_verdicts",
+        verdicts="estimate_savings load_cut_savings load_verdicts",
         visible_set="ActiveSummary HiddenRange PositionRange ViewContext VisibleSet "
         "build_summary_message build_visible_set describe_records list_range_summaries "
         "load_records load_view_context load_visible_set select_active_records",

@@ -131,9 +131,12 @@ def prepare_record(context: ViewContext, format: str, explained: Explanation) ->
 def _may_be_plain(context: ViewContext, format: str) -> bool:  # noqa: A002 - the public name
     """Tell whether a view may be its summaries and then the messages of its rows, one for each."""
     visible, policy = context.visible, context.policy
+    cuts = policy.cut_arguments and (
+        policy.clearing == "always" or "arguments" in visible.cleared.values()
+    )
     return (
         format == CHAT.name
-        and not (visible.pinned or visible.ranges or policy.show_drafts or policy.cut_arguments)
+        and not (visible.pinned or visible.ranges or policy.show_drafts or cuts)
         and not (policy.summary_role == "merge" and visible.summaries)
     )
 

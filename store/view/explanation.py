@@ -21,6 +21,7 @@ from ..messages import WIRE_KEY, copy_message
 from ..records import Entry, LeftOut, ViewStats, make_entry
 from ..text import truncate_to_line
 from ..tokens import ESTIMATE_NAME, count_message_tokens, estimate
+from ..tools import RECALL_TOOL_NAME
 from .counts import TokenCounts
 from .placeholders import MEDIA_RULE, UNREADABLE_MEDIA
 from .read_files import ReadFiles
@@ -181,6 +182,12 @@ class ExplanationInputs(NamedTuple):
     request: EarlierRequest | None
     left_out: dict[int, LeftOut]
     format: str
+
+    @property
+    def misses(self) -> int:
+        """The number of calls of recall."""
+        calls = (call for placed in self.placed for call in placed.calls)
+        return sum(call.name == RECALL_TOOL_NAME for call in calls)
 
 
 class Explanation:
@@ -367,6 +374,7 @@ def _build_stats(inputs: ExplanationInputs, entries: tuple[Entry, ...]) -> ViewS
         left_out=left_out,
         hidden_messages=hidden_messages,
         hidden_tokens=hidden_tokens,
+        misses=inputs.misses,
     )
 
 

@@ -23,7 +23,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import groupby
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, and_, select
@@ -47,8 +47,16 @@ LONGEST_TARGET = 60
 """Code points of a file or command in it: the call itself is still sent."""
 LARGEST_COUNT = 999
 """A number in JSON that is no larger counts something, and is no name."""
-LONGEST_TEXT = 100
+LONGEST_ARGUMENT = 100
 """Code points that a text among the arguments keeps."""
+LONGEST_STAND_IN = 300
+"""Code points of what stands for it, its names included."""
+_DEFINITION = re.compile(
+    r"^[ \t+]*(?:(?:export|pub|async|static|public|private)[ \t]+)*"
+    r"(?:def|class|func|function|fn|struct|enum|trait|interface|type|const)[ \t]+(\w{3,60})",
+    re.MULTILINE,
+)
+"""A line of a program that defines a name."""
 MEDIA_RULE = "picture"
 """The rule of entries whose media were replaced, and the name of its reason."""
 PAST_MEDIA, UNREADABLE_MEDIA = "past_picture", "unreadable_picture"
@@ -319,48 +327,88 @@ def _measure_short_forms(
     return sizes
 
 
-def cut_arguments(calls: list[Any], language: Language) -> list[Any]:
+def cut_arguments(calls: list[Any], policy: Policy) -> list[Any]:
     """Return calls with the texts among their arguments cut."""
-    ellipsis = render_phrase("ellipsis", language)
     return attempt_rule(
-        "arguments", lambda: [_cut_call(call, ellipsis) for call in calls], otherwise=calls
+        "arguments", lambda: [_cut_call(call, policy) for call in calls], otherwise=calls
     )
+
+
+AskingPlace = tuple[int, int]
+"""The branch and the position of a message that may have calls."""
 
 
 def estimate_cut_savings(context: ViewContext, before: int) -> dict[int, int]:
     """Return about how many tokens cuts save, by the positions of messages before one."""
-    savings: dict[int, int] = {}
+    policy = context.policy
+    name = ("cut", policy.language, policy.recall_notice if policy.recall else "")
+    runs = context.shown(context.visible.first_kept, before - 1)
+    places = [
+        (run.branch, seq)  # of any message: calls are found when they are read
+        for run in runs
+        for seq in range(run.first, run.last + 1)
+    ]
+    saved = context.cache.load_or_compute(name, places, partial(_measure_cuts, context))
+    return {place[1]: saved[place] for place in places if saved[place] > 0}
+
+
+def _measure_cuts(context: ViewContext, places: list[AskingPlace]) -> dict[AskingPlace, int]:
+    """Return the tokens that cuts save, reading the calls of a branch at a time."""
+    savings = dict.fromkeys(places, 0)
     tree_id = context.pointer.tree_id
-    for run in context.shown(context.visible.first_kept, before - 1):
-        for seq, calls in load_calls(context.connection, run.within(tree_id)).items():
-            cut: Message = {"tool_calls": cut_arguments(calls, context.policy.language)}
+    for branch, group in groupby(places, key=itemgetter(0)):
+        positions = [seq for _, seq in group]
+        run = Segment(branch, min(positions), max(positions)).within(tree_id)
+        for seq, calls in load_calls(context.connection, run).items():
+            cut: Message = {"tool_calls": cut_arguments(calls, context.policy)}
             whole: Message = {"tool_calls": calls}
             saved = count_message_tokens(whole, estimate) - count_message_tokens(cut, estimate)
-            if saved > 0:
-                savings[seq] = saved
+            savings[branch, seq] = saved
     return savings
 
 
-def _cut_call(call: Any, ellipsis: str) -> Any:
+def _cut_call(call: Any, policy: Policy) -> Any:
     """Return a call with its texts cut; arguments that are short or no JSON stay as they are."""
     function = call.get("function") if isinstance(call, dict) else None
     arguments = function.get("arguments") if isinstance(function, dict) else None
-    if function is None or not isinstance(arguments, str) or len(arguments) <= LONGEST_TEXT:
+    if function is None or not isinstance(arguments, str) or len(arguments) <= LONGEST_ARGUMENT:
         return call
     try:
         value = json.loads(arguments)
     except (ValueError, RecursionError):
         return call
-    cut = json.dumps(_cut_texts(value, ellipsis), ensure_ascii=False)
+    cut = json.dumps(_cut_texts(value, policy), ensure_ascii=False)
     return call | {"function": {**function, "arguments": cut}}
 
 
-def _cut_texts(value: Any, ellipsis: str) -> Any:
+def _cut_texts(value: Any, policy: Policy) -> Any:
     """Return a JSON value with its texts cut, at any depth."""
     if isinstance(value, str):
-        return truncate(value, LONGEST_TEXT, ellipsis=ellipsis)
+        return _write_stand_in(value, policy) if len(value) > LONGEST_ARGUMENT else value
     if isinstance(value, list):
-        return [_cut_texts(each, ellipsis) for each in value]
+        return [_cut_texts(each, policy) for each in value]
     if isinstance(value, dict):
-        return {key: _cut_texts(each, ellipsis) for key, each in value.items()}
+        return {key: _cut_texts(each, policy) for key, each in value.items()}
     return value
+
+
+def _write_stand_in(text: str, policy: Policy) -> str:
+    """Return what stands for a text: its beginning, the number of its lines, its best names.
+
+    The names that it defines come first.
+    """
+    beginning = truncate(
+        text, LONGEST_ARGUMENT, ellipsis=render_phrase("ellipsis", policy.language)
+    )
+    notice = f"{policy.recall_notice} " if policy.recall else ""
+    lines = render_phrase("lines", policy.language, count=len(text.splitlines()))
+    stand_in = f"{beginning} {notice}[{lines}"
+    between = ": "
+    defined = _DEFINITION.findall(text[len(beginning) :])
+    for name in dict.fromkeys((*defined, *rank_names(count_names(text)))):
+        if name not in stand_in:
+            if len(stand_in) + len(between) + len(name) > LONGEST_STAND_IN:
+                break
+            stand_in += between + name
+            between = ", "
+    return f"{stand_in}]" if len(stand_in) < len(text) else beginning

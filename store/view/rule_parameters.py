@@ -19,7 +19,9 @@ RuleValues = dict[str, Any]
 """The values that the rules' queries bind."""
 POSITION_BORDERS = ("running_from", "judged_before", "protected_from", "clear_before")
 """The borders that are positions; those of ages, `AGE_BORDERS`, are moments."""
-MOVING_VALUES = frozenset((*POSITION_BORDERS, *AGE_BORDERS, "clearable", "last"))
+MOVING_VALUES = frozenset(
+    (*POSITION_BORDERS, *AGE_BORDERS, "clearable", "cuttable", "cut_before", "last")
+)
 """The values that change while a line grows and time passes."""
 
 
@@ -49,19 +51,33 @@ def build_rule_values(context: ViewContext, before: RuleValues | None = None) ->
         "protected_from": running_from if policy.protect_current_turn or is_frozen else NO_LIMIT,
         **{name: shift_moment(now, -getattr(policy, age)) for name, age in AGE_BORDERS.items()},
     }
-    if not (policy.any_tool or policy.cut_arguments):
-        return values | {"clearable": 0, "clear_before": 0}
-    # Results of any tool may be replaced before the newest ones, and before the last answer: no
-    # request has sent the results after it yet. None before ``since`` is among the newest.
-    since = values["start"]
-    if before and has_grown(values, before):
-        since = max(since, before["clearable"])
+    known = before if before and has_grown(values, before) else {}
+    cut_keep = policy.clear_keep if policy.cut_keep is None else policy.cut_keep
+    for newest, border, is_on, keep in (
+        ("clearable", "clear_before", policy.any_tool, policy.clear_keep),
+        ("cuttable", "cut_before", policy.cut_arguments, cut_keep),
+    ):
+        since = max(values["start"], known.get(newest, 0))  # none before is among the newest
+        values |= {newest: 0, border: 0}
+        if is_on:
+            asked = {**values, "clear_keep": keep}
+            found = _find_border(context, asked, since)
+            values |= {newest: found[0], border: found[1]}
+    return values
+
+
+def _find_border(context: ViewContext, values: RuleValues, since: int) -> tuple[int, int]:
+    """Return the newest result that is not among those to keep, and the border after it.
+
+    The border lies before the last answer too: no request has sent the results after that yet.
+    """
+    last = values["last"]
     runs = render_runs(context.shown(since, last))
     newest: int | None = CLEARABLE_BORDER.value(context.connection, **values, runs=runs)
     answer = find_last_answer(context.raw, last)
     if newest is None or answer is None:
-        return values | {"clearable": newest or 0, "clear_before": 0}
-    return values | {"clearable": newest, "clear_before": min(newest + 1, answer)}
+        return newest or 0, 0
+    return newest, min(newest + 1, answer)
 
 
 def has_grown(values: RuleValues, before: RuleValues) -> bool:

@@ -86,6 +86,7 @@ TURN_FIELDS = ("judge_at", "protect_current_turn")
 SLOT_FIELDS = ("terminal_keep", "errors_take_slots")
 READ_FIELDS = ("file_read", "file_read_keep", "batch_rule", "dedupe")
 ANY_TOOL_FIELDS = ("any_tool", "clear_keep")
+CUT_FIELDS = ("cut_arguments", "cut_keep", "recall", "recall_notice")
 CLEARED_LINE_FIELDS = ("any_tool_placeholder", "recall", "recall_notice")
 
 RULE_TABLE = (
@@ -128,7 +129,14 @@ RULE_TABLE = (
     Rule(
         "any_tool",
         "not one of the newest {clear_keep} tool results, and sent before",
-        (*ANY_TOOL_FIELDS, "clear_warm_keep", *CLEARED_LINE_FIELDS, "min_saving", *TURN_FIELDS),
+        (
+            *ANY_TOOL_FIELDS,
+            "clear_warm_keep",
+            "keep_asked",
+            *CLEARED_LINE_FIELDS,
+            "min_saving",
+            *TURN_FIELDS,
+        ),
         "names",
         {
             "zh": "清除了 %d 个旧的工具返回内容",
@@ -166,7 +174,7 @@ RULE_TABLE = (
 """The rows tested for each result, in this order; the last one applies if no other does."""
 
 LATER_RULES = (
-    Rule("arguments", "a call as old as that, its arguments cut", ("cut_arguments",), "shortens"),
+    Rule("arguments", "a call as old as that, its arguments cut", CUT_FIELDS, "shortens"),
     Rule("short", "its turn is finished, and it is short already", ("tool_output", "min_saving")),
     Rule("uncovered", "newer kept reads do not cover its lines", ("range_aware",)),
     Rule(
@@ -188,7 +196,14 @@ LATER_RULES = (
     Rule(
         "waiting",
         "to be replaced when the cache is cold or enough is to be freed",
-        ("clearing", "clear_min_freed", "cache_lifetime", "clear_warm_freed", "clear_warm_share"),
+        (
+            "clearing",
+            "clear_min_freed",
+            "cache_lifetime",
+            "clear_warm_freed",
+            "clear_warm_share",
+            "clear_bound",
+        ),
     ),
 )
 """The rows found for a result after it was judged."""

@@ -457,7 +457,7 @@ def _build_line_messages(
 def _rewrite_message(message: Message, verdict: Verdict, policy: Policy) -> Verdict:
     """Apply a rule that needs the whole message; return the final verdict, or that it is short."""
     if verdict.rule == "arguments":
-        message["tool_calls"] = cut_arguments(message["tool_calls"], policy.language)
+        message["tool_calls"] = cut_arguments(message["tool_calls"], policy)
         return verdict
     short = shorten_result(
         message.get("content"),

@@ -210,12 +210,29 @@ def judge_line(context: ViewContext, known: JudgedLine | None) -> JudgedLine:
         found.update(_spare_uncovered_reads(found, rows))
     if policy.cut_arguments:
         branch = context.pointer.branch
-        before = min(values["clear_before"], values["protected_from"])
-        for seq in estimate_cut_savings(context, before):
+        for seq in _list_cut_calls(context, values):
             found[seq] = Verdict(
                 seq, None, "arguments", "arguments", 0, 0, None, None, branch, failed=False
             )
+        found = dict(sorted(found.items()))
+        ranked = ranked._replace(found=found)
     return JudgedLine(values, ranked, settle_verdicts(context, found))
+
+
+def load_cut_savings(context: ViewContext) -> dict[int, int]:
+    """Return about how many tokens are saved if old calls are cut, by position."""
+    values = build_rule_values(context)
+    return estimate_cut_savings(context, min(values["cut_before"], values["protected_from"]))
+
+
+def _list_cut_calls(context: ViewContext, values: RuleValues) -> Iterable[int]:
+    """Return the positions of messages whose calls may be cut: those recorded, if any wait."""
+    if context.policy.clearing == "always":
+        before = min(values["cut_before"], values["protected_from"])
+        return estimate_cut_savings(context, before)
+    recorded = context.visible.cleared.items()
+    shown = range(values["start"], values["last"] + 1)
+    return [seq for seq, rule in recorded if rule == "arguments" and seq in shown]
 
 
 def rank_run_results(
@@ -285,7 +302,9 @@ def _extend_judged_line(
 ) -> JudgedLine | None:
     """Return the known verdicts with the new ones, None if all results have to be judged."""
     policy, before = context.policy, known.values
-    if policy.range_aware or policy.cut_arguments or not has_grown(values, before):
+    if policy.range_aware or not has_grown(values, before):
+        return None
+    if policy.cut_arguments and policy.clearing == "always":
         return None
     if policy.file_read and policy.any_tool:  # a read that is cleared tells of all of its file
         return None

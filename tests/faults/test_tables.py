@@ -41,6 +41,7 @@ ANSWERS = {
     "sessions": Answer("beside", "with its session", "verified"),
     "session_ids": Answer("beside", "with its session", "verified"),
     "session_keys": Answer("derived", "with its session", "verified"),
+    "running_bills": Answer("beside", "with its session", "open"),
     "head_moves": Answer("beside", "with its session", "verified"),
     "summaries": Answer("beside", "with its session", "open"),
     "compaction_records": Answer("beside", "with its session", "verified"),
@@ -52,6 +53,7 @@ ANSWERS = {
     "drafts": Answer("beside", "with its session", "open"),
     "draft_pieces": Answer("beside", "with its session", "verified"),
     "erasures": Answer("beside", "stays", "verified"),
+    "kept_usages": Answer("beside", "stays", "verified"),
     "copies": Answer("beside", "belongs to none", "open"),
     "search_rows": Answer("derived", "with its session", "open"),
     "prices": Answer("beside", "belongs to none", "open"),
@@ -90,6 +92,7 @@ def test_what_is_erased_goes(url: str) -> None:
                     {"role": "tool", "tool_call_id": "c", "content": "text " * 50},
                 ],
             )
+        store.compact_if_needed("s", Policy.named("paged"))
         store.rewind("s", 20)
         store.redact("s", 1, "asked for")
         store.context("s", system="Be brief.", record=True)

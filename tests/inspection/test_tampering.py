@@ -51,6 +51,7 @@ def fill(store: Store, folder: Path) -> None:
     store.append("o", {"role": "user", "content": "x"}, now=NOW)
     for name in ("s", "o"):
         store.annotate(name, 1, "rating", {"stars": 5}, now=NOW)
+    store.compact_if_needed("s", Policy.named("paged", clear_keep=10**6), now=NOW)
     store.fork("s", session_id="f", now=NOW)
     store.compact("s", Policy(keep_turns=1), lambda _: "A summary. " * 5, now=NOW)
     store.append("s", [*said, {"role": "user", "content": "and?"}], now=NOW)

@@ -59,12 +59,12 @@ INSIDE = {
     "adapters": "stores openai_agents pydantic_ai claude strands adk",
     "cli": (
         "terminal tables render chart options agents demo_session requests request_log compactions heads policies "
-        "show simulation sql sessions messages search maintenance retention exports imports usage pages demo commands"
+        "show savings simulation sql sessions messages search maintenance retention exports imports usage pages demo commands"
     ),
     "compaction": (
-        "facts triggers plan log_messages record_rows checks hidden_range job lifecycle workflow"
+        "facts triggers plan log_messages record_rows checks hidden_range job asked_results running_bills lifecycle workflow"
     ),
-    "context": "file_mentions freshness law layers request request_cache request_log",
+    "context": "file_mentions freshness law layers recall_definition request request_cache request_log",
     "database": (
         "gc_pause logs files read_only queue fork_safety write_ahead cache lease heartbeat schema driver_errors group_commit statements json_sql queries "
         "engine file_copies storage_sizes migrate"

@@ -267,3 +267,66 @@ WHERE compaction_records.tree_id = :tree_id
   AND compaction_records.session_id = :session_id COLLATE "C"
   AND compaction_records.outcome = 'running'
 
+-- compaction.running_bills.BILL
+SELECT running_bills.branch,
+  running_bills.seq,
+  running_bills.at,
+  running_bills.requests,
+  running_bills.sent,
+  running_bills.sent_before,
+  running_bills.raw_before,
+  running_bills.pause,
+  running_bills.longest_alive,
+  running_bills.shortest_over,
+  running_bills.was_cold,
+  running_bills.own_bill,
+  running_bills.raw_bill
+FROM running_bills
+WHERE running_bills.tree_id = :tree_id
+  AND running_bills.session_id = :session_id COLLATE "C"
+  AND running_bills.policy_name = :policy_name COLLATE "C"
+
+-- compaction.running_bills.DELETE_BILL
+DELETE FROM running_bills
+WHERE running_bills.tree_id = :tree_id
+  AND running_bills.session_id = :session_id COLLATE "C"
+  AND running_bills.policy_name = :policy_name COLLATE "C"
+
+-- compaction.running_bills.INSERT_BILL
+INSERT INTO running_bills (
+  tree_id,
+  session_id,
+  policy_name,
+  branch,
+  seq,
+  at,
+  requests,
+  sent,
+  sent_before,
+  raw_before,
+  pause,
+  longest_alive,
+  shortest_over,
+  was_cold,
+  own_bill,
+  raw_bill
+)
+VALUES (
+  :tree_id,
+  :session_id COLLATE "C",
+  :policy_name COLLATE "C",
+  :branch,
+  :seq,
+  :at,
+  :requests,
+  :sent,
+  :sent_before,
+  :raw_before,
+  :pause,
+  :longest_alive,
+  :shortest_over,
+  :was_cold,
+  :own_bill,
+  :raw_bill
+)
+

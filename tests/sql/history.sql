@@ -316,16 +316,21 @@ WHERE head_moves.tree_id = :tree_id
   AND head_moves.session_id = :session_id
 
 -- history.erasure.DELETE_SESSION.4
+DELETE FROM running_bills
+WHERE running_bills.tree_id = :tree_id
+  AND running_bills.session_id = :session_id
+
+-- history.erasure.DELETE_SESSION.5
 DELETE FROM session_keys
 WHERE session_keys.tree_id = :tree_id
   AND session_keys.session_id = :session_id
 
--- history.erasure.DELETE_SESSION.5
+-- history.erasure.DELETE_SESSION.6
 DELETE FROM sessions
 WHERE sessions.tree_id = :tree_id
   AND sessions.id = :session_id
 
--- history.erasure.DELETE_SESSION.6
+-- history.erasure.DELETE_SESSION.7
 DELETE FROM session_ids
 WHERE session_ids.tree_id = :tree_id
   AND session_ids.id = :session_id
@@ -3581,7 +3586,8 @@ line(branch, parent_branch, parent_position, session_id, last) AS (
 SELECT usages.seq,
   usages.input,
   usages.output,
-  usages.at
+  usages.at,
+  usages.cached
 FROM line
 JOIN sources ON sources.session_id = line.session_id
   AND line.branch < sources.before
