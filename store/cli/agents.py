@@ -64,7 +64,7 @@ def mcp(
     uninstall: RemovedProgram = None,
     yes: WriteChange = False,
 ) -> None:
-    """Serve past sessions to coding agents by MCP, over standard input and output."""
+    """Serve past sessions to coding agents by MCP, over stdio."""
     if find_spec("mcp") is None:
         raise StoreError("the server needs another library: install convostore[mcp]")
     from ..mcp import build_command, plan_install, plan_uninstall, render_configuration

@@ -59,15 +59,13 @@ COMMANDS: dict[str, dict[str, ListedCommand]] = {
         "recall": ListedCommand(
             "search", "Print messages with these words that a view hides or replaces."
         ),
-        "mcp": ListedCommand(
-            "agents", "Serve past sessions to coding agents by MCP, over standard input and output."
-        ),
+        "mcp": ListedCommand("agents", "Serve past sessions to coding agents by MCP, over stdio."),
         "sql": ListedCommand("sql", "Run a read-only SELECT, or list the views for people."),
         "browse": ListedCommand(
-            "pages", "Show the store in a browser: conversations, requests, costs, SQL."
+            "pages", "Show the store in a browser: conversations, requests, costs."
         ),
         "datasette": ListedCommand(
-            "pages", "Write metadata for Datasette: views, columns, facets and ready queries."
+            "pages", "Write metadata for Datasette: views, columns, ready queries."
         ),
     },
     "Compact": {
@@ -128,7 +126,7 @@ COMMANDS: dict[str, dict[str, ListedCommand]] = {
             "retention", "Show the bytes that a store takes, and the largest parts of it."
         ),
         "prune": ListedCommand(
-            "retention", "Erase sessions that were idle for long, or tell what that would free."
+            "retention", "Erase sessions that were idle for long, or tell what would go."
         ),
         "index": ListedCommand("search", "Index all new messages for searches."),
         "verify": ListedCommand("maintenance", "Check the whole store for damage."),

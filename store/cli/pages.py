@@ -40,7 +40,7 @@ def browse(
     owner: OwnerFilter = None,
     show: OpenBrowser = False,
 ) -> None:
-    """Show the store in a browser: conversations, requests, costs, SQL.
+    """Show the store in a browser: conversations, requests, costs.
 
     The pages only read. Their address has a token, without which nothing is shown.
     """
@@ -67,7 +67,7 @@ def datasette(
     output: MetadataFile = None,
     force: ReplaceFile = False,
 ) -> None:
-    """Write metadata for Datasette: views, columns, facets and ready queries.
+    """Write metadata for Datasette: views, columns, ready queries.
 
     Then `datasette chat.db --metadata FILE` shows them.
     """

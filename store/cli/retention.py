@@ -91,7 +91,7 @@ def prune(
     yes: PruneConsent = False,
     json: Json = False,
 ) -> None:
-    """Erase sessions that were idle for long, or tell what that would free.
+    """Erase sessions that were idle for long, or tell what would go.
 
     Messages that sessions which stay show are kept.
     """

@@ -61,7 +61,7 @@ OURS: dict[str, tuple[type[Exception], Use]] = {
     "store.view.build.load_view_context": (AssertionError, lambda s: s.view("s", now=NOW)),
     "store.view.explanation.build_entries": (KeyError, lambda s: s.view("s", now=NOW).entries),
     "store.context.request.gather_parts": (TypeError, lambda s: s.context("s", "be kind", now=NOW)),
-    "store.search.hits.make_snippet": (ValueError, lambda s: [*s.search("file")]),
+    "store.search.query.make_snippet": (ValueError, lambda s: [*s.search("file")]),
     "store.history.append.encode_message": (
         KeyError,
         lambda s: s.append("s", {**said("never"), "name": "ann"}),
