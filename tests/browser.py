@@ -27,8 +27,9 @@ def until(is_so: Callable[[], Any]) -> Any:
 
 
 CHROMIUM = shutil.which("chromium")
-needs_chromium = pytest.mark.skipif(
-    CHROMIUM is None, reason="needs Debian's package chromium, a browser that runs without a screen"
+needs_chromium = pytest.mark.skipif(  # in a checkout's own checks its absence is a failure
+    CHROMIUM is None and not os.environ.get("CONVOSTORE_NEEDS_BROWSER"),
+    reason="needs Debian's package chromium, a browser that runs without a screen",
 )
 
 

@@ -128,12 +128,16 @@ def test_a_table_is_as_wide_as_the_terminal(
 def test_a_cut_id_is_as_long_as_it_must_be(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So many code points that no two of the listed ids are the same."""
+    """No two of the listed ids are the same, and each is taken for the whole one."""
     ids = [f"alike-alike-{number}-{'x' * 30}" for number in (1, 2)]
     filled(tmp_path / "convostore.db", ids)
     monkeypatch.setenv("COLUMNS", "80")
-    out = run("sessions").out
-    assert all(f"{each[:13]}… " in out for each in ids)
+    _, _, *rows = run("sessions").out.splitlines()
+    cut = [row.split()[0] for row in rows]
+    assert len({*cut}) == len(ids)
+    assert all("…" in each for each in cut)
+    found = {json.loads(run("rename", each, "named", "--json").out)["id"] for each in cut}
+    assert found == {*ids}
 
 
 def test_columns_that_can_be_spared_go_before_texts_are_folded_small(

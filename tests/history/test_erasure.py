@@ -84,6 +84,7 @@ def fill(store: Store, session_id: str) -> None:
         answer.write("half")
         raise KeyError
     derive(store, session_id)
+    store.compact_if_needed(session_id, Policy.named("paged"), max_tokens=10**6)
     store.search("one")
 
 

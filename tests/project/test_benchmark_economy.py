@@ -179,14 +179,14 @@ def test_rivals_have_as_many_tokens() -> None:
     gamma, beta = String("identifier", "gamma_three"), String("identifier", "beta_two")
     seen = look([gamma, beta], recording, 4, Sight({0}), system + last).seen
     assert seen == {(NEWEST, "identifier"): 1, (TRUNCATED, "identifier"): 1}
-    asked: list[list[str]] = []
+    asked: list[list[String]] = []
 
-    def recall(names: list[str]) -> list[str]:
-        asked.append(names)
-        return ["[3] assistant: beta_two"]
+    def recall(strings: list[String]) -> set[String]:
+        asked.append(strings)
+        return {beta}
 
     brought = look([gamma, beta], recording, 4, Sight({3}), system + last, recall).seen
-    assert asked == [["beta_two"]]
+    assert asked == [[beta]]
     assert (brought[SENT, "identifier"], brought[RECALLED, "identifier"]) == (1, 2)
 
 
