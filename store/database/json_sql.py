@@ -1,4 +1,4 @@
-"""Functions of SQL that each engine spells in its own way: on JSON, and the size of a text."""
+"""Functions of SQL that each engine spells in its own way: on JSON, and on texts."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import (
     Select,
+    Text,
     bindparam,
     cast,
     select,
@@ -41,6 +42,13 @@ class TextBytes(FunctionElement[int]):
     inherit_cache = True
 
 
+class CodePointText(FunctionElement[str]):
+    """A text that is compared by its code points, whatever the language of the database."""
+
+    type = Text()
+    inherit_cache = True
+
+
 class JsonArrayText(FunctionElement[str]):
     """A column of rows as the text of a JSON array, in the order of another column."""
 
@@ -55,6 +63,16 @@ def _compile_bytes_sqlite(element: TextBytes, compiler: SQLCompiler, **options: 
 @compiles(TextBytes, "postgresql")
 def _compile_bytes_postgresql(element: TextBytes, compiler: SQLCompiler, **options: Any) -> str:
     return f"octet_length({compiler.process(element.clauses, **options)})"
+
+
+@compiles(CodePointText)
+def _compile_text_sqlite(element: CodePointText, compiler: SQLCompiler, **options: Any) -> str:
+    return compiler.process(element.clauses, **options)
+
+
+@compiles(CodePointText, "postgresql")
+def _compile_text_postgresql(element: CodePointText, compiler: SQLCompiler, **options: Any) -> str:
+    return f'{compiler.process(element.clauses, **options)} COLLATE "C"'
 
 
 def render_pairs_sql(value: str, dialect: str) -> str:

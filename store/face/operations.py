@@ -542,24 +542,28 @@ class Operations(Face):
 
     def find(
         self,
-        message_id: str,
+        message_id: str | None = None,
         session: str | None = None,
         *,
+        prefix: str | None = None,
         owner: str | None = None,
     ) -> list[Found]:
         """Return where messages of an id are: in the whole store, or on the lines of one session.
 
-        Or in all sessions of an ``owner``, where no session is given.
+        Or in all sessions of an ``owner``, where no session is given. ``prefix``, in place of an id,
+        finds the messages whose ids begin with it, in the order of the ids (by code points); a redacted
+        message is found by the id that it has since.
 
         A session has a message that its line runs through, or one that it has left: ``branch`` is one
         of its own, the one of its head if possible, by which the message can be read, and switched to.
         The sessions that were last active come first. Raises SessionNotFound for a session that is not
-        there.
+        there, InvalidValue.
         """
         call = Call(
             history.message_lookup.find_messages_by_id,
             (message_id, session),
             {
+                "prefix": prefix,
                 "owner": owner,
             },
         )

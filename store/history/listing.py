@@ -109,7 +109,7 @@ _SESSION_CONDITIONS[_UNINDEXED_ARCHIVED] = sessions.c.archived + literal_column(
 )
 """Whether one is archived, without an index: else all would be walked in order of activity."""
 _ESCAPED_IN_TITLES = re.compile(r"[\\%_]")
-_LAST_CODE_POINT = "\U0010ffff"
+LAST_CODE_POINT = "\U0010ffff"
 """The last code point: what begins with a text stands before that text and this."""
 
 
@@ -338,7 +338,7 @@ def _collect_condition_values(
             raise InvalidValue(
                 f"prefix must be the beginning of a session's id, not {quote_value(prefix)}"
             )
-        values |= {"prefix": prefix, "end": prefix + _LAST_CODE_POINT}
+        values |= {"prefix": prefix, "end": prefix + LAST_CODE_POINT}
     return values
 
 

@@ -23,8 +23,8 @@ from sqlalchemy import (
     select,
 )
 
-from ..database import Statement, branches, message_facts, messages, sessions
-from ..errors import MessageNotFound, PositionOutOfRange
+from ..database import Statement, branches, json_sql, message_facts, messages, sessions
+from ..errors import InvalidValue, MessageNotFound, PositionOutOfRange, quote_value
 from ..formats import asks_for_tool
 from ..messages import Columns, Message, assemble_message, extract_content_text, make_neutral_id
 from ..records import Found, Sibling, StoredMessage, Turn
@@ -33,6 +33,7 @@ from . import lines
 from .append import find_message
 from .facts import find_turn_start, load_totals
 from .lines import NO_LIMIT, Line, Segment, match_run
+from .listing import LAST_CODE_POINT
 from .raw_messages import (
     check_run_complete,
     decode_stored_rows,
@@ -93,18 +94,22 @@ def _match_tree_of(table: FromClause, in_tree: bool) -> tuple[ColumnElement[bool
     return (table.c.tree_id == bindparam("tree_id"),) if in_tree else ()
 
 
-def _build_branches_through(in_tree: bool) -> CTE:
-    """Build the branches that a message of an id is on: its own, and all that hang on it later."""
+_is_named = messages.c.message_id.in_((bindparam("message_id"), bindparam("neutral_id")))
+_compared_id = json_sql.CodePointText(messages.c.message_id)
+_begins_alike = and_(_compared_id >= bindparam("prefix"), _compared_id < bindparam("end"))
+
+
+def _build_branches_through(is_named: ColumnElement[bool], in_tree: bool) -> CTE:
+    """Build the branches that messages are on: their own, and all that hang on these later."""
     at = messages.c
-    is_named = at.message_id.in_((bindparam("message_id"), bindparam("neutral_id")))
-    held = select(at.tree_id, at.branch, at.seq, at.branch.label("holder"))
+    held = select(at.tree_id, at.branch, at.seq, at.branch.label("holder"), at.message_id)
     top = held.where(is_named, *_match_tree_of(messages, in_tree)).cte("through", recursive=True)
     is_continued = and_(
         branches.c.tree_id == top.c.tree_id,
         branches.c.parent_branch == top.c.branch,
         branches.c.parent_position >= top.c.seq,
     )
-    begun = select(branches.c.tree_id, branches.c.branch, top.c.seq, top.c.holder)
+    begun = select(branches.c.tree_id, branches.c.branch, top.c.seq, top.c.holder, top.c.message_id)
     return top.union_all(begun.join(top, is_continued).where(*_match_tree_of(branches, in_tree)))
 
 
@@ -120,24 +125,28 @@ _best_branch = func.coalesce(func.max(_head_branch_number), func.max(_own_branch
 
 
 def _build_message_search(
-    *conditions: ColumnElement[bool], in_tree: bool = False
+    is_named: ColumnElement[bool],
+    *conditions: ColumnElement[bool],
+    in_tree: bool = False,
 ) -> Statement[Found]:
-    """Build the search for the sessions that have messages of an id.
+    """Build the search for the sessions that have messages of an id, or of ids that begin alike.
 
-    A session has it on the branch of its head if possible, else on its newest.
+    A session has one on the branch of its head if possible, else on its newest.
     """
-    through = _build_branches_through(in_tree)
+    through = _build_branches_through(is_named, in_tree)
     is_own = and_(
         _own_branches.c.tree_id == through.c.tree_id, _own_branches.c.branch == through.c.branch
     )
-    place = (sessions.c.id, sessions.c.updated_at, through.c.holder, through.c.seq)
+    named, seq = through.c.message_id, through.c.seq
+    place = (sessions.c.id, sessions.c.updated_at, through.c.holder, seq, named)
     newest = (
+        *((json_sql.CodePointText(named),) if is_named is _begins_alike else ()),
         sessions.c.updated_at.desc(),
         sessions.c.id.desc(),
-        through.c.seq.desc(),
+        seq.desc(),
     )
     return Statement(
-        select(sessions.c.id.label("session_id"), _best_branch.label("branch"), through.c.seq)
+        select(sessions.c.id.label("session_id"), _best_branch.label("branch"), seq)
         .select_from(through)
         .join(_own_branches, is_own)
         .join(sessions, _own_session_join)
@@ -148,9 +157,13 @@ def _build_message_search(
     )
 
 
-FIND_MESSAGES = _build_message_search()
-FIND_OWNED_MESSAGES = _build_message_search(sessions.c.owner == bindparam("owner"))
-FIND_TREE_MESSAGES = _build_message_search(in_tree=True)
+_is_owned = sessions.c.owner == bindparam("owner")
+FIND_MESSAGES = _build_message_search(_is_named)
+FIND_OWNED_MESSAGES = _build_message_search(_is_named, _is_owned)
+FIND_TREE_MESSAGES = _build_message_search(_is_named, in_tree=True)
+FIND_PREFIX = _build_message_search(_begins_alike)
+FIND_OWNED_PREFIX = _build_message_search(_begins_alike, _is_owned)
+FIND_TREE_PREFIX = _build_message_search(_begins_alike, in_tree=True)
 
 _facts, _said = message_facts, messages
 _turn_message_join = and_(
@@ -174,32 +187,52 @@ TURN_BEGINNINGS = Statement(
 
 def find_messages_by_id(
     connection: Connection,
-    message_id: str,
+    message_id: str | None = None,
     session: str | None = None,
     *,
+    prefix: str | None = None,
     owner: str | None = None,
 ) -> list[Found]:
     """Return where messages of an id are: in the whole store, or on the lines of one session.
 
-    Or in all sessions of an ``owner``, where no session is given.
+    Or in all sessions of an ``owner``, where no session is given. ``prefix``, in place of an id,
+    finds the messages whose ids begin with it, in the order of the ids (by code points); a redacted
+    message is found by the id that it has since.
 
     A session has a message that its line runs through, or one that it has left: ``branch`` is one
     of its own, the one of its head if possible, by which the message can be read, and switched to.
     The sessions that were last active come first. Raises SessionNotFound for a session that is not
-    there.
+    there, InvalidValue.
     """
     if session is None:
         validate_text("owner", owner)
-    tree_id = None if session is None else lines.load_pointer(connection, session).tree_id
-    if not is_text(message_id):
+    pointer = None if session is None else lines.load_pointer(connection, session)
+    if (message_id is None) == (prefix is None):
+        raise InvalidValue("give the id of a message, or prefix=, the beginning of ids")
+    if prefix is not None:
+        searches = (FIND_PREFIX, FIND_OWNED_PREFIX, FIND_TREE_PREFIX)
+        ids = _bound_prefix(prefix)
+    elif not is_text(message_id):
         return []
-    ids = {"message_id": message_id, "neutral_id": make_neutral_id(message_id)}
-    if session is not None:
-        found = FIND_TREE_MESSAGES.rows(connection, tree_id=tree_id, **ids)
-        return [each for each in found if each.session_id == session]
+    else:
+        searches = (FIND_MESSAGES, FIND_OWNED_MESSAGES, FIND_TREE_MESSAGES)
+        ids = {"message_id": message_id, "neutral_id": make_neutral_id(message_id)}
+    in_store, of_owner, in_tree = searches
+    if pointer is not None:
+        found = in_tree.rows(connection, tree_id=pointer.tree_id, **ids)
+        return [each for each in found if each.session_id == pointer.session_id]
     if owner is None:
-        return FIND_MESSAGES.rows(connection, **ids)
-    return FIND_OWNED_MESSAGES.rows(connection, **ids, owner=owner)
+        return in_store.rows(connection, **ids)
+    return of_owner.rows(connection, **ids, owner=owner)
+
+
+def _bound_prefix(prefix: str) -> dict[str, str]:
+    """Return the ids between which those with a prefix are. Raises InvalidValue."""
+    if not is_text(prefix):
+        raise InvalidValue(
+            f"prefix must be the beginning of ids, a text, not {quote_value(prefix)}"
+        )
+    return {"prefix": prefix, "end": prefix + LAST_CODE_POINT}
 
 
 def load_message(

@@ -51,6 +51,8 @@ ACROSS_TREES = {
     "history.erasure.STALE_COPIES": "a copy is of the whole store",
     "history.message_lookup.FIND_MESSAGES": "finds the trees by a message's id",
     "history.message_lookup.FIND_OWNED_MESSAGES": "finds the trees by a message's id",
+    "history.message_lookup.FIND_PREFIX": "finds the trees by the ids of messages",
+    "history.message_lookup.FIND_OWNED_PREFIX": "finds the trees by the ids of messages",
     "history.request_rows.REQUEST_NUMBERS": "samples the requests of the whole store",
     **dict.fromkeys(
         (
@@ -381,6 +383,7 @@ OF_A_WHOLE_TREE = {
     "history.erasure_batches.OPEN_PART": "the last position of a branch, which ends the key",
     "history.facts.DELETE_TREE_PATHS": "another folder makes all paths anew",
     "history.facts.ANSWERING_RESULTS": "another folder makes all paths anew",
+    "history.message_lookup.FIND_TREE_PREFIX": "a beginning of ids may be common in other trees",
     "inspection.usage_statistics.LINE_FILES": "counts over a tree",
     "inspection.usage_statistics.LINE_TOOLS": "counts over a tree",
     "view.counts.ANY_COUNT": "ends with the first row",
@@ -438,6 +441,9 @@ HOT = {
     ],
     "history.message_lookup.FIND_MESSAGES": ["messages", "branches", "own", "sessions"],
     "history.message_lookup.FIND_OWNED_MESSAGES": ["messages", "branches", "own", "sessions"],
+    "history.message_lookup.FIND_PREFIX": ["messages", "branches", "own", "sessions"],
+    "history.message_lookup.FIND_OWNED_PREFIX": ["messages", "branches", "own", "sessions"],
+    "history.message_lookup.FIND_TREE_PREFIX": ["messages", "branches", "own", "sessions"],
     "history.message_lookup.FIRST_TURN_POSITION": ["message_facts"],
     "history.sessions.SESSION_OWNER": ["session_ids", "sessions"],
     "face.store.OTHERS_SESSIONS": ["sessions"],

@@ -101,6 +101,8 @@ TRIES: dict[str, list[Call]] = {
         gone("secret-id", HIS),
         gone("secret-id", session=HIS),
         (["secret-id"], {"owner": "bob"}, InvalidValue),
+        ([], {"prefix": "secret"}, None),
+        gone(session=HIS, prefix="secret"),
     ],
     "turns": [gone(HIS)],
     "recall": [gone(HIS, SECRET), gone(HIS, [SECRET], budget=9)],

@@ -267,6 +267,7 @@ READS: dict[str, tuple[Read, ...]] = {
     "find": (
         lambda face, s: [face.find(f"{name}-{n}", s) for name in ("ann", "bob") for n in range(3)],
         lambda face, s: [face.find("bob-0"), face.find("ann-0"), face.find(f"{WORD}-9")],
+        lambda face, s: (face.find(prefix=""), face.find(prefix="b", session=s)),
     ),
     "turns": (lambda face, s: face.turns(s),),
     "branches": (lambda face, s: face.branches(s),),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from store import Store
-from store.errors import MessageNotFound, PositionOutOfRange, SessionNotFound
+from store.errors import InvalidValue, MessageNotFound, PositionOutOfRange, SessionNotFound
 from store.records import Found
 
 NOW = 1_800_000_000_000
@@ -65,6 +65,32 @@ def test_forks_have_what_they_continue(url: str) -> None:
         store.delete_session("s")
         assert [each.session_id for each in store.find("a")] == ["other", "g", "f"]
         assert (store.find("b"), found_in(store, "c", "g")) == ([], ["c"])
+
+
+def test_messages_by_the_beginning_of_their_ids(store: Store) -> None:
+    """In the order of the ids by code points, of the whole store, an owner, or a session."""
+    wanted = ["a", "a/", "a/1", "a/10", "a/2", "a/B", "a/_", "a/b", "a/ä", "a/😀", "a0", "b"]
+    store.create_session("s", owner="ann", now=NOW)
+    store.append("s", said(*sorted(wanted, reverse=True)), now=NOW)
+    store.fork("s", session_id="f", now=NOW + 1)
+    store.append("f", said("a/3"), now=NOW + 2)
+
+    def read(prefix: str, session: str | None = None, **options: Any) -> list[Any]:
+        found = store.find(session=session, prefix=prefix, **options)
+        return [store.message(each.session_id, each.seq).message["id"] for each in found]
+
+    assert read("", "s") == wanted
+    assert read("a/", "s") == wanted[1:-2]
+    assert read("a/", owner="bob") == []
+    assert [*dict.fromkeys(read("a/", owner="ann"))] == read("a/", "f")
+    assert [each.session_id for each in store.find(prefix="a/1")] == ["f", "s"] * 2
+    assert read("a/3") == ["a/3"]
+    assert read("a/3", "s") == read("a/c") == []
+    with pytest.raises(SessionNotFound):
+        store.find(prefix="a", session="none")
+    for wrong in ({}, {"message_id": "a", "prefix": "a"}, {"prefix": 1}, {"prefix": "\ud800"}):
+        with pytest.raises(InvalidValue):
+            store.find(**wrong)  # type: ignore[arg-type]
 
 
 def test_an_id_may_be_there_often(store: Store, session: str) -> None:

@@ -1760,18 +1760,20 @@ ORDER BY seen.generation,
   seen.move DESC
 
 -- history.message_lookup.FIND_MESSAGES
-WITH RECURSIVE through(tree_id, branch, seq, holder) AS (
+WITH RECURSIVE through(tree_id, branch, seq, holder, message_id) AS (
   SELECT messages.tree_id AS tree_id,
     messages.branch AS branch,
     messages.seq AS seq,
-    messages.branch AS holder
+    messages.branch AS holder,
+    messages.message_id AS message_id
   FROM messages
   WHERE messages.message_id IN (:message_id, :neutral_id)
   UNION ALL
   SELECT branches.tree_id AS tree_id,
     branches.branch AS branch,
     through.seq AS seq,
-    through.holder AS holder
+    through.holder AS holder,
+    through.message_id AS message_id
   FROM branches
   JOIN through ON branches.tree_id = through.tree_id
     AND branches.parent_branch = through.branch
@@ -1795,24 +1797,27 @@ JOIN sessions ON sessions.tree_id = own.tree_id
 GROUP BY sessions.id,
   sessions.updated_at,
   through.holder,
-  through.seq
+  through.seq,
+  through.message_id
 ORDER BY sessions.updated_at DESC,
   sessions.id DESC,
   through.seq DESC
 
 -- history.message_lookup.FIND_OWNED_MESSAGES
-WITH RECURSIVE through(tree_id, branch, seq, holder) AS (
+WITH RECURSIVE through(tree_id, branch, seq, holder, message_id) AS (
   SELECT messages.tree_id AS tree_id,
     messages.branch AS branch,
     messages.seq AS seq,
-    messages.branch AS holder
+    messages.branch AS holder,
+    messages.message_id AS message_id
   FROM messages
   WHERE messages.message_id IN (:message_id, :neutral_id)
   UNION ALL
   SELECT branches.tree_id AS tree_id,
     branches.branch AS branch,
     through.seq AS seq,
-    through.holder AS holder
+    through.holder AS holder,
+    through.message_id AS message_id
   FROM branches
   JOIN through ON branches.tree_id = through.tree_id
     AND branches.parent_branch = through.branch
@@ -1837,17 +1842,112 @@ WHERE sessions.owner = :owner
 GROUP BY sessions.id,
   sessions.updated_at,
   through.holder,
-  through.seq
+  through.seq,
+  through.message_id
 ORDER BY sessions.updated_at DESC,
   sessions.id DESC,
   through.seq DESC
 
--- history.message_lookup.FIND_TREE_MESSAGES
-WITH RECURSIVE through(tree_id, branch, seq, holder) AS (
+-- history.message_lookup.FIND_OWNED_PREFIX
+WITH RECURSIVE through(tree_id, branch, seq, holder, message_id) AS (
   SELECT messages.tree_id AS tree_id,
     messages.branch AS branch,
     messages.seq AS seq,
-    messages.branch AS holder
+    messages.branch AS holder,
+    messages.message_id AS message_id
+  FROM messages
+  WHERE messages.message_id >= :prefix
+    AND messages.message_id < :end
+  UNION ALL
+  SELECT branches.tree_id AS tree_id,
+    branches.branch AS branch,
+    through.seq AS seq,
+    through.holder AS holder,
+    through.message_id AS message_id
+  FROM branches
+  JOIN through ON branches.tree_id = through.tree_id
+    AND branches.parent_branch = through.branch
+    AND branches.parent_position >= through.seq
+)
+SELECT sessions.id AS session_id,
+  coalesce(
+    max(
+      CASE
+        WHEN (own.branch = sessions.head_branch) THEN own.branch
+      END
+    ),
+    max(own.branch)
+  ) AS branch,
+  through.seq
+FROM through
+JOIN branches AS own ON own.tree_id = through.tree_id
+  AND own.branch = through.branch
+JOIN sessions ON sessions.tree_id = own.tree_id
+  AND sessions.id = own.session_id
+WHERE sessions.owner = :owner
+GROUP BY sessions.id,
+  sessions.updated_at,
+  through.holder,
+  through.seq,
+  through.message_id
+ORDER BY through.message_id,
+  sessions.updated_at DESC,
+  sessions.id DESC,
+  through.seq DESC
+
+-- history.message_lookup.FIND_PREFIX
+WITH RECURSIVE through(tree_id, branch, seq, holder, message_id) AS (
+  SELECT messages.tree_id AS tree_id,
+    messages.branch AS branch,
+    messages.seq AS seq,
+    messages.branch AS holder,
+    messages.message_id AS message_id
+  FROM messages
+  WHERE messages.message_id >= :prefix
+    AND messages.message_id < :end
+  UNION ALL
+  SELECT branches.tree_id AS tree_id,
+    branches.branch AS branch,
+    through.seq AS seq,
+    through.holder AS holder,
+    through.message_id AS message_id
+  FROM branches
+  JOIN through ON branches.tree_id = through.tree_id
+    AND branches.parent_branch = through.branch
+    AND branches.parent_position >= through.seq
+)
+SELECT sessions.id AS session_id,
+  coalesce(
+    max(
+      CASE
+        WHEN (own.branch = sessions.head_branch) THEN own.branch
+      END
+    ),
+    max(own.branch)
+  ) AS branch,
+  through.seq
+FROM through
+JOIN branches AS own ON own.tree_id = through.tree_id
+  AND own.branch = through.branch
+JOIN sessions ON sessions.tree_id = own.tree_id
+  AND sessions.id = own.session_id
+GROUP BY sessions.id,
+  sessions.updated_at,
+  through.holder,
+  through.seq,
+  through.message_id
+ORDER BY through.message_id,
+  sessions.updated_at DESC,
+  sessions.id DESC,
+  through.seq DESC
+
+-- history.message_lookup.FIND_TREE_MESSAGES
+WITH RECURSIVE through(tree_id, branch, seq, holder, message_id) AS (
+  SELECT messages.tree_id AS tree_id,
+    messages.branch AS branch,
+    messages.seq AS seq,
+    messages.branch AS holder,
+    messages.message_id AS message_id
   FROM messages
   WHERE messages.message_id IN (:message_id, :neutral_id)
     AND messages.tree_id = :tree_id
@@ -1855,7 +1955,8 @@ WITH RECURSIVE through(tree_id, branch, seq, holder) AS (
   SELECT branches.tree_id AS tree_id,
     branches.branch AS branch,
     through.seq AS seq,
-    through.holder AS holder
+    through.holder AS holder,
+    through.message_id AS message_id
   FROM branches
   JOIN through ON branches.tree_id = through.tree_id
     AND branches.parent_branch = through.branch
@@ -1881,8 +1982,58 @@ WHERE sessions.tree_id = :tree_id
 GROUP BY sessions.id,
   sessions.updated_at,
   through.holder,
-  through.seq
+  through.seq,
+  through.message_id
 ORDER BY sessions.updated_at DESC,
+  sessions.id DESC,
+  through.seq DESC
+
+-- history.message_lookup.FIND_TREE_PREFIX
+WITH RECURSIVE through(tree_id, branch, seq, holder, message_id) AS (
+  SELECT messages.tree_id AS tree_id,
+    messages.branch AS branch,
+    messages.seq AS seq,
+    messages.branch AS holder,
+    messages.message_id AS message_id
+  FROM messages
+  WHERE messages.message_id >= :prefix
+    AND messages.message_id < :end
+    AND messages.tree_id = :tree_id
+  UNION ALL
+  SELECT branches.tree_id AS tree_id,
+    branches.branch AS branch,
+    through.seq AS seq,
+    through.holder AS holder,
+    through.message_id AS message_id
+  FROM branches
+  JOIN through ON branches.tree_id = through.tree_id
+    AND branches.parent_branch = through.branch
+    AND branches.parent_position >= through.seq
+  WHERE branches.tree_id = :tree_id
+)
+SELECT sessions.id AS session_id,
+  coalesce(
+    max(
+      CASE
+        WHEN (own.branch = sessions.head_branch) THEN own.branch
+      END
+    ),
+    max(own.branch)
+  ) AS branch,
+  through.seq
+FROM through
+JOIN branches AS own ON own.tree_id = through.tree_id
+  AND own.branch = through.branch
+JOIN sessions ON sessions.tree_id = own.tree_id
+  AND sessions.id = own.session_id
+WHERE sessions.tree_id = :tree_id
+GROUP BY sessions.id,
+  sessions.updated_at,
+  through.holder,
+  through.seq,
+  through.message_id
+ORDER BY through.message_id,
+  sessions.updated_at DESC,
   sessions.id DESC,
   through.seq DESC
 
