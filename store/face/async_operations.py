@@ -1380,6 +1380,7 @@ class AsyncOperations(Threads):
         seq: int,
         reason: str,
         *,
+        replacement: str | None = None,
         by: str | None = None,
         now: Now = None,
     ) -> Redaction:
@@ -1392,6 +1393,11 @@ class AsyncOperations(Threads):
         ``redacted``. Returns the record: that of the first time, if it was redacted before. Summaries
         that cover the message are named, not changed: undo those compactions and compact again. `purge`
         leaves no byte of it in the file; copies are named.
+
+        With a ``replacement``, the whole message at that position, which may take several, is redacted
+        and says this text: in place of what it said, or of the last of its results; ``redacted`` is
+        ``"replaced"``. What was redacted before stays as it is. Where no words have to go, use
+        `replace` instead, which can be undone.
         Raises SessionNotFound, PositionOutOfRange, InvalidValue.
         """
         work = partial(
@@ -1400,6 +1406,7 @@ class AsyncOperations(Threads):
             session_id,
             seq,
             reason,
+            replacement=replacement,
             by=by,
             now=now,
         )

@@ -1362,6 +1362,7 @@ class Operations(Face):
         seq: int,
         reason: str,
         *,
+        replacement: str | None = None,
         by: str | None = None,
         now: Now = None,
     ) -> Redaction:
@@ -1374,12 +1375,18 @@ class Operations(Face):
         ``redacted``. Returns the record: that of the first time, if it was redacted before. Summaries
         that cover the message are named, not changed: undo those compactions and compact again. `purge`
         leaves no byte of it in the file; copies are named.
+
+        With a ``replacement``, the whole message at that position, which may take several, is redacted
+        and says this text: in place of what it said, or of the last of its results; ``redacted`` is
+        ``"replaced"``. What was redacted before stays as it is. Where no words have to go, use
+        `replace` instead, which can be undone.
         Raises SessionNotFound, PositionOutOfRange, InvalidValue.
         """
         call = Call(
             history.redaction.redact_message_at,
             (session_id, seq, reason),
             {
+                "replacement": replacement,
                 "by": by,
                 "now": self._moment(now),
             },

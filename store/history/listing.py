@@ -109,7 +109,7 @@ _SESSION_CONDITIONS[_UNINDEXED_ARCHIVED] = sessions.c.archived + literal_column(
 )
 """Whether one is archived, without an index: else all would be walked in order of activity."""
 _ESCAPED_IN_TITLES = re.compile(r"[\\%_]")
-LAST_CODE_POINT = "\U0010ffff"
+_LAST_CODE_POINT = "\U0010ffff"
 """The last code point: what begins with a text stands before that text and this."""
 
 
@@ -334,12 +334,15 @@ def _collect_condition_values(
     if tree is not None:
         values["tree"] = lines.load_pointer(connection, tree).tree_id
     if prefix:
-        if not is_text(prefix):
-            raise InvalidValue(
-                f"prefix must be the beginning of a session's id, not {quote_value(prefix)}"
-            )
-        values |= {"prefix": prefix, "end": prefix + LAST_CODE_POINT}
+        values |= bind_prefix(prefix)
     return values
+
+
+def bind_prefix(prefix: str) -> dict[str, str]:
+    """Return the texts between which those that begin alike are. Raises InvalidValue."""
+    if not is_text(prefix):
+        raise InvalidValue(f"prefix must be the beginning of an id, not {quote_value(prefix)}")
+    return {"prefix": prefix, "end": prefix + _LAST_CODE_POINT}
 
 
 def _encode_filters(

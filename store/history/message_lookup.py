@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 
 from ..database import Statement, branches, json_sql, message_facts, messages, sessions
-from ..errors import InvalidValue, MessageNotFound, PositionOutOfRange, quote_value
+from ..errors import InvalidValue, MessageNotFound, PositionOutOfRange
 from ..formats import asks_for_tool
 from ..messages import Columns, Message, assemble_message, extract_content_text, make_neutral_id
 from ..records import Found, Sibling, StoredMessage, Turn
@@ -33,7 +33,7 @@ from . import lines
 from .append import find_message
 from .facts import find_turn_start, load_totals
 from .lines import NO_LIMIT, Line, Segment, match_run
-from .listing import LAST_CODE_POINT
+from .listing import bind_prefix
 from .raw_messages import (
     check_run_complete,
     decode_stored_rows,
@@ -211,7 +211,7 @@ def find_messages_by_id(
         raise InvalidValue("give the id of a message, or prefix=, the beginning of ids")
     if prefix is not None:
         searches = (FIND_PREFIX, FIND_OWNED_PREFIX, FIND_TREE_PREFIX)
-        ids = _bound_prefix(prefix)
+        ids = bind_prefix(prefix)
     elif not is_text(message_id):
         return []
     else:
@@ -224,15 +224,6 @@ def find_messages_by_id(
     if owner is None:
         return in_store.rows(connection, **ids)
     return of_owner.rows(connection, **ids, owner=owner)
-
-
-def _bound_prefix(prefix: str) -> dict[str, str]:
-    """Return the ids between which those with a prefix are. Raises InvalidValue."""
-    if not is_text(prefix):
-        raise InvalidValue(
-            f"prefix must be the beginning of ids, a text, not {quote_value(prefix)}"
-        )
-    return {"prefix": prefix, "end": prefix + LAST_CODE_POINT}
 
 
 def load_message(

@@ -71,7 +71,7 @@ from .erasure import NEWEST_COPY
 from .facts import derive_results, load_tool_kinds, write_results
 from .file_states import forget_file_states
 from .lines import PLACE, Line, Pointer
-from .raw_messages import load_chat_messages
+from .raw_messages import load_chat_messages, load_message_at
 from .request_rows import delete_repeating_texts
 
 MAX_REASON_LENGTH = 10_000
@@ -101,6 +101,27 @@ class RedactionRow(NamedTuple):
     summaries: str
     newest_copy: int
     purged_at: int | None
+
+
+class RedactionRequest(NamedTuple):
+    """What a redaction records of itself, and the text that it leaves."""
+
+    reason: str
+    by: str | None
+    moment: int
+    replacement: str | None
+
+    def check(self) -> None:
+        """Raise InvalidValue for what cannot be recorded or said."""
+        reason, by, _, replacement = self
+        if not is_text(reason) or not reason.strip() or len(reason) > MAX_REASON_LENGTH:
+            raise InvalidValue(f"a redaction needs a reason, in a text, not {quote_value(reason)}")
+        if by is not None and not is_text(by):
+            raise InvalidValue(
+                f"by must be the name of the person who redacts, a text, not {quote_value(by)}"
+            )
+        if replacement is not None and not is_text(replacement):
+            raise InvalidValue(f"replacement must be a text, not {quote_value(replacement)}")
 
 
 class SummaryEnd(NamedTuple):
@@ -251,6 +272,7 @@ def redact_message_at(
     seq: int,
     reason: str,
     *,
+    replacement: str | None = None,
     by: str | None = None,
     now: Now = None,
 ) -> Redaction:
@@ -263,36 +285,47 @@ def redact_message_at(
     ``redacted``. Returns the record: that of the first time, if it was redacted before. Summaries
     that cover the message are named, not changed: undo those compactions and compact again. `purge`
     leaves no byte of it in the file; copies are named.
+
+    With a ``replacement``, the whole message at that position, which may take several, is redacted
+    and says this text: in place of what it said, or of the last of its results; ``redacted`` is
+    ``"replaced"``. What was redacted before stays as it is. Where no words have to go, use
+    `replace` instead, which can be undone.
     Raises SessionNotFound, PositionOutOfRange, InvalidValue.
     """
-    moment = require_moment(now)
-    if not is_text(reason) or not reason.strip() or len(reason) > MAX_REASON_LENGTH:
-        raise InvalidValue(f"a redaction needs a reason, in a text, not {quote_value(reason)}")
-    if by is not None and not is_text(by):
-        raise InvalidValue(
-            f"by must be the name of the person who redacts, a text, not {quote_value(by)}"
-        )
+    asked = RedactionRequest(reason, by, require_moment(now), replacement)
+    asked.check()
     line = Line(connection, lines.lock_tree(connection, session_id))
     line.pointer.check_message(seq)
-    place = line.place(seq)
-    if REDACTION.row(connection, **place) is None:
-        _redact_titles(line, seq)
-        forget_file_states(connection, place["tree_id"])
-        row = RedactionRow(
-            **place,
-            session_id=line.pointer.session_id,
-            reason=reason,
-            redacted_by=by,
-            redacted_at=moment,
-            summaries=json.dumps(_find_covering_compactions(line, place)),
-            newest_copy=NEWEST_COPY.value(connection),
-            purged_at=None,
-        )
-        OPEN_REDACTION.insert_many(connection, [row[:-1]])
-        overwrite_message(line, place)
-        invalidate_at_end(connection, place["tree_id"])
-        CLOSE_REDACTION.run(connection, **_name_changed_place(place), now=moment)
-    return _decode_redaction(REDACTION.one(connection, **place), COPIES.rows(connection))
+    first = last = seq
+    if replacement is not None:
+        whole = load_message_at(line, seq)
+        first, last = whole.before + 1, whole.message.seq
+    for each in range(first, last + 1):
+        _redact_position(line, each, asked, replacement if each == last else None)
+    return _decode_redaction(REDACTION.one(connection, **line.place(last)), COPIES.rows(connection))
+
+
+def _redact_position(line: Line, seq: int, asked: RedactionRequest, text: str | None) -> None:
+    """Redact the row at a position, unless it was redacted before."""
+    connection, place = line.connection, line.place(seq)
+    if REDACTION.row(connection, **place) is not None:
+        return
+    _redact_titles(line, seq)
+    forget_file_states(connection, place["tree_id"])
+    row = RedactionRow(
+        **place,
+        session_id=line.pointer.session_id,
+        reason=asked.reason,
+        redacted_by=asked.by,
+        redacted_at=asked.moment,
+        summaries=json.dumps(_find_covering_compactions(line, place)),
+        newest_copy=NEWEST_COPY.value(connection),
+        purged_at=None,
+    )
+    OPEN_REDACTION.insert_many(connection, [row[:-1]])
+    overwrite_message(line, place, text)
+    invalidate_at_end(connection, place["tree_id"])
+    CLOSE_REDACTION.run(connection, **_name_changed_place(place), now=asked.moment)
 
 
 def list_redactions(connection: Connection, session_id: str | None = None) -> list[Redaction]:
@@ -328,9 +361,10 @@ def has_message(connection: Connection, place: MessagePlace) -> bool:
     return STORED_ATTRIBUTES.row(connection, **dict(zip(PLACE, place, strict=True))) is not None
 
 
-def overwrite_message(line: Line, place: PlaceValues) -> None:
+def overwrite_message(line: Line, place: PlaceValues, text: str | None = None) -> None:
     """Overwrite the message that a line has at a place, and derive its dependent values again.
 
+    It says ``text`` from now on, None: that it is redacted.
     Its tokens are counted again, and the sums of all messages after it change by the difference.
     """
     connection, seq = line.connection, place["seq"]
@@ -339,7 +373,7 @@ def overwrite_message(line: Line, place: PlaceValues) -> None:
     words = extract_content_text(said.message.get("content"))
     delete_repeating_texts(connection, place["tree_id"], seq, words)
     stored = STORED_ATTRIBUTES.one(connection, **place)
-    prepared = _redact_stored_message(line, seq, calls, stored.wire_format)
+    prepared = _redact_stored_message(line, seq, calls, stored.wire_format, text)
     continuing = _list_branches_through(connection, place)
     names = _name_changed_place(place)
     values = {**prepared.columns._asdict(), "digest": digest_row(prepared.digest, *stored)}
@@ -363,7 +397,7 @@ def overwrite_message(line: Line, place: PlaceValues) -> None:
 
 
 def _redact_stored_message(
-    line: Line, seq: int, calls: list[StoredCall], wire_format: str | None
+    line: Line, seq: int, calls: list[StoredCall], wire_format: str | None, text: str | None
 ) -> PreparedMessage:
     """Return the message at a position without its words."""
     (stored,) = load_chat_messages(line, seq, seq)
@@ -371,7 +405,7 @@ def _redact_stored_message(
         stored.message,
         DECIDING_ARGUMENTS.keys() | load_tool_kinds(line.connection).keys(),
     )
-    redacted = redact_message(message, calls, find_answered_call_id(message), tools)
+    redacted = redact_message(message, calls, find_answered_call_id(message), tools, text)
     return prepare_message(redacted | build_redacted_wire(wire_format, message, redacted))
 
 

@@ -72,6 +72,8 @@ def read_message(message: Message) -> MessageParts:
     read = MessageParts(SHOWN_ROLES.get(shown, shown), [], [], [], [])
     if is_redacted(message):
         read.parts.append(Part("file", "redacted"))
+        if message.get("redacted") is not True:
+            read.parts.append(Part("text", message["content"]))
         return read
     for key in ("reasoning_content", "reasoning", "thinking"):
         if isinstance(message.get(key), str) and message[key].strip():

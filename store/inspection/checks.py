@@ -178,6 +178,7 @@ SELECT tree_id, branch, seq FROM redactions WHERE finished_at IS NULL
 -- tree {0}, branch {1}, position {2}: is recorded as redacted, but says something
 SELECT r.tree_id, r.branch, r.seq FROM redactions r LEFT JOIN messages m USING (tree_id, branch, seq)
 WHERE COALESCE(m.content, '') <> '[redacted]'
+AND COALESCE(m.extra, '') NOT LIKE '%"redacted"_"replaced"%'
 -- tree {0}, erasure {1}: is recorded as purged, but not as ended
 SELECT tree_id, erasure FROM erasures WHERE finished_at IS NULL AND purged_at IS NOT NULL
 -- tree {0}, erasure {1}: is still open, so raw rows of branch {2} are not protected, though it is none to erase

@@ -140,8 +140,8 @@ if not TYPE_CHECKING:  # otherwise type checkers would accept any name
         media="MEDIA_TYPES Media find_media is_unreadable parse_media replace_media",
         plain_messages="prepare_plain_message",
         redacted_messages=(
-            "NO_ARGUMENTS REDACTED_TEXT UNKNOWN_TOOL is_neutral_id is_redacted make_neutral_id "
-            "redact_message"
+            "NO_ARGUMENTS REDACTED_TEXT UNKNOWN_TOOL is_neutral_id is_redacted "
+            "make_neutral_id redact_message"
         ),
         wire_fields="WIRE_KEY list_provider_data select_opaque_fields",
     )

@@ -18,6 +18,8 @@ from .columns import Message, StoredCall, join_call, prepare_message
 
 REDACTED_TEXT = "[redacted]"
 """The content of a redacted message."""
+REPLACED_MARK = "replaced"
+"""The value of the key ``redacted`` where another text stands in place of the content."""
 NO_ARGUMENTS = "{}"
 """The arguments of its calls."""
 UNKNOWN_TOOL = "unknown_tool"
@@ -44,7 +46,8 @@ _NEUTRAL_ID_PATTERN = re.compile(
 
 def is_redacted(message: Message) -> bool:
     """Tell whether a message is the result of a redaction."""
-    return message.get("redacted") is True and message.get("content") == REDACTED_TEXT
+    mark = message.get("redacted")
+    return mark == REPLACED_MARK or (mark is True and message.get("content") == REDACTED_TEXT)
 
 
 def is_neutral_id(given: str) -> bool:
@@ -60,16 +63,23 @@ def make_neutral_id(given: str) -> str:
 
 
 def redact_message(
-    message: Message, calls: Iterable[StoredCall], answers: str | None, tools: Container[str]
+    message: Message,
+    calls: Iterable[StoredCall],
+    answers: str | None,
+    tools: Container[str],
+    text: str | None = None,
 ) -> Message:
     """Return the redacted form of a message.
 
     ``calls`` are its calls as they are stored, ``answers`` is the id of the call that it answers,
-    if it is a tool's result, ``tools`` are the names of tools that stay.
+    if it is a tool's result, ``tools`` are the names of tools that stay, ``text`` is what it says
+    from now on.
     """
     held = prepare_message(message).columns
     role = held.role if held.role in KEPT_ROLES else UNKNOWN_ROLE
     kept: dict[str, Any] = {"role": role, "content": REDACTED_TEXT, "redacted": True}
+    if text is not None:
+        kept |= {"content": text, "redacted": REPLACED_MARK}
     kept |= _drop_missing_values(
         {"id": _make_optional_neutral_id(held.message_id), "timestamp": held.created_at}
     )

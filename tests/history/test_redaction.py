@@ -365,3 +365,58 @@ def test_any_messages_can_be_redacted(odd: list[Callable[[], dict[str, Any]]], d
             assert store.messages(name)[seq - 1].message["content"] == REDACTED_TEXT
         assert store.verify() == []
         store.view("f", now=NOW)
+
+
+RESULTS = {
+    "role": "user",
+    "content": [
+        {"type": "tool_result", "tool_use_id": "toolu_1", "content": SECRET},
+        {"type": "tool_result", "tool_use_id": "toolu_2", "content": SECRET, "is_error": True},
+        {"type": "text", "text": SECRET},
+    ],
+}
+USES = [
+    {"type": "tool_use", "id": f"toolu_{n}", "name": "read_file", "input": {"path": "a"}}
+    for n in (1, 2)
+]
+
+
+@pytest.mark.parametrize("seq", [3, 4, 5])
+def test_another_text_in_place_of_a_whole_message(url: str, seq: int) -> None:
+    """Given by any of its positions it is one message as before, paired and marked."""
+    with Store(url) as store:
+        store.create_session("s", now=NOW)
+        store.append("s", [said("Hi", id="m1"), {"role": "assistant", "content": USES}, RESULTS])
+        done = store.redact("s", seq, "a guard", replacement="I cannot say.", now=NOW)
+        (message,) = (each.message for each in store.messages("s") if each.seq == 5)
+        first, second, text = message["content"]
+        assert (done.seq, message["role"]) == (5, "user")
+        assert text == {"type": "text", "text": "I cannot say."}
+        assert first["content"] == second["content"] == REDACTED_TEXT
+        assert second["is_error"] is True
+        assert [each.seq for each in store.redactions("s")] == [3, 4, 5]
+        assert SECRET not in everything(store)
+        assert store.view("s", format="anthropic").messages[-1]["content"][-1] == text
+        assert store.verify() == []
+        assert store.redact("s", seq, "again", replacement="Else.").reason == "a guard"
+        assert store.messages("s", 5)[0].message == message
+
+
+def test_another_text_in_place_of_a_chat_message(chat: Store) -> None:
+    """Its role and ids stay; the text counts, and later messages of its id find it."""
+    fewer = chat.view("s").stats.tokens
+    chat.redact("s", 2, "a guard", replacement="I cannot say. " * 50)
+    message = chat.message("s", "m2").message
+    assert message == {
+        "role": "user",
+        "content": "I cannot say. " * 50,
+        "redacted": "replaced",
+        "id": "m2",
+        "timestamp": NOW,
+    }
+    assert chat.view("s").stats.tokens > fewer
+    chat.append("s", said("Other words.", id="m2"))
+    assert (chat.session("s").head, chat.verify()) == (6, [])
+    for wrong in (1, "\ud800", b""):
+        with pytest.raises(InvalidValue):
+            chat.redact("s", 1, "a guard", replacement=wrong)  # type: ignore[arg-type]
