@@ -113,12 +113,20 @@ The driver has no SQLSTATE of an attempt to connect (57P03, 53300), only the ser
 """
 
 
+_POOLER_REFUSAL = "unsupported startup parameter"
+"""What a pooler says of the settings of a connection."""
+
+
 def build_connection_error(error: Exception) -> StoreError:
     """Return the error for a connection to a server that could not be made.
 
     A server that responds and refuses the role or the database will do so again.
     """
     told = " ".join(str(_unwrap_error(error)).split())
+    if _POOLER_REFUSAL in told:
+        return StoreError(
+            f"a pooler is in front of the server; open the store with pooler=True: {told}"
+        )
     is_refused = get_sqlstate(error)[:2] in ("28", "3D") or "FATAL:" in told
     if is_refused and not any(each in told for each in _CROWDED_SERVER_WORDS):
         return translate_error(error, None)

@@ -90,6 +90,8 @@ CONNECTION_PRAGMAS = (
 SNAPSHOT_OPTIONS = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
 """The server's setting for reads that see one state; SQLite's reads always do."""
 
+POOLER_SETTING = "pooler"
+"""The setting of a URL by which a server is behind a pooler."""
 KEEPALIVE_OPTIONS = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 """The keepalive of a server's connection: idle seconds, seconds between probes, their number."""
 
@@ -132,6 +134,7 @@ class Database:
         cache_bytes: int = DEFAULT_CACHE_BYTES,
         check: RowCheck | None = None,
         read_only: bool = False,
+        pooler: bool = False,
     ) -> None:
         check_choice(SYNCHRONOUS_LEVELS, "durability", durability)
         if not isinstance(timeout, int | float) or not 0 <= timeout <= MAX_TIMEOUT:
@@ -147,6 +150,8 @@ class Database:
         folder = tempfile.mkdtemp(prefix="convostore-") if is_private_target(target) else None
         self._discard = weakref.finalize(self, remove_private_folder, folder, os.getpid())
         self.url = parse_url(os.path.join(folder, "chat.db") if folder else target)
+        self._is_pooled = pooler or self.url.query.get(POOLER_SETTING) == "1"
+        self.url = self.url.difference_update_query([POOLER_SETTING])
         self.dialect = self.url.get_backend_name()
         self.path = resolve_path(self.url) if self.dialect == "sqlite" else None
         writes_file = self.path and not read_only
@@ -173,7 +178,7 @@ class Database:
             self._reader = self._writer = self._engine
         else:
             self._engine = self._writer = create_server_engine(
-                self.url, self._synchronous, self._timeout
+                self.url, self._synchronous, self._timeout, pooler=self._is_pooled
             )
             self._reader = self._engine.execution_options(**SNAPSHOT_OPTIONS)
 
@@ -339,6 +344,8 @@ class Database:
         )
         if self._check:
             lease.driver = CheckedDriver(lease, self._check)
+        if self._is_pooled and not self.path:
+            lease.settings = build_server_settings(self._synchronous, self._timeout)
         if self.path and self.is_read_only:
             lease.file_state = load_read_state(self.path)
         return lease
@@ -520,20 +527,38 @@ def _take_idle_lease(idle: list[Lease]) -> Lease | None:
         return None
 
 
-def create_server_engine(url: URL, synchronous: str, timeout: float) -> Engine:
+def list_server_settings(synchronous: str, timeout: float) -> dict[str, str]:
+    """Return the settings of a server that keep our promises."""
+    level = "on" if synchronous == "FULL" else "off"
+    return {"synchronous_commit": level, "lock_timeout": str(compute_lock_timeout(timeout))}
+
+
+def build_server_settings(synchronous: str, timeout: float) -> str:
+    """Return the statements that set them for one transaction."""
+    settings = list_server_settings(synchronous, timeout)
+    return "; ".join(f"SET LOCAL {name} = {value}" for name, value in settings.items())
+
+
+def create_server_engine(
+    url: URL, synchronous: str, timeout: float, *, pooler: bool = False
+) -> Engine:
     """Return an engine for a server, with our settings on each connection.
 
     ``timeout`` is the most seconds to wait for a connection, and for any one lock; the work of a
-    statement itself has no limit. Settings in the URL take precedence.
+    statement itself has no limit. Settings in the URL take precedence. A ``pooler`` gives each
+    transaction another connection of the server: no statement is prepared, and each transaction
+    begins with the settings.
     """
-    level = "on" if synchronous == "FULL" else "off"
-    settings = f"-c synchronous_commit={level} -c lock_timeout={compute_lock_timeout(timeout)}"
+    ours = list_server_settings(synchronous, timeout)
+    settings = " ".join(f"-c {name}={value}" for name, value in ours.items())
     asked = url.normalized_query
     patience = max(2, math.ceil(timeout))
     arguments: dict[str, Any] = {"connect_timeout": patience, **KEEPALIVE_OPTIONS}
-    ours = {name: value for name, value in arguments.items() if name not in asked}
+    arguments = {name: value for name, value in arguments.items() if name not in asked}
+    if pooler:
+        return _create_engine(url, connect_args={**arguments, "prepare_threshold": None})
     options = " ".join((settings, *asked.get("options", ())))
-    return _create_engine(url, connect_args={**ours, "options": options})
+    return _create_engine(url, connect_args={**arguments, "options": options})
 
 
 def create_file_engine(url: URL, path: str, synchronous: str, timeout: float) -> Engine:

@@ -53,7 +53,8 @@ class Lease:
     server has asked to lock. It ``is_core`` once SQLAlchemy itself began a transaction on it.
     ``since`` is the mark by which a reader's values may be cached, ``taken_out`` are the trees
     whose rows a writer takes out. Transactions begin only while it ``is_lent``. ``file_state`` is
-    the state of a file that is only read, at the time when the connection was made.
+    the state of a file that is only read, at the time when the connection was made; ``settings``
+    are statements with which each transaction begins on a server behind a pooler.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class Lease:
         self.since: int | None = None
         self.taken_out: set[int] = set()
         self.file_state: ReadState | None = None
+        self.settings = ""
         self._deadline = 0.0
         self.patience = timeout
         self._granted = math.inf  # nobody knows: the pool may have it from an earlier lease
@@ -110,6 +112,8 @@ class Lease:
         if self._file is None:
             self._granted = self._timeout
             self._deadline = time.monotonic() + self.patience
+            if self.settings:
+                self.driver.execute(self.settings)
             return
         if self.writes:
             if self._place and self._place.file is None:

@@ -173,6 +173,7 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
         cache_bytes: int = DEFAULT_CACHE_BYTES,
         check_reads: bool = False,
         read_only: bool = False,
+        pooler: bool = False,
         threads: int = 8,
     ) -> None:
         self._threads = ThreadPoolExecutor(threads, "convostore")
@@ -187,6 +188,7 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
             cache_bytes=cache_bytes,
             check_reads=check_reads,
             read_only=read_only,
+            pooler=pooler,
         )
         self._opened = self._threads.submit(opening)
 
@@ -311,6 +313,7 @@ _OPTION_DEFAULTS = {
     "cache_bytes": DEFAULT_CACHE_BYTES,
     "check_reads": False,
     "read_only": False,
+    "pooler": False,
 }
 
 

@@ -113,7 +113,9 @@ class Store(StoreOperations, Workflows):
     seals of the rows stored; a difference raises Damaged. ``read_only`` opens an existing store of
     this release's schema and writes nothing, not even beside a file: for a file that may not be
     written, a replica or a role that may only read. What writes raises ReadOnly, and searches use
-    the index as it is. Raises StoreError and its children.
+    the index as it is. ``pooler`` is for a server behind a pooler that gives each transaction
+    another connection, such as PgBouncer (in a URL: ``?pooler=1``). Raises StoreError and its
+    children.
     """
 
     def __init__(
@@ -125,6 +127,7 @@ class Store(StoreOperations, Workflows):
         cache_bytes: int = DEFAULT_CACHE_BYTES,
         check_reads: bool = False,
         read_only: bool = False,
+        pooler: bool = False,
     ) -> None:
         self.database = Database(
             target,
@@ -133,6 +136,7 @@ class Store(StoreOperations, Workflows):
             cache_bytes=cache_bytes,
             check=inspection.ReadCheck() if check_reads else None,
             read_only=read_only,
+            pooler=pooler,
         )
         self._database = self.database
         reading, writing = self.database.reading, self.database.writing
@@ -163,6 +167,7 @@ class Store(StoreOperations, Workflows):
         cache_bytes: int = DEFAULT_CACHE_BYTES,
         check_reads: bool = False,
         read_only: bool = False,
+        pooler: bool = False,
     ) -> Store:
         """Return the one store that all parts of a process share, opened by the first of them.
 
@@ -177,6 +182,7 @@ class Store(StoreOperations, Workflows):
             cache_bytes=cache_bytes,
             check_reads=check_reads,
             read_only=read_only,
+            pooler=pooler,
         )
         if is_private_target(target):
             name = ":memory:"
@@ -185,7 +191,7 @@ class Store(StoreOperations, Workflows):
             is_file = url.get_backend_name() == "sqlite"
             name = resolve_path(url) if is_file else url.render_as_string(hide_password=False)
         settings = repr(
-            (durability, timeout, cache_bytes, check_reads, read_only)
+            (durability, timeout, cache_bytes, check_reads, read_only, pooler)
         )  # a wrong one is no key
         return _SHARES.take((name, settings), opened)
 
