@@ -136,15 +136,7 @@ class Database:
         read_only: bool = False,
         pooler: bool = False,
     ) -> None:
-        check_choice(SYNCHRONOUS_LEVELS, "durability", durability)
-        if not isinstance(timeout, int | float) or not 0 <= timeout <= MAX_TIMEOUT:
-            raise InvalidValue(
-                f"timeout must be in seconds, from 0 to {MAX_TIMEOUT:,}, not {quote_value(timeout)}"
-            )
-        if type(cache_bytes) is not int or cache_bytes < 0:
-            raise InvalidValue(
-                f"cache_bytes must be a number of bytes, 0 for none, not {cache_bytes!r}"
-            )
+        check_settings(durability, timeout, cache_bytes)
         self._kept_bytes, self._check, self.is_read_only = cache_bytes, check, read_only
         self._synchronous, self._timeout = SYNCHRONOUS_LEVELS[durability], timeout
         folder = tempfile.mkdtemp(prefix="convostore-") if is_private_target(target) else None
@@ -158,6 +150,7 @@ class Database:
         self._queue = WriterQueue(f"{self.path}{LOCK_SUFFIX}", timeout) if writes_file else None
         self._log = WriteAheadLog(self.path) if self.path else None
         self._closed = self._forked = False
+        self._settings = ""
         self._inside: dict[object, int] = {}
         self._hosts: set[int] = set()
         with fork_safety.fork_lock:
@@ -177,8 +170,13 @@ class Database:
                 open_read_only(self._engine, self.path)
             self._reader = self._writer = self._engine
         else:
+            level = "on" if self._synchronous == "FULL" else "off"
+            settings = {"synchronous_commit": level}
+            settings["lock_timeout"] = str(compute_lock_timeout(self._timeout))
+            if self._is_pooled:
+                self._settings = "; ".join(f"SET LOCAL {x} = {settings[x]}" for x in settings)
             self._engine = self._writer = create_server_engine(
-                self.url, self._synchronous, self._timeout, pooler=self._is_pooled
+                self.url, settings, self._timeout, pooler=self._is_pooled
             )
             self._reader = self._engine.execution_options(**SNAPSHOT_OPTIONS)
 
@@ -344,8 +342,7 @@ class Database:
         )
         if self._check:
             lease.driver = CheckedDriver(lease, self._check)
-        if self._is_pooled and not self.path:
-            lease.settings = build_server_settings(self._synchronous, self._timeout)
+        lease.settings = self._settings
         if self.path and self.is_read_only:
             lease.file_state = load_read_state(self.path)
         return lease
@@ -497,6 +494,19 @@ class Database:
             self._connect()
 
 
+def check_settings(durability: str, timeout: float, cache_bytes: int) -> None:
+    """Raise InvalidValue for settings that a database cannot have."""
+    check_choice(SYNCHRONOUS_LEVELS, "durability", durability)
+    if not isinstance(timeout, int | float) or not 0 <= timeout <= MAX_TIMEOUT:
+        raise InvalidValue(
+            f"timeout must be in seconds, from 0 to {MAX_TIMEOUT:,}, not {quote_value(timeout)}"
+        )
+    if type(cache_bytes) is not int or cache_bytes < 0:
+        raise InvalidValue(
+            f"cache_bytes must be a number of bytes, 0 for none, not {cache_bytes!r}"
+        )
+
+
 class Transactions(NamedTuple):
     """The transactions of an operation that needs several, opened one after the other.
 
@@ -527,37 +537,24 @@ def _take_idle_lease(idle: list[Lease]) -> Lease | None:
         return None
 
 
-def list_server_settings(synchronous: str, timeout: float) -> dict[str, str]:
-    """Return the settings of a server that keep our promises."""
-    level = "on" if synchronous == "FULL" else "off"
-    return {"synchronous_commit": level, "lock_timeout": str(compute_lock_timeout(timeout))}
-
-
-def build_server_settings(synchronous: str, timeout: float) -> str:
-    """Return the statements that set them for one transaction."""
-    settings = list_server_settings(synchronous, timeout)
-    return "; ".join(f"SET LOCAL {name} = {value}" for name, value in settings.items())
-
-
 def create_server_engine(
-    url: URL, synchronous: str, timeout: float, *, pooler: bool = False
+    url: URL, settings: dict[str, str], timeout: float, *, pooler: bool = False
 ) -> Engine:
-    """Return an engine for a server, with our settings on each connection.
+    """Return an engine for a server, with our ``settings`` on each connection.
 
     ``timeout`` is the most seconds to wait for a connection, and for any one lock; the work of a
     statement itself has no limit. Settings in the URL take precedence. A ``pooler`` gives each
     transaction another connection of the server: no statement is prepared, and each transaction
     begins with the settings.
     """
-    ours = list_server_settings(synchronous, timeout)
-    settings = " ".join(f"-c {name}={value}" for name, value in ours.items())
     asked = url.normalized_query
     patience = max(2, math.ceil(timeout))
     arguments: dict[str, Any] = {"connect_timeout": patience, **KEEPALIVE_OPTIONS}
     arguments = {name: value for name, value in arguments.items() if name not in asked}
     if pooler:
         return _create_engine(url, connect_args={**arguments, "prepare_threshold": None})
-    options = " ".join((settings, *asked.get("options", ())))
+    ours = (f"-c {name}={value}" for name, value in settings.items())
+    options = " ".join((*ours, *asked.get("options", ())))
     return _create_engine(url, connect_args={**arguments, "options": options})
 
 
