@@ -214,7 +214,8 @@ def find_idle_sessions(
             prefix=prefix,
             archived=archived,
         )
-        if session.id not in busy and not _is_kept(session, request.keep)
+        if session.id not in busy
+        and not (request.keep and request.keep.items() <= session.metadata.items())
     ]
     return sorted(found, key=lambda each: (each.updated_at, each.id))
 
@@ -222,13 +223,6 @@ def find_idle_sessions(
 def _find_busy_sessions(connection: Connection, now: int) -> set[str]:
     streamed = {each.session_id for each in list_drafts(connection) if each.live}
     return streamed.union(COMPACTED_SESSIONS.values(connection, now=now))
-
-
-def _is_kept(session: Session, keep: Mapping[str, Any]) -> bool:
-    metadata = session.metadata
-    return bool(keep) and all(
-        name in metadata and metadata[name] == value for name, value in keep.items()
-    )
 
 
 def measure_erasures(connection: Connection, tree_id: int, session_ids: list[str]) -> FreedRows:

@@ -97,13 +97,10 @@ def _sum_parts(connection: Connection, by: str) -> Iterator[SizePart]:
     words, counts = Counter[str | None](), Counter[str | None]()
     for table in CONTENT_COLUMNS:
         for key, size, rows in build_size_sums(by, table).rows(connection):
-            name = _name_month(key) if by == "month" else key
+            name = key
+            if by == "month":
+                name = (EPOCH + timedelta(days=key)).date().isoformat()[:7]
             words[name] += size
             counts[name] += rows if table is messages else 0
     for name, size in words.items():
         yield SizePart(name, size, counts[name])
-
-
-def _name_month(day: int) -> str:
-    """Return the month of a day since the epoch, such as 2026-07."""
-    return (EPOCH + timedelta(days=day)).date().isoformat()[:7]
