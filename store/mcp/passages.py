@@ -17,11 +17,12 @@ from ..text import parse_object
 from ..tokens import estimate, message_text
 from .answers import Source, count_json_tokens
 
-GROUP_REACH = 8
-"""Positions around a message in which its call, or its results, are looked for first."""
-LONGEST_GROUP = 200
+GROUP_REACHES = (3, 20, 200)
+"""Positions around a message in which its call and its results are looked for, one by one."""
 LINE_LENGTH = 400
 """Signs of a line that are kept around a word; a longer line is cut."""
+SURROUNDING_LENGTH = 4_000
+"""Signs on each side of a line without which a key in it may not be known as one."""
 LINE_TOKENS = 3
 """Tokens that a line costs beside its text."""
 NEIGHBOURS = 6
@@ -32,10 +33,11 @@ HEADED_ROLES = {"tool": "result", "function": "result"}
 
 
 class Group(NamedTuple):
-    """The messages of a passage, in the chat format."""
+    """The messages of a passage, in the chat format, and all of them as a text."""
 
     session_id: str
     messages: tuple[StoredMessage, ...]
+    text: str
 
     @property
     def first(self) -> int:
@@ -52,11 +54,6 @@ class Group(NamedTuple):
         """The time of its first message."""
         return get_moment(self.messages[0])
 
-    @property
-    def text(self) -> str:
-        """All of it as a text."""
-        return "\n".join(render_message(each.message) for each in self.messages)
-
 
 def get_moment(stored: StoredMessage) -> int:
     """Return the time that a message tells, otherwise when it was stored (ms)."""
@@ -66,7 +63,7 @@ def get_moment(stored: StoredMessage) -> int:
 
 def load_group(source: Source, session_id: str, seq: int) -> Group | None:
     """Return the message at a position with its call or its results; None if there is none."""
-    for reach in (GROUP_REACH, LONGEST_GROUP):
+    for reach in GROUP_REACHES:
         start = max(1, seq - reach)
         near = source.messages(session_id, start, seq + reach, format="openai")
         before = [each for each in near if each.seq <= seq] or near[:1]
@@ -78,7 +75,8 @@ def load_group(source: Source, session_id: str, seq: int) -> Group | None:
         is_whole = start == 1 or not is_result(group[0])
         if is_whole and group[-1].seq < seq + reach:
             break
-    return Group(session_id, group)
+    text = "\n".join(render_message(each.message) for each in group)
+    return Group(session_id, group, text)
 
 
 def is_result(stored: StoredMessage) -> bool:
@@ -129,7 +127,7 @@ def cut_passage(text: str, weigh: Callable[[str], float], room: int) -> str:
     """
     if estimate(text) <= room * 2 and count_json_tokens(text) <= room:
         return text
-    lines = [piece for line in text.split("\n") for piece in split_line(line)]
+    lines = split_lines(text)
     worth = [weigh(line) for line in lines]
     best = sorted(range(len(lines)), key=lambda at: -worth[at])
     chosen = [best[0], 0, *(at for at in best if worth[at] > 0)]
@@ -157,9 +155,21 @@ def find_neighbours(chosen: list[int], count: int) -> Iterator[int]:
             yield from (near for near in (at + distance, at - distance) if 0 <= near < count)
 
 
-def split_line(line: str) -> list[str]:
-    """Return a line in pieces that are short enough to be chosen among."""
-    return [line[at : at + LINE_LENGTH] for at in range(0, len(line), LINE_LENGTH)] or [""]
+def split_lines(text: str) -> list[str]:
+    """Return the lines of a text, long ones in pieces that are short enough to be chosen among."""
+    return [
+        line[at : at + LINE_LENGTH]
+        for line in text.split("\n")
+        for at in range(0, max(1, len(line)), LINE_LENGTH)
+    ]
+
+
+def find_surroundings(text: str, weigh: Callable[[str], float]) -> str:
+    """Return the part of a text around its best line, with room for the longest key."""
+    if len(text) <= SURROUNDING_LENGTH * 2:
+        return text
+    at = text.find(max(split_lines(text), key=weigh))
+    return text[max(0, at - SURROUNDING_LENGTH) : at + SURROUNDING_LENGTH]
 
 
 def join_lines(lines: list[str], kept: Iterable[int]) -> str:

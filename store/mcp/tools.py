@@ -46,7 +46,14 @@ from .commands import (
     read_result,
 )
 from .days import describe_day
-from .passages import Group, cut_passage, get_moment, render_message
+from .passages import (
+    Group,
+    cut_passage,
+    find_surroundings,
+    get_moment,
+    render_message,
+    split_lines,
+)
 from .ranking import Ranking, Wanted, rank_groups
 
 Text = Annotated[str, Field(min_length=1, description="A question, words, names or an error text.")]
@@ -394,7 +401,8 @@ class History:
         return cut_passage(text, ranking.weigh, tokens)
 
     def _make_hit(self, ranking: Ranking, group: Group) -> Answer:
-        best = max(self._clean(group.text).split("\n"), key=ranking.weigh)
+        shown = self._clean(find_surroundings(group.text, ranking.weigh))
+        best = max(split_lines(shown), key=ranking.weigh)
         return self._label_group(group) | {"line": shorten(best, SNIPPET_TOKENS * 4)}
 
     def _tell_state(self, after: str | None) -> Answer:

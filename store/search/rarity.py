@@ -18,13 +18,13 @@ from .documents import Document
 from .query import PROMPT_ROLES, Match, Query, score_text
 from .terms import Term, fold_text
 
-MOST_COUNTED_WORD = 400
+MOST_COUNTED_WORD = 100
 """Messages that are counted of a word: the last stored; one that more have is a common word."""
-MOST_WITH_ALL = 100
+MOST_WITH_ALL = 50
 """Messages with all words that are looked at besides, since these may be older."""
 FEW_WORDS = 20
 """Messages that have a term as a word, below which it is looked for in names too."""
-MOST_SCORED = 80
+MOST_SCORED = 10
 """Messages that are read at most, beside as many as are asked for."""
 
 
