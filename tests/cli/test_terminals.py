@@ -49,6 +49,19 @@ COMMAND_LINES: list[list[str]] = [
     ["replaced", ID],
     ["context", ID, "--user", ACTS, "--root", NAME, "--system", f"{NAME}.md"],
     ["context", ID, "--format", "react", "--user", f"@{NAME}"],
+    ["requests", ID],
+    ["request", ID, "1"],
+    ["request", ID, NAME],
+    ["size"],
+    ["size", "--by", "owner"],
+    ["prune", "--older-than", "9w", "--keep", f"{NAME}={ACTS}"],
+    ["prune", "--older-than", NAME],
+    ["health"],
+    ["mcp", "--print-config", "codex"],
+    ["mcp", "--print-config", NAME],
+    ["browse", "--help"],
+    ["browse", "--port", NAME],
+    ["datasette"],
     ["tree", ID],
     ["stats", ID, "--files"],
     ["tokens", ID],
@@ -152,6 +165,7 @@ def prepare(folder: Path) -> None:
         )
         store.append(ID, [*messages()])
         store.record_usage(ID, input=9, output=9, model=NAME, provider=NAME, details={NAME: ACTS})
+        store.context(ID, f"system {ACTS}", user_input=ACTS, root=folder / NAME, record=True)
         store.annotate(ID, 1, NAME, ACTS)
         store.compact(ID, Policy(name=NAME), lambda _: Summary(ACTS, title=ACTS))
         draft = store.streaming(ID, {"role": "assistant", "content": ""})
