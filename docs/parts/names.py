@@ -17,7 +17,16 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PUBLIC = (
     *("", "errors", "policy", "records", "formats", "tools", "context", "summaries"),
     *("importing", "exporting", "transcripts", "transcripts.writing"),
-    *("inspection", "inspection.dump", "simulation", "recall", "tokens", "html"),
+    *(
+        "inspection",
+        "inspection.dump",
+        "inspection.transfer",
+        "simulation",
+        "recall",
+        "copying",
+        "tokens",
+        "html",
+    ),
     "mcp",
     "pages",
     *("adapters.openai_agents", "adapters.pydantic_ai", "adapters.claude", "adapters.strands"),

@@ -118,6 +118,9 @@ COMMANDS: dict[str, dict[str, ListedCommand]] = {
         "backup": ListedCommand(
             "maintenance", "Copy a store while it is in use, and check the copy."
         ),
+        "copy": ListedCommand(
+            "transfers", "Copy a store to a file or a server while it is in use."
+        ),
         "restore": ListedCommand("maintenance", "Check a copy, then replace the store by it."),
         "purge": ListedCommand(
             "maintenance", "Rewrite the file without any byte of erased messages."

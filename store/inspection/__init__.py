@@ -37,13 +37,14 @@ __all__ = [
     "restore",
     "statistics",
     "storage_use",
+    "transfer",
     "upgrade_schema",
     "views",
     "writing_role",
 ]
 
 if TYPE_CHECKING:
-    from . import dump, integrity, storage_use
+    from . import dump, integrity, storage_use, transfer
     from .advice import Condition, doctor
     from .checks import OLDER
     from .copies import backup, listed, remove_copies, restore
@@ -67,7 +68,7 @@ if TYPE_CHECKING:
 if not TYPE_CHECKING:  # otherwise a type checker would accept any name
     __getattr__, __dir__ = attach_modules(
         __package__,
-        "dump integrity storage_use",
+        "dump integrity storage_use transfer",
         advice="Condition doctor",
         checks="OLDER",
         copies="backup listed remove_copies restore",

@@ -15,7 +15,7 @@ from itertools import chain, groupby, islice, zip_longest
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Connection, LargeBinary, Table, bindparam, select, union
+from sqlalchemy import Connection, LargeBinary, Table, Text, bindparam, collate, select, union
 
 from ..clock import Now, resolve_now
 from ..database import (
@@ -37,7 +37,6 @@ from ..database import (
 )
 from ..errors import InvalidValue
 from ..history import erasure_batches
-from ..records import Finding
 from .checks import (
     OLDER,
     STREAM_OPTIONS,
@@ -56,7 +55,11 @@ __all__ = [
     "RowFields",
     "StoredRow",
     "dump_store",
+    "dump_tree",
+    "insert_rows",
+    "list_trees",
     "load_tree",
+    "load_tree_rows",
     "parse_tree_id",
     "require_schema",
 ]
@@ -99,43 +102,58 @@ def dump_store(database: Database, now: Now = None) -> Iterator[StoredRow]:
     Pending erasures are finished first. Each tree is compared with its digests and seals before
     its rows are yielded. Raises StoreError, Damaged.
     """
-    erasure_batches.continue_erasures(database, resolve_now(now))
-    with database.reading() as connection:
-        require_sound(check_structures(connection))
-    trees = database.read(ALL_TREES.values)
+    trees = list_trees(database, now)
     yield STORE, {"schema": SCHEMA_HEAD, "trees": len(trees)}
     for tree_id in trees:
         yield TREE, {"tree_id": str(tree_id)}
         with database.reading() as connection:
-            sealed = (check_table_seals(connection, table, tree_id) for table in SEALED_TABLES)
-            rules = list_tree_rules(connection.dialect.name)
-            broken = (
-                rule.breaches(found.rows(connection, tree_id=tree_id)) for rule, found in rules
-            )
-            keys, of_lines = check_keys(connection, tree_id), check_tree(connection, tree_id)
-            require_sound(chain(chain.from_iterable((*sealed, *broken)), keys, of_lines))
-            rows = _load_tree_rows(connection, tree_id)
             count = 0
-            for row in rows:
+            for row in dump_tree(connection, tree_id):
                 yield row
                 count += 1
             yield END, {"rows": count}
 
 
-def _load_tree_rows(connection: Connection, tree_id: int) -> Iterator[StoredRow]:
+def list_trees(database: Database, now: Now = None) -> list[int]:
+    """Return the trees of a store in order, after its pending erasures are finished.
+
+    Raises StoreError, Damaged.
+    """
+    erasure_batches.continue_erasures(database, resolve_now(now))
+    with database.reading() as connection:
+        require_sound(check_structures(connection))
+    return database.read(ALL_TREES.values)
+
+
+def dump_tree(connection: Connection, tree_id: int) -> Iterator[StoredRow]:
+    """Compare a tree with its digests and seals, then yield its rows. Raises Damaged."""
+    sealed = (check_table_seals(connection, table, tree_id) for table in SEALED_TABLES)
+    rules = list_tree_rules(connection.dialect.name)
+    broken = (rule.breaches(found.rows(connection, tree_id=tree_id)) for rule, found in rules)
+    keys, of_lines = check_keys(connection, tree_id), check_tree(connection, tree_id)
+    require_sound(chain(chain.from_iterable((*sealed, *broken)), keys, of_lines))
     for table in DUMPED_TABLES.values():
-        columns = [column for column in table.c if column.name != "tree_id"]
-        of_tree = select(*columns).where(table.c.tree_id == tree_id).order_by(*table.primary_key)
-        with closing(connection.execute(of_tree, execution_options=STREAM_OPTIONS)) as rows:
-            for row in rows.mappings():
-                given = ((name, value) for name, value in row.items() if value is not None)
-                yield (
-                    table.name,
-                    {
-                        name: value.hex() if isinstance(value, bytes) else value
-                        for name, value in given
-                    },
-                )
+        for fields in load_tree_rows(connection, table, tree_id):
+            yield table.name, fields
+
+
+def load_tree_rows(connection: Connection, table: Table, tree_id: int) -> Iterator[RowFields]:
+    """Yield the rows of a tree in a table, in the order of their keys."""
+    columns = [column for column in table.c if column.name != "tree_id"]
+    of_tree = select(*columns).where(table.c.tree_id == tree_id)
+    # Texts are ordered by their characters on every server, whatever its language.
+    server = connection.dialect.name != "sqlite"
+    keys = (
+        collate(key, "C") if server and isinstance(key.type, Text) else key
+        for key in table.primary_key
+    )
+    ordered = of_tree.order_by(*keys)
+    with closing(connection.execute(ordered, execution_options=STREAM_OPTIONS)) as rows:
+        for row in rows.mappings():
+            given = ((name, value) for name, value in row.items() if value is not None)
+            yield {
+                name: value.hex() if isinstance(value, bytes) else value for name, value in given
+            }
 
 
 def require_schema(head: RowFields) -> None:
@@ -163,32 +181,35 @@ def load_tree(connection: Connection, tree_id: int, rows: Iterable[StoredRow]) -
     or if a session with one of its ids exists; nothing may be committed then.
     """
     if STORED_TREE.row(connection, tree_id=tree_id):
-        pairs = zip_longest(_load_tree_rows(connection, tree_id), rows)
+        known = (
+            (table.name, fields)
+            for table in DUMPED_TABLES.values()
+            for fields in load_tree_rows(connection, table, tree_id)
+        )
+        pairs = zip_longest(known, rows)
         for stored, given in pairs:
             if stored != given:
                 raise InvalidValue("this conversation and its forks exist already, and differ")
         return False
     for name, of_table in groupby(rows, itemgetter(0)):
-        _insert_rows(connection, tree_id, name, map(itemgetter(1), of_table))
-    _check_sound(check_tree(connection, tree_id))
-    _check_sound(check_keys(connection, tree_id))
+        insert_rows(connection, tree_id, name, map(itemgetter(1), of_table))
+    require_loaded(connection, tree_id)
     return True
 
 
-def _check_sound(findings: Iterable[Finding]) -> None:
-    for finding in findings:
+def require_loaded(connection: Connection, tree_id: int) -> None:
+    """Refuse a written tree that is not sound. Raises InvalidValue."""
+    for finding in chain(check_tree(connection, tree_id), check_keys(connection, tree_id)):
         if finding.check != OLDER:
             raise InvalidValue(f"{finding.where}: {finding.problem}")
 
 
-def _insert_rows(
-    connection: Connection, tree_id: int, name: str, rows: Iterator[RowFields]
-) -> None:
-    """Write consecutive rows of one table."""
+def insert_rows(connection: Connection, tree_id: int, name: str, rows: Iterator[RowFields]) -> None:
+    """Write consecutive rows of one table. Raises InvalidValue."""
     if name not in DUMPED_TABLES:
         raise InvalidValue(f"there is no table {name!r:.40} of conversations")
     insertion = _row_insertions[name]
-    as_row = _build_row_parser(insertion, tree_id)
+    as_row = build_row_parser(insertion.table, insertion.columns, tree_id)
     while run := list(islice(rows, ROWS_AT_ONCE)):
         if name == "sessions":
             ids = [fields.get("id") for fields in run]
@@ -199,9 +220,10 @@ def _insert_rows(
         insertion.insert_many(connection, [as_row(fields) for fields in run])
 
 
-def _build_row_parser(insertion: Insertion, tree_id: int) -> Callable[[RowFields], tuple[Any, ...]]:
+def build_row_parser(
+    table: Table, columns: Iterable[str], tree_id: int
+) -> Callable[[RowFields], tuple[Any, ...]]:
     """Return a function from the fields of a row to its values. Raises InvalidValue."""
-    table = insertion.table
     known = {column.name for column in table.c} - {"tree_id"}
     binary = {column.name for column in table.c if isinstance(column.type, LargeBinary)}
 
@@ -212,7 +234,7 @@ def _build_row_parser(insertion: Insertion, tree_id: int) -> Callable[[RowFields
         for name in binary & told.keys():
             fields[name] = _parse_hex(told[name])
         _check_seal(table, fields)
-        return tuple(map(fields.get, insertion.columns))
+        return tuple(map(fields.get, columns))
 
     return as_row
 

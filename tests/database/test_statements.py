@@ -87,6 +87,7 @@ ACROSS_TREES = {
     "history.redaction.REDACTIONS": "lists the redactions of all trees",
     "history.erasure_log.OPEN_TREES": "finds what is left to do in all trees",
     "inspection.dump.ALL_TREES": "lists the trees",
+    "inspection.transfer.ERASED_SESSIONS": "lists the erasures of all trees",
     **dict.fromkeys(
         (
             "history.usages.LIST_OWNED_USAGES",
@@ -318,6 +319,7 @@ SCANNED = {
     "history.request_rows.REQUEST_NUMBERS": "samples the requests of the whole store",
     "history.erasure_log.OPEN_TREES": "walks the index of what is left to do",
     "inspection.dump.ALL_TREES": "lists all that there is",
+    "inspection.transfer.ERASED_SESSIONS": "lists all that there is",
     "inspection.usage_statistics.STORE_FILES": "counts over the whole store",
     "inspection.usage_statistics.STORE_TOOLS": "counts over the whole store",
     "inspection.usage_statistics.STORE_TOTALS": "counts over the whole store",

@@ -35,19 +35,29 @@ FLOORS = [
         "view",
         "compaction context inspection search",
         "face transcripts",
-        "importing exporting simulation recall adapters",
+        "importing exporting copying simulation recall adapters",
         "pages mcp",
         "cli",
     )
 ]
 """The rooms (folders, and modules that users meet), floor by floor: each knows those below it."""
 
-EDGES = {"cli", "mcp", "transcripts", "importing", "exporting", "simulation", "recall", "pages"}
+EDGES = {
+    "cli",
+    "mcp",
+    "transcripts",
+    "importing",
+    "exporting",
+    "copying",
+    "simulation",
+    "recall",
+    "pages",
+}
 """The rooms that could live elsewhere: they import what is public, and no other room knows them."""
 PUBLIC = {
     *("errors", "policy", "records", "formats", "tools", "context", "summaries", "tokens"),
     *("importing", "exporting", "transcripts", "inspection", "simulation", "recall", "html"),
-    *("pages", "mcp"),
+    *("pages", "mcp", "copying"),
 }
 """The public modules beside the package itself; what is in no `__all__` of them is private."""
 LEAVES = {"text", "clock"}
@@ -59,7 +69,7 @@ INSIDE = {
     "adapters": "stores openai_agents pydantic_ai claude strands adk",
     "cli": (
         "terminal tables render chart options agents demo_session requests request_log compactions heads policies "
-        "show savings simulation sql sessions messages search maintenance retention exports imports usage pages demo commands"
+        "show savings simulation sql sessions messages search maintenance retention transfers exports imports usage pages demo commands"
     ),
     "compaction": (
         "facts triggers plan log_messages record_rows checks hidden_range job asked_results running_bills lifecycle workflow"
@@ -79,7 +89,7 @@ INSIDE = {
     "html": "shown_text source_code markdown_text message_parts flow templates pages notebooks",
     "importing": "session_ids usage comparison continuations session_metadata validation session known_files dump transcript files",
     "inspection": (
-        "console checks usage_statistics sql line_checks integrity dump storage_use copies upkeep advice"
+        "console checks usage_statistics sql line_checks integrity dump transfer storage_use copies upkeep advice"
     ),
     "mcp": "answers passages commands days ranking tools guidance server following programs installation",
     "messages": "json_text columns plain_messages media wire_fields redacted_messages",
@@ -137,7 +147,7 @@ PROGRAMS = {
 
 ROOMS = {room: number for number, floor in enumerate(FLOORS) for room in floor}
 ENTRANCES = ("__init__", "__main__", "alias")  # they stand above all floors
-MOST_ROOMS = 31
+MOST_ROOMS = 32
 MOST_FLOORS = 12
 MOST_FLOORS_OF_A_ROOM = 6
 SHARED_NAMES = 0.01

@@ -222,6 +222,19 @@ SELECT file
 FROM pragma_database_list
 WHERE name = 'main'
 
+-- inspection.transfer.ERASED_SESSIONS
+SELECT DISTINCT erasures.tree_id,
+  erasures.session_id
+FROM erasures
+ORDER BY erasures.tree_id,
+  erasures.session_id
+
+-- inspection.transfer.TREE_SESSIONS
+SELECT sessions.id
+FROM sessions
+WHERE sessions.tree_id = :tree_id
+ORDER BY sessions.id
+
 -- inspection.usage_statistics.LINE_CALL_COUNT
 WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
   SELECT branches.branch AS branch,
