@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import Child, database
 from conversations import NOW
+from test_tampering import fill
 from test_whole import DEEDS, STEPS, lived, opened, said, sessions_of, told
 
 from store import Policy, Store
@@ -199,3 +200,14 @@ def killed_copy(folder: Path, url: str, seconds: float) -> None:
         signal.setitimer(signal.ITIMER_REAL, seconds)
         copy(source, target)
     signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def test_every_table_is_copied_there_and_back(target: Store, tmp_path: Path) -> None:
+    """Kept usages, drafts, requests and all else; from a file to the other store, and to a file."""
+    with opened(tmp_path, "one") as source, opened(tmp_path, "back") as back:
+        fill(source, tmp_path)
+        assert copy(source, target).left == copy(target, back).left == ()
+        rows = all_rows(source)
+        assert {table for table, _ in rows} > {*dump.DUMPED_TABLES}
+        assert rows == all_rows(target) == all_rows(back)
+        assert source.usage_totals() == back.usage_totals()
