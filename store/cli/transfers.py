@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.progress import MofNCompleteColumn
 
+from .. import Store
 from ..copying import Copied
 from ..copying import copy as copy_store
 from ..errors import InvalidValue
+from ..inspection import is_write_protected
 from ..text import format_count
 from . import render, tables
 from .options import Json, StorePlace
-
-if TYPE_CHECKING:
-    from .. import Store
 
 SourceStore = Annotated[
     str, typer.Argument(metavar="SOURCE", help="The store to copy: a file or a URL.")
@@ -41,9 +40,6 @@ def copy(
     Stopped or run again, it copies only what the target lacks. The exit status is 1 if something
     was left, with --check if something differs.
     """
-    from .. import Store
-    from ..inspection import is_write_protected
-
     if ctx.find_root().params.get("db") is not None:
         raise InvalidValue("copy names both of its stores; leave --db out")
     StorePlace(source).require()

@@ -11,11 +11,22 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
+from functools import cache
 from itertools import chain, groupby, islice, zip_longest
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Connection, LargeBinary, Table, Text, bindparam, collate, select, union
+from sqlalchemy import (
+    Connection,
+    LargeBinary,
+    Select,
+    Table,
+    Text,
+    bindparam,
+    collate,
+    select,
+    union,
+)
 
 from ..clock import Now, resolve_now
 from ..database import (
@@ -139,21 +150,25 @@ def dump_tree(connection: Connection, tree_id: int) -> Iterator[StoredRow]:
 
 def load_tree_rows(connection: Connection, table: Table, tree_id: int) -> Iterator[RowFields]:
     """Yield the rows of a tree in a table, in the order of their keys."""
-    columns = [column for column in table.c if column.name != "tree_id"]
-    of_tree = select(*columns).where(table.c.tree_id == tree_id)
-    # Texts are ordered by their characters on every server, whatever its language.
-    server = connection.dialect.name != "sqlite"
-    keys = (
-        collate(key, "C") if server and isinstance(key.type, Text) else key
-        for key in table.primary_key
-    )
-    ordered = of_tree.order_by(*keys)
-    with closing(connection.execute(ordered, execution_options=STREAM_OPTIONS)) as rows:
+    of_tree = _select_in_order(table, connection.dialect.name).where(table.c.tree_id == tree_id)
+    with closing(connection.execute(of_tree, execution_options=STREAM_OPTIONS)) as rows:
         for row in rows.mappings():
             given = ((name, value) for name, value in row.items() if value is not None)
             yield {
                 name: value.hex() if isinstance(value, bytes) else value for name, value in given
             }
+
+
+@cache
+def _select_in_order(table: Table, dialect: str) -> Select[Any]:
+    """Build a query for rows in one order on all servers: texts by their characters."""
+    columns = (column for column in table.c if column.name != "tree_id")
+    by_character = dialect != "sqlite"
+    keys = (
+        collate(key, "C") if by_character and isinstance(key.type, Text) else key
+        for key in table.primary_key
+    )
+    return select(*columns).order_by(*keys)
 
 
 def require_schema(head: RowFields) -> None:

@@ -143,11 +143,9 @@ def mark_trees(connection: Connection) -> dict[int, bytes]:
             marks.setdefault(tree_id, sha256()).update(b"%d=%d;" % (number, count))
     for number, query in enumerate(TREE_ROWS):
         rows = connection.execute(query, execution_options=STREAM_OPTIONS)
-        for tree_id, of_tree in groupby(rows, itemgetter(0)):
-            mark = marks.setdefault(tree_id, sha256())
-            mark.update(b"#%d" % number)
-            for row in of_tree:
-                mark.update(repr(tuple(row)).encode("utf-8", "surrogatepass"))
+        for row in rows:
+            told = repr((number, *row)).encode("utf-8", "surrogatepass")
+            marks.setdefault(row[0], sha256()).update(told)
     return {tree_id: mark.digest()[:HASH_BYTES] for tree_id, mark in marks.items()}
 
 
@@ -256,13 +254,7 @@ class _TableChanges:
         self._gone.append({name: fields[name] for name in self._keys})
 
     def _update(self, known: RowFields, fields: RowFields) -> None:
-        differing = {
-            name for name in known.keys() | fields.keys() if known.get(name) != fields.get(name)
-        }
-        fixed = [name for name in differing if not self.table.c[name].info.get("changes")]
-        is_running = known.get("outcome") == "running"
-        if fixed and not is_running and self.table not in REPLACED_TABLES:
-            raise InvalidValue(f"a row of {self.table.name} is another one in the target")
+        self._check_change(known, fields)
         self.count += 1
         if not self._writes:
             return
@@ -271,3 +263,12 @@ class _TableChanges:
         row = dict(zip(names, values, strict=True))
         keys = {f"key_{name}": row.pop(name) for name in ("tree_id", *self._keys)}
         UPDATE_ROW[self.table.name].run(self._connection, **row, **keys)
+
+    def _check_change(self, known: RowFields, fields: RowFields) -> None:
+        """Refuse the change of a column that never changes. Raises InvalidValue."""
+        if self.table in REPLACED_TABLES or known.get("outcome") == "running":
+            return
+        for each in self.table.c:
+            is_fixed = not each.info.get("changes")
+            if is_fixed and known.get(each.name) != fields.get(each.name):
+                raise InvalidValue(f"a row of {self.table.name} is another one in the target")
