@@ -26,7 +26,7 @@ ServedOwner = Annotated[
     str | None, typer.Option("--owner", metavar="NAME", help="Serve this owner's sessions alone.")
 ]
 ServedReadOnly = Annotated[
-    bool, typer.Option("--read-only", help="Write nothing but the index; no forks and notes.")
+    bool, typer.Option("--read-only", help="Write nothing to the store; no forks and notes.")
 ]
 ShownSecrets = Annotated[
     bool, typer.Option("--secrets", help="Show texts that look like keys, instead of dots.")
@@ -102,7 +102,7 @@ def _serve(ctx: typer.Context, owner: str | None, *, read_only: bool, secrets: b
             " such as `convostore mcp --print-config claude-code`"
         )
     follows = get_place(ctx).target == str(locate_own_store()) and owner is None and not read_only
-    with open_store(ctx) as opened:
+    with open_store(ctx, read_only=read_only) as opened:
         if follows:
             with Follower(opened, get_place(ctx).file) as follower:
                 serve(opened, secrets=secrets, describe_progress=follower.describe)

@@ -246,15 +246,16 @@ def announce_store(ctx: typer.Context) -> None:
 
 
 @contextmanager
-def open_store(ctx: typer.Context) -> Iterator[Store]:
+def open_store(ctx: typer.Context, *, read_only: bool = False) -> Iterator[Store]:
     """Open the store, create it if missing, and name it, even after an error."""
     from .. import Store
     from ..inspection import is_write_protected
 
-    get_place(ctx).make_room()
+    if not read_only:
+        get_place(ctx).make_room()
     try:
         target = get_place(ctx).target
-        with Store(target, read_only=is_write_protected(target)) as store:
+        with Store(target, read_only=read_only or is_write_protected(target)) as store:
             if store.upgraded.told:
                 print_problem(store.upgraded.told)
             yield store

@@ -32,6 +32,10 @@ WHOLE_BUDGET = 20_000
 """Tokens of an answer whose items are short."""
 FRAME_TOKENS = 80
 """Tokens that an answer keeps for its notice and the place where it ended."""
+SPARED_LABELS = ("title", "project", "program", "tried")
+"""What an item lacks first if it alone is longer than its answer may be."""
+SHORTEST_CUT = 20
+"""Signs to which a text is not cut to keep a budget."""
 LABEL_LENGTH = 80
 KNOWN_SESSIONS = 1_000
 """The newest sessions, whose projects are known by name."""
@@ -205,25 +209,45 @@ class Page:
         return len(self.items) >= self._limit
 
     def add(self, item: Answer) -> bool:
-        """Add an item if it fits; the first one is added in any case."""
+        """Add an item if it fits; the first one is added in any case, cut if it is too long."""
         tokens = count_json_tokens(item) + 1
         if self.is_full or (self.items and tokens > self.left):
             return False
+        while tokens > self.left and (shorter := _cut_item(item)) is not None:
+            item = shorter
+            tokens = count_json_tokens(item) + 1
         self.items.append(item)
         self.left -= tokens
         return True
 
 
+def _cut_item(item: Answer) -> Answer | None:
+    """Return an item without a label, or with half of its longest value; None if all are short."""
+    name = next((name for name in SPARED_LABELS if name in item), None)
+    if name is not None:
+        return {key: value for key, value in item.items() if key != name}
+    sizes = {key: len(write_json(item[key])) for key in item if key not in UNMASKED_KEYS}
+    longest = max(sizes, key=sizes.__getitem__)
+    half = _halve_value(item[longest], sizes[longest] // 2)
+    return None if half is None else item | {longest: half}
+
+
+def _halve_value(value: Any, length: int) -> Any:
+    if isinstance(value, dict):
+        return _cut_item(value)
+    return shorten(value, length) if length >= SHORTEST_CUT else None
+
+
 def fill_answer_page(
     found: Iterable[Any],
-    make: Callable[[Any], Answer | None],
+    make: Callable[[Any, Page], Answer | None],
     key: Callable[[Any], str],
     end: PageEnd,
 ) -> Page:
     """Return a page of what was found, from behind the key of its beginning.
 
-    ``make`` makes an item, None for what is passed over. Raises InvalidValue if nothing has the
-    key.
+    ``make`` makes an item, None if the page has no room for it. Raises InvalidValue if nothing has
+    the key.
     """
     page = Page(end.limit, end.budget)
     rest = iter(found)
@@ -231,11 +255,8 @@ def fill_answer_page(
         raise InvalidValue("after is not what the last answer ended with; ask again without it")
     last = end.after
     for each in rest:
-        if page.is_full:
-            page.after = last
-            break
-        item = make(each)
-        if item is not None and not page.add(item):
+        item = None if page.is_full else make(each, page)
+        if item is None or not page.add(item):
             page.after = last
             break
         last = key(each)

@@ -37,6 +37,13 @@ _ERROR_SIGN = re.compile(
 )
 _STEP_SIGNS = re.compile(r"&&|\|\||[;\n|]")
 _SETTING = re.compile(r"\w+=\S*")
+SIMILAR = 0.5
+"""How much of the words of an error line another has that is taken for the same."""
+CONTAINED_LOSS = 0.25
+"""What a line loses that has the words of an error among others."""
+TELLING_WORDS = 4
+"""Words of an error that another line may have among others."""
+LONGEST_ERROR_LINE = 500
 LEAST_WORDS = 2
 """Words that a line needs, so that it tells one error from others."""
 
@@ -95,16 +102,16 @@ def describe_command(source: Source, command: PastCommand) -> Answer:
 
 def follow_failure(source: Source, command: PastCommand) -> Answer:
     """Return what was tried after a failed call until one of the same purpose succeeded."""
-    calls = [PastCommand(command.session_id, each) for each in source.calls(command.session_id)]
-    place = (command.record.seq, command.record.position)
-    later = [each for each in calls if each.record[:2] > place][:FOLLOWED]
+    session_id, place = command.session_id, command.record[:2]
+    calls = [each for each in source.calls(session_id) if each[:2] > place]
+    later = [PastCommand(session_id, each) for each in calls[:FOLLOWED]]
     done = [_succeeds(each, command) for each in later]
     end = done.index(True) if True in done else None
     tried = later[: MOST_TRIED if end is None else end]
-    told: Answer = {"tried": [describe_try(each) for each in tried[-MOST_TRIED:]]}
-    if end is None:
-        return told | {"succeeded": None}
-    return told | {"succeeded": _describe_success(source, later[end])}
+    return {
+        "tried": [describe_try(each) for each in tried[-MOST_TRIED:]],
+        "succeeded": None if end is None else _describe_success(source, later[end]),
+    }
 
 
 def _describe_success(source: Source, command: PastCommand) -> Answer:
@@ -171,12 +178,52 @@ def list_error_lines(text: str) -> Iterator[str]:
             yield plain
 
 
-def compare_errors(asked: Iterable[str], result: str) -> float:
-    """Return how much of the lines that are asked for a result has: 1.0 for a whole line."""
-    found = [{*line.split()} for line in dict.fromkeys(list_error_lines(result))]
-    best = 0.0
-    for line in asked:
-        words = {*line.split()}
-        for each in found:
-            best = max(best, len(words & each) / len(words | each))
-    return best
+class FoundError(NamedTuple):
+    """A line of a text that tells an error, and how much of the asked lines it has, up to 1.0."""
+
+    likeness: float
+    line: str
+
+
+def find_error(asked: Iterable[str], text: str) -> FoundError:
+    """Return the line of a text that is the most like one that is asked for."""
+    lines = [line.removeprefix("result: ").removeprefix("user: ") for line in text.splitlines()]
+    found = (each for line in asked for each in _compare_lines(line, lines))
+    return max(found, key=lambda each: each.likeness, default=FoundError(0.0, ""))
+
+
+def _compare_lines(asked: str, lines: list[str]) -> Iterator[FoundError]:
+    """Yield the lines that may be like an asked one, with how much they are."""
+    words = {*asked.split()}
+    # A line that is alike lacks at most so many words, so it has one of these.
+    missing = int(len(words) * (1 - SIMILAR))
+    rarest = sorted(words, key=len)[-missing - 1 :]
+    pattern = re.compile("|".join(map(re.escape, rarest)))
+    for line in lines:
+        lowered = line[:LONGEST_ERROR_LINE].lower()
+        if pattern.search(lowered):
+            found = {*normalize_error(lowered).split()}
+            yield FoundError(_compare_words(words, found), line)
+
+
+def _compare_words(asked: set[str], found: set[str]) -> float:
+    """Return the share of words that both have; a line with nearly all of an error's counts too."""
+    both = len(asked & found)
+    alike = both / len(asked | found)
+    if len(asked) < TELLING_WORDS:
+        return alike
+    return max(alike, both / len(asked) - CONTAINED_LOSS)
+
+
+def describe_told_error(source: Source, group: Group, line: str) -> Answer:
+    """Return an error that stands in a message or a result, with what followed it in its turn."""
+    session_id, begin = group.session_id, group.last + 1
+    end = next((turn.last for turn in source.turns(session_id) if turn.last >= begin), begin)
+    calls = [each for each in source.calls(session_id) if begin <= each.seq <= end]
+    last = load_group(source, session_id, end)
+    return {
+        "seq": group.first,
+        "error": shorten(line, RESULT_LENGTH),
+        "tried": [describe_try(PastCommand(session_id, each)) for each in calls[:MOST_TRIED]],
+        "said": shorten(last.text, RESULT_LENGTH) if last and last.first >= begin else "",
+    }

@@ -78,6 +78,11 @@ class Ranking(NamedTuple):
     found: list[RankedGroup]
     worth: dict[Word, float]
 
+    @property
+    def groups(self) -> list[Group]:
+        """The passages without their scores."""
+        return [each.group for each in self.found]
+
     def weigh(self, line: str) -> float:
         """Return what a line is worth, by its words."""
         lowered = line.lower()

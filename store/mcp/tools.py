@@ -38,9 +38,12 @@ from .answers import (
     shorten,
 )
 from .commands import (
+    SIMILAR,
+    FoundError,
     PastCommand,
-    compare_errors,
     describe_command,
+    describe_told_error,
+    find_error,
     list_commands,
     list_error_lines,
     read_result,
@@ -79,14 +82,14 @@ After = Annotated[
 
 RECALL_POLICY = Policy.named("agent")
 NOTE_KEY = "note"
+ERROR_ROLES = ("tool", "function", "user")
+"""Roles of messages in which errors stand."""
 MOST_WALKED = 40
 """Sessions that are looked through in one call."""
 PASSAGE_TOKENS = 450
 """Tokens of a passage at most, so that an answer has several."""
 LEAST_PASSAGE = 60
 SNIPPET_TOKENS = 60
-SIMILAR = 0.5
-"""How much of the words of an error line another has that is taken for the same."""
 
 
 class History:
@@ -138,9 +141,8 @@ class History:
         `remember` gives whole passages, `read` all that stands around a position.
         """
         ranking = self._rank(text, project, session, day)
-        groups = [each.group for each in ranking.found]
         make = partial(self._make_hit, ranking)
-        page = fill_answer_page(groups, make, _name_group, PageEnd(limit, after, budget))
+        page = fill_answer_page(ranking.groups, make, _name_group, PageEnd(limit, after, budget))
         return self._finish("hits", page)
 
     def remember(
@@ -157,21 +159,17 @@ class History:
         A passage is a message, or a call with its result, cut around the words of the question.
         """
         ranking = self._rank(text, project, None, day)
-        page = Page(limit, budget)
-        last = after
-        for group in _skip_groups(ranking, after):
-            item = self._make_passage(ranking, group, page.left)
-            if item is None or not page.add(item):
-                page.after = last
-                break
-            last = _name_group(group)
+        make = partial(self._make_passage, ranking)
+        page = fill_answer_page(ranking.groups, make, _name_group, PageEnd(limit, after, budget))
         return self._finish("passages", page)
 
-    def _make_passage(self, ranking: Ranking, group: Group, left: int) -> Answer | None:
-        """Return a passage in as many tokens as are left; None if these are too few."""
+    def _make_passage(self, ranking: Ranking, group: Group, page: Page) -> Answer | None:
+        """Return a passage in as many tokens as are left; None if these are too few for another."""
         label = self._label_group(group)
-        room = min(PASSAGE_TOKENS, left) - count_json_tokens(label) - 8
-        return label | {"text": self._cut(group, ranking, room)} if room >= LEAST_PASSAGE else None
+        room = min(PASSAGE_TOKENS, page.left) - count_json_tokens(label) - 8
+        if page.items and room < LEAST_PASSAGE:
+            return None
+        return label | {"text": self._cut(group, ranking, max(room, LEAST_PASSAGE))}
 
     def recall(self, session: SessionName, text: Text, budget: Budget = 2_000) -> Answer:
         """Show parts of one session that its context no longer shows: behind a summary, cleared.
@@ -237,7 +235,9 @@ class History:
             if path is None or is_path_end(use.path, path):
                 told = uses.setdefault(use.path, {"path": use.path})
                 _count_use(told, use.kind, use.seq)
-        page = fill_answer_page(uses.values(), self._clean, _name_path, PageEnd(limit, after))
+        page = fill_answer_page(
+            uses.values(), lambda each, _: self._clean(each), _name_path, PageEnd(limit, after)
+        )
         return self._finish("files", page, self._label(found))
 
     def touched(
@@ -254,7 +254,7 @@ class History:
         ]
         found = [each for each in found if each]
         found.sort(key=lambda each: ("changed" in each, each["at"]), reverse=True)
-        page = fill_answer_page(found, lambda each: each, _name_session, PageEnd(limit, after))
+        page = fill_answer_page(found, lambda each, _: each, _name_session, PageEnd(limit, after))
         return self._finish("sessions", page)
 
     def _count_uses(self, session: Session, name: str) -> Answer:
@@ -314,7 +314,7 @@ class History:
             found: Iterable[Session] = [find_asked_session(self._source, session)]
         elif text is not None:
             ranking = self._rank(text, project, None, day, roles=("assistant",))
-            names = dict.fromkeys(each.group.session_id for each in ranking.found)
+            names = dict.fromkeys(each.session_id for each in ranking.groups)
             found = map(self._source.session, names)
         else:
             begin = find_asked_session(self._source, after) if after else None
@@ -336,12 +336,23 @@ class History:
         Give the lines of the error; numbers, paths and ids in them do not count.
         """
         asked = list(dict.fromkeys(list_error_lines(text))) or [text]
-        ranking = self._rank(" ".join(asked), project, None, None, roles=("tool",))
-        found = sorted(self._find_errors(ranking, asked), key=lambda each: -each[0])
-        commands = [command for _, command in found]
+        ranking = self._rank(" ".join(asked), project, None, None, roles=ERROR_ROLES)
+        found = [(find_error(asked, each.text), each) for each in ranking.groups]
+        alike = [each for each in found if each[0].likeness >= SIMILAR]
+        alike.sort(key=lambda each: -each[0].likeness)
         end = PageEnd(limit, after, budget)
-        page = fill_answer_page(commands, self._make_command, _name_command, end)
+        page = fill_answer_page(alike, self._make_error, lambda each: _name_group(each[1]), end)
         return self._finish("errors", page)
+
+    def _make_error(self, found: tuple[FoundError, Group], _: Page) -> Answer:
+        """Return a failed call and what mended it, or an error told otherwise and what followed."""
+        line, group = found[0].line, found[1]
+        failed = self._source.calls(group.session_id, failed=True)
+        for record in failed:
+            if record.seq == group.first and line in read_result(group, record.position):
+                return self._make_command(PastCommand(group.session_id, record))
+        told: Answer = self._clean(describe_told_error(self._source, group, line))
+        return self._label_group(group) | told
 
     def day(
         self, day: DayName = "yesterday", project: Project = None, budget: Budget = 2_000
@@ -400,7 +411,7 @@ class History:
         text: str = self._clean(group.text)
         return cut_passage(text, ranking.weigh, tokens)
 
-    def _make_hit(self, ranking: Ranking, group: Group) -> Answer:
+    def _make_hit(self, ranking: Ranking, group: Group, _: Page) -> Answer:
         shown = self._clean(find_surroundings(group.text, ranking.weigh))
         best = max(split_lines(shown), key=ranking.weigh)
         return self._label_group(group) | {"line": shorten(best, SNIPPET_TOKENS * 4)}
@@ -418,34 +429,12 @@ class History:
         told: Answer = self._clean(describe_command(self._source, command))
         return label | told
 
-    def _find_errors(
-        self, ranking: Ranking, asked: list[str]
-    ) -> Iterator[tuple[float, PastCommand]]:
-        for ranked in ranking.found:
-            group = ranked.group
-            for record in self._source.calls(group.session_id, failed=True):
-                if record.seq == group.first:
-                    command = PastCommand(group.session_id, record)
-                    likeness = compare_errors(asked, read_result(group, record.position))
-                    if likeness >= SIMILAR:
-                        yield likeness, command
-
 
 def _count_use(told: Answer, kind: str, seq: int) -> None:
     """Count a use of a file: a change, or a look at it."""
     key = "changed" if kind == "file_edit" else "read"
     told[key] = told.get(key, 0) + 1
     told["seq"] = seq
-
-
-def _skip_groups(ranking: Ranking, after: str | None) -> list[Group]:
-    groups = [each.group for each in ranking.found]
-    names = list(map(_name_group, groups))
-    if after is None:
-        return groups
-    if after not in names:
-        raise InvalidValue("after is not what the last answer ended with; ask again without it")
-    return groups[names.index(after) + 1 :]
 
 
 def _name_group(group: Group) -> str:
@@ -458,10 +447,6 @@ def _name_path(told: Answer) -> str:
 
 def _name_session(told: Answer) -> str:
     return str(told["session"])
-
-
-def _name_command(command: PastCommand) -> str:
-    return f"{command.session_id}:{command.record.seq}:{command.record.position}"
 
 
 def _parse_read_place(after: str | None) -> tuple[int, int]:

@@ -113,6 +113,49 @@ def test_an_error_of_the_past_comes_with_what_mended_it(past: Store) -> None:
         assert told["succeeded"]["seq"] == 6
 
 
+def test_an_error_is_found_where_no_call_failed(past: Store) -> None:
+    """In what a user pasted, and in the output of a call that went well; with what followed."""
+    past.create_session("told")
+    messages = [
+        {"role": "user", "content": "$ git push\nerror: No `prek.toml` or `prek.yaml` found here"},
+        call_message("c1", "Bash", DAY, command="git config core.hooksPath"),
+        result_message("c1", "warning: quinoa table 17 cannot be read", DAY),
+        {"role": "assistant", "content": "The hook was left over; I removed it."},
+    ]
+    past.append("told", messages)
+    pasted, printed, other = ask(
+        past,
+        ("mended", {"text": "error: no prek.toml file"}),
+        ("mended", {"text": "warning: quinoa table 4 cannot be read"}),
+        ("mended", {"text": "error: no such remote branch"}),
+    )
+    (told,) = pasted["errors"]
+    assert (told["session"], told["seq"]) == ("told", 1)
+    assert told["error"] == "error: No `prek.toml` or `prek.yaml` found here"
+    assert told["tried"] == ["2 Bash: git config core.hooksPath"]
+    assert "I removed it" in told["said"]
+    (told,) = printed["errors"]
+    assert (told["seq"], told["error"]) == (2, "warning: quinoa table 17 cannot be read")
+    assert other["errors"] == []
+
+
+def test_the_first_item_is_cut_to_the_budget(past: Store) -> None:
+    """An answer has an item, and never more tokens than were asked for."""
+    past.create_session("wide", title="t" * 80, project_root=f"/srv/{'deep/' * 30}")
+    words = "\n".join(f"fatal error: zones {number} not found" for number in range(300))
+    call = call_message("c1", "Bash", DAY, command=f"make {'quinoa zones ' * 90}")
+    past.append("wide", [call, result_message("c1", words, DAY, "error")])
+    for name, arguments, items in (
+        ("remember", {"text": "zones"}, "passages"),
+        ("search", {"text": "zones"}, "hits"),
+        ("commands", {"failed": True}, "commands"),
+        ("mended", {"text": "fatal error: zones not found"}, "errors"),
+    ):
+        told = getattr(History(past), name)(**arguments, budget=200)
+        assert len(told[items]) == 1, name
+        assert counter().count(json.dumps(told, ensure_ascii=False, separators=(",", ":"))) <= 200
+
+
 def test_a_day_and_files_and_sessions(past: Store) -> None:
     """By project: what was asked, changed and run; who changed a file; which sessions there are."""
     fill(past)
@@ -260,6 +303,7 @@ def test_the_command_serves_over_stdio(tmp_path: Path) -> None:
     path = tmp_path / "chat.db"
     with Store(path) as store:
         fill(store)
+    before = {each: each.read_bytes() for each in tmp_path.iterdir()}
 
     async def run() -> None:
         started = StdioServerParameters(
@@ -274,8 +318,11 @@ def test_the_command_serves_over_stdio(tmp_path: Path) -> None:
             assert KEY not in found.contents[0].text
             prompt = await client.get_prompt("ask_the_past")
             assert "`mended`" in prompt.messages[0].content.text
+            found = await client.call_tool("remember", {"text": "quinoa build"})
+            assert found.structured_content["passages"][0]["session"] == "fix"
 
     anyio.run(run)
+    assert {each: each.read_bytes() for each in tmp_path.iterdir()} == before
 
 
 @pytest.mark.parametrize("program", ["claude-code", "codex", "gemini-cli", "cursor", "opencode"])
