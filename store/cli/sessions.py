@@ -399,7 +399,7 @@ def delete(
                 f"Erase {_describe_erased_session(found)}? This cannot be undone", err=True
             ):
                 raise StoreError("nothing was erased")
-        erased = store.delete_session(found.id, purge=purge)
+        (erased,) = store.delete_session(found.id, purge=purge)
     said = f"{erased.session_id}: {format_count(erased.messages, 'message')} erased"
     if erased.kept:
         said += f"; {erased.kept} more stay, other sessions' lines run through them"

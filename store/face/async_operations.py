@@ -1617,49 +1617,32 @@ class AsyncOperations(Threads):
         )
         return await self._run(work)
 
-    @overload
     async def delete_session(
         self,
-        session_id: str,
-        /,
-        *,
+        *session_ids: str | Sequence[str],
+        missing: str = "refuse",
         purge: bool = False,
         expected: str | None = None,
         costs: str = "keep",
         now: Now = None,
-    ) -> Erasure: ...
-    @overload
-    async def delete_session(
-        self,
-        *session_ids: str,
-        purge: bool = False,
-        costs: str = "keep",
-        now: Now = None,
-    ) -> list[Erasure]: ...
-    async def delete_session(
-        self,
-        *session_ids: str,
-        purge: bool = False,
-        expected: str | None = None,
-        costs: str = "keep",
-        now: Now = None,
-    ) -> Erasure | list[Erasure]:
-        """Erase a session for good: its messages and all that was derived from them.
+    ) -> list[Erasure]:
+        """Erase sessions for good: their messages and all that was derived from them.
 
-        It is gone for every reader at once; its rows are erased between other writers, in slices of
-        some milliseconds. Messages on the lines of other sessions stay; the erasure itself is
-        recorded. The `Erasure` says what the file may still hold until a purge; ``purge`` purges at
-        once, which a face of one owner's sessions cannot. With several ids, each is erased in a
-        transaction of its own, and a list of erasures is returned. ``expected`` is the revision
-        that a single session must have (None: any). The sums of its usages by day and model are
-        kept, for totals, unless ``costs="erase"``. Raises SessionNotFound for an unknown id,
-        Conflict. If anything is raised, nothing was erased. If one of several fails later, the
-        erasures done so far are returned.
+        They are given as ids, or as a list of these. Each is gone for every reader at once, in a
+        transaction of its own; its rows are erased between other writers, in slices of some
+        milliseconds. Messages on the lines of other sessions stay; the erasure itself is recorded.
+        Each `Erasure` says what the file may still hold until a purge; ``purge`` purges at once,
+        which a face of one owner's sessions cannot. ``expected`` is the revision that a single
+        session must have (None: any). The sums of usages by day and model are kept, for totals,
+        unless ``costs="erase"``. Raises Conflict, InvalidValue, and SessionNotFound for an unknown
+        id, unless ``missing="ignore"``. If anything is raised, nothing was erased. If one of
+        several fails later, the erasures done so far are returned.
         """
         work = partial(
             self._call,
-            Workflows.delete_session,  # type: ignore[arg-type] # overloads
+            Workflows.delete_session,
             *session_ids,
+            missing=missing,
             purge=purge,
             expected=expected,
             costs=costs,

@@ -221,9 +221,15 @@ class Store(StoreOperations, Workflows):
         *,
         purge: bool,
         costs: str = "keep",
+        missing: str = "refuse",
     ) -> list[Erasure]:
         erased = history.erasure_batches.delete_sessions(
-            self.database, session_ids, moment=moment, expected=expected, costs=costs
+            self.database,
+            session_ids,
+            moment=moment,
+            expected=expected,
+            costs=costs,
+            missing=missing,
         )
         if purge:
             with suppress(StoreError):  # what was erased stays so; the next purge does it
@@ -571,6 +577,7 @@ class Scoped(Owned, Workflows):
         *,
         purge: bool,
         costs: str = "keep",
+        missing: str = "refuse",
     ) -> list[Erasure]:
         if purge:
             raise InvalidValue("a purge rewrites the whole file; call it on the whole store")
@@ -581,6 +588,7 @@ class Scoped(Owned, Workflows):
             expected=expected,
             owner=self._owner,
             costs=costs,
+            missing=missing,
         )
 
 

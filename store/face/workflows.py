@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import context as contexts
 from .. import history
@@ -106,48 +106,36 @@ class Workflows(LongOperations):
         )
         return Streaming(asked)
 
-    @overload
     def delete_session(
         self,
-        session_id: str,
-        /,
-        *,
+        *session_ids: str | Sequence[str],
+        missing: str = "refuse",
         purge: bool = False,
         expected: str | None = None,
         costs: str = "keep",
         now: Now = None,
-    ) -> Erasure: ...
-    @overload
-    def delete_session(
-        self, *session_ids: str, purge: bool = False, costs: str = "keep", now: Now = None
-    ) -> list[Erasure]: ...
-    def delete_session(
-        self,
-        *session_ids: str,
-        purge: bool = False,
-        expected: str | None = None,
-        costs: str = "keep",
-        now: Now = None,
-    ) -> Erasure | list[Erasure]:
-        """Erase a session for good: its messages and all that was derived from them.
+    ) -> list[Erasure]:
+        """Erase sessions for good: their messages and all that was derived from them.
 
-        It is gone for every reader at once; its rows are erased between other writers, in slices of
-        some milliseconds. Messages on the lines of other sessions stay; the erasure itself is
-        recorded. The `Erasure` says what the file may still hold until a purge; ``purge`` purges at
-        once, which a face of one owner's sessions cannot. With several ids, each is erased in a
-        transaction of its own, and a list of erasures is returned. ``expected`` is the revision
-        that a single session must have (None: any). The sums of its usages by day and model are
-        kept, for totals, unless ``costs="erase"``. Raises SessionNotFound for an unknown id,
-        Conflict. If anything is raised, nothing was erased. If one of several fails later, the
-        erasures done so far are returned.
+        They are given as ids, or as a list of these. Each is gone for every reader at once, in a
+        transaction of its own; its rows are erased between other writers, in slices of some
+        milliseconds. Messages on the lines of other sessions stay; the erasure itself is recorded.
+        Each `Erasure` says what the file may still hold until a purge; ``purge`` purges at once,
+        which a face of one owner's sessions cannot. ``expected`` is the revision that a single
+        session must have (None: any). The sums of usages by day and model are kept, for totals,
+        unless ``costs="erase"``. Raises Conflict, InvalidValue, and SessionNotFound for an unknown
+        id, unless ``missing="ignore"``. If anything is raised, nothing was erased. If one of
+        several fails later, the erasures done so far are returned.
         """
-        if expected is not None and len(session_ids) != 1:
+        ids: list[Any] = []
+        for given in session_ids:
+            ids += given if isinstance(given, list | tuple) else [given]
+        if expected is not None and len(ids) != 1:
             raise InvalidValue(
                 "a revision belongs to one session; with it, delete sessions one by one"
             )
         moment = self._moment(now)
-        erased = self._erase(session_ids, expected, moment, purge=purge, costs=costs)
-        return erased[0] if len(session_ids) == 1 else erased
+        return self._erase(tuple(ids), expected, moment, missing=missing, purge=purge, costs=costs)
 
     def _erase(
         self,
@@ -157,6 +145,7 @@ class Workflows(LongOperations):
         *,
         purge: bool,
         costs: str = "keep",
+        missing: str = "refuse",
     ) -> list[Erasure]:
         """Erase sessions, and purge the file if ``purge`` is true."""
         raise NotImplementedError

@@ -71,6 +71,8 @@ NO_ROOM_MESSAGE = (
     " `purge(backups=True)`"
 )
 
+MISSING = ("refuse", "ignore")
+"""What becomes of ids that no session has."""
 BeginErasure: TypeAlias = Callable[[Connection, str], OpenErasure]
 """The function that begins the erasure of a session."""
 _batch_tree_id = bindparam("tree_id", type_=BIG_INTEGER)
@@ -198,30 +200,33 @@ def delete_sessions(
     expected: str | None = None,
     owner: str | None = None,
     costs: str = "keep",
+    missing: str = "refuse",
     begin: BeginErasure | None = None,
 ) -> list[Erasure]:
     """Erase sessions: each is gone in a transaction of its own, then all their rows go in slices.
 
     ``expected`` is the revision of a single session, ``owner`` the owner of all of them (None:
-    any); ``begin`` erases a session instead, by conditions of its own. Raises SessionNotFound, and
-    the exceptions of the first transaction; none once a session
-    is erased.
+    any); ``begin`` erases a session instead, by conditions of its own; ``missing`` is one of
+    `MISSING`. Raises SessionNotFound, and the exceptions of the first transaction; none once a
+    session is erased.
     """
     check_choice(erasure.COSTS, "costs", costs)
+    is_refused = check_choice(MISSING, "missing", missing) == "refuse"
     names = list(session_ids)
-    database.read(partial(_check_sessions, names=names, owner=owner))
+    found = database.read(partial(_find_sessions, names=names, owner=owner, is_refused=is_refused))
     if begin is None:
         begin = partial(
             erasure.begin_erasure, expected=expected, owner=owner, costs=costs, now=moment
         )
     begun: list[OpenErasure] = []
-    for name in dict.fromkeys(names):  # until one fails, though not if others have erased it
+    for name in dict.fromkeys(found):  # until one fails, though not if others have erased it
         try:
             begun.append(_begin_session_erasure(database, name, begin))
         except StoreError as error:
-            if not begun:
+            is_missing = isinstance(error, SessionNotFound)
+            if not begun and (is_refused or not is_missing):
                 raise
-            if not isinstance(error, SessionNotFound):
+            if not is_missing:
                 break
     with suppress(StoreError):  # the next one goes on with it
         for tree_id in dict.fromkeys(each.tree_id for each in begun):
@@ -232,11 +237,22 @@ def delete_sessions(
         return [each.unfinished for each in begun]
 
 
-def _check_sessions(connection: Connection, names: list[str], owner: str | None) -> None:
+def _find_sessions(
+    connection: Connection, names: list[str], owner: str | None, *, is_refused: bool
+) -> list[str]:
+    """Return those sessions that are there. Raises SessionNotFound if a missing one is refused."""
+    found = []
     for name in names:
-        lines.load_pointer(connection, name)
-        if owner is not None:
-            check_owner(connection, name, owner)
+        try:
+            lines.load_pointer(connection, name)
+            if owner is not None:
+                check_owner(connection, name, owner)
+        except SessionNotFound:
+            if is_refused:
+                raise
+        else:
+            found.append(name)
+    return found
 
 
 def _begin_session_erasure(database: Database, name: str, begin: BeginErasure) -> OpenErasure:

@@ -114,7 +114,7 @@ def test_another_summary_of_the_same_range_meanwhile_rejects_it(store: Store) ->
 
     made = store.compact(session_id, COUNT, returning)
     assert (made.outcome, made.head) == ("rejected", 80)
-    assert store.delete_session(session_id).messages == 80
+    assert store.delete_session(session_id)[0].messages == 80
 
 
 def test_an_erased_session_meanwhile_is_said(store: Store) -> None:

@@ -188,6 +188,7 @@ TRIES: dict[str, list[Call]] = {
         gone("hers", HIS),
         gone(HIS, expected="no"),
         (["hers"], {"purge": True}, InvalidValue),
+        ([[HIS]], {"missing": "ignore"}, None),
     ],
     "calls": [gone(HIS), gone(HIS, kind="terminal", failed=True)],
     "open_calls": [gone(HIS)],

@@ -426,7 +426,7 @@ def test_freed_pages_are_overwritten_at_once(path: Path) -> None:
 def test_a_purge_is_done_when_it_says_so(store: Store, path: Path) -> None:
     """The file is small and has nothing left, nor has its log, while the store is still open."""
     store.append("s", [said("SECRET" * 4000) for _ in range(40)])
-    assert store.delete_session("s", purge=True).purged
+    assert store.delete_session("s", purge=True)[0].purged
     files = [str(path), f"{path}-wal"]
     command = "import sys; print(sum(open(f, 'rb').read().count(b'SECRET') for f in sys.argv[1:]))"
     # in a process of its own: to close the file here would drop the locks on it
@@ -473,7 +473,7 @@ def test_an_erasure_without_room_to_purge_is_done(path: Path, fork: Fork) -> Non
         with Store(path, timeout=60) as opened:
             hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
             resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, hard))
-            purged = opened.delete_session("s", purge=True).purged
+            purged = opened.delete_session("s", purge=True)[0].purged
             return purged, [each.id for each in opened.sessions()]
 
     assert fork(erase).result() == (False, ["t"])
@@ -549,7 +549,7 @@ def test_a_copy_that_cannot_be_noted_is_made(
     assert made.number is None
     with Store(tmp_path / "copy.db") as copy:
         assert copy.sessions() == store.sessions()
-    assert store.delete_session("s").copies == (str(tmp_path / "copy.db"),)
+    assert store.delete_session("s")[0].copies == (str(tmp_path / "copy.db"),)
 
 
 # --- Verifying ------------------------------------------------------------------------------------

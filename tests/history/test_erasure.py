@@ -124,7 +124,7 @@ def test_a_session_goes_with_all_its_rows(store: Store) -> None:
         "erasures",
         "kept_usages",
     } | {"session_ids"}
-    erased = store.delete_session("s")
+    (erased,) = store.delete_session("s")
     assert (erased.session_id, erased.messages, erased.kept) == ("s", 4, 0)
     assert counts(store) == {}
     assert [(each.session_id, each.messages, each.kept) for each in store.erasures()] == [
@@ -175,7 +175,7 @@ def test_an_empty_session_is_erased(store: Store) -> None:
     store.create_session("s")
     store.create_session("t")
     store.append("t", said("stays"))
-    assert store.delete_session("s")[:3] == ("s", 0, 0)
+    assert store.delete_session("s")[0][:3] == ("s", 0, 0)
     assert [each.session_id for each in store.erasures()] == ["s"]
     assert contents(store, "t") == ["stays"]
 
@@ -247,7 +247,7 @@ def test_what_a_fork_needs_stays(store: Store) -> None:
     store.fork("s", 3, "f")
     store.append("f", said("fork's own"))
     before = store.messages("f")
-    erased = store.delete_session("s")
+    (erased,) = store.delete_session("s")
     assert (erased.messages, erased.kept) == (2, 3)
     assert store.messages("f") == before
     found = counts(store)
@@ -271,7 +271,7 @@ def test_what_nobody_needs_any_more_goes_later(store: Store) -> None:
     store.append("b", said("b"))
     store.fork("b", 9, "c")
     store.fork("a", 5, "d")
-    assert store.delete_session("a")[1:3] == (2, 8)
+    assert store.delete_session("a")[0][1:3] == (2, 8)
     assert contents(store, "c") == [*range(8), "b"]
     store.delete_session("c")
     assert contents(store, "b") == [*range(8), "b"]
@@ -292,7 +292,7 @@ def test_the_furthest_fork_decides(store: Store, places: tuple[int, ...]) -> Non
     store.append("s", [said(number) for number in range(10)])
     for place in places:
         store.fork("s", place, f"f{place}")
-    assert store.delete_session("s")[1:3] == (2, 8)
+    assert store.delete_session("s")[0][1:3] == (2, 8)
     assert [contents(store, f"f{place}") for place in places] == [
         list(range(place)) for place in places
     ]
@@ -383,7 +383,7 @@ class Model:
     def delete(self, session: str, _: int) -> None:
         """Erase the session; everybody else's view must be the same, byte for byte."""
         views = self.others(session)
-        erased = self.store.delete_session(session)
+        (erased,) = self.store.delete_session(session)
         del self.lines[session]
         assert erased.session_id == session
         assert self.others(session) == views
@@ -547,7 +547,7 @@ def test_the_bytes_are_gone(tmp_path: Path, seed: int) -> None:
         assert traces(tmp_path)["chat.db"] > 1000
         for session in store.sessions():
             if session.id not in ("before", "after"):
-                assert store.delete_session(session.id).finished
+                assert store.delete_session(session.id)[0].finished
         with store.database.writing() as connection:
             connection.execute(text("DELETE FROM erasures"))  # it names the sessions, on purpose
         assert store.purge()
@@ -570,7 +570,7 @@ def test_a_reader_delays_the_purge(tmp_path: Path) -> None:
         with other.database.reading() as connection:
             count = select(func.count()).select_from(TABLES["messages"])
             assert connection.scalar(count) == 1
-            assert store.delete_session("s", purge=True).purged is False
+            assert store.delete_session("s", purge=True)[0].purged is False
             assert connection.scalar(count) == 1
             assert "reads an older state" in str(store.purge().problem)
             assert "reads an older state" in str(store.purge(idle=True).problem)
@@ -600,5 +600,5 @@ def test_an_erasure_is_done_even_where_the_purge_has_to_wait(
                 purge(*arguments, **options)
 
         monkeypatch.setattr(store.database, "purge", purge_behind_another)
-        assert store.delete_session("s", purge=True).purged is False
+        assert store.delete_session("s", purge=True)[0].purged is False
         assert store.sessions() == []

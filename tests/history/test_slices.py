@@ -104,7 +104,7 @@ def test_readers_and_writers_go_on(store: Store, url: str, fork: Fork) -> None:
     children = [fork(read), fork(write)]
     for _ in children:
         os.read(began, 1)
-    erased = store.delete_session("gone")
+    (erased,) = store.delete_session("gone")
     store.create_session("done")
     seen, written = (child.result() for child in children)
     assert (erased.messages, erased.kept, erased.finished) == (20, 20, True)
@@ -119,7 +119,7 @@ def test_a_session_is_gone_before_its_rows(store: Store, monkeypatch: pytest.Mon
     """From the first transaction on nobody finds it, not by its id, its title or its summaries."""
     fill(store, "s")
     cut_after(monkeypatch, 2, stop)
-    erased = store.delete_session("s")
+    (erased,) = store.delete_session("s")
     assert (erased.messages, erased.finished, erased.purged) == (4, False, False)
     assert store.erasures() == [erased]
     assert 0 < left(store) < 4
@@ -249,7 +249,7 @@ def test_erasures_of_one_tree_ask_for_more_and_more(
     store.append("z", said("z"))
     with monkeypatch.context() as patch:
         patch.setattr(erasure_batches, "_erase_tree", lambda *_: None)
-        erased = [store.delete_session(each) for each in ("y", "z", "x")]
+        erased = [store.delete_session(each)[0] for each in ("y", "z", "x")]
     assert [(each.messages, each.kept) for each in erased] == [(0, 1), (2, 0), (4, 0)]
     assert left(store) == 6
     assert store.verify() == []
@@ -324,11 +324,20 @@ def test_several_are_erased_in_one_call(store: Store) -> None:
         ("b", 4, 0),
         ("a", 2, 2),
     ]
-    assert store.delete_session("c").session_id == "c"
+    assert store.delete_session("c")[0].session_id == "c"
+    for session_id in "ab":
+        store.create_session(session_id)
+    with pytest.raises(SessionNotFound):
+        store.delete_session(["a", "none"])
+    erased = store.delete_session(["none", "b", "a"], missing="ignore")
+    assert [each.session_id for each in erased] == ["b", "a"]
+    assert store.delete_session("a", {}, missing="ignore") == []  # type: ignore[arg-type]
+    with pytest.raises(InvalidValue, match="missing is one of"):
+        store.delete_session("a", missing="skip")
     assert [each.id for each in store.sessions()] == ["d"]
 
 
-@pytest.mark.parametrize("unknown", ["nobody", "", 7, ["a", "b"]])
+@pytest.mark.parametrize("unknown", ["nobody", "", 7, {"a": "b"}, ["a", "c"]])
 def test_an_unknown_one_among_several_erases_nothing(store: Store, unknown: Any) -> None:
     """Wherever it stands."""
     for name in ("a", "b"):
@@ -390,7 +399,7 @@ def test_async_stores_erase_and_purge_too(url: str) -> None:
         async with AsyncStore(url) as opened:
             await opened.create_session("s")
             await opened.append("s", said("x"))
-            erased = await opened.delete_session("s")
+            (erased,) = await opened.delete_session("s")
             done = await opened.purge()
             return erased.messages, bool(done), (await opened.erasures())[0].purged
 
@@ -410,7 +419,7 @@ def test_a_copy_between_two_slices_is_one_that_holds_the_bytes(
     fill(store, "s")
     with monkeypatch.context() as patch:
         cut_after(patch, 1, stop)
-        assert store.delete_session("s").copies == ()
+        assert store.delete_session("s")[0].copies == ()
     copy = tmp_path / "copy.db"
     store.backup(copy)
     monkeypatch.setattr(erasure_batches, "OPENING_SECONDS", math.inf)
@@ -454,7 +463,7 @@ def test_one_purge_is_enough_for_many_erasures(
         derive(store, f"s{number}", "SECRET" * 50)
     erased = store.delete_session(*(f"s{number}" for number in range(11)))
     assert {each.purged for each in erased} == {False}
-    assert store.delete_session("s11", purge=True).purged is True
+    assert store.delete_session("s11", purge=True)[0].purged is True
     assert {each.purged for each in store.erasures()} == {True}
     assert traces(tmp_path) == {}
     assert store.purge()
@@ -484,7 +493,7 @@ def test_a_purge_beside_readers_and_writers(url: str, store: Store, fork: Fork) 
     for number in range(8):
         store.create_session(f"{number}")
         store.append(f"{number}", [said("SECRET" * 500) for _ in range(20)])
-        erased = store.delete_session(f"{number}", purge=True)
+        (erased,) = store.delete_session(f"{number}", purge=True)
         assert store.erasures()[-1].purged is erased.purged
     store.rename_session("s", "done")
     assert min(child.result() for child in children) > 0
@@ -498,7 +507,7 @@ def test_a_purge_that_takes_too_long_is_given_up(store: Store, path: Path) -> No
     store.create_session("s")
     store.append("s", [said("x" * 3000) for _ in range(900)])
     store.create_session("t")
-    assert store.delete_session("t").purged is False
+    assert store.delete_session("t")[0].purged is False
     told = store.purge(longest=0)
     assert not told
     assert "`longest`" in str(told.problem)
@@ -533,7 +542,7 @@ def test_a_closed_store_cannot_be_purged(store: Store) -> None:
 def test_a_server_purges_by_itself(store: Store) -> None:
     """There the store writes nothing anew, and says so; a file is purged."""
     fill(store, "s")
-    erased = store.delete_session("s", purge=True)
+    (erased,) = store.delete_session("s", purge=True)
     done = store.purge()
     on_server = store.database.path is None
     assert (erased.purged, done.done) == (not on_server, not on_server)
@@ -577,7 +586,7 @@ def test_erasing_on_a_full_disk(two: Path, fork: Fork, monkeypatch: pytest.Monke
         with Store(two) as opened:
             fill_disk(opened, two.stat().st_size + 100_000)
             emptied = count_calls(opened.database, "empty_log")
-            erased = opened.delete_session("s")
+            (erased,) = opened.delete_session("s")
             return erased.finished, [each.id for each in opened.sessions()], left(opened), emptied
 
     finished, sessions, messages, emptied = fork(erase).result()
@@ -612,7 +621,7 @@ def test_the_least_is_erased_where_there_is_no_room_for_more(
     monkeypatch.setattr(erasure_batches, "_erase_slice", with_little_room)
     store.create_session("s")
     store.append("s", [said(f"{number}") for number in range(3 * erasure_batches.STEP_POSITIONS)])
-    assert store.delete_session("s").finished
+    assert store.delete_session("s")[0].finished
     assert left(store) == 0
     assert asked == [erasure_batches.SLICE_SECONDS, 0] * (len(asked) // 2)
 
@@ -626,7 +635,7 @@ def test_a_disk_that_fills_up_in_the_midst_leaves_the_rest_to_others(
     def erase() -> tuple[Any, ...]:
         with Store(two) as opened:
             cut_after(monkeypatch, 1, lambda: limit_files(0))
-            erased = opened.delete_session("s")
+            (erased,) = opened.delete_session("s")
             with pytest.raises(SessionNotFound):
                 opened.session("s")
             return erased, opened.erasures(), opened.purge(), left(opened)
@@ -660,7 +669,7 @@ def test_no_room_at_all(two: Path, fork: Fork) -> None:
     assert messages == 240
     with Store(two) as opened:
         assert opened.erasures() == []
-        assert opened.delete_session("s").finished
+        assert opened.delete_session("s")[0].finished
 
 
 @pytest.mark.sqlite_only

@@ -113,7 +113,7 @@ def test_a_copy_holds_no_freed_bytes(store: Store, tmp_path: Path) -> None:
     """What was erased but not purged yet is not taken along."""
     store.create_session("secret")
     store.append("secret", [said("SECRET" * 900) for _ in range(20)])
-    assert store.delete_session("secret").purged is False
+    assert store.delete_session("secret")[0].purged is False
     store.backup(tmp_path / "copy.db")
     assert b"SECRETSECRET" not in (tmp_path / "copy.db").read_bytes()
 
@@ -270,11 +270,11 @@ def test_an_erasure_names_the_copies_that_hold_its_bytes(store: Store, tmp_path:
     """Those made before it, and no later ones; whatever the clock said meanwhile."""
     store.backup(tmp_path / "one.db", now=10**15)
     store.create_session("t")
-    erased = store.delete_session("s", now=10**12 + 5)
+    (erased,) = store.delete_session("s", now=10**12 + 5)
     assert erased.copies == (str(tmp_path / "one.db"),)
     store.backup(tmp_path / "two.db", now=10**12 + 1)
     assert [each.copies for each in store.erasures()] == [erased.copies]
-    assert len(store.delete_session("t", now=10**12 + 2).copies) == 2
+    assert len(store.delete_session("t", now=10**12 + 2)[0].copies) == 2
 
 
 def test_copies_that_hold_erased_bytes_can_be_removed(store: Store, tmp_path: Path) -> None:
@@ -332,7 +332,7 @@ def test_a_restored_store_is_the_copy(saved: Path, path: Path, tmp_path: Path) -
     with Store(path) as opened:
         assert [each.id for each in opened.sessions()] == ["s"]
         assert {each.path for each in opened.copies()} == {str(saved), str(tmp_path / "second.db")}
-        assert len(opened.delete_session("s").copies) == 2
+        assert len(opened.delete_session("s")[0].copies) == 2
         assert opened.verify() == []
     assert {each for each in names(tmp_path) if "part" in each} == set()
 

@@ -133,10 +133,10 @@ def test_a_disk_that_is_nearly_full(
 @pytest.mark.sqlite_only
 def test_erasures_that_wait_for_their_purge(store: Store, path: Path) -> None:
     """They are counted until one purge did for all."""
-    assert store.delete_session("s").purged is False
+    assert store.delete_session("s")[0].purged is False
     assert troubles(path)["purge"].found.startswith("1 erasures")
     store.create_session("t")
-    assert store.delete_session("t", purge=True).purged
+    assert store.delete_session("t", purge=True)[0].purged
     assert troubles(path) == {}
 
 

@@ -348,7 +348,7 @@ def test_a_purge_leaves_no_word(path: Path) -> None:
         store.create_session("gone")
         store.append("gone", said("a hippopotamus"))
         assert len(store.search("a")) == 3
-        erased = store.delete_session("gone")
+        (erased,) = store.delete_session("gone")
         store.redact("s", 1, "asked for")
         assert erased.purged is False
         assert held() == [True, True]
