@@ -889,6 +889,7 @@ class Operations(Face):
         format: str = "openai",  # noqa: A002 - the public name
         branch: int | None = None,
         record: bool = False,
+        whole: bool = False,
     ) -> View:
         """Return the messages for the model: a line up to position ``at``, by a policy at a moment.
 
@@ -897,8 +898,10 @@ class Operations(Face):
         always give the same messages, unless a compaction is recorded later at that very position.
         ``branch`` names a line that the session can go back to, so that its requests can be replayed
         too. ``record`` keeps the request in the log, in a transaction of its own: `requests` lists it,
-        and `request` makes it again. Raises SessionNotFound, PositionOutOfRange, and InvalidValue for a
-        branch or an unknown format.
+        and `request` makes it again. With ``whole`` the messages keep all that is stored of them, such
+        as ids, times and keys of an app, and have the texts that are sent; that is no request, so it
+        goes neither with ``record`` nor with another format. Raises SessionNotFound,
+        PositionOutOfRange, and InvalidValue for a branch or an unknown format.
         """
         call = Call(
             view.build.view,
@@ -909,6 +912,7 @@ class Operations(Face):
                 "format": format,
                 "branch": branch,
                 "record": record,
+                "whole": whole,
             },
         )
         return self._read_view(call)

@@ -41,9 +41,9 @@ from ..database import (
 )
 from ..history import Line, build_segments, lines
 from ..policy import STANDARD_POLICY, Policy
-from ..records import Entry, Replaced
+from ..records import Entry, Replaced, extract_content_text
 from ..tokens import ESTIMATE_NAME, FRAMING_TOKENS
-from ..tools import build_sign_switches
+from ..tools import build_sign_switches, find_answered_call_id
 from ..view import build, is_failure, is_terminal_output, kind_overrides, rules
 
 _r, _p = tool_results, tool_result_paths
@@ -280,4 +280,9 @@ def _build_replaced(entry: Entry, rows: list[Row]) -> Replaced:
     paths = tuple(path for _, _, path in rows if path is not None)
     reason, tokens = entry.reason, entry.tokens
     saved = entry.tokens_saved
-    return Replaced(entry.seq or 0, tool_name, paths, str(entry.rule), reason, tokens, saved)
+    call_id, text = (
+        find_answered_call_id(entry.message),
+        extract_content_text(entry.message["content"]),
+    )
+    why = (str(entry.rule), reason, tokens, saved)
+    return Replaced(entry.seq or 0, tool_name, paths, *why, call_id, text)

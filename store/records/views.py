@@ -33,7 +33,8 @@ class Replaced(NamedTuple):
     """A tool result that a view replaces, and why.
 
     ``seq`` is its position, ``paths`` are the files it is about; ``rule`` and ``reason`` are those
-    of the view's entry, ``tokens`` is the cost of the replacement.
+    of the view's entry, ``tokens`` is the cost of the replacement. ``call_id`` is the id of the
+    call that it answers, ``text`` what is sent in its place.
     """
 
     seq: int
@@ -43,6 +44,8 @@ class Replaced(NamedTuple):
     reason: str
     tokens: int
     tokens_saved: int
+    call_id: str | None = None
+    text: str = ""
 
 
 class LeftOut(NamedTuple):

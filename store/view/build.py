@@ -24,6 +24,7 @@ from sqlalchemy import Connection
 from .. import history
 from ..clock import Now, require_moment
 from ..database import get_logger, measure_bytes, pause_gc
+from ..errors import InvalidValue
 from ..formats import (
     ANTHROPIC,
     CHAT,
@@ -85,6 +86,7 @@ def view(
     format: str = "openai",  # noqa: A002 - the public name
     branch: int | None = None,
     record: bool = False,
+    whole: bool = False,
 ) -> View:
     """Return the messages for the model: a line up to position ``at``, by a policy at a moment.
 
@@ -93,15 +95,22 @@ def view(
     always give the same messages, unless a compaction is recorded later at that very position.
     ``branch`` names a line that the session can go back to, so that its requests can be replayed
     too. ``record`` keeps the request in the log, in a transaction of its own: `requests` lists it,
-    and `request` makes it again. Raises SessionNotFound, PositionOutOfRange, and InvalidValue for a
-    branch or an unknown format.
+    and `request` makes it again. With ``whole`` the messages keep all that is stored of them, such
+    as ids, times and keys of an app, and have the texts that are sent; that is no request, so it
+    goes neither with ``record`` nor with another format. Raises SessionNotFound,
+    PositionOutOfRange, and InvalidValue for a branch or an unknown format.
     """
     get_format(format)
+    if whole and (record or format != CHAT.name):
+        raise InvalidValue(
+            f"whole messages are no request: give no record=, and format={CHAT.name!r}"
+        )
     pointer = session_branches.find_line_pointer(connection, session_id, branch)
     last = lines.resolve_position(pointer, at)
     rules = STANDARD_POLICY if policy is None else check_policy(policy)
     context = load_view_context(connection, pointer, rules, last=last, now=require_moment(now))
-    return build_view(context, format, record=record)
+    made = build_view(context, format, record=record)
+    return made._replace(messages=[each.message for each in made.entries]) if whole else made
 
 
 def build_view(context: ViewContext, format: str, *, record: bool = False) -> View:  # noqa: A002 - the public name

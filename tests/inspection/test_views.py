@@ -244,9 +244,13 @@ def test_what_the_rules_replace_can_be_asked(store: Store) -> None:
             if entry.rule in ("terminal", "file_read", "tool_output")
         ]
         assert found
-        assert [one[:1] + one[3:] for one in found] == [
+        assert [one[:1] + one[3:7] for one in found] == [
             (entry.seq, entry.rule, entry.reason, entry.tokens, entry.tokens_saved)
             for entry in entries
+        ]
+        assert all(one.call_id and one.text for one in found)
+        assert [(one.call_id, one.text) for one in found] == [
+            (entry.message["tool_call_id"], entry.message["content"]) for entry in entries
         ]
         log = {
             row["seq"]: row

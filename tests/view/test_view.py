@@ -406,3 +406,33 @@ def test_nothing_replaced_nothing_logged(
     with caplog.at_level(logging.INFO):
         store.view(session_id, policy, now=NOW)
     assert " ".join(record.getMessage() for record in caplog.records) == said
+
+
+def test_whole_messages_have_the_texts_that_are_sent(store: Store) -> None:
+    """All that is stored of them, in the order of the request; a summary and a repair are there."""
+    session = store.create_session().id
+    calls = [
+        {"id": each, "type": "function", "function": {"name": "bash", "arguments": "{}"}}
+        for each in "ab"
+    ]
+    line = [
+        {"role": "user", "content": "Run it.", "id": "m1", "timestamp": NOW, "mine": {"n": 1}},
+        {"role": "assistant", "content": None, "id": "m2", "tool_calls": calls},
+        {"role": "tool", "tool_call_id": "a", "content": "x" * 9_000, "timestamp": NOW, "mine": 2},
+    ]
+    store.append(session, line, now=NOW)
+    policy = Policy(terminal_keep=0, terminal_max_age=0)
+    whole, sent = (
+        store.view(session, policy, now=NOW + 9_000, whole=each) for each in (True, False)
+    )
+    assert [each["content"] for each in whole.messages] == [
+        each["content"] for each in sent.messages
+    ]
+    first, called, result, made = whole.messages
+    assert (first, called) == (line[0], line[1])
+    assert {**result, "content": ""} == {**line[2], "content": ""}
+    assert len(result["content"]) < 9_000
+    assert made["tool_call_id"] == "b"
+    for wrong in ({"record": True}, {"format": "anthropic"}):
+        with pytest.raises(InvalidValue):
+            store.view(session, whole=True, **wrong)
