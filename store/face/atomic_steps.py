@@ -24,14 +24,15 @@ from sqlalchemy import Connection
 
 from .. import history
 from ..clock import Now, require_moment, resolve_now
-from ..database import Database, get_lock_names, is_retriable, translate_host_errors
-from ..errors import InvalidValue, SessionNotFound, StoreBusy, quote_value
+from ..database import Database, get_lease, get_lock_names, is_retriable, translate_host_errors
+from ..errors import InvalidValue, SessionNotFound, StoreBusy, StoreError, quote_value
 from .calls import Call, bind_arguments, list_sessions_to_lock
 from .lifetime import Lifetime
-from .operations import StoreOperations
+from .operations import Operations, StoreOperations
 
 if TYPE_CHECKING:
     from ..history import UsageInput
+    from ..records import Erasure
 
 StepResultT = TypeVar("StepResultT")
 
@@ -50,7 +51,29 @@ class BoundOperations(StoreOperations):
         return self._began if now is None else require_moment(now)
 
 
-class Steps(BoundOperations):
+class ErasingSteps(Operations):
+    """The erasure of sessions as a step."""
+
+    def delete_session(
+        self,
+        *session_ids: str | Sequence[str],
+        missing: str = "refuse",
+        expected: str | None = None,
+        costs: str = "keep",
+        now: Now = None,
+    ) -> list[Erasure]:
+        """Erase sessions for good, as `Store.delete_session` does, with the other steps or not.
+
+        Their rows are erased after the commit, so no `Erasure` is finished yet. The parameters are
+        those of `Store.delete_session`. Raises SessionNotFound, Conflict, InvalidValue.
+        """
+        ids = history.erasure_batches.list_given_ids(session_ids, expected)
+        options: dict[str, Any] = {"missing": missing, "expected": expected, "costs": costs}
+        options["now"] = self._moment(now)
+        return self._write(Call(history.erasure_batches.erase_sessions, (ids,), options))
+
+
+class Steps(ErasingSteps, BoundOperations):
     """The operations of a store as steps of one transaction.
 
     Each step sees the changes of those before it. The moment of a step without one is the beginning
@@ -123,8 +146,14 @@ def atomically(
             with database.writing_for_host() as connection:
                 before, locked = locked, get_lock_names(connection)
                 history.lock_trees(connection, before)
+                taken_out = get_lease(connection).taken_out
                 with Lifetime("these steps of `atomically`") as lifetime:
-                    return work(Steps(connection, moment, lifetime))
+                    result = work(Steps(connection, moment, lifetime))
+                is_erasing = bool(taken_out)  # the commit empties it
+            if is_erasing:
+                with suppress(StoreError):  # the next erasure goes on with it
+                    history.erasure_batches.continue_erasures(database, moment)
+            return result
         except StoreBusy as busy:
             if not left or not is_retriable(busy):
                 raise

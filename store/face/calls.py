@@ -116,6 +116,7 @@ def find_session_parameters() -> dict[Any, tuple[str, ...]]:
         history.listing.list_sessions: ("tree", "after"),
         history.listing.count_sessions: ("tree",),
         history.retention.plan_prune: (),
+        history.erasure_batches.erase_sessions: (),
         history.message_lookup.find_messages_by_id: ("session",),
         history.usages.list_usages: ("session_id",),
         history.usages.compute_usage_totals: ("session_id",),

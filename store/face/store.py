@@ -61,6 +61,7 @@ from ..records import (
     Session,
 )
 from .atomic_steps import (
+    ErasingSteps,
     Snapshot,
     Steps,
     atomically,
@@ -79,7 +80,7 @@ from .calls import (
     list_sessions_to_lock,
 )
 from .health import check_health
-from .operations import Operations, StoreOperations
+from .operations import StoreOperations
 from .workflows import Workflows
 
 if TYPE_CHECKING:
@@ -445,7 +446,7 @@ OTHERS_SESSIONS = Statement(
 )
 
 
-class Owned(Operations):
+class Owned(ErasingSteps):
     """The operations on an owner's sessions; the steps of a scoped `atomically`.
 
     A session of anybody else, or of nobody, raises SessionNotFound. New sessions are the owner's.
@@ -491,7 +492,7 @@ class Owned(Operations):
         return Call(_run_within_owner, (self._owner, call, asked), {}, sessions, is_grouped)
 
 
-class Scoped(Owned, Workflows):
+class Scoped(Workflows, Owned):
     """The sessions of one owner, as `Store.scoped` returns them; it knows no others.
 
     A session of anybody else, or of nobody, raises SessionNotFound. New sessions are the owner's.

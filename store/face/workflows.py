@@ -13,7 +13,6 @@ from .. import context as contexts
 from .. import history
 from ..clock import Now
 from ..database import Database, pause_gc
-from ..errors import InvalidValue
 from .calls import Call
 from .operations import LongOperations
 from .streaming import SAVE_EVERY_BYTES, SAVE_EVERY_MS, Streaming, StreamRequest
@@ -127,13 +126,7 @@ class Workflows(LongOperations):
         id, unless ``missing="ignore"``. If anything is raised, nothing was erased. If one of
         several fails later, the erasures done so far are returned.
         """
-        ids: list[Any] = []
-        for given in session_ids:
-            ids += given if isinstance(given, list | tuple) else [given]
-        if expected is not None and len(ids) != 1:
-            raise InvalidValue(
-                "a revision belongs to one session; with it, delete sessions one by one"
-            )
+        ids = history.erasure_batches.list_given_ids(session_ids, expected)
         moment = self._moment(now)
         return self._erase(tuple(ids), expected, moment, missing=missing, purge=purge, costs=costs)
 

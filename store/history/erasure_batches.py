@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from sqlalchemy import (
     ColumnElement,
@@ -32,6 +32,7 @@ from sqlalchemy import (
     update,
 )
 
+from ..clock import Now
 from ..database import (
     BIG_INTEGER,
     Database,
@@ -50,7 +51,14 @@ from ..database import (
     usages,
 )
 from ..database import erasures as erasure_log
-from ..errors import SessionNotFound, StoreBusy, StoreError, StoreFull, check_choice
+from ..errors import (
+    InvalidValue,
+    SessionNotFound,
+    StoreBusy,
+    StoreError,
+    StoreFull,
+    check_choice,
+)
 from ..records import Erasure
 from . import erasure, lines
 from .erasure import NEWEST_COPY, NO_POSITION, OpenErasure
@@ -235,6 +243,42 @@ def delete_sessions(
         return database.read(partial(erasure.load_erasures, begun=begun))
     except StoreError:
         return [each.unfinished for each in begun]
+
+
+def erase_sessions(
+    connection: Connection,
+    session_ids: list[str],
+    *,
+    missing: str = "refuse",
+    expected: str | None = None,
+    owner: str | None = None,
+    costs: str = "keep",
+    now: Now = None,
+) -> list[Erasure]:
+    """Erase sessions within a transaction; their rows are left to the erasing after its commit.
+
+    The options are those of `delete_sessions`. Raises SessionNotFound, Conflict, InvalidValue.
+    """
+    check_choice(erasure.COSTS, "costs", costs)
+    is_refused = check_choice(MISSING, "missing", missing) == "refuse"
+    found = _find_sessions(connection, session_ids, owner, is_refused=is_refused)
+    options = {"expected": expected, "owner": owner, "costs": costs, "now": now}
+    begin: Any = erasure.begin_erasure
+    begun = [begin(connection, name, **options) for name in dict.fromkeys(found)]
+    return erasure.load_erasures(connection, begun)
+
+
+def list_given_ids(given: Iterable[str | Sequence[str]], expected: str | None) -> list[str]:
+    """Return ids that are given one by one or in lists. Raises InvalidValue.
+
+    An ``expected`` revision is that of the only one.
+    """
+    ids: list[Any] = []
+    for each in given:
+        ids += each if isinstance(each, list | tuple) else [each]
+    if expected is not None and len(ids) != 1:
+        raise InvalidValue("a revision belongs to one session; with it, delete sessions one by one")
+    return ids
 
 
 def _find_sessions(

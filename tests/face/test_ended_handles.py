@@ -40,6 +40,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "sessions": (),
     "count_sessions": (),
     "archive": ("s",),
+    "delete_session": ("s",),
     "unarchive": ("s",),
     "rename_session": ("s", "later"),
     "set_metadata": ("s", {"later": 1}),

@@ -187,7 +187,7 @@ TRIES: dict[str, list[Call]] = {
         gone(HIS),
         gone("hers", HIS),
         gone(HIS, expected="no"),
-        (["hers"], {"purge": True}, InvalidValue),
+        (["hers"], {"costs": "none"}, InvalidValue),
         ([[HIS]], {"missing": "ignore"}, None),
     ],
     "calls": [gone(HIS), gone(HIS, kind="terminal", failed=True)],
@@ -384,6 +384,8 @@ def test_an_owner_has_all_that_is_the_owners(url: str) -> None:
         assert [each.name for each in bob.usage_totals(by="session")] == ["c"]
         assert ann.set_project_root("a", "/p").project_root == "/p"
         assert ann.atomically(lambda t: (t.pop("a"), t.create_session("s").owner))[1] == "ann"
+        with pytest.raises(InvalidValue, match="a purge"):
+            ann.delete_session("a", purge=True)
         assert [each.session_id for each in ann.delete_session("a", "f")] == ["a", "f"]
         assert [each.id for each in store.sessions(owner="bob")] == ["c"]
         assert store.verify() == []

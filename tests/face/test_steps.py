@@ -49,6 +49,41 @@ def chats(url: str) -> Any:
         yield store
 
 
+@pytest.mark.parametrize("owner", [None, "ann"])
+def test_sessions_are_erased_by_a_step(url: str, owner: str | None) -> None:
+    """With the other steps or not at all; an id is free again, and the rows go after the commit."""
+    with Store(url, timeout=60) as store:
+        for session_id in "abc":
+            store.create_session(session_id, owner="ann", now=NOW)
+            store.append(session_id, [said(1), said(2)])
+        store.fork("b", 1, "fork")
+        face: Any = store if owner is None else store.scoped(owner)
+
+        def work(t: Any, fails: bool = False) -> list[Any]:
+            erased = t.delete_session(["a", "none"], "b", missing="ignore")
+            t.append("fork", said(3))
+            t.create_session("a")
+            t.append("a", said("new"))
+            for wrong in ({"expected": "no"}, {"costs": "none"}):
+                with pytest.raises((Conflict, InvalidValue)):
+                    t.delete_session("c", **wrong)
+            with pytest.raises(SessionNotFound):
+                t.delete_session("c", "none")
+            if fails:
+                raise LookupError
+            return list(erased)
+
+        with pytest.raises(LookupError):
+            face.atomically(lambda t: work(t, fails=True))
+        assert (contents(store, "a"), store.erasures()) == ([1, 2], [])
+        erased = face.atomically(work)
+        assert [each[:3] for each in erased] == [("a", 2, 0), ("b", 1, 1)]
+        assert [each.finished for each in store.erasures()] == [True, True]
+        said_now = [contents(store, each) for each in ("a", "c", "fork")]
+        assert said_now == [["new"], [1, 2], [1, 3]]
+        assert store.verify() == []
+
+
 def test_steps_are_one_commit(chats: Store) -> None:
     """What is done to two sessions is seen by others at once, and by the steps themselves."""
 
