@@ -30,7 +30,7 @@ PUBLIC = (
     "mcp",
     "pages",
     *("adapters.openai_agents", "adapters.pydantic_ai", "adapters.claude", "adapters.strands"),
-    "adapters.adk",
+    *("adapters.adk", "adapters.langgraph", "adapters.langchain"),
 )
 """The public modules by their names in the package; "" is the package itself."""
 

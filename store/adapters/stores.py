@@ -41,23 +41,39 @@ class StoreUser:
 
         Results without a time of their own are as old as their storage.
         """
-        dated = policy.model_copy(update={"undated": "stored_at"})
+        dated = date_results(policy)
         await self.awaited.compact_if_needed(session_id, dated)
         return await self.awaited.view(session_id, dated, format=name)
 
+    def read_view(self, session_id: str, policy: Policy) -> View:
+        """Return the view for the next request as a chat, as `load_view` does."""
+        dated = date_results(policy)
+        self.store.compact_if_needed(session_id, dated)
+        return self.store.view(session_id, dated)
+
     async def list_sessions_where(self, where: dict[str, Any]) -> list[Session]:
         """Return all sessions whose metadata have these keys and values, the newest first."""
-        found: list[Session] = []
-        after: Session | None = None
-        while True:
-            page = await self.awaited.sessions(where=where, limit=PAGE_SIZE, after=after)
-            found += page
-            if len(page) < PAGE_SIZE:
-                return found
-            after = page[-1]
+        return await self.awaited.reading(lambda reads: read_sessions(reads, where))
 
     def close(self) -> None:
         """Give back a store that was opened from a path or URL; a given one stays open."""
         if self._is_shared:
             self._is_shared = False
             self._store.close()
+
+
+def date_results(policy: Policy) -> Policy:
+    """Return a policy by which results without a time are as old as their storage."""
+    return policy.model_copy(update={"undated": "stored_at"})
+
+
+def read_sessions(reads: Any, where: dict[str, Any]) -> list[Session]:
+    """Return all sessions whose metadata have these keys and values, the newest first."""
+    found: list[Session] = []
+    after: Session | None = None
+    while True:
+        page = reads.sessions(where=where, limit=PAGE_SIZE, after=after)
+        found += page
+        if len(page) < PAGE_SIZE:
+            return found
+        after = page[-1]

@@ -156,9 +156,7 @@ class Repository(StoreUser, SessionRepository):
         return join_messages(rows, notes)[offset : None if limit is None else offset + limit]
 
     def _list_view(self, name: str, policy: Policy) -> list[SessionMessage]:
-        dated = policy.model_copy(update={"undated": "stored_at"})
-        self.store.compact_if_needed(name, dated)
-        view = self.store.view(name, dated)
+        view = self.read_view(name, policy)
         notes = self.store.annotations(name, key=STRANDS_KEY)
         return join_messages([each.message for each in view.entries], notes)
 

@@ -16,6 +16,8 @@ MODULES = {
     "claude": "claude_agent_sdk",
     "strands": "strands",
     "adk": "google.adk",
+    "langgraph": "langgraph.graph",
+    "langchain": "langchain_core",
 }
 """The pages by their names, and what each needs."""
 

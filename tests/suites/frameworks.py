@@ -30,9 +30,9 @@ class Framework(NamedTuple):
     """What its suites need besides."""
 
 
-def build_own_suite(file: str) -> Suite:
+def build_own_suite(*files: str) -> Suite:
     """Return the suite of the project's own tests of an adapter, and of its page."""
-    own = (f"tests/adapters/{file}", "tests/adapters/test_adapter_pages.py")
+    own = tuple(f"tests/adapters/{file}" for file in (*files, "test_adapter_pages.py"))
     return Suite("ours", own, options=("-p", "no:asyncio"))
 
 
@@ -55,6 +55,8 @@ CLAUDE_FILES = (
 )
 STRANDS = "strands-agents==1.62.0"
 STRANDS_FILES = ("tests/strands/session/test_repository_session_manager.py",)
+LANGCHAIN = "langchain-community==0.4.2"
+HISTORY_FILES = ("tests/unit_tests/chat_message_histories/test_sql.py",)
 
 FRAMEWORKS = (
     Framework(
@@ -125,6 +127,26 @@ FRAMEWORKS = (
             build_own_suite("test_strands_adapter.py"),
         ),
         beside=("moto", "boto3", "openai", "pytest-mock"),
+    ),
+    Framework(
+        "langgraph",
+        ("langgraph==1.2.24", "langgraph-checkpoint-conformance==0.0.2", LANGCHAIN),
+        (
+            Suite(
+                "`langgraph-checkpoint-conformance` 0.0.2",
+                ("tests/suites/langgraph_conformance.py",),
+                options=("-p", "no:asyncio"),
+            ),
+            Suite(
+                "`langchain-community` 0.4.2: `test_sql.py`",
+                HISTORY_FILES,
+                LANGCHAIN,
+                "langchain_suite",
+                options=("--noconftest", "-o", "addopts="),
+            ),
+            build_own_suite("test_langgraph_adapter.py", "test_langchain_adapter.py"),
+        ),
+        beside=("aiosqlite",),
     ),
 )
 """The table that `python -m tests.suites` runs."""
