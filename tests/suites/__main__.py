@@ -24,13 +24,13 @@ MARK = re.compile(r"(<!-- suites -->\n).*?(<!-- end -->)", re.DOTALL)
 def main(arguments: list[str]) -> int:
     """Run what is asked for; 1 if a case is not as the list says."""
     named = [each for each in arguments if not each.startswith("--")]
-    chosen = [each for each in FRAMEWORKS if not named or each.name in named]
+    is_smoke = "--smoke" in arguments
+    offered = [each for each in FRAMEWORKS if each.in_smoke or not is_smoke]
+    chosen = [each for each in offered if not named or each.name in named]
     outcomes = []
     for framework in chosen:
         for suite in framework.suites:
-            outcome = run_suite(
-                framework, suite, smoke="--smoke" in arguments, newest="--newest" in arguments
-            )
+            outcome = run_suite(framework, suite, smoke=is_smoke, newest="--newest" in arguments)
             outcomes.append(outcome)
             print(
                 f"{framework.name}: {suite.title}: {outcome.passed} of {outcome.total}", flush=True

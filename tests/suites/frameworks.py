@@ -28,6 +28,8 @@ class Framework(NamedTuple):
     suites: tuple[Suite, ...]
     beside: tuple[str, ...] = ()
     """What its suites need besides."""
+    in_smoke: bool = True
+    """Whether a smoke runs a part of them."""
 
 
 def build_own_suite(*files: str) -> Suite:
@@ -130,23 +132,30 @@ FRAMEWORKS = (
     ),
     Framework(
         "langgraph",
-        ("langgraph==1.2.24", "langgraph-checkpoint-conformance==0.0.2", LANGCHAIN),
+        ("langgraph==1.2.24", "langgraph-checkpoint-conformance==0.0.2"),
         (
             Suite(
                 "`langgraph-checkpoint-conformance` 0.0.2",
                 ("tests/suites/langgraph_conformance.py",),
                 options=("-p", "no:asyncio"),
             ),
+            build_own_suite("test_langgraph_adapter.py", "test_langchain_adapter.py"),
+        ),
+    ),
+    Framework(
+        "langchain",
+        (LANGCHAIN,),
+        (
             Suite(
-                "`langchain-community` 0.4.2: `test_sql.py`",
+                "`test_sql.py`",
                 HISTORY_FILES,
                 LANGCHAIN,
                 "langchain_suite",
                 options=("--noconftest", "-o", "addopts="),
             ),
-            build_own_suite("test_langgraph_adapter.py", "test_langchain_adapter.py"),
         ),
-        beside=("aiosqlite",),
+        beside=("sqlalchemy[asyncio]", "aiosqlite"),
+        in_smoke=False,  # half a minute to install, of which the history uses langchain-core alone
     ),
 )
 """The table that `python -m tests.suites` runs."""
