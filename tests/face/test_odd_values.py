@@ -65,6 +65,7 @@ GIVEN: dict[str, Any] = {
     "messages": {"role": "user", "content": "new"},
     "message": {"role": "assistant"},
     "state": "1 2",
+    "number": 1,
     "seq": 2,
     "seq_or_message_id": 2,
     "message_id": "m1",
