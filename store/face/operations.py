@@ -1230,7 +1230,8 @@ class Operations(Face):
         compaction hides, and those that were cleared, shortened or left out. The best passage comes
         first; a passage is a whole message, or a call with all its results. All passages together are
         about ``budget`` tokens at most; if the best one alone is larger, its text around the words is
-        returned. Raises SessionNotFound, InvalidValue.
+        returned, and the calls that the names are about are cut last. Raises SessionNotFound,
+        InvalidValue.
         """
         call = Call(
             search.hidden_passages.recall,

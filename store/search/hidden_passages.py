@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
 
@@ -20,15 +20,15 @@ from sqlalchemy import Connection, select
 from ..clock import Now, require_moment
 from ..database import Statement, message_facts
 from ..errors import InvalidValue, quote_value
-from ..history import Line, Segment, lines, load_tool_kinds, raw_messages
+from ..history import Line, Segment, lines, load_calls, load_tool_kinds, raw_messages
 from ..messages import Message
 from ..policy import Policy
 from ..records import Passage
-from ..text import ELLIPSES, ELLIPSIS
+from ..text import ELLIPSES, ELLIPSIS, JsonFields
 from ..tokens import estimate
 from ..tools import find_kind_name
 from ..view import build, describe_target, rules
-from .documents import TEXT_BATCH, MessageKey, join_message_texts, load_documents_messages
+from .documents import MessageKey, join_message_texts, load_documents_messages
 from .hits import Search
 from .index import is_index_behind, is_search_on
 from .query import MOST_HITS, build_query
@@ -57,10 +57,19 @@ LINE_ROLES = Statement(
 
 TermPositions = dict[Term, set[int]]
 """The hidden positions that have each term."""
+StoredMessage = tuple[int, Message]
+"""A message, and its position before it."""
 PassageGroup = tuple[int, int]
 """The first and the last position of a group: a message, or a call with its results."""
 TargetNames = dict[str, tuple[Term, ...]]
 """The possible names of a call's target, as `_compare_name` returns them, with their terms."""
+
+
+class AskedCalls(NamedTuple):
+    """The calls about a query: the weights of its terms in their groups, and the calls' ids."""
+
+    weights: dict[tuple[PassageGroup, Term], int]
+    ids: dict[PassageGroup, set[str]]
 
 
 class HiddenPart(NamedTuple):
@@ -87,6 +96,18 @@ class HiddenPart(NamedTuple):
             for seq in range(max(first, run.first), min(last, run.last) + 1)
         ]
 
+    def answered_calls(self) -> Iterator[tuple[PassageGroup, str, JsonFields]]:
+        """Yield the calls with results in groups of hidden positions: group, id and function."""
+        groups = {self.groups[seq] for seq in self.reasons}
+        answered = {group[0]: group for group in groups if group[0] < group[1]}
+        for run in self.runs if answered else ():
+            place = run.within(self.line.pointer.tree_id)
+            for seq, calls in load_calls(self.line.connection, place).items():
+                for call in calls if seq in answered else ():
+                    function = call.get("function") if isinstance(call, dict) else None
+                    if isinstance(function, dict):
+                        yield answered[seq], str(call.get("id")), function
+
 
 def recall(
     connection: Connection,
@@ -104,7 +125,8 @@ def recall(
     compaction hides, and those that were cleared, shortened or left out. The best passage comes
     first; a passage is a whole message, or a call with all its results. All passages together are
     about ``budget`` tokens at most; if the best one alone is larger, its text around the words is
-    returned. Raises SessionNotFound, InvalidValue.
+    returned, and the calls that the names are about are cut last. Raises SessionNotFound,
+    InvalidValue.
     """
     if type(budget) is not int or budget < 1:
         raise InvalidValue(f"budget must be a number of tokens from 1, not {quote_value(budget)}")
@@ -113,6 +135,9 @@ def recall(
     terms = tuple(dict.fromkeys(chain.from_iterable(names.values())))
     hidden = _load_hidden_part(connection, session_id, terms, policy, require_moment(now))
     positions = _find_term_positions(hidden, session_id)
+    asked = _find_asked_calls(hidden, names, policy)
+    for group, term in asked.weights:
+        positions.setdefault(term, set()).add(group[0])
     # The fewer hidden messages have a term, the more it counts.
     worth = {
         term: math.log(1 + len(hidden.reasons) / len(found)) for term, found in positions.items()
@@ -121,12 +146,11 @@ def recall(
     for term, found in positions.items():
         for group in {hidden.groups[seq] for seq in found}:
             group_terms.setdefault(group, []).append(term)
-    weights = _weigh_terms(hidden, group_terms, names, policy)
     scores = {
-        group: sum(worth[term] * weights.get((group, term), MENTION) for term in has)
+        group: sum(worth[term] * asked.weights.get((group, term), MENTION) for term in has)
         for group, has in group_terms.items()
     }
-    return list(_select_passages(hidden, scores, budget))
+    return list(_select_passages(hidden, scores, asked, budget))
 
 
 def _load_hidden_part(
@@ -214,34 +238,30 @@ def _find_term_positions(hidden: HiddenPart, session_id: str) -> TermPositions:
     return {term: found for term, found in positions.items() if found}
 
 
-def _weigh_terms(
-    hidden: HiddenPart,
-    group_terms: dict[PassageGroup, list[Term]],
-    names: TargetNames,
-    policy: Policy,
-) -> dict[tuple[PassageGroup, Term], int]:
-    """Return the weights of terms in groups with calls about them."""
-    weights: dict[tuple[PassageGroup, Term], int] = {}
+def _find_asked_calls(hidden: HiddenPart, names: TargetNames, policy: Policy) -> AskedCalls:
+    """Return the calls with a hidden part whose file or command is one of the names.
+
+    A line in place of a result shortens the target of its call, so the call may not contain it.
+    """
+    asked = AskedCalls({}, {})
     line = hidden.line
+    root = line.pointer.project_root
     kinds = {**load_tool_kinds(line.connection), **policy.tool_kinds}
-    calls = [group for group in group_terms if group[0] < group[1]]
-    for at in range(0, len(calls), TEXT_BATCH):
-        batch = calls[at : at + TEXT_BATCH]
-        keys = {group: hidden.message_keys((group[0], group[0]))[0] for group in batch}
-        messages = load_documents_messages(line.connection, keys.values())
-        for group, key in keys.items():
-            for call in messages[key].get("tool_calls") or ():
-                function = call.get("function") if isinstance(call, dict) else None
-                if not isinstance(function, dict):
-                    continue
-                arguments = function.get("arguments")
-                kind = kinds.get(find_kind_name(function.get("name"), arguments) or "")
-                target = describe_target(arguments, kind, line.pointer.project_root)
-                about = (terms for name, terms in names.items() if _is_about(target, name))
-                for term in chain.from_iterable(about):
-                    known = weights.get((group, term), MENTION)
-                    weights[group, term] = max(known, READ_CALL if kind == "file_read" else ABOUT)
-    return weights
+    shown = [
+        (form, terms)
+        for name, terms in names.items()
+        for form in (name, _compare_name(describe_target({"command": name}, "terminal", root)))
+    ]
+    for group, call_id, function in hidden.answered_calls():
+        arguments = function.get("arguments")
+        kind = kinds.get(find_kind_name(function.get("name"), arguments) or "")
+        target = describe_target(arguments, kind, root)
+        about = (terms for name, terms in shown if _is_about(target, name))
+        for term in chain.from_iterable(about):
+            known = asked.weights.get((group, term), MENTION)
+            asked.weights[group, term] = max(known, READ_CALL if kind == "file_read" else ABOUT)
+            asked.ids.setdefault(group, set()).add(call_id)
+    return asked
 
 
 def _is_about(target: str, name: str) -> bool:
@@ -257,7 +277,7 @@ def _is_about(target: str, name: str) -> bool:
 
 
 def _select_passages(
-    hidden: HiddenPart, scores: dict[PassageGroup, float], budget: int
+    hidden: HiddenPart, scores: dict[PassageGroup, float], asked: AskedCalls, budget: int
 ) -> Iterator[Passage]:
     """Yield the best passages that fit in a budget; cut the first if it alone is too large."""
     best = sorted(scores, key=lambda group: (-scores[group], -group[0]))
@@ -270,13 +290,9 @@ def _select_passages(
         )
         for group in batch:
             stored = [(key[-1], messages[key]) for key in keys[group]]
-            text = _write_passage(stored, hidden.terms)
-            length = budget * len(text) // max(1, estimate(text)) // len(stored)
-            while group == best[0] and estimate(text) > budget:
-                text = _write_passage(stored, hidden.terms, length)
-                if length < LEAST_SHOWN_LENGTH:
-                    break
-                length = length * 3 // 4
+            text = _write_passage(stored, [join_message_texts(message) for _, message in stored])
+            if group == best[0] and estimate(text) > budget:
+                text = _fit_passage(stored, hidden.terms, asked.ids.get(group, set()), budget)
             tokens = min(budget, estimate(text))
             if tokens <= left:
                 left -= tokens
@@ -284,15 +300,46 @@ def _select_passages(
                 yield Passage(*group, reason, scores[group], text, tokens)
 
 
-def _write_passage(
-    stored: list[tuple[int, Message]], terms: tuple[Term, ...], length: int | None = None
+def _fit_passage(
+    stored: list[StoredMessage], terms: tuple[Term, ...], ids: set[str], budget: int
 ) -> str:
-    """Return the messages of a passage, each cut to a length around the terms."""
+    """Return a passage cut to a budget around the terms; the asked calls are cut last."""
+    texts = [join_message_texts(message) for _, message in stored]
+    lengths = [*map(len, texts)]
+    is_asked = [
+        bool(ids) and (bool(message.get("tool_calls")) or str(message.get("tool_call_id")) in ids)
+        for _, message in stored
+    ]
+    room = sum(lengths)
+    least = LEAST_SHOWN_LENGTH * len(stored)
+    while True:
+        limits = _share_room(lengths, is_asked, room)
+        cut = (cut_excerpt(text, terms, limit) for text, limit in zip(texts, limits, strict=True))
+        text = _write_passage(stored, cut)
+        tokens = estimate(text)
+        if tokens <= budget or room <= least:
+            return text
+        room = max(least, min(room - 1, room * budget // tokens))
+
+
+def _share_room(lengths: Sequence[int], is_asked: Sequence[bool], room: int) -> list[int]:
+    """Return the limit of each text: first the asked ones are whole, then the shorter ones."""
+    limits = [*lengths]
+    order = sorted(range(len(lengths)), key=lambda at: (not is_asked[at], lengths[at]))
+    for rank, at in enumerate(order):
+        others = order[rank + 1 :]
+        equal = [each for each in others if is_asked[each] == is_asked[at]]
+        reserved = LEAST_SHOWN_LENGTH * (len(others) - len(equal))
+        share = max(LEAST_SHOWN_LENGTH, (room - reserved) // (1 + len(equal)))
+        limits[at] = min(lengths[at], share)
+        room -= limits[at]
+    return limits
+
+
+def _write_passage(stored: list[StoredMessage], texts: Iterable[str]) -> str:
+    """Return the messages of a passage, each with its text."""
     shown = []
-    for seq, message in stored:
-        text = join_message_texts(message)
-        if length is not None:
-            text = cut_excerpt(text, terms, length)
+    for (seq, message), text in zip(stored, texts, strict=True):
         speaker = "calls" if message.get("tool_calls") else str(message["role"])
         shown.append(f"[{seq}] {speaker}: {text}")
     return "\n".join(shown)

@@ -211,7 +211,8 @@ def cut_excerpt(text: str, terms: Iterable[Term], length: int) -> str:
     """Return ``length`` unchanged code points of a text, around most of the terms."""
     if len(text) <= length:
         return text
-    begin = max(0, _choose_start(sorted(_find_terms(fold_text(text), terms))) - length // 4)
+    start = _choose_start(sorted(_find_terms(fold_text(text), terms))) - length // 4
+    begin = min(max(0, start), len(text) - length)
     end = begin + length
     before, after = _ELLIPSIS * (begin > 0), _ELLIPSIS * (end < len(text))
     return f"{before}{text[begin:end]}{after}"

@@ -295,6 +295,49 @@ def test_a_budget_has_room_for_the_usual_read_of_a_file(cleared: Store) -> None:
         assert "line 599 of" in text
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        LONG_COMMAND,
+        LONG_COMMAND.replace("/repo", "."),
+        "cd . && python -m pytest tests/one tests/two tests/three te…",
+    ],
+)
+def test_a_command_is_found_by_its_short_name_where_no_line_has_it(
+    cleared: Store, name: str
+) -> None:
+    """Relative to the root and cut, though only the whole command is stored."""
+    cleared.hide("s", 2, 41, now=LATER)
+    found = cleared.recall("s", [name], policy=AGENT, now=LATER)
+    assert [(each.first, each.last, each.why) for each in found] == [(12, 13, "hidden")]
+
+
+def test_the_asked_result_of_a_batch_is_whole(store: Store) -> None:
+    """Results of other calls, and its call, are cut before it; nothing of the room is lost."""
+    batch = [[*step(number, f"line of file {number}\n" * 400)] for number in (90, 91, 92)]
+    asked = {**batch[0][0], "tool_calls": [call["tool_calls"][0] for call, _ in batch]}
+    store.append("s", [asked, *(result for _, result in batch)], now=NOW)
+    store.hide("s", 17, 20, now=LATER)
+    whole = str(batch[1][1]["content"])
+    (found,) = store.recall("s", ["src/file_91.py"], policy=CLEARING, budget=2_500, now=LATER)
+    assert (found.first, found.last) == (17, 20)
+    assert whole in found.text
+    assert 2_400 < found.tokens <= 2_500
+    (found,) = store.recall("s", ["src/file_91.py"], policy=CLEARING, budget=1_500, now=LATER)
+    assert 1_400 < found.tokens <= 1_500
+    assert found.text.count("line of file 91") > 200
+
+
+def test_an_excerpt_around_a_word_at_the_end_is_as_long_as_any(store: Store) -> None:
+    """What stands before the word fills the room."""
+    text = "plain line\n" * 2_000 + "the wombat"
+    store.append("s", {"role": "assistant", "content": text}, now=NOW)
+    store.hide("s", 17, 17, now=LATER)
+    (found,) = store.recall("s", ["wombat"], policy=CLEARING, budget=1_000, now=LATER)
+    assert found.text.endswith("the wombat")
+    assert 900 < found.tokens <= 1_000
+
+
 def test_however_many_passages_are_read_at_once(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
