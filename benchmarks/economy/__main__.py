@@ -20,7 +20,7 @@ from store import StoreError
 
 from ..recorded import parser
 from .measured import LEAST, Measured, Plan, Sessions, measured, sessions
-from .policies import BATCHED, RAW, Variant, ready, variant
+from .policies import BATCHED, JUDGED, RAW, Variant, load_summarizer, ready, variant
 from .tables import TABLES, by_policy
 
 
@@ -29,7 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     began = time.monotonic()
     asked = _options(arguments)
     found = sessions(asked.folder, asked.largest, asked.least)
-    plan = Plan(_variants(asked), asked.tables, asked.window, asked.every, asked.processes)
+    tables = ["summaries"] if asked.summarizer else asked.tables
+    plan = Plan(_variants(asked), tables, asked.window, asked.every, asked.processes)
     done = [*chain.from_iterable(measured(found, plan))]
     if asked.json:
         print(json.dumps(_plain(done), indent=1))
@@ -65,6 +66,15 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         help=f"a policy with fields changed; can be repeated; default: {BATCHED}",
     )
     option("--tables", type=_tables, default=list(TABLES), help=f"some of {','.join(TABLES)}")
+    option(
+        "--summarizer",
+        type=_summarizer,
+        action="append",
+        default=[],
+        metavar="MODULE:NAME",
+        help="judge summaries by this callable, or openai:MODEL, beside the extractive ones, for"
+        f" the asked policies (default: {JUDGED}), by the table of summaries; can be repeated",
+    )
     option("--window", type=_some, help="tokens of the window; default: it has no end")
     option("--processes", type=_some, default=1, help="processes that share the sessions")
     return asked.parse_args(arguments)
@@ -73,6 +83,10 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 def _variants(asked: argparse.Namespace) -> list[Variant]:
     """Return the policies that are asked for, else all ready ones; first the one that sends all."""
     chosen = [*map(variant, asked.policies), *asked.policy]
+    if asked.summarizer:
+        judged = chosen or [variant(JUDGED)]
+        others = [each.by(name) for each in judged for name in asked.summarizer]
+        return [*judged, *others]
     usual = [*map(variant, ready()), variant(BATCHED)]
     return [variant(RAW), *(chosen or usual)]
 
@@ -82,6 +96,14 @@ def _changed(text: str) -> Variant:
         return variant(text)
     except (StoreError, ValueError) as error:
         raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _summarizer(text: str) -> str:
+    try:
+        load_summarizer(text)
+    except (StoreError, ValueError) as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
 
 
 def _some(text: str) -> int:

@@ -14,7 +14,7 @@ from store.tokens import count_message_tokens, estimate
 
 from ..recorded import Transcript, largest
 from . import summaries
-from .policies import RAW, Variant, looks_at_caches, told_of
+from .policies import RAW, Variant, load_summarizer, looks_at_caches, told_of
 from .pricing import PROVIDERS, bill
 from .recalls import recall_cost
 from .recording import Recording, common_words, recorded
@@ -112,7 +112,8 @@ def _under(recording: Recording, variant: Variant, plan: Plan) -> Measured:
     if "window" in plan.tables:
         in_small = _outcome(recording, variant.policy, asked._replace(window=SMALL), [])
     if "summaries" in plan.tables and not is_raw:
-        told = summaries.compacted(recording, variant.policy)
+        summarizer = load_summarizer(variant.summarizer) if variant.summarizer else None
+        told = summaries.compacted(recording, variant.policy, summarizer)
     return Measured(
         session=recording.name,
         policy=variant.name,

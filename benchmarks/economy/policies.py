@@ -4,22 +4,35 @@ from __future__ import annotations
 
 import json
 import re
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from store import Policy
 from store.policy import POLICIES, PROMPT_CACHES
+from store.summaries import NAMED_SUMMARIZERS, Summarizer, named
 
 RAW = "raw"
 """What everything is measured against."""
 BATCHED = "default,clearing=batched"
 """Compared with the ready ones where nothing else is asked for."""
 
+JUDGED = "agent"
+"""The policy of judged summarizers where no other is asked for."""
+
 
 class Variant(NamedTuple):
-    """A policy under the name that it was asked for by."""
+    """A policy under the name that it was asked for by.
+
+    The summarizer None is the extractive one.
+    """
 
     name: str
     policy: Policy
+    summarizer: str | None = None
+
+    def by(self, summarizer: str) -> Variant:
+        """Return the policy with another summarizer, under a name that says so."""
+        return self._replace(name=f"{self.name} by {summarizer}", summarizer=summarizer)
 
 
 def ready() -> list[str]:
@@ -37,6 +50,23 @@ def variant(text: str) -> Variant:
     given = (change.split("=", 1) for change in changes)
     fields = {field: _value(value) for field, value in given}
     return Variant(fields.get("name", text), Policy.named(ready, **fields))
+
+
+def load_summarizer(name: str) -> Summarizer:
+    """Return a summarizer of the library by its name, ``openai:MODEL``, or ``MODULE:NAME``.
+
+    Raises StoreError, and ValueError for what cannot be imported or called.
+    """
+    module, _, attribute = name.partition(":")
+    if module in {known.rstrip(":") for known in NAMED_SUMMARIZERS}:
+        return named(name)
+    try:
+        found: Summarizer = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"there is no summarizer {name}: {error}") from error
+    if not callable(found):
+        raise ValueError(f"{name} cannot be called")
+    return found
 
 
 def looks_at_caches(policy: Policy) -> bool:

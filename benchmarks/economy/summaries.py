@@ -1,24 +1,38 @@
 """What is still told after a compaction at the beginning of a turn: reuse, and facts of the range.
 
 The facts are what a person would miss first: what the user said, whole; the last answer, whole; and
-what each command came to, by the last line of its newest output that has words in it.
+what each command came to, by the last line of its newest output that has words in it. A summarizer
+of a host, or a model, is judged by the same, by probes of what comes next, by names that stand
+nowhere in what it read, and by its price.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from store import Compaction, Policy, Store, View
+from store import Compaction, Policy, Store, SummaryRequest, View
+from store.summaries import Summarizer
+from store.tokens import estimate
 
-from ..facts import COMMANDS
 from ..recorded import Message
-from .recording import Recording, bare
+from .pricing import ANTHROPIC, PROVIDERS, Request, bill
+from .probes import (
+    COMPARED,
+    PROGRAM_TALK,
+    all_texts,
+    foreign_names,
+    is_told,
+    outcomes,
+    plain,
+    probes,
+)
+from .recording import Recording
 from .replay import sight
 from .reuse import Sight, Tally, in_whole, look
-from .strings import String, calls, texts
+from .strings import String, texts
 
 USER, ANSWER, OUTCOME = "user texts", "last answers", "outcomes"
 SHORT, LONG = "< 15k", "≥ 15k"
@@ -28,21 +42,6 @@ WORTH_HIDING = 3_000
 """Tokens that a range has to have to be hidden here."""
 POINTS = 3
 """At most so many places in a session."""
-COMPARED = 60
-"""Code points in which what a command came to is compared: a summary may cut it."""
-
-PROGRAM_TALK = re.compile(
-    r"<(local-command-[a-z]+|command-[a-z]+|system-reminder|task-notification|environment_context"
-    r"|user_instructions|skill|turn_aborted|user_shell_command)>.*?</\1>"
-    r"|\A\s*(Caveat: The messages below|\[Request interrupted|Base directory for this skill"
-    r"|# AGENTS\.md instructions|This session is being continued|Unknown skill: |\[Image: ).*",
-    re.DOTALL,
-)
-"""What programs put into the mouth of the user."""
-_FRAME = re.compile(r"\[.*\]\Z|Shell cwd was reset")
-"""A line of the program that ran a command."""
-_TELLING = re.compile(r"\w.*\w")
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 @dataclass(slots=True)
@@ -50,6 +49,8 @@ class Told:
     """What compactions came to: tried, applied, tokens hidden and of views, reuse, facts told.
 
     ``facts`` are all of them; both are counted by what they are and by the length of the range.
+    ``asked`` and ``answered`` count probes by their questions; ``names`` of summaries, and
+    ``foreign`` ones among them; ``spent`` is the price of summaries, ``bill`` that of sessions.
     """
 
     tried: int = 0
@@ -59,6 +60,13 @@ class Told:
     reuse: Tally = field(default_factory=Tally)
     told: Counter[tuple[str, str]] = field(default_factory=Counter)
     facts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    asked: Counter[str] = field(default_factory=Counter)
+    answered: Counter[str] = field(default_factory=Counter)
+    written: int = 0
+    names: int = 0
+    foreign: int = 0
+    spent: float = 0.0
+    bill: float = 0.0
 
     def add(self, other: Told) -> None:
         """Count what others came to."""
@@ -69,6 +77,13 @@ class Told:
         self.reuse.add(other.reuse)
         self.told.update(other.told)
         self.facts.update(other.facts)
+        self.asked.update(other.asked)
+        self.answered.update(other.answered)
+        self.written += other.written
+        self.names += other.names
+        self.foreign += other.foreign
+        self.spent += other.spent
+        self.bill += other.bill
 
     def share(self, fact: str, length: str) -> float | None:
         """Return the share of facts that is still told; None where there are none."""
@@ -84,8 +99,27 @@ def together(each: Iterable[Told]) -> Told:
     return total
 
 
-def compacted(recording: Recording, policy: Policy) -> Told:
-    """Compact a session at the beginnings of some turns, each in a fork of its own."""
+class Priced:
+    """A summarizer whose price is counted: its prompt as plain input, its answer as output."""
+
+    def __init__(self, summarizer: Summarizer) -> None:
+        self._summarizer = summarizer
+        self.spent = 0.0
+
+    def __call__(self, request: SummaryRequest) -> Any:
+        """Return the summary."""
+        made = self._summarizer(request)
+        text = made if isinstance(made, str) else str(getattr(made, "body", ""))
+        self.spent += estimate(request.prompt) + PROVIDERS["with output"].output * estimate(text)
+        return made
+
+
+def compacted(recording: Recording, policy: Policy, summarizer: Summarizer | None = None) -> Told:
+    """Compact a session at the beginnings of some turns, each in a fork of its own.
+
+    The summarizer None is the extractive one, which asks no model and is free.
+    """
+    whole = bill(everything(recording), ANTHROPIC)
     found: list[Told] = []
     with Store(":memory:", durability="normal") as store:
         session = store.create_session(project_root=recording.transcript.root).id
@@ -94,10 +128,21 @@ def compacted(recording: Recording, policy: Policy) -> Told:
         for index in points(recording):
             now = recording.moments[index]
             fork = store.fork(session, at=index).id
-            done = store.compact(fork, policy, now=now)
+            priced = Priced(summarizer) if summarizer else None
+            done = store.compact(fork, policy, priced, now=now)
             view = store.view(fork, policy, now=now)
-            found.append(_look(recording, index, done, view))
+            told = _look(recording, index, done, view)
+            told.spent, told.bill = priced.spent if priced else 0.0, whole
+            found.append(told)
     return together(found)
+
+
+def everything(recording: Recording) -> Iterator[Request]:
+    """Yield the requests of a session that sends everything."""
+    for index, role in enumerate(recording.roles(len(recording.messages))):
+        if role == "assistant":
+            sizes = tuple(recording.tokens[:index])
+            yield Request(recording.moments[index], tuple(range(index)), sizes)
 
 
 def points(recording: Recording) -> list[int]:
@@ -122,7 +167,7 @@ def facts(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
     answers = (_content(each) for each in messages if each["role"] == "assistant")
     for text in [*filter(None, answers)][-1:]:
         yield ANSWER, text
-    for text in dict.fromkeys(_outcomes(messages)):
+    for text in dict.fromkeys(filter(None, outcomes(messages).values())):
         yield OUTCOME, text[:COMPARED]
 
 
@@ -135,17 +180,30 @@ def _look(recording: Recording, index: int, done: Compaction, view: View) -> Tol
     shown = sight(view, recording.messages)
     needed = _hidden(recording, index, shown)
     found.reuse.add(look(needed, recording, index, shown, found.tokens))
-    _look_for_facts(found, [recording.messages[place] for place in places], recording, view)
+    hidden = [recording.messages[place] for place in places]
+    _look_for_facts(found, hidden, recording, view)
+    _probe(found, hidden, recording, index, view)
+    found.written = estimate(done.summary or "")
+    root = recording.transcript.root
+    found.names, found.foreign = foreign_names(done.summary or "", hidden, root)
     return found
+
+
+def _probe(into: Told, hidden: list[Message], recording: Recording, index: int, view: View) -> None:
+    """Count the questions that hidden messages can answer, and those that a view answers."""
+    text = all_texts(view.messages)
+    for question, answer in probes(recording, index, hidden):
+        into.asked[question] += 1
+        into.answered[question] += is_told(answer, text, recording.transcript.root)
 
 
 def _look_for_facts(into: Told, hidden: list[Message], recording: Recording, view: View) -> None:
     """Count the facts of hidden messages, and which of them the summaries of a view tell."""
-    text, root = _plain(_summaries(view)), recording.transcript.root
+    text, root = plain(_summaries(view)), recording.transcript.root
     length = LONG if into.hidden >= LONG_FROM else SHORT
     for kind, fact in facts(hidden):
         into.facts[kind, length] += 1
-        into.told[kind, length] += _is_told(fact, text, root)
+        into.told[kind, length] += is_told(fact, text, root)
 
 
 def _hidden(recording: Recording, index: int, shown: Sight) -> list[String]:
@@ -165,53 +223,15 @@ def _summaries(view: View) -> str:
     return "\n".join(map(_content, summed_up))
 
 
-def _is_told(fact: str, text: str, root: str | None) -> bool:
-    """Tell whether a fact stands in a text, paths in it whole or as they are seen from the root."""
-    return fact in text or bare(fact, root) in bare(text, root)
-
-
 def _of_user(messages: Iterable[Message]) -> Iterator[str]:
     """Yield what a person said, without what programs put in."""
     for message in messages:
         text = "\n".join(texts(message)) if message["role"] == "user" else ""
-        spoken = _plain(PROGRAM_TALK.sub("", text))
+        spoken = plain(PROGRAM_TALK.sub("", text))
         if spoken:
             yield spoken
 
 
-def _outcomes(messages: Iterable[Message]) -> Iterator[str]:
-    """Yield what commands came to, each as it was last."""
-    waiting: dict[str, str] = {}
-    newest: dict[str, str] = {}
-    for message in messages:
-        ids = [str(call.get("id")) for call in message.get("tool_calls") or ()]
-        waiting.update(zip(ids, map(_command, calls(message)), strict=True))
-        command = waiting.pop(str(message.get("tool_call_id")), "")
-        if command:
-            newest[command] = _last_line("\n".join(texts(message)))
-    yield from filter(None, newest.values())
-
-
-def _command(call: tuple[str, object]) -> str:
-    name, arguments = call
-    named = arguments if isinstance(arguments, dict) else {}
-    command = named.get(COMMANDS.get(name, ""))
-    return command if isinstance(command, str) else ""
-
-
-def _last_line(output: str) -> str:
-    """Return the last line that has words in it, without what programs add around an output."""
-    if output.startswith("Chunk ID:"):
-        output = output.rpartition("\nOutput:\n")[2]
-    lines = map(_plain, PROGRAM_TALK.sub("", output).split("\n"))
-    telling = [line for line in lines if _TELLING.search(line) and not _FRAME.match(line)]
-    return telling[-1] if telling else ""
-
-
 def _content(message: Message) -> str:
     """Return the text of a message in one line, without its calls."""
-    return _plain("\n".join(texts({"content": message.get("content")})))
-
-
-def _plain(text: str) -> str:
-    return " ".join(_CONTROLS.sub("", text).split())
+    return plain("\n".join(texts({"content": message.get("content")})))

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from .measured import FIRST, SMALL, Measured, Outcome
 from .policies import RAW
 from .pricing import PROVIDERS
+from .probes import QUESTIONS
 from .replay import COLD, COMPACTED, EVERY
 from .reuse import NEWEST, RECALLED, SENT, TRUNCATED, Tally, summed
 from .strings import GROUPS
@@ -114,6 +115,9 @@ def summaries(found: Found) -> Iterator[Table]:
     head = ["policy", "applied", "hidden", "view", *map(" ".join, FACTS)]
     rows = [[policy, *_sizes(each), *_facts(each)] for policy, each in told.items()]
     yield Table("compacted at the beginning of a turn: told of what is hidden", [head, *rows])
+    head = ["policy", "summary", *QUESTIONS, "names in no hidden message", "price", "of the bill"]
+    rows = [[policy, *_probes(each)] for policy, each in told.items()]
+    yield Table("answered by the view; names of summaries; tokens of plain input", [head, *rows])
     after = {policy: each.reuse for policy, each in told.items()}
     yield _reuse(
         f"{IN_SIGHT}, of what only hidden messages told",
@@ -240,6 +244,18 @@ def _sizes(told: Told) -> Row:
 
 def _facts(told: Told) -> Row:
     return [f"{_share(told.share(*fact))} of {told.facts[fact]}" for fact in FACTS]
+
+
+def _probes(told: Told) -> Row:
+    applied, asked = told.applied or 1, told.asked
+    answers = [
+        f"{_share(told.answered[each] / asked[each] if asked[each] else None)} of {asked[each]}"
+        for each in QUESTIONS
+    ]
+    foreign = f"{_share(told.foreign / told.names if told.names else None)} of {told.names}"
+    of_bill = told.spent / told.bill if told.bill else None
+    price = f"{told.spent / applied:,.0f}"
+    return [f"{told.written / applied:,.0f}", *answers, foreign, price, _share(of_bill)]
 
 
 def _share(share: float | None) -> str:

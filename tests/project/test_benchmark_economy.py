@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.economy import summaries
+from benchmarks.economy import probes, summaries
 from benchmarks.economy.__main__ import main
 from benchmarks.economy.policies import ready, variant
 from benchmarks.economy.pricing import ANTHROPIC, MINUTE, OPENAI, PROVIDERS, Request, bill
@@ -24,7 +24,7 @@ from benchmarks.economy.reuse import (
 )
 from benchmarks.economy.strings import GROUPS, String, lines, repeated, strings
 from benchmarks.recorded import START, Message, Transcript
-from store import Policy, StoreError
+from store import Policy, StoreError, SummaryRequest
 from store.tokens import count_message_tokens, estimate
 
 ROOT = "/home/ann/parser"
@@ -278,6 +278,53 @@ def test_a_session_is_compacted_at_the_beginning_of_a_turn() -> None:
     assert found.reuse.requests == 1
 
 
+PROBED = [
+    said("user", "Mend src/parse.py.", 0),
+    call("Bash", 1, command=f"cd {ROOT} && make test"),
+    result(1, "collected\n1 failed\n\n---\n[exit 1]"),
+    call("Edit", 2, file_path=f"{ROOT}/src/parse.py", old_string="", new_string="old"),
+    result(2, "Updated."),
+    said("user", "Go on.", 3),
+    call("Bash", 4, command="cat elsewhere.py"),
+    call("Edit", 5, file_path=f"{ROOT}/src/parse.py", old_string="old", new_string="new"),
+    call("Bash", 6, command=f"cd {ROOT} && make test"),
+]
+
+
+def test_probes_are_answered_by_the_recorded_future() -> None:
+    """The next file and the last test; the next command is no question, as nobody has told it."""
+    asked = {*probes.probes(made_up(PROBED), 6, PROBED[:5])}
+    assert asked == {("next file", f"{ROOT}/src/parse.py"), ("last test", "1 failed")}
+    asked = {*probes.probes(made_up(PROBED), 7, PROBED[:5])}
+    assert ("next command", f"cd {ROOT} && make test") in asked
+    assert [*probes.probes(made_up(PROBED), 6, PROBED[5:6])] == []
+    patch = "*** Begin Patch\n*** Update File: src/parse.py\n@@\n-old"
+    patched = [*PROBED[:6], call("apply_patch", 7, input=patch)]
+    assert ("next file", "src/parse.py") in {*probes.probes(made_up(patched), 6, PROBED[:5])}
+
+
+def test_names_that_nobody_said_are_counted() -> None:
+    """Not those of tools, of arguments as they were given, or of paths from the root."""
+    summary = "Edit src/parse.py, old_string; then sing_song in src/cut… by make_up()."
+    assert probes.foreign_names(summary, PROBED[:5], ROOT) == (4, 2)
+
+
+def make_up(request: SummaryRequest) -> str:
+    """Return a summary with a name that nobody said."""
+    return f"src/parse.py has sing_song since {len(request.messages)} messages."
+
+
+def test_a_summarizer_is_judged() -> None:
+    """Its names, its price, and the answers of the view; the bill is that of sending everything."""
+    told = summaries.compacted(made_up(), Policy(), make_up)
+    assert (told.applied, told.names, told.foreign) == (1, 2, 1)
+    assert told.asked == told.answered == {"next file": 1}
+    raw = replayed(made_up(), Policy.named("raw"), FIVE_MINUTES)
+    assert told.bill == pytest.approx(bill(raw.requests, ANTHROPIC))
+    assert told.spent > 5 * estimate(make_up.__doc__ or "")
+    assert summaries.compacted(made_up(), Policy()).spent == 0
+
+
 def run(tmp_path: Path, *arguments: str) -> int:
     """Run the program on the session above."""
     (tmp_path / "made-up.json").write_text(json.dumps(MADE_UP))
@@ -292,7 +339,7 @@ def test_the_tables_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert printed.startswith("1 of 1 sessions, 4 requests; 0 files are not read\n")
     assert "bill by provider" in printed
     for name in ready():
-        assert sum(line.startswith(f"{name} ") for line in printed.splitlines()) == 10, name
+        assert sum(line.startswith(f"{name} ") for line in printed.splitlines()) == 11, name
     assert printed.splitlines()[-1].startswith("took ")
 
 
@@ -322,6 +369,18 @@ def test_policies_are_chosen_and_changed(
     assert capsys.readouterr().out == first
 
 
+def test_a_summarizer_is_judged_by_its_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Beside the extractive one, by the tables of summaries alone."""
+    name = f"{__name__}:make_up"
+    assert run(tmp_path, "--summarizer", name, "--policies", "default") == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert sum(line.startswith("default  ") for line in printed) == 4
+    assert sum(line.startswith(f"default by {name} ") for line in printed) == 4
+    assert any("names in no hidden message" in line for line in printed)
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
@@ -329,6 +388,9 @@ def test_policies_are_chosen_and_changed(
         (("--tables", "chairs"), "there is no chairs"),
         (("--policy", "default,terminal_keep=few"), "a whole number"),
         (("--every", "0"), "from 1"),
+        (("--summarizer", "nowhere:summarize"), "there is no summarizer nowhere:summarize"),
+        (("--summarizer", "json:__name__"), "cannot be called"),
+        (("--summarizer", "openai:"), "no summarizer is named"),
     ],
 )
 def test_what_cannot_be_asked_for_is_said(
