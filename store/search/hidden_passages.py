@@ -108,6 +108,62 @@ class HiddenPart(NamedTuple):
                     if isinstance(function, dict):
                         yield answered[seq], str(call.get("id")), function
 
+    def asked_calls(self, names: TargetNames, policy: Policy) -> AskedCalls:
+        """Return the calls with a hidden part whose file or command is one of the names.
+
+        A line in place of a result shortens the target of its call, so the call may not contain it.
+        """
+        asked = AskedCalls({}, {})
+        line = self.line
+        root = line.pointer.project_root
+        kinds = {**load_tool_kinds(line.connection), **policy.tool_kinds}
+        shown = [
+            (form, terms)
+            for name, terms in names.items()
+            for form in (name, _compare_name(describe_target({"command": name}, "terminal", root)))
+        ]
+        for group, call_id, function in self.answered_calls():
+            arguments = function.get("arguments")
+            kind = kinds.get(find_kind_name(function.get("name"), arguments) or "")
+            target = describe_target(arguments, kind, root)
+            about = (terms for name, terms in shown if _is_about(target, name))
+            for term in chain.from_iterable(about):
+                known = asked.weights.get((group, term), MENTION)
+                asked.weights[group, term] = max(known, READ_CALL if kind == "file_read" else ABOUT)
+                asked.ids.setdefault(group, set()).add(call_id)
+        return asked
+
+    def term_positions(self, session_id: str) -> TermPositions:
+        """Return the hidden positions of each term, without terms that are not found.
+
+        The index is used if it has all messages of the session; otherwise they are read.
+        """
+        line = self.line
+        scope = Scope(session_id, tree=line.pointer.tree_id)
+        positions: TermPositions = {term: set() for term in self.terms}
+        texts: Iterable[tuple[int, str]] = self.placeholders.items()
+        if is_search_on(line.connection) and not is_index_behind(line.connection, scope):
+            for term in self.terms:
+                query = build_query(
+                    term.text, scope, None, None, None, None, "newest", MOST_HITS, None
+                )
+                matches = Search(line.connection, query._replace(terms=(term,))).matches()
+                messages = (each.document.seq for each in matches if not each.document.summary)
+                positions[term] = {*islice(messages, MOST_HITS)} & self.reasons.keys()
+        else:
+            stored = raw_messages.load_chat_messages(line, 1, line.pointer.head)
+            read = (
+                (each.seq, join_message_texts(each.message) if each.seq in self.reasons else "")
+                for each in stored
+            )
+            texts = chain(read, texts)
+        for seq, text in texts:
+            folded = fold_text(text)
+            for term in self.terms:
+                if has_term(folded, term):
+                    positions[term].add(seq)
+        return {term: found for term, found in positions.items() if found}
+
 
 def recall(
     connection: Connection,
@@ -134,8 +190,8 @@ def recall(
     names = _parse_names(wanted)
     terms = tuple(dict.fromkeys(chain.from_iterable(names.values())))
     hidden = _load_hidden_part(connection, session_id, terms, policy, require_moment(now))
-    positions = _find_term_positions(hidden, session_id)
-    asked = _find_asked_calls(hidden, names, policy)
+    positions = hidden.term_positions(session_id)
+    asked = hidden.asked_calls(names, policy)
     for group, term in asked.weights:
         positions.setdefault(term, set()).add(group[0])
     # The fewer hidden messages have a term, the more it counts.
@@ -206,62 +262,6 @@ def _compare_name(name: str) -> str:
     """Return the compared form of a name: without quotes, case, or an ellipsis at its end."""
     plain = " ".join(fold_text(name).replace('"', " ").split())
     return plain.rstrip("".join(ELLIPSES)) if plain.endswith(ELLIPSES) else plain
-
-
-def _find_term_positions(hidden: HiddenPart, session_id: str) -> TermPositions:
-    """Return the hidden positions of each term, without terms that are not found.
-
-    The index is used if it has all messages of the session; otherwise they are read.
-    """
-    line = hidden.line
-    scope = Scope(session_id, tree=line.pointer.tree_id)
-    positions: TermPositions = {term: set() for term in hidden.terms}
-    texts: Iterable[tuple[int, str]] = hidden.placeholders.items()
-    if is_search_on(line.connection) and not is_index_behind(line.connection, scope):
-        for term in hidden.terms:
-            query = build_query(term.text, scope, None, None, None, None, "newest", MOST_HITS, None)
-            matches = Search(line.connection, query._replace(terms=(term,))).matches()
-            messages = (each.document.seq for each in matches if not each.document.summary)
-            positions[term] = {*islice(messages, MOST_HITS)} & hidden.reasons.keys()
-    else:
-        stored = raw_messages.load_chat_messages(line, 1, line.pointer.head)
-        read = (
-            (each.seq, join_message_texts(each.message) if each.seq in hidden.reasons else "")
-            for each in stored
-        )
-        texts = chain(read, texts)
-    for seq, text in texts:
-        folded = fold_text(text)
-        for term in hidden.terms:
-            if has_term(folded, term):
-                positions[term].add(seq)
-    return {term: found for term, found in positions.items() if found}
-
-
-def _find_asked_calls(hidden: HiddenPart, names: TargetNames, policy: Policy) -> AskedCalls:
-    """Return the calls with a hidden part whose file or command is one of the names.
-
-    A line in place of a result shortens the target of its call, so the call may not contain it.
-    """
-    asked = AskedCalls({}, {})
-    line = hidden.line
-    root = line.pointer.project_root
-    kinds = {**load_tool_kinds(line.connection), **policy.tool_kinds}
-    shown = [
-        (form, terms)
-        for name, terms in names.items()
-        for form in (name, _compare_name(describe_target({"command": name}, "terminal", root)))
-    ]
-    for group, call_id, function in hidden.answered_calls():
-        arguments = function.get("arguments")
-        kind = kinds.get(find_kind_name(function.get("name"), arguments) or "")
-        target = describe_target(arguments, kind, root)
-        about = (terms for name, terms in shown if _is_about(target, name))
-        for term in chain.from_iterable(about):
-            known = asked.weights.get((group, term), MENTION)
-            asked.weights[group, term] = max(known, READ_CALL if kind == "file_read" else ABOUT)
-            asked.ids.setdefault(group, set()).add(call_id)
-    return asked
 
 
 def _is_about(target: str, name: str) -> bool:
