@@ -292,7 +292,8 @@ def _select_passages(
             stored = [(key[-1], messages[key]) for key in keys[group]]
             text = _write_passage(stored, [join_message_texts(message) for _, message in stored])
             if group == best[0] and estimate(text) > budget:
-                text = _fit_passage(stored, hidden.terms, asked.ids.get(group, set()), budget)
+                ids = asked.ids.get(group, set())
+                text = _fit_passage(stored, hidden.terms, ids, budget)
             tokens = min(budget, estimate(text))
             if tokens <= left:
                 left -= tokens
@@ -301,20 +302,24 @@ def _select_passages(
 
 
 def _fit_passage(
-    stored: list[StoredMessage], terms: tuple[Term, ...], ids: set[str], budget: int
+    stored: list[StoredMessage],
+    terms: tuple[Term, ...],
+    ids: set[str],
+    budget: int,
 ) -> str:
     """Return a passage cut to a budget around the terms; the asked calls are cut last."""
     texts = [join_message_texts(message) for _, message in stored]
     lengths = [*map(len, texts)]
-    is_asked = [
-        bool(ids) and (bool(message.get("tool_calls")) or str(message.get("tool_call_id")) in ids)
-        for _, message in stored
-    ]
+    is_asked = []
+    for _, message in stored:
+        is_part = str(message.get("tool_call_id")) in ids or "tool_calls" in message
+        is_asked.append(bool(ids) and is_part)
     room = sum(lengths)
     least = LEAST_SHOWN_LENGTH * len(stored)
     while True:
         limits = _share_room(lengths, is_asked, room)
-        cut = (cut_excerpt(text, terms, limit) for text, limit in zip(texts, limits, strict=True))
+        limited = zip(texts, limits, strict=True)
+        cut = (cut_excerpt(text, terms, limit) for text, limit in limited)
         text = _write_passage(stored, cut)
         tokens = estimate(text)
         if tokens <= budget or room <= least:
@@ -322,10 +327,15 @@ def _fit_passage(
         room = max(least, min(room - 1, room * budget // tokens))
 
 
-def _share_room(lengths: Sequence[int], is_asked: Sequence[bool], room: int) -> list[int]:
+def _share_room(
+    lengths: Sequence[int],
+    is_asked: Sequence[bool],
+    room: int,
+) -> list[int]:
     """Return the limit of each text: first the asked ones are whole, then the shorter ones."""
     limits = [*lengths]
-    order = sorted(range(len(lengths)), key=lambda at: (not is_asked[at], lengths[at]))
+    places = range(len(lengths))
+    order = sorted(places, key=lambda at: (not is_asked[at], lengths[at]))
     for rank, at in enumerate(order):
         others = order[rank + 1 :]
         equal = [each for each in others if is_asked[each] == is_asked[at]]
