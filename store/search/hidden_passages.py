@@ -337,10 +337,10 @@ def _share_room(
     places = range(len(lengths))
     order = sorted(places, key=lambda at: (not is_asked[at], lengths[at]))
     for rank, at in enumerate(order):
-        others = order[rank + 1 :]
-        equal = [each for each in others if is_asked[each] == is_asked[at]]
-        reserved = LEAST_SHOWN_LENGTH * (len(others) - len(equal))
-        share = max(LEAST_SHOWN_LENGTH, (room - reserved) // (1 + len(equal)))
+        left = order[rank:]
+        equal = [each for each in left if is_asked[each] == is_asked[at]]
+        reserved = LEAST_SHOWN_LENGTH * (len(left) - len(equal))
+        share = max(LEAST_SHOWN_LENGTH, (room - reserved) // len(equal))
         limits[at] = min(lengths[at], share)
         room -= limits[at]
     return limits
