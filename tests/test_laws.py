@@ -478,6 +478,15 @@ def test_the_default_rules_are_those_of_the_specification(
     [{"role": "user"}, {"role": "assistant", "tool_calls": [{"id": "c"}]}, {"role": "user"}],
     Policy(unanswered="keep"),
 )
+@example(
+    [
+        {"role": "assistant", "tool_calls": [{"id": "c"}, {"id": "d"}]},
+        {"role": "tool", "tool_call_id": "d"},
+        {"role": "assistant", "tool_calls": [{"id": "c"}]},
+        {"role": "tool", "tool_call_id": "c"},
+    ],
+    Policy(unanswered="keep"),
+)
 def test_every_view_is_valid(store: Store, line: list[Message], policy: Policy) -> None:
     """Calls and results are paired, adjacent and in order, and nothing in the request is refused
     (promise 3).

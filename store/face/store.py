@@ -79,7 +79,6 @@ from .calls import (
     list_named_sessions,
     list_sessions_to_lock,
 )
-from .health import check_health
 from .operations import StoreOperations
 from .workflows import Workflows
 
@@ -372,6 +371,8 @@ class Store(StoreOperations, Workflows):
 
         It takes no lock and writes nothing; a store that cannot be reached is told, not raised.
         """
+        from .health import check_health  # a program that opens a store needs no index
+
         return check_health(self.database)
 
     def cache_info(self) -> CacheInfo:

@@ -156,20 +156,21 @@ class _CallRenamer:
     def __init__(self, names: AcceptedNames, times: Mapping[str, int]) -> None:
         self._names = names
         self.times: Counter[str] = Counter(times)
-        self._open: dict[str, list[str]] = {}
+        self._open: dict[str, list[tuple[int | None, str]]] = {}
 
     def rename_calls(self, placed: Iterable[PlacedMessage]) -> Iterator[PlacedMessage]:
         for each in placed:
             if each.calls:
-                yield each._replace(calls=tuple(map(self._rename_call, each.calls)))
+                calls = tuple(self._rename_call(each.seq, call) for call in each.calls)
+                yield each._replace(calls=calls)
             elif each.call_id is not None:
-                yield each._replace(call_id=self._find_sent_id(each.call_id))
+                yield each._replace(call_id=self._find_sent_id(each.call_id, each.call_seq))
             else:
                 yield each
 
-    def _rename_call(self, call: ApiCall) -> ApiCall:
+    def _rename_call(self, seq: int | None, call: ApiCall) -> ApiCall:
         sent = self._make_unique_id(call.id)
-        self._open.setdefault(call.id, []).append(sent)
+        self._open.setdefault(call.id, []).append((seq, sent))
         return call._replace(id=sent, name=self._names.tools.fitted(call.name))
 
     def _make_unique_id(self, call_id: str) -> str:
@@ -181,7 +182,14 @@ class _CallRenamer:
         self.times[sent] += 1
         return sent
 
-    def _find_sent_id(self, call_id: str) -> str:
-        """Return the sent id of the call that a result answers: of several, the first open one."""
+    def _find_sent_id(self, call_id: str, call_seq: int | None) -> str:
+        """Return the sent id of the call that a result answers, in the message at ``call_seq``.
+
+        If that is not known, it is the first open one of several.
+        """
         waiting = self._open.get(call_id)
-        return waiting.pop(0) if waiting else self._names.ids.fitted(call_id)
+        if not waiting:
+            return self._names.ids.fitted(call_id)
+        places = [seq for seq, _ in waiting]
+        _, sent = waiting.pop(places.index(call_seq) if call_seq in places else 0)
+        return sent

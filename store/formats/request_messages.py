@@ -51,6 +51,8 @@ class PlacedMessage(NamedTuple):
     """Whether the request asks a cache to keep it up to the end of this message."""
     marked: bool = False
     """Whether the cache markers that it came in with are sent."""
+    call_seq: int | None = None
+    """The position of the message with the call that it answers, if that is known."""
 
     @property
     def is_made_up_call(self) -> bool:

@@ -165,7 +165,9 @@ def _load_result_line(context: ViewContext, answer: CallAnswer) -> ResultLine:
             ellipsis = render_phrase("ellipsis", context.policy.language)
             root = context.pointer.project_root
             target = describe_target(arguments, result.kind, root, ellipsis)
-        text = extract_content_text(value) or content or ""
+        text = extract_content_text(value)
+        if not text and not isinstance(value, list):  # a list has pictures, and no words
+            text = content or ""
         fields = parse_object(text)
         if fields:
             text = "\n".join(filter(None, _list_value_texts(fields)))

@@ -219,7 +219,8 @@ class _Pairing:
                 self._reach = found
             seq, message, _, _, _, sound = items[found]
             repair = None if found == place else "moved to its call"
-            placed.append(PlacedMessage(seq, message, repair, (), call.id, sound))
+            answer = PlacedMessage(seq, message, repair, (), call.id, sound, call_seq=calling)
+            placed.append(answer)
         self._waiting.clear()
 
     def _place_missing(self, seq: int, call: ApiCall) -> None:
@@ -235,7 +236,9 @@ class _Pairing:
             text = render_phrase("no_result", self._policy.language)
             message = {"role": "tool", "tool_call_id": call.id, "content": text}
             self._placed.append(
-                PlacedMessage(None, message, f"call {call.id} has no result", (), call.id)
+                PlacedMessage(
+                    None, message, f"call {call.id} has no result", (), call.id, call_seq=seq
+                )
             )
 
 

@@ -251,7 +251,7 @@ def test_no_limit_lists_all_sessions(run: Run, tmp_path: Path) -> None:
         (["view", "s", "--set", "keep_turns=-1"], "keep_turns is at least 1, not -1"),
         (
             ["view", "s", "--set", "clearing=never"],
-            "clearing is 'always', 'batched' or 'cold', not 'never'",
+            "clearing is 'always', 'batched', 'cold' or 'bounded', not 'never'",
         ),
         (["view", "s", "--set", "terminal=perhaps"], "terminal is true or false, not 'perhaps'"),
         (["export", "s", "-o", "no/such/folder/x"], "there is no folder 'no/such/folder'"),
