@@ -160,9 +160,9 @@ def _policies(language: str) -> Iterator[Any]:
 SUMMARIZERS = [None, _wrapped, _failing, _empty]
 NAMES = re.compile(
     r"Bash|Read|Edit|Grep|TodoWrite|mcp|recall|unknown_tool|repeated(?:-\d+)?|[a-f]\d+|lone\d+|seen\d+"
-    r"|\d+\.x|image/png|kB|\bLLM\b|system|developer|user|assistant|tool|function\w*|LLM"
+    r"|\d+\.x|image/png|in_progress|kB|\bLLM\b|system|developer|user|assistant|tool|function\w*|LLM"
 )
-"""Names: of tools, ids, files, media types, roles and tags."""
+"""Names: of tools, ids, files, media types, states, roles and tags."""
 KEYS = re.compile(r'"\w+":|"(?:completed|in_progress|pending)"|\\[nu]')
 """Keys and states of JSON that a tool said, or was asked with."""
 DATA = re.compile(r"data:image/png;base64,[A-Za-z0-9+/=]*")
