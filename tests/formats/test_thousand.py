@@ -42,10 +42,13 @@ def made(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def content(path: Path) -> str:
-    """Return what is equal for stores that hold the same, without the index of searches."""
+    """Return what is equal for stores that hold the same.
+
+    The index of searches is left out, and the settings, in which an import remembers its files.
+    """
     tables = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'search%'"
     with closing(sqlite3.connect(path)) as rows:
-        names = sorted(name for (name,) in rows.execute(tables))
+        names = sorted(name for (name,) in rows.execute(tables) if name != "settings")
         found = [[name, *rows.execute(f'SELECT * FROM "{name}"')] for name in names]
     text = "\n".join(repr(each) for each in found)
     return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
