@@ -60,10 +60,10 @@ def look_at_file(path: FilePath, *options: object) -> FileLook | None:
     """Return a file as it is now, with options of its import; None if it cannot be known again."""
     place = Path(path).absolute()
     try:
-        if not is_whole_file(place):
+        if not place.is_file() or not is_whole_file(place):  # a pipe would be waited for
             return None
         files = (place, place.with_name(f"{place.name}-wal"))
-        mark = [_read_mark(file) for file in files if file.exists()]
+        mark = [_read_mark(file) for file in files if file.is_file()]
     except OSError:
         return None  # reading it will report the problem
     return FileLook(str(place), mark, _find_release()).ask(*options)
