@@ -446,7 +446,7 @@ def choose_latest(told: Fields) -> Sequence[str]:
 
 
 def write_line(steps: Any, place: Place, channel: str, rows: Sequence[Message]) -> None:
-    """Make rows the line of a session: what is known is gone to, what is new is appended."""
+    """Set the line of a session to rows: move to the known ones, append the new ones."""
     name = place.line(channel)
     session = steps.create_session(name, metadata=place.describe("messages"), exist_ok=True)
     names = [row["id"] for row in rows]

@@ -114,7 +114,7 @@ def _serve(ctx: typer.Context, owner: str | None, *, read_only: bool, secrets: b
 def _list_given_options(
     store: str | None, owner: str | None, *, read_only: bool, secrets: bool
 ) -> list[str]:
-    """Return what was given of a command line, as it is entered in a configuration."""
+    """Return the given options of a command line, as a configuration has them."""
     named = [store] if store else []
     named += ["--owner", owner] if owner else []
     switches = {"--read-only": read_only, "--secrets": secrets}

@@ -60,7 +60,7 @@ ExportShape = Annotated[
 
 SaidOnly = Annotated[
     Only | None,
-    typer.Option("--only", help="Of a page: what was said, without prompts and tools."),
+    typer.Option("--only", help="Only the messages that were said: no prompts, no tools."),
 ]
 MaskTexts = Annotated[
     bool,

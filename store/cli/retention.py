@@ -113,7 +113,7 @@ def prune(
 def _describe_prune(done: Pruned, *, erased: bool) -> str:
     """Return the effect of a prune in a line."""
     if not done.sessions:
-        return "no session is to be erased"
+        return "there is no session to erase"
     sessions, messages = (
         format_count(done.sessions, "session"),
         format_count(done.messages, "message"),

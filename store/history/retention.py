@@ -89,10 +89,13 @@ class PruneRequest(NamedTuple):
 
 
 class PrunePlan(NamedTuple):
-    """The sessions that a prune erases, oldest first, and the effect of all these erasures."""
+    """The sessions that a prune erases, oldest first, and the effect of all these erasures.
+
+    ``sessions`` are their ids with the moments of their last activity.
+    """
 
     request: PruneRequest
-    session_ids: list[str]
+    sessions: dict[str, int]
     effect: Pruned
 
 
@@ -133,7 +136,7 @@ def plan_prune(
     totals = [sum(column) for column in zip(*freed, strict=True)] or [0, 0, 0]
     oldest, newest = (found[0].updated_at, found[-1].updated_at) if found else (None, None)
     effect = Pruned(len(found), totals[0], totals[1], oldest, newest, totals[2])
-    return PrunePlan(request, [each.id for each in found], effect)
+    return PrunePlan(request, {each.id: each.updated_at for each in found}, effect)
 
 
 def _group_by_tree(connection: Connection, found: Iterable[Session]) -> dict[int, list[str]]:
@@ -149,16 +152,17 @@ def _choose_oldest(connection: Connection, found: list[Session], enough: float) 
 
     Of a tree they are measured together, since a message goes with the last session that shows it.
     """
-    chosen, freed = list[Session](), Counter[int]()
+    total, freed = 0, Counter[int]()
     trees: dict[int, list[str]] = {}
-    for session in found:
-        if freed.total() >= enough:
-            break
-        chosen.append(session)
+    for number, session in enumerate(found):
+        if total >= enough:
+            return found[:number]
         for tree_id, ids in _group_by_tree(connection, [session]).items():
             trees.setdefault(tree_id, []).extend(ids)
+            total -= freed[tree_id]
             freed[tree_id] = measure_erasures(connection, tree_id, trees[tree_id]).bytes
-    return chosen
+            total += freed[tree_id]
+    return found
 
 
 def _validate_idle(idle: timedelta | float) -> int:
@@ -194,13 +198,14 @@ def _measure_excess(connection: Connection, max_bytes: int) -> float:
 
 
 def find_idle_sessions(
-    connection: Connection, request: PruneRequest, prefix: str | None = None
+    connection: Connection, request: PruneRequest, session_id: str | None = None
 ) -> list[Session]:
     """Return the sessions that a prune may erase, those active last at the end.
 
-    Left out are sessions to which an answer is streamed, and those that are being compacted.
+    With a ``session_id`` only sessions whose ids begin with it are looked at. Left out are sessions
+    to which an answer is streamed, and those that are being compacted.
     """
-    busy = _find_busy_sessions(connection, request.now)
+    busy = _find_busy_sessions(connection, request.now, session_id)
     wanted = (False, True) if request.archived is None else (request.archived,)
     found = [
         session
@@ -211,7 +216,7 @@ def find_idle_sessions(
             owner=request.owner,
             source=request.source,
             until=request.before,
-            prefix=prefix,
+            prefix=session_id,
             archived=archived,
         )
         if session.id not in busy
@@ -220,8 +225,8 @@ def find_idle_sessions(
     return sorted(found, key=lambda each: (each.updated_at, each.id))
 
 
-def _find_busy_sessions(connection: Connection, now: int) -> set[str]:
-    streamed = {each.session_id for each in list_drafts(connection) if each.live}
+def _find_busy_sessions(connection: Connection, now: int, session_id: str | None) -> set[str]:
+    streamed = {each.session_id for each in list_drafts(connection, session_id) if each.live}
     return streamed.union(COMPACTED_SESSIONS.values(connection, now=now))
 
 
@@ -251,8 +256,8 @@ def prune_sessions(database: Database, plan: PrunePlan, max_seconds: float | Non
     """
     end = None if max_seconds is None else time.monotonic() + max_seconds
     request, done = plan.request, dict[str, Erasure]()
-    begin = partial(_begin_prune, request=request)
-    for session_id in plan.session_ids:
+    begin = partial(_begin_prune, plan=plan)
+    for session_id in plan.sessions:
         if end is not None and time.monotonic() >= end:
             break
         try:
@@ -261,7 +266,7 @@ def prune_sessions(database: Database, plan: PrunePlan, max_seconds: float | Non
             )
         except SessionNotFound:
             continue
-    if len(done) == len(plan.session_ids):
+    if len(done) == len(plan.sessions):
         return plan.effect
     erased = sum(each.messages for each in done.values())
     share = erased / plan.effect.messages if plan.effect.messages else 0
@@ -270,9 +275,11 @@ def prune_sessions(database: Database, plan: PrunePlan, max_seconds: float | Non
     )
 
 
-def _begin_prune(connection: Connection, session_id: str, *, request: PruneRequest) -> OpenErasure:
-    """Begin to erase a session that may still be erased. Raises SessionNotFound."""
+def _begin_prune(connection: Connection, session_id: str, *, plan: PrunePlan) -> OpenErasure:
+    """Begin to erase a session that was not used since the plan. Raises SessionNotFound."""
     lines.lock_tree(connection, session_id)
-    if all(each.id != session_id for each in find_idle_sessions(connection, request, session_id)):
+    request, planned = plan.request, (session_id, plan.sessions[session_id])
+    found = find_idle_sessions(connection, request, session_id)
+    if planned not in ((each.id, each.updated_at) for each in found):
         raise SessionNotFound(session_id)
     return begin_erasure(connection, session_id, costs=request.costs, now=request.now)

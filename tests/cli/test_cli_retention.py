@@ -39,7 +39,7 @@ def test_it_tells_before_it_erases(filled: Path, run: Run) -> None:
     done = run(*asked, "--yes", "--json")
     assert done.status == 0
     assert json.loads(done.out)["sessions"] == 1
-    assert run(*asked, "--yes").out == "no session is to be erased\n"
+    assert run(*asked, "--yes").out == "there is no session to erase\n"
     with Store(filled) as store:
         assert {each.id for each in store.sessions()} == {"kept", "new"}
 

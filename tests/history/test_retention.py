@@ -131,19 +131,23 @@ def test_busy_sessions_stay(store: Store) -> None:
         assert store.prune(90, owner="busy", now=NOW, dry_run=False).sessions == 0
 
 
-def test_a_session_used_after_the_plan_stays(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("asked", [{"idle": 90}, {"max_bytes": 0}], ids=str)
+def test_a_session_used_after_the_plan_stays(
+    url: str, monkeypatch: pytest.MonkeyPatch, asked: dict[str, Any]
+) -> None:
     """Its transaction asks once more."""
-    talk(store, "used", 100, owner="used")
-    talk(store, "unused", 100, owner="used")
-    done = retention.prune_sessions
+    with Store(url) as store:
+        talk(store, "used", 100)
+        talk(store, "unused", 100)
+        done = retention.prune_sessions
 
-    def late(*given: Any) -> Any:
-        store.append("used", {"role": "user", "content": "again"}, now=NOW)
-        return done(*given)
+        def late(*given: Any) -> Any:
+            store.append("used", {"role": "user", "content": "again"}, now=NOW)
+            return done(*given)
 
-    monkeypatch.setattr(retention, "prune_sessions", late)
-    assert store.prune(90, owner="used", now=NOW, dry_run=False).sessions == 1
-    assert [each.id for each in store.sessions(owner="used")] == ["used"]
+        monkeypatch.setattr(retention, "prune_sessions", late)
+        assert store.prune(**asked, now=NOW, dry_run=False).sessions == 1
+        assert [each.id for each in store.sessions()] == ["used"]
 
 
 def test_a_prune_ends_in_time_and_goes_on(store: Store) -> None:
