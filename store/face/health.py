@@ -43,7 +43,7 @@ def check_health(database: Database) -> Health:
     """Return the state of a store; what is wrong is told, not raised."""
     try:
         return database.read(lambda connection: _check_state(database, connection))
-    except StoreError as error:
+    except (StoreError, OSError) as error:
         return Health(problems=(str(error),))
 
 

@@ -88,14 +88,13 @@ def _find_release() -> str:
 
 def find_known_report(store: ImportTarget, path: FilePath, look: FileLook) -> ImportReport | None:
     """Return the report of importing a file again that is known and unchanged, otherwise None."""
-    state = store.file_state(look.file)
-    if state is None:
-        return None
-    known = json.loads(state)
-    if [known["mark"], known["asked"]] != [look.mark, look.asked]:
-        return None
-    sessions = [KnownSession(*each) for each in known["sessions"]]
-    if not store.reading(partial(_are_unchanged, sessions=sessions)):
+    try:
+        known = json.loads(store.file_state(look.file) or "{}")
+        sessions = [KnownSession(*each) for each in known["sessions"]]
+        is_same = (known["mark"], known["asked"]) == look[1:]
+    except (ValueError, LookupError, TypeError):
+        return None  # nothing is remembered, or another text
+    if not is_same or not store.reading(partial(_are_unchanged, sessions=sessions)):
         return None
     found = [ImportedSession(*each.report) for each in sessions]
     notes = [NoteEvent(*each) for each in known["notes"]]

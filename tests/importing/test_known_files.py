@@ -159,3 +159,11 @@ def test_nothing_is_remembered_of_an_erased_session(store: Store, file: Path) ->
     assert store.file_state(str(file))
     store.delete_session("talk")
     assert store.file_state(str(file)) is None
+
+
+@pytest.mark.parametrize("state", ["", "no json", "[]", "{}", '{"mark": 1, "asked": 2}', "null"])
+def test_another_text_is_no_memory(store: Store, file: Path, state: str) -> None:
+    """Anybody may set one; the file is read then."""
+    import_file(store, file)
+    store.set_file_state(str(file.absolute()), state)
+    assert [each.appended for each in import_file(store, file).sessions] == [0]
