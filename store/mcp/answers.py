@@ -35,7 +35,7 @@ FRAME_TOKENS = 80
 SPARED_LABELS = ("title", "project", "program", "tried")
 """What an item lacks first if it alone is longer than its answer may be."""
 SHORTEST_CUT = 20
-"""Signs to which a text is not cut to keep a budget."""
+"""Code points to which a text is not cut to keep a budget."""
 LABEL_LENGTH = 80
 KNOWN_SESSIONS = 1_000
 """The newest sessions, whose projects are known by name."""

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..records import CallRecord
+from ..summaries import extract_command
 from ..text import parse_object
 from .answers import Answer, Source, shorten
 from .passages import Group, load_group, render_message, render_value
 
 COMMAND_KIND = "terminal"
-COMMAND_ARGUMENTS = ("command", "cmd", "script", "code", "input")
-SUBJECT_ARGUMENTS = (*COMMAND_ARGUMENTS, "file_path", "path", "filePath", "pattern", "query", "url")
+SUBJECT_ARGUMENTS = ("file_path", "path", "filePath", "pattern", "query", "url")
 MOST_TRIED = 12
 """Calls that are told between a failure and what succeeded."""
 FOLLOWED = 40
@@ -57,6 +57,8 @@ class PastCommand(NamedTuple):
     @property
     def target(self) -> str:
         """The command, or the file or pattern of another tool."""
+        if self.record.kind == COMMAND_KIND:
+            return extract_command(self.record.arguments) or str(self.record.arguments or "")
         fields = parse_object(self.record.arguments)
         name = next((name for name in SUBJECT_ARGUMENTS if name in fields), None)
         return render_value(fields[name]) if name else str(self.record.arguments or "")

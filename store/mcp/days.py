@@ -22,7 +22,7 @@ from .commands import COMMAND_KIND
 MOST_DAY_SESSIONS = 60
 """Sessions of a day that are told, at most."""
 ASKED_LENGTHS = (160, 100, 60, 30)
-"""Signs of each thing that was asked: fewer where all would be too long."""
+"""Code points of each thing that was asked: fewer where all would be too long."""
 ASKED_COUNTS = (6, 3, 2, 1)
 """Things that are told of each session, likewise."""
 CHANGED_COUNTS = (8, 5, 3, 1)

@@ -2,7 +2,7 @@
 
 A passage is a message, or a call with all its results, since a result says little without its call.
 Of a long one the lines with the rarest words of the question are kept, with what stands around
-them; where lines are missing, a mark tells how many signs they have.
+them; where lines are missing, a mark tells how many code points they have.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from .answers import Source, count_json_tokens
 GROUP_REACHES = (3, 20, 200)
 """Positions around a message in which its call and its results are looked for, one by one."""
 LINE_LENGTH = 400
-"""Signs of a line that are kept around a word; a longer line is cut."""
+"""Code points of a line that are kept around a word; a longer line is cut."""
 SURROUNDING_LENGTH = 4_000
-"""Signs on each side of a line without which a key in it may not be known as one."""
+"""Code points on each side of a line without which a key in it may not be known as one."""
 LINE_TOKENS = 3
 """Tokens that a line costs beside its text."""
 NEIGHBOURS = 6

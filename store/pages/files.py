@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..records import CallRecord, FileUse
-from ..text import parse_object, truncate_to_line
+from ..summaries import extract_command
+from ..text import truncate_to_line
 from .site import Values, Visit, page
 
 LISTED_CALLS = 300
@@ -60,9 +61,4 @@ def describe_calls(calls: list[CallRecord]) -> list[CallRow]:
 
 def describe_call_line(call: CallRecord) -> str:
     """Return the command of a call in a line, else its arguments."""
-    fields = parse_object(call.arguments)
-    command = fields.get("command", fields.get("cmd"))
-    if isinstance(command, list):
-        command = " ".join(map(str, command))
-    text = command if isinstance(command, str) else call.arguments or ""
-    return truncate_to_line(text, COMMAND_LENGTH)
+    return truncate_to_line(extract_command(call.arguments) or call.arguments or "", COMMAND_LENGTH)

@@ -18,6 +18,25 @@ __all__ = [
 PolicyFields = dict[str, Any]
 """Fields of a policy, by name."""
 
+CODING_FIELDS: PolicyFields = {
+    "language": "en",
+    "picture_keep": 100,
+    "terminal": False,
+    "file_read": False,
+    "any_tool": True,
+    "trigger_ratio": 0.7,
+    "summary_max_chars": 7_200,
+    "facts_chars": 3_000,
+    "told_once": True,
+    "edits_chars": 1_200,
+    "index_chars": 2_000,
+    "within_turn": True,
+    "least_groups": 1,
+    "least_freed": 0.15,
+    "undated": "stored_at",
+}
+"""The fields that the policies for coding agents share."""
+
 POLICIES: dict[str, PolicyFields] = {
     "default": {},
     "message_count": {
@@ -60,30 +79,9 @@ POLICIES: dict[str, PolicyFields] = {
         "undated": "stored_at",
     },
     "raw": {"terminal": False, "file_read": False, "undated": "stored_at", "picture_keep": "all"},
-    "agent": {
-        "language": "en",
-        "picture_keep": 100,
-        "terminal": False,
-        "file_read": False,
-        "any_tool": True,
-        "clearing": "cold",
-        "trigger_ratio": 0.7,
-        "summary_max_chars": 7_200,
-        "facts_chars": 3_000,
-        "told_once": True,
-        "edits_chars": 1_200,
-        "index_chars": 2_000,
-        "within_turn": True,
-        "least_groups": 1,
-        "least_freed": 0.15,
-        "undated": "stored_at",
-    },
+    "agent": {**CODING_FIELDS, "clearing": "cold"},
     "paged": {
-        "language": "en",
-        "picture_keep": 100,
-        "terminal": False,
-        "file_read": False,
-        "any_tool": True,
+        **CODING_FIELDS,
         "clear_keep": 5,
         "clear_warm_keep": 5,
         "keep_asked": 8_000,
@@ -91,16 +89,6 @@ POLICIES: dict[str, PolicyFields] = {
         "cut_keep": 20,
         "recall": True,
         "clearing": "bounded",
-        "trigger_ratio": 0.7,
-        "summary_max_chars": 7_200,
-        "facts_chars": 3_000,
-        "told_once": True,
-        "edits_chars": 1_200,
-        "index_chars": 2_000,
-        "within_turn": True,
-        "least_groups": 1,
-        "least_freed": 0.15,
-        "undated": "stored_at",
     },
     "frugal": {
         "language": "en",

@@ -20,6 +20,7 @@ __all__ = [
     "Summary",
     "SummaryRequest",
     "chat_model",
+    "extract_command",
     "extract_user_words",
     "extractive",
     "load",
