@@ -16,6 +16,7 @@ import typer
 
 from ..errors import StoreError, describe_read_error
 from ..policy import FIELD_PROBLEMS
+from ..release import find_release
 from . import render
 from .commands import LazyCommands
 from .options import STORE_VARIABLE, choose_place
@@ -56,7 +57,7 @@ def convostore(
     """Keep every message of a conversation unchanged, and compute what is sent to the model."""
     ctx.obj = choose_place(db)
     if show_version:
-        render.print_lines(f"convostore {_render_version()}")
+        render.print_lines(f"convostore {find_release() or '(not installed)'}")
     elif ctx.invoked_subcommand is None:
         with allow_styles():
             sys.stdout.write(ctx.get_help())  # prints by itself if rich draws it
@@ -173,12 +174,3 @@ def _move_db_option_first(arguments: list[str]) -> list[str]:
         else:
             others.append(argument)
     return [*first, *others]
-
-
-def _render_version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("convostore")
-    except PackageNotFoundError:
-        return "(not installed)"

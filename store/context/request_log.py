@@ -10,9 +10,8 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from functools import cache, partial
+from functools import partial
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
 from itertools import takewhile
 from operator import eq
 from typing import Any, NamedTuple
@@ -43,6 +42,7 @@ from ..history import (
 from ..messages import decode_as
 from ..policy import Policy
 from ..records import Finding, Request, RequestSummary, Usage, View
+from ..release import find_release
 from ..tokens import estimate
 from ..view import (
     Explanation,
@@ -262,15 +262,6 @@ def digest_sent(sent: SentParts) -> bytes:
     except (ValueError, UnicodeError):
         text = json.dumps(told, default=str).encode()
     return sha256(text).digest()
-
-
-@cache
-def find_release() -> str:
-    """Return the version of this release, "" if it is not installed."""
-    try:
-        return version("convostore")
-    except PackageNotFoundError:
-        return ""
 
 
 # --- Making a request again -----------------------------------------------------------------------

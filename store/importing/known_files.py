@@ -11,14 +11,14 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
-from functools import cache, partial
+from functools import partial
 from hashlib import blake2b
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from ..errors import SessionNotFound, StoreError
 from ..records import FilePath
+from ..release import find_release
 from ..text import JsonFields
 from ..transcripts import NoteEvent, is_whole_file
 from .session import ImportedSession, ImportReport
@@ -66,7 +66,7 @@ def look_at_file(path: FilePath, *options: object) -> FileLook | None:
         mark = [_read_mark(file) for file in files if file.is_file()]
     except OSError:
         return None  # reading it will report the problem
-    return FileLook(str(place), mark, _find_release()).ask(*options)
+    return FileLook(str(place), mark, find_release()).ask(*options)
 
 
 def _read_mark(path: Path) -> list[Any]:
@@ -75,15 +75,6 @@ def _read_mark(path: Path) -> list[Any]:
         file.seek(max(0, told.st_size - TAIL_SIZE))
         tail = blake2b(file.read(TAIL_SIZE), digest_size=16).hexdigest()
     return [told.st_size, told.st_mtime_ns, told.st_ctime_ns, told.st_ino, tail]
-
-
-@cache
-def _find_release() -> str:
-    """Return the release of the package, which may read a file in another way than the next."""
-    try:
-        return version("convostore")
-    except PackageNotFoundError:
-        return ""
 
 
 def find_known_report(store: ImportTarget, path: FilePath, look: FileLook) -> ImportReport | None:

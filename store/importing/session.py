@@ -394,8 +394,10 @@ class FileSession:
             same = count_equal_pairs(is_same_as_stored, zip(line[after:], messages, strict=False))
             self.kept[name] = StoredBeginning(self._id, branch, after + same)
         self._move(self._gone_back(message))
-        where = f"position {self._place} of {self._id!r}"
-        self._tell_once(f"what followed {where} was taken back; it is rewound there")
+        self._tell_once(
+            f"what followed position {self._place} of {self._id!r} was taken back;"
+            " it is rewound there"
+        )
         return True
 
     def _gone_back(self, message: Message | None) -> Session:

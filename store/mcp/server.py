@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from mcp.server.mcpserver import Context, MCPServer
@@ -14,6 +13,7 @@ from pydantic import ValidationError
 
 from ..errors import StoreError
 from ..policy import FIELD_PROBLEMS, Policy
+from ..release import find_release
 from .answers import Answer, Source, mask_texts, write_json
 from .guidance import load_guidance
 from .tools import History
@@ -86,7 +86,7 @@ def build_server(
     server = HistoryServer(
         "convostore",
         instructions=load_guidance(),
-        version=find_version(),
+        version=find_release(),
         log_level="WARNING",
     )
     for name in READING_TOOLS if read_only else (*READING_TOOLS, *WRITING_TOOLS):
@@ -128,14 +128,6 @@ def answer_errors(tool: Callable[..., Answer]) -> Callable[..., CallToolResult]:
         )
 
     return answer
-
-
-def find_version() -> str:
-    """Return the release of this package, "" where it is not installed."""
-    try:
-        return version("convostore")
-    except PackageNotFoundError:
-        return ""
 
 
 def serve(

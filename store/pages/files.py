@@ -11,7 +11,7 @@ from .site import Values, Visit, page
 
 LISTED_CALLS = 300
 LISTED_USES = 30
-COMMAND_LENGTH = 300
+LINE_LENGTH = 300
 
 
 class FileRow(NamedTuple):
@@ -56,9 +56,10 @@ def group_uses(uses: list[FileUse]) -> list[FileRow]:
 
 def describe_calls(calls: list[CallRecord]) -> list[CallRow]:
     """Return the newest calls, each with its command or its arguments."""
-    return [CallRow(call, describe_call_line(call)) for call in reversed(calls[-LISTED_CALLS:])]
-
-
-def describe_call_line(call: CallRecord) -> str:
-    """Return the command of a call in a line, else its arguments."""
-    return truncate_to_line(extract_command(call.arguments) or call.arguments or "", COMMAND_LENGTH)
+    return [
+        CallRow(
+            call,
+            truncate_to_line(extract_command(call.arguments) or call.arguments or "", LINE_LENGTH),
+        )
+        for call in reversed(calls[-LISTED_CALLS:])
+    ]
