@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ..messages import Media, Message, is_redacted, parse_media
+from ..messages import Media, Message, find_text_under, is_redacted, parse_media
 from ..text import JsonFields, parse_object
 
 PICTURE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/avif")
@@ -160,8 +160,8 @@ def _add_call(read: MessageParts, call: JsonFields) -> None:
     given = next((function[key] for key in keys if function.get(key) is not None), None)
     fields = parse_object(given)
     text = "" if fields or given in (None, "", "{}", {}) else render_json_text(given)
-    name = _find_text(function, "name", "type") or "?"
-    read.calls.append(CallPart(_find_text(call, "call_id", "id"), name, fields, text))
+    name = find_text_under(function, ("name", "type")) or "?"
+    read.calls.append(CallPart(find_text_under(call, ("call_id", "id")), name, fields, text))
 
 
 def _add_result(read: MessageParts, answer: JsonFields, content: Any) -> None:
@@ -175,8 +175,10 @@ def _add_result(read: MessageParts, answer: JsonFields, content: Any) -> None:
         or answer.get("messageStatus") == "error"
         or said.lstrip().startswith("Error:")
     )
-    call_id = _find_text(answer, "tool_call_id", "tool_use_id", "call_id", "id")
-    read.results.append(ResultPart(call_id, _find_text(answer, "name"), inner.parts, failed))
+    call_id = find_text_under(answer, ("tool_call_id", "tool_use_id", "call_id", "id"))
+    read.results.append(
+        ResultPart(call_id, find_text_under(answer, ("name",)), inner.parts, failed)
+    )
 
 
 def _read_plain_output(content: Any) -> Any:
@@ -190,11 +192,6 @@ def _read_plain_output(content: Any) -> Any:
 
 def _add_own_result(read: MessageParts, part: JsonFields) -> None:
     _add_result(read, part, part.get("content", part.get("output")))
-
-
-def _find_text(fields: Mapping[str, Any], *keys: str) -> str | None:
-    found = (fields.get(key) for key in keys)
-    return next((each for each in found if isinstance(each, str) and each), None)
 
 
 def _list_objects(value: Any) -> Iterator[JsonFields]:

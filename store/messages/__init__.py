@@ -52,7 +52,15 @@ if TYPE_CHECKING:
         find_json_problem,
         is_integer,
     )
-    from .media import MEDIA_TYPES, Media, find_media, is_unreadable, parse_media, replace_media
+    from .media import (
+        MEDIA_TYPES,
+        Media,
+        find_media,
+        find_text_under,
+        is_unreadable,
+        parse_media,
+        replace_media,
+    )
     from .plain_messages import prepare_plain_message
     from .redacted_messages import (
         NO_ARGUMENTS,
@@ -104,6 +112,7 @@ __all__ = [
     "find_json_problem",
     "find_media",
     "find_message_time",
+    "find_text_under",
     "has_no_time",
     "is_integer",
     "is_model",
@@ -137,7 +146,9 @@ if not TYPE_CHECKING:  # otherwise type checkers would accept any name
             "DEPTH_LIMIT INTEGER_LIMIT SIZE_LIMIT count_utf8_bytes decode decode_as encode "
             "encode_checked find_json_problem is_integer"
         ),
-        media="MEDIA_TYPES Media find_media is_unreadable parse_media replace_media",
+        media=(
+            "MEDIA_TYPES Media find_media find_text_under is_unreadable parse_media replace_media"
+        ),
         plain_messages="prepare_plain_message",
         redacted_messages=(
             "NO_ARGUMENTS REDACTED_TEXT UNKNOWN_TOOL is_neutral_id is_redacted "

@@ -88,7 +88,7 @@ def parse_media(part: object) -> Media | None:
     if not isinstance(part, dict) or kind not in MEDIA_TYPES or _is_text_document(part):
         return None
     fields = _flatten_part(part)
-    url = _find_text_under(fields, URL_KEYS)
+    url = find_text_under(fields, URL_KEYS)
     if url and url.startswith(_DATA_SCHEME) and _BASE64_MARK in url:
         told, _, data = url.removeprefix(_DATA_SCHEME).partition(_BASE64_MARK)
         plain = _normalize_base64(data)
@@ -97,10 +97,10 @@ def parse_media(part: object) -> Media | None:
             url if plain is data else _render_data_url(told, plain),
             plain,
         )
-    held = _find_text_under(fields, DATA_KEYS)
+    held = find_text_under(fields, DATA_KEYS)
     if held is not None:
         return _build_data_media(
-            _find_text_under(fields, TYPE_KEYS) or _guess_media_type(kind), held
+            find_text_under(fields, TYPE_KEYS) or _guess_media_type(kind), held
         )
     links = kind in LINK_TYPES and url and not url.startswith(_DATA_SCHEME)
     return Media(_guess_media_type(kind), url) if links and url else None
@@ -151,7 +151,7 @@ def _promises_bytes(part: Message) -> bool:
         return False
     source, fields = part.get("source"), _flatten_part(part)
     is_base64 = isinstance(source, dict) and source.get("type") == "base64"
-    return is_base64 or (_find_text_under(fields, URL_KEYS) or "").startswith(_DATA_SCHEME)
+    return is_base64 or (find_text_under(fields, URL_KEYS) or "").startswith(_DATA_SCHEME)
 
 
 def find_media(content: Any) -> list[Media]:
@@ -180,7 +180,8 @@ def _flatten_part(part: Message) -> Message:
     return flat
 
 
-def _find_text_under(fields: Message, keys: tuple[str, ...]) -> str | None:
+def find_text_under(fields: Message, keys: tuple[str, ...]) -> str | None:
+    """Return the first text that is not empty under some keys; None if there is none."""
     found = (fields.get(key) for key in keys)
     return next((each for each in found if isinstance(each, str) and each), None)
 

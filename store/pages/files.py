@@ -11,7 +11,7 @@ from .site import Values, Visit, page
 
 LISTED_CALLS = 300
 LISTED_USES = 30
-LINE_LENGTH = 300
+CALL_LINE_LENGTH = 300
 
 
 class FileRow(NamedTuple):
@@ -59,7 +59,9 @@ def describe_calls(calls: list[CallRecord]) -> list[CallRow]:
     return [
         CallRow(
             call,
-            truncate_to_line(extract_command(call.arguments) or call.arguments or "", LINE_LENGTH),
+            truncate_to_line(
+                extract_command(call.arguments) or call.arguments or "", CALL_LINE_LENGTH
+            ),
         )
         for call in reversed(calls[-LISTED_CALLS:])
     ]
