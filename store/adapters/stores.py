@@ -22,6 +22,7 @@ class StoreUser:
     def __init__(self, store: StoreSource) -> None:
         self._is_shared = not isinstance(store, Store)
         self._store = store if isinstance(store, Store) else Store.shared(store)
+        self._awaited: AsyncStore | None = None
 
     @property
     def store(self) -> Store:
@@ -31,10 +32,10 @@ class StoreUser:
     @property
     def awaited(self) -> AsyncStore:
         """The store, awaited; all that work on it share its threads."""
-        found = _AWAITED.get(id(self._store))
-        if found is None:
-            found = _AWAITED[id(self._store)] = AsyncStore(self._store)
-        return found
+        if self._awaited is None:
+            name = id(self._store)
+            self._awaited = _AWAITED[name] = _AWAITED.get(name) or AsyncStore(self._store)
+        return self._awaited
 
     async def load_view(self, session_id: str, policy: Policy, name: str) -> View:
         """Return the view for the next request, after what the policy compacts before one.
