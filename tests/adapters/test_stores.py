@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from pathlib import Path
 
 import pytest
@@ -17,9 +18,9 @@ def test_the_awaited_store_is_kept_and_shared(path: Path) -> None:
     """So that its threads are not begun anew with each call."""
     with Store(path) as store:
         first, second = StoreUser(store), StoreUser(store)
-        name = id(first.awaited)
+        kept = weakref.ref(first.awaited)
         gc.collect()
-        assert id(first.awaited) == name
+        assert kept() is first.awaited
         assert first.awaited is second.awaited
 
 
