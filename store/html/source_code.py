@@ -10,6 +10,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name
 
+from ..text import clearable_cache
 from .shown_text import clean_text
 
 LANGUAGES = {
@@ -62,7 +63,7 @@ def _load_lexer(language: str) -> Lexer:
     return get_lexer_by_name(language, stripnl=False, ensurenl=False)
 
 
-@lru_cache(maxsize=512)
+@clearable_cache(512)
 def render_code(text: str, language: str = "") -> Markup:
     """Return source code as HTML for the inside of a ``pre``.
 

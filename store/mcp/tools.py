@@ -77,7 +77,7 @@ DayName = Annotated[
 ]
 Failed = Annotated[bool | None, Field(description="Only those that failed, or that did not.")]
 After = Annotated[
-    str | None, Field(description="What the last answer ended with, to go on behind it.")
+    str | None, Field(description="What the last answer ended with, to continue after it.")
 ]
 
 RECALL_POLICY = Policy.named("agent")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from html_reading import list_hostile_texts, read_page
 
+from store import Store
 from store.html import (
     Alternatives,
     Band,
@@ -17,6 +18,7 @@ from store.html import (
     render_messages,
     render_session_page,
 )
+from store.html.source_code import render_code
 
 pytestmark = pytest.mark.sqlite_only
 PNG = "iVBORw0KGgo="
@@ -164,3 +166,13 @@ def test_what_is_hidden_and_what_was_left_can_be_opened() -> None:
 def test_markdown_is_read(text: str, html: str) -> None:
     """As people write it to models."""
     assert render_markdown(text) == html
+
+
+def test_words_that_are_taken_out_are_in_no_cache_of_code(store: Store) -> None:
+    """Colored code is cached until words are removed from any session."""
+    text = "the_pass_phrase = 'hunter2'  # of this test alone"
+    before = render_code(text, "python")
+    assert render_code(text, "python") is before
+    store.append("coded", {"role": "user", "content": text}, create=True)
+    store.redact("coded", 1, "asked for")
+    assert render_code(text, "python") is not before
