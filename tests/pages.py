@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import shlex
+import signal
 import sqlite3
+import subprocess
+import sys
+import urllib.request
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,7 +69,11 @@ class Page:
     def _sh(self, block: Block) -> None:
         for line in block.code.splitlines():
             words = shlex.split(line, comments=True)
-            if words[:1] == ["convostore"]:
+            if words[:1] != ["convostore"]:
+                continue
+            if "browse" in words:
+                browse(words[1:])
+            else:
                 convostore(words[1:])
 
     def _toml(self, block: Block) -> None:
@@ -81,3 +90,18 @@ def convostore(words: list[str]) -> None:
 
     status = main(words)
     assert status == 0, f"convostore {shlex.join(words)} ended with {status}"
+
+
+def browse(words: list[str]) -> None:
+    """Run the command that serves pages, ask for the first one, and end it as Ctrl-C does."""
+    command = [sys.executable, "-m", "store", *words, "--port", "0"]
+    env = {**os.environ, "BROWSER": "true"}  # what --open opens: a program that does nothing
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as server:
+        try:
+            assert server.stdout
+            reader = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+            with reader.open(server.stdout.readline().strip(), timeout=60) as page:
+                assert b"demo" in page.read()
+        finally:
+            server.send_signal(signal.SIGINT)
+    assert server.returncode in (0, 130), f"browse ended with {server.returncode}"
