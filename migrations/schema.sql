@@ -1,4 +1,4 @@
--- schema 0007
+-- schema 0008
 
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL,
@@ -875,5 +875,7 @@ LEFT JOIN prices p ON d.cost IS NULL AND p.model = d.listed
     AND p.owner = CASE WHEN d.own_from IS NULL THEN '' ELSE d.owner END
     AND p.valid_from = COALESCE(d.own_from, d.public_from);
 
+CREATE INDEX ix_sessions_id ON sessions (id);
+
 INSERT INTO alembic_version VALUES
-('0007');
+('0008');

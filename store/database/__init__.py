@@ -50,6 +50,7 @@ from .lease import (
     get_lease,
     get_lock_names,
     get_read_mark,
+    get_session_trees,
     invalidate_at_end,
 )
 from .logs import SafeLogger, get_logger
@@ -94,7 +95,7 @@ from .schema import (
     tool_results,
     usages,
 )
-from .statements import Insertion, Row, Statement, compute_seal, list_sealed_columns
+from .statements import Insertion, Row, RowT, Statement, compute_seal, list_sealed_columns
 from .storage_sizes import PageBytes, load_page_bytes, load_table_bytes
 from .write_ahead import MAX_PURGE_SECONDS
 
@@ -126,6 +127,7 @@ __all__ = [
     "Queries",
     "Row",
     "RowCheck",
+    "RowT",
     "RowsByKey",
     "SafeLogger",
     "Seed",
@@ -150,6 +152,7 @@ __all__ = [
     "get_lock_names",
     "get_logger",
     "get_read_mark",
+    "get_session_trees",
     "get_store_files",
     "has_waiting_writers",
     "head_moves",

@@ -27,6 +27,9 @@ from ..text import clear_caches
 DEFAULT_CACHE_BYTES = 64_000_000
 """The limit of a store's cache by default, in bytes."""
 
+MAX_SESSION_TREES = 4096
+"""How many sessions a store knows the trees of."""
+
 _FLAT_TYPES = frozenset((str, bytes, int, float, bool, NoneType))
 """Types of values that hold no others: a row of a table has only these."""
 
@@ -70,6 +73,42 @@ def is_mark_current(since: int | None) -> bool:
     return since == invalidation_count.times
 
 
+class SessionTrees:
+    """The trees of the sessions that were asked for last, by their ids.
+
+    A session stays in its tree as long as it lives. An entry may be of a session that is gone, so
+    whoever finds no row in the tree asks the database again.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit, self._lock = limit, Lock()
+        self._trees: dict[str, int] = {}
+        register_tree_cache(self)
+
+    def get(self, session_id: str) -> int | None:
+        """Return the tree of a session, None if it is not known."""
+        return self._trees.get(session_id)
+
+    def put(self, session_id: str, tree_id: int, since: int | None) -> None:
+        """Keep the tree of a session; ``since`` is as in `Cache.put`, None for a writer.
+
+        A writer may keep it, too: what a rollback takes back is not found and asked for again.
+        """
+        if self._trees.get(session_id) == tree_id:
+            return
+        with self._lock:
+            if self._limit and (since is None or is_mark_current(since)):
+                while len(self._trees) >= self._limit:
+                    del self._trees[next(iter(self._trees))]
+                self._trees[session_id] = tree_id
+
+    def forget(self, tree_id: int) -> None:
+        """Keep nothing of a tree any more."""
+        with self._lock:
+            for session_id in [each for each, tree in self._trees.items() if tree == tree_id]:
+                del self._trees[session_id]
+
+
 class Cache:
     """Values by key, of at most ``limit`` bytes together; the least recently used go first.
 
@@ -78,6 +117,7 @@ class Cache:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
+        self.trees = SessionTrees(MAX_SESSION_TREES if limit else 0)
         self._lock = Lock()
         self._values: OrderedDict[CacheKey, tuple[Any, int]] = OrderedDict()
         self._hits = self._misses = self._bytes = 0

@@ -26,7 +26,7 @@ from sqlalchemy import Connection
 
 from ..cancellation import bind_caller
 from ..errors import StoreError, StoreForked
-from .cache import Cache, invalidate_tree, invalidation_count
+from .cache import Cache, SessionTrees, invalidate_tree, invalidation_count
 from .files import KnownFile
 from .fork_safety import FORKED_STORE_MESSAGE, leak_object
 from .queue import QueuePlace, WriterQueue
@@ -276,6 +276,11 @@ def invalidate_at_end(connection: Connection, tree_id: int) -> None:
 def get_read_mark(connection: Connection) -> int | None:
     """Return the mark that a value read in a transaction must have to be cached."""
     return get_lease(connection).since
+
+
+def get_session_trees(connection: Connection) -> SessionTrees:
+    """Return what the store of a connection knows of the trees of sessions."""
+    return get_lease(connection).kept.trees
 
 
 def get_lock_names(connection: Connection) -> list[str]:

@@ -34,7 +34,7 @@ from sqlalchemy import (
 from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import UserDefinedType
 
-SCHEMA_HEAD = "0007"
+SCHEMA_HEAD = "0008"
 """The newest revision of the schema."""
 
 METADATA = MetaData(
@@ -174,6 +174,7 @@ sessions = define_table(
     ForeignKeyConstraint(["tree_id", "head_branch"], ["branches.tree_id", "branches.branch"]),
     Index("ix_sessions_archived_updated_second", "archived", *_FILTERED_COLUMNS),
     Index(None, "archived", "created_at", "id"),
+    Index(None, "id"),
 )
 for _index_name, _listed in (
     ("ix_sessions_owner_archived_updated_second", _FILTERED_COLUMNS),

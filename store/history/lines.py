@@ -61,11 +61,14 @@ from sqlalchemy.sql.selectable import CTE
 from ..database import (
     BIG_INTEGER,
     IDENTIFIER,
+    RowT,
     Statement,
     branches,
     compaction_records,
     drafts,
     get_lock_names,
+    get_read_mark,
+    get_session_trees,
     message_facts,
     notes,
     session_ids,
@@ -239,11 +242,15 @@ def update_session(**values: Any) -> Update:
     return update(sessions).where(of_session).values(**values, revision=bindparam("revision"))
 
 
-SESSION_ID_JOIN = and_(
-    sessions.c.tree_id == session_ids.c.tree_id,
-    sessions.c.id == session_ids.c.id,
+TREE_OF_SESSION = Statement(
+    select(session_ids.c.tree_id).where(session_ids.c.id == bindparam("session_id"))
 )
-"""Joins a session to its row in the look-up table of ids."""
+"""The tree of a session, by itself: ids and trees may lie on different machines."""
+match_session = and_(
+    sessions.c.tree_id == bindparam("tree_id"),
+    sessions.c.id == bindparam("session_id"),
+)
+"""The condition for a session's row."""
 _head_branch_join = and_(
     branches.c.tree_id == sessions.c.tree_id,
     branches.c.branch == sessions.c.head_branch,
@@ -270,20 +277,13 @@ POINTER = Statement(
         literal_column(str(NO_LIMIT)).label("newest"),
         sessions.c.updated_second,
     )
-    .select_from(session_ids)
-    .join(sessions, SESSION_ID_JOIN)
+    .select_from(sessions)
     .join(branches, _head_branch_join)
     .outerjoin(message_facts, _head_facts_join)
-    .where(session_ids.c.id == bindparam("session_id")),
+    .where(match_session),
     row=Pointer,
 )
-SESSION_LOCK = Statement(
-    select(sessions.c.tree_id)
-    .select_from(session_ids)
-    .join(sessions, SESSION_ID_JOIN)
-    .where(session_ids.c.id == bindparam("session_id"))
-    .with_for_update(of=sessions)
-)
+SESSION_LOCK = Statement(select(sessions.c.tree_id).where(match_session).with_for_update())
 
 TREE_LOCK = Statement(
     select(branches.c.branch)
@@ -385,11 +385,32 @@ class Line(NamedTuple):
 
 def load_pointer(connection: Connection, session_id: str) -> Pointer:
     """Return the pointer of a session. Raises SessionNotFound."""
-    if is_text(session_id):
-        pointer = POINTER.row(connection, session_id=session_id)
-        if pointer:
-            return pointer
-    raise SessionNotFound(session_id)
+    pointer = find_session_row(connection, POINTER, session_id)
+    if pointer is None:
+        raise SessionNotFound(session_id)
+    return pointer
+
+
+def find_session_row(
+    connection: Connection, statement: Statement[RowT], session_id: str
+) -> RowT | None:
+    """Return the row of a session that a statement finds in its tree, None if there is none.
+
+    A session stays in its tree as long as it lives, so the tree is kept. Where the row is not
+    there, the session was erased, and another one may have its id now.
+    """
+    if not is_text(session_id):
+        return None
+    kept, tree_id = get_session_trees(connection), None
+    found = kept.get(session_id) or TREE_OF_SESSION.value(connection, session_id=session_id)
+    while found not in (None, tree_id):
+        tree_id = found
+        row = statement.row(connection, tree_id=tree_id, session_id=session_id)
+        if row:
+            kept.put(session_id, tree_id, get_read_mark(connection))
+            return row
+        found = TREE_OF_SESSION.value(connection, session_id=session_id)
+    return None
 
 
 def lock_session(connection: Connection, session_id: str, expected: str | None = None) -> Pointer:
@@ -401,15 +422,10 @@ def lock_session(connection: Connection, session_id: str, expected: str | None =
         pointer = load_pointer(connection, session_id)
     else:
         # The row is locked before it is read, since a row that is read with its lock may be older.
-        # Again, where the lock waited for a session that was erased in the end, while there is
-        # another session with that id now.
         get_lock_names(connection).append(session_id)
-        while True:
-            is_valid = is_text(session_id)
-            locked = SESSION_LOCK.value(connection, session_id=session_id) if is_valid else None
-            pointer = load_pointer(connection, session_id)
-            if locked == pointer.tree_id:
-                break
+        if find_session_row(connection, SESSION_LOCK, session_id) is None:
+            raise SessionNotFound(session_id)
+        pointer = load_pointer(connection, session_id)
     if expected is not None:
         check_revision(pointer, expected)
     return pointer

@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 
 from ..clock import Now, require_moment
-from ..database import BIG_INTEGER, Row, Statement, session_ids, session_keys, sessions
+from ..database import BIG_INTEGER, Row, Statement, session_keys, sessions
 from ..errors import InvalidValue, check_choice, quote_value
 from ..records import FilePath, Session
 from ..text import is_text
@@ -71,8 +71,8 @@ _SESSION_CONDITIONS = {
     "owner": sessions.c.owner == bindparam("owner", type_=_session_id_column.type),
     "tree": sessions.c.tree_id == bindparam("tree", type_=BIG_INTEGER),
     "prefix": and_(
-        session_ids.c.id >= bindparam("prefix", type_=_session_id_column.type),
-        session_ids.c.id < bindparam("end", type_=_session_id_column.type),
+        _session_id_column >= bindparam("prefix", type_=_session_id_column.type),
+        _session_id_column < bindparam("end", type_=_session_id_column.type),
     ),
     "since": and_(
         sessions.c.updated_second >= _get_second("since"),
@@ -181,9 +181,7 @@ def _build_session_search(query: Select[Any], names: tuple[str, ...]) -> Select[
     if keys and others == {"archived"}:
         first = session_keys.alias("first")
         found = query.select_from(first).join(sessions, _match_key(first, keys.pop(0)))
-    elif "prefix" in others:
-        found = query.select_from(session_ids).join(sessions, lines.SESSION_ID_JOIN)
-    elif "tree" in others:
+    elif others & {"prefix", "tree"}:
         found = query.select_from(sessions)
     else:
         return query.select_from(sessions).where(

@@ -28,7 +28,8 @@ from ..database import (
     Statement,
     branches,
     compaction_records,
-    session_ids,
+    get_read_mark,
+    get_session_trees,
     session_keys,
     sessions,
 )
@@ -105,18 +106,8 @@ _SESSION_COLUMN_NAMES = [_RENAMED_COLUMNS.get(name, name) for name in Session._f
 _column_pairs = zip(_SESSION_COLUMN_NAMES, Session._fields, strict=True)
 SESSION_ROW_COLUMNS = tuple(sessions.c[column].label(name) for column, name in _column_pairs)
 """The columns of a session."""
-SESSION_BY_ID = Statement(
-    select(*SESSION_ROW_COLUMNS)
-    .select_from(session_ids)
-    .join(sessions, lines.SESSION_ID_JOIN)
-    .where(session_ids.c.id == bindparam("session_id"))
-)
-SESSION_OWNER = Statement(
-    select(sessions.c.owner)
-    .select_from(session_ids)
-    .join(sessions, lines.SESSION_ID_JOIN)
-    .where(session_ids.c.id == bindparam("session_id"))
-)
+SESSION_BY_ID = Statement(select(*SESSION_ROW_COLUMNS).where(lines.match_session))
+SESSION_OWNER = Statement(select(sessions.c.owner).where(lines.match_session))
 
 
 def build_session_change(**values: Any) -> Statement[Row]:
@@ -204,7 +195,7 @@ def create_session(
 
 def load_session(connection: Connection, session_id: str) -> Session:
     """Return one session. Raises SessionNotFound."""
-    stored = SESSION_BY_ID.row(connection, session_id=session_id) if is_text(session_id) else None
+    stored = lines.find_session_row(connection, SESSION_BY_ID, session_id)
     if stored is None:
         raise SessionNotFound(session_id)
     return decode_session(stored)
@@ -212,7 +203,8 @@ def load_session(connection: Connection, session_id: str) -> Session:
 
 def check_owner(connection: Connection, session_id: str, owner: str) -> None:
     """Raise SessionNotFound for a session of another owner, as for one that does not exist."""
-    if not is_text(session_id) or SESSION_OWNER.value(connection, session_id=session_id) != owner:
+    row = lines.find_session_row(connection, SESSION_OWNER, session_id)
+    if row is None or row[0] != owner:
         raise SessionNotFound(session_id)
 
 
@@ -360,6 +352,7 @@ def insert_session(connection: Connection, values: dict[str, Any], stem: BranchS
         "updated_second": values["updated_at"] // 1000,
     }
     INSERT_SESSION.run(connection, **row)
+    get_session_trees(connection).put(session_id, values["tree_id"], get_read_mark(connection))
     created = decode_session_fields(row)
     if created.metadata:
         write_keys(connection, values["tree_id"], session_id, created.metadata)

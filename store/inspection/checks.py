@@ -387,6 +387,21 @@ def parse_rules() -> list[RowRule]:
     return [RowRule(where, problem, query) for where, _, problem, query in split]
 
 
+_LOOK_UPS = """WITH session_ids AS MATERIALIZED (SELECT id, tree_id FROM session_ids),
+sessions AS MATERIALIZED (SELECT tree_id, id, head FROM sessions)
+"""
+"""Both sides of a comparison with the look-up of ids, each read by itself.
+
+They may lie on different machines of a server, where no statement joins them.
+"""
+
+
+def build_store_query(rule: RowRule, dialect: str) -> str:
+    """Return the query by which a rule is checked in the whole store."""
+    is_compared = dialect != "sqlite" and "session_ids" in rule.query
+    return f"{_LOOK_UPS}{rule.query}" if is_compared else rule.query
+
+
 _RULE_TABLES = (
     *("session_ids", "sessions", "branches", "head_moves", "session_keys", "drafts"),
     *("compaction_records", "summaries", "redactions", "erasures"),
@@ -400,6 +415,10 @@ def list_tree_rules(dialect: str) -> list[tuple[RowRule, Statement[Any]]]:
     Each query of all trees follows definitions of its tables that hold only the rows of the tree.
     """
     schema = "main." if dialect == "sqlite" else ""  # a bare name means the new one in SQLite
-    of_tree = "{0} AS NOT MATERIALIZED (SELECT * FROM {1}{0} WHERE tree_id = :tree_id)"
-    begin = f"WITH {', '.join(of_tree.format(name, schema) for name in _RULE_TABLES)}"
+    of_tree = "{0} AS {2} (SELECT * FROM {1}{0} WHERE tree_id = :tree_id)"
+    kept = {} if dialect == "sqlite" else {"session_ids": "MATERIALIZED"}
+    tables = (
+        of_tree.format(name, schema, kept.get(name, "NOT MATERIALIZED")) for name in _RULE_TABLES
+    )
+    begin = f"WITH {', '.join(tables)}"
     return [(rule, Statement(text(f"{begin} {rule.query}"))) for rule in parse_rules()]

@@ -47,7 +47,7 @@ from ..database import (
     token_counts,
 )
 from ..errors import InvalidValue
-from ..history import erasure_batches
+from ..history import erasure_batches, lines
 from .checks import (
     OLDER,
     STREAM_OPTIONS,
@@ -57,7 +57,7 @@ from .checks import (
     list_tree_rules,
     require_sound,
 )
-from .line_checks import TREE_OF_SESSION, check_tree
+from .line_checks import check_tree
 
 __all__ = [
     "END",
@@ -229,7 +229,7 @@ def insert_rows(connection: Connection, tree_id: int, name: str, rows: Iterator[
         if name == "sessions":
             ids = [fields.get("id") for fields in run]
             for session_id in ids:
-                if TREE_OF_SESSION.row(connection, session_id=session_id):
+                if lines.TREE_OF_SESSION.row(connection, session_id=session_id):
                     raise InvalidValue(f"there is another session {session_id!r:.80} already")
             INSERT_ID.insert_many(connection, [(session_id, tree_id) for session_id in ids])
         insertion.insert_many(connection, [as_row(fields) for fields in run])

@@ -36,6 +36,7 @@ from ..errors import InvalidValue, StoreError, quote_value
 from ..records import Finding, ProgressCallback
 from .checks import (
     OLDER,
+    build_store_query,
     check_keys,
     check_kinds,
     check_schema,
@@ -127,7 +128,9 @@ def _allow_damaged_text(connection: Connection) -> Iterator[None]:
 def check_rules(connection: Connection) -> Iterator[Finding]:
     """Yield the breaches of the rules between rows."""
     for rule in parse_rules():
-        yield from rule.breaches(connection.execute(text(rule.query)))
+        yield from rule.breaches(
+            connection.execute(text(build_store_query(rule, connection.dialect.name)))
+        )
 
 
 CHECKS: StoreChecks = (

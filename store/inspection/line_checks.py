@@ -37,7 +37,6 @@ from ..database import (
     Row,
     Statement,
     messages,
-    session_ids,
     sessions,
     tool_calls,
     tool_kinds,
@@ -102,9 +101,6 @@ CHECKED_TABLES = DIGESTED_TABLES | DERIVED_TABLES | SEALED_BY_NAME.keys() | {too
 MOST_REMEMBERED = 10_000
 """Compared branches and trees that an open store remembers."""
 
-TREE_OF_SESSION = Statement(
-    select(session_ids.c.tree_id).where(session_ids.c.id == bindparam("session_id"))
-)
 TREE_STATE = Statement(
     select(sessions.c.id, sessions.c.revision)
     .where(sessions.c.tree_id == bindparam("tree_id", type_=BIG_INTEGER))
@@ -559,7 +555,7 @@ class ReadCheck:
             self._check_kinds(connection, seen)
         tree_id = values.get("tree_id")
         if tree_id is None and "session_id" in values:
-            tree_id = TREE_OF_SESSION.value(connection, session_id=values["session_id"])
+            tree_id = lines.TREE_OF_SESSION.value(connection, session_id=values["session_id"])
         for name in tables & SEALED_BY_NAME.keys():
             self._check_sealed(connection, name, tree_id, seen)
         if tree_id is not None:

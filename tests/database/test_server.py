@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -395,3 +396,16 @@ def test_a_server_that_takes_no_writes_can_be_read(url: str, psql: Any) -> None:
             store.append("s", said("never"))
         assert (caught.value.status, caught.value.retry) == (403, False)
     psql.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = off")
+
+
+@on_server
+def test_no_guard_asks_for_the_name_of_its_table(url: str, psql: Any) -> None:
+    """A partition, or a part on another machine, has another one."""
+    Store(url).close()
+    sources = [
+        row[0]
+        for row in psql.execute("SELECT prosrc FROM pg_proc WHERE prorettype = 'trigger'::regtype")
+    ]
+    guards = [each for each in sources if "never change" in each]
+    assert len(guards) >= 2
+    assert [each for each in guards if re.search(r"TG_TABLE_NAME\s*(=|LIKE|IN)", each)] == []

@@ -186,3 +186,33 @@ def test_tags_set_at_once_are_all_kept(url: str) -> None:
         tags = [{f"tag{number}": True} for number in range(5)]
         list(threads.map(lambda tag: store.set_metadata(session, tag, merge=True), tags))
         assert store.session(session).metadata == {key: True for tag in tags for key in tag}
+
+
+def test_an_id_is_found_in_whatever_tree_it_is_now(url: str) -> None:
+    """Also by a store that knew it in another tree, and where another store erased it."""
+    with Store(url) as known, Store(url) as other:
+        known.create_session("s", title="old")
+        assert known.database.cache.trees.get("s")
+        other.delete_session("s")
+        with pytest.raises(SessionNotFound):
+            known.session("s")
+        other.create_session("s", title="new")
+        assert known.session("s").title == "new"
+        other.delete_session("s")
+        other.create_session("s")
+        known.append("s", {"role": "user", "content": "Hi"})
+        assert other.session("s").head == 1
+
+
+def test_the_trees_of_few_sessions_are_kept(url: str) -> None:
+    """The first to come are the first to go; nothing is kept by a store without a cache."""
+    with Store(url) as store, Store(url, cache_bytes=0) as without:
+        trees = store.database.cache.trees
+        for number in range(5_000):
+            trees.put(str(number), number + 1, None)
+        assert (trees.get("903"), trees.get("904")) == (None, 905)
+        trees.forget(905)
+        assert trees.get("904") is None
+        without.create_session("s")
+        assert without.session("s").id == "s"
+        assert without.database.cache.trees.get("s") is None

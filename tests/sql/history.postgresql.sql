@@ -641,23 +641,21 @@ SELECT sessions.tree_id,
   sessions.owner,
   4611686018427387904 AS newest,
   sessions.updated_second
-FROM session_ids
-JOIN sessions ON sessions.tree_id = session_ids.tree_id
-  AND sessions.id = session_ids.id
+FROM sessions
 JOIN branches ON branches.tree_id = sessions.tree_id
   AND branches.branch = sessions.head_branch
 LEFT OUTER JOIN message_facts ON message_facts.tree_id = sessions.tree_id
   AND message_facts.branch = sessions.head_branch
   AND message_facts.seq = sessions.head
-WHERE session_ids.id = :session_id COLLATE "C"
+WHERE sessions.tree_id = :tree_id
+  AND sessions.id = :session_id COLLATE "C"
 
 -- history.lines.SESSION_LOCK
 SELECT sessions.tree_id
-FROM session_ids
-JOIN sessions ON sessions.tree_id = session_ids.tree_id
-  AND sessions.id = session_ids.id
-WHERE session_ids.id = :session_id COLLATE "C"
-FOR UPDATE OF sessions
+FROM sessions
+WHERE sessions.tree_id = :tree_id
+  AND sessions.id = :session_id COLLATE "C"
+FOR UPDATE
 
 -- history.lines.TREE_LOCK
 SELECT branches.branch
@@ -666,6 +664,11 @@ WHERE branches.tree_id = :tree_id
 ORDER BY branches.branch
 LIMIT 1
 FOR NO KEY UPDATE
+
+-- history.lines.TREE_OF_SESSION
+SELECT session_ids.tree_id
+FROM session_ids
+WHERE session_ids.id = :session_id COLLATE "C"
 
 -- history.listing.COUNT_FOUND
 SELECT count(*) AS count_1
@@ -943,11 +946,9 @@ SELECT sessions.id AS id,
   sessions.archived AS archived,
   sessions.source AS source,
   sessions.file AS file
-FROM session_ids
-JOIN sessions ON sessions.tree_id = session_ids.tree_id
-  AND sessions.id = session_ids.id
-WHERE session_ids.id >= :prefix COLLATE "C"
-  AND session_ids.id < :end COLLATE "C"
+FROM sessions
+WHERE sessions.id >= :prefix COLLATE "C"
+  AND sessions.id < :end COLLATE "C"
   AND sessions.archived + 0 = :archived
 ORDER BY sessions.updated_second DESC,
   sessions.updated_at DESC,
@@ -1926,17 +1927,15 @@ SELECT sessions.id AS id,
   sessions.archived AS archived,
   sessions.source AS source,
   sessions.file AS file
-FROM session_ids
-JOIN sessions ON sessions.tree_id = session_ids.tree_id
-  AND sessions.id = session_ids.id
-WHERE session_ids.id = :session_id COLLATE "C"
+FROM sessions
+WHERE sessions.tree_id = :tree_id
+  AND sessions.id = :session_id COLLATE "C"
 
 -- history.sessions.SESSION_OWNER
 SELECT sessions.owner
-FROM session_ids
-JOIN sessions ON sessions.tree_id = session_ids.tree_id
-  AND sessions.id = session_ids.id
-WHERE session_ids.id = :session_id COLLATE "C"
+FROM sessions
+WHERE sessions.tree_id = :tree_id
+  AND sessions.id = :session_id COLLATE "C"
 
 -- history.sessions.SET_ARCHIVED
 UPDATE sessions

@@ -1147,15 +1147,14 @@ SELECT sessions.tree_id,
   sessions.owner,
   4611686018427387904 AS newest,
   sessions.updated_second
-FROM session_ids
-JOIN sessions ON sessions.tree_id = session_ids.tree_id
-  AND sessions.id = session_ids.id
+FROM sessions
 JOIN branches ON branches.tree_id = sessions.tree_id
   AND branches.branch = sessions.head_branch
 LEFT OUTER JOIN message_facts ON message_facts.tree_id = sessions.tree_id
   AND message_facts.branch = sessions.head_branch
   AND message_facts.seq = sessions.head
-WHERE session_ids.id = :session_id
+WHERE sessions.tree_id = :tree_id
+  AND sessions.id = :session_id
 
 -- history.lines.SEGMENTS
 WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
@@ -1200,10 +1199,9 @@ ORDER BY segments.first
 
 -- history.lines.SESSION_LOCK
 SELECT sessions.tree_id
-FROM session_ids
-JOIN sessions ON sessions.tree_id = session_ids.tree_id
-  AND sessions.id = session_ids.id
-WHERE session_ids.id = :session_id
+FROM sessions
+WHERE sessions.tree_id = :tree_id
+  AND sessions.id = :session_id
 
 -- history.lines.TREE_LOCK
 SELECT branches.branch
@@ -1211,6 +1209,11 @@ FROM branches
 WHERE branches.tree_id = :tree_id
 ORDER BY branches.branch
 LIMIT 1 OFFSET :param_1
+
+-- history.lines.TREE_OF_SESSION
+SELECT session_ids.tree_id
+FROM session_ids
+WHERE session_ids.id = :session_id
 
 -- history.listing.COUNT_FOUND
 SELECT count(*) AS count_1
@@ -1493,11 +1496,9 @@ SELECT sessions.id AS id,
   sessions.archived AS archived,
   sessions.source AS source,
   sessions.file AS file
-FROM session_ids
-JOIN sessions ON sessions.tree_id = session_ids.tree_id
-  AND sessions.id = session_ids.id
-WHERE session_ids.id >= :prefix
-  AND session_ids.id < :end
+FROM sessions
+WHERE sessions.id >= :prefix
+  AND sessions.id < :end
   AND sessions.archived + 0 = :archived
 ORDER BY sessions.updated_second DESC,
   sessions.updated_at DESC,
@@ -3257,17 +3258,15 @@ SELECT sessions.id AS id,
   sessions.archived AS archived,
   sessions.source AS source,
   sessions.file AS file
-FROM session_ids
-JOIN sessions ON sessions.tree_id = session_ids.tree_id
-  AND sessions.id = session_ids.id
-WHERE session_ids.id = :session_id
+FROM sessions
+WHERE sessions.tree_id = :tree_id
+  AND sessions.id = :session_id
 
 -- history.sessions.SESSION_OWNER
 SELECT sessions.owner
-FROM session_ids
-JOIN sessions ON sessions.tree_id = session_ids.tree_id
-  AND sessions.id = session_ids.id
-WHERE session_ids.id = :session_id
+FROM sessions
+WHERE sessions.tree_id = :tree_id
+  AND sessions.id = :session_id
 
 -- history.sessions.SET_ARCHIVED
 UPDATE sessions

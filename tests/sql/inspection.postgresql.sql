@@ -9,11 +9,6 @@ WHERE session_keys.tree_id = :tree_id
 INSERT INTO session_ids (id, tree_id)
 VALUES (:id COLLATE "C", :tree_id)
 
--- inspection.line_checks.TREE_OF_SESSION
-SELECT session_ids.tree_id
-FROM session_ids
-WHERE session_ids.id = :session_id COLLATE "C"
-
 -- inspection.usage_statistics.LINE_FILES
 WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
   SELECT branches.branch AS branch,

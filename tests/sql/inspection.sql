@@ -205,11 +205,6 @@ ORDER BY message_facts.tree_id,
   message_facts.branch,
   message_facts.seq
 
--- inspection.line_checks.TREE_OF_SESSION
-SELECT session_ids.tree_id
-FROM session_ids
-WHERE session_ids.id = :session_id
-
 -- inspection.line_checks.TREE_STATE
 SELECT sessions.id,
   sessions.revision
