@@ -112,6 +112,7 @@ WAITS = {
     "compact_if_needed",
     "count_tokens",
     "delete_session",
+    "forget",
     "delete_owner",
     "prune",
     "purge",
@@ -129,6 +130,7 @@ GROUPED = {"append"}
 
 AWAITED: dict[str, Callable[..., Any]] = {
     "delete_session": Workflows.delete_session,
+    "forget": Workflows.forget,
     "prune": Workflows.prune,
     "context": Workflows.context,
     "frame": Workflows.frame,

@@ -112,7 +112,8 @@ class Saver(StoreUser, BaseCheckpointSaver[str]):
     ``store`` is an open store, or the path or URL of one, which `close` gives back. ``serde`` is
     the framework's serializer of values; with any but its standard one, such as one that encrypts,
     lists of messages are values like others. `copy_thread` forks. What `prune` and
-    `delete_for_runs` remove is no longer read, but stays on branches until its thread is deleted.
+    `delete_for_runs` remove is erased, except lists of messages as long as the checkpoints that
+    stay hold some on several branches.
     """
 
     def __init__(self, store: StoreSource, *, serde: Any = None) -> None:
@@ -378,33 +379,38 @@ class Saver(StoreUser, BaseCheckpointSaver[str]):
         choose: Callable[[Fields], Sequence[str]],
     ) -> None:
         """Remove the checkpoints that are not chosen by the metadata of all of a namespace."""
-
-        def work(name: str, steps: Any) -> None:
-            items = read_items(steps, name)
-            told = {
-                each: self._unpack(items[CHECKPOINT + each]["metadata"])
-                for each in list_checkpoints(items)
-            }
-            kept = choose(told)
-            if len(kept) == len(told):
-                return
-            needed = {CHECKPOINT + each for each in kept}
-            for each in kept:
-                checkpoint = self._unpack(items[CHECKPOINT + each]["checkpoint"])
-                versions = checkpoint["channel_versions"].items()
-                needed |= {f"{VALUE}{channel}/{version}" for channel, version in versions}
-            gone = told.keys() - kept | {None}
-            left = [
-                build_item(key, value)
-                for key, value in items.items()
-                if key in needed or find_writer(key) not in gone
-            ]
-            steps.replace(name, 0, left, format=ITEMS_FORMAT)
-            steps.set_metadata(name, {"latest": max(kept, default=None)}, merge=True)
-
         for session in read_sessions(self.store, where):
             with suppress(SessionNotFound):
-                self.store.atomically(partial(work, session.id))
+                self.store.atomically(partial(self._remove_from, session.id, choose))
+
+    def _remove_from(
+        self, name: str, choose: Callable[[Fields], Sequence[str]], steps: Any
+    ) -> None:
+        items = read_items(steps, name)
+        told = {
+            each: self._unpack(items[CHECKPOINT + each]["metadata"])
+            for each in list_checkpoints(items)
+        }
+        kept = sorted(choose(told))
+        if len(kept) == len(told):
+            return
+        checkpoints = [self._unpack(items[CHECKPOINT + each]["checkpoint"]) for each in kept]
+        values = [
+            f"{VALUE}{channel}/{version}"
+            for each in checkpoints
+            for channel, version in each["channel_versions"].items()
+        ]
+        needed = {*values, *(CHECKPOINT + each for each in kept)}
+        gone = told.keys() - kept | {None}
+        left = [
+            build_item(key, value)
+            for key, value in items.items()
+            if key in needed or find_writer(key) not in gone
+        ]
+        steps.replace(name, 0, left, format=ITEMS_FORMAT)
+        steps.set_metadata(name, {"latest": max(kept, default=None)}, merge=True)
+        steps.forget(name)
+        forget_lists(steps, name, items, values)
 
     def _pack(self, value: Any) -> dict[str, str]:
         kind, held = self.serde.dumps_typed(value)
@@ -473,6 +479,33 @@ def read_line(reads: Any, name: str, last: str, lines: Lines) -> Sequence[BaseMe
     return [restore_message(each.message) for each in rows]
 
 
+def forget_lists(steps: Any, name: str, items: Mapping[str, Fields], values: Sequence[str]) -> None:
+    """Erase the lists of messages of a namespace that none of some values hold any more."""
+    described = steps.session(name).metadata
+    place = Place(described["thread"], described["namespace"])
+    for channel in {find_channel(key) for key, told in items.items() if "last" in told}:
+        of_channel = (items.get(key, {}) for key in values if find_channel(key) == channel)
+        held = [told["last"] for told in of_channel if "last" in told]
+        with suppress(SessionNotFound):
+            forget_branches(steps, place.line(channel), held)
+
+
+def forget_branches(steps: Any, name: str, held: Sequence[str]) -> None:
+    """Make the last of the lists that are held a session's line, and erase what is on no line.
+
+    If another list is no part of the line, all branches stay.
+    """
+    session = steps.session(name)
+    if not held:
+        steps.rewind(name, 0)
+    else:
+        found = steps.find(held[-1], name)[0]
+        if (found.branch, found.seq) != (session.branch, session.head):
+            session = steps.switch(name, found.branch, found.seq)
+    if all(steps.find(each, name)[0].branch == session.branch for each in held):
+        steps.forget(name)
+
+
 # --- items ----------------------------------------------------------------------------------------
 
 
@@ -500,6 +533,11 @@ def list_checkpoints(items: Iterable[str]) -> Sequence[str]:
 def find_writer(name: str) -> str | None:
     """Return the checkpoint that writes belong to, by their id; None for other items."""
     return name.split("/")[1] if name.startswith(WRITES) else None
+
+
+def find_channel(name: str) -> str:
+    """Return the channel that an item has a value of, by its id."""
+    return name.removeprefix(VALUE).rpartition("/")[0]
 
 
 def build_fetch(reads: Any, place: Place) -> Fetch:

@@ -110,6 +110,9 @@ COMMANDS: dict[str, dict[str, ListedCommand]] = {
         "delete": ListedCommand(
             "sessions", "Erase a session permanently, with its records; asks first."
         ),
+        "forget": ListedCommand(
+            "sessions", "Erase what a session's line has left permanently; asks first."
+        ),
     },
     "Keep": {
         "export": ListedCommand(

@@ -15,7 +15,7 @@ import typer
 from ..clock import resolve_now
 from ..errors import DraftNotFound, InvalidValue, StoreError
 from ..formats import render_draft_text
-from ..records import Draft, Message, Session
+from ..records import Draft, Erasure, Message, Session
 from ..text import format_count
 from . import render
 from .options import (
@@ -392,20 +392,42 @@ def delete(
     """Erase a session permanently, with its records; asks first."""
     with open_existing_store(ctx) as store:
         found = find_session(store, session)
-        if not yes:
-            if not sys.stdin.isatty():
-                raise StoreError("there is no terminal to ask on; use --yes to erase permanently")
-            if not typer.confirm(
-                f"Erase {_describe_erased_session(found)}? This cannot be undone", err=True
-            ):
-                raise StoreError("nothing was erased")
+        confirm_erasure(_describe_erased_session(found), yes=yes)
         (erased,) = store.delete_session(found.id, purge=purge)
+    _print_erasure(erased, json=json)
+    if purge and not erased.purged:
+        render.print_problem("the file could not be purged now; `convostore purge` says why")
+
+
+def forget(
+    ctx: typer.Context, session: SessionId, yes: DeletionConsent = False, json: Json = False
+) -> None:
+    """Erase what a session's line has left permanently; asks first.
+
+    The line stays, and so does what other sessions' lines run through.
+    """
+    with open_existing_store(ctx) as store:
+        found = find_session(store, session)
+        confirm_erasure(f"what {_describe_erased_session(found)} has left", yes=yes)
+        erased = store.forget(found.id)
+    _print_erasure(erased, json=json)
+
+
+def confirm_erasure(what: str, *, yes: bool) -> None:
+    """Ask on the terminal whether to erase something, unless it was said. Raises StoreError."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise StoreError("there is no terminal to ask on; use --yes to erase permanently")
+    if not typer.confirm(f"Erase {what}? This cannot be undone", err=True):
+        raise StoreError("nothing was erased")
+
+
+def _print_erasure(erased: Erasure, *, json: bool) -> None:
     said = f"{erased.session_id}: {format_count(erased.messages, 'message')} erased"
     if erased.kept:
         said += f"; {erased.kept} more stay, other sessions' lines run through them"
     render.print_answer(erased._asdict(), said, json=json)
-    if purge and not erased.purged:
-        render.print_problem("the file could not be purged now; `convostore purge` says why")
 
 
 def _describe_erased_session(session: Session) -> str:

@@ -1655,6 +1655,32 @@ class AsyncOperations(Threads):
         )
         return await self._run(work, waits=True)
 
+    async def forget(
+        self,
+        session_id: str,
+        *,
+        expected: str | None = None,
+        costs: str = "keep",
+        now: Now = None,
+    ) -> Erasure:
+        """Erase for good what a session's line has left: by rewinds, pops, replacements, switches.
+
+        The line and its views stay as they are, and so do messages that the lines of other sessions
+        show; there is nothing to undo or to switch to any more. It is recorded as an erasure;
+        `purge` removes the last bytes from the file. ``expected`` is the revision that the session
+        must have (None: any). The sums of the usages of what is erased are kept, for totals, unless
+        ``costs="erase"``. Raises SessionNotFound, Conflict, InvalidValue.
+        """
+        work = partial(
+            self._call,
+            Workflows.forget,
+            session_id,
+            expected=expected,
+            costs=costs,
+            now=now,
+        )
+        return await self._run(work, waits=True)
+
     async def prune(
         self,
         idle: timedelta | float | None = None,

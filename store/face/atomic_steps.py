@@ -52,7 +52,7 @@ class BoundOperations(StoreOperations):
 
 
 class ErasingSteps(Operations):
-    """The erasure of sessions as a step."""
+    """Erasures as steps."""
 
     def delete_session(
         self,
@@ -71,6 +71,22 @@ class ErasingSteps(Operations):
         options: dict[str, Any] = {"missing": missing, "expected": expected, "costs": costs}
         options["now"] = self._moment(now)
         return self._write(Call(history.erasure_batches.erase_sessions, (ids,), options))
+
+    def forget(
+        self,
+        session_id: str,
+        *,
+        expected: str | None = None,
+        costs: str = "keep",
+        now: Now = None,
+    ) -> Erasure:
+        """Erase what a session's line has left, as `Store.forget` does, with the other steps.
+
+        Most rows are erased after the commit. The parameters are those of `Store.forget`. Raises
+        SessionNotFound, Conflict, InvalidValue.
+        """
+        options = {"expected": expected, "costs": costs, "now": self._moment(now)}
+        return self._write(Call(history.branch_erasure.forget_branches, (session_id,), options))
 
 
 class Steps(ErasingSteps, BoundOperations):

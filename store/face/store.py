@@ -220,16 +220,10 @@ class Store(StoreOperations, Workflows):
         moment: int,
         *,
         purge: bool,
-        costs: str = "keep",
-        missing: str = "refuse",
+        **options: Any,
     ) -> list[Erasure]:
         erased = history.erasure_batches.delete_sessions(
-            self.database,
-            session_ids,
-            moment=moment,
-            expected=expected,
-            costs=costs,
-            missing=missing,
+            self.database, session_ids, moment=moment, expected=expected, **options
         )
         if purge:
             with suppress(StoreError):  # what was erased stays so; the next purge does it
@@ -578,19 +572,13 @@ class Scoped(Workflows, Owned):
         moment: int,
         *,
         purge: bool,
-        costs: str = "keep",
-        missing: str = "refuse",
+        **options: Any,
     ) -> list[Erasure]:
         if purge:
             raise InvalidValue("a purge rewrites the whole file; call it on the whole store")
+        options |= {"expected": expected, "owner": self._owner}
         return history.erasure_batches.delete_sessions(
-            self._database,
-            session_ids,
-            moment=moment,
-            expected=expected,
-            owner=self._owner,
-            costs=costs,
-            missing=missing,
+            self._database, session_ids, moment=moment, **options
         )
 
 

@@ -130,6 +130,29 @@ class Workflows(LongOperations):
         moment = self._moment(now)
         return self._erase(tuple(ids), expected, moment, missing=missing, purge=purge, costs=costs)
 
+    def forget(
+        self,
+        session_id: str,
+        *,
+        expected: str | None = None,
+        costs: str = "keep",
+        now: Now = None,
+    ) -> Erasure:
+        """Erase for good what a session's line has left: by rewinds, pops, replacements, switches.
+
+        The line and its views stay as they are, and so do messages that the lines of other sessions
+        show; there is nothing to undo or to switch to any more. It is recorded as an erasure;
+        `purge` removes the last bytes from the file. ``expected`` is the revision that the session
+        must have (None: any). The sums of the usages of what is erased are kept, for totals, unless
+        ``costs="erase"``. Raises SessionNotFound, Conflict, InvalidValue.
+        """
+        begin = history.branch_erasure.begin_branch_erasure
+        moment = self._moment(now)
+        (erased,) = self._erase(
+            (session_id,), expected, moment, purge=False, costs=costs, begin=begin
+        )
+        return erased
+
     def _erase(
         self,
         session_ids: tuple[str, ...],
@@ -137,10 +160,9 @@ class Workflows(LongOperations):
         moment: int,
         *,
         purge: bool,
-        costs: str = "keep",
-        missing: str = "refuse",
+        **options: Any,
     ) -> list[Erasure]:
-        """Erase sessions, and purge the file if ``purge`` is true."""
+        """Erase sessions with options of `delete_sessions`; purge the file if ``purge`` is true."""
         raise NotImplementedError
 
     def prune(

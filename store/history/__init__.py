@@ -13,6 +13,7 @@ from ..lazy_imports import attach_modules
 if TYPE_CHECKING:
     from . import (
         append,
+        branch_erasure,
         drafts,
         erasure,
         erasure_batches,
@@ -118,6 +119,7 @@ __all__ = [
     "Validity",
     "ViewCache",
     "append",
+    "branch_erasure",
     "build_batch",
     "build_fact_rows",
     "build_line_walk",
@@ -175,9 +177,9 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
     __getattr__, __dir__ = attach_modules(
         __package__,
         (
-            "append drafts erasure erasure_batches facts heads lines listing message_lookup "
-            "message_notes raw_messages redaction retention session_branches sessions token_counts "
-            "tool_use usages"
+            "append branch_erasure drafts erasure erasure_batches facts heads lines listing "
+            "message_lookup message_notes raw_messages redaction retention session_branches "
+            "sessions token_counts tool_use usages"
         ),
         append="Batch Dedupe MessageInput build_batch",
         erasure="STALE_COPIES",

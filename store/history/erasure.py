@@ -1,4 +1,4 @@
-"""The only deletion of messages: the recorded erasure of a whole session.
+"""The only deletion of messages: the recorded erasure of a whole session, or of what it left.
 
 An erasure begins in one short transaction. It records how much of each branch stays, deletes the
 session and everything recorded about it, and disowns its branches; from then on nobody can reach
@@ -6,12 +6,14 @@ its messages. These are erased afterwards, slice by slice (`erasure_batches`). T
 record say how much is left to do, and make the database allow it.
 
 Messages on the lines of other sessions stay: the plan of an erasure says, for each branch, which of
-its positions they still need (`plan_branch_erasures`).
+its positions they still need (`plan_branch_erasures`). `branch_erasure` erases what a session's own
+line has left, by the same plan.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from sqlalchemy import (
@@ -53,6 +55,7 @@ from ..records import Erasure
 from . import lines
 from .file_states import forget_file_states
 from .kept_usages import keep_usages
+from .lines import Pointer
 from .message_notes import DELETE_UNREACHABLE_NOTES
 from .request_rows import delete_session_requests
 from .sessions import check_owner, load_newest_compaction
@@ -76,8 +79,8 @@ NO_POSITION = -1
 class BranchErasure(NamedTuple):
     """The effect of an erasure on a branch that no session owns any more.
 
-    Its positions up to ``kept`` stay for other lines. The branch itself ``stays`` if another branch
-    is attached to it, even without any position.
+    Its positions from ``first`` up to ``kept`` stay for other lines. The branch itself ``stays`` if
+    another branch is attached to it, even without any position.
     """
 
     branch: int
@@ -97,22 +100,27 @@ class BranchErasure(NamedTuple):
 
 
 def plan_branch_erasures(
-    connection: Connection, tree_id: int, session_ids: Collection[str]
+    connection: Connection,
+    tree_id: int,
+    session_ids: Collection[str],
+    line: Mapping[int, int] = MappingProxyType({}),
 ) -> list[BranchErasure]:
     """Return the plan for the branches of sessions and for those left by earlier erasures.
 
     The newest branch comes first. A position stays if a branch of another session continues from it
     or from a later one; children have higher numbers than their parents, so a single pass from the
-    newest branch knows all needs of a branch before it reaches it.
+    newest branch knows all needs of a branch before it reaches it. ``line`` has the last position
+    on each branch of a line that stays too.
     """
-    needed: dict[int, int] = {}
+    needed = dict(line)
     found = []
     for branch, parent, parent_position, owner in BRANCH_OWNERS.rows(connection, tree_id=tree_id):
         lost = owner is None or owner in session_ids
         stays = branch in needed
         if lost:
             kept = needed.setdefault(branch, parent_position)
-            found.append(BranchErasure(branch, parent_position + 1, kept, stays))
+            first = line.get(branch, parent_position) + 1
+            found.append(BranchErasure(branch, first, kept, stays))
         if parent is not None and (stays or not lost):
             needed[parent] = max(needed.get(parent, 0), parent_position)
     return found
@@ -300,14 +308,40 @@ def begin_erasure(
     not the expected one. With an ``owner``, the sessions of others are not found. ``costs`` is one
     of `COSTS`.
     """
+    pointer = lock_for_erasure(connection, session_id, expected, owner)
+    tree_id = pointer.tree_id
+    planned = plan_erasures(connection, tree_id, [session_id])
+    opened = record_erasure(connection, pointer, planned, now)
+    if costs == "keep":
+        keep_usages(connection, tree_id, opened.number, session_id)
+    _delete_session(connection, opened)
+    delete_erased_records(connection, opened)
+    return opened
+
+
+def lock_for_erasure(
+    connection: Connection, session_id: str, expected: str | None, owner: str | None
+) -> Pointer:
+    """Return the pointer of a session whose tree is locked for an erasure.
+
+    Raises SessionNotFound, also for one of another than the ``owner`` (None: any), and Conflict.
+    """
     if owner is not None:
         lines.lock_tree(connection, session_id)
         check_owner(connection, session_id, owner)
-    tree_id = lines.lock_tree(connection, session_id, expected).tree_id
-    planned = plan_erasures(connection, tree_id, [session_id])
+    return lines.lock_tree(connection, session_id, expected)
+
+
+def record_erasure(
+    connection: Connection,
+    pointer: Pointer,
+    planned: list[tuple[BranchErasure, int]],
+    now: Now = None,
+) -> OpenErasure:
+    """Record an erasure by its plan, so that the database allows it."""
+    tree_id, session_id = pointer.tree_id, pointer.session_id
     found, removed = [effect for effect, _ in planned], [gone for _, gone in planned]
     number = NEXT_ERASURE.value(connection, tree_id=tree_id)
-    opened = OpenErasure(tree_id, number, session_id, found, removed)
     moment = require_moment(now)
     newest = NEWEST_COPY.value(connection)
     rows = [
@@ -315,13 +349,16 @@ def begin_erasure(
             *(tree_id, number, effect.branch, session_id),
             *(effect.kept, gone, effect.kept_messages, moment, newest),
         )
-        for effect, gone in zip(found, removed, strict=True)
+        for effect, gone in planned
     ]
     OPEN_ERASURE.insert_many(connection, rows)
-    if costs == "keep":
-        keep_usages(connection, tree_id, number, session_id)
-    _delete_session(connection, opened)
-    for effect in found:
+    return OpenErasure(tree_id, number, session_id, found, removed)
+
+
+def delete_erased_records(connection: Connection, opened: OpenErasure) -> None:
+    """Delete the records of an erasure's messages, also from what branches have seen of them."""
+    tree_id = opened.tree_id
+    for effect in opened.plan:
         of = {"tree_id": tree_id, "branch": effect.branch}
         DELETE_RECORDS.run(connection, **of, kept=effect.records_kept)
         DELETE_REDACTIONS.run(connection, **of, kept=effect.kept)
@@ -329,14 +366,16 @@ def begin_erasure(
     for statement in (LOWER_SEEN_RECORDS, LOWER_SOURCE_RECORDS):
         statement.run(connection, tree=tree_id, newest=newest)
     invalidate_at_end(connection, tree_id)
-    return opened
 
 
 def plan_erasures(
-    connection: Connection, tree_id: int, session_ids: Collection[str]
+    connection: Connection,
+    tree_id: int,
+    session_ids: Collection[str],
+    line: Mapping[int, int] = MappingProxyType({}),
 ) -> list[tuple[BranchErasure, int]]:
     """Return the plan of branches as above, each with the number of messages that it erases."""
-    found = plan_branch_erasures(connection, tree_id, session_ids)
+    found = plan_branch_erasures(connection, tree_id, session_ids, line)
     return [(effect, _count_removed(connection, tree_id, effect)) for effect in found]
 
 

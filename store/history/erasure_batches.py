@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
@@ -32,7 +32,7 @@ from sqlalchemy import (
     update,
 )
 
-from ..clock import Now
+from ..clock import Now, require_moment
 from ..database import (
     BIG_INTEGER,
     Database,
@@ -81,8 +81,8 @@ NO_ROOM_MESSAGE = (
 
 MISSING = ("refuse", "ignore")
 """What becomes of ids that no session has."""
-BeginErasure: TypeAlias = Callable[[Connection, str], OpenErasure]
-"""The function that begins the erasure of a session."""
+BeginErasure: TypeAlias = Callable[..., OpenErasure]
+"""The function that begins the erasure of a session, as `erasure.begin_erasure` does."""
 _batch_tree_id = bindparam("tree_id", type_=BIG_INTEGER)
 
 
@@ -209,12 +209,12 @@ def delete_sessions(
     owner: str | None = None,
     costs: str = "keep",
     missing: str = "refuse",
-    begin: BeginErasure | None = None,
+    begin: BeginErasure = erasure.begin_erasure,
 ) -> list[Erasure]:
     """Erase sessions: each is gone in a transaction of its own, then all their rows go in slices.
 
     ``expected`` is the revision of a single session, ``owner`` the owner of all of them (None:
-    any); ``begin`` erases a session instead, by conditions of its own; ``missing`` is one of
+    any); ``begin`` may erase less of a session, or by conditions of its own; ``missing`` is one of
     `MISSING`. Raises SessionNotFound, and the exceptions of the first transaction; none once a
     session is erased.
     """
@@ -222,10 +222,7 @@ def delete_sessions(
     is_refused = check_choice(MISSING, "missing", missing) == "refuse"
     names = list(session_ids)
     found = database.read(partial(_find_sessions, names=names, owner=owner, is_refused=is_refused))
-    if begin is None:
-        begin = partial(
-            erasure.begin_erasure, expected=expected, owner=owner, costs=costs, now=moment
-        )
+    begin = partial(begin, expected=expected, owner=owner, costs=costs, now=moment)
     begun: list[OpenErasure] = []
     for name in dict.fromkeys(found):  # until one fails, though not if others have erased it
         try:
@@ -389,6 +386,25 @@ def _erase_step(connection: Connection, tree_id: int, part: ErasurePart, moment:
             now=moment,
             newest=NEWEST_COPY.value(connection),
         )
+
+
+def erase_branch_ends(
+    connection: Connection, opened: OpenErasure, branches: Collection[int], *, now: Now = None
+) -> None:
+    """Erase what an erasure takes from the ends of branches that a session keeps, all at once.
+
+    An open line of the record is only for branches that no session owns.
+    """
+    of = {"tree_id": opened.tree_id}
+    newest, moment = NEWEST_COPY.value(connection), require_moment(now)
+    for effect in opened.plan:
+        branch = effect.branch
+        if branch in branches:
+            _erase_rows_beyond(connection, {**of, "branch": branch}, effect.kept)
+            while DELETE_SUMMARIES.run(connection, **of, branch=branch):
+                DELETE_SUMMARY_SEARCH_ROWS.run(connection, **of)
+            close: dict[str, Any] = {"tree": opened.tree_id, "of": branch, "newest": newest}
+            CLOSE_PARTS.run(connection, **close, through=opened.number, now=moment)
 
 
 def _erase_rows_beyond(connection: Connection, of: dict[str, int], kept: int) -> None:

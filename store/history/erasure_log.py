@@ -8,9 +8,20 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sqlalchemy import Connection, and_, bindparam, func, null, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    and_,
+    bindparam,
+    exists,
+    func,
+    literal_column,
+    null,
+    or_,
+    select,
+)
 
-from ..database import Statement, branches, erasures, redactions
+from ..database import BIG_INTEGER, Statement, branches, erasures, redactions, select_positions
 
 
 class ChangeCounts(NamedTuple):
@@ -56,3 +67,24 @@ OPEN_TREES = Statement(select(erasures.c.tree_id).where(OPEN_ERASURE_JOIN).disti
 def list_open_trees(connection: Connection) -> list[int]:
     """Return the trees with lines that are still to erase."""
     return OPEN_TREES.values(connection)
+
+
+def match_left_places(
+    branch: ColumnElement[int], seq: ColumnElement[int], *, is_open: bool = False
+) -> ColumnElement[bool]:
+    """Build the condition for places that an erasure takes from a session: its branches or ends.
+
+    The values are ``tree_id``, ``erasure`` and the array ``left`` of whole branches. With
+    ``is_open`` the last place that stays of a branch is matched too, if messages after it go.
+    """
+    beyond = seq > erasures.c.kept
+    if is_open:
+        was_longer = erasures.c.messages > literal_column("0")
+        beyond = or_(beyond, and_(seq == erasures.c.kept, was_longer))
+    is_cut = exists().where(
+        erasures.c.tree_id == bindparam("tree_id", type_=BIG_INTEGER),
+        erasures.c.erasure == bindparam("erasure"),
+        erasures.c.branch == branch,
+        beyond,
+    )
+    return or_(branch.in_(select_positions("left")), is_cut)

@@ -34,6 +34,7 @@ from ..database import (
     sessions,
     usages,
 )
+from .erasure_log import match_left_places
 from .model_prices import DAY_MS
 
 QUARTERS_PER_DAY = "96"
@@ -79,7 +80,7 @@ _SUM_COLUMNS = {
 }
 INSERT_KEPT = Insertion(kept_usages)
 _summed = {**_GROUP_COLUMNS, **_SUM_COLUMNS}
-SESSION_SUMS = Statement(
+_session_sums = (
     select(*(_summed[name].label(name) for name in INSERT_KEPT.columns[3:]))
     .select_from(usages)
     .join(
@@ -102,7 +103,10 @@ SESSION_SUMS = Statement(
     .group_by(*_GROUP_COLUMNS.values(), _used.cost.is_(null()))
     .order_by(_DAY, _used.model, PART_MASK)
 )
+SESSION_SUMS = Statement(_session_sums)
 """The usages of a session by day, model and parts; those without a recorded cost apart."""
+LEFT_SUMS = Statement(_session_sums.where(match_left_places(_used.branch, _used.seq)))
+"""The same of what an erasure takes from a session that goes on."""
 _owned = kept_usages.c.owner == bindparam("kept_owner", type_=kept_usages.c.owner.type)
 DELETE_OWNED_USAGES = Statement(delete(kept_usages).where(_owned))
 EMPTY_OWNED_USAGES = Statement(
@@ -129,9 +133,18 @@ KEPT_CONDITIONS = {
 _KEPT_SUMS = ("requests", "input", "output", "cached", "written", "cost")
 
 
-def keep_usages(connection: Connection, tree_id: int, erasure: int, session_id: str) -> None:
-    """Add up the usages of a session that is about to be deleted, and keep the sums."""
-    sums = SESSION_SUMS.rows(connection, tree_id=tree_id, session_id=session_id)
+def keep_usages(
+    connection: Connection, tree_id: int, erasure: int, session_id: str, left: str | None = None
+) -> None:
+    """Add up the usages of a session that is about to be deleted, and keep the sums.
+
+    With an array of branches that it has ``left`` only of what the erasure takes from it.
+    """
+    of = {"tree_id": tree_id, "session_id": session_id}
+    if left is None:
+        sums = SESSION_SUMS.rows(connection, **of)
+    else:
+        sums = LEFT_SUMS.rows(connection, **of, erasure=erasure, left=left)
     rows = [(tree_id, erasure, number, *row) for number, row in enumerate(sums, start=1)]
     INSERT_KEPT.insert_many(connection, rows)
 

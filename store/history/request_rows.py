@@ -27,6 +27,7 @@ from ..database import (
 from ..messages import decode_as
 from ..text import clearable_cache
 from . import lines
+from .erasure_log import match_left_places
 from .lines import Pointer
 
 INPUT_TEXT = "user_input"
@@ -110,6 +111,10 @@ REQUEST_NUMBERS = Statement(
     select(_r.session_id, _r.request).order_by(_r.tree_id, _r.session_id, _r.request)
 )
 DELETE_REQUESTS = Statement(delete(requests).where(*_of_session))
+DELETE_LEFT_REQUESTS = Statement(
+    delete(requests).where(*_of_session, match_left_places(_r.branch, _r.seq, is_open=True))
+)
+"""Also those to the last message that stays: their input may be one that goes."""
 NAMED_TEXTS = Statement(
     select(_r.session_id, _r.seq, _r.texts)
     .where(_r.tree_id == _log_tree_id)
@@ -212,9 +217,15 @@ def link_usage(connection: Connection, pointer: Pointer, seq: int, number: int) 
         LINK_USAGE.run(connection, **named, branch=pointer.branch, seq=seq, usage=number)
 
 
-def delete_session_requests(connection: Connection, tree_id: int, session_id: str) -> None:
-    """Delete the requests of a session, and the texts that no other request of the tree has."""
-    if DELETE_REQUESTS.run(connection, tree_id=tree_id, session_id=session_id):
+def delete_session_requests(
+    connection: Connection, tree_id: int, session_id: str, **left: Any
+) -> None:
+    """Delete the requests of a session, and the texts that no other request of the tree has.
+
+    With the values of `match_left_places` only the requests that an erasure takes from it.
+    """
+    statement = DELETE_LEFT_REQUESTS if left else DELETE_REQUESTS
+    if statement.run(connection, tree_id=tree_id, session_id=session_id, **left):
         used: set[str] = set()
         for _, _, texts in NAMED_TEXTS.rows(connection, tree_id=tree_id):
             used.update(decode_as(dict, texts).values())

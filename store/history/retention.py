@@ -262,7 +262,7 @@ def prune_sessions(database: Database, plan: PrunePlan, max_seconds: float | Non
             break
         try:
             (done[session_id],) = delete_sessions(
-                database, [session_id], moment=request.now, begin=begin
+                database, [session_id], moment=request.now, costs=request.costs, begin=begin
             )
         except SessionNotFound:
             continue
@@ -275,11 +275,13 @@ def prune_sessions(database: Database, plan: PrunePlan, max_seconds: float | Non
     )
 
 
-def _begin_prune(connection: Connection, session_id: str, *, plan: PrunePlan) -> OpenErasure:
+def _begin_prune(
+    connection: Connection, session_id: str, *, plan: PrunePlan, **options: Any
+) -> OpenErasure:
     """Begin to erase a session that was not used since the plan. Raises SessionNotFound."""
     lines.lock_tree(connection, session_id)
     request, planned = plan.request, (session_id, plan.sessions[session_id])
     found = find_idle_sessions(connection, request, session_id)
     if planned not in ((each.id, each.updated_at) for each in found):
         raise SessionNotFound(session_id)
-    return begin_erasure(connection, session_id, costs=request.costs, now=request.now)
+    return begin_erasure(connection, session_id, **options)

@@ -18,9 +18,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from sqlalchemy import Connection, bindparam, func, select
+from sqlalchemy import Connection, bindparam, func, literal_column, select
 
-from ..database import Queries, Statement, branches, messages
+from ..database import Queries, Statement, branches, head_moves, messages
 from ..errors import InvalidValue, quote_value
 from ..records import Branch
 from . import lines
@@ -45,11 +45,28 @@ BRANCH_QUERIES = Queries(
 SESSION_BRANCHES = BRANCH_QUERIES.statement("branches", Branch)
 INHERITED_END = BRANCH_QUERIES.statement("inherited", SeenBranchEnd)
 _last_branch_position = select(func.max(messages.c.seq)).where(lines.match_branch(messages))
+_first_moves = (
+    select(head_moves.c.kind, head_moves.c.to_branch)
+    .where(
+        head_moves.c.tree_id == bindparam("tree_id"),
+        head_moves.c.session_id == bindparam("session_id"),
+    )
+    .order_by(head_moves.c.move)
+    .limit(literal_column("2"))
+    .subquery("first_moves")
+)
+_forgetful_branch = select(func.max(_first_moves.c.to_branch)).where(
+    _first_moves.c.kind == literal_column("'forget'")
+)
 OWN_BRANCH_END = Statement(
     select(branches.c.parent_position, _last_branch_position.scalar_subquery())
     .where(lines.match_branch(branches))
     .where(branches.c.session_id == bindparam("session_id"))
+    .where(
+        branches.c.branch >= func.coalesce(_forgetful_branch.scalar_subquery(), literal_column("0"))
+    )
 )
+"""A branch of the session that it did not forget: older ones are parts of its line at most."""
 
 
 def find_line_pointer(

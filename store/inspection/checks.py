@@ -113,13 +113,14 @@ WHERE s.last_rewind IS NOT NULL AND m.move IS NULL
 -- session {0!r}, move {1}: does not follow from the move before it
 SELECT session_id, move FROM (
     SELECT m.*, LAG(move) OVER w AS earlier, LAG(to_branch) OVER w AS branch, LAG(to_position) OVER w AS position,
-        CASE LAG(kind) OVER w WHEN 'fork' THEN NULL WHEN 'undo' THEN earlier_rewind ELSE move - 1 END AS undoable
+        CASE LAG(kind) OVER w WHEN 'fork' THEN NULL WHEN 'forget' THEN NULL WHEN 'undo' THEN earlier_rewind ELSE move - 1 END AS undoable
     FROM head_moves m WINDOW w AS (PARTITION BY tree_id, session_id ORDER BY move)
-) AS followed WHERE move <> COALESCE(earlier, 0) + 1 OR from_branch <> branch OR from_position < position
+) AS followed WHERE (move <> COALESCE(earlier, 0) + 1 AND kind <> 'forget') OR from_branch <> branch OR from_position < position
     OR (kind IN ('rewind', 'switch') AND COALESCE(earlier_rewind, 0) <> COALESCE(undoable, 0))
 -- session {0!r}, move {1}: no {2} goes from {3} to {4}
 SELECT m.session_id, m.move, m.kind, m.from_position, m.to_position FROM head_moves m
-WHERE m.kind NOT IN ('fork', 'rewind', 'switch', 'undo') OR (m.kind = 'fork' AND m.move <> 1)
+WHERE m.kind NOT IN ('fork', 'rewind', 'switch', 'undo', 'forget') OR (m.kind = 'fork' AND m.move <> 1)
+    OR ((m.kind = 'forget') <> (m.from_branch IS NULL))
     OR (m.kind = 'rewind' AND m.to_position >= m.from_position)
     OR (m.kind = 'undo' AND NOT EXISTS (
         SELECT 1 FROM head_moves r

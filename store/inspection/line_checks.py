@@ -157,17 +157,16 @@ class BranchEnd(NamedTuple):
 _BRANCH_ENDS = """
 SELECT b.tree_id, b.branch, b.parent_position, b.session_id,
     CASE
-        WHEN b.session_id IS NULL THEN (
-            SELECT kept FROM erasures e
-            WHERE e.tree_id = b.tree_id AND e.branch = b.branch
-            ORDER BY erasure DESC LIMIT 1
-        )
         WHEN s.head_branch = b.branch THEN s.head
-        ELSE (
+        ELSE COALESCE((
             SELECT MAX(m.from_position) FROM head_moves m
             WHERE m.tree_id = b.tree_id AND m.session_id = b.session_id
                 AND m.from_branch = b.branch AND m.kind <> 'fork'
-        )
+        ), (
+            SELECT kept FROM erasures e
+            WHERE e.tree_id = b.tree_id AND e.branch = b.branch
+            ORDER BY erasure DESC LIMIT 1
+        ))
     END,
     EXISTS (
         SELECT 1 FROM erasures e

@@ -229,7 +229,8 @@ class Draft(NamedTuple):
 class HeadMove(NamedTuple):
     """One entry of a session's head-move log.
 
-    ``kind`` is ``fork``, ``rewind``, ``switch`` or ``undo``.
+    ``kind`` is ``fork``, ``rewind``, ``switch``, ``undo`` or ``forget``, which erased all moves
+    before it but a fork.
     """
 
     move: int

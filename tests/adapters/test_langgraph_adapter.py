@@ -22,6 +22,7 @@ from langchain_core.messages import (
     SystemMessage,
     ToolMessage,
 )
+from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command, Send, interrupt
@@ -194,6 +195,32 @@ def test_a_pruned_thread_goes_on(store: Store) -> None:
     assert say(graph, "Two", thread)[:5] == said
     with pytest.raises(InvalidValue, match="keep_latest"):
         saver.prune(["pruned"], strategy="all")
+
+
+def test_what_is_pruned_is_erased(store: Store) -> None:
+    """The list of the newest checkpoint is the line; those of runs that are deleted go too."""
+    thread = name_thread("erased")
+    saver = Saver(store)
+    graph = build_graph(saver)
+    say(graph, "One", thread)
+    begin = [each for each in graph.get_state_history(thread) if len(each.values["messages"]) == 1]
+    said = say(graph, "Two", begin[0].config)
+    assert len(store.branches("erased")) == 2
+    saver.prune(["erased"])
+    assert graph.get_state(thread).values["messages"] == said
+    for name in ("erased", "erased/checkpoints"):
+        assert [each.current for each in store.branches(name)] == [True]
+    assert {each.session_id for each in store.erasures()} >= {"erased", "erased/checkpoints"}
+    assert [each.content for each in said][:1] == ["One"]
+    saver.put(
+        {"configurable": {**thread["configurable"], "checkpoint_ns": "run"}},
+        {**empty_checkpoint(), "channel_values": {"messages": said[:1]}},
+        {"run_id": "r"},
+        {"messages": "1"},
+    )
+    saver.delete_for_runs(["r"])
+    assert store.messages("erased/messages/run/messages") == []
+    assert store.verify() == []
 
 
 def ask(graph: Any, config: Any) -> Any:

@@ -41,6 +41,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "count_sessions": (),
     "archive": ("s",),
     "delete_session": ("s",),
+    "forget": ("s",),
     "unarchive": ("s",),
     "rename_session": ("s", "later"),
     "set_metadata": ("s", {"later": 1}),

@@ -190,6 +190,7 @@ TRIES: dict[str, list[Call]] = {
         (["hers"], {"costs": "none"}, InvalidValue),
         ([[HIS]], {"missing": "ignore"}, None),
     ],
+    "forget": [gone(HIS), gone(HIS, expected="no"), (["hers"], {"costs": "none"}, InvalidValue)],
     "calls": [gone(HIS), gone(HIS, kind="terminal", failed=True)],
     "open_calls": [gone(HIS)],
     "frame": [(["calls", HIS], {}, SessionNotFound)],

@@ -216,6 +216,7 @@ WRITES: dict[str, tuple[Write, ...]] = {
     "count_tokens": (lambda face, s: face.count_tokens(s, "quarter_of_length"),),
     "index": (lambda face, s: face.index(),),
     "delete_session": (lambda face, s: face.delete_session(s, now=LATER),),
+    "forget": (lambda face, s: face.forget(s, now=LATER),),
     "delete_owner": (lambda face, s: face.delete_owner(),),
     "prune": (lambda face, s: face.prune(0, dry_run=False, now=LATER),),
     "atomically": (several,),

@@ -388,6 +388,26 @@ class Model:
         assert erased.session_id == session
         assert self.others(session) == views
 
+    def switch(self, session: str, number: int) -> None:
+        """Switch to a branch that it can go back to; only the model does not know what is there."""
+        branches = [each.branch for each in self.store.branches(session) if not each.current]
+        if branches:
+            before = self.store.session(session).revision
+            self.store.switch(session, branches[number % len(branches)])
+            if self.store.session(session).revision != before:
+                self.rewinds[session].append(self.lines[session])
+                self.lines[session] = contents(self.store, session)
+
+    def forget(self, session: str, _: int) -> None:
+        """Erase what the line has left; all views are the same, and there is no way back."""
+        views, totals = self.others(""), self.store.usage_totals()
+        erased = self.store.forget(session, now=10**12)
+        assert (self.others(""), self.store.usage_totals()) == (views, totals)
+        self.rewinds[session] = []
+        with pytest.raises(NothingToUndo):
+            self.store.undo_rewind(session)
+        assert erased.finished
+
     def others(self, session: str) -> dict[str, Any]:
         """Return what is sent in all sessions but one, and why.
 
@@ -416,6 +436,8 @@ STEPS = st.lists(
                 "rewind",
                 "rewind",
                 "undo",
+                "switch",
+                "forget",
                 "delete",
                 "compact",
                 "compact",

@@ -15,6 +15,97 @@ SET head=:to,
 WHERE sessions.tree_id = :tree
   AND sessions.id = :session_id COLLATE "C"
 
+-- history.branch_erasure.DELETE_LEFT_ROWS.1
+DELETE FROM draft_pieces
+WHERE draft_pieces.tree_id = :tree_id
+  AND draft_pieces.draft IN (
+    SELECT drafts.draft
+    FROM drafts
+    WHERE drafts.tree_id = :tree_id
+      AND drafts.session_id = :session_id COLLATE "C"
+      AND (
+        drafts.branch IN (
+          SELECT CAST("left".value AS BIGINT) AS value
+          FROM json_array_elements_text(CAST(:left AS json)) AS "left"
+        )
+        OR (
+          EXISTS (
+            SELECT *
+            FROM erasures
+            WHERE erasures.tree_id = :tree_id
+              AND erasures.erasure = :erasure
+              AND erasures.branch = drafts.branch
+              AND drafts.head > erasures.kept
+          )
+        )
+      )
+  )
+
+-- history.branch_erasure.DELETE_LEFT_ROWS.2
+DELETE FROM drafts
+WHERE drafts.tree_id = :tree_id
+  AND drafts.session_id = :session_id COLLATE "C"
+  AND (
+    drafts.branch IN (
+      SELECT CAST("left".value AS BIGINT) AS value
+      FROM json_array_elements_text(CAST(:left AS json)) AS "left"
+    )
+    OR (
+      EXISTS (
+        SELECT *
+        FROM erasures
+        WHERE erasures.tree_id = :tree_id
+          AND erasures.erasure = :erasure
+          AND erasures.branch = drafts.branch
+          AND drafts.head > erasures.kept
+      )
+    )
+  )
+
+-- history.branch_erasure.DELETE_LEFT_ROWS.3
+DELETE FROM running_bills
+WHERE running_bills.tree_id = :tree_id
+  AND running_bills.session_id = :session_id COLLATE "C"
+  AND (
+    running_bills.branch IN (
+      SELECT CAST("left".value AS BIGINT) AS value
+      FROM json_array_elements_text(CAST(:left AS json)) AS "left"
+    )
+    OR (
+      EXISTS (
+        SELECT *
+        FROM erasures
+        WHERE erasures.tree_id = :tree_id
+          AND erasures.erasure = :erasure
+          AND erasures.branch = running_bills.branch
+          AND running_bills.seq > erasures.kept
+      )
+    )
+  )
+
+-- history.branch_erasure.DELETE_MOVES
+DELETE FROM head_moves
+WHERE head_moves.tree_id = :tree_id
+  AND head_moves.session_id = :session_id COLLATE "C"
+  AND head_moves.kind != 'fork'
+
+-- history.branch_erasure.DISOWN_LEFT_BRANCHES
+UPDATE branches
+SET session_id=:session_id COLLATE "C"
+WHERE branches.tree_id = :tree
+  AND branches.session_id = :owner COLLATE "C"
+  AND branches.branch IN (
+    SELECT CAST("left".value AS BIGINT) AS value
+    FROM json_array_elements_text(CAST(:left AS json)) AS "left"
+  )
+
+-- history.branch_erasure.SET_NO_UNDO
+UPDATE sessions
+SET last_rewind=NULL,
+  revision=:revision
+WHERE sessions.tree_id = :tree
+  AND sessions.id = :session_id COLLATE "C"
+
 -- history.draft_leases.RENEW_LEASE
 UPDATE drafts
 SET live_until=(
@@ -524,6 +615,81 @@ VALUES (
   :project_root,
   :sealed
 )
+
+-- history.kept_usages.LEFT_SUMS
+SELECT usages.at / 86400000 AS day,
+  0 + CASE
+    WHEN (
+      (usages.input - usages.cached) - coalesce(usages.written, 0) > 0
+    ) THEN 1
+    ELSE 0
+  END + CASE WHEN (usages.cached > 0) THEN 2 ELSE 0 END + CASE
+    WHEN (coalesce(usages.written, 0) > 0) THEN 4
+    ELSE 0
+  END + CASE WHEN (usages.output > 0) THEN 8 ELSE 0 END AS parts,
+  count(*) AS requests,
+  CAST(sum(usages.input) AS BIGINT) AS input,
+  CAST(sum(usages.output) AS BIGINT) AS output,
+  CAST(sum(usages.cached) AS BIGINT) AS cached,
+  CAST(sum(coalesce(usages.written, 0)) AS BIGINT) AS written,
+  sum(usages.cost) AS cost,
+  usages.model AS model,
+  usages.base_model AS base_model,
+  erased.source AS source,
+  erased.owner AS owner,
+  erased.project_root AS project_root
+FROM usages
+JOIN branches ON branches.tree_id = usages.tree_id
+  AND branches.branch = usages.branch
+JOIN sessions AS erased ON erased.tree_id = branches.tree_id
+  AND erased.id = branches.session_id
+WHERE usages.tree_id = :tree_id
+  AND branches.tree_id = :tree_id
+  AND branches.session_id = :session_id COLLATE "C"
+  AND erased.tree_id = :tree_id
+  AND (
+    usages.branch IN (
+      SELECT CAST("left".value AS BIGINT) AS value
+      FROM json_array_elements_text(CAST(:left AS json)) AS "left"
+    )
+    OR (
+      EXISTS (
+        SELECT *
+        FROM erasures
+        WHERE erasures.tree_id = :tree_id
+          AND erasures.erasure = :erasure
+          AND erasures.branch = usages.branch
+          AND usages.seq > erasures.kept
+      )
+    )
+  )
+GROUP BY usages.at / 86400000,
+  0 + CASE
+    WHEN (
+      (usages.input - usages.cached) - coalesce(usages.written, 0) > 0
+    ) THEN 1
+    ELSE 0
+  END + CASE WHEN (usages.cached > 0) THEN 2 ELSE 0 END + CASE
+    WHEN (coalesce(usages.written, 0) > 0) THEN 4
+    ELSE 0
+  END + CASE WHEN (usages.output > 0) THEN 8 ELSE 0 END,
+  usages.model,
+  usages.base_model,
+  erased.source,
+  erased.owner,
+  erased.project_root,
+  usages.cost IS NULL
+ORDER BY usages.at / 86400000,
+  usages.model,
+  0 + CASE
+    WHEN (
+      (usages.input - usages.cached) - coalesce(usages.written, 0) > 0
+    ) THEN 1
+    ELSE 0
+  END + CASE WHEN (usages.cached > 0) THEN 2 ELSE 0 END + CASE
+    WHEN (coalesce(usages.written, 0) > 0) THEN 4
+    ELSE 0
+  END + CASE WHEN (usages.output > 0) THEN 8 ELSE 0 END
 
 -- history.kept_usages.SESSION_SUMS
 SELECT usages.at / 86400000 AS day,
@@ -1626,6 +1792,31 @@ SET title=:title,
 WHERE sessions.tree_id = :tree
   AND sessions.id = :session_id COLLATE "C"
 
+-- history.request_rows.DELETE_LEFT_REQUESTS
+DELETE FROM requests
+WHERE requests.tree_id = :tree_id
+  AND requests.session_id = :session_id COLLATE "C"
+  AND (
+    requests.branch IN (
+      SELECT CAST("left".value AS BIGINT) AS value
+      FROM json_array_elements_text(CAST(:left AS json)) AS "left"
+    )
+    OR (
+      EXISTS (
+        SELECT *
+        FROM erasures
+        WHERE erasures.tree_id = :tree_id
+          AND erasures.erasure = :erasure
+          AND erasures.branch = requests.branch
+          AND (
+            requests.seq > erasures.kept
+            OR requests.seq = erasures.kept
+            AND erasures.messages > 0
+          )
+      )
+    )
+  )
+
 -- history.request_rows.DELETE_REQUESTS
 DELETE FROM requests
 WHERE requests.tree_id = :tree_id
@@ -1821,6 +2012,22 @@ FROM branches
 WHERE branches.tree_id = :tree_id
   AND branches.branch = :branch
   AND branches.session_id = :session_id COLLATE "C"
+  AND branches.branch >= coalesce(
+    (
+      SELECT max(first_moves.to_branch) AS max_2
+      FROM (
+        SELECT head_moves.kind AS kind,
+          head_moves.to_branch AS to_branch
+        FROM head_moves
+        WHERE head_moves.tree_id = :tree_id
+          AND head_moves.session_id = :session_id COLLATE "C"
+        ORDER BY head_moves.move
+        LIMIT 2
+      ) AS first_moves
+      WHERE first_moves.kind = 'forget'
+    ),
+    0
+  )
 
 -- history.sessions.DELETE_KEYS
 DELETE FROM session_keys

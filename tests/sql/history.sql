@@ -91,6 +91,97 @@ SET head=:to,
 WHERE sessions.tree_id = :tree
   AND sessions.id = :session_id
 
+-- history.branch_erasure.DELETE_LEFT_ROWS.1
+DELETE FROM draft_pieces
+WHERE draft_pieces.tree_id = :tree_id
+  AND draft_pieces.draft IN (
+    SELECT drafts.draft
+    FROM drafts
+    WHERE drafts.tree_id = :tree_id
+      AND drafts.session_id = :session_id
+      AND (
+        drafts.branch IN (
+          SELECT CAST("left".value AS INTEGER) AS value
+          FROM json_each(:left) AS "left"
+        )
+        OR (
+          EXISTS (
+            SELECT *
+            FROM erasures
+            WHERE erasures.tree_id = :tree_id
+              AND erasures.erasure = :erasure
+              AND erasures.branch = drafts.branch
+              AND drafts.head > erasures.kept
+          )
+        )
+      )
+  )
+
+-- history.branch_erasure.DELETE_LEFT_ROWS.2
+DELETE FROM drafts
+WHERE drafts.tree_id = :tree_id
+  AND drafts.session_id = :session_id
+  AND (
+    drafts.branch IN (
+      SELECT CAST("left".value AS INTEGER) AS value
+      FROM json_each(:left) AS "left"
+    )
+    OR (
+      EXISTS (
+        SELECT *
+        FROM erasures
+        WHERE erasures.tree_id = :tree_id
+          AND erasures.erasure = :erasure
+          AND erasures.branch = drafts.branch
+          AND drafts.head > erasures.kept
+      )
+    )
+  )
+
+-- history.branch_erasure.DELETE_LEFT_ROWS.3
+DELETE FROM running_bills
+WHERE running_bills.tree_id = :tree_id
+  AND running_bills.session_id = :session_id
+  AND (
+    running_bills.branch IN (
+      SELECT CAST("left".value AS INTEGER) AS value
+      FROM json_each(:left) AS "left"
+    )
+    OR (
+      EXISTS (
+        SELECT *
+        FROM erasures
+        WHERE erasures.tree_id = :tree_id
+          AND erasures.erasure = :erasure
+          AND erasures.branch = running_bills.branch
+          AND running_bills.seq > erasures.kept
+      )
+    )
+  )
+
+-- history.branch_erasure.DELETE_MOVES
+DELETE FROM head_moves
+WHERE head_moves.tree_id = :tree_id
+  AND head_moves.session_id = :session_id
+  AND head_moves.kind != 'fork'
+
+-- history.branch_erasure.DISOWN_LEFT_BRANCHES
+UPDATE branches
+SET session_id=:session_id
+WHERE branches.tree_id = :tree
+  AND branches.session_id = :owner
+  AND branches.branch IN (
+    SELECT CAST("left".value AS INTEGER) AS value
+    FROM json_each(:left) AS "left"
+  )
+
+-- history.branch_erasure.SET_NO_UNDO
+UPDATE sessions
+SET last_rewind=NULL,
+  revision=:revision
+WHERE sessions.tree_id = :tree
+  AND sessions.id = :session_id
+
 -- history.draft_leases.END_LEASE
 UPDATE drafts
 SET writer=NULL,
@@ -1030,6 +1121,81 @@ VALUES (
   :project_root,
   :sealed
 )
+
+-- history.kept_usages.LEFT_SUMS
+SELECT usages.at / 86400000 AS day,
+  0 + CASE
+    WHEN (
+      (usages.input - usages.cached) - coalesce(usages.written, 0) > 0
+    ) THEN 1
+    ELSE 0
+  END + CASE WHEN (usages.cached > 0) THEN 2 ELSE 0 END + CASE
+    WHEN (coalesce(usages.written, 0) > 0) THEN 4
+    ELSE 0
+  END + CASE WHEN (usages.output > 0) THEN 8 ELSE 0 END AS parts,
+  count(*) AS requests,
+  CAST(sum(usages.input) AS INTEGER) AS input,
+  CAST(sum(usages.output) AS INTEGER) AS output,
+  CAST(sum(usages.cached) AS INTEGER) AS cached,
+  CAST(sum(coalesce(usages.written, 0)) AS INTEGER) AS written,
+  sum(usages.cost) AS cost,
+  usages.model AS model,
+  usages.base_model AS base_model,
+  erased.source AS source,
+  erased.owner AS owner,
+  erased.project_root AS project_root
+FROM usages
+JOIN branches ON branches.tree_id = usages.tree_id
+  AND branches.branch = usages.branch
+JOIN sessions AS erased ON erased.tree_id = branches.tree_id
+  AND erased.id = branches.session_id
+WHERE usages.tree_id = :tree_id
+  AND branches.tree_id = :tree_id
+  AND branches.session_id = :session_id
+  AND erased.tree_id = :tree_id
+  AND (
+    usages.branch IN (
+      SELECT CAST("left".value AS INTEGER) AS value
+      FROM json_each(:left) AS "left"
+    )
+    OR (
+      EXISTS (
+        SELECT *
+        FROM erasures
+        WHERE erasures.tree_id = :tree_id
+          AND erasures.erasure = :erasure
+          AND erasures.branch = usages.branch
+          AND usages.seq > erasures.kept
+      )
+    )
+  )
+GROUP BY usages.at / 86400000,
+  0 + CASE
+    WHEN (
+      (usages.input - usages.cached) - coalesce(usages.written, 0) > 0
+    ) THEN 1
+    ELSE 0
+  END + CASE WHEN (usages.cached > 0) THEN 2 ELSE 0 END + CASE
+    WHEN (coalesce(usages.written, 0) > 0) THEN 4
+    ELSE 0
+  END + CASE WHEN (usages.output > 0) THEN 8 ELSE 0 END,
+  usages.model,
+  usages.base_model,
+  erased.source,
+  erased.owner,
+  erased.project_root,
+  usages.cost IS NULL
+ORDER BY usages.at / 86400000,
+  usages.model,
+  0 + CASE
+    WHEN (
+      (usages.input - usages.cached) - coalesce(usages.written, 0) > 0
+    ) THEN 1
+    ELSE 0
+  END + CASE WHEN (usages.cached > 0) THEN 2 ELSE 0 END + CASE
+    WHEN (coalesce(usages.written, 0) > 0) THEN 4
+    ELSE 0
+  END + CASE WHEN (usages.output > 0) THEN 8 ELSE 0 END
 
 -- history.kept_usages.SESSION_SUMS
 SELECT usages.at / 86400000 AS day,
@@ -2682,6 +2848,31 @@ WHERE sessions.tree_id = :tree_id
   AND sessions.title IS NOT NULL
 ORDER BY sessions.id
 
+-- history.request_rows.DELETE_LEFT_REQUESTS
+DELETE FROM requests
+WHERE requests.tree_id = :tree_id
+  AND requests.session_id = :session_id
+  AND (
+    requests.branch IN (
+      SELECT CAST("left".value AS INTEGER) AS value
+      FROM json_each(:left) AS "left"
+    )
+    OR (
+      EXISTS (
+        SELECT *
+        FROM erasures
+        WHERE erasures.tree_id = :tree_id
+          AND erasures.erasure = :erasure
+          AND erasures.branch = requests.branch
+          AND (
+            requests.seq > erasures.kept
+            OR requests.seq = erasures.kept
+            AND erasures.messages > 0
+          )
+      )
+    )
+  )
+
 -- history.request_rows.DELETE_REQUESTS
 DELETE FROM requests
 WHERE requests.tree_id = :tree_id
@@ -3029,6 +3220,22 @@ FROM branches
 WHERE branches.tree_id = :tree_id
   AND branches.branch = :branch
   AND branches.session_id = :session_id
+  AND branches.branch >= coalesce(
+    (
+      SELECT max(first_moves.to_branch) AS max_2
+      FROM (
+        SELECT head_moves.kind AS kind,
+          head_moves.to_branch AS to_branch
+        FROM head_moves
+        WHERE head_moves.tree_id = :tree_id
+          AND head_moves.session_id = :session_id
+        ORDER BY head_moves.move
+        LIMIT 2 OFFSET :param_1
+      ) AS first_moves
+      WHERE first_moves.kind = 'forget'
+    ),
+    0
+  )
 
 -- history.session_branches.SESSION_BRANCHES
 WITH RECURSIVE sources(generation, session_id, moves, records, before) AS (
