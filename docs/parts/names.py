@@ -31,6 +31,7 @@ PUBLIC = (
     "pages",
     *("adapters.openai_agents", "adapters.pydantic_ai", "adapters.claude", "adapters.strands"),
     *("adapters.adk", "adapters.langgraph", "adapters.langchain"),
+    *("adapters.agent_framework", "adapters.llama_index"),
 )
 """The public modules by their names in the package; "" is the package itself."""
 

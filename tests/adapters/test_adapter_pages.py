@@ -18,6 +18,8 @@ MODULES = {
     "adk": "google.adk",
     "langgraph": "langgraph.graph",
     "langchain": "langchain_core",
+    "agent-framework": "agent_framework.openai",
+    "llama-index": "llama_index.llms.openai",
 }
 """The pages by their names, and what each needs."""
 
@@ -33,7 +35,8 @@ def test_page_of_a_framework(name: str, tmp_path: Path, monkeypatch: pytest.Monk
     page = ROOT / "docs" / "adapters" / f"{name}.md"
     shown = Page(page)
     with serve_model() as url:
-        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        for key in ("OPENAI_BASE_URL", "OPENAI_API_BASE"):
+            monkeypatch.setenv(key, url)
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", url.removesuffix("/v1"))
         for block in blocks(page):
             printed = shown.run(block)

@@ -157,5 +157,21 @@ FRAMEWORKS = (
         beside=("sqlalchemy[asyncio]", "aiosqlite"),
         in_smoke=False,  # half a minute to install, of which the history uses langchain-core alone
     ),
+    Framework(
+        "agent-framework",
+        ("agent-framework-core==1.23.0",),
+        (build_own_suite("test_agent_framework_adapter.py"),),
+        beside=("agent-framework-openai",),  # the page's model
+    ),
+    Framework(
+        "llama-index",
+        ("llama-index-core==0.14.25",),
+        (build_own_suite("test_llama_index_adapter.py"),),
+        beside=(
+            "llama-index-llms-openai",
+            "aiosqlite",
+            "greenlet",
+        ),  # the page's model, their store
+    ),
 )
 """The table that `python -m tests.suites` runs."""
