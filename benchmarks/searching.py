@@ -2,9 +2,10 @@
 
 A store of 100,000 messages in 2,000 sessions. Its words are as frequent as those of a language, and
 four of them are in a hundredth, a twentieth, a tenth and in all of the messages. Each question is
-asked some times; the best time counts, as everywhere. Returns 1 where a word of at most a tenth
-takes more than 20 ms (50 ms where a thousand messages are ranked), or the index is larger than
-1.5 × the text that it covers.
+asked some times; the least CPU time counts, as everywhere. Returns 1 where a word of at most a
+tenth takes more than 20 ms (50 ms where a thousand messages are ranked, or sessions are found), or
+the index is larger than 1.5 × the text that it covers. Half of the sessions are of one owner, the
+others of forty.
 """
 
 from __future__ import annotations
@@ -56,12 +57,21 @@ QUESTIONS: dict[str, tuple[str, dict[str, Any], float]] = {
     "sessions, never together": ("unique_name_70 hundredth", BY_SESSION, LONGEST_BY_SESSION),
     "sessions, parts of names": ("nique_name_7 tenth", BY_SESSION, LONGEST_BY_SESSION),
     "sessions, found nowhere": ("nowhere every", BY_SESSION, LONGEST_BY_SESSION),
+    "sessions, a word of all": ("every", BY_SESSION, LONGEST_BY_SESSION),
+    "sessions, a part of all": ("nique_name", BY_SESSION, LONGEST_BY_SESSION),
+    "sessions, any of all": ("nique_name every", {**BY_SESSION, "any": True}, LONGEST_BY_SESSION),
+    "sessions of half, a word": ("every", {**BY_SESSION, "owner": "half"}, LONGEST_BY_SESSION),
+    "sessions of half, a part": (
+        "nique_name every",
+        {**BY_SESSION, "owner": "half", "any": True},
+        LONGEST_BY_SESSION,
+    ),
 }
 """What is asked: words, options, and how many ms it may take."""
 
 
 class Timed(NamedTuple):
-    """A question, how long its first page took (ms), and how many hits that has."""
+    """A question, what its first page took of a processor (ms), and how many hits that has."""
 
     question: str
     ms: float
@@ -103,10 +113,9 @@ def fill(store: Store, messages: int) -> int:
     """Make the sessions; return how many bytes of text they have."""
     said, size = texts(messages), 0
     for number in range(0, messages, SESSION):
-        session = f"s{number // SESSION}"
-        store.create_session(
-            session, title=f"chat {number}", owner=f"owner {number // SESSION % 40}"
-        )
+        place = number // SESSION
+        session, owner = f"s{place}", f"owner {place // 2 % 40}" if place % 2 else "half"
+        store.create_session(session, title=f"chat {number}", owner=owner)
         contents = [next(said) for _ in range(min(SESSION, messages - number))]
         store.append(session, [{"role": "user", "content": each} for each in contents])
         size += sum(len(each.encode()) for each in contents)
@@ -129,9 +138,9 @@ def asked(store: Store, question: str, runs: int) -> Timed:
     words, options, limit = QUESTIONS[question]
     times = []
     for _ in range(runs):
-        began = time.perf_counter()
+        began = time.process_time()
         hits = store.search(words, **options)
-        times.append((time.perf_counter() - began) * 1000)
+        times.append((time.process_time() - began) * 1000)
     return Timed(question, min(times), len(hits), min(times) <= limit)
 
 

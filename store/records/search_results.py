@@ -43,8 +43,10 @@ class SessionHit(NamedTuple):
     """A session that matches a search.
 
     ``hits`` is the number of its hits, as a search by message has them; where no message has all
-    words, of its messages with some of them. ``best`` is the best one, ``resume`` the command by
-    which the program that the session comes from resumes it (None: there is none).
+    words, of its messages with some of them. Where over 200 messages of the sessions found have a
+    word only in a name, all that have its runs of three letters in their names are counted.
+    ``best`` is the best one, ``resume`` the command by which the program that the session comes
+    from resumes it (None: there is none).
     """
 
     session: Session

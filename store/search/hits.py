@@ -63,6 +63,7 @@ from .index_queries import (
     CandidateQuery,
     UpperBound,
     count_documents,
+    is_wide_scope,
     list_trees_of_term,
     select_by_names,
     select_by_words,
@@ -98,6 +99,8 @@ MOST_LISTED = 20_000
 
 MOST_RANKED = 1_000
 """Messages that are ranked at most; if more have the words, the last stored comes first."""
+MOST_READ_NAMES = 200
+"""Messages found by names that are read to be counted; if there are more, they are not."""
 MOST_TITLES = 5_000
 """Sessions whose titles are read: the newest, of those that are not archived."""
 TITLE_SCORE = 1e9
@@ -357,7 +360,8 @@ def search(
         try_index_step(transactions)
     with transactions.reading() as connection:
         check_roles(connection, query)
-        query = query._replace(scope=_add_scope_tree(connection, scope))
+        scope = _add_scope_tree(connection, scope)
+        query = query._replace(scope=scope._replace(is_wide=is_wide_scope(connection, scope)))
         return _find_hits(connection, query, by)
 
 
@@ -419,8 +423,28 @@ class Search:
 
     def matches(self) -> Iterator[Match]:
         """Yield the documents that match, by words and then by names, the last stored first."""
-        yield from self._stored_matches(select_by_words)
+        yield from self._said_matches()
         yield from (match for match, _ in self.load_texts(self.name_matches()))
+
+    def session_ids(self) -> Iterator[str]:
+        """Yield the session of each document that matches, as often as it has any.
+
+        Of many documents that match by names, the index alone decides whether they do.
+        """
+        matches = self.name_matches()
+        named = [*islice(matches, MOST_READ_NAMES + 1)]
+        if self._query.tools is not None or len(named) <= MOST_READ_NAMES:
+            found: Iterable[Match] = (each for each, _ in self.load_texts(chain(named, matches)))
+        else:
+            found = chain(named, matches)
+        yield from (match.holder.session_id for match in chain(self._said_matches(), found))
+
+    def _said_matches(self) -> Iterator[Match]:
+        """Return the documents that match by words, the last stored first."""
+        matches = self._stored_matches(select_by_words)
+        if self._query.tools is None:
+            return matches
+        return (match for match, _ in self.load_texts(matches))
 
     def count(self) -> int:
         """Return how many documents of the index have the terms as words, at most so many."""

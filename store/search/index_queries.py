@@ -30,6 +30,8 @@ from .query import Query
 from .scope import Scope
 from .terms import LONGEST_TERM, WORD_PATTERN, Term, fold_text
 
+NumberRange = tuple[int, int]
+"""The first and the last number of some documents."""
 MESSAGES = 1, NO_LIMIT
 SUMMARIES = -NO_LIMIT, -1
 """The first and the last number that messages and summaries may have in the index."""
@@ -49,12 +51,16 @@ CandidateQuery = Callable[[Connection, Query, UpperBound], Iterator[Document]]
 
 PART_TRIGRAMS = 60
 """Trigrams of a part of a name that are looked for."""
-MOST_COUNTED = 100_000
-"""Documents with a term that are counted: enough to tell which term is rare."""
 MOST_PLACED = 20_000
 """Documents with a term whose trees are listed; a more frequent term is in most trees."""
+MOST_COUNTED = 50_000
+"""Documents with a term that are counted: enough to tell which term is rare."""
+NEWEST_RANGES = 4_000, 16_000
+"""Numbers of a file that are searched first, and next: few pages need more of frequent terms."""
 FIRST_ROWS = 2_000
 """Rows of the first select; few pages need more."""
+WIDE_SHARE = 8
+"""An owner with one in so many documents of a file has a large part of it."""
 RARE_TERM = 1_000
 """Documents with a term that is rare: those with others are searched among them."""
 _LIKE_SIGN = re.compile(r"[\\%_]")
@@ -71,6 +77,9 @@ class NumberQuery(NamedTuple):
 
 def _limit_numbers(connection: Connection, scope: Scope, column: str) -> str:
     """Return the condition that numbers belong to documents of a scope."""
+    if scope.is_wide:
+        in_scope = scope.tree_condition("+r")
+        return f" AND EXISTS (SELECT 1 FROM search_rows r WHERE r.number = {column}{in_scope})"
     if scope.trees is None:
         in_scope = scope.tree_condition("r")
     elif in_trees := get_index_sql(connection).in_trees:
@@ -123,6 +132,22 @@ def _build_term_query(connection: Connection, query: Query, number: int = 0) -> 
     return TermQuery(words, names)
 
 
+def is_wide_scope(connection: Connection, scope: Scope) -> bool:
+    """Tell whether a scope is that of an owner with a large part of a file's documents.
+
+    Documents are then looked at one by one, the last stored first, and those of the owner are not
+    listed before.
+    """
+    if connection.dialect.name != "sqlite" or scope.owner is None or not has_index(connection):
+        return False
+    newest = cache_statement(get_index_sql(connection).max_number).value(connection) or 0
+    owned = f"SELECT 1 FROM search_rows r WHERE true{scope.tree_condition('r')} LIMIT :most"
+    count: int = cache_statement(f"SELECT COUNT(*) FROM ({owned}) AS owned").value(
+        connection, **scope.parameters, most=newest // WIDE_SHARE + 1
+    )
+    return count * WIDE_SHARE > newest
+
+
 def count_documents(connection: Connection, query: Query) -> int:
     """Return how many documents of the index have the terms as words, at most so many."""
     if not has_index(connection):
@@ -156,7 +181,8 @@ def select_by_words(connection: Connection, query: Query, bound: UpperBound) -> 
     build = _build_partial_expression if query.partial else _build_word_expression
     expression = build(connection.dialect.name, [*query.terms])
     numbers = _build_number_query(connection, query, "asked", expression)
-    yield from _select_documents(connection, query.scope, numbers, bound)
+    ranges = _list_ranges(connection, query.scope, bound)
+    yield from _select_documents(connection, query.scope, numbers, bound, ranges)
 
 
 def select_by_names(connection: Connection, query: Query, bound: UpperBound) -> Iterator[Document]:
@@ -172,10 +198,14 @@ def select_by_names(connection: Connection, query: Query, bound: UpperBound) -> 
     ]
     values = {name: value for each in terms for name, value in each.values.items()}
     any_name = " UNION ALL ".join(with_names)
-    bounds = (query.scope.index_parameters(*each) for each in (MESSAGES, SUMMARIES))
-    if not with_names or all(
-        cache_statement(any_name).row(connection, **values, **each) is None for each in bounds
-    ):
+    ranges = [
+        each
+        for each in (_list_ranges(connection, query.scope, bound) if with_names else ())
+        if cache_statement(any_name).row(
+            connection, **values, **query.scope.index_parameters(*each)
+        )
+    ]
+    if not ranges:
         return
     build = partial(_build_word_expression, connection.dialect.name, [*query.terms])
     with_words, _, asked = _build_number_query(connection, query, "asked", build(any=query.partial))
@@ -187,7 +217,7 @@ def select_by_names(connection: Connection, query: Query, bound: UpperBound) -> 
         both = f"SELECT number FROM ({joined}) AS joined EXCEPT {with_words}"
         sql, column = f"SELECT number FROM ({both}) AS named WHERE true", "number"
     numbers = NumberQuery(sql, column, asked | values)
-    yield from _select_documents(connection, query.scope, numbers, bound)
+    yield from _select_documents(connection, query.scope, numbers, bound, ranges)
 
 
 def _join_terms(connection: Connection, query: Query, terms: list[TermQuery]) -> str:
@@ -196,8 +226,8 @@ def _join_terms(connection: Connection, query: Query, terms: list[TermQuery]) ->
     Those with a rare term are listed first, so that no list of all with a frequent one is made.
     """
     found = [f"SELECT number FROM ({each.numbers()}) AS found" for each in terms]
-    if query.partial:
-        return " UNION ".join(found)
+    if query.partial or _has_few_documents(connection, query.scope):
+        return (" UNION " if query.partial else " INTERSECT ").join(found)
     everywhere = query.scope.index_parameters(*MESSAGES)
     counts = [
         cache_statement(f"SELECT COUNT(*) FROM ({each} LIMIT {RARE_TERM}) AS counted").value(
@@ -217,41 +247,82 @@ def _join_terms(connection: Connection, query: Query, terms: list[TermQuery]) ->
     {" INTERSECT ".join(among)}) AS all_terms"""
 
 
+def _has_few_documents(connection: Connection, scope: Scope) -> bool:
+    """Tell whether a scope is some trees, or a small part of a file."""
+    is_part = connection.dialect.name == "sqlite" and bool(scope.parameters)
+    return scope.trees is not None or (is_part and not scope.is_wide)
+
+
+def _list_ranges(connection: Connection, scope: Scope, bound: UpperBound) -> list[NumberRange]:
+    """Return the ranges of numbers to search, one after the other: of messages, of summaries.
+
+    In a file, numbers follow the order of storing, so the newest messages are a range of their own,
+    unless a scope has few messages.
+    """
+    ranges, last = [], bound.number
+    is_file = connection.dialect.name == "sqlite"
+    if is_file and not _has_few_documents(connection, scope):
+        newest = cache_statement(get_index_sql(connection).max_number).value(connection) or 0
+        last = min(last, newest)
+        for size in NEWEST_RANGES:
+            if last > size:
+                ranges.append((last - size + 1, last))
+                last -= size
+    return [*ranges, (1, last), SUMMARIES]
+
+
 def _select_documents(
-    connection: Connection, scope: Scope, numbers: NumberQuery, bound: UpperBound
+    connection: Connection,
+    scope: Scope,
+    numbers: NumberQuery,
+    bound: UpperBound,
+    ranges: list[NumberRange],
 ) -> Iterator[Document]:
     """Yield the documents of numbers: messages, then summaries, each the last stored first."""
-    sql, _, values = numbers
+    for each in ranges:
+        if each == SUMMARIES:
+            yield from _select_summaries(connection, scope, numbers)
+        else:
+            yield from _select_messages(connection, scope, numbers, bound.place, each)
+
+
+def _select_messages(
+    connection: Connection, scope: Scope, numbers: NumberQuery, place: int, in_range: NumberRange
+) -> Iterator[Document]:
+    """Yield the messages of numbers in a range, up to a place, the last stored first."""
     message_place = get_index_sql(connection).message_place
     # In a file numbers follow the order of storing, so only the needed ones are read.
     is_file = message_place == "m.rowid"
     order = "found.number DESC" if is_file else "place DESC, seq DESC, branch DESC, tree_id DESC"
     messages = f"""SELECT {list_message_columns(connection)} FROM (
-    {sql} ORDER BY number DESC) AS found
+    {numbers.sql} ORDER BY number DESC) AS found
     CROSS JOIN search_rows r CROSS JOIN messages m
     WHERE r.number = found.number AND r.summary = 0 AND {MESSAGE_CONDITION}
     AND {message_place} <= :place
     ORDER BY {order} LIMIT :most"""
-    in_messages = scope.index_parameters(1, bound.number)
+    values = numbers.values | scope.index_parameters(*in_range)
     seen = 0
     for most in (FIRST_ROWS, NO_LIMIT):
-        rows = cache_statement(messages).scan(
-            connection, **values, **in_messages, place=bound.place, most=most
-        )
+        rows = cache_statement(messages).scan(connection, **values, place=place, most=most)
         for row in islice(rows, seen, None):
             seen += 1
             yield Document(*row)
         if seen < FIRST_ROWS:
             break
+
+
+def _select_summaries(
+    connection: Connection, scope: Scope, numbers: NumberQuery
+) -> Iterator[Document]:
+    """Yield the summaries of numbers, the last stored first."""
     summaries = f"""SELECT {list_summary_columns(connection)} FROM (
-    {sql}) AS found
+    {numbers.sql}) AS found
     CROSS JOIN search_rows r CROSS JOIN summaries s CROSS JOIN compaction_records c
     WHERE r.number = found.number AND r.summary > 0
     AND s.tree_id = r.tree_id AND s.summary = r.summary AND {RECORD_CONDITION}
     ORDER BY place DESC"""
-    in_summaries = scope.index_parameters(*SUMMARIES)
-    rows = cache_statement(summaries).rows(connection, **values, **in_summaries)
-    yield from map(Document._make, rows)
+    values = numbers.values | scope.index_parameters(*SUMMARIES)
+    yield from map(Document._make, cache_statement(summaries).rows(connection, **values))
 
 
 def _build_partial_expression(dialect: str, terms: list[Term]) -> str:

@@ -42,6 +42,7 @@ class Scope(NamedTuple):
     left: bool = False
     tree: int | None = None
     trees: TreeList | None = None
+    is_wide: bool = False
 
     def has_session(self, session_id: str, owner: str | None) -> bool:
         """Tell whether a session is in the scope."""

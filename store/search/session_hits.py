@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 
 from ..history import lines, sessions
 from ..records import Hit, SessionHit
-from .documents import Document, list_trees
+from .documents import TEXT_BATCH, Document, list_trees
 from .query import PROMPT_ROLES, TITLE, Match, Query
 from .scope import Holder, SearchedTrees
 from .terms import Term
@@ -46,6 +46,9 @@ class MessageSearch(Protocol):
 
     def matches(self) -> Iterator[Match]:
         """Yield the documents that match, the last stored first."""
+
+    def session_ids(self) -> Iterator[str]:
+        """Yield the session of each document that matches, of many by the index alone."""
 
     def make_hits(self, matches: Iterable[Match], /) -> Iterator[Hit]:
         """Yield matches as hits."""
@@ -107,9 +110,17 @@ class SessionSearch:
         yield from search.title_hits()
         room = self._query.limit - len(self._best)
         yield from search.make_hits(islice(self._first_matches(search), room))
-        yield from search.make_hits(
-            match for match in search.name_matches() if match.holder.session_id not in self._best
-        )
+        yield from self._name_hits(search)
+
+    def _name_hits(self, search: MessageSearch) -> Iterator[Hit]:
+        """Yield hits of new sessions by names, with hardly more texts than these have."""
+        matches = search.name_matches()
+        new = (match for match in matches if match.holder.session_id not in self._best)
+        most = 1
+        while batch := [*islice(new, most)]:
+            hits = [*search.make_hits(batch)]
+            yield from hits
+            most = 1 if hits else min(2 * most, TEXT_BATCH)
 
     def _first_matches(self, search: MessageSearch) -> Iterator[Match]:
         """Yield the first match of each new session."""
@@ -216,20 +227,16 @@ class SessionSearch:
 
     def _limit_to(self, tree_ids: Iterable[int]) -> Query:
         """Return the query, limited to some trees."""
-        scope = self._query.scope._replace(trees=list_trees(self._connection, tree_ids))
-        return self._query._replace(scope=scope)
+        trees = list_trees(self._connection, tree_ids)
+        return self._query._replace(scope=self._query.scope._replace(trees=trees, is_wide=False))
 
     def _count_hits(self) -> dict[str, int]:
         """Count the hits of the sessions found; messages with some words only if none has all."""
         counts = Counter(hit.session_id for hit in self._best.values() if hit.role == TITLE)
         tree_ids = {lines.load_pointer(self._connection, each).tree_id for each in self._best}
         query = self._limit_to(tree_ids)
-        counts.update(self._iterate_sessions(query))
+        counts.update(self._search(query).session_ids())
         own = {each: len(self._own[each]) for each in self._best if self._own[each]}
         if not self._best.keys() <= {*own, *counts}:
-            own |= Counter(self._iterate_sessions(query._replace(partial=True)))
+            own |= Counter(self._search(query._replace(partial=True)).session_ids())
         return own | counts
-
-    def _iterate_sessions(self, query: Query) -> Iterator[str]:
-        """Yield the session of each message that matches."""
-        return (match.holder.session_id for match in self._search(query).matches())

@@ -133,13 +133,44 @@ def test_only_messages_that_pass_the_filters_count(chats: Store) -> None:
         chats.search("red", by="sessions")  # type: ignore[call-overload]
 
 
+def test_only_messages_of_the_tools_count(store: Store) -> None:
+    """A word that other messages of the session have is no hit among calls and results."""
+    store.create_session("s")
+    call = {
+        "id": "1",
+        "type": "function",
+        "function": {"name": "Bash", "arguments": '{"a": "pear"}'},
+    }
+    store.append(
+        "s", [said("a pear"), {"role": "assistant", "content": None, "tool_calls": [call]}]
+    )
+    assert found(store.search("pear", by="session")) == [("s", 2, 1)]
+    assert found(store.search("pear", by="session", tools=["Bash"])) == [("s", 1, 2)]
+
+
+@pytest.mark.sqlite_only
+def test_many_messages_found_by_names_are_counted_by_the_index(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its runs of three letters decide; the best hit has the part itself."""
+    store.create_session("s")
+    store.append("s", [said("a read_config"), said("of con_onf_nfi_fig"), said("a read_config")])
+    counts = []
+    for most in (3, 2):
+        monkeypatch.setattr("store.search.hits.MOST_READ_NAMES", most)
+        counts.append(found(store.search("onfig", by="session")))
+    assert counts == [[("s", 2, 3)], [("s", 3, 3)]]
+
+
 WORDS = ("red", "apple", "pear", "read_config", "nothing")
 QUESTIONS = ("red apple", "apple pear red", "pear onfig", "config red", "onfig apple nowhere")
-LIMITS: dict[str, dict[str, int]] = {
+LIMITS: dict[str, dict[str, Any]] = {
     "usual": {},
     "few at a time": {"session_hits.FIRST_SPREAD": 1},
     "no word is rare": {"index_queries.RARE_TERM": 1},
     "few trees listed": {"session_hits.MOST_LISTED_TREES": 1},
+    "few numbers at a time": {"index_queries.NEWEST_RANGES": (2, 3)},
+    "a small owner": {"index_queries.WIDE_SHARE": 1},
     "frequent words": {"index_queries.MOST_PLACED": 3, "hits.MOST_RANKED": 2},
     "half not indexed": {"index.STEP_MESSAGES": 0},
 }
