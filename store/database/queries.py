@@ -3,10 +3,10 @@
 A file is a list of sections. Each begins with a line such as ``-- query: verdicts`` and lasts to
 the next; the word tells its purpose (a query to run, a part of others), the name is its own.
 ``{name}`` is replaced by the section of that name, ``{name:word}`` by the same section with
-``word`` for each ``{it}`` in it. The engines write three things differently: ``{pairs:kinds}`` is
+``word`` for each ``{it}`` in it. The engines write four things differently: ``{pairs:kinds}`` is
 the keys and values of the JSON object that is bound as ``:kinds``, ``{runs:runs}`` the runs of
 branches in the JSON array that is bound as ``:runs``, ``{list:path}`` the texts of a column joined
-into one. Comments do not run.
+into one, ``{array:path}`` the values of a column as the text of a JSON array. Comments do not run.
 """
 
 from __future__ import annotations
@@ -98,6 +98,9 @@ class Queries:
         is_on_server = dialect == "postgresql"
         if name == "pairs":
             return render_pairs_sql(f":{word}", dialect)
+        if name == "array":
+            array = f"COALESCE(CAST(json_agg({word}) AS text), '[]')"
+            return array if is_on_server else f"json_group_array({word})"
         if name == "list":
             return f"{'string_agg' if is_on_server else 'group_concat'}({word}, ', ')"
         if name == "runs":

@@ -5,9 +5,11 @@ The statements are in ``tool_use.sql``. A call answered in another branch of the
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Connection, func, select
 
@@ -55,16 +57,17 @@ _moments = (
 MOMENTS = Statement(select(json_sql.JsonArrayText(_moments.c.at, _moments.c.seq)))
 
 
-def _load_answered_calls(line: Line) -> list[Row]:
-    """Return the calls of a line that have a result, from each two runs that may hold both."""
+def _load_answered_calls(line: Line) -> Iterator[list[list[Any]]]:
+    """Yield the columns of the calls that have a result, from each two runs that may hold both."""
+    from pydantic_core import from_json  # parses long arrays in half the time of `decode`
+
     switches = build_sign_switches(STANDARD_POLICY)
     runs = line.ranges(1, line.pointer.head)
-    answered: list[Row] = []
     for number, results in enumerate(runs, 1):
         for calls in runs[:number]:
             place = {f"call_{name}": calls[name] for name in ("branch", "first", "last")}
-            answered += ANSWERED_CALLS.rows(line.connection, **results, **place, **switches)
-    return answered
+            columns = ANSWERED_CALLS.one(line.connection, **results, **place, **switches)
+            yield [from_json(each) for each in columns]
 
 
 def _load_moments(line: Line) -> list[int]:
@@ -94,22 +97,21 @@ def _load_open_calls(line: Line) -> list[StoredCallPlace]:
 
 def _make_answered_records(line: Line, kinds: dict[str, str]) -> list[CallRecord]:
     """Return the calls of a line that have a result, and how they ended."""
-    answered = _load_answered_calls(line)
-    moments = _load_moments(line) if answered else []
-    return [
-        make_call_record(
-            (
-                seq,
-                position,
-                name,
-                kinds.get(tool, "other"),
-                arguments,
-                has_failed == 1,
-                ((moments[result - 1] if at is None else at) - moments[seq - 1]) / 1000,
-            )
-        )
-        for seq, position, name, tool, arguments, has_failed, at, result in answered
-    ]
+    moments: list[int] = []
+    records: list[CallRecord] = []
+    for columns in _load_answered_calls(line):
+        seqs, positions, names, tools, arguments, failed, times, results = columns
+        moments = moments or ([0, *_load_moments(line)] if seqs else [])
+        if None in times:
+            pairs = zip(times, results, strict=True)
+            times = [moments[result] if at is None else at for at, result in pairs]
+        begun = map(moments.__getitem__, seqs)
+        seconds = [(end - begin) / 1000 for begin, end in zip(begun, times, strict=True)]
+        kind_of = {tool: kinds.get(tool, "other") for tool in {*tools}}
+        call_kinds = map(kind_of.__getitem__, tools)
+        fields = (seqs, positions, names, call_kinds, arguments, map(bool, failed), seconds)
+        records += map(make_call_record, zip(*fields, strict=True))
+    return records
 
 
 def list_open_calls(connection: Connection, session_id: str) -> list[OpenCall]:

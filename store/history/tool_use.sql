@@ -1,11 +1,19 @@
 -- What the tools on a line were called for: statements on a run of the line.
 
 -- query: answered
--- The calls of one run that have a result in another, or in the same, each with how it ended. The
--- sum with 0 keeps the planner from finding all calls before the results.
+-- The calls of one run that have a result in another, or in the same, each with how it ended: a
+-- column is an array, since thousands of values are read far faster than rows.
+SELECT
+  {array:seq}, {array:position}, {array:name}, {array:tool_name}, {array:arguments},
+  {array:failed}, {array:at}, {array:result_seq}
+FROM ({answered_calls}) AS found
+
+-- part: answered_calls
+-- The sum with 0 keeps the planner from finding all calls before the results. Most results have no
+-- signs of a command, which are seen sooner than that it is one.
 SELECT
   c.seq, c.position, c.name, r.tool_name, c.arguments,
-  CASE WHEN {signs} THEN 1 WHEN {command} AND {command_signs} THEN 1 ELSE 0 END AS failed,
+  CASE WHEN {signs} THEN 1 WHEN {command_signs} AND {command} THEN 1 ELSE 0 END AS failed,
   r.at, r.seq AS result_seq
 FROM tool_results r
 JOIN tool_calls c

@@ -2401,6 +2401,55 @@ WHERE token_counts.tokens IS NULL
 ORDER BY messages.seq
 LIMIT :limit
 
+-- history.tool_use.ANSWERED_CALLS
+SELECT COALESCE(CAST(json_agg(seq) AS text), '[]'),
+  COALESCE(CAST(json_agg(position) AS text), '[]'),
+  COALESCE(CAST(json_agg(name) AS text), '[]'),
+  COALESCE(CAST(json_agg(tool_name) AS text), '[]'),
+  COALESCE(CAST(json_agg(arguments) AS text), '[]'),
+  COALESCE(CAST(json_agg(failed) AS text), '[]'),
+  COALESCE(CAST(json_agg(at) AS text), '[]'),
+  COALESCE(CAST(json_agg(result_seq) AS text), '[]')
+FROM (
+  SELECT c.seq,
+    c.position,
+    c.name,
+    r.tool_name,
+    c.arguments,
+    CASE
+      WHEN ((r.error_prefix = 1) OR (r.status = 'error')) THEN 1
+      WHEN (
+        (:stderr_always = 1 AND r.has_stderr = 1)
+        OR (
+          :stderr_nonzero = 1
+          AND r.has_stderr = 1
+          AND (r.exit_code IS NULL OR r.exit_code <> 0)
+        )
+        OR (:exit_code_is_error = 1 AND r.exit_code <> 0)
+      )
+      AND (
+        r.tool_name IN (
+          SELECT name
+          FROM tool_kinds
+          WHERE kind = 'terminal'
+        )
+        OR (r.tool_name IS NULL AND r.looks_terminal = 1)
+      ) THEN 1
+      ELSE 0
+    END AS failed,
+    r.at,
+    r.seq AS result_seq
+  FROM tool_results r
+  JOIN tool_calls c ON c.tree_id = :tree_id
+    AND c.branch = :call_branch
+    AND c.seq = r.call_seq + 0
+    AND c.position = r.call_position
+  WHERE r.tree_id = :tree_id
+    AND r.branch = :branch
+    AND r.seq BETWEEN :first AND :last
+    AND r.call_seq BETWEEN :call_first AND :call_last
+) AS found
+
 -- history.tool_use.MOMENTS
 SELECT COALESCE(
   CAST(json_agg(moments.at ORDER BY moments.seq) AS text),

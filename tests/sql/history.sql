@@ -3749,43 +3749,53 @@ WHERE messages.tree_id = :tree_id
   AND token_counts.tokens IS NULL
 
 -- history.tool_use.ANSWERED_CALLS
-SELECT c.seq,
-  c.position,
-  c.name,
-  r.tool_name,
-  c.arguments,
-  CASE
-    WHEN ((r.error_prefix = 1) OR (r.status = 'error')) THEN 1
-    WHEN (
-      r.tool_name IN (
-        SELECT name
-        FROM tool_kinds
-        WHERE kind = 'terminal'
+SELECT json_group_array(seq),
+  json_group_array(position),
+  json_group_array(name),
+  json_group_array(tool_name),
+  json_group_array(arguments),
+  json_group_array(failed),
+  json_group_array(at),
+  json_group_array(result_seq)
+FROM (
+  SELECT c.seq,
+    c.position,
+    c.name,
+    r.tool_name,
+    c.arguments,
+    CASE
+      WHEN ((r.error_prefix = 1) OR (r.status = 'error')) THEN 1
+      WHEN (
+        (:stderr_always = 1 AND r.has_stderr = 1)
+        OR (
+          :stderr_nonzero = 1
+          AND r.has_stderr = 1
+          AND (r.exit_code IS NULL OR r.exit_code <> 0)
+        )
+        OR (:exit_code_is_error = 1 AND r.exit_code <> 0)
       )
-      OR (r.tool_name IS NULL AND r.looks_terminal = 1)
-    )
-    AND (
-      (:stderr_always = 1 AND r.has_stderr = 1)
-      OR (
-        :stderr_nonzero = 1
-        AND r.has_stderr = 1
-        AND (r.exit_code IS NULL OR r.exit_code <> 0)
-      )
-      OR (:exit_code_is_error = 1 AND r.exit_code <> 0)
-    ) THEN 1
-    ELSE 0
-  END AS failed,
-  r.at,
-  r.seq AS result_seq
-FROM tool_results r
-JOIN tool_calls c ON c.tree_id = :tree_id
-  AND c.branch = :call_branch
-  AND c.seq = r.call_seq + 0
-  AND c.position = r.call_position
-WHERE r.tree_id = :tree_id
-  AND r.branch = :branch
-  AND r.seq BETWEEN :first AND :last
-  AND r.call_seq BETWEEN :call_first AND :call_last
+      AND (
+        r.tool_name IN (
+          SELECT name
+          FROM tool_kinds
+          WHERE kind = 'terminal'
+        )
+        OR (r.tool_name IS NULL AND r.looks_terminal = 1)
+      ) THEN 1
+      ELSE 0
+    END AS failed,
+    r.at,
+    r.seq AS result_seq
+  FROM tool_results r
+  JOIN tool_calls c ON c.tree_id = :tree_id
+    AND c.branch = :call_branch
+    AND c.seq = r.call_seq + 0
+    AND c.position = r.call_position
+  WHERE r.tree_id = :tree_id
+    AND r.branch = :branch
+    AND r.seq BETWEEN :first AND :last
+    AND r.call_seq BETWEEN :call_first AND :call_last
+) AS found
 
 -- history.tool_use.CALL_COUNT
 SELECT COUNT(*)
