@@ -178,3 +178,16 @@ def test_one_kind_of_block_tells_whose_messages_they_are(
         exported.write_text("".join(f"{json.dumps(each)}\n" for each in sent))
         assert import_file(store, exported).kind == "anthropic"
         assert store.view("again", format="anthropic").messages == sent
+
+
+def test_the_time_of_a_message_of_cline_is_its_own(store: Store, tmp_path: Path) -> None:
+    """Such a session was used at its last message, and not at its import; messages stay unchanged."""
+    said = [{**each, "ts": 1_700_000_000_000 + number} for number, each in enumerate(LINE)]
+    said[1].pop("timestamp")
+    path = tmp_path / "1784.messages.json"
+    path.write_text(json.dumps({"version": 1, "sessionId": "cline", "messages": said}))
+    import_file(store, path)
+    stored = store.messages("cline")
+    assert [each.stored_at for each in stored] == [each["ts"] for each in said]
+    assert [each.message for each in stored] == said
+    assert store.session("cline").updated_at == said[-1]["ts"]
