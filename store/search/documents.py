@@ -116,7 +116,8 @@ END $$""",
     names_number="number",
     match_words=f"{_HAS_WORDS}{_IN_BOUNDS}",
     match_names=f"{_HAS_NAMES}{_IN_BOUNDS}",
-    in_trees=f" AND tree_id IN {_SERVER_TREES}",
+    # An array makes the server look at the rows of these trees only.
+    in_trees=f" AND tree_id = ANY (ARRAY{_SERVER_TREES})",
     message_keys="(SELECT CAST(value ->> 0 AS bigint) AS tree_id,"
     " CAST(value ->> 1 AS bigint) AS branch,"
     " CAST(value ->> 2 AS bigint) AS seq FROM json_array_elements(CAST(:places AS json)))",

@@ -355,22 +355,24 @@ def search(
     with transactions.reading() as connection:
         if not is_search_on(connection):
             raise StoreError(SEARCH_IS_OFF)
-        is_behind = is_index_behind(connection, _add_scope_tree(connection, scope))
-    if is_behind:
-        try_index_step(transactions)
+        if not is_index_behind(connection, _add_scope_tree(connection, scope)):
+            return _find_hits(connection, query, by, is_behind=False)
+    try_index_step(transactions)
     with transactions.reading() as connection:
-        check_roles(connection, query)
-        scope = _add_scope_tree(connection, scope)
-        query = query._replace(scope=scope._replace(is_wide=is_wide_scope(connection, scope)))
-        return _find_hits(connection, query, by)
+        return _find_hits(connection, query, by, is_behind=True)
 
 
-def _find_hits(connection: Connection, query: Query, by: str) -> Hits | list[SessionHit]:
+def _find_hits(
+    connection: Connection, query: Query, by: str, *, is_behind: bool
+) -> Hits | list[SessionHit]:
     """Return the hits of a query in one state of the store."""
+    check_roles(connection, query)
+    scope = _add_scope_tree(connection, query.scope)
+    query = query._replace(scope=scope._replace(is_wide=is_wide_scope(connection, scope)))
     if not query.terms:
         return Hits() if by == "message" else []
     trees = SearchedTrees(connection, query.scope)
-    texts, unread = read_backlog(connection, query, trees)
+    texts, unread = read_backlog(connection, query, trees) if is_behind else Backlog([], 0)
     search = partial(Search, connection, trees=trees, backlog=texts, selected={})
     if query.order == "rarest":
         return Hits(find_rarest(query, search), behind=unread)
