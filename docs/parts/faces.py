@@ -134,6 +134,8 @@ AWAITED: dict[str, Callable[..., Any]] = {
     "prune": Workflows.prune,
     "context": Workflows.context,
     "frame": Workflows.frame,
+    "metrics": Workflows.metrics,
+    "observe": Workflows.observe,
 }
 """Methods of `Workflows` that are written by hand; those of `Store` and `Scoped` follow."""
 OF_STORE: dict[str, Callable[..., Any]] = {
@@ -222,6 +224,7 @@ def render_operation(name: str, how: str, function: Callable[..., Any]) -> str:
     arguments = f"({', '.join(positional)}{',' * (len(positional) == 1)})"
     options = render_list("{", keywords, "}") if keywords else "{}"
     items = [name_operation(function), arguments, textwrap.indent(options, "    ").lstrip()]
+    items.append(f'name="{name}"')
     call = render_list("call = Call(", items, ")")
     body = [render_help(function), call, f"return self.{how}(call)"]
     head = render_head(name, function)

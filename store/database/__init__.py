@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from . import json_sql
 from .cache import DEFAULT_CACHE_BYTES, Cache, is_mark_current, measure_bytes, register_tree_cache
+from .counters import TIME_LIMITS, CounterKey, Counters, CounterSum
 from .driver_errors import RowsByKey, is_retriable, translate_driver_errors
 from .engine import Database, Transactions, translate_host_errors
 from .file_copies import (
@@ -47,6 +48,7 @@ from .heartbeat import (
 from .json_sql import JsonPairs, select_positions
 from .lease import (
     RowCheck,
+    count_at_commit,
     get_lease,
     get_lock_names,
     get_read_mark,
@@ -115,9 +117,13 @@ __all__ = [
     "SCHEMA_VERSION",
     "SEALED_TABLES",
     "SEAL_COLUMN",
+    "TIME_LIMITS",
     "TREE_TABLES",
     "Cache",
     "CopyRow",
+    "CounterKey",
+    "CounterSum",
+    "Counters",
     "Database",
     "DatabaseClock",
     "Insertion",
@@ -142,6 +148,7 @@ __all__ = [
     "compaction_records",
     "compute_seal",
     "copies",
+    "count_at_commit",
     "discard_copy",
     "draft_pieces",
     "drafts",

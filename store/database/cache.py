@@ -23,6 +23,7 @@ from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
 from ..text import clear_caches
+from .counters import Counters
 
 DEFAULT_CACHE_BYTES = 64_000_000
 """The limit of a store's cache by default, in bytes."""
@@ -112,12 +113,13 @@ class SessionTrees:
 class Cache:
     """Values by key, of at most ``limit`` bytes together; the least recently used go first.
 
-    A cached value is never changed: a later one replaces it.
+    A cached value is never changed: a later one replaces it. ``counters`` are those of its store.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, counters: Counters | None = None) -> None:
         self.limit = limit
         self.trees = SessionTrees(MAX_SESSION_TREES if limit else 0)
+        self.counters = counters or Counters()
         self._lock = Lock()
         self._values: OrderedDict[CacheKey, tuple[Any, int]] = OrderedDict()
         self._hits = self._misses = self._bytes = 0

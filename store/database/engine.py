@@ -47,6 +47,7 @@ from ..errors import (
 )
 from . import fork_safety
 from .cache import DEFAULT_CACHE_BYTES, Cache
+from .counters import Counters
 from .driver_errors import (
     build_connection_error,
     get_sqlstate,
@@ -118,6 +119,10 @@ NESTED_WRITE_MESSAGE = (
 
 WorkT = TypeVar("WorkT")
 
+RETRY_KEY, WAIT_KEY = ("retry",), ("queue",)
+LEAST_WAIT = 0.001
+"""Seconds from which a writer counts as one that waited for others."""
+
 MAX_TIMEOUT = 2_000_000
 """Seconds that a writer may wait: SQLite counts them as ms in 32 bits."""
 
@@ -161,7 +166,8 @@ class Database:
             fork_safety.register_forkable(self)
 
     def _connect(self) -> None:
-        self.cache = Cache(self._kept_bytes)
+        self.counters = Counters()
+        self.cache = Cache(self._kept_bytes, self.counters)
         # A server flushes the commits of several connections together by itself.
         self._group = get_group(self._file, self._synchronous) if self._file else None
         if self.path:
@@ -211,6 +217,7 @@ class Database:
             with self._lent(self._reader) as lease:
                 return work(lease.connection)
         except ConnectionLost:
+            self.counters.add(RETRY_KEY)
             with self._lent(self._reader) as lease:
                 return work(lease.connection)
 
@@ -242,6 +249,8 @@ class Database:
         except BaseException:  # also one that came while it left
             group.leave(write)
             raise
+        if write.patience is not None:
+            self.counters.add(WAIT_KEY, self._timeout - write.patience)
         result: WorkT = write.result
         return result
 
@@ -310,7 +319,7 @@ class Database:
                     lease = idle.pop()
                 if lease is None or lease.is_outdated:
                     lease = self._replace(lease, engine)
-                lease.writes, lease.is_lent = writes, True
+                lease.writes, lease.is_lent, lease.waited = writes, True, 0.0
                 lease.patience = self._timeout if patience is None else patience
                 yield lease
                 is_idle = lease.end()
@@ -323,6 +332,8 @@ class Database:
                         self._forget_idle()
                 raise
             if is_idle:
+                if lease.waited > LEAST_WAIT:
+                    self.counters.add(WAIT_KEY, lease.waited)
                 idle.append(lease)
         except list_driver_errors() as error:
             raise choose_error(error, lease, self.path, is_lost=is_lost) from error
@@ -354,7 +365,7 @@ class Database:
         Another server may replace the first, and have fewer rows: the numbers of the missing rows
         are then used again.
         """
-        self.cache = Cache(self._kept_bytes)
+        self.cache = Cache(self._kept_bytes, self.counters)
         for idle in self._idle.values():
             while lease := _take_idle_lease(idle):
                 lease.connection.invalidate()

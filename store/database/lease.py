@@ -27,6 +27,7 @@ from sqlalchemy import Connection
 from ..cancellation import bind_caller
 from ..errors import StoreError, StoreForked
 from .cache import Cache, SessionTrees, invalidate_tree, invalidation_count
+from .counters import CounterKey
 from .files import KnownFile
 from .fork_safety import FORKED_STORE_MESSAGE, leak_object
 from .queue import QueuePlace, WriterQueue
@@ -54,7 +55,9 @@ class Lease:
     ``since`` is the mark by which a reader's values may be cached, ``taken_out`` are the trees
     whose rows a writer takes out. Transactions begin only while it ``is_lent``. ``file_state`` is
     the state of a file that is only read, at the time when the connection was made; ``settings``
-    are statements with which each transaction begins on a server behind a pooler.
+    are statements with which each transaction begins on a server behind a pooler. ``waited`` are
+    the seconds for which the operation waited in line, ``counted`` is added to the counters of the
+    store if it commits.
     """
 
     def __init__(
@@ -76,6 +79,8 @@ class Lease:
         self.locked: list[str] = []
         self.since: int | None = None
         self.taken_out: set[int] = set()
+        self.counted: list[tuple[CounterKey, float]] = []
+        self.waited = 0.0
         self.file_state: ReadState | None = None
         self.settings = ""
         self._deadline = 0.0
@@ -153,9 +158,10 @@ class Lease:
         """
         if self._place is not None:
             self._queued = True
-            over = time.monotonic() + self.patience
+            begun = time.monotonic()
             self._place.take(self.patience)
-            self._grant(over - time.monotonic())
+            self.waited = time.monotonic() - begun
+            self._grant(self.patience - self.waited)
             bind_caller()
 
     def _log_ahead(self) -> None:
@@ -207,6 +213,8 @@ class Lease:
             while self.taken_out:
                 invalidate_tree(self.taken_out.pop())
         self.is_committing = False
+        while self.counted:
+            self.kept.counters.add(*self.counted.pop())
 
     def end(self) -> bool:
         """End the operation; tell whether the connection can be lent again.
@@ -228,6 +236,7 @@ class Lease:
             raise AssertionError("a connection is given back inside a transaction")
         self.is_lent = False
         self.taken_out.clear()
+        self.counted.clear()
         if self.locked:
             self.locked = []
         if self._queued and self._log:
@@ -271,6 +280,11 @@ def get_lease(connection: Connection) -> Lease:
 def invalidate_at_end(connection: Connection, tree_id: int) -> None:
     """Drop the cached values of a tree at the end of a transaction that takes out its rows."""
     get_lease(connection).taken_out.add(tree_id)
+
+
+def count_at_commit(connection: Connection, key: CounterKey, value: float = 1) -> None:
+    """Add a value to the counters of a store if the transaction commits."""
+    get_lease(connection).counted.append((key, value))
 
 
 def get_read_mark(connection: Connection) -> int | None:

@@ -43,7 +43,9 @@ if TYPE_CHECKING:
         Hit,
         Hits,
         Index,
+        Metrics,
         Note,
+        ObserverCallback,
         OpenCall,
         Passage,
         ProgressCallback,
@@ -1794,6 +1796,44 @@ class AsyncOperations(Threads):
             Workflows.frame,
             name,
             session_id,
+        )
+        return await self._run(work)
+
+    async def metrics(
+        self,
+    ) -> Metrics:
+        """Return what was done since the store was opened in this process: counts and times.
+
+        On a face of one owner's sessions: what was done on faces of this owner, since the first
+        time that this was asked. `Metrics.text` is the format of Prometheus.
+        """
+        work = partial(
+            self._call,
+            Workflows.metrics,
+        )
+        return await self._run(work)
+
+    async def observe(
+        self,
+        callback: ObserverCallback,
+        *,
+        owners: bool = False,
+        tokens: bool = False,
+    ) -> Callable[[], None]:
+        """Call ``callback`` with an `Observation` of each operation that ends from now on.
+
+        It is called in the thread of the operation, after its transaction; what it raises goes to
+        the log, and what it does with the store is not observed. On a face of one owner's sessions
+        it is told the operations of that owner's faces. ``owners`` tells the owner of the face on
+        which an operation was called, ``tokens`` the tokens of each view, which takes time for each
+        of its messages. Returns the function that ends it. Raises InvalidValue.
+        """
+        work = partial(
+            self._call,
+            Workflows.observe,
+            callback,
+            owners=owners,
+            tokens=tokens,
         )
         return await self._run(work)
 

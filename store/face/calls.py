@@ -38,7 +38,8 @@ class Call(Generic[CallResultT]):
     """An operation or a workflow with all of its arguments except the first.
 
     ``sessions`` are the ids that a step locks before it reads them (None: not known). If it
-    ``is_grouped``, a store may do it in one transaction with others.
+    ``is_grouped``, a store may do it in one transaction with others. ``name`` is that of the method
+    (empty: the operation's), ``owner`` that of its face.
     """
 
     operation: Callable[..., CallResultT]
@@ -46,6 +47,8 @@ class Call(Generic[CallResultT]):
     options: dict[str, Any]
     sessions: list[str] | None = None
     is_grouped: bool = False
+    name: str = ""
+    owner: str | None = None
 
     def __call__(self, first: Any) -> CallResultT:
         """Do it, with a connection or what opens transactions; it may import what it needs."""
@@ -73,7 +76,7 @@ class Face(Protocol):
         """Check the whole store, and make a sample of its recorded requests again."""
         added = (("requests", contexts.check_requests),)
         checks = (work.options["progress"], added)
-        return self._read(Call(inspection.integrity.verify_store, checks, {}))
+        return self._read(Call(inspection.integrity.verify_store, checks, {}, name=work.name))
 
     def _read_view(self, work: Call[View]) -> View:
         """Read a view, and then record it if that is asked for: others can write meanwhile."""
@@ -92,6 +95,9 @@ class WorkflowFace(Face, Protocol):
 
     def _run_workflow(self, call: Call[CallResultT]) -> CallResultT:
         """Do a workflow, which opens several transactions."""
+
+    def _open_workflow(self, call: Call[CallResultT]) -> CallResultT:
+        """Do a workflow with the transactions of the face."""
         with correct_step_errors():
             return call(self._transactions_for(call))
 

@@ -97,6 +97,7 @@ class Operations(Face):
                 "exist_ok": exist_ok,
                 "now": self._moment(now),
             },
+            name="create_session",
         )
         return self._write(call)
 
@@ -109,6 +110,7 @@ class Operations(Face):
             history.sessions.load_session,
             (session_id,),
             {},
+            name="session",
         )
         return self._read(call)
 
@@ -126,6 +128,7 @@ class Operations(Face):
             history.message_lookup.load_title,
             (session_id,),
             {},
+            name="title",
         )
         return self._read(call)
 
@@ -183,6 +186,7 @@ class Operations(Face):
                 "parents": parents,
                 "order": order,
             },
+            name="sessions",
         )
         return self._read(call)
 
@@ -221,6 +225,7 @@ class Operations(Face):
                 "title": title,
                 "parents": parents,
             },
+            name="count_sessions",
         )
         return self._read(call)
 
@@ -241,6 +246,7 @@ class Operations(Face):
             {
                 "expected": expected,
             },
+            name="archive",
         )
         return self._write(call)
 
@@ -261,6 +267,7 @@ class Operations(Face):
             {
                 "expected": expected,
             },
+            name="unarchive",
         )
         return self._write(call)
 
@@ -283,6 +290,7 @@ class Operations(Face):
                 "expected": expected,
                 "now": self._moment(now),
             },
+            name="rename_session",
         )
         return self._write(call)
 
@@ -309,6 +317,7 @@ class Operations(Face):
                 "merge": merge,
                 "expected": expected,
             },
+            name="set_metadata",
         )
         return self._write(call)
 
@@ -326,6 +335,7 @@ class Operations(Face):
             history.sessions.set_origin,
             (session_id, source, file),
             {},
+            name="set_origin",
         )
         return self._write(call)
 
@@ -345,6 +355,7 @@ class Operations(Face):
             {
                 "owner": owner,
             },
+            name="file_state",
         )
         return self._read(call)
 
@@ -366,6 +377,7 @@ class Operations(Face):
             {
                 "owner": owner,
             },
+            name="set_file_state",
         )
         return self._write(call)
 
@@ -388,6 +400,7 @@ class Operations(Face):
             {
                 "expected": expected,
             },
+            name="set_project_root",
         )
         return self._write(call)
 
@@ -436,6 +449,7 @@ class Operations(Face):
                 "format": format,
                 "alone": alone,
             },
+            name="append",
         )
         return self._write(call)
 
@@ -469,6 +483,7 @@ class Operations(Face):
                 "last": last,
                 "format": format,
             },
+            name="messages",
         )
         return self._read(call)
 
@@ -486,6 +501,7 @@ class Operations(Face):
             history.message_lookup.load_message,
             (session_id, seq_or_message_id),
             {},
+            name="message",
         )
         return self._read(call)
 
@@ -505,6 +521,7 @@ class Operations(Face):
             history.tool_use.list_calls,
             (session_id, kind, failed),
             {},
+            name="calls",
         )
         return self._read(call)
 
@@ -520,6 +537,7 @@ class Operations(Face):
             history.tool_use.list_open_calls,
             (session_id,),
             {},
+            name="open_calls",
         )
         return self._read(call)
 
@@ -537,6 +555,7 @@ class Operations(Face):
             history.tool_use.list_file_uses,
             (session_id, path),
             {},
+            name="files",
         )
         return self._read(call)
 
@@ -566,6 +585,7 @@ class Operations(Face):
                 "prefix": prefix,
                 "owner": owner,
             },
+            name="find",
         )
         return self._read(call)
 
@@ -581,6 +601,7 @@ class Operations(Face):
             history.message_lookup.list_turns,
             (session_id,),
             {},
+            name="turns",
         )
         return self._read(call)
 
@@ -620,6 +641,7 @@ class Operations(Face):
                 "expected": expected,
                 "now": self._moment(now),
             },
+            name="fork",
         )
         return self._write(call)
 
@@ -643,6 +665,7 @@ class Operations(Face):
                 "expected": expected,
                 "now": self._moment(now),
             },
+            name="rewind",
         )
         return self._write(call)
 
@@ -671,6 +694,7 @@ class Operations(Face):
                 "expected": expected,
                 "now": self._moment(now),
             },
+            name="switch",
         )
         return self._write(call)
 
@@ -688,6 +712,7 @@ class Operations(Face):
             history.session_branches.list_branches,
             (session_id,),
             {},
+            name="branches",
         )
         return self._read(call)
 
@@ -707,6 +732,7 @@ class Operations(Face):
             history.message_lookup.list_siblings,
             (session_id, seq),
             {},
+            name="siblings",
         )
         return self._read(call)
 
@@ -735,6 +761,7 @@ class Operations(Face):
                 "now": self._moment(now),
                 "format": format,
             },
+            name="replace",
         )
         return self._write(call)
 
@@ -758,6 +785,7 @@ class Operations(Face):
                 "expected": expected,
                 "now": self._moment(now),
             },
+            name="pop",
         )
         return self._write(call)
 
@@ -781,6 +809,7 @@ class Operations(Face):
                 "owner": owner,
                 "before": before,
             },
+            name="drafts",
         )
         return self._read(call)
 
@@ -815,6 +844,7 @@ class Operations(Face):
                 "format": format,
                 "force": force,
             },
+            name="finish_draft",
         )
         return self._write(call)
 
@@ -838,6 +868,7 @@ class Operations(Face):
                 "owner": owner,
                 "force": force,
             },
+            name="discard_draft",
         )
         return self._write(call)
 
@@ -861,6 +892,7 @@ class Operations(Face):
                 "expected": expected,
                 "now": self._moment(now),
             },
+            name="undo_rewind",
         )
         return self._write(call)
 
@@ -876,6 +908,7 @@ class Operations(Face):
             history.heads.list_head_moves,
             (session_id,),
             {},
+            name="head_moves",
         )
         return self._read(call)
 
@@ -914,6 +947,7 @@ class Operations(Face):
                 "record": record,
                 "whole": whole,
             },
+            name="view",
         )
         return self._read_view(call)
 
@@ -941,6 +975,7 @@ class Operations(Face):
                 "at": at,
                 "now": self._moment(now),
             },
+            name="view_sql",
         )
         return self._read(call)
 
@@ -969,6 +1004,7 @@ class Operations(Face):
             {
                 "now": self._moment(now),
             },
+            name="check",
         )
         return self._read(call)
 
@@ -985,6 +1021,7 @@ class Operations(Face):
             context.request_log.list_requests,
             (session_id,),
             {},
+            name="requests",
         )
         return self._read(call)
 
@@ -1004,6 +1041,7 @@ class Operations(Face):
             context.request_log.load_request,
             (session_id, number),
             {},
+            name="request",
         )
         return self._read(call)
 
@@ -1060,6 +1098,7 @@ class Operations(Face):
                 "seq": seq,
                 "now": self._moment(now),
             },
+            name="record_usage",
         )
         return self._write(call)
 
@@ -1094,6 +1133,7 @@ class Operations(Face):
                 "after": after,
                 "prices": prices,
             },
+            name="usages",
         )
         return self._read(call)
 
@@ -1128,6 +1168,7 @@ class Operations(Face):
                 "prices": prices,
                 "zone": zone,
             },
+            name="usage_totals",
         )
         return self._read(call)
 
@@ -1152,6 +1193,7 @@ class Operations(Face):
             {
                 "now": self._moment(now),
             },
+            name="annotate",
         )
         return self._write(call)
 
@@ -1183,6 +1225,7 @@ class Operations(Face):
                 "limit": limit,
                 "after": after,
             },
+            name="annotations",
         )
         return self._read(call)
 
@@ -1195,6 +1238,7 @@ class Operations(Face):
             compaction.workflow.compactions,
             (session_id,),
             {},
+            name="compactions",
         )
         return self._read(call)
 
@@ -1211,6 +1255,7 @@ class Operations(Face):
             view.visible_set.hidden,
             (session_id, at),
             {},
+            name="hidden",
         )
         return self._read(call)
 
@@ -1241,6 +1286,7 @@ class Operations(Face):
                 "budget": budget,
                 "now": self._moment(now),
             },
+            name="recall",
         )
         return self._read(call)
 
@@ -1265,6 +1311,7 @@ class Operations(Face):
                 "at": at,
                 "now": self._moment(now),
             },
+            name="replaced",
         )
         return self._read(call)
 
@@ -1295,6 +1342,7 @@ class Operations(Face):
                 "expected": expected,
                 "now": self._moment(now),
             },
+            name="hide",
         )
         return self._write(call)
 
@@ -1316,6 +1364,7 @@ class Operations(Face):
             {
                 "now": self._moment(now),
             },
+            name="plan_clearing",
         )
         return self._read(call)
 
@@ -1336,6 +1385,7 @@ class Operations(Face):
             {
                 "now": self._moment(now),
             },
+            name="plan_compaction",
         )
         return self._read(call)
 
@@ -1358,6 +1408,7 @@ class Operations(Face):
             {
                 "now": self._moment(now),
             },
+            name="undo_compaction",
         )
         return self._write(call)
 
@@ -1395,6 +1446,7 @@ class Operations(Face):
                 "by": by,
                 "now": self._moment(now),
             },
+            name="redact",
         )
         return self._write(call)
 
@@ -1422,6 +1474,7 @@ class LongOperations(Operations, WorkflowFace):
             {
                 "size": size,
             },
+            name="pages",
         )
         return self._run_workflow(call)
 
@@ -1448,6 +1501,7 @@ class LongOperations(Operations, WorkflowFace):
             compaction.workflow.compact,
             (session_id, policy, summarizer, reason, now),
             {},
+            name="compact",
         )
         return self._run_workflow(call)
 
@@ -1484,6 +1538,7 @@ class LongOperations(Operations, WorkflowFace):
                 "fixed_tokens": fixed_tokens,
                 "now": now,
             },
+            name="compact_if_needed",
         )
         return self._run_workflow(call)
 
@@ -1502,6 +1557,7 @@ class LongOperations(Operations, WorkflowFace):
             history.token_counts.count_tokens,
             (session_id, encoding),
             {},
+            name="count_tokens",
         )
         return self._run_workflow(call)
 
@@ -1596,6 +1652,7 @@ class LongOperations(Operations, WorkflowFace):
                 "any": any,
                 "by": by,
             },
+            name="search",
         )
         return self._run_workflow(call)
 
@@ -1615,6 +1672,7 @@ class StoreOperations(Operations):
             history.redaction.list_redactions,
             (session_id,),
             {},
+            name="redactions",
         )
         return self._read(call)
 
@@ -1626,6 +1684,7 @@ class StoreOperations(Operations):
             history.erasure.list_erasures,
             (),
             {},
+            name="erasures",
         )
         return self._read(call)
 
@@ -1637,6 +1696,7 @@ class StoreOperations(Operations):
             inspection.copies.listed,
             (),
             {},
+            name="copies",
         )
         return self._read(call)
 
@@ -1658,6 +1718,7 @@ class StoreOperations(Operations):
             {
                 "progress": progress,
             },
+            name="verify",
         )
         return self._check_store(call)
 
@@ -1676,6 +1737,7 @@ class StoreOperations(Operations):
             inspection.storage_use.measure_size,
             (by,),
             {},
+            name="size",
         )
         return self._read(call)
 
@@ -1688,6 +1750,7 @@ class StoreOperations(Operations):
             history.price_rows.list_prices,
             (owner,),
             {},
+            name="prices",
         )
         return self._read(call)
 
@@ -1708,5 +1771,6 @@ class StoreOperations(Operations):
             {
                 "owner": owner,
             },
+            name="set_prices",
         )
         return self._write(call)

@@ -73,12 +73,12 @@ from .calls import (
     Arguments,
     Call,
     Face,
-    OperationWork,
     bind_arguments,
     get_signature,
     list_named_sessions,
     list_sessions_to_lock,
 )
+from .observers import Observers, observed
 from .operations import StoreOperations
 from .workflows import Workflows
 
@@ -143,6 +143,7 @@ class Store(StoreOperations, Workflows):
         soon = partial(writing, ERASURE_PATIENCE)
         self._transactions = Transactions(reading, writing, soon, resolve_now)
         self._requests = Requests()
+        self._observers = Observers(self.database)
         from ..tools import TOOL_KINDS
 
         try:
@@ -200,10 +201,13 @@ class Store(StoreOperations, Workflows):
     def _transactions_for(self, _: Call[Any], /) -> Transactions:
         return self._transactions
 
-    def _read(self, work: OperationWork[AtomicResultT]) -> AtomicResultT:
-        return self.database.read(work)
+    def _read(self, work: Call[AtomicResultT]) -> AtomicResultT:
+        return self._observers.run(work, self.database.read)
 
     def _write(self, work: Call[AtomicResultT]) -> AtomicResultT:
+        return self._observers.run(work, self._do_write)
+
+    def _do_write(self, work: Call[AtomicResultT]) -> AtomicResultT:
         if work.operation is history.append.append_messages:
             session_id, messages = work.args
             now, wire_format = work.options["now"], work.options["format"]
@@ -231,6 +235,7 @@ class Store(StoreOperations, Workflows):
                 erased = [each._replace(purged=True, finished=True) for each in erased]
         return erased
 
+    @observed
     def delete_owner(self, owner: str, *, costs: str = "erase") -> list[Erasure]:
         """Erase everything of an owner: all their sessions, archived ones too, and their prices.
 
@@ -249,6 +254,7 @@ class Store(StoreOperations, Workflows):
         """
         return Scoped(self, owner)
 
+    @observed
     def atomically(
         self, work: Callable[[Steps], AtomicResultT], *, now: Now = None
     ) -> AtomicResultT:
@@ -267,6 +273,7 @@ class Store(StoreOperations, Workflows):
         """
         return atomically(self.database, work, resolve_now(now))
 
+    @observed
     def reading(self, work: Callable[[Snapshot], AtomicResultT]) -> AtomicResultT:
         """Do several reads of one state of the store; return the result of work.
 
@@ -279,6 +286,7 @@ class Store(StoreOperations, Workflows):
         check_plain_function(work, READING_REASON)
         return read_snapshot(self.database, work)
 
+    @observed
     def purge(
         self,
         *,
@@ -324,6 +332,7 @@ class Store(StoreOperations, Workflows):
         with suppress(StoreError):  # a search goes on with it
             searching.index.refill_index(self._transactions)
 
+    @observed
     def index(
         self,
         *,
@@ -343,6 +352,7 @@ class Store(StoreOperations, Workflows):
                 self._transactions, on=on, anew=anew, progress=progress
             )
 
+    @observed
     def backup(
         self,
         path: str | os.PathLike[str],
@@ -484,7 +494,8 @@ class Owned(ErasingSteps):
             )
         sessions = list_sessions_to_lock(call, asked.arguments)
         is_grouped = call.operation is history.append.append_messages
-        return Call(_run_within_owner, (self._owner, call, asked), {}, sessions, is_grouped)
+        arguments, name = (self._owner, call, asked), call.name or call.operation.__name__
+        return Call(_run_within_owner, arguments, {}, sessions, is_grouped, name, self._owner)
 
 
 class Scoped(Workflows, Owned):
@@ -500,6 +511,7 @@ class Scoped(Workflows, Owned):
         super().__init__(store, owner)
         self._store = store
         self._database, self._requests = store._database, store._requests
+        self._observers, self._own = store._observers, owner
 
     def index(self, *, owner: str | None = None, progress: ProgressCallback | None = None) -> Index:
         """Add everything that is not indexed yet to the index; return the owner's part of it.
@@ -512,6 +524,7 @@ class Scoped(Workflows, Owned):
             options = {"owner": owner, "progress": progress}
             return self._run_workflow(Call(searching.hits.index, (), options))
 
+    @observed
     def delete_owner(self, *, costs: str = "erase") -> list[Erasure]:
         """Erase everything of the owner, as `Store.delete_owner` does."""
         check_choice(("erase", "anonymous"), "costs", costs)
@@ -543,6 +556,7 @@ class Scoped(Workflows, Owned):
             soon=partial(within, whole.soon),
         )
 
+    @observed
     def atomically(
         self, work: Callable[[Owned], AtomicResultT], *, now: Now = None
     ) -> AtomicResultT:
@@ -555,6 +569,7 @@ class Scoped(Workflows, Owned):
         owner = self._owner
         return atomically(self._database, lambda t: work(Owned(t, owner)), self._moment(now))
 
+    @observed
     def reading(self, work: Callable[[Owned], AtomicResultT]) -> AtomicResultT:
         """Do several reads of one state of the owner's sessions; return the result of work.
 

@@ -14,6 +14,7 @@ from .. import history
 from ..clock import Now
 from ..database import Database, pause_gc
 from .calls import Call
+from .observers import Observers, observed
 from .operations import LongOperations
 from .streaming import SAVE_EVERY_BYTES, SAVE_EVERY_MS, Streaming, StreamRequest
 from .watches import DraftWatch, RevisionWatch
@@ -22,9 +23,10 @@ if TYPE_CHECKING:
     from ..context import Context, Tools
     from ..messages import GivenMessage
     from ..policy import Policy
-    from ..records import Draft, Erasure, Pruned, Session
+    from ..records import Draft, Erasure, Metrics, ObserverCallback, Pruned, Session
 
 ReadingT = TypeVar("ReadingT")
+WorkResultT = TypeVar("WorkResultT")
 
 
 class Workflows(LongOperations):
@@ -32,6 +34,33 @@ class Workflows(LongOperations):
 
     _database: Database
     _requests: contexts.Requests
+    _observers: Observers
+    _own: str | None = None
+
+    def _run_workflow(self, call: Call[WorkResultT]) -> WorkResultT:
+        call.owner = self._own
+        return self._observers.run_whole(call, self._open_workflow)
+
+    def metrics(self) -> Metrics:
+        """Return what was done since the store was opened in this process: counts and times.
+
+        On a face of one owner's sessions: what was done on faces of this owner, since the first
+        time that this was asked. `Metrics.text` is the format of Prometheus.
+        """
+        return self._observers.get_metrics(self._own)
+
+    def observe(
+        self, callback: ObserverCallback, *, owners: bool = False, tokens: bool = False
+    ) -> Callable[[], None]:
+        """Call ``callback`` with an `Observation` of each operation that ends from now on.
+
+        It is called in the thread of the operation, after its transaction; what it raises goes to
+        the log, and what it does with the store is not observed. On a face of one owner's sessions
+        it is told the operations of that owner's faces. ``owners`` tells the owner of the face on
+        which an operation was called, ``tokens`` the tokens of each view, which takes time for each
+        of its messages. Returns the function that ends it. Raises InvalidValue.
+        """
+        return self._observers.add(callback, self._own, owners=owners, tokens=tokens)
 
     def wait(
         self,
@@ -105,6 +134,7 @@ class Workflows(LongOperations):
         )
         return Streaming(asked)
 
+    @observed
     def delete_session(
         self,
         *session_ids: str | Sequence[str],
@@ -165,6 +195,7 @@ class Workflows(LongOperations):
         """Erase sessions with options of `delete_sessions`; purge the file if ``purge`` is true."""
         raise NotImplementedError
 
+    @observed
     def prune(
         self,
         idle: timedelta | float | None = None,
@@ -208,6 +239,7 @@ class Workflows(LongOperations):
             return plan.effect
         return history.retention.prune_sessions(self._database, plan, max_seconds)
 
+    @observed
     def context(
         self,
         session_id: str,
@@ -257,6 +289,7 @@ class Workflows(LongOperations):
                 self._write(Call(contexts.record_request, (session_id, drawn), {}))
             return self._requests.remember(session_id, request, gathered.since)
 
+    @observed
     def frame(self, name: str, session_id: str | None = None) -> Any:
         """Return records as a data frame of pandas, which has to be installed.
 

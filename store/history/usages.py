@@ -37,7 +37,16 @@ from sqlalchemy import (
 )
 
 from ..clock import EPOCH, Now, check_zone_name, load_zone, require_moment
-from ..database import BIG_INTEGER, Insertion, Row, Statement, branches, sessions, usages
+from ..database import (
+    BIG_INTEGER,
+    Insertion,
+    Row,
+    Statement,
+    branches,
+    count_at_commit,
+    sessions,
+    usages,
+)
 from ..errors import InvalidValue, check_choice, quote_value
 from ..formats import read_response_usage
 from ..messages import Message, decode_as
@@ -199,9 +208,19 @@ def _insert_usages(
     ]
     moment = NEWEST_BRANCH.value(connection, tree_id=pointer.tree_id) * USAGES_PER_POSITION
     INSERT_USAGE.insert_many(connection, [_build_usage_row(pointer, row, moment) for row in rows])
+    for row in rows:
+        _count_usage(connection, row)
     for row in rows[-1:]:
         link_usage(connection, pointer, row.seq, row.number)
     return pointer.owner, rows
+
+
+def _count_usage(connection: Connection, usage: Usage) -> None:
+    """Add a usage to the metrics of the store."""
+    model = usage.model or "unknown"
+    count_at_commit(connection, ("usage", model, "requests"))
+    for name in _TOKEN_FIELDS:
+        count_at_commit(connection, ("usage", model, name), getattr(usage, name))
 
 
 def _number_places(

@@ -105,6 +105,10 @@ class ViewCache:
         entry = (validity or self.of_rows, value)
         self._cache.put((self._tree_id, *name), entry, size, self._read_mark)
 
+    def count_view(self, *, hit: bool) -> None:
+        """Count a view that continued from the cache, or one that was made anew."""
+        self._cache.counters.add(("view", "memory" if hit else "anew"))
+
     def count(self, *, hit: bool) -> None:
         """Count a request that a value was of use for, or one that was made anew."""
         self._cache.count(hit=hit)

@@ -37,10 +37,16 @@ __all__ = [
     "Kind",
     "LeftOut",
     "Message",
+    "Metrics",
+    "ModelMetric",
     "Note",
+    "Observation",
+    "ObserverCallback",
     "OpenCall",
+    "OperationMetric",
     "Outcome",
     "Passage",
+    "PolicyMetric",
     "ProgressCallback",
     "Pruned",
     "Purge",
@@ -97,6 +103,14 @@ if TYPE_CHECKING:
         is_redacted,
         select_opaque_fields,
     )
+    from .metrics import (
+        Metrics,
+        ModelMetric,
+        Observation,
+        ObserverCallback,
+        OperationMetric,
+        PolicyMetric,
+    )
     from .requests import Request, RequestSummary
     from .search_results import Hit, Hits, Index, Passage, SessionHit
     from .sessions import (
@@ -133,6 +147,7 @@ if not TYPE_CHECKING:  # otherwise type checkers would accept any name
             "CacheInfo Copy Erasure FilePath Finding Health ProgressCallback Pruned Purge Redaction"
             " Removal Restored Size SizePart"
         ),
+        metrics="Metrics ModelMetric Observation ObserverCallback OperationMetric PolicyMetric",
         requests="Request RequestSummary",
         search_results="Hit Hits Index Passage SessionHit",
         sessions=(

@@ -330,6 +330,7 @@ def _load_line(
         line = (
             _render_whole_line(context, format, stored) if sent is None else PlainLine(stored, sent)
         )
+    cache.count_view(hit=known_rows > 0)
     if cache.is_enabled:
         cache.count(hit=known_rows > 0)
         kept = line.stored if isinstance(line, PlainLine) else line

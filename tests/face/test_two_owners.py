@@ -243,6 +243,8 @@ def framed(face: Scoped, session_id: str) -> object:
 
 
 READS: dict[str, tuple[Read, ...]] = {
+    "metrics": (lambda face, s: face.metrics().models,),
+    "observe": (lambda face, s: face.observe(len)(),),
     "file_state": (lambda face, s: face.file_state(WORD),),
     "session": (lambda face, s: face.session(s),),
     "title": (lambda face, s: face.title(s),),

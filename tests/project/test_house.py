@@ -76,11 +76,11 @@ INSIDE = {
     ),
     "context": "file_mentions freshness law layers recall_definition request request_cache request_log",
     "database": (
-        "gc_pause logs files read_only queue fork_safety write_ahead cache lease heartbeat schema driver_errors group_commit statements json_sql queries "
+        "gc_pause logs files read_only queue fork_safety write_ahead counters cache lease heartbeat schema driver_errors group_commit statements json_sql queries "
         "engine file_copies storage_sizes migrate"
     ),
     "exporting": "files masks page_content session_page shapes export",
-    "face": "calls operations frames health lifetime atomic_steps streaming watches workflows store threads async_streaming async_operations async_store",
+    "face": "calls spans observers operations frames health lifetime atomic_steps streaming watches workflows store threads async_streaming async_operations async_store",
     "formats": "response_usage answer_chunks request_messages call_names definitions sendable_calls chat_rows openai parts reasoning turns responses anthropic gemini react templates message_templates",
     "history": (
         "lines erasure_log request_rows file_states session_branches sessions facts model_prices listing price_files price_rows kept_usages usages message_notes view_cache raw_messages row_templates draft_leases append drafts erasure redaction erasure_batches retention heads branch_erasure "
@@ -98,7 +98,7 @@ INSIDE = {
         "field_types ready_policies tool_results requests verdicts prompt_cache triggers turns "
         "summaries policy"
     ),
-    "records": "messages compactions maintenance sessions search_results views requests",
+    "records": "exposition metrics messages compactions maintenance sessions search_results views requests",
     "search": (
         "terms scope documents query index rarity index_queries session_hits hits hidden_passages"
     ),
@@ -173,6 +173,7 @@ ONLY_IN = {
     "rich": {"cli"},
     "platformdirs": {"cli"},
     "anyio": {"face"},
+    "opentelemetry": {"face"},
     "jinja2": {"html", "pages"},
     "markdown_it": {"html"},
     "pygments": {"html"},
