@@ -18,7 +18,7 @@ TIME_LIMITS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5
 """The upper limits, in seconds, between which times are counted."""
 TIMED_KINDS = ("operation", "queue")
 """The kinds of values that are times."""
-MOST_WAITING = 500
+MOST_UNSUMMED = 500
 """The values that may wait to be summed up."""
 MOST_KEYS = 2_000
 """The keys with a sum of their own; whatever else has labels is counted as ``other``."""
@@ -43,7 +43,7 @@ class Counters:
     def add(self, key: CounterKey, value: float = 1) -> None:
         """Add a value."""
         self._waiting.append((key, value))
-        if len(self._waiting) > MOST_WAITING and self._lock.acquire(blocking=False):
+        if len(self._waiting) > MOST_UNSUMMED and self._lock.acquire(blocking=False):
             try:
                 self._sum_up()
             finally:

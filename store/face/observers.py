@@ -33,12 +33,12 @@ from .calls import Call, get_signature
 observer_logger = get_logger(__name__)
 ObservedResultT = TypeVar("ObservedResultT")
 ObservedParams = ParamSpec("ObservedParams")
-Values = dict[str, int | float | str]
+ObservedValues = dict[str, int | float | str]
 
 TELEMETRY_MODULE = "opentelemetry.trace"
 """The module that a process has imported if its operations may be spans."""
-NOTHING = CounterSum(0, 0, ())
-SESSION_PARAMETERS = ("session_id", "session_ids")
+NO_SUM = CounterSum(0, 0, ())
+SESSION_ARGUMENTS = ("session_id", "session_ids")
 USAGE_FIELDS = ("input", "cached", "written", "output")
 
 
@@ -143,7 +143,7 @@ class Observers:
             self._run_inside(partial(self._tell, outcome, seconds, values, result), call)
 
     def _tell(
-        self, outcome: str, seconds: float, values: Values, result: object, call: Call[Any]
+        self, outcome: str, seconds: float, values: ObservedValues, result: object, call: Call[Any]
     ) -> None:
         """Tell spans and callbacks of an operation; a failure of theirs is logged."""
         told = Observation(
@@ -233,7 +233,7 @@ def name_outcome(error: BaseException) -> str:
 @cache
 def has_session(operation: Callable[..., Any]) -> bool:
     """Tell whether the first argument of an operation, after its connection, is a session's id."""
-    return [*get_signature(operation).parameters][1] in SESSION_PARAMETERS
+    return [*get_signature(operation).parameters][1] in SESSION_ARGUMENTS
 
 
 def name_session(call: Call[Any]) -> str | None:
@@ -251,13 +251,13 @@ def name_policy(call: Call[Any]) -> str:
     return policy.name if policy else "default"
 
 
-def describe_usage(usage: Usage) -> Values:
+def describe_usage(usage: Usage) -> ObservedValues:
     """Return the values of a recorded usage."""
     named = {name: getattr(usage, name) for name in ("model", "provider", *USAGE_FIELDS, "cost")}
     return {name: value for name, value in named.items() if value is not None}
 
 
-DESCRIPTIONS: dict[type, Callable[[Any], Values]] = {
+DESCRIPTIONS: dict[type, Callable[[Any], ObservedValues]] = {
     Usage: describe_usage,
     Compaction: lambda made: {"compaction": made.outcome, "kind": made.kind},
     Hits: lambda found: {"hits": len(found), "behind": found.behind},
@@ -265,7 +265,7 @@ DESCRIPTIONS: dict[type, Callable[[Any], Values]] = {
 """The values of an observation by the type of the result."""
 
 
-def count_values(counters: Counters, values: Values) -> None:
+def count_values(counters: Counters, values: ObservedValues) -> None:
     """Add the values of an observation to counters; usages are counted where they are written."""
     if outcome := values.get("compaction"):
         counters.add(("compaction", str(outcome)))
@@ -273,7 +273,7 @@ def count_values(counters: Counters, values: Values) -> None:
         counters.add(("search",), float(values["behind"]))
 
 
-def count_usage(counters: Counters, values: Values) -> None:
+def count_usage(counters: Counters, values: ObservedValues) -> None:
     """Add a usage to the counters of an owner; those of the store count it where it is written."""
     if "input" in values:
         for name in ("requests", *USAGE_FIELDS):
@@ -286,7 +286,7 @@ def build_metrics(sums: dict[CounterKey, CounterSum]) -> Metrics:
     kinds: dict[str, dict[CounterKey, CounterSum]] = {}
     for key in sorted(sums):
         kinds.setdefault(key[0], {})[key[1:]] = sums[key]
-    views, searches = kinds.get("view", {}), kinds.get("search", {}).get((), NOTHING)
+    views, searches = kinds.get("view", {}), kinds.get("search", {}).get((), NO_SUM)
     waits = kinds.get("queue", {}).get(())
     return Metrics(
         limits=TIME_LIMITS,
@@ -295,9 +295,9 @@ def build_metrics(sums: dict[CounterKey, CounterSum]) -> Metrics:
             for (name, outcome), total in kinds.get("operation", {}).items()
         ),
         waits=OperationMetric("queue", "ok", *waits) if waits else None,
-        retries=kinds.get("retry", {}).get((), NOTHING).number,
-        cached_views=views.get(("memory",), NOTHING).number,
-        new_views=views.get(("anew",), NOTHING).number,
+        retries=kinds.get("retry", {}).get((), NO_SUM).number,
+        cached_views=views.get(("memory",), NO_SUM).number,
+        new_views=views.get(("anew",), NO_SUM).number,
         policies=tuple(_build_policy_metrics(kinds.get("policy", {}))),
         compactions=tuple(
             (key[0], total.number) for key, total in kinds.get("compaction", {}).items()
@@ -310,11 +310,11 @@ def build_metrics(sums: dict[CounterKey, CounterSum]) -> Metrics:
 
 def _build_policy_metrics(sums: dict[CounterKey, CounterSum]) -> Iterator[PolicyMetric]:
     for name in dict.fromkeys(key[0] for key in sums):
-        sent, saved = (sums.get((name, part), NOTHING) for part in ("sent", "saved"))
+        sent, saved = (sums.get((name, part), NO_SUM) for part in ("sent", "saved"))
         yield PolicyMetric(name, sent.number, int(sent.total), int(saved.total))
 
 
 def _build_model_metrics(sums: dict[CounterKey, CounterSum]) -> Iterator[ModelMetric]:
     fields = ("requests", *USAGE_FIELDS)
     for name in dict.fromkeys(key[0] for key in sums):
-        yield ModelMetric(name, *(int(sums.get((name, each), NOTHING).total) for each in fields))
+        yield ModelMetric(name, *(int(sums.get((name, each), NO_SUM).total) for each in fields))

@@ -55,6 +55,8 @@ def _no_draft(**options: Any) -> tuple[list[Any], dict[str, Any], type[StoreErro
 
 Call = tuple[list[Any], dict[str, Any], type[StoreError] | None]
 TRIES: dict[str, list[Call]] = {
+    "metrics": [([], {}, None)],
+    "observe": [(["no function"], {}, InvalidValue)],
     "create_session": [
         ([HIS], {}, SessionExists),
         ([HIS], {"exist_ok": True}, SessionExists),

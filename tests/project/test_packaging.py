@@ -32,6 +32,7 @@ IMPORTED_AS = {
     "pydantic-ai-slim": "pydantic_ai",
     "strands-agents": "strands",
     "google-adk": "google",
+    "opentelemetry-api": "opentelemetry",
 }
 """Distributions that are imported under another name."""
 
