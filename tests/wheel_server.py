@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,36 +34,97 @@ def lacking() -> str | None:
 
 
 class Server(NamedTuple):
-    """A server with an empty database: its URL, and what stops and starts it."""
+    """A server with an empty database: its URL, and what stops, starts, pauses and wakes it."""
 
     url: str
+    address: str
+    programs: Path
+    data: Path
     stop: Callable[[], None]
     start: Callable[[], None]
 
+    def pause(self) -> None:
+        """Stop its processes where they are, as a machine that hangs does."""
+        self._send(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Let its processes go on."""
+        self._send(signal.SIGCONT)
+
+    def promote(self) -> None:
+        """Make a standby the server that is written to."""
+        _run(self.programs / "pg_ctl", "-D", str(self.data), "-w", "promote")
+
+    def _send(self, number: int) -> None:
+        first = int((self.data / "postmaster.pid").read_text().split()[0])
+        listed = subprocess.run(
+            ["ps", "--no-headers", "-o", "pid", "--ppid", str(first)],
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+        for process in [first, *map(int, listed.stdout.split())]:
+            with suppress(ProcessLookupError):
+                os.kill(process, number)
+
 
 @contextmanager
-def started() -> Iterator[Server]:
-    """Start a server; stop it at the end, if it runs."""
+def started(options: str = OPTIONS) -> Iterator[Server]:
+    """Start a server with options; stop it at the end, if it runs."""
+    with _folder() as folder:
+        programs, data = _programs(folder), folder / "data"
+        place = ("-D", str(data))
+        _run(programs / "initdb", *place, "-U", "postgres", "-A", "trust", "-E", "UTF8", "-N")
+        with _served(programs, data, options) as server:
+            yield server
+
+
+@contextmanager
+def following(first: Server) -> Iterator[Server]:
+    """Start a standby of a server, for which its commits wait from then on."""
+    import psycopg
+
+    host, port = first.address.split(":")
+    with _folder() as folder:
+        data = folder / "data"
+        source = ("-h", host, "-p", port, "-U", "postgres", "-R", "-X", "stream", "-c", "fast")
+        _run(first.programs / "pg_basebackup", "-D", str(data), *source)
+        with (
+            _served(first.programs, data, OPTIONS) as standby,
+            psycopg.connect(first.url.replace("+psycopg", ""), autocommit=True) as asked,
+        ):
+            asked.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+            asked.execute("SELECT pg_reload_conf()")
+            yield standby
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """Give a folder with an empty one for data, which belongs to whoever runs the server."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
-        programs, data = _programs(folder), folder / "data"
-        data.mkdir()
+        (folder / "data").mkdir(0o700)
         if _is_root():
-            os.chown(data, NOBODY, NOBODY)
-        port, place = _free_port(), ("-D", str(data))
-        served = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= {OPTIONS}"
-        _run(programs / "initdb", *place, "-U", "postgres", "-A", "trust", "-E", "UTF8", "-N")
-        server = (programs / "pg_ctl", *place, "-l", str(data / "log"), "-w")
-        start = partial(_run, *server, "-o", served, "start")
-        stop = partial(_run, *server, "-m", "immediate", "stop")
-        start()
-        try:
-            url = f"postgresql+psycopg://postgres@127.0.0.1:{port}/postgres"
-            yield Server(url, stop, start)
-        finally:
-            if (data / "postmaster.pid").exists():
-                stop()
+            os.chown(folder / "data", NOBODY, NOBODY)
+        yield folder
+
+
+@contextmanager
+def _served(programs: Path, data: Path, options: str) -> Iterator[Server]:
+    port = _free_port()
+    served = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= {options}"
+    server = (programs / "pg_ctl", "-D", str(data), "-l", str(data / "log"), "-w")
+    start = partial(_run, *server, "-o", served, "start")
+    stop = partial(_run, *server, "-m", "immediate", "stop")
+    start()
+    try:
+        address = f"127.0.0.1:{port}"
+        url = f"postgresql+psycopg://postgres@{address}/postgres"
+        yield Server(url, address, programs, data, stop, start)
+    finally:
+        if (data / "postmaster.pid").exists():
+            stop()
 
 
 def _programs(folder: Path) -> Path:

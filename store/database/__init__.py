@@ -97,6 +97,7 @@ from .schema import (
     tool_results,
     usages,
 )
+from .server_limits import ServerLimits
 from .statements import Insertion, Row, RowT, Statement, compute_seal, list_sealed_columns
 from .storage_sizes import PageBytes, load_page_bytes, load_table_bytes
 from .write_ahead import MAX_PURGE_SECONDS
@@ -137,6 +138,7 @@ __all__ = [
     "RowsByKey",
     "SafeLogger",
     "Seed",
+    "ServerLimits",
     "Statement",
     "Transactions",
     "Upgrade",

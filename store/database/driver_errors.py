@@ -91,6 +91,10 @@ _CODE_ERRORS: dict[str, tuple[type[StoreError], str]] = {
     ),
     "40001": (StoreBusy, "another transaction was in the way; nothing was written, try again"),
     "40P01": (StoreBusy, "another transaction was in the way; nothing was written, try again"),
+    "57014": (
+        StoreBusy,
+        "the server ended a statement at its timeout or on request; nothing was written, try again",
+    ),
     "25006": (
         ReadOnly,
         "the server takes no writes: it is a standby, or read-only; nothing was written",

@@ -23,7 +23,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from io import FileIO
 from typing import Any, NamedTuple, TypeVar
 
@@ -60,6 +60,7 @@ from .group_commit import GroupedWrite, get_group
 from .lease import CheckedDriver, Lease, RowCheck, compute_lock_timeout, get_lease
 from .queue import HAS_FLOCK, LOCK_SUFFIX, WriterQueue
 from .read_only import READ_ONLY_MESSAGE, load_read_state, open_read_only
+from .server_limits import ServerLimits
 from .write_ahead import (
     LONG_PURGE_MESSAGE,
     MAX_PURGE_SECONDS,
@@ -119,6 +120,8 @@ NESTED_WRITE_MESSAGE = (
 
 WorkT = TypeVar("WorkT")
 
+NO_LIMITS = ServerLimits()
+
 RETRY_KEY, WAIT_KEY = ("retry",), ("queue",)
 LEAST_WAIT = 0.001
 """Seconds from which a writer counts as one that waited for others."""
@@ -140,6 +143,7 @@ class Database:
         check: RowCheck | None = None,
         read_only: bool = False,
         pooler: bool = False,
+        limits: ServerLimits = NO_LIMITS,
     ) -> None:
         check_settings(durability, timeout, cache_bytes)
         self._kept_bytes, self._check, self.is_read_only = cache_bytes, check, read_only
@@ -147,10 +151,10 @@ class Database:
         folder = tempfile.mkdtemp(prefix="convostore-") if is_private_target(target) else None
         self._discard = weakref.finalize(self, remove_private_folder, folder, os.getpid())
         self.url = parse_url(os.path.join(folder, "chat.db") if folder else target)
-        self._is_pooled = pooler or self.url.query.get(POOLER_SETTING) == "1"
-        self.url = self.url.difference_update_query([POOLER_SETTING])
+        self._is_pooled = self._read_pooler() or pooler
         self.dialect = self.url.get_backend_name()
         self.path = resolve_path(self.url) if self.dialect == "sqlite" else None
+        self._limits = limits.checked(is_file=bool(self.path))
         writes_file = self.path and not read_only
         self._queue = WriterQueue(f"{self.path}{LOCK_SUFFIX}", timeout) if writes_file else None
         self._log = WriteAheadLog(self.path) if self.path else None
@@ -167,6 +171,7 @@ class Database:
 
     def _connect(self) -> None:
         self.counters = Counters()
+        self._places = self._limits.build_places(self._timeout)
         self.cache = Cache(self._kept_bytes, self.counters)
         # A server flushes the commits of several connections together by itself.
         self._group = get_group(self._file, self._synchronous) if self._file else None
@@ -176,14 +181,7 @@ class Database:
                 open_read_only(self._engine, self.path)
             self._reader = self._writer = self._engine
         else:
-            level = "on" if self._synchronous == "FULL" else "off"
-            settings = {"synchronous_commit": level}
-            settings["lock_timeout"] = str(compute_lock_timeout(self._timeout))
-            if self._is_pooled:
-                self._settings = "; ".join(f"SET LOCAL {x} = {settings[x]}" for x in settings)
-            self._engine = self._writer = create_server_engine(
-                self.url, settings, self._timeout, pooler=self._is_pooled
-            )
+            self._engine = self._writer = self._create_server_engine()
             self._reader = self._engine.execution_options(**SNAPSHOT_OPTIONS)
 
         file = self._file  # not of self: an engine that holds its owner keeps it from being freed
@@ -201,6 +199,18 @@ class Database:
 
         self._idle: dict[Engine, list[Lease]] = {self._reader: [], self._writer: []}
         self._forgotten = weakref.finalize(self, _close_idle, self._idle, self._engine)
+
+    def _create_server_engine(self) -> Engine:
+        """Return the engine of a server, with the settings of its transactions."""
+        level = "on" if self._synchronous == "FULL" else "off"
+        settings = {"synchronous_commit": level}
+        settings["lock_timeout"] = str(compute_lock_timeout(self._timeout))
+        if (longest := self._limits.statement_timeout) is not None:
+            settings["statement_timeout"] = str(compute_lock_timeout(longest))
+        if self._is_pooled:
+            self._settings = "; ".join(f"SET LOCAL {x} = {settings[x]}" for x in settings)
+        seconds = self._limits.connect_timeout or self._timeout
+        return create_server_engine(self.url, settings, seconds, pooler=self._is_pooled)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -313,6 +323,7 @@ class Database:
             with fork_safety.fork_lock:
                 self._check_use(writes=writes)
                 self._inside[operation] = threading.get_ident()
+            self._places.take(operation)
             idle = self._idle[engine]
             try:
                 with suppress(IndexError):
@@ -339,6 +350,7 @@ class Database:
             raise choose_error(error, lease, self.path, is_lost=is_lost) from error
         finally:
             self._inside.pop(operation, None)
+            self._places.give_back(operation)
             if self._closed:
                 self._end()  # the store was closed meanwhile, too early to close this connection
 
@@ -377,7 +389,29 @@ class Database:
         if outdated:
             self._idle[engine].append(outdated)
             self._forget_idle()
+        while not self._places.has_room(sum(map(len, self._idle.values()))):
+            for idle in self._idle.values():  # the engines share the driver's connections
+                if extra := _take_idle_lease(idle):
+                    extra.close()
         return self._new(engine)
+
+    def open_connections(self) -> None:
+        """Open the least connections of a pool. Raises Unavailable, StoreError."""
+        least = self._limits.pool[0] if self._limits.pool else 0
+        with ExitStack() as opened:
+            try:
+                for _ in range(least):
+                    opened.enter_context(self._engine.connect())
+            except list_driver_errors() as error:
+                raise build_connection_error(error) from error
+
+    def _read_pooler(self) -> bool:
+        """Take the setting of a pooler out of the URL and return it. Raises InvalidValue."""
+        asked = self.url.query.get(POOLER_SETTING, "0")
+        if asked not in ("0", "1"):
+            raise InvalidValue(f"{POOLER_SETTING} in the URL must be 0 or 1, not {asked!r}")
+        self.url = self.url.difference_update_query([POOLER_SETTING])
+        return asked == "1"
 
     def _check_use(self, *, writes: bool) -> None:
         """Raise StoreClosed, StoreForked, ReadOnly or StoreError where no operation may begin."""
@@ -553,10 +587,9 @@ def create_server_engine(
 ) -> Engine:
     """Return an engine for a server, with our ``settings`` on each connection.
 
-    ``timeout`` is the most seconds to wait for a connection, and for any one lock; the work of a
-    statement itself has no limit. Settings in the URL take precedence. A ``pooler`` gives each
-    transaction another connection of the server: no statement is prepared, and each transaction
-    begins with the settings.
+    ``timeout`` is the most seconds to wait for a connection, 2 or more. Settings in the URL take
+    precedence. A ``pooler`` gives each transaction another connection of the server: no statement
+    is prepared, and each transaction begins with the settings.
     """
     asked = url.normalized_query
     patience = max(2, math.ceil(timeout))

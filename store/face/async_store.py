@@ -174,6 +174,10 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
         check_reads: bool = False,
         read_only: bool = False,
         pooler: bool = False,
+        pool: tuple[int, int] | None = None,
+        pool_wait: float | None = None,
+        connect_timeout: float | None = None,
+        statement_timeout: float | None = None,
         threads: int = 8,
     ) -> None:
         self._threads = ThreadPoolExecutor(threads, "convostore")
@@ -189,6 +193,10 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
             check_reads=check_reads,
             read_only=read_only,
             pooler=pooler,
+            pool=pool,
+            pool_wait=pool_wait,
+            connect_timeout=connect_timeout,
+            statement_timeout=statement_timeout,
         )
         self._opened = self._threads.submit(opening)
 
@@ -314,6 +322,10 @@ _OPTION_DEFAULTS = {
     "check_reads": False,
     "read_only": False,
     "pooler": False,
+    "pool": None,
+    "pool_wait": None,
+    "connect_timeout": None,
+    "statement_timeout": None,
 }
 
 

@@ -28,6 +28,7 @@ from ..database import (
     DEFAULT_CACHE_BYTES,
     MAX_PURGE_SECONDS,
     Database,
+    ServerLimits,
     Statement,
     Transactions,
     is_private_target,
@@ -114,8 +115,13 @@ class Store(StoreOperations, Workflows):
     this release's schema and writes nothing, not even beside a file: for a file that may not be
     written, a replica or a role that may only read. What writes raises ReadOnly, and searches use
     the index as it is. ``pooler`` is for a server behind a pooler that gives each transaction
-    another connection, such as PgBouncer (in a URL: ``?pooler=1``). Raises StoreError and its
-    children.
+    another connection, such as PgBouncer (in a URL: ``?pooler=1``).
+
+    On a server ``pool=(least, most)`` opens that many connections at once and never more than the
+    second number; an operation waits at most ``pool_wait`` seconds (None: ``timeout``) for one,
+    else it raises Unavailable. ``connect_timeout`` are the seconds for making a connection, 2 or
+    more (None: ``timeout``); a statement that takes more than ``statement_timeout`` seconds (None:
+    no limit) raises StoreBusy. Raises StoreError and its children.
     """
 
     def __init__(
@@ -128,6 +134,10 @@ class Store(StoreOperations, Workflows):
         check_reads: bool = False,
         read_only: bool = False,
         pooler: bool = False,
+        pool: tuple[int, int] | None = None,
+        pool_wait: float | None = None,
+        connect_timeout: float | None = None,
+        statement_timeout: float | None = None,
     ) -> None:
         self.database = Database(
             target,
@@ -137,6 +147,7 @@ class Store(StoreOperations, Workflows):
             check=inspection.ReadCheck() if check_reads else None,
             read_only=read_only,
             pooler=pooler,
+            limits=ServerLimits(pool, pool_wait, connect_timeout, statement_timeout),
         )
         self._database = self.database
         reading, writing = self.database.reading, self.database.writing
@@ -147,6 +158,7 @@ class Store(StoreOperations, Workflows):
         from ..tools import TOOL_KINDS
 
         try:
+            self.database.open_connections()
             seeds = [history.price_rows.load_release_seed()]
             self.upgraded = upgrade_schema(self.database, kinds=TOOL_KINDS, seeds=seeds)
         except BaseException as problem:
@@ -169,6 +181,10 @@ class Store(StoreOperations, Workflows):
         check_reads: bool = False,
         read_only: bool = False,
         pooler: bool = False,
+        pool: tuple[int, int] | None = None,
+        pool_wait: float | None = None,
+        connect_timeout: float | None = None,
+        statement_timeout: float | None = None,
     ) -> Store:
         """Return the one store that all parts of a process share, opened by the first of them.
 
@@ -184,6 +200,10 @@ class Store(StoreOperations, Workflows):
             check_reads=check_reads,
             read_only=read_only,
             pooler=pooler,
+            pool=pool,
+            pool_wait=pool_wait,
+            connect_timeout=connect_timeout,
+            statement_timeout=statement_timeout,
         )
         if is_private_target(target):
             name = ":memory:"
@@ -191,8 +211,9 @@ class Store(StoreOperations, Workflows):
             url = parse_url(target)
             is_file = url.get_backend_name() == "sqlite"
             name = resolve_path(url) if is_file else url.render_as_string(hide_password=False)
+        limits = (pool, pool_wait, connect_timeout, statement_timeout)
         settings = repr(
-            (durability, timeout, cache_bytes, check_reads, read_only, pooler)
+            (durability, timeout, cache_bytes, check_reads, read_only, pooler, *limits)
         )  # a wrong one is no key
         return _SHARES.take((name, settings), opened)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -25,7 +26,8 @@ import pytest
 from browser import PATIENCE, Browser, needs_chromium, until
 from conftest import ROOT
 
-from store import Store
+from store import Store, StoreBusy, StoreError
+from store.errors import ReadOnly, StoreFull, Unavailable
 
 APP = ROOT / "examples" / "chat_app" / "app.py"
 TELLING = 40
@@ -205,6 +207,22 @@ def test_it_is_short() -> None:
     """An example is read in one sitting."""
     for file in (APP, APP.with_name("page.js")):
         assert len(file.read_text("utf-8").splitlines()) <= 400
+
+
+@pytest.mark.parametrize("kind", [ReadOnly, StoreBusy, Unavailable, StoreFull])
+def test_an_error_of_the_store_has_its_own_status(
+    kind: type[StoreError], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """403, 423, 503, 507; who may ask again is told when."""
+    pytest.importorskip("fastapi")
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    from chat_app.app import report_error
+
+    answer = asyncio.run(report_error(None, kind("told; nothing was written")))  # type: ignore[arg-type]
+    assert answer.status_code == kind.status
+    assert {ReadOnly: 403, StoreBusy: 423, Unavailable: 503, StoreFull: 507}[kind] == kind.status
+    assert ("retry-after" in answer.headers) == kind.retry
+    assert b"told" in answer.body
 
 
 def test_a_chat(app: App) -> None:
