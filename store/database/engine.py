@@ -389,7 +389,7 @@ class Database:
         if outdated:
             self._idle[engine].append(outdated)
             self._forget_idle()
-        while not self._places.has_room(sum(map(len, self._idle.values()))):
+        while not self._places.has_room(self._idle.values()):
             for idle in self._idle.values():  # the engines share the driver's connections
                 if extra := _take_idle_lease(idle):
                     extra.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable, Sized
 from typing import Any, NamedTuple
 
 from ..errors import InvalidValue, Unavailable, quote_value
@@ -32,9 +33,9 @@ class ConnectionPlaces:
             )
         self.taken.add(operation)
 
-    def has_room(self, idle: int) -> bool:
-        """Tell whether so many connections may stay open beside those in use."""
-        return self._most is None or len(self.taken) + idle <= self._most
+    def has_room(self, idle: Iterable[Sized]) -> bool:
+        """Tell whether idle connections may stay open beside those in use."""
+        return self._most is None or len(self.taken) + sum(map(len, idle)) <= self._most
 
     def give_back(self, operation: object) -> None:
         """Give the place of an operation back, if it has one."""

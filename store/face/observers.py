@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cache, partial, wraps
 from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar
@@ -253,7 +254,8 @@ def name_policy(call: Call[Any]) -> str:
 
 def describe_usage(usage: Usage) -> ObservedValues:
     """Return the values of a recorded usage."""
-    named = {name: getattr(usage, name) for name in ("model", "provider", *USAGE_FIELDS, "cost")}
+    names = ("model", "provider", *USAGE_FIELDS, "cost")
+    named = {name: getattr(usage, name) for name in names}
     return {name: value for name, value in named.items() if value is not None}
 
 
@@ -278,43 +280,45 @@ def count_usage(counters: Counters, values: ObservedValues) -> None:
     if "input" in values:
         for name in ("requests", *USAGE_FIELDS):
             key = ("usage", str(values.get("model", "unknown")), name)
-            counters.add(key, float(values.get(name, 1)))
+            tokens = values.get(name, 1)
+            counters.add(key, float(tokens))
 
 
 def build_metrics(sums: dict[CounterKey, CounterSum]) -> Metrics:
     """Return the metrics of sums."""
-    kinds: dict[str, dict[CounterKey, CounterSum]] = {}
+    kinds = defaultdict[str, dict[CounterKey, CounterSum]](dict)
     for key in sorted(sums):
-        kinds.setdefault(key[0], {})[key[1:]] = sums[key]
-    views, searches = kinds.get("view", {}), kinds.get("search", {}).get((), NO_SUM)
-    waits = kinds.get("queue", {}).get(())
+        kinds[key[0]][key[1:]] = sums[key]
+    views = kinds["view"]
+    searches = kinds["search"].get((), NO_SUM)
+    waits = kinds["queue"].get(())
     return Metrics(
         limits=TIME_LIMITS,
         operations=tuple(
             OperationMetric(name, outcome, *total)
-            for (name, outcome), total in kinds.get("operation", {}).items()
+            for (name, outcome), total in kinds["operation"].items()
         ),
         waits=OperationMetric("queue", "ok", *waits) if waits else None,
-        retries=kinds.get("retry", {}).get((), NO_SUM).number,
+        retries=kinds["retry"].get((), NO_SUM).number,
         cached_views=views.get(("memory",), NO_SUM).number,
         new_views=views.get(("anew",), NO_SUM).number,
-        policies=tuple(_build_policy_metrics(kinds.get("policy", {}))),
-        compactions=tuple(
-            (key[0], total.number) for key, total in kinds.get("compaction", {}).items()
-        ),
+        policies=tuple(_build_policy_metrics(kinds["policy"])),
+        compactions=tuple((key[0], total.number) for key, total in kinds["compaction"].items()),
         searches=searches.number,
         behind=int(searches.total),
-        models=tuple(_build_model_metrics(kinds.get("usage", {}))),
+        models=tuple(_build_model_metrics(kinds["usage"])),
     )
 
 
 def _build_policy_metrics(sums: dict[CounterKey, CounterSum]) -> Iterator[PolicyMetric]:
     for name in dict.fromkeys(key[0] for key in sums):
-        sent, saved = (sums.get((name, part), NO_SUM) for part in ("sent", "saved"))
+        sent = sums.get((name, "sent"), NO_SUM)
+        saved = sums.get((name, "saved"), NO_SUM)
         yield PolicyMetric(name, sent.number, int(sent.total), int(saved.total))
 
 
 def _build_model_metrics(sums: dict[CounterKey, CounterSum]) -> Iterator[ModelMetric]:
     fields = ("requests", *USAGE_FIELDS)
     for name in dict.fromkeys(key[0] for key in sums):
-        yield ModelMetric(name, *(int(sums.get((name, each), NO_SUM).total) for each in fields))
+        found = (sums.get((name, each), NO_SUM) for each in fields)
+        yield ModelMetric(name, *(int(each.total) for each in found))

@@ -171,7 +171,8 @@ def _list_model_families(models: Iterable[ModelMetric]) -> list[Family]:
 
 
 def _count(name: str, told: str, value: float) -> Family:
-    return Family(f"convostore_{name}_total", "counter", told, [Sample({}, value)])
+    samples = [Sample({}, value)]
+    return Family(f"convostore_{name}_total", "counter", told, samples)
 
 
 def _group(name: str, told: str, label: str, pairs: Iterable[tuple[str, float]]) -> Family:

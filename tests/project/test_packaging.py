@@ -33,6 +33,8 @@ IMPORTED_AS = {
     "strands-agents": "strands",
     "google-adk": "google",
     "opentelemetry-api": "opentelemetry",
+    "agent-framework-core": "agent_framework",
+    "llama-index-core": "llama_index",
 }
 """Distributions that are imported under another name."""
 
