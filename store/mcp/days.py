@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..records import Session, Turn
 from .answers import (
@@ -28,6 +28,28 @@ ASKED_COUNTS = (6, 3, 2, 1)
 CHANGED_COUNTS = (8, 5, 3, 1)
 
 
+class DaySession(NamedTuple):
+    """A session of a day: its label, its turns, the files that changed, which commands failed."""
+
+    label: Answer
+    turns: list[Turn]
+    changed: list[str]
+    failed: list[bool]
+
+    def describe(self, level: int) -> Answer:
+        """Return the session, the shorter, the higher the level is."""
+        length = ASKED_LENGTHS[level]
+        asked = [shorten(turn.text, length) for turn in self.turns if turn.text.strip()]
+        told: dict[str, Any] = {
+            "seq": f"{self.turns[0].first}-{self.turns[-1].last}",
+            "asked": _keep_some(asked, ASKED_COUNTS[level]),
+            "changed": _keep_some(self.changed, CHANGED_COUNTS[level]),
+            "commands": len(self.failed),
+            "failed": sum(self.failed),
+        }
+        return self.label | {key: value for key, value in told.items() if value}
+
+
 def describe_day(
     source: Source, day: Day, project: str | None, budget: int
 ) -> tuple[list[Answer], int]:
@@ -35,9 +57,9 @@ def describe_day(
 
     With it comes the number of sessions that had no room.
     """
-    facts = [*islice(_list_day_turns(source, day, project), MOST_DAY_SESSIONS)]
+    facts = [*islice(_list_day_sessions(source, day, project), MOST_DAY_SESSIONS)]
     for level in range(len(ASKED_LENGTHS)):
-        told = [_describe_day_session(source, *each, day, level) for each in facts]
+        told = [each.describe(level) for each in facts]
         grouped = _group_projects(told)
         if count_json_tokens(grouped) <= budget:
             return grouped, 0
@@ -47,38 +69,25 @@ def describe_day(
     return grouped, len(facts) - len(told)
 
 
-def _list_day_turns(
-    source: Source, day: Day, project: str | None
-) -> Iterator[tuple[Session, list[Turn]]]:
-    """Yield the sessions of a day with their turns of it."""
+def _list_day_sessions(source: Source, day: Day, project: str | None) -> Iterator[DaySession]:
+    """Yield the sessions of a day."""
     for session in list_asked_sessions(source, project, day):
-        every = source.turns(session.id)
-        turns = [turn for turn in every if day.has(turn.started_at)]
+        turns = [turn for turn in source.turns(session.id) if day.has(turn.started_at)]
         if turns:
-            yield session, turns
+            yield _read_day_session(source, session, turns, day)
 
 
-def _describe_day_session(
-    source: Source, session: Session, turns: list[Turn], day: Day, level: int
-) -> Answer:
-    label = label_session(source, session)
-    first, last = turns[0].first, turns[-1].last
-    files = Counter(
+def _read_day_session(source: Source, session: Session, turns: list[Turn], day: Day) -> DaySession:
+    changed = Counter(
         use.path for use in source.files(session.id) if day.has(use.at) and use.kind == "file_edit"
     )
-    calls = [
-        call for call in source.calls(session.id, kind=COMMAND_KIND) if first <= call.seq <= last
+    failed = [
+        call.failed is True
+        for call in source.calls(session.id, kind=COMMAND_KIND)
+        if turns[0].first <= call.seq <= turns[-1].last
     ]
-    length = ASKED_LENGTHS[level]
-    asked = [shorten(turn.text, length) for turn in turns if turn.text.strip()]
-    facts: dict[str, Any] = {
-        "seq": f"{first}-{last}",
-        "asked": _keep_some(asked, ASKED_COUNTS[level]),
-        "changed": _keep_some([path for path, _ in files.most_common()], CHANGED_COUNTS[level]),
-        "commands": len(calls),
-        "failed": sum(call.failed is True for call in calls),
-    }
-    return label | {key: value for key, value in facts.items() if value}
+    files = [path for path, _ in changed.most_common()]
+    return DaySession(label_session(source, session), turns, files, failed)
 
 
 def _keep_some(items: list[str], most: int) -> list[str]:

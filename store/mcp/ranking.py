@@ -11,20 +11,22 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
 from ..errors import InvalidValue
 from ..records import Hit
-from .answers import Day, Source
+from .answers import NOTICE, Day, Source
 from .passages import Group, load_group
 
 MOST_WORDS = 12
 MOST_READ = 16
 """Messages whose passages are read."""
-MOST_FILTERED = 150
-"""Messages that are found, where only those of some sessions are read."""
+FOUND_LIMITS = (16, 150, 1_000)
+"""Messages that are found: more where too few of them are of the asked sessions, or are no answers
+of this server, which are recorded with their calls."""
 PAIR_SHARE = 0.4
 """What the other messages of a passage count beside its best one."""
 SESSION_SHARE = 0.1
@@ -130,6 +132,10 @@ class Wanted(NamedTuple):
     roles: tuple[str, ...] | None = None
     day: Day | None = None
 
+    def has(self, hit: Hit) -> bool:
+        """Tell whether a found message is of the sessions, and stands on its line."""
+        return hit.on_line and (self.sessions is None or hit.session_id in self.sessions)
+
 
 ANY = Wanted()
 
@@ -137,20 +143,20 @@ ANY = Wanted()
 def rank_groups(source: Source, text: str, wanted: Wanted = ANY) -> Ranking:
     """Return the passages that answer a question, the best first."""
     words = parse_question_words(text)
-    hits = source.search(
+    search = partial(
+        source.search,
         " ".join(word.text for word in words),
         order="rarest",
-        limit=MOST_READ if wanted.sessions is None else MOST_FILTERED,
         roles=wanted.roles,
         since=wanted.day and wanted.day.first,
         until=wanted.day and wanted.day.end - 1,
     )
-    chosen = (
-        hit
-        for hit in hits
-        if hit.on_line and (wanted.sessions is None or hit.session_id in wanted.sessions)
-    )
-    found = _group_hits(source, islice(chosen, MOST_READ))
+    for limit in FOUND_LIMITS[wanted.sessions is not None :]:
+        hits = search(limit=limit)
+        loaded = [*islice(_load_groups(source, filter(wanted.has, hits)), MOST_READ)]
+        if len(hits) < limit or len(loaded) == MOST_READ:
+            break
+    found = _score_groups(loaded)
     return Ranking(found, _weigh_words(found, words))
 
 
@@ -163,7 +169,18 @@ def _weigh_words(found: list[RankedGroup], words: list[Word]) -> dict[Word, floa
     return {word: math.log(1 + len(found) / (1 + having[word])) for word in words}
 
 
-def _group_hits(source: Source, hits: Iterable[Hit]) -> list[RankedGroup]:
+def _load_groups(source: Source, hits: Iterable[Hit]) -> Iterator[tuple[Hit, Group]]:
+    """Yield hits with their passages, but none that repeats an answer of this server."""
+    group_of: dict[tuple[str, int], Group] = {}
+    for hit in hits:
+        place = (hit.session_id, max(1, hit.seq))
+        group = group_of.get(place) or load_group(source, *place)
+        if group is not None and NOTICE not in group.text:
+            group_of |= {(hit.session_id, each.seq): group for each in group.messages}
+            yield hit, group
+
+
+def _score_groups(found: Iterable[tuple[Hit, Group]]) -> list[RankedGroup]:
     """Return the passages of hits, the best first, and of equal ones the newest.
 
     A passage has the score of its best message, a part of those of its others, and a part of those
@@ -171,18 +188,15 @@ def _group_hits(source: Source, hits: Iterable[Hit]) -> list[RankedGroup]:
     """
     group_of: dict[tuple[str, int], Group] = {}
     scores: dict[tuple[str, int], float] = {}
-    for hit in hits:
-        place = (hit.session_id, max(1, hit.seq))
-        group = group_of.get(place) or load_group(source, *place)
-        if group is not None:
-            group_of |= {(hit.session_id, each.seq): group for each in group.messages}
-            key = (hit.session_id, group.first)
-            scores[key] = hit.score if key not in scores else scores[key] + PAIR_SHARE * hit.score
+    for hit, group in found:
+        key = (group.session_id, group.first)
+        group_of[key] = group
+        scores[key] = hit.score if key not in scores else scores[key] + PAIR_SHARE * hit.score
     total: dict[str, float] = {}
     for (session_id, _), score in scores.items():
         total[session_id] = total.get(session_id, 0) + score
-    found = [
+    ranked = [
         RankedGroup(group_of[key], score + SESSION_SHARE * min(score, total[key[0]] - score))
         for key, score in scores.items()
     ]
-    return sorted(found, key=lambda each: (-each.score, -each.group.at))
+    return sorted(ranked, key=lambda each: (-each.score, -each.group.at))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from inspect import getdoc
 from typing import Any
 
 from mcp.server.mcpserver import Context, MCPServer
@@ -93,6 +94,7 @@ def build_server(
         server.add_tool(
             answer_errors(getattr(history, name)),
             name,
+            description=getdoc(getattr(history, name)),
             annotations=READING if name in READING_TOOLS else WRITING,
             structured_output=False,
         )

@@ -139,6 +139,18 @@ def test_an_error_is_found_where_no_call_failed(past: Store) -> None:
     assert other["errors"] == []
 
 
+def test_recorded_answers_of_the_server_are_not_found(past: Store) -> None:
+    """A session that asked its past has the answers, which would be found before their sources."""
+    fill(past)
+    for number in range(20):
+        past.create_session(f"asker{number}")
+        call = call_message("c1", "mcp__convostore__remember", DAY, text="quinoa zones")
+        told = json.dumps(History(past).remember("quinoa zones"), ensure_ascii=False)
+        past.append(f"asker{number}", [call, result_message("c1", told, DAY)])
+    passages = History(past).remember("quinoa zones")["passages"]
+    assert {each["session"] for each in passages} == {"fix"}
+
+
 def test_the_first_item_is_cut_to_the_budget(past: Store) -> None:
     """An answer has an item, and never more tokens than were asked for."""
     past.create_session("wide", title="t" * 80, project_root=f"/srv/{'deep/' * 30}")
