@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import InvalidValue, StoreError
+from ..text import parse_object
 from . import render
 from .options import STORE_VARIABLE, StorePlace, get_place, locate_own_store, open_store
 
@@ -50,6 +52,19 @@ RemovedProgram = Annotated[
     str | None,
     typer.Option("--uninstall", metavar="PROGRAM", help="Take the server out again."),
 ]
+InstalledHook = Annotated[
+    bool,
+    typer.Option(
+        "--hook", help="With --install: give new sessions of a project a digest of the last ones."
+    ),
+]
+PrintedDigest = Annotated[
+    bool,
+    typer.Option(
+        "--digest",
+        help="Print the digest of a project's last sessions; a hook calls this with its JSON.",
+    ),
+]
 WriteChange = Annotated[bool, typer.Option("--yes", help="Make the change that is shown.")]
 
 
@@ -62,6 +77,8 @@ def mcp(
     print_config: PrintedProgram = None,
     install: InstalledProgram = None,
     uninstall: RemovedProgram = None,
+    hook: InstalledHook = False,
+    digest: PrintedDigest = False,
     yes: WriteChange = False,
 ) -> None:
     """Serve past sessions to coding agents by MCP, over stdio."""
@@ -73,9 +90,12 @@ def mcp(
     if print_config is not None:
         render.print_lines(render_configuration(print_config, build_command(options)).rstrip())
     elif install is not None:
-        _make_changes(plan_install(install, build_command(options)), yes=yes)
+        _make_changes(plan_install(install, build_command(options), hook=hook), yes=yes)
     elif uninstall is not None:
         _make_changes(plan_uninstall(uninstall), yes=yes)
+    elif digest:
+        ctx.obj = _choose_served_place(ctx, store)
+        _print_digest(ctx, owner)
     else:
         ctx.obj = _choose_served_place(ctx, store)
         _serve(ctx, owner, read_only=read_only, secrets=secrets)
@@ -90,6 +110,26 @@ def _make_changes(changes: list[ConfigurationChange], *, yes: bool) -> None:
     for change in changes:
         change.write()
     render.print_lines(*(f"wrote {change.path}" for change in changes))
+
+
+def _print_digest(ctx: typer.Context, owner: str | None) -> None:
+    """Print the digest for the folder that a hook tells; problems are told, and end nothing."""
+    from ..mcp import describe_last_sessions
+
+    told = parse_object("" if sys.stdin.isatty() else sys.stdin.read())
+    folder = str(told.get("cwd") or Path.cwd())
+    begun = str(told.get("session_id") or "")
+    if not get_place(ctx).exists:
+        return
+    try:
+        with open_store(ctx, read_only=True) as opened:
+            source = opened if owner is None else opened.scoped(owner)
+            text = describe_last_sessions(source, folder, begun)
+    except StoreError as error:
+        render.print_remark(str(error))
+        return
+    if text:
+        render.print_lines(text)
 
 
 def _serve(ctx: typer.Context, owner: str | None, *, read_only: bool, secrets: bool) -> None:

@@ -6,6 +6,7 @@ them with their limits. It needs the package ``mcp``. Only the command uses this
 
 from __future__ import annotations
 
+from .digests import describe_last_sessions
 from .following import Follower
 from .installation import ConfigurationChange, plan_install, plan_uninstall
 from .programs import AGENT_PROGRAMS, build_command, render_configuration
@@ -19,6 +20,7 @@ __all__ = [
     "History",
     "build_command",
     "build_server",
+    "describe_last_sessions",
     "plan_install",
     "plan_uninstall",
     "render_configuration",

@@ -82,7 +82,11 @@ def _name_program(step: str) -> list[str]:
     return [program, *plain[:1]]
 
 
-def list_commands(source: Source, session_id: str, failed: bool | None = None) -> list[PastCommand]:
+def list_commands(
+    source: Source,
+    session_id: str,
+    failed: bool | None = None,
+) -> list[PastCommand]:
     """Return the commands of a session, the newest first."""
     found = source.calls(session_id, kind=COMMAND_KIND, failed=failed)
     return [PastCommand(session_id, record) for record in reversed(found)]

@@ -39,7 +39,8 @@ class DaySession(NamedTuple):
     def describe(self, level: int) -> Answer:
         """Return the session, the shorter, the higher the level is."""
         length = ASKED_LENGTHS[level]
-        asked = [shorten(turn.text, length) for turn in self.turns if turn.text.strip()]
+        texts = (turn.text for turn in self.turns)
+        asked = [shorten(text, length) for text in texts if text.strip()]
         told: dict[str, Any] = {
             "seq": f"{self.turns[0].first}-{self.turns[-1].last}",
             "asked": _keep_some(asked, ASKED_COUNTS[level]),
@@ -72,15 +73,20 @@ def describe_day(
 def _list_day_sessions(source: Source, day: Day, project: str | None) -> Iterator[DaySession]:
     """Yield the sessions of a day."""
     for session in list_asked_sessions(source, project, day):
-        turns = [turn for turn in source.turns(session.id) if day.has(turn.started_at)]
+        every = source.turns(session.id)
+        turns = [turn for turn in every if day.has(turn.started_at)]
         if turns:
             yield _read_day_session(source, session, turns, day)
 
 
-def _read_day_session(source: Source, session: Session, turns: list[Turn], day: Day) -> DaySession:
-    changed = Counter(
-        use.path for use in source.files(session.id) if day.has(use.at) and use.kind == "file_edit"
-    )
+def _read_day_session(
+    source: Source,
+    session: Session,
+    turns: list[Turn],
+    day: Day,
+) -> DaySession:
+    edits = (use for use in source.files(session.id) if use.kind == "file_edit")
+    changed = Counter(use.path for use in edits if day.has(use.at))
     failed = [
         call.failed is True
         for call in source.calls(session.id, kind=COMMAND_KIND)

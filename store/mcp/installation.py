@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import tomllib
 from difflib import unified_diff
 from pathlib import Path
@@ -19,7 +20,9 @@ from .guidance import load_guidance
 from .programs import SERVER_NAME, AgentProgram, find_agent_program
 
 COPY_ENDING = ".before-convostore"
+HOOK_EVENT, DIGEST_OPTION = "SessionStart", "--digest"
 GUIDANCE_MARKS = ("<!-- convostore: begin -->", "<!-- convostore: end -->")
+_HOOK_COMMAND = re.compile(rf"(?:convostore'?|-m store) mcp\b.*{DIGEST_OPTION}\"")
 _TOML_BLOCK = re.compile(rf"\n?\[mcp_servers\.{SERVER_NAME}\]\n(?:[^\[\n][^\n]*\n)*")
 _GUIDANCE_BLOCK = re.compile(rf"\n?{GUIDANCE_MARKS[0]}\n.*?{GUIDANCE_MARKS[1]}\n", re.DOTALL)
 
@@ -63,8 +66,16 @@ class ConfigurationChange(NamedTuple):
             self.copy.unlink(missing_ok=True)
 
 
-def plan_install(name: str, command: list[str]) -> list[ConfigurationChange]:
-    """Return the changes that enter the server. Raises InvalidValue where none can be made."""
+def plan_install(
+    name: str,
+    command: list[str],
+    *,
+    hook: bool = False,
+) -> list[ConfigurationChange]:
+    """Return the changes that enter the server. Raises InvalidValue where none can be made.
+
+    A ``hook`` gives each new session of a project a digest of the last ones.
+    """
     program = find_agent_program(name)
     path = program.locate(program.path)
     before = read_file_text(path)
@@ -78,7 +89,17 @@ def plan_install(name: str, command: list[str]) -> list[ConfigurationChange]:
         text = read_file_text(place)
         block = "\n".join([GUIDANCE_MARKS[0], load_guidance(), GUIDANCE_MARKS[1], ""])
         changes.append(ConfigurationChange(place, text, f"{text}\n{block}" if text else block))
-    return changes
+    return [*changes, _plan_hook(name, program, command)] if hook else changes
+
+
+def _plan_hook(name: str, program: AgentProgram, command: list[str]) -> ConfigurationChange:
+    if program.hooks is None:
+        raise InvalidValue(f"{name} gives new sessions no text of a hook; install without --hook")
+    path = program.locate(program.hooks)
+    text = read_file_text(path)
+    entry = {"type": "command", "command": shlex.join([*command, DIGEST_OPTION])}
+    group = {"matcher": "startup|clear", "hooks": [entry]}
+    return ConfigurationChange(path, text, edit_hooks(path, text, [group]))
 
 
 def plan_uninstall(name: str) -> list[ConfigurationChange]:
@@ -93,6 +114,10 @@ def plan_uninstall(name: str) -> list[ConfigurationChange]:
     text = read_file_text(place) if place else None
     if place and text and _GUIDANCE_BLOCK.search(text):
         changes.append(undo_file_change(place, text, lambda text: _GUIDANCE_BLOCK.sub("", text)))
+    hooks = program.locate(program.hooks) if program.hooks else None
+    text = read_file_text(hooks) if hooks else None
+    if hooks and text and _HOOK_COMMAND.search(text):
+        changes.append(undo_file_change(hooks, text, lambda text: edit_hooks(hooks, text, [])))
     return changes
 
 
@@ -123,7 +148,11 @@ def read_file_text(path: Path) -> str | None:
         raise InvalidValue(f"{path} is not a text in UTF-8; it was not changed") from None
 
 
-def parse_configuration(program: AgentProgram, path: Path, text: str | None) -> dict[str, Any]:
+def parse_configuration(
+    program: AgentProgram,
+    path: Path,
+    text: str | None,
+) -> dict[str, Any]:
     """Return a configuration. Raises InvalidValue for one that cannot be parsed."""
     load = tomllib.loads if program.format == "toml" else json.loads
     try:
@@ -146,7 +175,11 @@ def has_entry(program: AgentProgram, path: Path, text: str | None) -> bool:
     return SERVER_NAME in servers
 
 
-def add_entry(program: AgentProgram, text: str | None, entry: dict[str, Any]) -> str:
+def add_entry(
+    program: AgentProgram,
+    text: str | None,
+    entry: dict[str, Any],
+) -> str:
     """Return a configuration with the entry; all else stays."""
     if program.format == "toml":
         block = program.render([entry["command"], *entry["args"]])
@@ -161,7 +194,40 @@ def remove_entry(program: AgentProgram, text: str) -> str:
     return _edit_json(program, text, None)
 
 
-def _edit_json(program: AgentProgram, text: str | None, entry: dict[str, Any] | None) -> str:
+def edit_hooks(path: Path, text: str | None, groups: list[Any]) -> str:
+    """Return settings whose hooks of new sessions are those of others, and the given ones.
+
+    Raises InvalidValue for settings that cannot be parsed.
+    """
+    try:
+        parsed = json.loads(text) if text and text.strip() else {}
+        hooks = parsed.setdefault("hooks", {})
+        others = [
+            each
+            for each in hooks.get(HOOK_EVENT, [])
+            if len(each["hooks"]) > 1 or not _HOOK_COMMAND.search(json.dumps(each))
+        ]
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        raise InvalidValue(f"{path} cannot be parsed, and was not changed: {error}") from None
+    hooks[HOOK_EVENT] = [*others, *groups]
+    if not hooks[HOOK_EVENT]:
+        del hooks[HOOK_EVENT]
+    if not hooks:
+        del parsed["hooks"]
+    return write_settings(parsed, text)
+
+
+def write_settings(parsed: Any, text: str | None) -> str:
+    """Return settings as JSON, indented as the text from before."""
+    indent = re.search(r"\n([ \t]+)", text or "")
+    return json.dumps(parsed, indent=indent[1] if indent else 2, ensure_ascii=False) + "\n"
+
+
+def _edit_json(
+    program: AgentProgram,
+    text: str | None,
+    entry: dict[str, Any] | None,
+) -> str:
     parsed = json.loads(text) if text and text.strip() else {}
     servers = parsed
     for key in program.keys:
@@ -171,6 +237,4 @@ def _edit_json(program: AgentProgram, text: str | None, entry: dict[str, Any] | 
         servers[SERVER_NAME] = entry
     elif not servers:
         parsed.pop(program.keys[0])
-    indent = re.search(r"\n([ \t]+)", text or "")
-    text = json.dumps(parsed, indent=indent[1] if indent else 2, ensure_ascii=False)
-    return f"{text}\n"
+    return write_settings(parsed, text)

@@ -20,7 +20,7 @@ class AgentProgram(NamedTuple):
 
     ``path`` are the parts of its configuration's path in the home folder, or in the folder that the
     variable ``home`` names; ``keys`` lead to the table of servers. ``guidance`` is the file of the
-    user's own instructions, likewise (None: it has none).
+    user's own instructions, ``hooks`` that of its hooks, likewise (None: it has none).
     """
 
     path: tuple[str, ...]
@@ -29,6 +29,7 @@ class AgentProgram(NamedTuple):
     guidance: tuple[str, ...] | None = None
     home: str | None = None
     format: str = "json"
+    hooks: tuple[str, ...] | None = None
 
     def locate(self, parts: tuple[str, ...]) -> Path:
         """Return the path of a file of the program in the user's home."""
@@ -58,6 +59,7 @@ AGENT_PROGRAMS = {
         lambda command: {"type": "stdio", **_split_command(command)},
         (".claude", "CLAUDE.md"),
         "CLAUDE_CONFIG_DIR",
+        hooks=(".claude", "settings.json"),
     ),
     "codex": AgentProgram(
         (".codex", "config.toml"),

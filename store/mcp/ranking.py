@@ -160,7 +160,10 @@ def rank_groups(source: Source, text: str, wanted: Wanted = ANY) -> Ranking:
     return Ranking(found, _weigh_words(found, words))
 
 
-def _weigh_words(found: list[RankedGroup], words: list[Word]) -> dict[Word, float]:
+def _weigh_words(
+    found: list[RankedGroup],
+    words: list[Word],
+) -> dict[Word, float]:
     """Return what each word is worth: more, the fewer of the passages have it."""
     having: Counter[Word] = Counter()
     for ranked in found:
@@ -169,7 +172,10 @@ def _weigh_words(found: list[RankedGroup], words: list[Word]) -> dict[Word, floa
     return {word: math.log(1 + len(found) / (1 + having[word])) for word in words}
 
 
-def _load_groups(source: Source, hits: Iterable[Hit]) -> Iterator[tuple[Hit, Group]]:
+def _load_groups(
+    source: Source,
+    hits: Iterable[Hit],
+) -> Iterator[tuple[Hit, Group]]:
     """Yield hits with their passages, but none that repeats an answer of this server."""
     group_of: dict[tuple[str, int], Group] = {}
     for hit in hits:

@@ -91,7 +91,7 @@ INSIDE = {
     "inspection": (
         "console checks usage_statistics sql line_checks integrity dump transfer storage_use copies upkeep advice"
     ),
-    "mcp": "answers passages commands days ranking tools guidance server following programs installation",
+    "mcp": "answers passages commands days digests ranking tools guidance server following programs installation",
     "messages": "json_text columns plain_messages media wire_fields redacted_messages",
     "pages": "site access plots sessions page_rows conversation live requests tree policies costs files sql datasette server",
     "policy": (
