@@ -61,6 +61,9 @@ def test_the_inspector_lists_and_calls_the_tools(programs: Path, tmp_path: Path)
     assert isinstance(listed, list)
     assert {each["name"] for each in listed} == {tool for tool, _ in agents.CALLS}
     for tool, arguments in agents.CALLS:
-        given = [f"{key}={json.dumps(value)}" for key, value in arguments.items()]
+        given = [
+            f"{key}={value if isinstance(value, str) else json.dumps(value)}"
+            for key, value in arguments.items()
+        ]
         options = ["--method", "tools/call", "--tool-name", tool, "--tool-arg", *given]
         assert not inspect(*options).get("isError"), tool
