@@ -91,7 +91,7 @@ __all__ = [
 ]
 
 
-CHAT_LIKE_KINDS = ("anthropic", "responses")
+CHAT_LIKE_KINDS = ("grok_build", "anthropic", "responses")
 """Kinds of messages, some of which look like those of a chat."""
 
 UNKNOWN_PROGRAM = "a program that is not known"

@@ -101,7 +101,7 @@ def is_goose_message(value: object) -> bool:
 def is_goose_only_message(value: object) -> bool:
     """Tell whether a message is goose's, by a part that only goose has or by its ``created``."""
     fields = get_fields(value)
-    kinds = {part.get("type") for part in get_objects(fields.get("content"))}
+    kinds = {get_text(part.get("type")) for part in get_objects(fields.get("content"))}
     known = {*GOOSE_CALL_TYPES, GOOSE_RESULT_TYPE, *GOOSE_SCREEN_TYPES}
     return is_goose_message(value) and (bool(kinds & known) or isinstance(fields["created"], int))
 

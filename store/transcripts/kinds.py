@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 from . import (
     aider,
+    amp,
+    antigravity,
     chatgpt,
     claude_ai,
     claude_code,
@@ -22,6 +24,7 @@ from . import (
     cursor,
     droid,
     goose,
+    grok_build,
     kiro,
     opencode,
     openhands,
@@ -183,6 +186,14 @@ TRANSCRIPT_KINDS = {
             Home("AppData/Roaming/Block/goose/data", GOOSE_SESSION_FILES),
         ),
         layout=goose.GOOSE_LAYOUT,
+    ),
+    "amp": TranscriptKind(
+        "a thread: an 'id' that begins with 'T-', and 'messages'",
+        amp.is_amp_thread,
+        amp.parse_amp,
+        seen=False,
+        left_out="what tools told the screen",
+        homes=(Home(".local/share/amp", ("threads/T-*.json",)),),
     ),
     "openai": TranscriptKind(
         "messages with a role, in a list, under 'messages' or one a line",
@@ -388,6 +399,27 @@ TRANSCRIPT_KINDS = {
             Home(".local/share/kilo", ("kilo*.db", OPENCODE_SESSION_FILES)),
         ),
         layout=opencode.OPENCODE_LAYOUT,
+    ),
+    "grok_build": TranscriptKind(
+        "rows with a 'type' and a mark of Grok's, as 'prompt_index' or 'model_id'",
+        grok_build.is_grok_row,
+        grok_build.parse_grok_build,
+        seen=False,
+        linked="parents",
+        left_out="searches of xAI's servers, thoughts without an answer",
+        homes=(Home(".grok", ("sessions/*/chat_history.jsonl",), "GROK_HOME"),),
+    ),
+    "antigravity": TranscriptKind(
+        "Antigravity's database of steps, or the log of a conversation's steps",
+        antigravity.is_antigravity_value,
+        antigravity.parse_antigravity,
+        seen=False,
+        left_out="checkpoints, notices, steps of the system",
+        homes=(
+            Home(".gemini/antigravity", ("conversations/*.db",)),
+            Home(".gemini/antigravity-cli", ("conversations/*.db",)),
+        ),
+        layout=antigravity.ANTIGRAVITY_LAYOUT,
     ),
     "sharegpt": TranscriptKind(
         "records with 'conversations' of turns",

@@ -94,24 +94,17 @@ def _parse_program_mark(program: str, places: str, *, always: bool = False) -> P
 
 
 PROGRAM_MARKS = (
-    _parse_program_mark("Amp", "id=T-* messages", always=True),
     _parse_program_mark("Cline (what its screen shows)", "ts type=say say", always=True),
     _parse_program_mark("Cline (what its screen shows)", "ts type=ask ask", always=True),
     _parse_program_mark("QwenPaw", "agent.memory.content"),
     _parse_program_mark(
         "AgentScope, as QwenPaw writes it", "id name role content metadata timestamp"
     ),
-    _parse_program_mark("Grok Build", "type=tool_result tool_call_id content"),
-    _parse_program_mark("Grok Build", "type=backend_tool_call kind"),
-    _parse_program_mark("Grok Build", "type=user content prompt_index"),
-    _parse_program_mark("Grok Build", "type=user content synthetic_reason"),
-    _parse_program_mark("Grok Build", "type=assistant content model_id"),
     _parse_program_mark("Grok Build (what its screen shows)", "method params.update.sessionUpdate"),
     _parse_program_mark("GitHub Copilot (its old history.json)", "history.role history.text"),
     _parse_program_mark("a program whose messages have no 'content'", "role text"),
     _parse_program_mark("Kimi", "type=metadata protocol_version"),
     _parse_program_mark("Kimi", "timestamp message.type message.payload"),
-    _parse_program_mark("Antigravity", "step_index source type status"),
     _parse_program_mark("Command Code", "sessionId role content.type metadata.cwd"),
     _parse_program_mark("Snowflake Cortex", "session_id history_length connection_name"),
     _parse_program_mark("Snowflake Cortex", "role content.tool_use.tool_use_id"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import NamedTuple
 
 from ..records import Message
 from ..text import JsonFields
@@ -204,6 +205,34 @@ def _parse_chat_usage(extra: JsonFields) -> Iterator[RequestUsage]:
     sent = max(sent + cached if cached > sent else sent, count("total_tokens") - output)
     model = get_text(extra.get("model")) or get_text(answer.get("model"))
     yield RequestUsage(UsageTokens(sent, output, cached), model, None, told)
+
+
+class TokenKeys(NamedTuple):
+    """The keys under which a program counts tokens: of a request, an answer, and a cache.
+
+    ``beside``: what a cache had to do with is not part of the request's.
+    """
+
+    sent: str
+    answer: str
+    cached: str = ""
+    written: str = ""
+    beside: bool = True
+
+
+def build_request_usage(
+    told: object, keys: TokenKeys, model: object = None, provider: object = None
+) -> tuple[RequestUsage, ...]:
+    """Return what a request cost, as its program counts it; nothing where it counts nothing."""
+    fields = get_fields(told)
+    cached, written = (_parse_token_count(fields, key) for key in (keys.cached, keys.written))
+    sent = _parse_token_count(fields, keys.sent) + (cached + written if keys.beside else 0)
+    tokens = UsageTokens(
+        sent, _parse_token_count(fields, keys.answer), min(sent, cached), min(sent, written)
+    )
+    if not any(tokens):
+        return ()
+    return (RequestUsage(tokens, get_text(model), get_text(provider), fields),)
 
 
 def parse_message_usage(message: Message) -> list[RequestUsage]:

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import test_transcripts_aider as aider
+import test_transcripts_amp as amp
 import test_transcripts_anthropic as anthropic
+import test_transcripts_antigravity as antigravity
 import test_transcripts_benchmarks as benchmarks
 import test_transcripts_chatgpt as chatgpt
 import test_transcripts_claude_ai as claude_ai
@@ -20,6 +22,7 @@ import test_transcripts_droid as droid
 import test_transcripts_exchanges as exchanges
 import test_transcripts_gemini_cli as gemini_cli
 import test_transcripts_goose as goose
+import test_transcripts_grok_build as grok_build
 import test_transcripts_kiro as kiro
 import test_transcripts_langgraph as langgraph
 import test_transcripts_opencode as opencode
@@ -101,6 +104,7 @@ SAMPLES: dict[str, Write] = {
     "mini_swe_agent": lines({"trajectory_format": "mini-swe-agent-1", "messages": TALK}),
     "inspect": lines({**benchmarks.HEAD, "samples": [benchmarks.SAMPLE]}),
     "goose": lambda path: goose.database(path, *goose.TALK),
+    "amp": lines(amp.THREAD),
     "openai": lines(*TALK),
     "anthropic": lines(*anthropic.LINE),
     "exchanges": lambda path: path.write_text(
@@ -135,6 +139,8 @@ SAMPLES: dict[str, Write] = {
     "aider": lambda path: path.write_text(aider.FIRST),
     "pi": lines(pi.HEAD, *pi.TALK),
     "opencode": lines(opencode.session(*opencode.TALK)),
+    "grok_build": lines(*grok_build.HISTORY),
+    "antigravity": antigravity.database,
     "sharegpt": lines(
         {"conversations": [data_sets.turn("human", "Hi."), data_sets.turn("gpt", "Hello.")]}
     ),

@@ -51,16 +51,6 @@ LOOK_ALIKES = {
 }
 """Words of the refusal → values that look like messages of the chat."""
 
-CALLS = [{"id": "call_1", "name": "read_file", "arguments": "{}"}]
-GROK = [
-    {"type": "system", "content": "You are Grok"},
-    {"type": "user", "content": [{"type": "text", "text": "Review it"}], "prompt_index": 0},
-    {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "think"}]},
-    {"type": "assistant", "content": "Reading.", "tool_calls": CALLS},
-    {"type": "tool_result", "tool_call_id": "call_1", "content": "body"},
-]
-GIVEN = {"type": "tool_result", "toolUseID": "t", "run": {"status": "done", "result": "ok"}}
-AMP = {"v": 4, "id": "T-01", "created": 1, "messages": [user(), TOOL_USE, user([GIVEN])]}
 BACK = {"type": "tool_result", "id": "t", "output": [{"type": "text", "text": "x = 1"}]}
 AGENT_SCOPE = {"name": "Friday", "metadata": {}, "timestamp": "2026-03-16 09:00:00.000"}
 QWENPAW = [
@@ -75,20 +65,12 @@ CORTEX = [
 ]
 
 OTHERS: dict[str, list[list[Any]]] = {
-    "Amp": [[AMP], [{**AMP, "messages": [user()]}]],
     "Cline (what its screen shows)": [
         [{"ts": 1, "type": "say", "say": "text", "text": "x", "role": "user", "content": "x"}],
         [[{"ts": 1, "type": "ask", "ask": "followup", "text": "x"}]],
     ],
     "QwenPaw": [[{"agent": {"memory": {"content": [[QWENPAW[0], []]]}}}]],
     "AgentScope, as QwenPaw writes it": [QWENPAW],
-    "Grok Build": [
-        GROK,
-        *([row] for row in GROK[1:2] + GROK[4:]),
-        [{"type": "backend_tool_call", "kind": {"tool_type": "web_search"}}],
-        [{"type": "user", "content": "x", "synthetic_reason": "interjection"}],
-        [{"type": "assistant", "content": "x", "model_id": "grok"}],
-    ],
     "Grok Build (what its screen shows)": [
         [{"method": "session/update", "params": {"update": {"sessionUpdate": "plan"}}}]
     ],
@@ -97,9 +79,6 @@ OTHERS: dict[str, list[list[Any]]] = {
     "Kimi": [
         [{"type": "metadata", "protocol_version": "1.3"}],
         [{"timestamp": 1.0, "message": {"type": "TurnBegin", "payload": {"user_input": []}}}],
-    ],
-    "Antigravity": [
-        [{"step_index": 0, "source": "MODEL", "type": "PLANNER_RESPONSE", "status": "DONE"}]
     ],
     "Command Code": [
         [

@@ -1,0 +1,348 @@
+"""Conversations of Antigravity, its IDE and its command: databases of steps, or a log of them.
+
+A step is a message of protobuf, whose schema is not published: the numbers of fields here are those
+that the program's own descriptors name. A field that is not known is left alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, deque
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from ..records import Message
+from ..text import JsonFields
+from .conversations import (
+    Conversation,
+    build_chat_message,
+    build_picture_part,
+    build_result_message,
+    join_content,
+)
+from .database import Layout, SqliteConnection, load_column_names
+from .events import (
+    Event,
+    NoteEvent,
+    RequestUsage,
+    SessionMessage,
+    UsageTokens,
+    build_chat_call,
+    drop_empty_fields,
+    drop_keys,
+    find_first_text,
+    get_fields,
+    get_objects,
+    get_text,
+    list_omission_notes,
+    note_unread_value,
+    parse_iso_milliseconds,
+)
+from .source import TranscriptSource
+
+__all__ = ["ANTIGRAVITY_LAYOUT", "is_antigravity_value", "parse_antigravity"]
+
+SELECT_STEPS = "SELECT * FROM steps ORDER BY idx"
+SELECT_CASCADE = "SELECT cascade_id FROM trajectory_meta LIMIT 1"
+SELECT_WORKSPACE = "SELECT data FROM trajectory_metadata_blob ORDER BY id LIMIT 1"
+SELECT_MODELS = "SELECT idx, data FROM gen_metadata ORDER BY idx"
+
+USER_STEP, ANSWER_STEP = 14, 15
+SILENT_STEPS = {23: "checkpoint", 90: "notice", 98: "history", 101: "notice"}
+"""Type of a step that is for the program → what it is."""
+STEP_METADATA, USER_INPUT, ANSWER = 5, 19, 20
+RESULT_PLACES: dict[int, tuple[tuple[int, ...], ...]] = {
+    5: ((10, 2, 1, 8), (10, 1, 2, 2, 5), (10, 1, 1, 4, 5)),
+    7: ((13, 5), (13, 3)),
+    8: ((14, 4), (14, 9)),
+    21: ((28, 21, 1), (28, 4)),
+    38: ((47, 3),),
+    132: ((140, 2, 1),),
+}
+"""Type of a step that ran a tool → the fields in which its result is, the best first."""
+ENDED_STEPS = {3: False, 6: True, 7: True}
+"""State of a step that has ended → whether it failed."""
+FOLDER_NAME = re.compile(rb"file:///[^\x00-\x1f\"]+")
+MODEL_NAME = re.compile(r"(?:gemini|claude|gpt|models/)[\w./-]*\d[\w./-]*", re.IGNORECASE)
+
+WIRE_FIELDS = {"step_index", "source", "type", "status"}
+"""Keys of a line of the log."""
+LOG_KEYS = ("step_index", "source", "type", "content", "thinking", "tool_calls", "created_at")
+
+
+class WireMessage:
+    """A message of protobuf, as far as it can be read: each field's values by its number."""
+
+    def __init__(self, data: object) -> None:
+        self._fields: dict[int, list[int | bytes]] = {}
+        if isinstance(data, bytes):
+            for number, value in _list_wire_fields(data):
+                self._fields.setdefault(number, []).append(value)
+
+    def numbers(self) -> Iterator[int]:
+        """Yield the numbers of the fields that it has."""
+        yield from self._fields
+
+    def count(self, number: int) -> int:
+        """Return a number, 0 where there is none."""
+        found = (value for value in self._fields.get(number, ()) if isinstance(value, int))
+        return next(found, 0)
+
+    def parts(self, number: int) -> list[bytes]:
+        """Return every value of a field that is of bytes."""
+        return [value for value in self._fields.get(number, ()) if isinstance(value, bytes)]
+
+    def inner(self, *numbers: int) -> WireMessage:
+        """Return the message that messages hold, one in the other, under some numbers."""
+        message = self
+        for number in numbers:
+            message = WireMessage(next(iter(message.parts(number)), None))
+        return message
+
+    def text(self, *numbers: int) -> str | None:
+        """Return the text under some numbers, None where there is none."""
+        *way, last = numbers
+        for part in self.inner(*way).parts(last):
+            try:
+                return part.decode() or None
+            except UnicodeDecodeError:
+                continue
+        return None
+
+
+def _list_wire_fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Yield the fields of a message up to the first that cannot be read."""
+    place = 0
+    while place < len(data):
+        tag, place = _read_varint(data, place)
+        number, wire = tag >> 3, tag & 7
+        size = {1: 8, 5: 4}.get(wire, 0)
+        if wire in (0, 2):
+            size, place = _read_varint(data, place)
+        if wire == 0:
+            yield number, size
+            continue
+        if wire not in (1, 2, 5) or not number or place + size > len(data):
+            return
+        yield number, data[place : place + size]
+        place += size
+
+
+def _read_varint(data: bytes, place: int) -> tuple[int, int]:
+    """Return a number of variable length, and the place behind it: the end where it is cut."""
+    value = 0
+    for shift, byte in enumerate(data[place : place + 10]):
+        value |= (byte & 0x7F) << 7 * shift
+        if byte < 0x80:
+            return value, place + shift + 1
+    return 0, len(data) + 1
+
+
+def _load_conversation(rows: SqliteConnection) -> Iterator[Any]:
+    columns = load_column_names(rows)
+    found: JsonFields = {"antigravity_steps": [dict(row) for row in rows.execute(SELECT_STEPS)]}
+    if "trajectory_meta.cascade_id" in columns:
+        found["name"] = next((row[0] for row in rows.execute(SELECT_CASCADE)), None)
+    if {"trajectory_metadata_blob.id", "trajectory_metadata_blob.data"} <= columns:
+        found["workspace"] = next((row[0] for row in rows.execute(SELECT_WORKSPACE)), None)
+    if {"gen_metadata.idx", "gen_metadata.data"} <= columns:
+        found["models"] = {row[0]: row[1] for row in rows.execute(SELECT_MODELS)}
+    yield found
+
+
+ANTIGRAVITY_LAYOUT = Layout(
+    frozenset({"steps.idx", "steps.step_type", "steps.step_payload"}), _load_conversation
+)
+"""How a conversation's database is laid out."""
+
+
+def is_antigravity_value(value: Any) -> bool:
+    """Tell whether a value is a conversation of a database, or a line of a log."""
+    fields = get_fields(value)
+    return fields.keys() >= WIRE_FIELDS or isinstance(fields.get("antigravity_steps"), list)
+
+
+def parse_antigravity(source: TranscriptSource) -> Iterator[Event]:
+    """Yield the session of a database or a log, and the notes."""
+    log = _StepLog()
+    for item in source.values():
+        if isinstance(item, NoteEvent):
+            yield item
+        elif get_fields(item.value).keys() >= WIRE_FIELDS:
+            log.take(item.value)
+        elif source.kind == "antigravity":
+            yield from _parse_conversation(item.value, source.stem)
+        else:
+            yield note_unread_value(item.row, item.value, "no step of a conversation")
+    folders = source.path.absolute().parents
+    is_in_brain = folders[0].name == "logs" and len(folders) > 2
+    name = f"{folders[2].name}/transcript" if is_in_brain else source.stem
+    yield from Conversation("antigravity", name, log.said).events()
+    yield from list_omission_notes(log.silent, "step")
+
+
+def _parse_conversation(told: JsonFields, stem: str) -> Iterator[Event]:
+    said: list[SessionMessage] = []
+    silent: Counter[tuple[str, str]] = Counter()
+    models = get_fields(told.get("models"))
+    model = None
+    for row in told["antigravity_steps"]:
+        step = _Step(row.get("idx"), row.get("step_type"), row.get("status"), row)
+        name = find_model_name(models.get(step.number))
+        model = name or model
+        if step.kind in SILENT_STEPS:
+            silent[SILENT_STEPS[step.kind], ""] += 1
+        else:
+            said += _parse_step(step, name)
+    workspace = told.get("workspace")
+    places = FOLDER_NAME.findall(workspace) if isinstance(workspace, bytes) else []
+    yield from Conversation(
+        "antigravity",
+        get_text(told.get("name")) or stem,
+        said,
+        root=places[0].decode("utf-8", "replace") if places else None,
+        model=model,
+    ).events()
+    yield from list_omission_notes(silent, "step")
+
+
+class _Step(NamedTuple):
+    """A row of a database: its number, its type and state, and its columns."""
+
+    number: Any
+    kind: Any
+    status: Any
+    row: JsonFields
+
+    @property
+    def payload(self) -> WireMessage:
+        """Return what the row holds."""
+        return WireMessage(self.row.get("step_payload"))
+
+
+def find_model_name(data: object, depth: int = 4) -> str | None:
+    """Return the model that a step's metadata name, None where they do not."""
+    message = WireMessage(data)
+    told = find_first_text((message.text(21), message.text(19)))
+    if told and MODEL_NAME.fullmatch(told):
+        return told
+    if not depth:
+        return None
+    inner = (part for number in message.numbers() for part in message.parts(number))
+    return find_first_text(find_model_name(part, depth - 1) for part in inner)
+
+
+def _parse_step(step: _Step, model: str | None) -> Iterator[SessionMessage]:
+    payload = step.payload
+    metadata = payload.inner(STEP_METADATA)
+    spent: tuple[RequestUsage, ...] = ()
+    message: Message | None
+    if step.kind == USER_STEP:
+        message = _parse_user_step(payload.inner(USER_INPUT))
+    elif step.kind == ANSWER_STEP:
+        message = _parse_answer_step(payload.inner(ANSWER))
+        spent = tuple(_list_step_costs(metadata, model))
+    else:
+        message = _parse_tool_step(step, metadata)
+    if message and (message["content"] or len(message) > 2):
+        time = metadata.inner(1)
+        moment = time.count(1) * 1000 + time.count(2) // 1_000_000
+        told = {"id": f"step-{step.number}", "timestamp": moment if 0 < moment < 2**53 else None}
+        yield SessionMessage(message | drop_empty_fields(told), spent=spent)
+
+
+def _parse_user_step(told: WireMessage) -> Message:
+    said = find_first_text((told.text(2), told.text(3, 1), told.text(1)))
+    images = map(WireMessage, told.parts(5))
+    return build_chat_message(
+        "user",
+        join_content(said, [build_picture_part(each.text(2), each.text(1)) for each in images]),
+    )
+
+
+def _parse_answer_step(told: WireMessage) -> Message:
+    calls = map(WireMessage, told.parts(7))
+    return build_chat_message(
+        "assistant",
+        told.text(8) or told.text(1),
+        reasoning_content=told.text(3),
+        tool_calls=[build_chat_call(each.text(1), each.text(2), each.text(3)) for each in calls],
+        antigravity=drop_empty_fields({"signature": told.text(4), "stop": told.count(12) or None}),
+    )
+
+
+def _list_step_costs(metadata: WireMessage, model: str | None) -> Iterator[RequestUsage]:
+    usage = metadata.inner(9)
+    beside, written, read = usage.count(2), usage.count(4), usage.count(5)
+    tokens = UsageTokens(beside + written + read, usage.count(3), read, written)
+    number = metadata.count(11)
+    if any(tokens) and max(tokens) < 2**53:
+        name = model or (f"model-{number}" if number else None)
+        yield RequestUsage(tokens, name, "google", tokens._asdict())
+
+
+def _parse_tool_step(step: _Step, metadata: WireMessage) -> Message | None:
+    """Return the result of a call; None for a step that has not ended, or ran nothing."""
+    call = metadata.text(4, 1)
+    if call is None or step.status not in ENDED_STEPS:
+        return None
+    payload, problem = step.payload, WireMessage(step.row.get("error_details"))
+    wrong = find_first_text((problem.text(9), problem.text(1), problem.text(2)))
+    found = [payload.text(*place) for place in RESULT_PLACES.get(step.kind, ())]
+    said = wrong or find_first_text(found)
+    if said is None and step.kind not in RESULT_PLACES:
+        said = "\n".join(_list_wire_texts(payload, 3))
+    failed = ENDED_STEPS[step.status] or bool(wrong)
+    failed = failed or (step.kind == 21 and payload.inner(28).count(6) != 0)
+    return build_result_message(call, said, failed=failed, name=metadata.text(4, 2))
+
+
+def _list_wire_texts(message: WireMessage, depth: int) -> Iterator[str]:
+    """Yield the texts of a message that is not known, but for those of its metadata."""
+    for number in message.numbers():
+        for part in message.parts(number) if number != STEP_METADATA else ():
+            inner = [*_list_wire_texts(WireMessage(part), depth - 1)] if depth else []
+            text = part.decode("utf-8", "ignore")
+            yield from inner or ([text] if text.isprintable() and len(text) > 1 else [])
+
+
+class _StepLog:
+    """A log of steps, line by line; its calls have no ids, so a result answers the oldest."""
+
+    def __init__(self) -> None:
+        self.said: list[SessionMessage] = []
+        self.silent: Counter[tuple[str, str]] = Counter()
+        self._waiting: deque[str] = deque()
+
+    def take(self, row: JsonFields) -> None:
+        """Take the next line."""
+        kind, text = get_text(row.get("type")) or "step", get_text(row.get("content"))
+        name = f"step-{row['step_index']}"
+        message: Message
+        if row["source"] == "USER_EXPLICIT":
+            message = build_chat_message("user", text)
+        elif kind == "PLANNER_RESPONSE":
+            message = self._answer_of(row, name, text)
+        elif row["source"] == "SYSTEM" or not text:
+            self.silent[kind, ""] += 1
+            return
+        elif self._waiting:
+            failed = row["status"] == "ERROR"
+            message = build_result_message(self._waiting.popleft(), text, failed=failed)
+        else:
+            message = build_chat_message("assistant", text)
+        told = {
+            "id": name,
+            "timestamp": parse_iso_milliseconds(row.get("created_at")),
+            "antigravity": drop_empty_fields(drop_keys(row, *LOG_KEYS)),
+        }
+        self.said.append(SessionMessage(message | drop_empty_fields(told)))
+
+    def _answer_of(self, row: JsonFields, name: str, text: str | None) -> Message:
+        calls = [
+            build_chat_call(f"{name}-call-{number}", call.get("name"), call.get("args"))
+            for number, call in enumerate(get_objects(row.get("tool_calls")), 1)
+        ]
+        self._waiting = deque(call["id"] for call in calls)
+        thoughts = get_text(row.get("thinking"))
+        return build_chat_message("assistant", text, tool_calls=calls, reasoning_content=thoughts)
