@@ -52,49 +52,52 @@ def parse_amp(item: SourceValue, names: SessionNames) -> Iterator[Event]:
     """Yield the session of a thread, and the notes."""
     thread = item.value
     said: list[SessionMessage] = []
-    model = None
-    for number, told in enumerate(map(get_fields, thread["messages"])):
+    held = list(map(get_fields, thread["messages"]))
+    for number, told in enumerate(held):
         if told.get("role") in AMP_ROLES and parse_blocks(told.get("content")):
-            name = f"message-{told.get('messageId', number)}"
-            said += _parse_amp_message(told, name)
-            model = find_first_text((get_nested(told, "usage", "model"), model))
+            said += _parse_amp_message(told, f"message-{told.get('messageId', number)}")
         elif told.get("content"):
             yield note_unread_value(None, told, "no message of a thread")
+    yield from _open_thread(thread, names.name(thread["id"]), said).events()
+
+
+def _open_thread(thread: JsonFields, name: str, said: list[SessionMessage]) -> Conversation:
+    models = (get_nested(each, "usage", "model") for each in reversed(thread["messages"]))
     env = get_fields(get_nested(thread, "env", "initial"))
     trees = get_objects(env.get("trees"))
-    yield from Conversation(
+    return Conversation(
         "amp",
-        names.name(thread["id"]),
+        name,
         said,
         titles=[thread.get("title")],
         root=trees[0].get("uri") if trees else None,
-        model=model,
+        model=find_first_text(models),
         parent=get_nested(thread, "mainThreadID"),
         created=round_milliseconds(thread.get("created")),
         told={**drop_keys(thread, *_AMP_THREAD_KEYS), **drop_empty_fields(env)},
-    ).events()
+    )
 
 
 def _parse_amp_message(told: JsonFields, name: str) -> Iterator[SessionMessage]:
     """Yield what a message amounts to; the first has its id, the last its cost."""
     blocks = [_translate_block(block) for block in parse_blocks(told["content"]) or []]
-    if told["role"] == "assistant":
-        made = [_parse_amp_answer(blocks)]
-    else:
-        runs = [block for block in blocks if _has_ended(block)]
-        rest = [block for block in blocks if "run" not in block]
-        made = [*map(_parse_run, runs)]
-        made += build_user_messages(rest, rest) if rest else []
+    is_answer = told["role"] == "assistant"
+    made = [_parse_amp_answer(blocks)] if is_answer else _parse_amp_question(blocks)
     extra = drop_empty_fields(drop_keys(told, *_AMP_MESSAGE_KEYS))
     usage = get_fields(told.get("usage"))
-    moment = parse_iso_milliseconds(usage.get("timestamp")) or round_milliseconds(
-        get_nested(told, "meta", "sentAt")
-    )
+    sent = round_milliseconds(get_nested(told, "meta", "sentAt"))
+    moment = parse_iso_milliseconds(usage.get("timestamp")) or sent
     spent = build_request_usage(usage, AMP_TOKENS, usage.get("model"))
     for number, message in enumerate(made, 1):
         message["id"] = name if number == 1 else f"{name}-{number}"
         told = drop_empty_fields({"timestamp": moment, "amp": extra if number == 1 else {}})
         yield SessionMessage(message | told, spent=spent if number == len(made) else ())
+
+
+def _parse_amp_question(blocks: list[JsonFields]) -> list[Message]:
+    runs = [block for block in blocks if _has_ended(block)]
+    rest = [block for block in blocks if "run" not in block]
+    return [*map(_parse_run, runs), *(build_user_messages(rest, rest) if rest else [])]
 
 
 def _translate_block(block: JsonFields) -> JsonFields:

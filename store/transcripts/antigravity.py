@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections import Counter, deque
 from collections.abc import Iterator
+from contextlib import suppress
+from itertools import chain
 from typing import Any, NamedTuple
 
 from ..records import Message
@@ -19,6 +21,7 @@ from .conversations import (
     build_picture_part,
     build_result_message,
     join_content,
+    round_milliseconds,
 )
 from .database import Layout, SqliteConnection, load_column_names
 from .events import (
@@ -43,21 +46,26 @@ from .source import TranscriptSource
 __all__ = ["ANTIGRAVITY_LAYOUT", "is_antigravity_value", "parse_antigravity"]
 
 SELECT_STEPS = "SELECT * FROM steps ORDER BY idx"
-SELECT_CASCADE = "SELECT cascade_id FROM trajectory_meta LIMIT 1"
-SELECT_WORKSPACE = "SELECT data FROM trajectory_metadata_blob ORDER BY id LIMIT 1"
-SELECT_MODELS = "SELECT idx, data FROM gen_metadata ORDER BY idx"
+NAME_COLUMN, FOLDER_COLUMN = "trajectory_meta.cascade_id", "trajectory_metadata_blob.data"
+MODEL_COLUMN = "gen_metadata.data"
+SIDE_COLUMNS = {
+    NAME_COLUMN: "SELECT cascade_id FROM trajectory_meta LIMIT 1",
+    FOLDER_COLUMN: "SELECT data FROM trajectory_metadata_blob LIMIT 1",
+    MODEL_COLUMN: "SELECT idx, data FROM gen_metadata ORDER BY rowid",
+}
+"""Column that not every version has → what is read of its table."""
 
-USER_STEP, ANSWER_STEP = 14, 15
+USER_STEP, ANSWER_STEP, COMMAND_STEP = 14, 15, 21
 SILENT_STEPS = {23: "checkpoint", 90: "notice", 98: "history", 101: "notice"}
 """Type of a step that is for the program → what it is."""
 STEP_METADATA, USER_INPUT, ANSWER = 5, 19, 20
-RESULT_PLACES: dict[int, tuple[tuple[int, ...], ...]] = {
-    5: ((10, 2, 1, 8), (10, 1, 2, 2, 5), (10, 1, 1, 4, 5)),
-    7: ((13, 5), (13, 3)),
-    8: ((14, 4), (14, 9)),
-    21: ((28, 21, 1), (28, 4)),
-    38: ((47, 3),),
-    132: ((140, 2, 1),),
+RESULT_PLACES = {
+    5: ("10.2.1.8", "10.1.2.2.5", "10.1.1.4.5"),
+    7: ("13.5", "13.3"),
+    8: ("14.4", "14.9"),
+    21: ("28.21.1", "28.4"),
+    38: ("47.3",),
+    132: ("140.2.1",),
 }
 """Type of a step that ran a tool → the fields in which its result is, the best first."""
 ENDED_STEPS = {3: False, 6: True, 7: True}
@@ -85,28 +93,29 @@ class WireMessage:
 
     def count(self, number: int) -> int:
         """Return a number, 0 where there is none."""
-        found = (value for value in self._fields.get(number, ()) if isinstance(value, int))
-        return next(found, 0)
+        values = self._fields.get(number, [])
+        return next((value for value in values if isinstance(value, int)), 0)
 
     def parts(self, number: int) -> list[bytes]:
         """Return every value of a field that is of bytes."""
-        return [value for value in self._fields.get(number, ()) if isinstance(value, bytes)]
+        values = self._fields.get(number, [])
+        return [value for value in values if isinstance(value, bytes)]
 
-    def inner(self, *numbers: int) -> WireMessage:
-        """Return the message that messages hold, one in the other, under some numbers."""
+    def inner(self, number: int) -> WireMessage:
+        """Return the message that the message holds under a number."""
+        return WireMessage(next(iter(self.parts(number)), None))
+
+    def text(self, *places: str) -> str | None:
+        """Return the first text at some places, as ``3.1``; None where there is none."""
+        return find_first_text(map(self._find_text, places))
+
+    def _find_text(self, place: str) -> str | None:
         message = self
-        for number in numbers:
-            message = WireMessage(next(iter(message.parts(number)), None))
-        return message
-
-    def text(self, *numbers: int) -> str | None:
-        """Return the text under some numbers, None where there is none."""
-        *way, last = numbers
-        for part in self.inner(*way).parts(last):
-            try:
-                return part.decode() or None
-            except UnicodeDecodeError:
-                continue
+        *way, last = map(int, place.split("."))
+        for number in way:
+            message = message.inner(number)
+        with suppress(UnicodeDecodeError):
+            return next(iter(message.parts(last)), b"").decode()
         return None
 
 
@@ -140,14 +149,12 @@ def _read_varint(data: bytes, place: int) -> tuple[int, int]:
 
 def _load_conversation(rows: SqliteConnection) -> Iterator[Any]:
     columns = load_column_names(rows)
-    found: JsonFields = {"antigravity_steps": [dict(row) for row in rows.execute(SELECT_STEPS)]}
-    if "trajectory_meta.cascade_id" in columns:
-        found["name"] = next((row[0] for row in rows.execute(SELECT_CASCADE)), None)
-    if {"trajectory_metadata_blob.id", "trajectory_metadata_blob.data"} <= columns:
-        found["workspace"] = next((row[0] for row in rows.execute(SELECT_WORKSPACE)), None)
-    if {"gen_metadata.idx", "gen_metadata.data"} <= columns:
-        found["models"] = {row[0]: row[1] for row in rows.execute(SELECT_MODELS)}
-    yield found
+    found = {
+        column: [tuple(row) for row in rows.execute(select)]
+        for column, select in SIDE_COLUMNS.items()
+        if column in columns
+    }
+    yield found | {"antigravity_steps": list(map(dict, rows.execute(SELECT_STEPS)))}
 
 
 ANTIGRAVITY_LAYOUT = Layout(
@@ -182,28 +189,30 @@ def parse_antigravity(source: TranscriptSource) -> Iterator[Event]:
 
 
 def _parse_conversation(told: JsonFields, stem: str) -> Iterator[Event]:
-    said: list[SessionMessage] = []
-    silent: Counter[tuple[str, str]] = Counter()
-    models = get_fields(told.get("models"))
-    model = None
-    for row in told["antigravity_steps"]:
-        step = _Step(row.get("idx"), row.get("step_type"), row.get("status"), row)
-        name = find_model_name(models.get(step.number))
-        model = name or model
-        if step.kind in SILENT_STEPS:
-            silent[SILENT_STEPS[step.kind], ""] += 1
-        else:
-            said += _parse_step(step, name)
-    workspace = told.get("workspace")
-    places = FOLDER_NAME.findall(workspace) if isinstance(workspace, bytes) else []
-    yield from Conversation(
-        "antigravity",
-        get_text(told.get("name")) or stem,
-        said,
-        root=places[0].decode("utf-8", "replace") if places else None,
-        model=model,
-    ).events()
-    yield from list_omission_notes(silent, "step")
+    models = {number: find_model_name(data) for number, data in told.get(MODEL_COLUMN, ())}
+    steps = [
+        _Step(row.get("idx"), row.get("step_type"), row.get("status"), row)
+        for row in told["antigravity_steps"]
+    ]
+    said = [
+        message
+        for step in steps
+        if step.kind not in SILENT_STEPS
+        for message in _parse_step(step, models.get(step.number))
+    ]
+    name = find_first_text(chain(*told.get(NAME_COLUMN, ()), [stem])) or stem
+    root, model = _find_folder_name(told), find_first_text([*models.values()][::-1])
+    yield from Conversation("antigravity", name, said, root=root, model=model).events()
+    silent = filter(None, (SILENT_STEPS.get(step.kind) for step in steps))
+    yield from list_omission_notes(Counter((kind, "") for kind in silent), "step")
+
+
+def _find_folder_name(told: JsonFields) -> str | None:
+    for (data,) in told.get(FOLDER_COLUMN, ()):
+        found = FOLDER_NAME.search(data) if isinstance(data, bytes) else None
+        if found:
+            return found[0].decode("utf-8", "replace")
+    return None
 
 
 class _Step(NamedTuple):
@@ -223,7 +232,7 @@ class _Step(NamedTuple):
 def find_model_name(data: object, depth: int = 4) -> str | None:
     """Return the model that a step's metadata name, None where they do not."""
     message = WireMessage(data)
-    told = find_first_text((message.text(21), message.text(19)))
+    told = message.text("21", "19")
     if told and MODEL_NAME.fullmatch(told):
         return told
     if not depth:
@@ -235,39 +244,40 @@ def find_model_name(data: object, depth: int = 4) -> str | None:
 def _parse_step(step: _Step, model: str | None) -> Iterator[SessionMessage]:
     payload = step.payload
     metadata = payload.inner(STEP_METADATA)
-    spent: tuple[RequestUsage, ...] = ()
-    message: Message | None
     if step.kind == USER_STEP:
-        message = _parse_user_step(payload.inner(USER_INPUT))
+        message: Message | None = _parse_user_step(payload.inner(USER_INPUT))
     elif step.kind == ANSWER_STEP:
         message = _parse_answer_step(payload.inner(ANSWER))
-        spent = tuple(_list_step_costs(metadata, model))
     else:
         message = _parse_tool_step(step, metadata)
-    if message and (message["content"] or len(message) > 2):
-        time = metadata.inner(1)
-        moment = time.count(1) * 1000 + time.count(2) // 1_000_000
-        told = {"id": f"step-{step.number}", "timestamp": moment if 0 < moment < 2**53 else None}
-        yield SessionMessage(message | drop_empty_fields(told), spent=spent)
+    if not message or not (message["content"] or len(message) > 2):
+        return
+    told = drop_empty_fields(
+        {"id": f"step-{step.number}", "timestamp": _read_time(metadata.inner(1))}
+    )
+    spent = tuple(_list_step_costs(metadata, model)) if step.kind == ANSWER_STEP else ()
+    yield SessionMessage(message | told, spent=spent)
+
+
+def _read_time(time: WireMessage) -> int | None:
+    return round_milliseconds(time.count(1) * 1000 + time.count(2) // 1_000_000)
 
 
 def _parse_user_step(told: WireMessage) -> Message:
-    said = find_first_text((told.text(2), told.text(3, 1), told.text(1)))
     images = map(WireMessage, told.parts(5))
-    return build_chat_message(
-        "user",
-        join_content(said, [build_picture_part(each.text(2), each.text(1)) for each in images]),
-    )
+    pictures = [build_picture_part(each.text("2"), each.text("1")) for each in images]
+    return build_chat_message("user", join_content(told.text("2", "3.1", "1"), pictures))
 
 
 def _parse_answer_step(told: WireMessage) -> Message:
-    calls = map(WireMessage, told.parts(7))
+    calls = [[each.text(place) for place in "123"] for each in map(WireMessage, told.parts(7))]
+    extra = {"signature": told.text("4"), "stop": told.count(12) or None}
     return build_chat_message(
         "assistant",
-        told.text(8) or told.text(1),
-        reasoning_content=told.text(3),
-        tool_calls=[build_chat_call(each.text(1), each.text(2), each.text(3)) for each in calls],
-        antigravity=drop_empty_fields({"signature": told.text(4), "stop": told.count(12) or None}),
+        told.text("8", "1"),
+        reasoning_content=told.text("3"),
+        tool_calls=[build_chat_call(*each) for each in calls],
+        antigravity=drop_empty_fields(extra),
     )
 
 
@@ -283,18 +293,17 @@ def _list_step_costs(metadata: WireMessage, model: str | None) -> Iterator[Reque
 
 def _parse_tool_step(step: _Step, metadata: WireMessage) -> Message | None:
     """Return the result of a call; None for a step that has not ended, or ran nothing."""
-    call = metadata.text(4, 1)
+    call = metadata.text("4.1")
     if call is None or step.status not in ENDED_STEPS:
         return None
-    payload, problem = step.payload, WireMessage(step.row.get("error_details"))
-    wrong = find_first_text((problem.text(9), problem.text(1), problem.text(2)))
-    found = [payload.text(*place) for place in RESULT_PLACES.get(step.kind, ())]
-    said = wrong or find_first_text(found)
-    if said is None and step.kind not in RESULT_PLACES:
-        said = "\n".join(_list_wire_texts(payload, 3))
-    failed = ENDED_STEPS[step.status] or bool(wrong)
-    failed = failed or (step.kind == 21 and payload.inner(28).count(6) != 0)
-    return build_result_message(call, said, failed=failed, name=metadata.text(4, 2))
+    payload = step.payload
+    wrong = WireMessage(step.row.get("error_details")).text("9", "1", "2")
+    said = wrong or payload.text(*RESULT_PLACES.get(step.kind, ()))
+    if step.kind not in RESULT_PLACES:
+        said = said or "\n".join(_list_wire_texts(payload, 3))
+    exit_code = payload.inner(28).count(6) if step.kind == COMMAND_STEP else 0
+    failed = ENDED_STEPS[step.status] or bool(wrong or exit_code)
+    return build_result_message(call, said, failed=failed, name=metadata.text("4.2"))
 
 
 def _list_wire_texts(message: WireMessage, depth: int) -> Iterator[str]:
@@ -302,8 +311,10 @@ def _list_wire_texts(message: WireMessage, depth: int) -> Iterator[str]:
     for number in message.numbers():
         for part in message.parts(number) if number != STEP_METADATA else ():
             inner = [*_list_wire_texts(WireMessage(part), depth - 1)] if depth else []
+            yield from inner
             text = part.decode("utf-8", "ignore")
-            yield from inner or ([text] if text.isprintable() and len(text) > 1 else [])
+            if not inner and text.isprintable() and len(text) > 1:
+                yield text
 
 
 class _StepLog:
@@ -316,13 +327,13 @@ class _StepLog:
 
     def take(self, row: JsonFields) -> None:
         """Take the next line."""
-        kind, text = get_text(row.get("type")) or "step", get_text(row.get("content"))
+        kind = get_text(row.get("type")) or "step"
+        text = get_text(row.get("content"))
         name = f"step-{row['step_index']}"
-        message: Message
         if row["source"] == "USER_EXPLICIT":
             message = build_chat_message("user", text)
         elif kind == "PLANNER_RESPONSE":
-            message = self._answer_of(row, name, text)
+            message = self._answer_of(row, name)
         elif row["source"] == "SYSTEM" or not text:
             self.silent[kind, ""] += 1
             return
@@ -338,11 +349,11 @@ class _StepLog:
         }
         self.said.append(SessionMessage(message | drop_empty_fields(told)))
 
-    def _answer_of(self, row: JsonFields, name: str, text: str | None) -> Message:
+    def _answer_of(self, row: JsonFields, name: str) -> Message:
         calls = [
             build_chat_call(f"{name}-call-{number}", call.get("name"), call.get("args"))
             for number, call in enumerate(get_objects(row.get("tool_calls")), 1)
         ]
         self._waiting = deque(call["id"] for call in calls)
-        thoughts = get_text(row.get("thinking"))
+        text, thoughts = map(get_text, (row.get("content"), row.get("thinking")))
         return build_chat_message("assistant", text, tool_calls=calls, reasoning_content=thoughts)

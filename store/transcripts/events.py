@@ -64,7 +64,7 @@ EXTRA_KEYS = (
     *("vscode_chat", "pi", "opencode", "sharegpt", "oasst", "cursor"),
     *("droid", "tau2_bench", "inspect", "moatless", "goose", "kiro"),
     *("adk", "llm", "langgraph", "open_webui", "librechat"),
-    *("grok_build", "amp", "antigravity"),
+    *("grok_build", "amp", "antigravity", "cursor_cli", "gemini_takeout"),
 )
 """Keys of a message for what its file says beyond it; a longer file may say other things there."""
 

@@ -59,6 +59,8 @@ GROK_MARKS = {
     "backend_tool_call": {"kind"},
 }
 """Type of a row → the keys of which one tells that it is Grok's."""
+SEALED_KEYS = {"encrypted_content", "kind"}
+"""Keys of a row before an answer of which one says more than its summary."""
 WAITING_ROWS = ("reasoning", "backend_tool_call")
 """Types of rows that belong to the answer after them; what xAI's servers found is in no file."""
 
@@ -88,10 +90,13 @@ def parse_grok_build(source: TranscriptSource) -> Iterator[Event]:
     chat.end_turn()
     if chat.waiting:
         yield note_omission(len(chat.waiting), "thought", ", whose answer is not there yet")
-    summary = load_side_file(folder / "summary.json")
-    told = get_fields(summary.get("info"))
     stem = folder.name if source.stem == "chat_history" else source.stem
-    yield from Conversation(
+    yield from _open_session(load_side_file(folder / "summary.json"), stem, chat).events()
+
+
+def _open_session(summary: JsonFields, stem: str, chat: _GrokSession) -> Conversation:
+    told = get_fields(summary.get("info"))
+    return Conversation(
         "grok_build",
         get_text(told.get("id")) or stem,
         chat.said,
@@ -101,7 +106,7 @@ def parse_grok_build(source: TranscriptSource) -> Iterator[Event]:
         parent=summary.get("parent_session_id"),
         created=parse_iso_milliseconds(summary.get("created_at")),
         told=drop_keys(summary, *_SUMMARY_KEYS),
-    ).events()
+    )
 
 
 class _ShownTurn(NamedTuple):
@@ -111,6 +116,11 @@ class _ShownTurn(NamedTuple):
     pictures: list[JsonFields]
     costs: list[RequestUsage]
 
+    def add_picture(self, shown: JsonFields) -> None:
+        """Keep what was shown if it is a picture."""
+        if shown.get("type") == "image":
+            self.pictures.append(build_picture_part(shown.get("mimeType"), shown.get("data")))
+
 
 class _GrokScreen:
     """What the screen showed of a session: its turns, and when calls ended, by their ids."""
@@ -119,24 +129,22 @@ class _GrokScreen:
         self.turns: list[_ShownTurn] = []
         self.moments: dict[str, int | None] = {}
         self.failed: set[str] = set()
-        before: str | None = None
+        self._before: str | None = None
         for row in updates:
-            update = get_fields(get_nested(row, "params", "update"))
-            kind, moment = get_text(update.get("sessionUpdate")), _find_update_time(row)
-            if kind == "user_message_chunk":
-                if before != kind:
-                    self.turns.append(_ShownTurn(moment, [], []))
-                shown = get_fields(update.get("content"))
-                if shown.get("type") == "image":
-                    picture = build_picture_part(shown.get("mimeType"), shown.get("data"))
-                    self.turns[-1].pictures.append(picture)
-            elif kind == "turn_completed" and self.turns:
-                self.turns[-1].costs.extend(_list_turn_costs(update))
-            elif call := get_text(update.get("toolCallId")):
-                self.moments[call] = moment
-                if update.get("status") == "failed":
-                    self.failed.add(call)
-            before = kind
+            self._take(get_fields(get_nested(row, "params", "update")), _find_update_time(row))
+
+    def _take(self, update: JsonFields, moment: int | None) -> None:
+        kind, call = map(get_text, (update.get("sessionUpdate"), update.get("toolCallId")))
+        if kind == "user_message_chunk":
+            if self._before != kind:
+                self.turns.append(_ShownTurn(moment, [], []))
+            self.turns[-1].add_picture(get_fields(update.get("content")))
+        elif kind == "turn_completed" and self.turns:
+            self.turns[-1].costs.extend(_list_turn_costs(update))
+        elif call:
+            self.moments[call] = moment
+            self.failed |= {call} if update.get("status") == "failed" else set()
+        self._before = kind
 
 
 def _find_update_time(row: JsonFields) -> int | None:
@@ -184,8 +192,9 @@ class _GrokSession:
 
     def end_turn(self) -> None:
         """Add to the last answer of a turn what the turn cost."""
-        if self._turn and self.said and self.said[-1].message["role"] == "assistant":
-            self.said[-1] = self.said[-1]._replace(spent=tuple(self._turn.costs))
+        last = self.said[-1] if self.said else None
+        if self._turn and last and last.message["role"] == "assistant":
+            self.said[-1] = last._replace(spent=tuple(self._turn.costs))
 
     def _begin_turn(self, row: JsonFields) -> None:
         if self.waiting:  # of an answer that was interrupted
@@ -218,13 +227,8 @@ class _GrokSession:
             join_texts(part.get("text") for part in get_objects(each.get("summary")))
             for each in waiting
         ]
-        extra = drop_keys(row, *_GROK_ROW_KEYS) | {
-            "rows": [
-                drop_keys(each, "summary")
-                for each in waiting
-                if "encrypted_content" in each or "kind" in each
-            ]
-        }
+        rows = [drop_keys(each, "summary") for each in waiting if SEALED_KEYS & each.keys()]
+        extra = {**drop_keys(row, *_GROK_ROW_KEYS), "rows": rows}
         return build_chat_message(
             "assistant",
             join_content(row["content"]),

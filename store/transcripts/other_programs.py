@@ -103,8 +103,6 @@ PROGRAM_MARKS = (
     _parse_program_mark("Grok Build (what its screen shows)", "method params.update.sessionUpdate"),
     _parse_program_mark("GitHub Copilot (its old history.json)", "history.role history.text"),
     _parse_program_mark("a program whose messages have no 'content'", "role text"),
-    _parse_program_mark("Kimi", "type=metadata protocol_version"),
-    _parse_program_mark("Kimi", "timestamp message.type message.payload"),
     _parse_program_mark("Command Code", "sessionId role content.type metadata.cwd"),
     _parse_program_mark("Snowflake Cortex", "session_id history_length connection_name"),
     _parse_program_mark("Snowflake Cortex", "role content.tool_use.tool_use_id"),
@@ -117,14 +115,11 @@ PROGRAM_MARKS = (
     _parse_program_mark("LangChain", "lc type=constructor id"),
     _parse_program_mark("pydantic-ai", "parts.part_kind kind"),
     _parse_program_mark("Harbor (an ATIF trajectory)", "schema_version=ATIF* steps"),
-    _parse_program_mark("a collector of OpenTelemetry traces", "resourceSpans"),
-    _parse_program_mark("a collector of OpenTelemetry traces", "traceId spanId"),
     _parse_program_mark("Claude Code on the web", "loglines"),
     _parse_program_mark("Cowork (a record beside its session)", "cliSessionId processName"),
     _parse_program_mark(
         "ChatGPT (a conversation that does not tell its present path)", "mapping create_time"
     ),
-    _parse_program_mark("Gemini in Google Takeout", "header=Gemini* title time products"),
     _parse_program_mark("Claude Code (its stream-json)", "session_id cwd type=system subtype=init"),
     _parse_program_mark("goose (its stream-json)", "type=message message"),
     _parse_program_mark("opencode (its run --format json)", "type sessionID part"),
@@ -145,7 +140,6 @@ COLUMNS_BY_PROGRAM = {
     "Forge": "conversations.context conversations.metrics",
     "Shelley": "messages.llm_data messages.user_data",
     "Piebald": "message_parts.parent_chat_message_id chats.message_count",
-    "Cursor (its command's store.db)": "blobs.id blobs.data meta.key meta.value",
 }
 """Program → columns of its database that tell it, the narrowest first."""
 

@@ -112,7 +112,7 @@ INSIDE = {
         "short_rules short_forms"
     ),
     "transcripts": (
-        "events shelf limits other_programs usages blocks source archive database trees claude_code codex openhands copilot_cli vscode_chat "
+        "events shelf limits other_programs usages blocks source archive database trees conversations vercel_parts claude_code codex openhands copilot_cli vscode_chat "
         "chatgpt claude_ai cursor droid goose kiro aider pi opencode gemini apis data_sets store_export stores writing kinds"
     ),
     "view": (

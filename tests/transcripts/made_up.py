@@ -17,12 +17,15 @@ import test_transcripts_claude_ai as claude_ai
 import test_transcripts_codex as codex
 import test_transcripts_copilot_cli as copilot_cli
 import test_transcripts_cursor as cursor
+import test_transcripts_cursor_cli as cursor_cli
 import test_transcripts_data_sets as data_sets
 import test_transcripts_droid as droid
 import test_transcripts_exchanges as exchanges
 import test_transcripts_gemini_cli as gemini_cli
+import test_transcripts_gemini_takeout as gemini_takeout
 import test_transcripts_goose as goose
 import test_transcripts_grok_build as grok_build
+import test_transcripts_kimi as kimi
 import test_transcripts_kiro as kiro
 import test_transcripts_langgraph as langgraph
 import test_transcripts_opencode as opencode
@@ -32,6 +35,7 @@ import test_transcripts_qwen_code as qwen_code
 import test_transcripts_responses as responses
 import test_transcripts_stores as stores
 import test_transcripts_stream_json as stream_json
+import test_transcripts_traces as traces
 import test_transcripts_vscode_chat as vscode_chat
 
 from benchmarks import bring
@@ -141,6 +145,10 @@ SAMPLES: dict[str, Write] = {
     "opencode": lines(opencode.session(*opencode.TALK)),
     "grok_build": lines(*grok_build.HISTORY),
     "antigravity": antigravity.database,
+    "cursor_cli": cursor_cli.database,
+    "kimi": lines(*kimi.WIRE),
+    "gemini_takeout": gemini_takeout.activity,
+    "traces": lines(*traces.TRACES),
     "sharegpt": lines(
         {"conversations": [data_sets.turn("human", "Hi."), data_sets.turn("gpt", "Hello.")]}
     ),

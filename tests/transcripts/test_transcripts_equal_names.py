@@ -19,6 +19,7 @@ NAMED_BY_FILE = {
     *("mini_swe_agent", "openai", "anthropic", "exchanges", "tau_bench", "swe_agent"),
     *("responses", "openhands", "sharegpt", "toolbench", "moatless"),
     "grok_build",
+    "kimi",
 }
 
 NAMED_BY_FOLDER = {"aider"}

@@ -76,10 +76,6 @@ OTHERS: dict[str, list[list[Any]]] = {
     ],
     "GitHub Copilot (its old history.json)": [[{"history": [{"role": "user", "text": "x"}]}]],
     "a program whose messages have no 'content'": [[{"role": "user", "text": "x"}]],
-    "Kimi": [
-        [{"type": "metadata", "protocol_version": "1.3"}],
-        [{"timestamp": 1.0, "message": {"type": "TurnBegin", "payload": {"user_input": []}}}],
-    ],
     "Command Code": [
         [
             {"sessionId": "s", "metadata": {"cwd": "/"}, **user([{"type": "text", "text": "x"}])},
@@ -102,17 +98,10 @@ OTHERS: dict[str, list[list[Any]]] = {
     "LangChain": [[[{"lc": 1, "type": "constructor", "id": ["langchain"]}]]],
     "pydantic-ai": [[[{"parts": [{"part_kind": "user-prompt"}], "kind": "request"}]]],
     "Harbor (an ATIF trajectory)": [[{"schema_version": "ATIF-v1.4", "steps": []}]],
-    "a collector of OpenTelemetry traces": [
-        [{"resourceSpans": []}],
-        [{"traceId": "t", "spanId": 1}],
-    ],
     "Claude Code on the web": [[{"loglines": []}]],
     "Cowork (a record beside its session)": [[{"cliSessionId": "c", "processName": "p"}]],
     "ChatGPT (a conversation that does not tell its present path)": [
         [{"mapping": {}, "create_time": 1}]
-    ],
-    "Gemini in Google Takeout": [
-        [[{"header": "Gemini Apps", "title": "x", "time": "2026-01-01", "products": []}]]
     ],
     "Claude Code (its stream-json)": [
         [{"type": "system", "subtype": "init", "cwd": "/", "session_id": "s"}]
@@ -143,7 +132,6 @@ COLUMNS = {
     "Forge": {"conversations": "conversation_id, title, context, metrics"},
     "Shelley": {"messages": "message_id, llm_data, user_data"},
     "Piebald": {"message_parts": "id, parent_chat_message_id", "chats": "id, message_count"},
-    "Cursor (its command's store.db)": {"blobs": "id, data", "meta": "key, value"},
 }
 """Program → tables of its database, with their columns."""
 

@@ -62,7 +62,7 @@ OLD = [
     {"role": "tool", "content": "while 1: pass", "tool_call_id": "c1"},
 ]
 SUMMARY = {
-    "info": {"id": NAME, "cwd": "/work/loop"},
+    "info": {"id": NAME, "cwd": "/home/ada/loop"},
     "created_at": "2026-07-18T10:00:00Z",
     "session_summary": "A loop",
     "generated_title": "Mend the loop for good",
@@ -125,7 +125,7 @@ def test_a_session_of_grok_build(tmp_path: Path) -> None:
     assert (opened.id, opened.title, opened.project_root) == (
         NAME,
         SUMMARY["generated_title"],
-        "/work/loop",
+        "/home/ada/loop",
     )
     assert opened.metadata["model"] == "grok-4.5"
     assert opened.metadata["parent_session"] == "019f5000"

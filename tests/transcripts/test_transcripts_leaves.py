@@ -35,6 +35,8 @@ LEFT_OUT: dict[str, tuple[str, ...]] = {
     "stream_json": ("stream_event.event.delta.*",),
     "codex": ("event_msg.payload.*",),
     "copilot_cli": ("hook.start.data.input.*", "session.info.data.*", "session.error.data.*"),
+    "gemini_takeout": (".title", ".activityControls", ".safeHtmlItem.html"),  # in other words
+    "traces": ("*.stringValue",),  # messages as JSON, read as such by its own tests
     "moatless": (
         *(".nodes.observation.*", ".nodes.output.*"),
         *(".nodes.completions.*.input.*", ".nodes.completions.execute_action.*"),
