@@ -8,7 +8,7 @@ from typing import Any
 from ..records import Message
 from ..text import JsonFields
 from .blocks import build_assistant_message, build_user_messages, parse_blocks
-from .conversations import Conversation, build_result_message, round_milliseconds
+from .conversations import GatheredSession, build_result_message, round_milliseconds
 from .events import (
     Event,
     SessionMessage,
@@ -61,11 +61,11 @@ def parse_amp(item: SourceValue, names: SessionNames) -> Iterator[Event]:
     yield from _open_thread(thread, names.name(thread["id"]), said).events()
 
 
-def _open_thread(thread: JsonFields, name: str, said: list[SessionMessage]) -> Conversation:
+def _open_thread(thread: JsonFields, name: str, said: list[SessionMessage]) -> GatheredSession:
     models = (get_nested(each, "usage", "model") for each in reversed(thread["messages"]))
     env = get_fields(get_nested(thread, "env", "initial"))
     trees = get_objects(env.get("trees"))
-    return Conversation(
+    return GatheredSession(
         "amp",
         name,
         said,

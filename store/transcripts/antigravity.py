@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from ..records import Message
 from ..text import JsonFields
 from .conversations import (
-    Conversation,
+    GatheredSession,
     build_chat_message,
     build_picture_part,
     build_result_message,
@@ -184,7 +184,7 @@ def parse_antigravity(source: TranscriptSource) -> Iterator[Event]:
     folders = source.path.absolute().parents
     is_in_brain = folders[0].name == "logs" and len(folders) > 2
     name = f"{folders[2].name}/transcript" if is_in_brain else source.stem
-    yield from Conversation("antigravity", name, log.said).events()
+    yield from GatheredSession("antigravity", name, log.said).events()
     yield from list_omission_notes(log.silent, "step")
 
 
@@ -198,11 +198,11 @@ def _parse_conversation(told: JsonFields, stem: str) -> Iterator[Event]:
         message
         for step in steps
         if step.kind not in SILENT_STEPS
-        for message in _parse_step(step, models.get(step.number))
+        for message in step.messages(models.get(step.number))
     ]
     name = find_first_text(chain(*told.get(NAME_COLUMN, ()), [stem])) or stem
     root, model = _find_folder_name(told), find_first_text([*models.values()][::-1])
-    yield from Conversation("antigravity", name, said, root=root, model=model).events()
+    yield from GatheredSession("antigravity", name, said, root=root, model=model).events()
     silent = filter(None, (SILENT_STEPS.get(step.kind) for step in steps))
     yield from list_omission_notes(Counter((kind, "") for kind in silent), "step")
 
@@ -228,6 +228,69 @@ class _Step(NamedTuple):
         """Return what the row holds."""
         return WireMessage(self.row.get("step_payload"))
 
+    @property
+    def metadata(self) -> WireMessage:
+        """Return what the step says about itself."""
+        return self.payload.inner(STEP_METADATA)
+
+    def messages(self, model: str | None) -> Iterator[SessionMessage]:
+        """Yield what the step amounts to, if anything."""
+        message: Message | None
+        if self.kind == USER_STEP:
+            message = self._question()
+        else:
+            message = self._answer() if self.kind == ANSWER_STEP else self._result()
+        if not message or not (message["content"] or len(message) > 2):
+            return
+        time = self.metadata.inner(1)
+        moment = round_milliseconds(time.count(1) * 1000 + time.count(2) // 1_000_000)
+        told = drop_empty_fields({"id": f"step-{self.number}", "timestamp": moment})
+        spent = tuple(self._costs(model)) if self.kind == ANSWER_STEP else ()
+        yield SessionMessage(message | told, spent=spent)
+
+    def _question(self) -> Message:
+        told = self.payload.inner(USER_INPUT)
+        images = map(WireMessage, told.parts(5))
+        pictures = [build_picture_part(each.text("2"), each.text("1")) for each in images]
+        return build_chat_message("user", join_content(told.text("2", "3.1", "1"), pictures))
+
+    def _answer(self) -> Message:
+        told = self.payload.inner(ANSWER)
+        held = map(WireMessage, told.parts(7))
+        calls = [[each.text(place) for place in "123"] for each in held]
+        extra = {"signature": told.text("4"), "stop": told.count(12) or None}
+        return build_chat_message(
+            "assistant",
+            told.text("8", "1"),
+            reasoning_content=told.text("3"),
+            tool_calls=[build_chat_call(*each) for each in calls],
+            antigravity=drop_empty_fields(extra),
+        )
+
+    def _costs(self, model: str | None) -> Iterator[RequestUsage]:
+        usage, number = self.metadata.inner(9), self.metadata.count(11)
+        beside, written, read = usage.count(2), usage.count(4), usage.count(5)
+        tokens = UsageTokens(beside + written + read, usage.count(3), read, written)
+        if any(tokens) and max(tokens) < 2**53:
+            name = model or (f"model-{number}" if number else None)
+            yield RequestUsage(tokens, name, "google", tokens._asdict())
+
+    def _result(self) -> Message | None:
+        """Return the result of a call; None for a step that has not ended, or ran nothing."""
+        call, payload = self.metadata.text("4.1"), self.payload
+        if call is None or self.status not in ENDED_STEPS:
+            return None
+        wrong = WireMessage(self.row.get("error_details")).text("9", "1", "2")
+        said = wrong or payload.text(*RESULT_PLACES.get(self.kind, ()))
+        if self.kind not in RESULT_PLACES:
+            said = said or "\n".join(_list_wire_texts(payload, 3))
+        failed = ENDED_STEPS[self.status] or bool(wrong) or self._has_exit_code()
+        return build_result_message(call, said, failed=failed, name=self.metadata.text("4.2"))
+
+    def _has_exit_code(self) -> bool:
+        """Tell whether a command ended with a code that is not 0."""
+        return self.kind == COMMAND_STEP and self.payload.inner(28).count(6) != 0
+
 
 def find_model_name(data: object, depth: int = 4) -> str | None:
     """Return the model that a step's metadata name, None where they do not."""
@@ -239,71 +302,6 @@ def find_model_name(data: object, depth: int = 4) -> str | None:
         return None
     inner = (part for number in message.numbers() for part in message.parts(number))
     return find_first_text(find_model_name(part, depth - 1) for part in inner)
-
-
-def _parse_step(step: _Step, model: str | None) -> Iterator[SessionMessage]:
-    payload = step.payload
-    metadata = payload.inner(STEP_METADATA)
-    if step.kind == USER_STEP:
-        message: Message | None = _parse_user_step(payload.inner(USER_INPUT))
-    elif step.kind == ANSWER_STEP:
-        message = _parse_answer_step(payload.inner(ANSWER))
-    else:
-        message = _parse_tool_step(step, metadata)
-    if not message or not (message["content"] or len(message) > 2):
-        return
-    told = drop_empty_fields(
-        {"id": f"step-{step.number}", "timestamp": _read_time(metadata.inner(1))}
-    )
-    spent = tuple(_list_step_costs(metadata, model)) if step.kind == ANSWER_STEP else ()
-    yield SessionMessage(message | told, spent=spent)
-
-
-def _read_time(time: WireMessage) -> int | None:
-    return round_milliseconds(time.count(1) * 1000 + time.count(2) // 1_000_000)
-
-
-def _parse_user_step(told: WireMessage) -> Message:
-    images = map(WireMessage, told.parts(5))
-    pictures = [build_picture_part(each.text("2"), each.text("1")) for each in images]
-    return build_chat_message("user", join_content(told.text("2", "3.1", "1"), pictures))
-
-
-def _parse_answer_step(told: WireMessage) -> Message:
-    calls = [[each.text(place) for place in "123"] for each in map(WireMessage, told.parts(7))]
-    extra = {"signature": told.text("4"), "stop": told.count(12) or None}
-    return build_chat_message(
-        "assistant",
-        told.text("8", "1"),
-        reasoning_content=told.text("3"),
-        tool_calls=[build_chat_call(*each) for each in calls],
-        antigravity=drop_empty_fields(extra),
-    )
-
-
-def _list_step_costs(metadata: WireMessage, model: str | None) -> Iterator[RequestUsage]:
-    usage = metadata.inner(9)
-    beside, written, read = usage.count(2), usage.count(4), usage.count(5)
-    tokens = UsageTokens(beside + written + read, usage.count(3), read, written)
-    number = metadata.count(11)
-    if any(tokens) and max(tokens) < 2**53:
-        name = model or (f"model-{number}" if number else None)
-        yield RequestUsage(tokens, name, "google", tokens._asdict())
-
-
-def _parse_tool_step(step: _Step, metadata: WireMessage) -> Message | None:
-    """Return the result of a call; None for a step that has not ended, or ran nothing."""
-    call = metadata.text("4.1")
-    if call is None or step.status not in ENDED_STEPS:
-        return None
-    payload = step.payload
-    wrong = WireMessage(step.row.get("error_details")).text("9", "1", "2")
-    said = wrong or payload.text(*RESULT_PLACES.get(step.kind, ()))
-    if step.kind not in RESULT_PLACES:
-        said = said or "\n".join(_list_wire_texts(payload, 3))
-    exit_code = payload.inner(28).count(6) if step.kind == COMMAND_STEP else 0
-    failed = ENDED_STEPS[step.status] or bool(wrong or exit_code)
-    return build_result_message(call, said, failed=failed, name=metadata.text("4.2"))
 
 
 def _list_wire_texts(message: WireMessage, depth: int) -> Iterator[str]:

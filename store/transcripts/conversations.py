@@ -34,7 +34,7 @@ PART_TYPES = ("text", "image_url", "file")
 """Types of parts that a result of a chat may have."""
 
 
-class Conversation(NamedTuple):
+class GatheredSession(NamedTuple):
     """A session of the kind ``kind``: its id, its messages, and what its file says of it.
 
     ``told`` is kept in the metadata under the name of the kind.

@@ -31,6 +31,7 @@ from .events import (
     get_nested,
     get_objects,
     get_text,
+    join_texts,
     list_omission_notes,
     note_omission,
     note_unread_value,
@@ -77,9 +78,27 @@ def _load_cursor_chats(rows: SqliteConnection) -> Iterator[Any]:
                 known = {"composerId": name, **head, **chat}
                 yield {"composerData": known, "bubbles": _load_bubbles(rows, name, chat)}
     for (value,) in rows.execute(SELECT_OLDEST_CHATS):
-        for tab in map(get_fields, get_list(get_fields(parse_json_cell(value)).get("tabs"))):
+        chat = get_fields(parse_json_cell(value))
+        if "requests" in chat:
+            yield _build_windsurf_chat(chat)
+        for tab in map(get_fields, get_list(chat.get("tabs"))):
             known = {"composerId": get_text(tab.get("tabId")), "name": tab.get("chatTitle")}
             yield {"composerData": known, "bubbles": get_list(tab.get("bubbles"))}
+
+
+def _build_windsurf_chat(chat: JsonFields) -> JsonFields:
+    """Return a chat of Windsurf, in the shape of VS Code's, as one of Cursor's."""
+    bubbles: list[JsonFields] = []
+    for number, request in enumerate(get_objects(chat.get("requests")), 1):
+        name, moment = get_text(request.get("requestId")), request.get("timestamp")
+        asked = {"bubbleId": name or f"request-{number}", "createdAt": moment}
+        texts = (part.get("value") for part in get_objects(request.get("response")))
+        answer = join_texts(texts, "")
+        told = {"type": 2, "text": answer, "bubbleId": f"{asked['bubbleId']}-answer"}
+        text = get_nested(request, "message", "text")
+        bubbles += [{"type": 1, "text": text, **asked}, {"createdAt": moment, **told}]
+    known = {"composerId": chat.get("sessionId"), "createdAt": chat.get("creationDate")}
+    return {"composerData": {"name": chat.get("customTitle"), **known}, "bubbles": bubbles}
 
 
 def _load_cursor_head(rows: SqliteConnection, name: str) -> Any:
@@ -105,8 +124,14 @@ CURSOR_LAYOUT = Layout(frozenset({"ItemTable.value"}), _load_cursor_chats)
 """How Cursor's databases are laid out: that of all chats, and older ones, of each workspace."""
 
 
-CURSOR_BUBBLE_ROLES = {1: "user", 2: "assistant", "user": "user", "ai": "assistant"}
-"""Type of a bubble → who said it; the second pair is of the first versions."""
+CURSOR_BUBBLE_ROLES = {
+    1: "user",
+    2: "assistant",
+    "user": "user",
+    "ai": "assistant",
+    "assistant": "assistant",
+}
+"""Type of a bubble → who said it; names are of the first versions, and of Windsurf's."""
 
 BUBBLE_TOOL_KEY = "toolFormerData"
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..text import JsonFields
-from .conversations import Conversation, load_side_file, round_milliseconds
+from .conversations import GatheredSession, load_side_file, round_milliseconds
 from .database import Layout, SqliteConnection, parse_json_cell
 from .events import (
     Event,
@@ -75,10 +75,10 @@ def parse_cursor_cli(source: TranscriptSource) -> Iterator[Event]:
         yield from _open_chat(get_fields(item.value), beside, stem).events()
 
 
-def _open_chat(chat: JsonFields, beside: JsonFields, stem: str) -> Conversation:
+def _open_chat(chat: JsonFields, beside: JsonFields, stem: str) -> GatheredSession:
     agent, blobs = get_fields(chat.get("cursor_agent")), get_list(chat.get("blobs"))
     moments = (beside.get("createdAtMs"), agent.get("createdAt"))
-    return Conversation(
+    return GatheredSession(
         "cursor_cli",
         get_text(agent.get("agentId")) or stem,
         list(_list_blob_messages(blobs)),

@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any
 
 from ..text import JsonFields
-from .conversations import Conversation, build_chat_message, join_content
+from .conversations import GatheredSession, build_chat_message, join_content
 from .events import (
     Event,
     NoteEvent,
@@ -73,7 +73,7 @@ def parse_gemini_takeout(source: TranscriptSource) -> Iterator[Event]:
     records.sort(key=lambda record: (_name_conversation(record), str(record["time"])))
     for name, group in groupby(records, key=_name_conversation):
         said = [message for record in group for message in _list_record_messages(record)]
-        yield from Conversation("gemini_takeout", name, said).events()
+        yield from GatheredSession("gemini_takeout", name, said).events()
     if silent:
         yield note_omission(silent, "record", " of what was done without an answer")
 

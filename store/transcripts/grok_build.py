@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ..records import Message
 from ..text import JsonFields
 from .conversations import (
-    Conversation,
+    GatheredSession,
     build_chat_message,
     build_picture_part,
     build_result_message,
@@ -59,7 +59,7 @@ GROK_MARKS = {
     "backend_tool_call": {"kind"},
 }
 """Type of a row → the keys of which one tells that it is Grok's."""
-SEALED_KEYS = {"encrypted_content", "kind"}
+GROK_SEALED_KEYS = {"encrypted_content", "kind"}
 """Keys of a row before an answer of which one says more than its summary."""
 WAITING_ROWS = ("reasoning", "backend_tool_call")
 """Types of rows that belong to the answer after them; what xAI's servers found is in no file."""
@@ -94,9 +94,9 @@ def parse_grok_build(source: TranscriptSource) -> Iterator[Event]:
     yield from _open_session(load_side_file(folder / "summary.json"), stem, chat).events()
 
 
-def _open_session(summary: JsonFields, stem: str, chat: _GrokSession) -> Conversation:
+def _open_session(summary: JsonFields, stem: str, chat: _GrokSession) -> GatheredSession:
     told = get_fields(summary.get("info"))
-    return Conversation(
+    return GatheredSession(
         "grok_build",
         get_text(told.get("id")) or stem,
         chat.said,
@@ -223,19 +223,20 @@ class _GrokSession:
     def _answer_of(self, row: JsonFields) -> Message:
         self.model = get_text(row.get("model_id")) or self.model
         waiting, self.waiting = self.waiting, []
-        thoughts = [
-            join_texts(part.get("text") for part in get_objects(each.get("summary")))
-            for each in waiting
-        ]
-        rows = [drop_keys(each, "summary") for each in waiting if SEALED_KEYS & each.keys()]
+        rows = [drop_keys(each, "summary") for each in waiting if GROK_SEALED_KEYS & each.keys()]
         extra = {**drop_keys(row, *_GROK_ROW_KEYS), "rows": rows}
         return build_chat_message(
             "assistant",
             join_content(row["content"]),
             tool_calls=list(map(_parse_grok_call, get_objects(row.get("tool_calls")))),
-            reasoning_content=join_texts([*thoughts, row.get("reasoning_content")]),
+            reasoning_content=join_texts([_join_summaries(waiting), row.get("reasoning_content")]),
             grok_build=drop_empty_fields(extra),
         )
+
+
+def _join_summaries(rows: list[JsonFields]) -> str:
+    parts = (part for row in rows for part in get_objects(row.get("summary")))
+    return join_texts(part.get("text") for part in parts)
 
 
 def _parse_grok_call(call: JsonFields) -> JsonFields:

@@ -15,7 +15,7 @@ from typing import Any
 from ..records import Message
 from ..text import JsonFields
 from .conversations import (
-    Conversation,
+    GatheredSession,
     build_chat_message,
     build_result_message,
     join_content,
@@ -75,7 +75,7 @@ def parse_kimi(source: TranscriptSource) -> Iterator[Event]:
     state = load_side_file(source.path.with_name("state.json"))
     titles = [state.get("custom_title"), state.get("title")]
     root = _find_kimi_folder(source.path.absolute())
-    yield from session.events(Conversation("kimi", name, [], titles, root, parent=parent))
+    yield from session.events(GatheredSession("kimi", name, [], titles, root, parent=parent))
     yield from list_omission_notes(session.silent, "event")
 
 
@@ -226,7 +226,7 @@ class _KimiSession:
         self._said.append(SessionMessage(message, spent=tuple(self._spent)))
         self._spent = []
 
-    def events(self, opened: Conversation) -> Iterator[Event]:
+    def events(self, opened: GatheredSession) -> Iterator[Event]:
         """Yield the session, then those of the agents below it."""
         self._close()
         yield from opened._replace(said=self._said, model=self.model).events()

@@ -24,9 +24,11 @@ from . import (
     cursor,
     cursor_cli,
     droid,
+    frameworks,
     gemini_takeout,
     goose,
     grok_build,
+    hermes,
     kimi,
     kiro,
     opencode,
@@ -71,6 +73,11 @@ GOOSE_SESSION_FILES = ("sessions/sessions.db", "sessions/*.jsonl")
 OPENCODE_SESSION_FILES = "storage/session/*.json"
 """The session files of opencode and its forks, from versions without a database."""
 
+
+COWORK_FOLDERS = (".config/Claude", "Library/Application Support/Claude", "AppData/Roaming/Claude")
+"""The folders of Claude's app for the desktop, on each system."""
+COWORK_FILES = ("*/.claude/projects/*.jsonl",)
+"""The sessions of Cowork, which Claude Code writes into a folder for each."""
 
 CLINE_TASK_FILES = ("tasks/*/api_conversation_history.json",)
 """The task files of Cline and its forks."""
@@ -251,6 +258,10 @@ TRANSCRIPT_KINDS = {
         homes=(
             Home(".claude", ("projects/*.jsonl",), "CLAUDE_CONFIG_DIR"),
             Home(".config/claude", ("projects/*.jsonl",)),
+            *(
+                Home(f"{folder}/local-agent-mode-sessions", COWORK_FILES)
+                for folder in COWORK_FOLDERS
+            ),
         ),
     ),
     "stream_json": TranscriptKind(
@@ -351,6 +362,9 @@ TRANSCRIPT_KINDS = {
             Home(".config/Cursor/User", CURSOR_DATABASE_FILES),
             Home("Library/Application Support/Cursor/User", CURSOR_DATABASE_FILES),
             Home("AppData/Roaming/Cursor/User", CURSOR_DATABASE_FILES),
+            Home(".config/Windsurf/User", CURSOR_DATABASE_FILES),
+            Home("Library/Application Support/Windsurf/User", CURSOR_DATABASE_FILES),
+            Home("AppData/Roaming/Windsurf/User", CURSOR_DATABASE_FILES),
         ),
         layout=cursor.CURSOR_LAYOUT,
     ),
@@ -389,7 +403,10 @@ TRANSCRIPT_KINDS = {
         pi.parse_pi,
         linked="branches, compactions",
         left_out="changes of model and state",
-        homes=(Home(".pi", ("agent/sessions/*.jsonl",)),),
+        homes=(
+            Home(".pi", ("agent/sessions/*.jsonl",)),
+            Home(".campfire", ("agent/sessions/*.jsonl",)),
+        ),
     ),
     "opencode": TranscriptKind(
         "an 'info' with 'messages' of parts, as its export has it, or its database",
@@ -459,6 +476,23 @@ TRANSCRIPT_KINDS = {
         seen=False,
         linked="branches",
         left_out="spans without messages",
+    ),
+    "hermes": TranscriptKind(
+        "the database of Hermes Agent",
+        hermes.is_hermes_session,
+        hermes.parse_hermes,
+        seen=False,
+        linked="parents",
+        left_out="rows taken back, rows of the program",
+        homes=(Home(".hermes", ("state.db",), "HERMES_HOME"),),
+        layout=hermes.HERMES_LAYOUT,
+    ),
+    "frameworks": TranscriptKind(
+        "messages of LangChain, pydantic-ai, the Vercel AI SDK, Gemini's API, ATIF or Letta",
+        frameworks.is_framework_value,
+        frameworks.parse_frameworks,
+        seen=False,
+        left_out="data for the screen, tools that were offered",
     ),
     "sharegpt": TranscriptKind(
         "records with 'conversations' of turns",

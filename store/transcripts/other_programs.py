@@ -110,11 +110,7 @@ PROGRAM_MARKS = (
     _parse_program_mark("Zencoder", "role content.tag"),
     _parse_program_mark("Zed", "messages.User"),
     _parse_program_mark("Zed", "messages.Agent"),
-    _parse_program_mark("Letta", "agents.in_context_message_ids"),
     _parse_program_mark("Letta", "agent_type messages.tool_calls in_context_message_indices"),
-    _parse_program_mark("LangChain", "lc type=constructor id"),
-    _parse_program_mark("pydantic-ai", "parts.part_kind kind"),
-    _parse_program_mark("Harbor (an ATIF trajectory)", "schema_version=ATIF* steps"),
     _parse_program_mark("Claude Code on the web", "loglines"),
     _parse_program_mark("Cowork (a record beside its session)", "cliSessionId processName"),
     _parse_program_mark(
@@ -127,10 +123,6 @@ PROGRAM_MARKS = (
     _parse_program_mark("Kiro before 1.0", "executionId chat"),
     _parse_program_mark("ToolBench", "answer_generation"),
     _parse_program_mark("a recorder of HTTP requests", "request response"),
-    _parse_program_mark(VERCEL_PROGRAM, "role parts.type"),
-    _parse_program_mark(VERCEL_PROGRAM, "messages.parts.type"),
-    _parse_program_mark(GEMINI_PROGRAM, "contents"),
-    _parse_program_mark(GEMINI_PROGRAM, "parts role"),
 )
 """What gives a whole value away, the narrowest first."""
 

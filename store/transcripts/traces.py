@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ..records import Message
 from ..text import JsonFields, wrap_in_list
 from .conversations import (
-    Conversation,
+    GatheredSession,
     build_chat_message,
     build_picture_part,
     build_result_message,
@@ -52,7 +52,7 @@ SENT_KEYS = (
 GIVEN_KEYS = ("gen_ai.output.messages", "llm.output_messages", "gen_ai.completion")
 """Attributes that hold the messages of a request and its answer."""
 CONVERSATION_KEYS = ("gen_ai.conversation.id", "session.id", "langfuse.session.id", "sessionId")
-MODEL_KEYS = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "model")
+SPAN_MODEL_KEYS = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name", "model")
 PROVIDER_KEYS = ("gen_ai.provider.name", "gen_ai.system", "llm.provider")
 TOKEN_KEYS = (
     TokenKeys(
@@ -81,7 +81,7 @@ MESSAGE_ROLES = {
     "developer": "system",
 }
 """Role in a trace → the role in the chat; any other is the user's."""
-RESULT_TYPES = ("tool_call_response", "tool-result")
+SPAN_RESULT_TYPES = ("tool_call_response", "tool-result")
 
 
 class TraceSpan(NamedTuple):
@@ -100,12 +100,44 @@ class TraceSpan(NamedTuple):
     @property
     def model(self) -> str | None:
         """Return the model that answered, else the one that was asked."""
-        return find_first_text(map(self.told.get, MODEL_KEYS))
+        return find_first_text(map(self.told.get, SPAN_MODEL_KEYS))
 
     @property
     def is_agent(self) -> bool:
         """Whether the span is of a whole run, which sums up the requests in it."""
         return self.told.get("gen_ai.operation.name") == "invoke_agent"
+
+    @property
+    def messages(self) -> list[Message]:
+        """Return all messages of the request, and its answer."""
+        sent = _list_span_messages(self, SENT_KEYS)
+        told = _parse_json_text(self.told.get("gen_ai.system_instructions"))
+        system = join_texts(map(_find_text, wrap_in_list(told)))
+        if system and not any(each["role"] == "system" for each in sent):
+            sent = [build_chat_message("system", system), *sent]
+        return [*sent, *_list_span_messages(self, GIVEN_KEYS)]
+
+    @property
+    def costs(self) -> tuple[RequestUsage, ...]:
+        """Return what the request cost."""
+        provider = find_first_text(map(self.told.get, PROVIDER_KEYS))
+        found = (build_request_usage(self.told, keys, self.model, provider) for keys in TOKEN_KEYS)
+        first: tuple[RequestUsage, ...] = next(filter(None, found), ())
+        return tuple(each._replace(told={"span": self.name}) for each in first)
+
+    def calls(self) -> Iterator[SessionMessage]:
+        """Yield a call and its result, where nothing else of a conversation is recorded."""
+        tool, given, result = map(self.told.get, TOOL_KEYS)
+        if not get_text(tool):
+            return
+        name = get_text(self.told.get("gen_ai.tool.call.id")) or self.name
+        moment = drop_empty_fields({"timestamp": self.began or None})
+        call = build_chat_call(name, tool, given)
+        asked = build_chat_message("assistant", None, tool_calls=[call])
+        yield SessionMessage(asked | moment | {"id": f"{self.name}-call"})
+        if result is not None:
+            answer = build_result_message(name, result, name=tool)
+            yield SessionMessage(answer | moment | {"id": f"{self.name}-result"})
 
 
 def is_trace_value(value: Any) -> bool:
@@ -225,36 +257,27 @@ def _parse_json_text(told: object) -> Any:
         return told
 
 
-def _list_lines(name: str, spans: list[TraceSpan]) -> list[Conversation]:
+def _list_lines(name: str, spans: list[TraceSpan]) -> list[GatheredSession]:
     """Return the lines of a conversation: each request goes on with the line that it repeats."""
-    lines: list[Conversation] = []
+    lines: list[GatheredSession] = []
     for span in spans:
-        whole = [*_list_sent_messages(span), *_list_span_messages(span, GIVEN_KEYS)]
+        whole = span.messages
         if not whole:
             continue
         line = next((line for line in lines if _is_of_line(line, whole)), None)
         if line is None:
             known, parent = (f"{name}/{span.name}", name) if lines else (name, None)
-            line = Conversation("traces", known, [], model=span.model, parent=parent)
+            line = GatheredSession("traces", known, [], model=span.model, parent=parent)
             lines.append(line)
         _extend_line(line.said, span, whole)
     if lines:
         return lines
-    said = [message for span in spans for message in _list_tool_messages(span)]
+    said = [message for span in spans for message in span.calls()]
     model = find_first_text(span.model for span in spans)
-    return [Conversation("traces", name, said, model=model)] if said else []
+    return [GatheredSession("traces", name, said, model=model)] if said else []
 
 
-def _list_sent_messages(span: TraceSpan) -> list[Message]:
-    sent = _list_span_messages(span, SENT_KEYS)
-    told = _parse_json_text(span.told.get("gen_ai.system_instructions"))
-    system = join_texts(map(_find_text, wrap_in_list(told)))
-    if not system or any(each["role"] == "system" for each in sent):
-        return sent
-    return [build_chat_message("system", system), *sent]
-
-
-def _is_of_line(line: Conversation, whole: list[Message]) -> bool:
+def _is_of_line(line: GatheredSession, whole: list[Message]) -> bool:
     """Tell whether a request with its answer goes on with a line, or is a part of it."""
     known = [drop_marks(each.message) for each in line.said[: len(whole)]]
     return known == [drop_marks(each) for each in whole[: len(line.said)]]
@@ -273,15 +296,8 @@ def _extend_line(said: list[SessionMessage], span: TraceSpan, whole: list[Messag
         said.append(SessionMessage(message | drop_empty_fields(told)))
     answer = said[len(whole) - 1]
     if answer.message["role"] == "assistant" and not span.is_agent:
-        spent = (*answer.spent, *_list_span_costs(span))
+        spent = (*answer.spent, *span.costs)
         said[len(whole) - 1] = answer._replace(spent=spent)
-
-
-def _list_span_costs(span: TraceSpan) -> tuple[RequestUsage, ...]:
-    provider = find_first_text(map(span.told.get, PROVIDER_KEYS))
-    found = (build_request_usage(span.told, keys, span.model, provider) for keys in TOKEN_KEYS)
-    first: tuple[RequestUsage, ...] = next(filter(None, found), ())
-    return tuple(each._replace(told={"span": span.name}) for each in first)
 
 
 def _list_span_messages(span: TraceSpan, keys: Iterable[str]) -> list[Message]:
@@ -332,7 +348,7 @@ def _parse_trace_message(told: JsonFields, role: str) -> Iterator[Message]:
     inner = get_fields(told.get("message")) or told
     role = get_text(inner.get("role")) or role
     parts = _list_trace_parts(inner)
-    results = [part for part in parts if part.get("type") in RESULT_TYPES]
+    results = [part for part in parts if part.get("type") in SPAN_RESULT_TYPES]
     yield from map(_parse_result_part, results)
     said = get_text(inner.get("content")) if not parts else None
     content = join_content(said, *map(_parse_text_part, parts))
@@ -401,17 +417,3 @@ def _parse_text_part(part: JsonFields) -> object:
         url = get_text(get_fields(part.get("image_url") or inner).get("url"))
         return {"type": "image_url", "image_url": {"url": url}} if url else None
     return _find_text(part) if kind in (None, "text", "input_text", "output_text") else None
-
-
-def _list_tool_messages(span: TraceSpan) -> Iterator[SessionMessage]:
-    """Yield a call and its result, where nothing else of a conversation is recorded."""
-    tool, given, result = map(span.told.get, TOOL_KEYS)
-    if not get_text(tool):
-        return
-    call = get_text(span.told.get("gen_ai.tool.call.id")) or span.name
-    moment = drop_empty_fields({"timestamp": span.began or None})
-    asked = build_chat_message("assistant", None, tool_calls=[build_chat_call(call, tool, given)])
-    yield SessionMessage(asked | moment | {"id": f"{span.name}-call"})
-    if result is not None:
-        answer = build_result_message(call, result, name=tool)
-        yield SessionMessage(answer | moment | {"id": f"{span.name}-result"})

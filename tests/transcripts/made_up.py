@@ -21,10 +21,12 @@ import test_transcripts_cursor_cli as cursor_cli
 import test_transcripts_data_sets as data_sets
 import test_transcripts_droid as droid
 import test_transcripts_exchanges as exchanges
+import test_transcripts_frameworks as frameworks
 import test_transcripts_gemini_cli as gemini_cli
 import test_transcripts_gemini_takeout as gemini_takeout
 import test_transcripts_goose as goose
 import test_transcripts_grok_build as grok_build
+import test_transcripts_hermes as hermes
 import test_transcripts_kimi as kimi
 import test_transcripts_kiro as kiro
 import test_transcripts_langgraph as langgraph
@@ -149,6 +151,8 @@ SAMPLES: dict[str, Write] = {
     "kimi": lines(*kimi.WIRE),
     "gemini_takeout": gemini_takeout.activity,
     "traces": lines(*traces.TRACES),
+    "hermes": hermes.database,
+    "frameworks": lines({"steps": frameworks.ATIF, **frameworks.HEAD}),
     "sharegpt": lines(
         {"conversations": [data_sets.turn("human", "Hi."), data_sets.turn("gpt", "Hello.")]}
     ),

@@ -8,6 +8,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from store import Store
 from store.importing import import_file
 from store.transcripts import (
@@ -225,3 +227,44 @@ def test_results_in_an_agents_transcript(tmp_path: Path) -> None:
 def result(**call: str) -> dict[str, Any]:
     """Return a result, which may tell the call that it answers."""
     return {"type": "tool_result", "content": "b", **call}
+
+
+WINDSURF = {
+    "tabs": {
+        "tabs": [
+            {
+                "tabId": "w",
+                "chatTitle": "A tab",
+                "bubbles": [{"type": "user", "text": "Why?"}, {"type": "assistant", "text": "So."}],
+            }
+        ]
+    },
+    "requests": {
+        "version": 1,
+        "sessionId": "w",
+        "customTitle": "A tab",
+        "creationDate": 1710000000000,
+        "requests": [
+            {
+                "requestId": "r",
+                "message": {"text": "Why?"},
+                "response": [{"value": "S"}, {"value": "o."}],
+                "timestamp": 1710000000000,
+            }
+        ],
+    },
+}
+
+
+@pytest.mark.parametrize("shape", WINDSURF)
+def test_a_chat_of_windsurf(tmp_path: Path, shape: str) -> None:
+    """It lies where the first versions of Cursor had theirs, with what the assistant said."""
+    path = tmp_path / "state.vscdb"
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("CREATE TABLE ItemTable (key TEXT PRIMARY KEY, value TEXT)")
+        key = "workbench.panel.aichat.view.aichat.chatdata"
+        database.execute("INSERT INTO ItemTable VALUES (?, ?)", (key, json.dumps(WINDSURF[shape])))
+    (opened,) = (event for event in read(path) if isinstance(event, SessionEvent))
+    assert (opened.session_id, opened.title) == ("w", "A tab")
+    told = [(each["role"], each["content"]) for each in messages(path)]
+    assert told == [("user", "Why?"), ("assistant", "So.")]

@@ -13,7 +13,12 @@ TABLES = """
     CREATE TABLE blobs (id TEXT PRIMARY KEY, data BLOB);
     CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT);
 """
-AGENT = {"agentId": NAME, "name": "Mend", "workspacePath": "/home/ada/loop", "mode": "default"}
+AGENT = {
+    "agentId": NAME,
+    "name": "An endless one",
+    "workspacePath": "/home/ada/loop",
+    "mode": "default",
+}
 MODEL = {"cursor": {"modelName": "composer-2.5"}}
 MOMENT = 1_754_000_000_000
 

@@ -92,12 +92,8 @@ OTHERS: dict[str, list[list[Any]]] = {
     ],
     "Zed": [[{"messages": [{"User": {"content": []}}]}], [{"messages": [{"Agent": {}}]}]],
     "Letta": [
-        [{"agents": [{"in_context_message_ids": []}]}],
         [{"agent_type": "a", "messages": [{"tool_calls": []}], "in_context_message_indices": []}],
     ],
-    "LangChain": [[[{"lc": 1, "type": "constructor", "id": ["langchain"]}]]],
-    "pydantic-ai": [[[{"parts": [{"part_kind": "user-prompt"}], "kind": "request"}]]],
-    "Harbor (an ATIF trajectory)": [[{"schema_version": "ATIF-v1.4", "steps": []}]],
     "Claude Code on the web": [[{"loglines": []}]],
     "Cowork (a record beside its session)": [[{"cliSessionId": "c", "processName": "p"}]],
     "ChatGPT (a conversation that does not tell its present path)": [
@@ -105,14 +101,6 @@ OTHERS: dict[str, list[list[Any]]] = {
     ],
     "Claude Code (its stream-json)": [
         [{"type": "system", "subtype": "init", "cwd": "/", "session_id": "s"}]
-    ],
-    "the Vercel AI SDK": [
-        [{"role": "user", "parts": [{"type": "text", "text": "x"}]}],
-        [{"messages": [{"role": "user", "parts": [{"type": "text", "text": "x"}]}]}],
-    ],
-    "Google's Gemini API": [
-        [{"role": "user", "parts": [{"text": "x"}]}],
-        [{"contents": [{"role": "user", "parts": [{"text": "x"}]}]}],
     ],
     "goose (its stream-json)": [[{"type": "message", "message": {"role": "assistant"}}]],
     "opencode (its run --format json)": [[{"type": "text", "sessionID": "s", "part": {}}]],

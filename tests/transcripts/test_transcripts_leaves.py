@@ -36,6 +36,7 @@ LEFT_OUT: dict[str, tuple[str, ...]] = {
     "codex": ("event_msg.payload.*",),
     "copilot_cli": ("hook.start.data.input.*", "session.info.data.*", "session.error.data.*"),
     "gemini_takeout": (".title", ".activityControls", ".safeHtmlItem.html"),  # in other words
+    "hermes": ("*.content", "*.tool_calls"),  # parts and calls as JSON, read as such
     "traces": ("*.stringValue",),  # messages as JSON, read as such by its own tests
     "moatless": (
         *(".nodes.observation.*", ".nodes.output.*"),

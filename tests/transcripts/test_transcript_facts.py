@@ -1,0 +1,139 @@
+"""What each kind's files tell, found by importing one: the table of docs/transcripts.md."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import test_transcripts_grok_build as grok_build
+from conftest import ROOT
+from made_up import SAMPLES
+
+from store import Store
+from store.importing import import_file
+from store.transcripts import (
+    TRANSCRIPT_KINDS,
+    SessionEvent,
+    SessionMessage,
+    get_fields,
+)
+from store.transcripts.kinds import TranscriptKind
+
+PAGE = ROOT / "docs/transcripts.md"
+BEGIN, END = (
+    "<!-- facts: written by tests/transcripts/test_transcript_facts.py -->\n",
+    "<!-- end of facts -->",
+)
+FACTS = (
+    *("title", "folder", "model", "times", "calls", "results", "thoughts", "pictures"),
+    *("tokens", "cached", "linked"),
+)
+NOT_IN_FILES = {
+    "amp": "",
+    "antigravity": "",
+    "cursor_cli": "tokens cached",
+    "frameworks": "folder",
+    "gemini_takeout": "title folder model calls results thoughts tokens cached",
+    "grok_build": "",
+    "hermes": "",
+    "kimi": "",
+    "traces": "title folder",
+}
+"""Kind whose made-up file is full → facts that its program writes into no file that is read."""
+RICHER = {"grok_build": lambda path: grok_build.session(path.parent)}
+"""Kinds whose made-up file alone tells less than with those beside it."""
+
+
+def facts_of(store: Store, name: str) -> Iterator[str]:
+    """Yield what a session tells."""
+    session = store.session(name)
+    usages, metadata = store.usages(name), session.metadata
+    told = {
+        "title": has_title_of_its_own(store, session),
+        "folder": session.project_root,
+        "model": metadata.get("model") or any(each.model for each in usages),
+        "tokens": usages,
+        "cached": any(each.cached for each in usages),
+        "linked": "parent_session" in metadata or store.compactions(name),
+    }
+    yield from (fact for fact, held in told.items() if held)
+    for stored in store.messages(name):
+        yield from facts_of_message(stored.message)
+
+
+def has_title_of_its_own(store: Store, session: Any) -> bool:
+    """Tell whether a title is more than the beginning of what was asked."""
+    asked = json.dumps([each.message for each in store.messages(session.id)])
+    return bool(session.title) and json.dumps(session.title)[1:-1].rstrip(".…") not in asked
+
+
+def facts_of_message(message: dict[str, Any]) -> Iterator[str]:
+    """Yield what a message tells."""
+    keys = {
+        "times": ("timestamp",),
+        "calls": ("tool_calls",),
+        "results": ("tool_call_id",),
+        "thoughts": ("reasoning_content", "thinking_blocks", "reasoning_items"),
+    }
+    yield from (fact for fact, names in keys.items() if any(map(message.get, names)))
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    if any(get_fields(part).get("type") == "image_url" for part in parts):
+        yield "pictures"
+
+
+def table(folder: Path) -> str:
+    """Return the table, from a file of each kind."""
+    lines = [f"| kind | {' | '.join(FACTS)} |", f"| --- |{' --- |' * len(FACTS)}"]
+    for kind, absent in NOT_IN_FILES.items():
+        place = folder / kind / "sample"
+        place.parent.mkdir(parents=True)
+        path = RICHER.get(kind, SAMPLES[kind])(place)
+        path = path if isinstance(path, Path) else next(place.parent.glob("*"))
+        with Store(":memory:") as store:
+            names = [each.id for each in import_file(store, path, kind=kind).sessions]
+            found = {fact for name in names for fact in facts_of(store, name)}
+        found |= {"linked"} if len(names) > 1 and TRANSCRIPT_KINDS[kind].linked else set()
+        assert not found & {*absent.split()}, f"{kind} tells {found & {*absent.split()}}"
+        cells = [
+            "✓" if fact in found else "not in their files" if fact in absent.split() else "–"
+            for fact in FACTS
+        ]
+        lines.append(f"| `{kind}` | {' | '.join(cells)} |")
+    return "\n".join([*lines[:2], *sorted(lines[2:])])
+
+
+@pytest.mark.slow
+@pytest.mark.sqlite_only
+def test_the_table_of_facts_is_what_imports_tell(tmp_path: Path) -> None:
+    """Written anew with CONVOSTORE_WRITE_FACTS=1."""
+    page = PAGE.read_text("utf-8")
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    fresh = f"{before}{BEGIN}\n{table(tmp_path)}\n\n{END}{after}"
+    if os.environ.get("CONVOSTORE_WRITE_FACTS"):
+        PAGE.write_text(fresh, "utf-8")
+    assert PAGE.read_text("utf-8") == fresh
+
+
+def test_a_kind_is_ten_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What tells a value, what reads a file, and a row of the table."""
+
+    def parse(source: Any) -> Any:
+        yield SessionEvent(source.stem, None, None, {})
+        for line in source.values():
+            role = "assistant" if line.value["who"] == "bot" else "user"
+            yield SessionMessage({"role": role, "content": line.value["what"]})
+
+    kind = TranscriptKind("'who' said 'what'", lambda value: "who" in get_fields(value), parse)
+    monkeypatch.setitem(TRANSCRIPT_KINDS, "room", kind)
+    path = tmp_path / "room.jsonl"
+    path.write_text('{"who": "ann", "what": "Hi"}\n{"who": "bot", "what": "Yes?"}\n')
+    with Store(":memory:") as store:
+        assert import_file(store, path).kind == "room"
+        assert [each.message["content"] for each in store.messages("room")] == ["Hi", "Yes?"]
+        assert [each.appended for each in import_file(store, path).sessions] == [0]
