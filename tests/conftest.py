@@ -14,7 +14,7 @@ import uuid
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,6 +25,7 @@ from hypothesis import HealthCheck, settings
 
 from store import Store
 from store.cli import main
+from store.inspection import Database, divide_tables
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -174,6 +175,13 @@ def database(folder: Path, like: str | None = None) -> Iterator[str]:
         connection.execute(sqlalchemy.text(f"DROP DATABASE {name} WITH (FORCE)"))
 
 
+def divide(url: str, partitions: str = os.environ.get("CONVOSTORE_TEST_PARTITIONS", "")) -> None:
+    """Divide the tables of a store on a server, in as many partitions as the tests are to have."""
+    if partitions and not url.startswith("sqlite"):
+        with closing(Database(url)) as divided:
+            divide_tables(divided, int(partitions))
+
+
 @pytest.fixture
 def bare_url(tmp_path: Path) -> Iterator[str]:
     """Give the URL of a database with nothing in it, not even tables."""
@@ -186,6 +194,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Give the URL of a store to copy: ten times quicker than making one."""
     with database(tmp_path_factory.mktemp("made")) as given:
         Store(given).close()
+        divide(given)
         yield given
 
 

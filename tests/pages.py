@@ -69,8 +69,8 @@ class Page:
     def _sh(self, block: Block) -> None:
         for line in block.code.splitlines():
             words = shlex.split(line, comments=True)
-            if words[:1] != ["convostore"]:
-                continue
+            if words[:1] != ["convostore"] or "//user@host" in line:
+                continue  # of another program, or on a server that only the page knows
             if "browse" in words:
                 browse(words[1:])
             else:

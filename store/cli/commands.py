@@ -140,6 +140,9 @@ COMMANDS: dict[str, dict[str, ListedCommand]] = {
             "maintenance", "Tell whether the store can be used now, for a probe."
         ),
         "doctor": ListedCommand("maintenance", "Look for risks to the store, and give advice."),
+        "distribute": ListedCommand(
+            "maintenance", "Divide the tables of an empty store on a server, or list how they lie."
+        ),
         "migrate": ListedCommand("maintenance", "Upgrade a store to the newest schema."),
     },
 }

@@ -10,11 +10,11 @@ import typer
 
 from .. import inspection
 from ..context import check_requests
-from ..errors import StoreError
+from ..errors import InvalidValue, StoreError
 from ..inspection import MAX_PURGE_SECONDS, SCHEMA_HEAD, Database, Upgrade, upgrade_schema
 from ..tools import TOOL_KINDS
 from . import render
-from .options import Json, announce_store, get_place, open_existing_store, require_new
+from .options import Json, announce_store, get_place, open_existing_store, open_store, require_new
 from .terminal import Column
 
 DOCTOR_STATUSES = {"fine": 0, "advice": 1, "unusable": 2}
@@ -52,6 +52,14 @@ MigrationCopy = Annotated[
         "--copy", metavar="PATH", help="Copy the store to this file before it is changed."
     ),
 ]
+
+Partitions = Annotated[
+    int | None,
+    typer.Option("--partitions", metavar="N", help="Hash partitions for each table of trees."),
+]
+OverCitus = Annotated[bool, typer.Option("--citus", help="Distribute over the nodes of Citus.")]
+CheckParts = Annotated[bool, typer.Option("--check", help="List how each table lies.")]
+PARTS_COLUMNS = (Column("table"), Column("kind"), Column("by"), Column("parts"))
 
 FINDING_COLUMNS = (
     Column("check"),
@@ -146,6 +154,32 @@ def doctor(ctx: typer.Context, json: Json = False) -> None:
         render.show_table(CONDITION_COLUMNS, found)
     announce_store(ctx)
     raise typer.Exit(max(DOCTOR_STATUSES[each.state] for each in found))
+
+
+def distribute(
+    ctx: typer.Context,
+    partitions: Partitions = None,
+    citus: OverCitus = False,
+    check: CheckParts = False,
+    json: Json = False,
+) -> None:
+    """Divide the tables of an empty store on a server, or list how they lie.
+
+    The store is made if there is none. One in use is refused unharmed.
+    """
+    if (partitions is not None) + citus + check != 1:
+        raise InvalidValue("distribute takes one of --partitions N, --citus and --check")
+    if get_place(ctx).file:
+        raise InvalidValue("only the tables of a server are divided; a file is on one machine")
+    with open_store(ctx), closing(Database(get_place(ctx).target)) as database:
+        if check:
+            found = inspection.list_table_parts(database)
+        else:
+            found = inspection.divide_tables(database, partitions)
+    if json:
+        render.print_json_list(each._asdict() for each in found)
+    else:
+        render.show_table(PARTS_COLUMNS, found)
 
 
 def migrate(ctx: typer.Context, copy: MigrationCopy = None, json: Json = False) -> None:

@@ -33,7 +33,7 @@ import sqlalchemy
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from ..clock import resolve_now
-from ..errors import NotAStore, ReadOnly, SchemaTooNew
+from ..errors import NotAStore, ReadOnly, SchemaTooNew, StoreError
 from .engine import Database
 from .file_copies import (
     add_suffix,
@@ -204,6 +204,7 @@ def _upgrade_outdated(
             connection.begin()
         found = read_version(connection)
         place = None
+        _require_whole_schema(connection)
         if found != SCHEMA_HEAD and not (found is None and _create_by_script(connection)):
             place = _choose_copy_path(database, found, copy_to) if copy and found else None
             if place is None:
@@ -217,6 +218,20 @@ def _upgrade_outdated(
     if upgraded.told:
         _migration_logger.info("%s: %s", database.url.render_as_string(), upgraded.told)
     return upgraded
+
+
+def _require_whole_schema(connection: Connection) -> None:
+    """Raise StoreError on a worker of Citus, which has parts of the tables only."""
+    if connection.dialect.name != "postgresql":
+        return
+    asked = "SELECT to_regclass('pg_dist_local_group')"
+    if connection.exec_driver_sql(asked).scalar() is None:
+        return
+    if connection.exec_driver_sql("SELECT groupid FROM pg_dist_local_group").scalar() != 0:
+        raise StoreError(
+            "this is a worker of Citus, with parts of the tables only; open the store through the"
+            " coordinator once, which makes or upgrades it"
+        )
 
 
 def _create_by_script(connection: Connection) -> bool:

@@ -26,9 +26,13 @@ GROUP BY objects.tbl_name
 SQLITE_MODULE = Statement(text("SELECT 1 FROM pragma_module_list WHERE name = 'dbstat'"))
 """Whether SQLite was built with the table that tells the size of each table."""
 _POSTGRESQL_TABLES = """
-SELECT CAST(relname AS text), pg_total_relation_size(oid)
-FROM pg_class
-WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace
+SELECT CAST(COALESCE(whole.relname, part.relname) AS text),
+    CAST(SUM(pg_total_relation_size(part.oid)) AS bigint)
+FROM pg_class AS part
+LEFT JOIN pg_inherits ON inhrelid = part.oid
+LEFT JOIN pg_class AS whole ON whole.oid = inhparent
+WHERE part.relkind = 'r' AND part.relnamespace = current_schema()::regnamespace
+GROUP BY 1
 """
 TABLE_SIZES = {
     "sqlite": Statement(text(_SQLITE_TABLES)),

@@ -154,7 +154,10 @@ PIECES_AFTER = Statement(
 )
 _last_piece = (
     select(func.coalesce(func.max(draft_pieces.c.piece), literal_column("0")))
-    .where(draft_pieces.c.tree_id == drafts.c.tree_id, draft_pieces.c.draft == drafts.c.draft)
+    .where(
+        draft_pieces.c.tree_id == bindparam("tree_id"),
+        draft_pieces.c.draft == drafts.c.draft,
+    )
     .scalar_subquery()
 )
 DRAFT_STATES = Statement(

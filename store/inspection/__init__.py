@@ -1,4 +1,4 @@
-"""Inspection and upkeep of a whole store: SQL, statistics, checks, advice, copies and dumps.
+"""Inspection and upkeep of a whole store: SQL, statistics, checks, advice, copies, dumps, parts.
 
 SQL only reads. Checks compare the stored rows with their digests, and advice names the threats to
 a store in its place. Copies are written, checked and put back. No row changes except the list of
@@ -20,16 +20,19 @@ __all__ = [
     "Database",
     "FileCounts",
     "Statistics",
+    "TableParts",
     "ToolUse",
     "Upgrade",
     "backup",
     "check",
     "compare_line",
+    "divide_tables",
     "doctor",
     "dump",
     "get_store_files",
     "is_store_file",
     "is_write_protected",
+    "list_table_parts",
     "listed",
     "load_tool_kinds",
     "query",
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
     from .advice import Condition, doctor
     from .checks import OLDER
     from .copies import backup, listed, remove_copies, restore
+    from .distribution import TableParts, divide_tables, list_table_parts
     from .integrity import check
     from .line_checks import ReadCheck, compare_line
     from .sql import query, views, writing_role
@@ -72,6 +76,7 @@ if not TYPE_CHECKING:  # otherwise a type checker would accept any name
         advice="Condition doctor",
         checks="OLDER",
         copies="backup listed remove_copies restore",
+        distribution="TableParts divide_tables list_table_parts",
         integrity="check",
         line_checks="ReadCheck compare_line",
         storage_use="SIZE_KEYS",

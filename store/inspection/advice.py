@@ -12,6 +12,7 @@ import os
 import shutil
 import sqlite3
 import stat
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -30,6 +31,7 @@ from ..database import (
 )
 from ..errors import StoreError
 from ..history import STALE_COPIES, erasure
+from .distribution import TABLE_KINDS, load_table_parts
 from .integrity import open_for_reading
 
 State = Literal["fine", "advice", "unusable"]
@@ -231,9 +233,13 @@ def check_copies(connection: Connection) -> CheckVerdict:
 
 
 def check_server(connection: Connection) -> CheckVerdict:
-    """Return the version of a server, which is always fine."""
+    """Return the version of a server and how its tables lie, which is always fine."""
     found = ".".join(map(str, connection.dialect.server_version_info or ()))
-    return _report_fine(f"{connection.dialect.name} {found}")
+    kinds = Counter(each.kind for each in load_table_parts(connection))
+    lie = ", ".join(
+        f"{kinds[kind]} tables {told}" for kind, told in TABLE_KINDS.items() if kinds[kind]
+    )
+    return _report_fine(f"{connection.dialect.name} {found}, {lie}")
 
 
 FILE_CHECKS: dict[str, Callable[[Path], CheckVerdict]] = {

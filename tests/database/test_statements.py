@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from conftest import ROOT
+from fan_outs import FANS_OUT
 from sql_printing import printed
 from sqlalchemy import func, text
 
@@ -38,93 +39,6 @@ LONGEST_LINE = 120
 """Characters of a line of a kept statement."""
 
 TREE_NAMES = {table.name for table in TREE_TABLES}
-
-ACROSS_TREES = {
-    "database.file_copies.NEXT_COPY": "a copy is of the whole store",
-    "history.kept_usages.DELETE_OWNED_USAGES": "those of an owner, whatever the tree",
-    "history.kept_usages.EMPTY_OWNED_USAGES": "those of an owner, whatever the tree",
-    "history.kept_usages.SUM_KEPT": "sums over the whole store",
-    "history.kept_usages.SUM_OWNED_KEPT": "sums over an owner's sessions",
-    "history.retention.ALL_BYTES.1": "measures the whole store",
-    "history.retention.ALL_BYTES.2": "measures the whole store",
-    "history.retention.COMPACTED_SESSIONS": "those of the whole store, by a narrow index",
-    "history.erasure.STALE_COPIES": "a copy is of the whole store",
-    "history.message_lookup.FIND_MESSAGES": "finds the trees by a message's id",
-    "history.message_lookup.FIND_OWNED_MESSAGES": "finds the trees by a message's id",
-    "history.message_lookup.FIND_PREFIX": "finds the trees by the ids of messages",
-    "history.message_lookup.FIND_OWNED_PREFIX": "finds the trees by the ids of messages",
-    "history.request_rows.REQUEST_NUMBERS": "samples the requests of the whole store",
-    **dict.fromkeys(
-        (
-            "history.listing.COUNT_FOUND",
-            "history.listing.COUNT_OWNED",
-            "history.listing.COUNT_SESSIONS",
-            "history.listing.LIST_BY_SECOND",
-            "history.listing.LIST_BY_SECOND_AFTER",
-            "history.listing.LIST_CREATED",
-            "history.listing.LIST_FOUND",
-            "history.listing.LIST_OWNED_FOUND",
-            "history.listing.LIST_OWNED_SESSIONS",
-            "history.listing.LIST_OWNED_CREATED",
-            "history.listing.LIST_OWNED_TAGGED",
-            "history.listing.LIST_PREFIX",
-            "history.listing.LIST_SESSIONS",
-            "history.listing.LIST_SESSIONS_AFTER",
-            "history.listing.LIST_TAGGED",
-        ),
-        "lists the sessions of all trees",
-    ),
-    "inspection.line_checks.MESSAGE_PLACES": "finds the trees by a message's id",
-    "history.drafts.ALL_DRAFTS": "lists the drafts of all trees",
-    "history.drafts.OWNER_DRAFTS": "lists the drafts of all trees",
-    "history.erasure.ERASURES": "lists the erasures of all trees",
-    "history.erasure.MARK_ERASURES_PURGED": "one purge is enough for the erasures of all trees",
-    "history.redaction.MARK_REDACTIONS_PURGED": "one purge is enough for the redactions of all trees",
-    "history.redaction.REDACTIONS": "lists the redactions of all trees",
-    "history.erasure_log.OPEN_TREES": "finds what is left to do in all trees",
-    "inspection.dump.ALL_TREES": "lists the trees",
-    "inspection.transfer.ERASED_SESSIONS": "lists the erasures of all trees",
-    **dict.fromkeys(
-        (
-            "history.usages.LIST_OWNED_USAGES",
-            "history.usages.LIST_USAGES",
-            "history.usages.SUM_USAGES_BY_DAY",
-            "history.usages.SUM_OWNED_USAGES",
-        ),
-        "is of the usages of many trees",
-    ),
-    **dict.fromkeys(
-        (
-            "history.message_notes.LIST_NOTES_OF_KEY",
-            "history.message_notes.LIST_NOTES_OF_KEY_AFTER",
-            "history.message_notes.LIST_OWNED_NOTES",
-            "history.message_notes.LIST_OWNED_NOTES_OF_KEY",
-        ),
-        "lists the notes of many trees",
-    ),
-    "inspection.usage_statistics.STORE_FILES": "counts over the whole store",
-    "inspection.usage_statistics.STORE_TOOLS": "counts over the whole store",
-    "inspection.usage_statistics.STORE_TOTALS": "counts over the whole store",
-    **dict.fromkeys(
-        (
-            "search.query.HAS_ROLE",
-            "search.scope.TREE_BRANCHES",
-            "search.scope.TREE_SESSIONS",
-            "search.hits.LIST_TITLES",
-            "search.hits.LIST_TITLES_OWNED",
-        ),
-        "searches all trees",
-    ),
-    **dict.fromkeys(
-        (
-            "search.index.COUNT_DOCUMENTS",
-            "search.index.DELETE_ENTRIES",
-            "search.index.COUNT_ENTRIES",
-        ),
-        "an index is of the whole store",
-    ),
-}
-"""The statements that name no tree, each with its reason; a new one is argued for here."""
 
 
 class Named(NamedTuple):
@@ -230,7 +144,7 @@ def test_statements_are_found() -> None:
         "history.erasure_batches.DELETE_ROWS_BEYOND.1",
         "database.migrate.SCHEMA_VERSION",
     } <= found
-    assert set(ACROSS_TREES) <= found
+    assert set(FANS_OUT) <= found
 
 
 @pytest.mark.parametrize(
@@ -268,8 +182,8 @@ def test_a_statement_names_its_tree() -> None:
         for named in STATEMENTS
         if (arms := unbound_arms(named.statement.text("sqlite")))
     }
-    assert {name: arms for name, arms in unbound.items() if name not in ACROSS_TREES} == {}
-    assert {*ACROSS_TREES} - {*unbound} == set(), "they name their tree now: take them off the list"
+    assert {name: arms for name, arms in unbound.items() if name not in FANS_OUT} == {}
+    assert {*FANS_OUT} - {*unbound} == set(), "they name their tree now: take them off the list"
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

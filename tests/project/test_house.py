@@ -89,7 +89,7 @@ INSIDE = {
     "html": "shown_text source_code markdown_text message_parts flow templates pages notebooks",
     "importing": "session_ids usage comparison continuations session_metadata validation session known_files dump transcript files",
     "inspection": (
-        "console checks usage_statistics sql line_checks integrity dump transfer storage_use copies upkeep advice"
+        "console checks usage_statistics sql line_checks integrity dump transfer storage_use copies upkeep distribution advice"
     ),
     "mcp": "answers passages commands days digests ranking tools guidance server following programs installation",
     "messages": "json_text columns plain_messages media wire_fields redacted_messages",

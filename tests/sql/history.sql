@@ -269,7 +269,7 @@ SELECT drafts.draft,
   (
     SELECT coalesce(max(draft_pieces.piece), 0) AS coalesce_1
     FROM draft_pieces
-    WHERE draft_pieces.tree_id = drafts.tree_id
+    WHERE draft_pieces.tree_id = :tree_id
       AND draft_pieces.draft = drafts.draft
   ) AS anon_1
 FROM drafts
