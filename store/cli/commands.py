@@ -141,7 +141,7 @@ COMMANDS: dict[str, dict[str, ListedCommand]] = {
         ),
         "doctor": ListedCommand("maintenance", "Look for risks to the store, and give advice."),
         "distribute": ListedCommand(
-            "maintenance", "Divide the tables of an empty store on a server, or list how they lie."
+            "maintenance", "Divide the empty tables of a server, or list how they lie."
         ),
         "migrate": ListedCommand("maintenance", "Upgrade a store to the newest schema."),
     },

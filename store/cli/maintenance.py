@@ -163,7 +163,7 @@ def distribute(
     check: CheckParts = False,
     json: Json = False,
 ) -> None:
-    """Divide the tables of an empty store on a server, or list how they lie.
+    """Divide the empty tables of a server, or list how they lie.
 
     The store is made if there is none. One in use is refused unharmed.
     """

@@ -58,6 +58,11 @@ def list_driver_errors() -> tuple[type[Exception], ...]:
     return (sqlite3.Error, DBAPIError, *([psycopg.Error] if psycopg else []))
 
 
+READ_ONLY_STATE = "25006"
+UNSUPPORTED_STATE = "0A000"
+"""The state of much that a server cannot do; a replica also answers a write so."""
+_REPLICA_WORDS = "during recovery"
+
 _CODE_ERRORS: dict[str, tuple[type[StoreError], str]] = {
     "SQLITE_BUSY": (
         StoreBusy,
@@ -95,9 +100,9 @@ _CODE_ERRORS: dict[str, tuple[type[StoreError], str]] = {
         StoreBusy,
         "the server ended a statement at its timeout or on request; nothing was written, try again",
     ),
-    "25006": (
+    READ_ONLY_STATE: (
         ReadOnly,
-        "the server takes no writes: it is a standby, or read-only; nothing was written",
+        "the server takes no writes: it is a replica (standby), or read-only; nothing was written",
     ),
     "53100": (StoreFull, "the server's disk is full; nothing was written, make room and try again"),
     "SQLITE_CORRUPT": (
@@ -177,6 +182,8 @@ def translate_error(error: Exception, file: str | None) -> StoreError:
     if any(kind.__name__ == "DataError" for kind in type(original).__mro__):  # of whichever driver
         return build_value_error(original)
     name, state = getattr(original, "sqlite_errorname", ""), get_sqlstate(original)
+    if state == UNSUPPORTED_STATE and _REPLICA_WORDS in str(original):
+        state = READ_ONLY_STATE
     if name == "SQLITE_CANTOPEN" and not _has_free_descriptors():
         return StoreError(TOO_MANY_FILES)
     if file and name.startswith(_PERMISSION_CODES) and (closed := list_unusable_files(file)):

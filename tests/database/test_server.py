@@ -357,6 +357,7 @@ def test_a_connection_that_is_ended_in_a_transaction_is_lost(url: str, psql: Any
         ("XX000", True, ConnectionLost),
         ("XX000", False, StoreError),
         ("25006", False, ReadOnly),
+        ("0A000", False, ReadOnly),
         ("55P03", False, StoreBusy),
         ("53100", False, StoreFull),
     ],
@@ -367,7 +368,7 @@ def test_what_a_server_reports(
     """A trigger raises the state, at once or when the transaction commits."""
     psql.execute(
         f"""CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
-        $$ BEGIN RAISE EXCEPTION 'told' USING ERRCODE = '{state}'; END $$"""
+        $$ BEGIN RAISE EXCEPTION 'not during recovery' USING ERRCODE = '{state}'; END $$"""
     )
     late = "CONSTRAINT TRIGGER failing AFTER INSERT ON messages DEFERRABLE INITIALLY DEFERRED"
     soon = "TRIGGER failing BEFORE INSERT ON messages"

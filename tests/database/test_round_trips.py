@@ -1,0 +1,153 @@
+"""How often a call waits for the server: counted on the wire, between a store and its server."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from typing import Any
+
+import pytest
+import sqlalchemy
+
+from store import Store
+from store.database import lease
+
+on_server = pytest.mark.skipif(
+    not os.environ.get("CONVOSTORE_TEST_URL"), reason="CONVOSTORE_TEST_URL names no server"
+)
+
+MOST_ROUND_TRIPS = {
+    "append": 7,
+    "append, with an id": 9,
+    "append, 10 with ids": 18,
+    "atomically, two appends": 16,
+    "context": 13,
+    "create_session": 5,
+    "fork": 12,
+    "messages": 4,
+    "record_usage": 8,
+    "rename_session": 5,
+    "rewind": 8,
+    "session": 3,
+    "sessions": 3,
+    "view": 8,
+    "view, with news": 12,
+    "delete_session": 70,
+}
+"""The most round trips of each call, on a connection that is there; they only become fewer."""
+
+
+class CountingProxy:
+    """Passes on what a client and a server send, and counts how often the client goes on.
+
+    It does so after the server has answered: that is one round trip.
+    """
+
+    def __init__(self, host: str, port: int) -> None:
+        self.count, self._server_spoke = 0, True
+        self._target, self._listener = (host, port), socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                server = socket.create_connection(self._target)
+                for pair in ((client, server, False), (server, client, True)):
+                    threading.Thread(target=self._pass_on, args=pair, daemon=True).start()
+
+    def _pass_on(self, source: socket.socket, target: socket.socket, from_server: bool) -> None:
+        with suppress(OSError), closing(source), closing(target):
+            while data := source.recv(65536):
+                if not from_server and self._server_spoke:
+                    self.count += 1
+                self._server_spoke = from_server
+                target.sendall(data)
+
+    def close(self) -> None:
+        """Take no more connections."""
+        self._listener.close()
+
+
+@pytest.fixture
+def counting(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[CountingProxy, Store]]:
+    """Give a store behind a proxy that counts."""
+    # A slow machine tells the server more often how long a lock may still be waited for.
+    monkeypatch.setattr(lease, "DEADLINE_STEP", 3600.0)
+    at = sqlalchemy.make_url(url)
+    with closing(CountingProxy(at.host or "", at.port or 5432)) as proxy:
+        behind = at.set(host="127.0.0.1", port=proxy.port)
+        with Store(behind.update_query_dict({"sslmode": "disable"})) as store:
+            yield proxy, store
+
+
+SAID = [{"role": role, "content": "It is said."} for role in ("user", "assistant") * 10]
+Call = Callable[[Store, str], Any]
+CALLS: dict[str, Call] = {
+    "append": lambda store, new: store.append("s", SAID[0]),
+    "append, with an id": lambda store, new: store.append("s", {**SAID[0], "id": new}),
+    "append, 10 with ids": lambda store, new: store.append(
+        "s", [{**SAID[0], "id": f"{new} {number}"} for number in range(10)]
+    ),
+    "atomically, two appends": lambda store, new: store.atomically(
+        lambda steps: [steps.append("s", SAID[0]), steps.append("s", SAID[0])]
+    ),
+    "context": lambda store, new: store.context("s", "Be brief.", None, "Hi"),
+    "create_session": lambda store, new: store.create_session(new),
+    "fork": lambda store, new: store.fork("s", 5),
+    "messages": lambda store, new: store.messages("s", -20),
+    "record_usage": lambda store, new: store.record_usage("s", input=1, output=1),
+    "rename_session": lambda store, new: store.rename_session("s", new),
+    "rewind": lambda store, new: store.rewind("s", 10),
+    "session": lambda store, new: store.session("s"),
+    "sessions": lambda store, new: store.sessions(limit=5),
+    "view": lambda store, new: store.view("s"),
+    "view, with news": lambda store, new: store.view("s"),
+    "delete_session": lambda store, new: store.delete_session(new),
+}
+
+
+def say_news(store: Store, _: str) -> None:
+    """Append what a view has not seen."""
+    store.append("s", SAID[0])
+
+
+def make_small_session(store: Store, new: str) -> None:
+    """Create a session with a few messages."""
+    store.create_session(new)
+    store.append(new, SAID[:4])
+
+
+BEFORE: dict[str, Call] = {"view, with news": say_news, "delete_session": make_small_session}
+"""What happens before a call, and is not counted."""
+REPEATS = 8
+"""How often a call is made: at its sixth time a statement is prepared, once, in a round trip."""
+
+
+@on_server
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_waits_for_the_server_so_often(
+    counting: tuple[CountingProxy, Store], name: str
+) -> None:
+    """And no more often: whoever saves a round trip writes the smaller number down."""
+    proxy, store = counting
+    store.create_session("s")
+    store.append("s", SAID)
+    counts = []
+    for number in range(REPEATS):
+        if name in BEFORE:
+            BEFORE[name](store, f"{name} {number}")
+        begun = proxy.count
+        CALLS[name](store, f"{name} {number}")
+        counts.append(proxy.count - begun)
+    assert min(counts) <= MOST_ROUND_TRIPS[name], counts
+
+
+@pytest.mark.sqlite_only
+def test_every_call_has_its_limit() -> None:
+    """And nothing else has one."""
+    assert MOST_ROUND_TRIPS.keys() == CALLS.keys()
