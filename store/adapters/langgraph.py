@@ -162,6 +162,9 @@ class Saver(StoreUser, BaseCheckpointSaver[str]):
             key: self._pack(values[key]) if key in values and not chains[key] else {}
             for key in new_versions
         }
+        unversioned = values.keys() - checkpoint["channel_versions"].keys() - new_versions.keys()
+        if unversioned:
+            told["values"] = {key: self._pack(values[key]) for key in sorted(unversioned)}
 
         def work(steps: Any) -> RunnableConfig:
             described = place.describe("checkpoints")
@@ -282,7 +285,7 @@ class Saver(StoreUser, BaseCheckpointSaver[str]):
                     if (
                         (not only or own_id == only)
                         and (not end or own_id < end)
-                        and all(told.get(key) == value for key, value in asked)
+                        and all(find_key(told, key) == value for key, value in asked)
                     ):
                         found.append((own_id, place, items))
             found.sort(key=lambda each: each[0], reverse=True)
@@ -302,7 +305,7 @@ class Saver(StoreUser, BaseCheckpointSaver[str]):
         if told is None:
             return None
         checkpoint = self._unpack(told["checkpoint"])
-        values = {}
+        values = {key: self._unpack(packed) for key, packed in told.get("values", {}).items()}
         for channel, version in checkpoint["channel_versions"].items():
             packed = fetch(f"{VALUE}{channel}/{version}")
             if packed and "last" in packed:
@@ -439,6 +442,14 @@ class Saver(StoreUser, BaseCheckpointSaver[str]):
             name = hashlib.sha256(f"{name}{text}".encode()).hexdigest()[:32]
             rows.append({**row, "id": name})
         return rows
+
+
+def find_key(told: Any, key: str) -> Any:
+    """Return the value of a key, which may be a path with dots; None if there is none."""
+    if not isinstance(told, dict) or key in told:
+        return told[key] if isinstance(told, dict) else None
+    first, dot, rest = key.partition(".")
+    return find_key(told.get(first), rest) if dot else None
 
 
 def choose_latest(told: Fields) -> Sequence[str]:

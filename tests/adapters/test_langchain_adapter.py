@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
+from conftest import Child
 
 from store import Policy, Store
 
 pytest.importorskip("langchain_core", reason="needs langchain-core: pip install -e '.[langchain]'")
 
+from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.runnables.history import RunnableWithMessageHistory
 
 from store.adapters.langchain import History
 
@@ -72,3 +80,74 @@ def test_messages_of_other_programs_are_read(store: Store) -> None:
     assert [each.type for each in found] == ["human", "system", "ai", "tool"]
     assert "secret" not in str(found)
     assert found[2].tool_calls == [{"name": "f", "args": {}, "id": "c", "type": "tool_call"}]  # type: ignore[attr-defined]
+
+
+@contextmanager
+def open_history(url: str, name: str) -> Iterator[History]:
+    """Give a history of a store that is closed after."""
+    history = History(name, url)
+    yield history
+    history.close()
+
+
+def append_turns(url: str, first: int) -> None:
+    """Append every other turn, as a process of its own."""
+    with open_history(url, "both") as history:
+        for number in range(first, 20, 2):
+            history.add_messages(make_turn(number))
+
+
+def test_two_processes_lose_and_double_nothing(url: str, fork: Callable[..., Child]) -> None:
+    """Each turn is there once and whole."""
+    for child in [fork(append_turns, url, 0), fork(append_turns, url, 1)]:
+        child.result()
+    with open_history(url, "both") as history:
+        found = history.messages
+    turns = [found[place : place + 4] for place in range(0, 80, 4)]
+    assert sorted(str(turn[0].content) for turn in turns) == sorted(
+        f"Turn {number}" for number in range(20)
+    )
+    assert all(turn == make_turn(int(str(turn[0].content)[5:])) for turn in turns)
+
+
+def run_turns(history: History, count: int) -> None:
+    """Run turns of a chain that keeps its history."""
+    model = GenericFakeChatModel(messages=iter([AIMessage("Done.")] * count))
+    chain = RunnableWithMessageHistory(model, lambda _: history)
+    for number in range(count):
+        config: Any = {"configurable": {"session_id": history.session_id}}
+        assert chain.invoke([HumanMessage(f"Turn {number}")], config).content == "Done."
+
+
+def run_until(url: str, writes: int) -> None:
+    """Run ten turns in a process that kills itself after a write."""
+
+    class KilledHistory(History):
+        """A history whose process ends."""
+
+        def add_messages(self, messages: Any) -> None:
+            nonlocal writes
+            super().add_messages(messages)
+            writes -= 1
+            if not writes:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    run_turns(KilledHistory("killed", url), 10)
+
+
+@pytest.mark.slow
+def test_a_killed_run_is_resumed(url: str, fork: Callable[..., Child]) -> None:
+    """After each write of ten turns; all turns before it are there, and the next ones follow."""
+    for writes in range(1, 11):
+        with pytest.raises(AssertionError, match="killed"):
+            fork(run_until, url, writes).result()
+        with open_history(url, "killed") as history:
+            run_turns(history, 1)
+            said = [str(each.content) for each in history.messages]
+            history.clear()
+        assert said == [*list_said(writes), "Turn 0", "Done."]
+
+
+def list_said(count: int) -> list[str]:
+    """Return what is said in the first turns of a run."""
+    return [text for number in range(count) for text in (f"Turn {number}", "Done.")]

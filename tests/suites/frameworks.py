@@ -60,6 +60,16 @@ STRANDS_FILES = ("tests/strands/session/test_repository_session_manager.py",)
 LANGCHAIN = "langchain-community==0.4.2"
 HISTORY_FILES = ("tests/unit_tests/chat_message_histories/test_sql.py",)
 
+LANGGRAPH_SQLITE = "langgraph-checkpoint-sqlite==3.1.2"
+SAVER_FILES = (
+    "tests/test_aiosqlite.py",
+    "tests/test_conformance_delta.py",
+    "tests/test_delta_channel_migration.py",
+    "tests/test_delta_parent_walk.py",
+    "tests/test_get_delta_channel_history.py",
+    "tests/test_sqlite.py",
+)
+
 FRAMEWORKS = (
     Framework(
         "openai-agents",
@@ -139,8 +149,17 @@ FRAMEWORKS = (
                 ("tests/suites/langgraph_conformance.py",),
                 options=("-p", "no:asyncio"),
             ),
+            Suite(
+                "`langgraph-checkpoint-sqlite` 3.1.2: 6 files about its savers",
+                SAVER_FILES,
+                LANGGRAPH_SQLITE,
+                "langgraph_suite",
+                smoke=SAVER_FILES[:1],
+                options=("--timeout", "20"),  # one case never ends, and a file takes seconds
+            ),
             build_own_suite("test_langgraph_adapter.py", "test_langchain_adapter.py"),
         ),
+        beside=("aiosqlite", "sqlite-vec"),  # what their module and their package import
     ),
     Framework(
         "langchain",
@@ -167,11 +186,8 @@ FRAMEWORKS = (
         "llama-index",
         ("llama-index-core==0.14.25",),
         (build_own_suite("test_llama_index_adapter.py"),),
-        beside=(
-            "llama-index-llms-openai",
-            "aiosqlite",
-            "greenlet",
-        ),  # the page's model, their store
+        # the page's model, and what their own store needs
+        beside=("llama-index-llms-openai", "aiosqlite", "greenlet"),
     ),
 )
 """The table that `python -m tests.suites` runs."""
