@@ -151,9 +151,8 @@ class Saver(StoreUser, BaseCheckpointSaver[str]):
     ) -> Callable[[Any], RunnableConfig]:
         place, own_id = find_place(config), checkpoint["id"]
         values = checkpoint["channel_values"]
-        rest = {key: value for key, value in checkpoint.items() if key != "channel_values"}
         told = {
-            "checkpoint": self._pack(rest),
+            **self._pack_checkpoint(checkpoint, new_versions),
             "metadata": self._pack(get_checkpoint_metadata(config, metadata)),
             "parent": get_checkpoint_id(config),
         }
@@ -162,9 +161,6 @@ class Saver(StoreUser, BaseCheckpointSaver[str]):
             key: self._pack(values[key]) if key in values and not chains[key] else {}
             for key in new_versions
         }
-        unversioned = values.keys() - checkpoint["channel_versions"].keys() - new_versions.keys()
-        if unversioned:
-            told["values"] = {key: self._pack(values[key]) for key in sorted(unversioned)}
 
         def work(steps: Any) -> RunnableConfig:
             described = place.describe("checkpoints")
@@ -183,6 +179,16 @@ class Saver(StoreUser, BaseCheckpointSaver[str]):
             return place.configure(own_id)
 
         return work
+
+    def _pack_checkpoint(self, checkpoint: Any, new_versions: Mapping[str, Any]) -> Fields:
+        """Return a checkpoint without its values, but those of channels without a version."""
+        rest, values = dict(checkpoint), checkpoint["channel_values"]
+        del rest["channel_values"]
+        told: Fields = {"checkpoint": self._pack(rest)}
+        unversioned = values.keys() - checkpoint["channel_versions"].keys() - new_versions.keys()
+        if unversioned:
+            told["values"] = {key: self._pack(values[key]) for key in sorted(unversioned)}
+        return told
 
     def put_writes(
         self,
