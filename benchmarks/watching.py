@@ -67,9 +67,9 @@ def measured(folder: Path, files: int, seconds: float) -> Run:
         for _ in range(files):
             process.stdout.readline()
         time.sleep(2)
-        before = _spent(process.pid)
+        before = read_processor_time(process.pid)
         time.sleep(seconds)
-        idle = (_spent(process.pid) - before) / seconds
+        idle = (read_processor_time(process.pid) - before) / seconds
         began = time.monotonic()
         with (folder / "in/0/0.jsonl").open("a", encoding="utf-8") as file:
             file.write(LINE)
@@ -79,7 +79,7 @@ def measured(folder: Path, files: int, seconds: float) -> Run:
     return Run(idle, noticed)
 
 
-def _spent(process: int) -> float:
+def read_processor_time(process: int) -> float:
     """Return the processor time of a process (s)."""
     fields = Path(f"/proc/{process}/stat").read_text("utf-8").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -44,6 +44,7 @@ from ..database import (
     Statement,
     branches,
     count_at_commit,
+    pause_gc,
     sessions,
     usages,
 )
@@ -459,7 +460,8 @@ def list_usages(
     statement = build_usage_list(_list_usage_conditions(values))
     rows = statement.rows(connection, **values, limit=validate_limit(limit))
     costs = load_price_list(connection, prices, owner)
-    return [decode_usage(Usage(*row), of, costs) for of, *row in rows]
+    with pause_gc(len(rows)):
+        return [decode_usage(Usage(*row), of, costs) for of, *row in rows]
 
 
 def compute_usage_totals(

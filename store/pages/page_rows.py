@@ -11,6 +11,7 @@ from ..html import Alternatives, Item, ShownMessage
 from ..records import Entry, Message, RequestSummary, Sibling, StoredMessage, View
 from ..text import measure_json, parse_object
 from ..tokens import estimate_message_tokens
+from .reasons import translate_reason
 from .site import Visit, quote_part
 
 LONGEST_SHOWN_TEXT = 2_000
@@ -164,7 +165,7 @@ class RowExplanation:
         """Yield the messages that the view puts before a position."""
         for entry in self._made.get(seq, ()):
             row = PageRow(None, shorten_message(entry.message), None, entry.tokens)
-            yield row._replace(state="made", rule=entry.rule, reason=entry.reason)
+            yield row._replace(state="made", rule=entry.rule, reason=self._say(entry.reason))
 
     def explain(self, row: PageRow) -> PageRow:
         """Return a row with what became of its message."""
@@ -181,14 +182,18 @@ class RowExplanation:
 
     def _find_left_out(self, seq: int) -> str:
         """Return why a message is left out; all of them are looked for only if there is one."""
-        return next((each.reason for each in self._view.left_out if each.seq == seq), "")
+        reasons = (each.reason for each in self._view.left_out if each.seq == seq)
+        return self._say(next(reasons, ""))
 
     def _explain_entry(self, row: PageRow, entry: Entry) -> PageRow:
         if entry.rule is None:
             return row._replace(state="sent", tokens=entry.tokens)
         row = row._replace(state="changed", tokens=entry.tokens, saved=entry.tokens_saved)
         sent = shorten_message(entry.message)
-        return row._replace(sent=sent, rule=entry.rule, reason=entry.reason)
+        return row._replace(sent=sent, rule=entry.rule, reason=self._say(entry.reason))
+
+    def _say(self, reason: str) -> str:
+        return translate_reason(reason, self._visit.language)
 
 
 def _place_made_entries(entries: list[Entry], head: int) -> Iterator[tuple[int, list[Entry]]]:

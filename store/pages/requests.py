@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import NamedTuple
 
+from markupsafe import Markup
+
 from .. import InvalidValue, PositionOutOfRange
-from ..records import Entry, Request, RequestSummary, Session, View
+from ..html import ShownMessage
+from ..records import Entry, Message, Request, RequestSummary, Session, View
+from ..tokens import estimate_message_tokens
+from .conversation import draw_items
+from .page_rows import LONGEST_SHOWN_TEXT, PageRow, fill_page, shorten_message
 from .plots import Plot, plot_bars
+from .reasons import translate_reason
 from .site import Values, Visit, page
 
 LISTED_REQUESTS = 200
@@ -34,46 +42,62 @@ class Difference(NamedTuple):
     reason: str
 
 
+class SentWindow(NamedTuple):
+    """A part of a request: its messages, and the places of the first and the last, from 1."""
+
+    rows: list[PageRow]
+    first: int
+    last: int
+
+
 class ShownRequest:
     """A request of a session, as it was recorded or made anew, or one at any position (None)."""
 
-    def __init__(self, visit: Visit, session: Session, made: Request | None) -> None:
-        self._visit, self.session, self.made = visit, session, made
+    def __init__(
+        self, visit: Visit, session: Session, requests: list[RequestSummary], number: int
+    ) -> None:
+        self._visit, self.session, self._requests = visit, session, requests
+        self.told = next((each for each in requests if each.number == number), None)
+        if self.told is None and number:
+            raise InvalidValue(f"this session has no request {number}")
         asked = visit.number("at")
         position = session.head if asked is None else asked
-        self.at = position if made is None else made.seq
+        self.at = position if self.told is None else self.told.seq
 
-    @property
-    def is_recorded(self) -> bool:
-        """Whether it is what was sent, not what a policy makes of the line."""
-        return self.made is not None and self.made.recorded
+    @cached_property
+    def recorded(self) -> Request | None:
+        """The request that was sent, if it was recorded."""
+        if self.told is None or not self.told.recorded:
+            return None
+        return self._visit.face.request(self.session.id, self.told.number)
 
     def _make(self, at: int) -> View:
-        made, policy, face = self.made, self._visit.policy(), self._visit.face
-        moment = None if made is None else made.at
-        branch = None if made is None else made.branch
+        told, policy, face = self.told, self._visit.policy(), self._visit.face
+        moment = None if told is None else told.at
+        branch = None if told is None else told.branch
         try:
             return face.view(self.session.id, policy, at=at, now=moment, branch=branch)
         except (InvalidValue, PositionOutOfRange):  # its branch can be reached no more
-            if made is None:
+            if told is None:
                 raise
             return face.view(self.session.id, policy, at=min(at, self.session.head), now=moment)
 
     @cached_property
     def view(self) -> View | None:
         """The messages of the request; None if some of them are not there any more."""
-        if self.made is not None and self.is_recorded:
-            return self.made.view
+        if self.recorded is not None:
+            return self.recorded.view
+        _ = self.before  # the longer line is made of the shorter one
         return self._make(self.at)
 
     @cached_property
     def before(self) -> View | None:
         """Those of the request before: the last one that ended at an earlier position."""
-        requests = self._visit.face.requests(self.session.id)
-        if self.made is not None and self.is_recorded:
-            earlier = [each.number for each in requests if each.number < self.made.number]
-            return self._visit.face.request(self.session.id, earlier[-1]).view if earlier else None
-        positions = [each.seq for each in requests if each.seq < self.at] or [self.at - 1]
+        if self.recorded is not None:
+            numbers = (each.number for each in self._requests)
+            earlier = max((each for each in numbers if each < self.recorded.number), default=None)
+            return earlier and self._visit.face.request(self.session.id, earlier).view
+        positions = [each.seq for each in self._requests if each.seq < self.at] or [self.at - 1]
         return self._make(max(positions)) if max(positions) > 0 else None
 
     @property
@@ -84,7 +108,7 @@ class ShownRequest:
     @property
     def layers(self) -> list[TokenLayer]:
         """The tokens of the layers that were recorded, else by the roles of messages."""
-        sums = dict(self.made.layers) if self.made is not None and self.is_recorded else {}
+        sums = {} if self.recorded is None else dict(self.recorded.layers)
         for entry in [] if sums else self.entries:
             role = "summary" if entry.rule == "summary" else str(entry.message.get("role"))
             sums[role] = sums.get(role, 0) + entry.tokens
@@ -97,40 +121,89 @@ class ShownRequest:
     @cached_property
     def shared(self) -> int:
         """The number of messages at the beginning that the request before had, too."""
-        earlier = [] if self.before is None else self.before.messages
-        messages = [] if self.view is None else self.view.messages
-        pairs = zip(messages, earlier, strict=False)
-        same = (place for place, (one, other) in enumerate(pairs) if one != other)
-        return next(same, min(len(earlier), len(messages)))
+        earlier, entries = self._earlier, self.entries
+        pairs = zip(entries, earlier, strict=False)
+        same = (place for place, pair in enumerate(pairs) if _is_changed(*pair))
+        return next(same, min(len(earlier), len(entries)))
 
     @property
     def shared_tokens(self) -> int:
         """The tokens of these messages: what a prompt cache can have."""
+        if self.recorded is not None and self.recorded.unchanged_tokens is not None:
+            return self.recorded.unchanged_tokens
         return sum(entry.tokens for entry in self.entries[: self.shared])
 
     @property
+    def _earlier(self) -> list[Entry]:
+        return [] if self.before is None else self.before.entries
+
+    @cached_property
     def differences(self) -> list[Difference]:
         """The messages that differ from the request before, the first ones."""
-        return [*self._compare()][:SHOWN_DIFFERENCES]
+        return [*islice(self._compare(), SHOWN_DIFFERENCES)]
 
     def _compare(self) -> Iterator[Difference]:
-        earlier = _index_entries([] if self.before is None else self.before.entries)
-        present = _index_entries(self.entries)
+        earlier = _index_entries(self._earlier[self.shared :])
+        present = _index_entries(self.entries[self.shared :])
         for key, entry in earlier.items():
             if key not in present:
                 reason = self._visit.say("state_hidden")
                 yield Difference(entry.seq, str(entry.message.get("role")), "gone", 0, reason)
         for key, entry in present.items():
             known = earlier.get(key)
-            if known is None or known.message != entry.message or known.rule != entry.rule:
+            if known is None or _is_changed(known, entry):
                 kind = "new" if known is None else "changed"
                 role = str(entry.message.get("role"))
-                yield Difference(entry.seq, role, kind, entry.tokens, entry.reason)
+                reason = translate_reason(entry.reason, self._visit.language)
+                yield Difference(entry.seq, role, kind, entry.tokens, reason)
 
     @property
     def replaced(self) -> list[Entry]:
         """The messages that the request has in another form."""
         return [entry for entry in self.entries if entry.rule and entry.seq is not None]
+
+    @cached_property
+    def sent(self) -> Sequence[Entry | Message]:
+        """The messages in their order; of a recorded request with its system text and tools."""
+        made = self.recorded
+        if made is None or made.missing:
+            return self.entries
+        given = (("system", made.system), ("tools", made.tools))
+        added = [{"role": role, "content": value} for role, value in given if value is not None]
+        return [*added, *made.messages]
+
+    @cached_property
+    def window(self) -> SentWindow:
+        """The messages up to a place, as many as a page holds; or one, with its whole texts."""
+        only, last = self._visit.number("only"), self._visit.number("to") or len(self.sent)
+        if only is not None and 1 <= only <= len(self.sent):
+            row = describe_sent(self._visit, self.sent[only - 1])
+            return SentWindow([row], only, only)
+        last = min(last, len(self.sent))
+        backwards = (self.sent[place] for place in range(last - 1, -1, -1))
+        rows = (describe_sent(self._visit, each, LONGEST_SHOWN_TEXT) for each in backwards)
+        page_rows = [*fill_page(rows)][::-1]
+        return SentWindow(page_rows, last - len(page_rows) + 1, last)
+
+    def draw(self) -> Markup:
+        """Return the messages of the page, each with the reason for its form."""
+        rows = enumerate(self.window.rows, self.window.first)
+        return draw_items(self._visit, (self._show(place, row) for place, row in rows))
+
+    def _show(self, place: int, row: PageRow) -> ShownMessage:
+        notes: list[str] = [f"{row.rule}: {row.reason}"] if row.rule else []
+        if row.is_cut:
+            address = self._visit.change(only=place, to=None)
+            link = Markup('<a href="{}#messages">{}</a>')
+            notes.append(link.format(address, self._visit.say("whole")))
+        margin = [self._visit.say("count_tokens", count=row.tokens)]
+        note = Markup(" · ").join(notes) or None
+        return ShownMessage(row.seq, row.message, row.at, margin, note)
+
+
+def _is_changed(one: Entry, other: Entry) -> bool:
+    """Tell whether two entries are sent in another form."""
+    return one.seq != other.seq or one.rule != other.rule or one.message != other.message
 
 
 def _index_entries(entries: list[Entry]) -> dict[tuple[str, int], Entry]:
@@ -143,18 +216,30 @@ def _index_entries(entries: list[Entry]) -> dict[tuple[str, int], Entry]:
     return indexed
 
 
+def describe_sent(visit: Visit, sent: Entry | Message, longest: int | None = None) -> PageRow:
+    """Return a message as it is sent, its texts shortened to ``longest`` code points."""
+    if isinstance(sent, Entry):
+        reason = translate_reason(sent.reason, visit.language)
+        row = PageRow(sent.seq, sent.message, None, sent.tokens, rule=sent.rule, reason=reason)
+    else:
+        row = PageRow(None, sent, None, estimate_message_tokens(sent))
+    shown = row.message if longest is None else shorten_message(row.message, longest)
+    return row._replace(message=shown, is_cut=shown != row.message)
+
+
 @page("/requests/{session_id:path}/{number:int}", "request.html")
 def show_request_page(visit: Visit) -> Values:
     """Return a request by its number; 0 is the list of all, or one at any position."""
     session = visit.face.session(visit.session_id)
     requests = visit.face.requests(session.id)
-    number = int(visit.request.path_params["number"])
+    number = int(visit.request.path_params["number"]) or visit.number("number") or 0
     values = {"session": session, "tab": "requests", "number": number, "requests": requests}
     if number == 0 and not visit.get("at"):
-        listed = requests[-LISTED_REQUESTS:]
+        last = visit.number("to") or len(requests)
+        listed = requests[max(0, last - LISTED_REQUESTS) : last]
         return values | {"shown": None, "listed": listed, "plot": plot_requests(listed)}
-    made = visit.face.request(session.id, number) if number else None
-    return values | {"shown": ShownRequest(visit, session, made)}
+    shown = ShownRequest(visit, session, requests, number)
+    return values | {"shown": shown, "translate": translate_reason}
 
 
 def plot_requests(requests: list[RequestSummary]) -> Plot:

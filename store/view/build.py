@@ -159,7 +159,8 @@ def _write_plain_view(context: ViewContext, line: PlainLine) -> View:
     @cache
     def place() -> list[PlacedMessage]:
         judged = stored.judged.final
-        made = render_segment(sight, judged, stored.rows, CHAT.name, turn_over=turn_over)
+        with pause_gc(len(stored.rows.messages)):
+            made = render_segment(sight, judged, stored.rows, CHAT.name, turn_over=turn_over)
         return [*summaries, *made.placed]
 
     explained = _explain(context, CHAT.name, stored, place)

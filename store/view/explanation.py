@@ -223,7 +223,9 @@ class Explanation:
     @cached_property
     def shared_entries(self) -> tuple[Entry, ...]:
         """The same entries without reasons for changed names; their messages are shared."""
-        return build_entries(self.inputs)
+        inputs = self.inputs
+        with pause_gc(len(inputs.placed)):
+            return build_entries(inputs)
 
     @cached_property
     def stats(self) -> ViewStats:

@@ -233,7 +233,11 @@ def test_reasons_are_those_of_the_view(store: Store) -> None:
         line = f'<a href="#m{entry.seq}">{entry.seq}</a> <b>Replaced</b> <code>{entry.rule}</code> {entry.reason}'
         assert line in shown
     request = html.unescape(client.get(address("/requests/{}/0?at=9&policy=turns")).text)
-    assert all(entry.reason in request for entry in changed)
+    assert all(request.count(entry.reason) > 1 for entry in changed)
+    for path in ("/s/{}?mode=both&policy=turns&lang=zh", "/requests/{}/0?at=9&policy=turns"):
+        said = client.get(address(path)).text
+        assert "所属轮次已结束，简短形式即可" in said
+        assert "its turn is finished" not in said
 
 
 def read_again(text: str) -> list[dict[str, Any]]:
@@ -264,6 +268,41 @@ def test_a_request(store: Store) -> None:
     assert client.get(address("/requests/{}/0?at=99")).status_code == 400
 
 
+def test_what_a_request_held(store: Store) -> None:
+    """A page of its messages, the last ones first to be seen; one of them alone is whole."""
+    said = [{"role": "user", "content": f"{number} " + "y" * 40_000} for number in range(250)]
+    store.create_session("long")
+    store.append("long", said)
+    store.append("long", {"role": "user", "content": "ends"})
+    client, seen, path = ask(store), [], "/requests/long/0?at=250"
+    while path:
+        text = client.get(path).text
+        assert len(text) < 200_000
+        seen = [int(each) for each in re.findall(r'id="m(\d+)"', text)] + seen
+        (sent,) = re.findall(r'<h2 id="messages">.*', text, re.DOTALL)
+        back = re.findall(r'href="(\?[^"#]*)#messages">← Previous', sent)
+        path = back and "/requests/long/0" + html.unescape(back[0])
+    assert seen == [*range(1, 251)]
+    assert "y" * 40_000 not in text
+    (whole, *_) = re.findall(r'href="(\?[^"#]*only=1)#messages"', text)
+    assert "0 " + "y" * 40_000 in client.get("/requests/long/0" + html.unescape(whole)).text
+
+
+def test_requests_are_listed_in_pages(store: Store) -> None:
+    """The newest first; one of them is found by its number."""
+    for number in range(450):
+        store.record_usage("bob1", input=number, output=1)
+    client, seen, path = ask(store), [], "/requests/bob1/0"
+    while path:
+        text = client.get(path).text
+        seen += [int(each) for each in re.findall(r'href="/requests/bob1/(\d+)">\d', text)]
+        older = re.findall(r'rel="next" href="(\?to=\d+)"', text)
+        path = older and f"/requests/bob1/0{older[0]}"
+    assert seen == [*range(450, 0, -1)]
+    assert "<h2>Request 40</h2>" in client.get("/requests/bob1/0?number=40").text
+    assert client.get("/requests/bob1/0?number=451").status_code == 400
+
+
 def test_a_recorded_request(store: Store) -> None:
     """It has its own policy, layers and differences; what is erased since is named."""
     policy = Policy.named("turns")
@@ -278,6 +317,8 @@ def test_a_recorded_request(store: Store) -> None:
     assert "its turn is finished" in second
     assert "system" in second
     assert "#m5" in second
+    (saw,) = re.findall(r'<section class="messages">.*</section>', second, re.DOTALL)
+    assert re.findall(r"Be brief|And\?", saw) == ["Be brief", "And?"]
     store.redact("ann's/1", 1, "asked for")
     assert "No longer there" in client.get(address("/requests/{}/2")).text
 
