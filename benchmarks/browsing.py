@@ -121,7 +121,7 @@ class Server:
         answer = self._connection.getresponse()
         self._cookie = answer.headers["set-cookie"].partition(";")[0]
         self._pid = process.pid
-        answer.read()
+        self._connection.close()
 
     def ask(self, page: str) -> bytes:
         """Return a page."""
@@ -187,13 +187,13 @@ def _ask_timed(server: Server, page: str) -> tuple[float, int]:
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
+def writing(path: Path, count: int = WRITERS) -> Iterator[None]:
     """Let processes append while something else is done."""
     context = multiprocessing.get_context("spawn")
     begun, end = context.Semaphore(0), context.Event()
     writers = [
         context.Process(target=_write, args=(str(path), number, begun, end))
-        for number in range(WRITERS)
+        for number in range(count)
     ]
     for writer in writers:
         writer.start()

@@ -110,7 +110,7 @@ class ShownRequest:
         """The tokens of the layers that were recorded, else by the roles of messages."""
         sums = {} if self.recorded is None else dict(self.recorded.layers)
         for entry in [] if sums else self.entries:
-            role = "summary" if entry.rule == "summary" else str(entry.message.get("role"))
+            role = "summary" if entry.rule == "summary" else _tell_role(entry)
             sums[role] = sums.get(role, 0) + entry.tokens
         whole, start, layers = sum(sums.values()) or 1, 0.0, []
         for name, tokens in sums.items():
@@ -148,14 +148,13 @@ class ShownRequest:
         for key, entry in earlier.items():
             if key not in present:
                 reason = self._visit.say("state_hidden")
-                yield Difference(entry.seq, str(entry.message.get("role")), "gone", 0, reason)
+                yield Difference(entry.seq, _tell_role(entry), "gone", 0, reason)
         for key, entry in present.items():
             known = earlier.get(key)
             if known is None or _is_changed(known, entry):
                 kind = "new" if known is None else "changed"
-                role = str(entry.message.get("role"))
                 reason = translate_reason(entry.reason, self._visit.language)
-                yield Difference(entry.seq, role, kind, entry.tokens, reason)
+                yield Difference(entry.seq, _tell_role(entry), kind, entry.tokens, reason)
 
     @property
     def replaced(self) -> list[Entry]:
@@ -175,15 +174,14 @@ class ShownRequest:
     @cached_property
     def window(self) -> SentWindow:
         """The messages up to a place, as many as a page holds; or one, with its whole texts."""
-        only, last = self._visit.number("only"), self._visit.number("to") or len(self.sent)
-        if only is not None and 1 <= only <= len(self.sent):
-            row = describe_sent(self._visit, self.sent[only - 1])
-            return SentWindow([row], only, only)
-        last = min(last, len(self.sent))
-        backwards = (self.sent[place] for place in range(last - 1, -1, -1))
-        rows = (describe_sent(self._visit, each, LONGEST_SHOWN_TEXT) for each in backwards)
-        page_rows = [*fill_page(rows)][::-1]
-        return SentWindow(page_rows, last - len(page_rows) + 1, last)
+        only, sent = self._visit.number("only"), self.sent
+        if only is not None and 1 <= only <= len(sent):
+            return SentWindow([describe_sent(self._visit, sent[only - 1])], only, only)
+        last = min(self._visit.number("to") or len(sent), len(sent))
+        newest = reversed(sent[:last])
+        rows = (describe_sent(self._visit, each, LONGEST_SHOWN_TEXT) for each in newest)
+        shown = [*fill_page(rows)][::-1]
+        return SentWindow(shown, last - len(shown) + 1, last)
 
     def draw(self) -> Markup:
         """Return the messages of the page, each with the reason for its form."""
@@ -199,6 +197,10 @@ class ShownRequest:
         margin = [self._visit.say("count_tokens", count=row.tokens)]
         note = Markup(" · ").join(notes) or None
         return ShownMessage(row.seq, row.message, row.at, margin, note)
+
+
+def _tell_role(entry: Entry) -> str:
+    return str(entry.message.get("role"))
 
 
 def _is_changed(one: Entry, other: Entry) -> bool:

@@ -16,7 +16,8 @@ MOST_TREE_SESSIONS = 300
 class TreeLane(NamedTuple):
     """A branch: its positions, in pixels too, and the sessions whose heads are on it.
 
-    ``session`` is one that can show it, ``parent`` the row of the branch that it continues.
+    ``session`` is one that can show it, ``parent`` the row of the branch that it continues. Up to
+    the position ``kept`` other branches continue it; it is the end if a head is on it.
     """
 
     row: int
@@ -24,8 +25,17 @@ class TreeLane(NamedTuple):
     branch: Branch
     session: Session
     heads: list[Session]
+    kept: int
     x: float
     end: float
+
+    @property
+    def kept_end(self) -> float:
+        """Where the part ends that other branches continue."""
+        share = (self.kept - self.branch.forked_at) / max(
+            1, self.branch.head - self.branch.forked_at
+        )
+        return self.x + share * (self.end - self.x)
 
     @property
     def y(self) -> int:
@@ -75,8 +85,11 @@ def place_lanes(visit: Visit, sessions: list[Session]) -> Iterator[TreeLane]:
         branch, session = found[number]
         rows[number] = row
         parent = None if branch.parent is None else rows.get(branch.parent)
+        here = heads.get(number, [])
+        forks = (each.forked_at for each, _ in found.values() if each.parent == number)
+        kept = branch.head if here else max(forks, default=branch.forked_at)
         start, end = branch.forked_at * scale, branch.head * scale
-        yield TreeLane(row, parent, branch, session, heads.get(number, []), start, end)
+        yield TreeLane(row, parent, branch, session, here, kept, start, end)
 
 
 def _order_branches(branches: list[Branch]) -> Iterator[int]:

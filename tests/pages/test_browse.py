@@ -327,8 +327,9 @@ def test_the_tree(store: Store) -> None:
     """Each branch has a line: one that was left leads to its messages, a fork to its session."""
     store.fork("ann's/1", 2, "a fork", title="Another way")
     shown = ask(store).get(address("/tree/{}")).text
-    assert shown.count('<path class="lane') == 3
+    assert shown.count('<path class="lane') == 4
     assert shown.count(' left" d=') == 1
+    assert ">left: 4–4<" in shown
     assert 'href="/s/a%20fork"' in shown
 
 

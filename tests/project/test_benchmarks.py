@@ -9,6 +9,7 @@ import pytest
 from benchmarks import __main__ as command
 from benchmarks import (
     bring,
+    browsing,
     checking,
     erasing,
     formats,
@@ -161,6 +162,20 @@ def test_following_files_is_measured(tmp_path: Path) -> None:
     assert run.noticed > 0
     with Store(tmp_path / "chat.db") as store:
         assert sorted(each.head for each in store.sessions()) == [1, 1, 2]
+
+
+@pytest.mark.slow
+def test_pages_are_timed(tmp_path: Path) -> None:
+    """On a small store: each page is answered, alone and beside writers, who append meanwhile."""
+    path = tmp_path / "chat.db"
+    browsing.fill(path, 60, 4)
+    with browsing.serving(path) as server, browsing.writing(path, 2):
+        pages = [*browsing.measured(server, 60, 1)]
+    assert len(pages) == 13
+    assert all(0 < page.size < browsing.SIZE_TARGET and page.again > 0 for page in pages)
+    with Store(path) as store:
+        assert store.session(browsing.LONG).head > 60
+        assert len(store.sessions()) == 6
 
 
 @pytest.mark.slow

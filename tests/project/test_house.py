@@ -93,7 +93,7 @@ INSIDE = {
     ),
     "mcp": "answers passages commands days digests ranking tools guidance server following programs installation",
     "messages": "json_text columns plain_messages media wire_fields redacted_messages",
-    "pages": "site access plots sessions page_rows conversation live requests tree policies costs files sql datasette server",
+    "pages": "site access plots sessions reasons page_rows conversation live requests tree policies costs files sql datasette server",
     "policy": (
         "field_types ready_policies tool_results requests verdicts prompt_cache triggers turns "
         "summaries policy"
