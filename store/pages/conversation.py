@@ -63,8 +63,8 @@ class Conversation:
             rows = [*self._load_rows(max(1, stop - MESSAGES_PER_PAGE + 1), stop)]
             rows = [*fill_page(reversed(rows))][::-1]
         seqs = [row.seq for row in rows if row.seq is not None] or [self.head + 1]
-        following = seqs[-1] + 1 if seqs[-1] < self.head else None
-        return Window(rows, seqs[0] - 1 or None, following)
+        last = seqs[-1]
+        return Window(rows, seqs[0] - 1 or None, last + 1 if last < self.head else None)
 
     def _load(self, first: int, last: int) -> list[StoredMessage]:
         return self.visit.face.messages(self.session.id, first, last, branch=self.branch)

@@ -96,7 +96,9 @@ class ShownRequest:
         if self.recorded is not None:
             numbers = (each.number for each in self._requests)
             earlier = max((each for each in numbers if each < self.recorded.number), default=None)
-            return earlier and self._visit.face.request(self.session.id, earlier).view
+            if earlier is None:
+                return None
+            return self._visit.face.request(self.session.id, earlier).view
         positions = [each.seq for each in self._requests if each.seq < self.at] or [self.at - 1]
         return self._make(max(positions)) if max(positions) > 0 else None
 
