@@ -14,6 +14,7 @@ from benchmarks import (
     erasing,
     formats,
     measures,
+    recording,
     replay,
     requests,
     searching,
@@ -176,6 +177,19 @@ def test_pages_are_timed(tmp_path: Path) -> None:
     with Store(path) as store:
         assert store.session(browsing.LONG).head > 60
         assert len(store.sessions()) == 6
+
+
+@pytest.mark.slow
+def test_recorded_requests_are_timed(tmp_path: Path) -> None:
+    """Each round appends a message, and records one request."""
+    cost = recording.measured(tmp_path / "chat.db", 40, "agent", 3)
+    assert cost.recorded.wall > 0 < cost.append.wall
+    assert 0 < cost.megabytes < 1
+    assert cost.allowed > cost.append.wall
+    with Store(tmp_path / "chat.db") as store:
+        assert store.session("s").head == 44
+        assert len(store.requests("s")) == 4
+        assert store.verify() == []
 
 
 @pytest.mark.slow
