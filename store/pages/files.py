@@ -9,8 +9,8 @@ from ..summaries import extract_command
 from ..text import truncate_to_line
 from .site import Values, Visit, page
 
-LISTED_CALLS = 300
-LISTED_USES = 30
+LISTED_CALLS = 100
+LISTED_USES = 12
 CALL_LINE_LENGTH = 300
 
 
