@@ -9,11 +9,11 @@ from functools import cache
 from ..policy import Language
 from .site import FOLDER
 
-PLACE = re.compile(r"\\\{(\w+)\\\}")
+VALUE_PLACE = re.compile(r"\\\{(\w+)\\\}")
 """A place of a value in an escaped text."""
-FILES = "(?P<files>: .*)?"
+NAMED_FILES = "(?P<files>: .*)?"
 """What may follow a reason: the files that it is about."""
-SEVERAL = "; "
+REASON_BREAK = "; "
 """What stands between the reasons of one message."""
 
 
@@ -21,7 +21,7 @@ def translate_reason(reason: str, language: Language) -> str:
     """Return a reason in a language; a part of it that is not known stays as it is."""
     if language == "en":
         return reason
-    return "；".join(map(_translate_part, reason.split(SEVERAL)))
+    return "；".join(map(_translate_part, reason.split(REASON_BREAK)))
 
 
 def _translate_part(part: str) -> str:
@@ -37,7 +37,6 @@ def _translate_part(part: str) -> str:
 def load_reasons() -> list[tuple[re.Pattern[str], str]]:
     """Return what recognizes each reason, with the same reason in Chinese."""
     told = tomllib.loads((FOLDER / "reasons.toml").read_text("utf-8"))
-    return [
-        (re.compile(PLACE.sub(r"(?P<\1>.+?)", re.escape(text)) + FILES, re.DOTALL), translated)
-        for text, translated in told.items()
-    ]
+    values = r"(?P<\1>.+?)"
+    patterns = (VALUE_PLACE.sub(values, re.escape(text)) + NAMED_FILES for text in told)
+    return [*zip((re.compile(each, re.DOTALL) for each in patterns), told.values(), strict=True)]
