@@ -20,7 +20,7 @@ from agents import Agent, Runner, RunResult, function_tool
 from agents.memory import Session as SessionProtocol
 from agents.testing import ScriptedModel, assistant_message, function_call
 
-from store.adapters.openai_agents import Session
+from store.adapters.openai_agents import BranchedSession, Session
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 TURN = [
@@ -113,6 +113,92 @@ def test_two_processes_lose_and_double_nothing(url: str, fork: Callable[..., Chi
     assert all(ids[place][:-1] == ids[place + 3][:-1] for place in range(0, 80, 4))
     popped = [child.result() for child in [fork(pop_all, url), fork(pop_all, url)]]
     assert sorted(popped[0] + popped[1]) == sorted(ids)
+
+
+def begin_branches(name: str, store: Any) -> BranchedSession:
+    """Return a session with two turns, the second of which a branch answers in another way."""
+    session = BranchedSession(name, store)
+    asyncio.run(session.add_items([*TURN, {"role": "user", "content": "And b.py?"}]))
+    assert asyncio.run(session.create_branch_from_turn(2, "other")) == "other"
+    asyncio.run(session.add_items([{"role": "user", "content": "And c.py?"}]))
+    return session
+
+
+def test_branches_are_forks_of_one_tree(store: Store) -> None:
+    """Several are live at once, a name is used once, and a clear by another object is noticed."""
+    session, main = begin_branches("tree", store), BranchedSession("tree", store)
+    items = asyncio.run(main.get_items())
+    assert asyncio.run(session.get_items()) == [
+        *items[:4],
+        {"role": "user", "content": "And c.py?"},
+    ]
+    assert asyncio.run(main.get_items(branch_id="other")) == asyncio.run(session.get_items())
+    told = asyncio.run(main.list_branches())
+    assert [(each["branch_id"], each["message_count"], each["user_turns"]) for each in told] == [
+        ("main", 5, 2),
+        ("other", 5, 2),
+    ]
+    (fork,) = store.sessions(where={"branch": "other"})
+    assert (fork.forked_from, fork.forked_at) == ("tree", 4)
+    for name in ("other", "main"):
+        with pytest.raises(ValueError, match="already been used"):
+            asyncio.run(main.create_branch_from_content("b.py", name))
+    assert asyncio.run(session.get_tool_usage()) == [("read", 1, 1)]
+    assert [each["turn"] for each in asyncio.run(session.find_turns_by_content("C.PY"))] == [2]
+    asyncio.run(main.switch_to_branch("other"))
+    asyncio.run(session.delete_branch("other", force=True))
+    assert (session.branch_id, asyncio.run(session.get_items())) == ("main", items)
+    with pytest.raises(ValueError, match="does not exist"):
+        asyncio.run(main.add_items(TURN))
+    asyncio.run(session.clear_session())
+    assert asyncio.run(main.get_items()) == []
+    assert main.branch_id == "main"
+    assert store.verify() == []
+
+
+def test_usages_belong_to_turns_of_a_branch(store: Store) -> None:
+    """A turn that was popped takes its usage with it; the bill of the store keeps it."""
+    session = begin_branches("used", store)
+    result = run(session, "Read.")
+    asyncio.run(session.store_run_usage(result))
+    used = result.context_wrapper.usage
+    found = asyncio.run(session.get_turn_usage(3))
+    assert isinstance(found, dict)
+    assert found["total_tokens"] == used.total_tokens
+    sums = asyncio.run(session.get_session_usage())
+    assert sums
+    assert (sums["requests"], sums["total_turns"]) == (used.requests, 1)
+    assert asyncio.run(session.get_session_usage("main")) is None
+    while len(asyncio.run(session.get_items())) > 5:
+        asyncio.run(session.pop_item())
+    asyncio.run(session.add_items([{"role": "user", "content": "Again"}]))
+    assert asyncio.run(session.get_turn_usage()) == []
+
+
+def fill_branch(url: str, name: str, count: int) -> str:
+    """Branch, append and pop, as a process of its own; return the branch."""
+    session = BranchedSession("shared", url)
+    made = asyncio.run(session.create_branch_from_turn(1, None))
+    for number in range(count):
+        asyncio.run(session.add_items([{"role": "user", "content": f"{name}{number}"}] * 2))
+        asyncio.run(session.pop_item())
+    session.close()
+    return made
+
+
+def test_two_processes_branch_one_session(url: str, fork: Callable[..., Child]) -> None:
+    """Each gets a name of its own, and its branch holds what it appended."""
+    with Store(url) as store:
+        store.append("shared", TURN, create=True, format="responses")
+    children = [fork(fill_branch, url, name, 5) for name in "ab"]
+    made = [child.result() for child in children]
+    assert len({*made}) == 2
+    session = BranchedSession("shared", url)
+    for name, branch in zip("ab", made, strict=True):
+        said = [each["content"] for each in asyncio.run(session.get_items(branch_id=branch))]
+        assert said == [f"{name}{number}" for number in range(5)]
+    assert asyncio.run(session.get_items()) == TURN
+    session.close()
 
 
 def run_until(url: str, writes: int) -> str:

@@ -66,7 +66,7 @@ move along with an edge that moves.
 """
 
 INSIDE = {
-    "adapters": "stores blocks openai_agents pydantic_ai claude strands adk langchain langgraph agent_framework llama_index",
+    "adapters": "stores blocks openai_items openai_agents pydantic_ai claude strands adk langchain langgraph agent_framework llama_index",
     "cli": (
         "terminal tables render chart options agents demo_session requests request_log compactions heads policies "
         "show savings simulation sql sessions messages search maintenance retention transfers exports imports usage pages demo commands"
