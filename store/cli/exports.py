@@ -72,7 +72,10 @@ WholeStore = Annotated[
     bool,
     typer.Option("--all", help="Write the whole store, for `import` to restore it."),
 ]
-
+ExportedOwner = Annotated[
+    str | None,
+    typer.Option("--owner", help="With --all, only the sessions of this owner."),
+]
 
 SESSION_PARAMETERS = {
     "session": "SESSION",
@@ -91,6 +94,7 @@ def export(
     ctx: typer.Context,
     session: OptionalSession = None,
     every: WholeStore = False,
+    owner: ExportedOwner = None,
     output: OutputFile = None,
     force: ReplaceOutput = False,
     view: ViewExport = False,
@@ -111,8 +115,10 @@ def export(
     if not view:
         _refuse_view_options(ctx)
     if every:
-        _export_whole_store(ctx, output, force=force, json=json)
+        _export_whole_store(ctx, owner, output, force=force, json=json)
         return
+    if owner is not None:
+        raise InvalidValue("--owner applies to the whole store; add --all")
     if session is None:
         raise InvalidValue("name a session, or use --all")
     rules, moment = resolve_policy(policy, fields), parse_moment_option(now)
@@ -139,13 +145,13 @@ def _refuse_view_options(ctx: typer.Context) -> None:
 
 def _print_export(done: Exported, *, json: bool, masked: bool = False, **counts: int) -> None:
     """Report the written file, its counts and its use."""
-    told = " with ".join(format_count(count, things[:-1]) for things, count in counts.items())
     fields: dict[str, Any] = {"file": str(done.path), **counts}
-    texts = [f"{told} written to {done.path}"]
+    told = (format_count(count, things[:-1]) for things, count in counts.items())
+    texts = [f"{' with '.join(told)} written to {done.path}"]
     if masked:
-        fields |= {"homes": done.homes, "keys": done.keys}
-        homes, keys = format_count(done.homes, "home folder"), format_count(done.keys, "key")
-        texts.append(f"masked: {homes} and {keys}")
+        fields.update(homes=done.homes, keys=done.keys)
+        homes = format_count(done.homes, "home folder")
+        texts.append(f"masked: {homes} and {format_count(done.keys, 'key')}")
     if done.advice:
         fields["next"] = done.advice
         texts.append(done.advice)
@@ -153,7 +159,7 @@ def _print_export(done: Exported, *, json: bool, masked: bool = False, **counts:
 
 
 def _export_whole_store(
-    ctx: typer.Context, output: Path | None, *, force: bool, json: bool
+    ctx: typer.Context, owner: str | None, output: Path | None, *, force: bool, json: bool
 ) -> None:
     if any(ctx.params[name] for name in SESSION_PARAMETERS):
         raise InvalidValue(
@@ -161,10 +167,9 @@ def _export_whole_store(
         )
     with open_existing_store(ctx) as store:
         if output is None:
-            render.write_lines(
-                store_lines(store, Counter(), ascii_only=not render.is_unicode_output())
-            )
+            plain = not render.is_unicode_output()
+            render.write_lines(store_lines(store, Counter(), owner=owner, ascii_only=plain))
             return
         require_new(output, replace=force)
-        done = export_store(store, output, replace=force)
+        done = export_store(store, output, owner=owner, replace=force)
     _print_export(done, json=json, sessions=done.sessions, messages=done.messages)

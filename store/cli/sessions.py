@@ -8,7 +8,7 @@ from __future__ import annotations
 import json as json_format
 import sys
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,6 +21,7 @@ from . import render
 from .options import (
     InputFormat,
     Json,
+    OptionalSession,
     SessionId,
     complete_session,
     find_session,
@@ -30,6 +31,9 @@ from .options import (
     parse_tag,
 )
 from .terminal import Column, TableRow, escape_controls
+
+if TYPE_CHECKING:
+    from .. import Store
 
 SPEAKER_ROLES = ("system", "developer", "user", "assistant")
 """Roles of messages that are just a text; a tool's result needs its call's id, too."""
@@ -145,6 +149,9 @@ IdleMinutes = Annotated[
 
 PurgeOption = Annotated[
     bool, typer.Option("--purge", help="Rewrite the file at once; writers wait meanwhile.")
+]
+ErasedOwner = Annotated[
+    str | None, typer.Option("--owner", metavar="TEXT", help="Erase all that this owner has.")
 ]
 DeletionConsent = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 
@@ -384,18 +391,45 @@ def _find_draft(found: list[Draft], given: str) -> Draft:
 
 def delete(
     ctx: typer.Context,
-    session: SessionId,
+    session: OptionalSession = None,
+    owner: ErasedOwner = None,
     purge: PurgeOption = False,
     yes: DeletionConsent = False,
     json: Json = False,
 ) -> None:
-    """Erase a session permanently, with its records; asks first."""
+    """Erase a session permanently, with its records; asks first.
+
+    --owner erases all that an owner has. Messages that sessions of others show are kept.
+    """
+    if (session is None) is (owner is None):
+        raise InvalidValue("name either a session, or an owner with --owner")
     with open_existing_store(ctx) as store:
-        found = find_session(store, session)
+        if owner is not None:
+            _delete_owner_sessions(store, owner, purge=purge, yes=yes, json=json)
+            return
+        found = find_session(store, session or "")
         confirm_erasure(_describe_erased_session(found), yes=yes)
         (erased,) = store.delete_session(found.id, purge=purge)
     _print_erasure(erased, json=json)
-    if purge and not erased.purged:
+    _report_purge(purged=erased.purged or not purge)
+
+
+def _delete_owner_sessions(store: Store, owner: str, *, purge: bool, yes: bool, json: bool) -> None:
+    found = store.scoped(owner)
+    count = found.count_sessions() + found.count_sessions(archived=True)
+    confirm_erasure(f"{format_count(count, 'session')} of {owner!r}", yes=yes)
+    erased = store.delete_owner(owner)
+    purged = purge and bool(store.purge())
+    messages = sum(each.messages for each in erased)
+    fields = {"owner": owner, "sessions": len(erased), "messages": messages, "purged": purged}
+    sessions = format_count(len(erased), "session")
+    said = f"{owner}: {sessions} with {format_count(messages, 'message')} erased"
+    render.print_answer(fields, said, json=json)
+    _report_purge(purged=purged or not purge)
+
+
+def _report_purge(*, purged: bool) -> None:
+    if not purged:
         render.print_problem("the file could not be purged now; `convostore purge` says why")
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
 from functools import partial
 from itertools import chain
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from .. import Store
+from .. import Scoped, Store
 from ..clock import Now
 from ..errors import InvalidValue, quote_value
 from ..inspection import compare_line, dump
@@ -143,29 +146,34 @@ def _load_raw_messages(store: ExportSource, session: Session, at: int | None) ->
 
 
 def export_store(
-    store: Store,
+    store: ExportSource,
     path: FilePath,
     *,
+    owner: str | None = None,
     replace: bool = False,
     progress: ProgressCallback | None = None,
 ) -> Exported:
     """Write every session of a store, with all rows that belong to it, to a file.
 
-    `import_file` restores the store from the file. The file is readable by its owner alone, and is
-    written whole or not at all. All rows are compared with their digests and seals. ``progress``
-    gets the number of sessions written so far, and of all. Raises Damaged, and StoreError, also if
-    the file exists, unless ``replace``.
+    `import_file` restores the store from the file. An ``owner``, or a scoped store, limits it to
+    the sessions of that owner, archived ones too, with their notes and the kept sums of their
+    usages. Messages of others are in it as far as the owner's forks show them; ids of sessions of
+    others are not. The file is readable by its owner alone, and is written whole or not at all. All
+    rows are compared with their digests and seals. ``progress`` gets the number of sessions written
+    so far, and of all. Raises Damaged, InvalidValue, and StoreError, also if the file exists,
+    unless ``replace``.
     """
     counts: Counter[str] = Counter()
-    lines = store_lines(store, counts)
+    lines = store_lines(store, counts, owner=owner)
     if progress is not None:
-        lines = _report_sessions(lines, store, counts, progress)
-    file = write_private_file(path, lines, store=store.database.path, replace=replace)
+        source = store if owner is None or isinstance(store, Scoped) else store.scoped(owner)
+        lines = _report_sessions(lines, source, counts, progress)
+    file = write_private_file(path, lines, store=store._database.path, replace=replace)
     return Exported(file, counts["sessions"], counts["messages"])
 
 
 def _report_sessions(
-    lines: Iterator[str], store: Store, counts: Counter[str], progress: ProgressCallback
+    lines: Iterator[str], store: ExportSource, counts: Counter[str], progress: ProgressCallback
 ) -> Iterator[str]:
     """Yield the lines of a store and tell of each session."""
     total = store.count_sessions() + store.count_sessions(archived=True)
@@ -177,12 +185,38 @@ def _report_sessions(
             progress(told, max(told, total))
 
 
-def store_lines(store: Store, counts: Counter[str], *, ascii_only: bool = False) -> Iterator[str]:
-    """Return the rows of a store as lines, each an object of one key; count them by table."""
-    return render_json_lines(_dump_counted_rows(store, counts), ascii_only=ascii_only)
+def store_lines(
+    store: ExportSource,
+    counts: Counter[str],
+    *,
+    owner: str | None = None,
+    ascii_only: bool = False,
+) -> Iterator[str]:
+    """Return the rows of a store, or of an owner, as lines, each an object of one key.
+
+    The rows are counted by table.
+    """
+    wanted = _choose_owner(store, owner)
+    return render_json_lines(_dump_counted_rows(store, counts, wanted), ascii_only=ascii_only)
 
 
-def _dump_counted_rows(store: Store, counts: Counter[str]) -> Iterator[JsonFields]:
-    for table, fields in dump.dump_store(store.database):
-        counts[table] += 1
-        yield {table: fields}
+def _choose_owner(store: ExportSource, owner: str | None) -> str | None:
+    if not isinstance(store, Scoped):
+        return owner if owner is None else store.scoped(owner).owner
+    if owner not in (None, store.owner):
+        raise InvalidValue(f"this is the store of another owner, not of {quote_value(owner)}")
+    return store.owner
+
+
+def _dump_counted_rows(
+    store: ExportSource, counts: Counter[str], owner: str | None
+) -> Iterator[JsonFields]:
+    """Yield the rows of a store; a temporary store takes what owners share."""
+    with ExitStack() as stack:
+        copy = None
+        if owner is not None:
+            folder = stack.enter_context(TemporaryDirectory(prefix="convostore-"))
+            copy = stack.enter_context(Store(Path(folder) / "shared.db")).database
+        for table, fields in dump.dump_store(store._database, owner=owner, copy=copy):
+            counts[table] += 1
+            yield {table: fields}

@@ -41,9 +41,11 @@ from ..database import (
     branches,
     compute_seal,
     erasures,
+    kept_usages,
     list_sealed_columns,
     search_rows,
     session_ids,
+    sessions,
     token_counts,
 )
 from ..errors import InvalidValue
@@ -61,6 +63,7 @@ from .line_checks import check_tree
 
 __all__ = [
     "END",
+    "OTHER_SESSION",
     "STORE",
     "TREE",
     "RowFields",
@@ -95,6 +98,20 @@ _row_insertions = {name: Insertion(table) for name, table in DUMPED_TABLES.items
 INSERT_ID = Insertion(session_ids)
 _trees = union(select(branches.c.tree_id), select(erasures.c.tree_id))
 ALL_TREES = Statement(_trees.order_by("tree_id"))
+OWNER_TREES = Statement(
+    union(
+        *(
+            select(table.c.tree_id).where(table.c.owner == bindparam("owner"))
+            for table in (sessions, kept_usages)
+        )
+    ).order_by("tree_id")
+)
+TREE_OWNERS = Statement(
+    select(sessions.c.id, sessions.c.owner).where(sessions.c.tree_id == bindparam("tree_id"))
+)
+NAMING_COLUMNS = ("session_id", "forked_from")
+OTHER_SESSION = "(another session)"
+"""What an owner's rows have instead of the id of another one's session."""
 STORED_TREE = Statement(
     union(
         select(branches.c.tree_id).where(
@@ -107,33 +124,81 @@ STORED_TREE = Statement(
 )
 
 
-def dump_store(database: Database, now: Now = None) -> Iterator[StoredRow]:
+def dump_store(
+    database: Database, now: Now = None, *, owner: str | None = None, copy: Database | None = None
+) -> Iterator[StoredRow]:
     """Yield all conversations of a store; each tree as it is when its turn comes.
 
     Pending erasures are finished first. Each tree is compared with its digests and seals before
-    its rows are yielded. Raises StoreError, Damaged.
+    its rows are yielded. With an ``owner``, ``copy`` is an empty store: see `dump_owner_tree`.
+    Raises StoreError, Damaged.
     """
-    trees = list_trees(database, now)
+    trees = list_trees(database, now, owner)
     yield STORE, {"schema": SCHEMA_HEAD, "trees": len(trees)}
     for tree_id in trees:
         yield TREE, {"tree_id": str(tree_id)}
         with database.reading() as connection:
             count = 0
-            for row in dump_tree(connection, tree_id):
+            if owner is None or copy is None:
+                rows = dump_tree(connection, tree_id)
+            else:
+                rows = dump_owner_tree(connection, tree_id, owner, copy)
+            for row in rows:
                 yield row
                 count += 1
             yield END, {"rows": count}
 
 
-def list_trees(database: Database, now: Now = None) -> list[int]:
-    """Return the trees of a store in order, after its pending erasures are finished.
+def list_trees(database: Database, now: Now = None, owner: str | None = None) -> list[int]:
+    """Return the trees of a store, or of an owner, in order, after its erasures are finished.
 
     Raises StoreError, Damaged.
     """
     erasure_batches.continue_erasures(database, resolve_now(now))
     with database.reading() as connection:
         require_sound(check_structures(connection))
-    return database.read(ALL_TREES.values)
+    if owner is None:
+        return database.read(ALL_TREES.values)
+    return database.read(lambda connection: OWNER_TREES.values(connection, owner=owner))
+
+
+def dump_owner_tree(
+    connection: Connection, tree_id: int, owner: str, copy: Database
+) -> Iterator[StoredRow]:
+    """Yield the rows of a tree that belong to an owner.
+
+    By forks, a tree may have sessions of several owners. Such a tree is loaded into ``copy``, and
+    the sessions of others are deleted there: of their messages only those stay that the owner's
+    sessions show. Notes and sums of others are left out, ids of their sessions are replaced.
+    Raises Damaged, StoreError.
+    """
+    owners: dict[str, str | None] = dict(TREE_OWNERS.rows(connection, tree_id=tree_id))
+    own = {session_id for session_id, name in owners.items() if name == owner}
+    rows = dump_tree(connection, tree_id)
+    if own == owners.keys():
+        yield from replace_other_sessions(rows, tree_id, owner, own)
+        return
+    with copy.writing() as writing:
+        load_tree(writing, tree_id, rows)
+    now = resolve_now(None)
+    erasure_batches.delete_sessions(copy, owners.keys() - own, moment=now, costs="erase")
+    with copy.reading() as reading:
+        yield from replace_other_sessions(dump_tree(reading, tree_id), tree_id, owner, own)
+
+
+def replace_other_sessions(
+    rows: Iterable[StoredRow], tree_id: int, owner: str, own: set[str]
+) -> Iterator[StoredRow]:
+    """Yield rows without those of other owners and without the ids of other sessions."""
+    for name, fields in rows:
+        if fields.get("owner", owner) != owner:
+            continue
+        foreign = [key for key in NAMING_COLUMNS if fields.get(key) not in {None, *own}]
+        if foreign:
+            fields.update(dict.fromkeys(foreign, OTHER_SESSION))
+            seal = _compute_row_seal(DUMPED_TABLES[name], {**fields, "tree_id": tree_id})
+            fields[SEAL_COLUMN] = seal.hex()
+        yield name, fields
 
 
 def dump_tree(connection: Connection, tree_id: int) -> Iterator[StoredRow]:
@@ -262,7 +327,10 @@ def _parse_hex(text: Any) -> bytes:
 
 
 def _check_seal(table: Table, fields: RowFields) -> None:
-    names = list_sealed_columns(table)
-    told = compute_seal(names, map(fields.get, names))
-    if SEAL_COLUMN in table.c and fields.get(SEAL_COLUMN) != told:
+    if SEAL_COLUMN in table.c and fields.get(SEAL_COLUMN) != _compute_row_seal(table, fields):
         raise InvalidValue(f"a row of {table.name} is not what was written")
+
+
+def _compute_row_seal(table: Table, fields: RowFields) -> bytes:
+    names = list_sealed_columns(table)
+    return compute_seal(names, map(fields.get, names))

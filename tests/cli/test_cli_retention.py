@@ -1,4 +1,4 @@
-"""The commands prune and size."""
+"""The commands prune and size, and delete for an owner."""
 
 from __future__ import annotations
 
@@ -72,3 +72,25 @@ def test_sizes_fit_a_terminal(filled: Path, run: Run) -> None:
     parts = json.loads(run("--db", filled, "size", "--by", "owner", "--json").out)["parts"]
     assert parts == [{"name": "ann", "bytes": 15, "messages": 3}]
     assert run("--db", filled, "size", "--by", "colour").status == 2
+
+
+def test_an_owner_goes_whole(filled: Path, run: Run) -> None:
+    """Archived sessions too, after a yes; of an unknown one there is nothing."""
+    with Store(filled) as store:
+        store.archive("old")
+        store.create_session("bobs", owner="bob")
+    asked = ("--db", filled, "delete", "--owner", "ann")
+    assert "use --yes" in run(*asked).err
+    told = run(*asked, "--yes")
+    assert (told.status, told.out) == (0, "ann: 3 sessions with 3 messages erased\n")
+    assert json.loads(run(*asked, "--yes", "--json").out) == {
+        "owner": "ann",
+        "sessions": 0,
+        "messages": 0,
+        "purged": False,
+    }
+    assert run(*asked, "--purge", "--yes").status == 0
+    assert "name either" in run(*asked, "old").err
+    assert "name either" in run("--db", filled, "delete").err
+    with Store(filled) as store:
+        assert [each.id for each in store.sessions()] == ["bobs"]

@@ -56,6 +56,7 @@ COMMAND_LINES: list[list[str]] = [
     ["size", "--by", "owner"],
     ["prune", "--older-than", "9w", "--keep", f"{NAME}={ACTS}"],
     ["prune", "--older-than", NAME],
+    ["delete", "--owner", f"{NAME}{ACTS}", "--yes"],
     ["health"],
     ["mcp", "--print-config", "codex"],
     ["mcp", "--print-config", NAME],

@@ -44,6 +44,7 @@ FANS_OUT = {
     "history.redaction.REDACTIONS": "lists the redactions of all trees",
     "history.erasure_log.OPEN_TREES": "finds what is left to do in all trees",
     "inspection.dump.ALL_TREES": "lists the trees",
+    "inspection.dump.OWNER_TREES": "lists the trees of an owner",
     "inspection.transfer.ERASED_SESSIONS": "lists the erasures of all trees",
     **dict.fromkeys(
         (

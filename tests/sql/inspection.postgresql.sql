@@ -9,6 +9,16 @@ WHERE session_keys.tree_id = :tree_id
 INSERT INTO session_ids (id, tree_id)
 VALUES (:id COLLATE "C", :tree_id)
 
+-- inspection.dump.OWNER_TREES
+SELECT sessions.tree_id
+FROM sessions
+WHERE sessions.owner = :owner COLLATE "C"
+UNION
+SELECT kept_usages.tree_id
+FROM kept_usages
+WHERE kept_usages.owner = :owner COLLATE "C"
+ORDER BY tree_id
+
 -- inspection.usage_statistics.LINE_FILES
 WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
   SELECT branches.branch AS branch,

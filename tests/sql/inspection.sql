@@ -40,6 +40,16 @@ ORDER BY tree_id
 INSERT INTO session_ids (id, tree_id)
 VALUES (:id, :tree_id)
 
+-- inspection.dump.OWNER_TREES
+SELECT sessions.tree_id
+FROM sessions
+WHERE sessions.owner = :owner
+UNION
+SELECT kept_usages.tree_id
+FROM kept_usages
+WHERE kept_usages.owner = :owner
+ORDER BY tree_id
+
 -- inspection.dump.STORED_TREE
 SELECT branches.tree_id
 FROM branches
@@ -48,6 +58,12 @@ UNION
 SELECT erasures.tree_id
 FROM erasures
 WHERE erasures.tree_id = :tree_id
+
+-- inspection.dump.TREE_OWNERS
+SELECT sessions.id,
+  sessions.owner
+FROM sessions
+WHERE sessions.tree_id = :tree_id
 
 -- inspection.line_checks.BRANCH_END
 SELECT b.tree_id,
