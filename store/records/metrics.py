@@ -72,8 +72,8 @@ class Metrics(NamedTuple):
     """What a store has done in this process since it was opened.
 
     Steps of `atomically` and of `reading` are one operation. ``waits`` counts writes to a file that
-    waited for others, and their seconds. ``retries`` are transactions that were done once more,
-    because a server asked for it or a connection broke. ``cached_views`` continued from the cache,
+    waited for others, and their seconds. ``retries`` are reads that were done once more,
+    because the connection to a server broke. ``cached_views`` continued from the cache,
     ``new_views`` were made anew. ``policies`` has the views of which an observer asked for tokens.
     ``compactions`` are pairs of an outcome and a number. ``searches`` left ``behind`` messages in
     all that were not indexed yet.
@@ -115,7 +115,7 @@ class Metrics(NamedTuple):
 def _list_families(metrics: Metrics) -> list[Family]:
     return [
         *_list_operation_families(metrics),
-        _count("retries", "Transactions done once more.", metrics.retries),
+        _count("retries", "Reads done once more on another connection.", metrics.retries),
         _count("busy", "Operations that others kept waiting to their deadline.", metrics.busy),
         _count("conflicts", "Operations on a session that had changed.", metrics.conflicts),
         _group(
