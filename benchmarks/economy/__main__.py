@@ -72,8 +72,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         action="append",
         default=[],
         metavar="MODULE:NAME",
-        help="judge summaries by this callable, or openai:MODEL, beside the extractive ones, for"
-        f" the asked policies (default: {JUDGED}), by the table of summaries; can be repeated",
+        help="judge summaries by this callable, openai:MODEL or anthropic:MODEL, beside the"
+        f" extractive ones, for the asked policies (default: {JUDGED}), by the table of summaries;"
+        " can be repeated",
     )
     option("--window", type=_some, help="tokens of the window; default: it has no end")
     option("--processes", type=_some, default=1, help="processes that share the sessions")

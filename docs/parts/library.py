@@ -34,6 +34,7 @@ FUNCTIONS = (
     policy.load,
     summaries.named,
     summaries.chat_model,
+    summaries.anthropic_model,
     summaries.extractive,
     summaries.load,
     simulation.simulate,

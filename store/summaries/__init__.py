@@ -19,6 +19,7 @@ __all__ = [
     "Summarizer",
     "Summary",
     "SummaryRequest",
+    "anthropic_model",
     "chat_model",
     "extract_command",
     "extract_user_words",
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
         scrub_text,
     )
     from .prompts import Prompt, describe_unfinished_turn, load
-    from .summarizers import NAMED_SUMMARIZERS, call_summarizer, chat_model, named
+    from .summarizers import NAMED_SUMMARIZERS, anthropic_model, call_summarizer, chat_model, named
     from .summary import (
         EMPTY_SUMMARY_ERROR,
         TIMED_OUT_NOTICE,
@@ -76,7 +77,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         extractive_summary="EXTRACTIVE_MODEL extractive",
         facts_ledger="HiddenFact build_facts_ledger",
         prompts="Prompt describe_unfinished_turn load",
-        summarizers="NAMED_SUMMARIZERS call_summarizer chat_model named",
+        summarizers="NAMED_SUMMARIZERS anthropic_model call_summarizer chat_model named",
         summary=(
             "EMPTY_SUMMARY_ERROR TIMED_OUT_NOTICE FileChange KeyAction Summarizer Summary "
             "SummaryRequest build_title normalize_summary render_summary"

@@ -15,7 +15,9 @@ import sys
 import threading
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from inspect import isawaitable
+from operator import attrgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from ..cancellation import CURRENT_CALLER, Cancelled, wake_on_leave
@@ -39,6 +41,9 @@ TEMPERATURE = 0.3
 """The temperature at which a model is asked for a summary."""
 RETRIES = 2
 """How often a request that failed in transit is sent again, within the same time."""
+
+MAX_TOKENS = 16_000
+"""Tokens of an answer with its thoughts, at most, where an API has to be told."""
 
 TIMEOUT_GRACE = 0.5
 """Seconds an overdue connection has to be closed properly before its thread is abandoned."""
@@ -137,31 +142,35 @@ def chat_model(
     the request's limit anyway, or it ends with a sentence. Raises StoreError where the library is
     not installed.
     """
-    try:
-        import openai
-    except ImportError as error:
-        raise StoreError(
-            "the client library for models is not installed; pip install convostore[openai], "
-            "or use the extractive summarizer"
-        ) from error
-    client = {
-        "api_key": api_key,
-        "base_url": base_url,
-        "timeout": timeout,
-        "max_retries": max_retries,
-    }
+    client = {"base_url": base_url, "api_key": api_key, "timeout": timeout}
     options: dict[str, Any] = {"model": model}
     if temperature is not None:
         options["temperature"] = temperature
+    return _build_summarizer(CHAT_COMPLETIONS, {**client, "max_retries": max_retries}, options)
 
-    def summarize(request: SummaryRequest) -> Summary:
-        prompt = {"role": "user", "content": scrub_text(request.prompt)}
-        work = partial(_request_answer, openai, client, {**options, "messages": [prompt]})
-        body = _run_in_thread(timeout + TIMEOUT_GRACE, lambda: asyncio.run(work()))
-        text = _read_answer(body, request.max_chars, request.policy.language)
-        return Summary(text, model=model)
 
-    return summarize
+def anthropic_model(
+    model: str,
+    *,
+    base_url: str | None = None,
+    api_key: str | None = None,
+    temperature: float | None = None,
+    max_tokens: int = MAX_TOKENS,
+    timeout: float = TIMEOUT,
+    max_retries: int = RETRIES,
+) -> Summarizer:
+    """Return a summarizer that asks a model behind Anthropic's API, or any that speaks as it does.
+
+    It asks as `chat_model` does, with the same limits and errors. ``base_url`` and ``api_key``
+    default to ANTHROPIC_BASE_URL and ANTHROPIC_API_KEY. ``temperature`` is left to the model, since
+    newer ones refuse any. ``max_tokens`` bounds an answer with its thoughts, which are left out of
+    the summary. Raises StoreError where the library is not installed.
+    """
+    client = {"base_url": base_url, "api_key": api_key, "timeout": timeout}
+    options: dict[str, Any] = {"model": model, "max_tokens": max_tokens}
+    if temperature is not None:  # newer versions of the library have no argument for it
+        options["extra_body"] = {"temperature": temperature}
+    return _build_summarizer(ANTHROPIC_MESSAGES, {**client, "max_retries": max_retries}, options)
 
 
 class NamedSummarizer(NamedTuple):
@@ -175,6 +184,7 @@ class NamedSummarizer(NamedTuple):
 NAMED_SUMMARIZERS = {
     "extractive": NamedSummarizer("extractive", "no model", lambda _, **__: extractive),
     "openai:": NamedSummarizer("openai:MODEL", "any OpenAI-compatible endpoint", chat_model),
+    "anthropic:": NamedSummarizer("anthropic:MODEL", "Anthropic's API", anthropic_model),
 }
 """Summarizers by the beginnings of their names; after a colon comes the name of a model."""
 
@@ -185,7 +195,7 @@ def named(
     base_url: str | None = None,
     timeout: float = TIMEOUT,
 ) -> Summarizer:
-    """Return a summarizer by name: ``extractive``, or ``openai:MODEL``.
+    """Return a summarizer by name: ``extractive``, ``openai:MODEL`` or ``anthropic:MODEL``.
 
     A model's key comes from the environment, and so does its address without ``base_url``;
     ``timeout`` is the seconds it has. Raises InvalidValue for any other name and for an address
@@ -195,7 +205,7 @@ def named(
     found = NAMED_SUMMARIZERS.get(kind + colon)
     model = model.strip()
     if found is None or bool(colon) != bool(model):
-        known = " and ".join(each.spelled for each in NAMED_SUMMARIZERS.values())
+        known = ", ".join(each.spelled for each in NAMED_SUMMARIZERS.values())
         raise InvalidValue(f"no summarizer is named {quote_value(name)}; there are {known}")
     if base_url is not None and not model:
         raise InvalidValue(f"a base URL is for a model, such as openai:MODEL, not for {name}")
@@ -267,7 +277,70 @@ def _run_in_thread(timeout: float | None, work: Callable[[], ThreadWorkT]) -> Th
 # Asking a model.
 
 
-async def _request_answer(openai: Any, client: dict[str, Any], options: dict[str, Any]) -> bytes:
+class ModelApi(NamedTuple):
+    """An API that models answer by: its client library, as that calls it, and its answers.
+
+    ``find_choice`` returns an answer as a choice of OpenAI's chat completions.
+    """
+
+    library: str
+    client: str
+    resource: str
+    answer: str
+    find_choice: Callable[[Any], dict[str, Any]]
+
+
+CHAT_COMPLETIONS = ModelApi(
+    "openai",
+    "AsyncOpenAI",
+    "chat.completions",
+    "chat completion",
+    lambda answer: dict(answer["choices"][0]),
+)
+
+STOP_REASONS = {
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "content_filter",
+}
+"""Why an answer of Anthropic's API is not whole, and how a chat completion says it."""
+
+
+def _find_anthropic_choice(answer: Any) -> dict[str, Any]:
+    texts = [part for part in answer["content"] if part["type"] == "text"]
+    reason = STOP_REASONS.get(answer["stop_reason"])
+    return {"message": {"content": texts}, "finish_reason": reason}
+
+
+ANTHROPIC_MESSAGES = ModelApi(
+    "anthropic", "AsyncAnthropic", "messages", "message", _find_anthropic_choice
+)
+
+
+def _build_summarizer(api: ModelApi, client: dict[str, Any], options: dict[str, Any]) -> Summarizer:
+    """Return a summarizer that asks a model by an API."""
+    try:
+        library = import_module(api.library)
+    except ImportError as error:
+        raise StoreError(
+            "the client library for models is not installed; "
+            f"pip install convostore[{api.library}], or use the extractive summarizer"
+        ) from error
+    timeout = client["timeout"]
+
+    def summarize(request: SummaryRequest) -> Summary:
+        prompt = {"role": "user", "content": scrub_text(request.prompt)}
+        work = partial(_request_answer, library, api, client, {**options, "messages": [prompt]})
+        body = _run_in_thread(timeout + TIMEOUT_GRACE, lambda: asyncio.run(work()))
+        text = _read_answer(body, api, request.max_chars, request.policy.language)
+        return Summary(text, model=options["model"])
+
+    return summarize
+
+
+async def _request_answer(
+    library: Any, api: ModelApi, client: dict[str, Any], options: dict[str, Any]
+) -> bytes:
     """Return the body of an answer.
 
     The library's own time limit is for each read, which a trickle of bytes never exceeds.
@@ -276,18 +349,17 @@ async def _request_answer(openai: Any, client: dict[str, Any], options: dict[str
     body = bytearray()
     try:
         async with asyncio.timeout(client["timeout"]):
-            bounded = openai.DefaultAsyncHttpxClient(event_hooks={"response": [_truncate_error]})
-            async with (
-                openai.AsyncOpenAI(**client, http_client=bounded) as opened,
-                opened.chat.completions.with_streaming_response.create(**options) as response,
-            ):
-                async for piece in response.iter_bytes():
-                    body += piece
-                    if len(body) > ANSWER_LIMIT:
-                        raise SummaryGenerationError(
-                            f"the answer is longer than {ANSWER_LIMIT:,} bytes"
-                        )
-    except (TimeoutError, openai.APITimeoutError) as error:
+            bounded = library.DefaultAsyncHttpxClient(event_hooks={"response": [_truncate_error]})
+            async with getattr(library, api.client)(**client, http_client=bounded) as opened:
+                asked = attrgetter(api.resource)(opened).with_streaming_response
+                async with asked.create(**options) as response:
+                    async for piece in response.iter_bytes():
+                        body += piece
+                        if len(body) > ANSWER_LIMIT:
+                            raise SummaryGenerationError(
+                                f"the answer is longer than {ANSWER_LIMIT:,} bytes"
+                            )
+    except (TimeoutError, library.APITimeoutError) as error:
         raise SummaryTimedOut(f"no answer within {client['timeout']:g} s") from error
     return bytes(body)
 
@@ -314,9 +386,9 @@ _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTA
 _SENTENCE_ENDS = (*".!?。！？…", *"\"'”’」』)）】`*")
 
 
-def _read_answer(body: bytes, max_chars: int, language: Language) -> str:
+def _read_answer(body: bytes, api: ModelApi, max_chars: int, language: Language) -> str:
     """Return the text of an answer, without the thoughts that some models begin it with."""
-    choice = _read_choice(body)
+    choice = _read_choice(body, api)
     message = choice["message"]
     reason = choice.get("finish_reason")
     text = _THOUGHT.sub("", extract_content_text(message.get("content"))).strip()
@@ -336,12 +408,12 @@ def _read_answer(body: bytes, max_chars: int, language: Language) -> str:
     return text
 
 
-def _read_choice(body: bytes) -> dict[str, Any]:
+def _read_choice(body: bytes, api: ModelApi) -> dict[str, Any]:
     try:
-        choice = json.loads(body)["choices"][0]
+        choice = api.find_choice(json.loads(body))
         if isinstance(choice["message"], dict):
-            return dict(choice)
+            return choice
     except (ValueError, LookupError, TypeError, RecursionError):
         pass
     start = cut_at_line_end(scrub_text(body[:200].decode("utf-8", "replace")), 100)
-    raise SummaryGenerationError(f"the answer is no chat completion: {start!r}")
+    raise SummaryGenerationError(f"the answer is no {api.answer}: {start!r}")

@@ -27,6 +27,7 @@ from store.summaries import (
     NAMED_SUMMARIZERS,
     FileChange,
     KeyAction,
+    Summarizer,
     Summary,
     SummaryRequest,
     build_title,
@@ -36,6 +37,7 @@ from store.summaries import (
 from store.summaries.summarizers import (
     SummaryGenerationError,
     SummaryTimedOut,
+    anthropic_model,
     call_summarizer,
     chat_model,
     describe_causes,
@@ -92,7 +94,11 @@ class Handler(BaseHTTPRequestHandler):
         """Answer a request."""
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.server.asked.append(
-            {"path": self.path, "key": self.headers["Authorization"], **json.loads(body)}
+            {
+                "path": self.path,
+                "key": self.headers["Authorization"] or f"Bearer {self.headers['X-Api-Key']}",
+                **json.loads(body),
+            }
         )
         with suppress(OSError):
             self.server.behave(self)
@@ -146,18 +152,23 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
 
 
 def ask(
-    server: Model, *, timeout: float = PATIENCE, max_chars: int = 1500, **options: Any
+    server: Model,
+    *,
+    timeout: float = PATIENCE,
+    max_chars: int = 1500,
+    make: Callable[..., Summarizer] = chat_model,
+    **options: Any,
 ) -> Summary:
     """Ask the model behind a server, through `call_summarizer`."""
     options = {
-        "base_url": server.url,
+        "base_url": server.url if make is chat_model else server.url.removesuffix("/v1"),
         "api_key": "k",
         "timeout": timeout,
         "max_retries": 0,
         **options,
     }
     return call_summarizer(
-        chat_model("m-1", **options), request(max_chars=max_chars), timeout=2 * PATIENCE
+        make("m-1", **options), request(max_chars=max_chars), timeout=2 * PATIENCE
     )
 
 
@@ -390,6 +401,86 @@ def alive(name: str) -> int:
     ) and time.monotonic() < deadline:
         time.sleep(0.01)
     return count
+
+
+# --- a model behind Anthropic's API ---------------------------------------------------------------
+
+
+def message(*texts: str, stop_reason: str = "end_turn") -> bytes:
+    """Return the JSON of an answer: thoughts, then texts."""
+    thoughts = {"type": "thinking", "thinking": "What did they want?", "signature": "s"}
+    content = [thoughts, *({"type": "text", "text": text} for text in texts)]
+    usage = {"input_tokens": 1, "output_tokens": 1}
+    answer = {"id": "1", "type": "message", "role": "assistant", "model": "m", "usage": usage}
+    return json.dumps({**answer, "content": content, "stop_reason": stop_reason}).encode()
+
+
+def ask_anthropic(server: Model, **options: Any) -> Summary:
+    """Ask the model behind a server that speaks as Anthropic's API."""
+    pytest.importorskip("anthropic")
+    return ask(server, make=anthropic_model, **options)
+
+
+def test_anthropic_is_asked_as_any_model(serve: Serve) -> None:
+    """One user message with the prompt, no tools, nothing streamed; thoughts are no summary."""
+    server = serve(lambda handler: handler.send(message("They wanted ", "a database.")))
+    said = ask_anthropic(server)
+    assert (render_summary(said), said.model) == ("They wanted a database.", "m-1")
+    ask_anthropic(server, temperature=0.3, max_tokens=900)
+    plain = {
+        "path": "/v1/messages",
+        "key": "Bearer k",
+        "model": "m-1",
+        "max_tokens": 16_000,
+        "messages": [{"role": "user", "content": "请压缩：{braces}"}],
+    }
+    assert server.asked == [plain, {**plain, "max_tokens": 900, "temperature": 0.3}]
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "said"),
+    [
+        pytest.param(message(), 200, EMPTY_SUMMARY_ERROR, id="thoughts"),
+        pytest.param(message("half a sent", stop_reason="max_tokens"), 200, "breaks", id="cut"),
+        pytest.param(message("x", stop_reason="refusal"), 200, "content filter", id="refused"),
+        pytest.param(
+            b'{"type": "error", "error": {"type": "overloaded_error", "message": "too busy"}}',
+            529,
+            "too busy",
+            id="529",
+        ),
+        pytest.param(completion("x"), 200, "the answer is no message", id="another API"),
+        pytest.param(
+            b'{"content": ["x"], "stop_reason": 1}', 200, "the answer is no message", id="shape"
+        ),
+    ],
+)
+def test_a_bad_answer_of_anthropic_is_our_error(
+    serve: Serve, answer: bytes, status: int, said: str
+) -> None:
+    """As that of any other model."""
+    with pytest.raises(SummaryGenerationError, match=said):
+        ask_anthropic(serve(lambda handler: handler.send(answer, status)))
+
+
+def test_the_time_limit_holds_for_anthropic(serve: Serve) -> None:
+    """An answer that trickles in is left behind, with its connection."""
+    with pytest.raises(SummaryTimedOut, match=r"within 0\.2 s"):
+        ask_anthropic(serve(trickle), timeout=0.2)
+    assert alive("convostore-summarizer") == 0
+
+
+def test_anthropic_by_name(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its address and key come from the environment; a missing library is said."""
+    pytest.importorskip("anthropic")
+    server = serve(lambda handler: handler.send(message("x")))
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url.removesuffix("/v1"))
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "from the environment")
+    assert call_summarizer(named("anthropic:m"), request()).body == "x"
+    assert server.asked[0]["key"] == "Bearer from the environment"
+    monkeypatch.setitem(sys.modules, "anthropic", None)
+    with pytest.raises(StoreError, match=r"pip install convostore\[anthropic\]"):
+        named("anthropic:m")
 
 
 # --- any summarizer -------------------------------------------------------------------------------
@@ -639,10 +730,12 @@ def test_summarizers_by_name(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> N
     assert server.asked[0]["key"] == "Bearer from the environment"
 
 
-@pytest.mark.parametrize("name", ["", "openai", "openai:", "openai: ", "extractive:x", "claude:y"])
+@pytest.mark.parametrize(
+    "name", ["", "openai", "openai:", "openai: ", "extractive:x", "anthropic:"]
+)
 def test_an_unknown_name_says_what_there_is(name: str) -> None:
     """The error names the names."""
-    with pytest.raises(InvalidValue, match="extractive and openai:MODEL"):
+    with pytest.raises(InvalidValue, match="extractive, openai:MODEL, anthropic:MODEL"):
         named(name)
 
 
