@@ -209,7 +209,7 @@ def delete_sessions(
     owner: str | None = None,
     costs: str = "keep",
     missing: str = "refuse",
-    begin: BeginErasure = erasure.begin_erasure,
+    begin: BeginErasure | None = None,
 ) -> list[Erasure]:
     """Erase sessions: each is gone in a transaction of its own, then all their rows go in slices.
 
@@ -222,6 +222,7 @@ def delete_sessions(
     is_refused = check_choice(MISSING, "missing", missing) == "refuse"
     names = list(session_ids)
     found = database.read(partial(_find_sessions, names=names, owner=owner, is_refused=is_refused))
+    begin = begin or erasure.begin_erasure
     begin = partial(begin, expected=expected, owner=owner, costs=costs, now=moment)
     begun: list[OpenErasure] = []
     for name in dict.fromkeys(found):  # until one fails, though not if others have erased it

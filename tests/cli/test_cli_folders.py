@@ -149,11 +149,11 @@ def test_a_home_says_which_folders_of_programs_it_passes_over(run: Run, home: Pa
 
 def test_a_bad_file_stops_no_other_and_all_is_accounted_for(run: Run, home: Path) -> None:
     """What is a transcript of a program that is not read is refused by its name: status 2."""
-    bad = {"contents": []}
+    bad = {"agent": {"memory": {"content": []}}}
     written(home / ".codex/sessions/rollout-bad.jsonl", bad)
     ran = run("import", home / ".codex", home / ".claude")
     assert ran.status == 2
-    assert "Gemini API" in ran.err
+    assert "QwenPaw" in ran.err
     *_, files, lines = ran.out.splitlines()
     assert files == "7 files: 3 read, 1 refused, 3 skipped"
     assert lines == "7 lines read: 4 messages, 4 of them new; left out: 2 mode lines"

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import agents
 import pytest
+import real_agents
 
 from store import Store
 
@@ -25,10 +25,10 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Give a folder with the inspector and the programs, from npm."""
     if shutil.which("npm") is None:
         pytest.skip("npm is not installed")
-    packages = [INSPECTOR, *(agents.AGENTS[name].package for name in PROGRAMS)]
+    packages = [INSPECTOR, *(real_agents.AGENTS[name].package for name in PROGRAMS)]
     folder = tmp_path_factory.mktemp("programs")
     try:
-        agents.install_packages(folder, packages)
+        real_agents.install_packages(folder, packages)
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
         pytest.skip(f"npm cannot install: {str(error)[:100]}")
     yield folder
@@ -38,17 +38,19 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_an_agent_calls_each_tool(name: str, programs: Path) -> None:
     """In an empty home, by the configuration that `--install` wrote."""
-    outcome = agents.ask_agent(name, programs)
-    assert agents.find_problems(outcome) == [], outcome.printed
-    assert agents.SESSION in json.dumps(outcome.answers["remember"])
+    outcome = real_agents.ask_agent(name, programs)
+    assert real_agents.find_problems(outcome) == [], outcome.printed
+    assert real_agents.SESSION in json.dumps(outcome.answers["remember"])
 
 
 def test_the_inspector_lists_and_calls_the_tools(programs: Path, tmp_path: Path) -> None:
     """Its command line, on the command over stdio."""
     path = tmp_path / "chat.db"
     with Store(path) as store:
-        store.create_session(agents.SESSION, project_root="/srv/parcel", now=agents.START)
-        store.append(agents.SESSION, [*agents.list_past_messages()], now=agents.START)
+        store.create_session(real_agents.SESSION, project_root="/srv/parcel", now=real_agents.START)
+        store.append(
+            real_agents.SESSION, [*real_agents.list_past_messages()], now=real_agents.START
+        )
 
     def inspect(*options: str) -> dict[str, object]:
         program = str(programs / "node_modules" / ".bin" / "mcp-inspector")
@@ -59,8 +61,8 @@ def test_the_inspector_lists_and_calls_the_tools(programs: Path, tmp_path: Path)
 
     listed = inspect("--method", "tools/list")["tools"]
     assert isinstance(listed, list)
-    assert {each["name"] for each in listed} == {tool for tool, _ in agents.CALLS}
-    for tool, arguments in agents.CALLS:
+    assert {each["name"] for each in listed} == {tool for tool, _ in real_agents.CALLS}
+    for tool, arguments in real_agents.CALLS:
         given = [
             f"{key}={value if isinstance(value, str) else json.dumps(value)}"
             for key, value in arguments.items()

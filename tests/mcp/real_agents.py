@@ -1,4 +1,4 @@
-"""``python -m tests.mcp.agents [PROGRAM ...]``: real coding agents call each tool of the MCP server.
+"""``python -m tests.mcp.real_agents [PROGRAM ...]``: real coding agents call each tool of the MCP server.
 
 Each program is installed from npm, gets an empty home with one session of Claude Code in it, and
 the server by ``convostore mcp --install``. A made-up model on loopback then asks for each tool in
@@ -543,7 +543,7 @@ def find_problems(outcome: Outcome) -> list[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; return 1 where a program did not call each tool."""
-    parser = argparse.ArgumentParser(prog="python -m tests.mcp.agents", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.mcp.real_agents", description=__doc__)
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(AGENTS))
     parser.add_argument("--folder", type=Path, help="where the programs are installed, and kept")
     parser.add_argument("--write", action="store_true", help="write the page")
