@@ -9,6 +9,7 @@ import asyncio
 import contextvars
 import gc
 import inspect
+import os
 import threading
 from collections.abc import Callable, Coroutine
 from contextlib import ExitStack
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Child
 
 from store import AsyncStore, Policy, Store
 from store.errors import (
@@ -26,6 +28,7 @@ from store.errors import (
     StoreClosed,
     StoreError,
 )
+from store.face.threads import StorePools
 from store.summaries import SummaryRequest
 
 HOLD = "UPDATE sessions SET title = title"
@@ -410,6 +413,53 @@ def test_two_loops_one_after_the_other(url: str) -> None:
 
     run(first)
     assert run(second) == 1
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # the child has the parent's loop
+def test_a_forked_child_uses_the_store(url: str, fork: Callable[..., Child]) -> None:
+    """It has none of the threads that were at work before; the parent goes on with these."""
+    store = AsyncStore(url)
+
+    async def append() -> None:
+        await asyncio.gather(*(store.append("s", said(os.getpid())) for _ in range(3)))
+
+    async def begin() -> None:
+        await store.create_session("s")
+        await append()
+
+    async def end() -> None:
+        await store.close()
+        with pytest.raises(StoreClosed):
+            await store.session("s")
+
+    run(begin)
+    child = fork(lambda: (run(append), run(end)))
+    run(append)
+    child.result(30)
+    run(end)
+    fork(run, end).result(30)
+    assert sorted(contents(url)) == sorted([os.getpid()] * 6 + [child.pid] * 3)
+
+
+def test_a_child_forked_during_the_opening(url: str, fork: Callable[..., Child]) -> None:
+    """It opens the store for itself, before anything else that its threads have to do."""
+    parent, gate = os.getpid(), threading.Event()
+
+    def open_late() -> Store:
+        assert os.getpid() != parent or gate.wait(30)
+        return Store(url)
+
+    def use() -> None:
+        with pools.open().result(30) as opened:
+            opened.create_session("s")
+        pools.end()
+
+    pools = StorePools(open_late, 1)
+    fork(use).result(30)
+    gate.set()
+    with pools.open().result(30) as opened:
+        assert opened.session("s").head == 0
+    pools.end()
 
 
 def test_errors_are_store_errors() -> None:

@@ -12,7 +12,7 @@ a summary, have threads of their own, so that readers find a thread however many
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
@@ -39,7 +39,7 @@ from .async_streaming import AsyncStreaming
 from .calls import FaceMethod
 from .store import Scoped, Store, Target, validate_owner
 from .streaming import SAVE_EVERY_BYTES, SAVE_EVERY_MS
-from .threads import ThreadWork
+from .threads import StorePools, ThreadWork
 from .workflows import Workflows
 
 if TYPE_CHECKING:
@@ -53,9 +53,6 @@ CANCEL_INTERVAL = 0.25
 
 A server ignores a cancellation that arrives between two statements.
 """
-
-GROUP_THREADS = 64
-"""The most threads for appends to a file, which wait for each other without a connection."""
 
 SUMMARY_GRACE = 1.0
 """Seconds after which a summary that nobody waits for any more is cancelled in its loop."""
@@ -180,9 +177,6 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
         statement_timeout: float | None = None,
         threads: int = 8,
     ) -> None:
-        self._threads = ThreadPoolExecutor(threads, "convostore")
-        self._waiting = ThreadPoolExecutor(threads, "convostore-waiting")
-        self._grouped = ThreadPoolExecutor(max(threads, GROUP_THREADS), "convostore-grouped")
         self._is_given = isinstance(target, Store)
         opening = partial(
             _open_store,
@@ -198,7 +192,7 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
             connect_timeout=connect_timeout,
             statement_timeout=statement_timeout,
         )
-        self._opened = self._threads.submit(opening)
+        self._pools = StorePools(opening, threads)
 
     def scoped(self, owner: str) -> AsyncScoped:
         """Return a face that sees and touches the sessions of an owner only, without waiting.
@@ -241,19 +235,20 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
 
         Work that ``is_grouped`` needs no connection while it waits for a file.
         """
-        threads = self._waiting if waits or is_grouped else self._threads
-        if is_grouped and self._is_file:
-            threads = self._grouped
+        pools = self._pools
         try:
+            opened = pools.open()
+            threads = pools.writers if waits or is_grouped else pools.readers
+            if is_grouped and _is_file(opened):
+                threads = pools.grouped
             return threads.submit(work)
         except RuntimeError as error:
             raise StoreClosed("the store is closed; open it again") from error
 
     @property
-    def _is_file(self) -> bool:
-        """Whether the store is open, and a file."""
-        is_open = self._opened.done() and not self._opened.exception()
-        return is_open and self._opened.result().database.path is not None
+    def _opened(self) -> Future[Store]:
+        """The opening of the store, which its threads do before anything else."""
+        return self._pools.open()
 
     def _call(
         self,
@@ -261,7 +256,7 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
         *args: AsyncParams.args,
         **options: AsyncParams.kwargs,
     ) -> AsyncResultT:
-        """Call a method of the store, which its threads opened before anything else."""
+        """Call a method of the store."""
         return method(self._opened.result(), *args, **options)
 
     async def close(self) -> None:
@@ -273,9 +268,7 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
             await to_thread.run_sync(self._end, limiter=CapacityLimiter(1))
 
     def _end(self) -> None:
-        self._waiting.shutdown()
-        self._grouped.shutdown()
-        self._threads.shutdown()
+        self._pools.end()
         if self._opened.exception() is None and not self._is_given:
             self._opened.result().close()
 
@@ -336,6 +329,12 @@ def _open_store(target: Target | Store, **settings: Any) -> Store:
     if settings != _OPTION_DEFAULTS:
         raise InvalidValue("an open store has its settings already; do not pass any")
     return target
+
+
+def _is_file(opened: Future[Store]) -> bool:
+    """Tell whether a store is open, and a file."""
+    is_open = opened.done() and not opened.exception()
+    return is_open and opened.result().database.path is not None
 
 
 def _finish_in_loop(

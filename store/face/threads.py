@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from typing import ParamSpec, Protocol, TypeAlias, TypeVar
+from threading import Lock
+from typing import Generic, ParamSpec, Protocol, TypeAlias, TypeVar
 
+from ..database import register_forkable
 from ..errors import StoreError
 from .calls import FaceMethod
 
 ThreadParams = ParamSpec("ThreadParams")
 ThreadResultT = TypeVar("ThreadResultT")
 PageT = TypeVar("PageT")
+OpenedT = TypeVar("OpenedT")
 ThreadWork: TypeAlias = Callable[[], ThreadResultT]
 """A piece of work for a thread."""
+GROUP_THREADS = 64
+"""The most threads for appends to a file, which wait for each other without a connection."""
 
 
 class Threads(Protocol):
@@ -31,6 +37,49 @@ class Threads(Protocol):
         **options: ThreadParams.kwargs,
     ) -> ThreadResultT:
         """Call a method of the face."""
+
+
+class StorePools(Generic[OpenedT]):
+    """The threads of an awaited store, and the store that the first of them opens.
+
+    A forked child has none of the threads, so it begins with new ones.
+    """
+
+    def __init__(self, opening: ThreadWork[OpenedT], size: int) -> None:
+        self._opening, self._size, self._is_over = opening, size, False
+        self._opened: Future[OpenedT] | None = None
+        self.start_in_child()
+        self.open()
+        register_forkable(self)
+
+    def start_in_child(self) -> None:
+        """Begin with new threads; what the others had to do is the parent's."""
+        if self._is_over:
+            return
+        self._lock = Lock()
+        self.readers = ThreadPoolExecutor(self._size, "convostore")
+        self.writers = ThreadPoolExecutor(self._size, "convostore-waiting")
+        self.grouped = ThreadPoolExecutor(max(self._size, GROUP_THREADS), "convostore-grouped")
+        if self._opened and not self._opened.done():
+            self._opened = None  # begun again later: no thread can start inside of the fork
+
+    def is_busy_elsewhere(self) -> bool:
+        """Return False: the store itself tells a fork what it is at."""
+        return False
+
+    def open(self) -> Future[OpenedT]:
+        """Return the opening of the store; ask before other work is given to the threads."""
+        with self._lock:
+            if self._opened is None:
+                self._opened = self.readers.submit(self._opening)
+            return self._opened
+
+    def end(self) -> None:
+        """Wait for what is under way, and take no more."""
+        self.open()
+        self._is_over = True
+        for pool in (self.writers, self.grouped, self.readers):
+            pool.shutdown()
 
 
 class AsyncPages(AsyncIterator[PageT]):
