@@ -24,10 +24,10 @@ pytestmark = pytest.mark.skipif(
 SAID = "may change this store"
 
 
-def recipe() -> list[str]:
-    """Return the statements that the docs give."""
-    page = (ROOT / "docs" / "reliability.md").read_text("utf-8")
-    (block,) = re.findall(r"<!-- reader -->\n```postgresql\n(.*?)```", page, re.DOTALL)
+def recipe(page: str, role: str) -> list[str]:
+    """Return the statements that a page gives for a role."""
+    text = (ROOT / "docs" / page).read_text("utf-8")
+    (block,) = re.findall(rf"<!-- {role} -->\n```postgresql\n(.*?)```", text, re.DOTALL)
     return [line.partition(";")[0] for line in block.splitlines()]
 
 
@@ -46,9 +46,14 @@ def reader(url: str) -> Iterator[str]:
     """Give the URL of the same store for a role made by the recipe."""
     with Store(url) as store:
         store.create_session("s", title="of a session")
-    parts, name = sqlalchemy.make_url(url), f"reader_{uuid.uuid4().hex}"
+    yield from make_role(url, "reliability.md", "reader")
+
+
+def make_role(url: str, page: str, role: str) -> Iterator[str]:
+    """Yield the URL of a store for a role that is made by a page's recipe and dropped at the end."""
+    parts, name = sqlalchemy.make_url(url), f"{role}_{uuid.uuid4().hex}"
     assert parts.database
-    made = [re.sub(r"\breader\b", name, each) for each in recipe()]
+    made = [re.sub(rf"\b{role}\b", name, each) for each in recipe(page, role)]
     made = [re.sub(r"\bchat\b", parts.database, each) for each in made]
     run_as_owner(url, made)
     own = parts.set(username=name, password="choose-one")
@@ -107,3 +112,31 @@ def test_a_role_of_the_recipe_can_do_no_harm(reader: str) -> None:
     for statement in HARM[-3:]:
         with pytest.raises(QueryRefused, match="the role is not allowed to"):
             inspection.query(reader, statement)
+
+
+@pytest.fixture
+def app(url: str) -> Iterator[str]:
+    """Give the URL of the same store for a role that has rights on rows alone."""
+    with Store(url) as store:
+        store.create_session("first")
+        store.append("first", {"role": "user", "content": "indexed by the owner"})
+        store.index()
+    yield from make_role(url, "security.md", "app")
+
+
+def test_a_role_with_rights_on_rows(url: str, app: str) -> None:
+    """An app needs no more: it writes, searches and erases, and leaves the guards where they are."""
+    with Store(app) as store:
+        store.create_session("s", owner="ann")
+        store.append("s", {"role": "user", "content": "hello there"})
+        with store.streaming("s", {"role": "assistant"}) as answer:
+            answer.write("well")
+        store.record_usage("s", input=5, output=1, model="gpt-4.1-mini")
+        assert [each.seq for each in store.search("hello")] == [1]
+        assert store.index().waiting == 0
+        store.fork("s")
+        store.redact("s", 1, "a name", by="app")
+        assert bool(store.health())
+        assert len(store.delete_owner("ann")) == 2
+    with pytest.raises(sqlalchemy.exc.ProgrammingError, match="must be owner"):
+        run_as_owner(app, ["ALTER TABLE messages DISABLE TRIGGER ALL"])

@@ -97,11 +97,12 @@ class App:
             "CHAT_MODEL": "gpt-4.1-mini",
             "PYTHONPATH": str(ROOT),
         }
+        self.command = [sys.executable, str(APP)]
         self.start()
 
     def start(self) -> None:
         """Start the server, and wait until it answers."""
-        self.process = subprocess.Popen([sys.executable, APP], env=os.environ | self.settings)
+        self.process = subprocess.Popen(self.command, env=os.environ | self.settings, cwd=ROOT)
         until(self.is_up)
 
     def is_up(self) -> bool:
@@ -346,6 +347,38 @@ def test_users_see_their_own(app: App) -> None:
     assert app.refusal(f"/chats/{chat}/messages", "bob", "POST", **late) == 409
     assert app.refusal(f"/chats/{chat}/switch/9", "bob", "POST") == 400
     assert app.said(chat, "bob") == ["a secret", "You said: a secret"]
+
+
+@pytest.mark.slow
+def test_the_workers_of_the_image_end(app: App) -> None:
+    """The command of the image, two workers: a signal to end leaves an answer under way as a draft
+    of which nothing is lost, and the workers that start next show it.
+    """
+    instruction = (ROOT / "examples" / "deploy" / "Dockerfile").read_text("utf-8")
+    command = json.loads(instruction.splitlines()[-1].removeprefix("CMD "))
+    app.kill()
+    own = app.command
+    app.command = [sys.executable, *command[1:], "--port", str(app.port)]
+    app.command += ["--host", "127.0.0.1", "--timeout-graceful-shutdown", "1"]
+    app.start()
+    chat = app.begin("eve")
+    events = app.events(chat, "eve", text="tell slowly")
+    heard = next(events)["text"] + next(events)["text"]
+    app.process.terminate()
+    heard += "".join(each.get("text", "") for each in events)
+    app.process.wait(PATIENCE)
+    with Store(app.path) as store:
+        (draft,) = store.scoped("eve").drafts(chat)
+        kept = str(draft.message["content"])
+        assert (draft.live, kept.startswith(heard)) == (False, True)
+    assert f"w{TELLING - 1}" not in kept
+    app.start()
+    (shown,) = app.get(f"/chats/{chat}", "eve")["drafts"]
+    assert (shown["live"], shown["text"]) == (False, kept)
+    app.process.terminate()
+    app.process.wait(PATIENCE)
+    app.command = own
+    app.start()
 
 
 @pytest.mark.slow
