@@ -20,6 +20,7 @@ from . import (
     claude_ai,
     claude_code,
     codex,
+    continue_dev,
     copilot_cli,
     cursor,
     cursor_cli,
@@ -486,6 +487,15 @@ TRANSCRIPT_KINDS = {
         left_out="rows taken back, rows of the program",
         homes=(Home(".hermes", ("state.db",), "HERMES_HOME"),),
         layout=hermes.HERMES_LAYOUT,
+    ),
+    "continue_dev": TranscriptKind(
+        "a 'sessionId' and a 'history' of items, each with its 'message'",
+        continue_dev.is_continue_session,
+        continue_dev.parse_continue,
+        seen=False,
+        linked="compactions",
+        left_out="prompts repeated, states of the editor",
+        homes=(Home(".continue", ("sessions/*-*.json",), "CONTINUE_GLOBAL_DIR"),),
     ),
     "frameworks": TranscriptKind(
         "messages of LangChain, pydantic-ai, the Vercel AI SDK, Gemini's API, ATIF or Letta",

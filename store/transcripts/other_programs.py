@@ -119,7 +119,10 @@ PROGRAM_MARKS = (
     _parse_program_mark("Claude Code (its stream-json)", "session_id cwd type=system subtype=init"),
     _parse_program_mark("goose (its stream-json)", "type=message message"),
     _parse_program_mark("opencode (its run --format json)", "type sessionID part"),
-    _parse_program_mark("Continue, or Kiro before 1.0", "sessionId history"),
+    _parse_program_mark(
+        "Continue (its list of sessions)", "sessionId dateCreated workspaceDirectory"
+    ),
+    _parse_program_mark("Kiro before 1.0", "sessionId history"),
     _parse_program_mark("Kiro before 1.0", "executionId chat"),
     _parse_program_mark("ToolBench", "answer_generation"),
     _parse_program_mark("a recorder of HTTP requests", "request response"),

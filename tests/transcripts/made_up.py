@@ -15,6 +15,7 @@ import test_transcripts_benchmarks as benchmarks
 import test_transcripts_chatgpt as chatgpt
 import test_transcripts_claude_ai as claude_ai
 import test_transcripts_codex as codex
+import test_transcripts_continue_dev as continue_dev
 import test_transcripts_copilot_cli as copilot_cli
 import test_transcripts_cursor as cursor
 import test_transcripts_cursor_cli as cursor_cli
@@ -152,6 +153,7 @@ SAMPLES: dict[str, Write] = {
     "gemini_takeout": gemini_takeout.activity,
     "traces": lines(*traces.TRACES),
     "hermes": hermes.database,
+    "continue_dev": continue_dev.session,
     "frameworks": lines({"steps": frameworks.ATIF, **frameworks.HEAD}),
     "sharegpt": lines(
         {"conversations": [data_sets.turn("human", "Hi."), data_sets.turn("gpt", "Hello.")]}

@@ -35,6 +35,7 @@ FACTS = (
 NOT_IN_FILES = {
     "amp": "",
     "antigravity": "",
+    "continue_dev": "times",
     "cursor_cli": "tokens cached",
     "frameworks": "folder",
     "gemini_takeout": "title folder model calls results thoughts tokens cached",

@@ -104,8 +104,13 @@ OTHERS: dict[str, list[list[Any]]] = {
     ],
     "goose (its stream-json)": [[{"type": "message", "message": {"role": "assistant"}}]],
     "opencode (its run --format json)": [[{"type": "text", "sessionID": "s", "part": {}}]],
-    "Continue, or Kiro before 1.0": [[{"sessionId": "s", "history": [{"message": {}}]}]],
-    "Kiro before 1.0": [[{"executionId": "e", "chat": [{"role": "human"}]}]],
+    "Continue (its list of sessions)": [
+        [[{"sessionId": "s", "title": "t", "dateCreated": "1", "workspaceDirectory": "/"}]]
+    ],
+    "Kiro before 1.0": [
+        [{"executionId": "e", "chat": [{"role": "human"}]}],
+        [{"sessionId": "s", "history": [{"message": {"role": "user"}, "executionId": "e"}]}],
+    ],
     "ToolBench": [[{"answer_generation": {}}]],
     "a recorder of HTTP requests": [[{"request": {}, "response": {}}]],
 }
