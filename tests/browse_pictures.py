@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -47,11 +48,16 @@ PAGES = {
     "policies": "/policies/demo?policy=raw&policy=agent&policy=message_count&policy=turns",
     "costs": "/costs",
     "files": "/files/demo",
-    "sql": "/sql?sql=SELECT+session_id,+title,+models,+turns,+tokens,+cost+FROM+session_log",
+    "sql": "/sql?sql=SELECT+session_id,+title,+models,+turns,+tokens,+cost+FROM+session_log+LIMIT+16",
     "chinese": "/s/demo?lang=zh",
 }
-SHOWN = ("sessions", "both", "request", "policies")
-"""The pages whose pictures are in the documentation."""
+SCREENS = {"desk": DESK, "phone": PHONE}
+SHOWN = dict.fromkeys(PAGES, "desk-light") | {
+    "costs": "desk-dark",
+    "raw": "phone-light",
+    "search": "phone-dark",
+}
+"""How each page is in the documentation: on a screen, light or dark."""
 
 
 def fill(path: Path) -> None:
@@ -143,17 +149,16 @@ def take_pictures(browser: Browser, address: str, folder: Path | None) -> None:
     open_page(browser, address)
     base = address.partition("/?")[0]
     for name, page in PAGES.items():
-        if folder is None and name not in SHOWN:
-            continue
         open_page(browser, base + page)
         if folder is None:
+            kind, _, shade = SHOWN[name].partition("-")
             file = ROOT / "docs" / "pictures" / f"browse-{name}.png"
-            take_picture(browser, file, DESK, "light")
-            continue
-        folder.mkdir(exist_ok=True)
-        for screen, kind in ((DESK, "desk"), (PHONE, "phone")):
-            for shade in ("light", "dark"):
-                take_picture(browser, folder / f"{name}-{kind}-{shade}.png", screen, shade)
+            take_picture(browser, file, SCREENS[kind], shade)
+        else:
+            folder.mkdir(exist_ok=True)
+            for kind, shade in product(SCREENS, ("light", "dark")):
+                file = folder / f"{name}-{kind}-{shade}.png"
+                take_picture(browser, file, SCREENS[kind], shade)
         browser.do("Emulation.setDeviceMetricsOverride", **DESK)
 
 

@@ -61,13 +61,16 @@ class _Field(NamedTuple):
     change: str = ""
 
 
-def render_messages(items: Iterable[Item], *, language: Language = "en") -> Iterator[Markup]:
+def render_messages(
+    items: Iterable[Item], *, language: Language = "en", day: str = ""
+) -> Iterator[Markup]:
     """Yield messages, bands and alternatives as HTML, for the inside of a page.
 
+    `day` is the one that they stand under already, in ISO 8601.
     A result of a tool stands with its call where both are near. The style sheet of
     `load_style_sheet` belongs to it. Items are taken as they are needed.
     """
-    return _render_items(items, _Writing(language))
+    return _render_items(items, _Writing(language, day))
 
 
 def _render_items(items: Iterable[Item], writing: _Writing) -> Iterator[Markup]:

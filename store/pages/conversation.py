@@ -11,9 +11,9 @@ from markupsafe import Markup
 
 from .. import InvalidValue
 from ..html import Item, ShownMessage, render_messages
-from ..records import Draft, Session, StoredMessage, View, extract_content_text
+from ..records import Draft, Session, StoredMessage, View, extract_content_text, find_message_time
 from .page_rows import PageRow, explain_messages, fill_page, group_rows, show_item, show_row
-from .site import Values, Visit, page
+from .site import Values, Visit, format_page_moment, page
 
 MESSAGES_PER_PAGE = 100
 SHOWN_FORMS = ("raw", "sent", "both")
@@ -34,6 +34,7 @@ class Conversation:
         self.visit = visit
         self.session: Session = visit.face.session(visit.session_id)
         self.branch, self.only = visit.number("branch"), visit.number("only")
+        self._day = ""
         self.form = visit.get("mode") or SHOWN_FORMS[0]
         if self.form not in SHOWN_FORMS:
             raise InvalidValue(f"mode is one of {', '.join(SHOWN_FORMS)}, not {self.form[:40]!r}")
@@ -83,9 +84,13 @@ class Conversation:
         return draw_items(self.visit, (show_item(self.visit, row) for row in rows))
 
     def draw_sent(self, rows: Iterable[PageRow]) -> Markup:
-        """Return messages as they are sent, without those that are not."""
-        sent = (show_row(self.visit, row, row.sent) for row in rows if row.is_sent)
-        return draw_items(self.visit, sent)
+        """Return messages as they are sent, without those that are not; a day stands once."""
+        sent = [show_row(self.visit, row, row.sent) for row in rows if row.is_sent]
+        drawn = draw_items(self.visit, sent, self._day)
+        for each in sent[:1]:  # its results stand with it
+            at = find_message_time(each.message)
+            self._day = format_page_moment(each.at if at is None else at)[:10] or self._day
+        return drawn
 
     def groups(self) -> Iterator[list[PageRow]]:
         """Yield the rows of the page: messages with the results of their calls."""
@@ -127,9 +132,9 @@ def describe_state(visit: Visit) -> str:
     return f"{session.revision} {drafts[:16]}"
 
 
-def draw_items(visit: Visit, items: Iterable[Item]) -> Markup:
-    """Return messages as HTML, in the visitor's language."""
-    return Markup("").join(render_messages(items, language=visit.language))
+def draw_items(visit: Visit, items: Iterable[Item], day: str = "") -> Markup:
+    """Return messages as HTML, in the visitor's language; they may stand under a day already."""
+    return Markup("").join(render_messages(items, language=visit.language, day=day))
 
 
 def draw_drafts(visit: Visit, drafts: Iterable[Draft]) -> Markup:

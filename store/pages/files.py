@@ -9,9 +9,11 @@ from ..summaries import extract_command
 from ..text import truncate_to_line
 from .site import Values, Visit, page
 
+LISTED_FILES = 100
+LISTED_USES = 8
+"""The places that stand beside a file; its own page has them all."""
 LISTED_CALLS = 100
-LISTED_USES = 12
-CALL_LINE_LENGTH = 300
+CALL_LINE_LENGTH = 200
 
 
 class FileRow(NamedTuple):
@@ -33,15 +35,17 @@ class CallRow(NamedTuple):
 def show_files(visit: Visit) -> Values:
     """Return what the tools of a session were used on."""
     session = visit.face.session(visit.session_id)
-    path = visit.get("path") or None
+    path, start = visit.get("path") or None, visit.number("from") or 1
     commands = visit.face.calls(session.id, kind="terminal")
     failed = visit.face.calls(session.id, failed=True)
     return {
         "session": session,
         "tab": "files",
         "files": group_uses(visit.face.files(session.id, path)),
+        "start": start,
+        "listed": LISTED_FILES,
         "calls": {"commands": describe_calls(commands), "failures": describe_calls(failed)},
-        "most": LISTED_USES,
+        "most": LISTED_USES if path is None else LISTED_FILES * LISTED_USES,
     }
 
 

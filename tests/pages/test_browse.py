@@ -20,7 +20,7 @@ from starlette.testclient import TestClient
 from store import Policy, Store
 from store.cli import main
 from store.inspection import views
-from store.pages import build_app, costs, site, sql
+from store.pages import build_app, costs, files, site, sql
 
 NOW = 1_790_000_000_000
 BASE = "http://127.0.0.1:8765"
@@ -220,6 +220,15 @@ def test_a_conversation(store: Store) -> None:
     assert len(client.get(address("/s/{}?only=3")).text) > len("x = 1\n" * 900)
 
 
+def test_a_day_stands_once_above_what_is_sent(store: Store) -> None:
+    """Also where reasons stand between the messages."""
+    days = [NOW, NOW, NOW, NOW + 86_400_000]
+    store.create_session("days")
+    store.append("days", [{"role": "user", "content": "x", "timestamp": each} for each in days])
+    shown = ask(store).get("/s/days?mode=sent&policy=raw").text
+    assert re.findall(r'class="day".*?(\d{4}-\d\d-\d\d)', shown) == ["2026-09-21", "2026-09-22"]
+
+
 def test_reasons_are_those_of_the_view(store: Store) -> None:
     """Side by side each message that is not sent as it is has the reason that the view gives."""
     for text in ("x = 2\n", "x = 3\n"):
@@ -240,13 +249,13 @@ def test_reasons_are_those_of_the_view(store: Store) -> None:
         assert "its turn is finished" not in said
 
 
-def read_again(text: str) -> list[dict[str, Any]]:
+def read_again(text: str, path: str = "parcel.py") -> list[dict[str, Any]]:
     """Return a call that reads a file, and its result."""
     name = f"call{len(text)}{text[4]}"
     call = {
         "id": name,
         "type": "function",
-        "function": {"name": "Read", "arguments": '{"file_path": "parcel.py"}'},
+        "function": {"name": "Read", "arguments": json.dumps({"file_path": path})},
     }
     return [
         {"role": "assistant", "content": None, "tool_calls": [call]},
@@ -377,6 +386,27 @@ def test_files(store: Store) -> None:
     assert "<code>parcel.py</code>" in shown
     assert shown.count("make &lt;all&gt;") == 2
     assert "failed" in shown
+
+
+def test_files_are_listed_in_pages(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each file is on one page; of many places the first stand there, and all on its own page."""
+    monkeypatch.setattr(files, "LISTED_FILES", 3)
+    monkeypatch.setattr(files, "LISTED_USES", 1)
+    for number, name in enumerate(("a.py", "b.py", "c.py", "parcel.py", "parcel.py")):
+        store.append("ann's/1", read_again(f"x = {number}\n", name))
+    client = ask(store)
+    found = [client.get(address("/files/{}") + f"?from={start}").text for start in (1, 4)]
+    names = [re.findall(r"<code>(\w+\.py)</code></a></td>", each) for each in found]
+    assert names == [["a.py", "b.py", "c.py"], ["parcel.py"]]
+    assert 'rel="next" href="?from=4"' in found[0]
+    assert 'rel="prev" href="?from=1"' in found[1]
+    (more,) = re.findall(r'href="(\S+)">\+(\d)</a>', found[1])
+    assert more == ("/files/ann%27s%2F1?path=parcel.py", "2")
+    uses = store.files("ann's/1", "parcel.py")
+    own = client.get(html.unescape(more[0])).text
+    assert [int(each) for each in re.findall(r'#m(\d+)">', own)][: len(uses)] == [
+        use.seq for use in uses
+    ]
 
 
 def test_sql(store: Store) -> None:
