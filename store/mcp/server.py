@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from ..errors import StoreError
 from ..policy import FIELD_PROBLEMS, Policy
 from ..release import find_release
-from .answers import Answer, Source, mask_texts, write_json
+from .answers import NOTICE, Answer, Source, mask_texts, write_json
 from .guidance import load_guidance
 from .tools import History
 
@@ -101,12 +101,13 @@ def build_server(
 
     @server.resource("convostore://session/{id}", mime_type="application/json")
     def session(id: str) -> str:  # noqa: A002 - the name in the address
-        """Return the messages of a session as a model is sent them, by the policy ``agent``."""
+        """Read a session: its messages as a model is sent them, by the policy ``agent``."""
         try:
             messages = source.view(id, VIEW_POLICY).messages
         except StoreError as error:
             raise ResourceError(str(error)) from error
-        return write_json(messages if secrets else mask_texts(messages))
+        shown = messages if secrets else mask_texts(messages)
+        return write_json({"notice": NOTICE, "messages": shown})
 
     @server.prompt("ask_the_past")
     def ask_the_past() -> str:

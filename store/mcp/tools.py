@@ -124,7 +124,7 @@ class History:
             if not page.add(self._label(found, messages=found.head)):
                 page.after = page.items[-1]["session"]
                 break
-        return self._tell_state(after) | {"sessions": page.items, "after": page.after}
+        return self._finish("sessions", page, self._tell_state(after))
 
     def search(
         self,
@@ -369,7 +369,7 @@ class History:
         """Make a new session that continues another one from a position, which stays as it is."""
         found = find_asked_session(self._source, session)
         made = self._source.fork(found.id, seq, title=title)
-        return self._label(made, messages=made.head)
+        return {"notice": NOTICE} | self._label(made, messages=made.head)
 
     def note(self, session: SessionName, seq: Position, text: Text) -> Answer:
         """Keep a note beside a message of a past session; a new one replaces the last."""

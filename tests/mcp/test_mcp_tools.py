@@ -17,6 +17,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 from store import Store
 from store.cli import main
 from store.mcp import History, build_server
+from store.mcp.answers import NOTICE
 from store.tokens import counter
 
 pytestmark = pytest.mark.sqlite_only
@@ -250,6 +251,20 @@ def test_what_is_wrong_is_said(past: Store) -> None:
         assert part in answer
 
 
+def test_each_answer_says_that_texts_of_the_past_are_data(past: Store) -> None:
+    """Of every tool but `note`, which has only the text that it is given; also the next page."""
+    fill(past)
+    fill(past, "other")
+    told = {
+        name: getattr(History(past), name)(**arguments("fix"))
+        for name, arguments in TOOLS.items()
+        if name not in ("day", "note")
+    }
+    told["day"] = History(past).day("2026-01-01")
+    told["next"] = History(past).sessions(after=History(past).sessions(limit=1)["after"])
+    assert [name for name, answer in told.items() if answer.get("notice") != NOTICE] == []
+
+
 def test_read_only_has_no_tool_that_writes(past: Store) -> None:
     """Nothing but the index changes; all others are annotated as reading."""
     fill(past)
@@ -274,8 +289,10 @@ def test_read_only_has_no_tool_that_writes(past: Store) -> None:
     assert [note.value for note in past.annotations("fix")] == ["hm"]
 
 
-NAMES = st.sampled_from(
-    ["theirs", "their", "fix", "/srv/parcel", "src/zones.c", "quinoa", "make", KEY[:9]]
+NAMES = (
+    st.sampled_from(["theirs", "fix", "/srv/parcel", "src/zones.c", "quinoa", "make", KEY[:9]])
+    | st.text(alphabet='thefixquinoa/zs.c "*~', max_size=8)
+    | st.text(max_size=20)
 )
 TOOLS: dict[str, Callable[[str], dict[str, Any]]] = {
     "sessions": lambda name: {"title": name},
@@ -295,17 +312,19 @@ TOOLS: dict[str, Callable[[str], dict[str, Any]]] = {
 
 @given(name=NAMES)
 def test_an_owner_sees_nothing_of_others(name: str) -> None:
-    """Every tool, with ids, words, files and projects of another owner's session."""
-    with Store(":memory:") as store:
+    """Every tool answers any text as if the other owner's session, of which it may be, was not."""
+    with Store(":memory:") as store, Store(":memory:") as alone:
         fill(store, "theirs", owner="ann")
-        store.create_session("mine", owner="bob")
-        store.append("mine", [{"role": "user", "content": "hello"}])
+        for each in (store, alone):
+            each.create_session("mine", owner="bob", now=DAY)
+            each.append("mine", [{"role": "user", "content": "hello"}], now=DAY)
         before = store.messages("theirs"), store.count_sessions(owner="ann")
         calls = [(tool, arguments(name)) for tool, arguments in TOOLS.items()]
-        told = json.dumps(ask(store.scoped("bob"), *calls))
-        assert "zones" not in told.replace("src/zones.c", "")
-        assert "claude --resume" not in told
-        assert '"session": "theirs"' not in told
+        told, told_alone = (ask(each.scoped("bob"), *calls) for each in (store, alone))
+        for answer in (*told, *told_alone):
+            if isinstance(answer, dict) and "messages" in answer and "after" not in answer:
+                del answer["session"], answer["at"]  # of a fork: a new id, and now
+        assert dict(zip(TOOLS, told, strict=True)) == dict(zip(TOOLS, told_alone, strict=True))
         assert (store.messages("theirs"), store.count_sessions(owner="ann")) == before
         assert store.annotations("theirs") == []
 
@@ -328,6 +347,7 @@ def test_the_command_serves_over_stdio(tmp_path: Path) -> None:
             found = await client.read_resource("convostore://session/fix")
             assert "quinoa" in found.contents[0].text
             assert KEY not in found.contents[0].text
+            assert json.loads(found.contents[0].text)["notice"] == NOTICE
             prompt = await client.get_prompt("ask_the_past")
             assert "`mended`" in prompt.messages[0].content.text
             found = await client.call_tool("remember", {"text": "quinoa build"})
