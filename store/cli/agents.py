@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -82,6 +83,10 @@ def mcp(
     yes: WriteChange = False,
 ) -> None:
     """Serve past sessions to coding agents by MCP, over stdio."""
+    if digest:
+        with suppress(Exception):  # a hook that fails would disturb the session that begins
+            _print_digest(_choose_served_place(ctx, store), owner)
+        return
     if find_spec("mcp") is None:
         raise StoreError("the server needs another library: install convostore[mcp]")
     from ..mcp import build_command, plan_install, plan_uninstall, render_configuration
@@ -93,9 +98,6 @@ def mcp(
         _make_changes(plan_install(install, build_command(options), hook=hook), yes=yes)
     elif uninstall is not None:
         _make_changes(plan_uninstall(uninstall), yes=yes)
-    elif digest:
-        ctx.obj = _choose_served_place(ctx, store)
-        _print_digest(ctx, owner)
     else:
         ctx.obj = _choose_served_place(ctx, store)
         _serve(ctx, owner, read_only=read_only, secrets=secrets)
@@ -112,22 +114,17 @@ def _make_changes(changes: list[ConfigurationChange], *, yes: bool) -> None:
     render.print_lines(*(f"wrote {change.path}" for change in changes))
 
 
-def _print_digest(ctx: typer.Context, owner: str | None) -> None:
-    """Print the digest for the folder that a hook tells; problems are told, and end nothing."""
+def _print_digest(place: StorePlace, owner: str | None) -> None:
+    """Print the digest for the folder that a hook tells, if there is a store with its sessions."""
+    from .. import Store
     from ..mcp import describe_last_sessions
 
     told = parse_object("" if sys.stdin.isatty() else sys.stdin.read())
     folder = str(told.get("cwd") or Path.cwd())
     begun = str(told.get("session_id") or "")
-    if not get_place(ctx).exists:
-        return
-    try:
-        with open_store(ctx, read_only=True) as opened:
-            source = opened if owner is None else opened.scoped(owner)
-            text = describe_last_sessions(source, folder, begun)
-    except StoreError as error:
-        render.print_remark(str(error))
-        return
+    with Store(place.target, read_only=True) as opened:
+        source = opened if owner is None else opened.scoped(owner)
+        text = describe_last_sessions(source, folder, begun)
     if text:
         render.print_lines(text)
 

@@ -7,11 +7,9 @@ face of the store. Only the command uses it.
 
 from __future__ import annotations
 
-from .export import export_session, export_store, session_lines, store_lines
-from .files import Exported
-from .masks import MaskedText, mask
-from .page_content import Only
-from .shapes import Shape, Written
+from typing import TYPE_CHECKING
+
+from ..lazy_imports import attach_modules
 
 __all__ = [
     "Exported",
@@ -25,3 +23,20 @@ __all__ = [
     "session_lines",
     "store_lines",
 ]
+
+if TYPE_CHECKING:
+    from .export import export_session, export_store, session_lines, store_lines
+    from .files import Exported
+    from .masks import MaskedText, mask
+    from .page_content import Only
+    from .shapes import Shape, Written
+
+if not TYPE_CHECKING:  # a type checker would accept any name from it
+    __getattr__, __dir__ = attach_modules(
+        __package__,
+        export="export_session export_store session_lines store_lines",
+        files="Exported",
+        masks="MaskedText mask",
+        page_content="Only",
+        shapes="Shape Written",
+    )

@@ -1,17 +1,15 @@
 """An MCP server: coding agents ask their own past, and each answer says where it is from.
 
 The tools are methods of one class, on a store or on the sessions of one owner; the server lists
-them with their limits. It needs the package ``mcp``. Only the command uses this package.
+them with their limits; it alone needs the package ``mcp``, which is slow to import. Only the
+command uses this package.
 """
 
 from __future__ import annotations
 
-from .digests import describe_last_sessions
-from .following import Follower
-from .installation import ConfigurationChange, plan_install, plan_uninstall
-from .programs import AGENT_PROGRAMS, build_command, render_configuration
-from .server import build_server, serve
-from .tools import History
+from typing import TYPE_CHECKING
+
+from ..lazy_imports import attach_modules
 
 __all__ = [
     "AGENT_PROGRAMS",
@@ -26,3 +24,22 @@ __all__ = [
     "render_configuration",
     "serve",
 ]
+
+if TYPE_CHECKING:
+    from .digests import describe_last_sessions
+    from .following import Follower
+    from .installation import ConfigurationChange, plan_install, plan_uninstall
+    from .programs import AGENT_PROGRAMS, build_command, render_configuration
+    from .server import build_server, serve
+    from .tools import History
+
+if not TYPE_CHECKING:  # a type checker would accept any name from it
+    __getattr__, __dir__ = attach_modules(
+        __package__,
+        digests="describe_last_sessions",
+        following="Follower",
+        installation="ConfigurationChange plan_install plan_uninstall",
+        programs="AGENT_PROGRAMS build_command render_configuration",
+        server="build_server serve",
+        tools="History",
+    )

@@ -203,9 +203,9 @@ def edit_hooks(path: Path, text: str | None, groups: list[Any]) -> str:
         parsed = json.loads(text) if text and text.strip() else {}
         hooks = parsed.setdefault("hooks", {})
         others = [
-            each
-            for each in hooks.get(HOOK_EVENT, [])
-            if len(each["hooks"]) > 1 or not _HOOK_COMMAND.search(json.dumps(each))
+            {**group, "hooks": rest}
+            for group in hooks.get(HOOK_EVENT, [])
+            if (rest := _leave_out_digest(group["hooks"])) or not group["hooks"]
         ]
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise InvalidValue(f"{path} cannot be parsed, and was not changed: {error}") from None
@@ -215,6 +215,10 @@ def edit_hooks(path: Path, text: str | None, groups: list[Any]) -> str:
     if not hooks:
         del parsed["hooks"]
     return write_settings(parsed, text)
+
+
+def _leave_out_digest(hooks: list[Any]) -> list[Any]:
+    return [each for each in hooks if not _HOOK_COMMAND.search(json.dumps(each))]
 
 
 def write_settings(parsed: Any, text: str | None) -> str:

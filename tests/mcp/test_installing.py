@@ -5,6 +5,9 @@ from __future__ import annotations
 import io
 import json
 import shlex
+import shutil
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -86,6 +89,59 @@ def test_a_hook_gives_new_sessions_a_digest(
     assert run("mcp", "--uninstall", "claude-code", "--yes").status == 0
     assert settings.read_bytes() == before
     assert not list(home.rglob("*.before-convostore"))
+
+
+def test_a_hook_leaves_the_group_that_it_shares(home: Path, run: Run) -> None:
+    """The user's own hook stays there, as does a group that has none."""
+    settings = home / ".claude" / "settings.json"
+    run("mcp", "--install", "claude-code", "--hook", "--yes")
+    told = json.loads(settings.read_text())
+    own = {"type": "command", "command": "date"}
+    told["hooks"]["SessionStart"][0]["hooks"].insert(0, own)
+    told["hooks"]["SessionStart"].append({"hooks": []})
+    settings.write_text(json.dumps(told))
+    assert run("mcp", "--uninstall", "claude-code", "--yes").status == 0
+    groups = [{"matcher": "startup|clear", "hooks": [own]}, {"hooks": []}]
+    assert json.loads(settings.read_text()) == {"hooks": {"SessionStart": groups}}
+
+
+@pytest.mark.parametrize("trouble", ["no store", "no database", "an older one", "no text"])
+def test_a_digest_that_cannot_be_had_is_not_told(
+    trouble: str, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A session begins without it; no file is made."""
+    path = tmp_path / "past.db"
+    if trouble == "no database":
+        path.write_text("words " * 999)
+    elif trouble == "an older one":
+        shutil.copy(Path(__file__).parent.parent / "databases" / "0001.db", path)
+    given = b"\xff" if trouble == "no text" else b'{"cwd": "/srv/parcel"}'
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(given), "utf-8"))
+    before = {each: each.read_bytes() for each in tmp_path.iterdir()}
+    assert run("mcp", path, "--digest") == (0, "", "")
+    assert {each: each.read_bytes() for each in tmp_path.iterdir()} == before
+
+
+@pytest.mark.slow
+def test_a_digest_does_without_the_package_of_the_server(tmp_path: Path) -> None:
+    """Its import takes longer than all else, and each new session waits for the digest."""
+    path = tmp_path / "past.db"
+    with Store(path) as store:
+        store.create_session("s", project_root="/srv/parcel")
+        store.append("s", [{"role": "user", "content": "Build it."}])
+    code = (
+        "import sys; from store.cli import main;"
+        f"main(['mcp', {str(path)!r}, '--digest']);"
+        "sys.exit('mcp' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        input='{"cwd": "/srv/parcel"}',
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "Build it." in done.stdout
 
 
 @pytest.mark.parametrize("name", ["cursor", "codex"])

@@ -60,9 +60,9 @@ PUBLIC = {
     *("pages", "mcp", "copying"),
 }
 """The public modules beside the package itself; what is in no `__all__` of them is private."""
-LEAVES = {"text", "clock", "release"}
-"""What edges use besides: pure functions of texts and moments, which know nothing of a store and
-move along with an edge that moves.
+LEAVES = {"text", "clock", "release", "lazy_imports"}
+"""What edges use besides: pure functions of texts and moments, and lazy imports, which know nothing
+of a store and move along with an edge that moves.
 """
 
 INSIDE = {
