@@ -96,6 +96,7 @@ GIVEN: dict[str, Any] = {
     "owner": "of nobody",
     "path": "copy.db",
     "work": Steps.sessions,
+    "callback": len,
 }
 """What is given for what has to be given."""
 
