@@ -24,7 +24,7 @@ __all__ = ["Provider"]
 AGENT_KEY = "agent_framework"
 AGENT_FORMAT = "openai"
 AGENT_METADATA = {"framework": "agent-framework"}
-SHAPE = BLOCK_SHAPES[AGENT_KEY]
+AGENT_SHAPE = BLOCK_SHAPES[AGENT_KEY]
 UNNAMED = "default"
 """The session of messages that are saved without the id of one, as in the framework's own files."""
 
@@ -62,11 +62,11 @@ class Provider(StoreUser, HistoryProvider):
         try:
             if self._policy is not None:
                 view = await self.load_view(name, self._policy, AGENT_FORMAT)
-                return join_rows(each.message for each in view.entries)
+                return join_contents(each.message for each in view.entries)
             found = await self.awaited.messages(name)
         except SessionNotFound:
             return []
-        return join_rows(each.message for each in found)
+        return join_contents(each.message for each in found)
 
     async def save_messages(
         self,
@@ -89,7 +89,7 @@ class Provider(StoreUser, HistoryProvider):
                 stored = [each.message for each in steps.messages(name, last=width)]
             except SessionNotFound:
                 stored = []
-            new = messages[count_replayed(join_rows(stored), messages) :]
+            new = messages[count_replayed(join_contents(stored), messages) :]
             rows = [row for each in new for row in build_agent_rows(each)]
             if rows:
                 options = {"dedupe": "off", "format": AGENT_FORMAT, "metadata": AGENT_METADATA}
@@ -144,7 +144,7 @@ def is_agent_result(content: Message) -> bool:
 def build_agent_words(role: str, contents: list[Message]) -> Message:
     """Return what is said in a row of contents as a message."""
     known = role if role in ("system", "developer", "assistant") else "user"
-    said = shape_blocks(contents, SHAPE, calls=known == "assistant")
+    said = shape_blocks(contents, AGENT_SHAPE, calls=known == "assistant")
     return {"role": known, AGENT_KEY: {"contents": said.pop("rest")}, **said}
 
 
@@ -156,7 +156,7 @@ def build_agent_result(content: Message) -> Message:
     if items is None:
         row["content"] = render_agent_result(rest.get("result"))
     else:
-        said = shape_blocks(items, SHAPE)
+        said = shape_blocks(items, AGENT_SHAPE)
         row |= {"content": said["content"]}
         rest["items"] = said["rest"]
         if rest.get("result") == join_agent_texts(items):
@@ -180,7 +180,7 @@ def join_agent_texts(items: list[Message]) -> str:
     return "\n".join(filter(None, texts))
 
 
-def join_rows(rows: Iterable[Message]) -> list[AgentMessage]:
+def join_contents(rows: Iterable[Message]) -> list[AgentMessage]:
     """Return the messages of rows; the last row of each, and one of another program, ends it."""
     groups: list[list[Message]] = [[]]
     for row in rows:
@@ -203,7 +203,7 @@ def restore_agent_message(rows: list[Message]) -> AgentMessage:
         if row["role"] == "tool":
             contents.append(restore_agent_result(row, held.get("result")))
         else:
-            contents += restore_blocks(row, held.get("contents"), SHAPE)
+            contents += restore_blocks(row, held.get("contents"), AGENT_SHAPE)
     restored: AgentMessage = AgentMessage.from_dict({**fields, "contents": contents})
     return restored
 
@@ -214,5 +214,5 @@ def restore_agent_result(row: Message, held: Message | None) -> Message:
     content = {**rest, "call_id": row["tool_call_id"]}
     if held and "items" not in held and render_agent_result(held.get("result")) == row["content"]:
         return {key: value for key, value in content.items() if key != "items"}
-    items = restore_blocks(row, rest["items"], SHAPE)
+    items = restore_blocks(row, rest["items"], AGENT_SHAPE)
     return {"result": join_agent_texts(items), **content, "items": items}

@@ -90,11 +90,11 @@ def restore_blocks(row: Message, rests: list[Message] | None, shape: BlockShape)
 
     Without ``rests``, as another program stores a message, they are those of a chat.
     """
-    said = list_parts(row.get("content"))
+    said = list_block_parts(row.get("content"))
     called = row.get("tool_calls") or []
     if rests is None:
         rests = [{shape.kind: shape.call, shape.arguments: {}} for _ in called]
-    places = [get_place(rest, shape) for rest in rests]
+    places = [get_block_place(rest, shape) for rest in rests]
     if places.count("part") != len(said):
         said = [part for part in said if part.get("text")]
         others = [rest for rest, place in zip(rests, places, strict=True) if place != "part"]
@@ -103,14 +103,14 @@ def restore_blocks(row: Message, rests: list[Message] | None, shape: BlockShape)
     return [restore_block(rest, parts, calls, shape) for rest in rests]
 
 
-def list_parts(content: Any) -> list[Message]:
+def list_block_parts(content: Any) -> list[Message]:
     """Return the parts of a content; a text is one."""
     if isinstance(content, list):
         return content
     return [{"type": "text", "text": content}] if content is not None else []
 
 
-def get_place(rest: Message, shape: BlockShape) -> str | None:
+def get_block_place(rest: Message, shape: BlockShape) -> str | None:
     """Return where the row has what a block lacks; None if it lacks nothing."""
     lacking = [field for field in shape.pictures if rest.get(field) == ""]
     if lacking or rest[shape.kind] == "text":
@@ -122,7 +122,7 @@ def restore_block(
     rest: Message, parts: Iterator[Message], calls: Iterator[Message], shape: BlockShape
 ) -> Message:
     """Return a block with what the row has of it."""
-    place = get_place(rest, shape)
+    place = get_block_place(rest, shape)
     if place == "call":
         return restore_block_call(rest, next(calls), shape)
     if place != "part":

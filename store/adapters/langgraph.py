@@ -504,10 +504,10 @@ def forget_lists(steps: Any, name: str, items: Mapping[str, Fields], values: Seq
         of_channel = (items.get(key, {}) for key in values if find_channel(key) == channel)
         held = [told["last"] for told in of_channel if "last" in told]
         with suppress(SessionNotFound):
-            forget_branches(steps, place.line(channel), held)
+            erase_left_branches(steps, place.line(channel), held)
 
 
-def forget_branches(steps: Any, name: str, held: Sequence[str]) -> None:
+def erase_left_branches(steps: Any, name: str, held: Sequence[str]) -> None:
     """Make the last of the lists that are held a session's line, and erase what is on no line.
 
     If another list is no part of the line, all branches stay.

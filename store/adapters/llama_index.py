@@ -25,7 +25,7 @@ __all__ = ["ChatStore", "DBChatStore"]
 LLAMA_KEY = "llama_index"
 LLAMA_OPTIONS: dict[str, Any] = {"format": "openai"}
 LLAMA_METADATA = {"framework": "llama-index"}
-SHAPE = BLOCK_SHAPES[LLAMA_KEY]
+LLAMA_SHAPE = BLOCK_SHAPES[LLAMA_KEY]
 LLAMA_ROLES = {"chatbot": "assistant", "model": "assistant", "function": "tool"}
 """The roles that a chat has for those that it does not know."""
 ACTIVE = MessageStatus.ACTIVE
@@ -304,7 +304,7 @@ def build_llama_row(message: ChatMessage, status: MessageStatus = ACTIVE) -> Mes
     role = LLAMA_ROLES.get(told["role"], told["role"])
     if role == "tool" and not call_id:
         role = "user"
-    said = shape_blocks(told.pop("blocks"), SHAPE, calls=role == "assistant")
+    said = shape_blocks(told.pop("blocks"), LLAMA_SHAPE, calls=role == "assistant")
     told["blocks"] = said.pop("rest")
     row: Message = {"role": role, LLAMA_KEY: told, **said}
     if role == "tool":
@@ -332,7 +332,7 @@ def restore_llama_message(row: Message) -> ChatMessage:
     if held is None and row.get("tool_call_id"):
         fields["additional_kwargs"] = {"tool_call_id": row["tool_call_id"]}
     fields.pop("status", None)
-    fields["blocks"] = restore_blocks(row, fields.get("blocks"), SHAPE)
+    fields["blocks"] = restore_blocks(row, fields.get("blocks"), LLAMA_SHAPE)
     restored: ChatMessage = ChatMessage.model_validate(fields)
     return restored
 

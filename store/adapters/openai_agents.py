@@ -20,7 +20,7 @@ from .. import AsyncStore, Conflict, Policy, SessionNotFound
 from ..records import Session as StoredSession
 from ..records import StoredMessage
 from .openai_items import (
-    PREVIEW_LENGTH,
+    ITEM_PREVIEW_LENGTH,
     TurnItem,
     count_tools,
     describe_turn,
@@ -312,7 +312,7 @@ class BranchedSession(Session):
     async def get_conversation_turns(self, branch_id: str | None = None) -> list[dict[str, Any]]:
         """Return the users' turns of a branch (None: the present one), with short contents."""
         items = await self._read_turns(branch_id)
-        return [describe_turn(each, PREVIEW_LENGTH) for each in items if each.begins_turn]
+        return [describe_turn(each, ITEM_PREVIEW_LENGTH) for each in items if each.begins_turn]
 
     async def find_turns_by_content(
         self, search_term: str, branch_id: str | None = None

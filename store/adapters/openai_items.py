@@ -23,7 +23,7 @@ CALL_TYPES = {
     *NAMELESS_TYPES,
     *("tool_call", "function_call", "tool_search_call", "custom_tool_call"),
 }
-PREVIEW_LENGTH = 100
+ITEM_PREVIEW_LENGTH = 100
 
 
 class TurnItem(NamedTuple):

@@ -121,13 +121,17 @@ class Observers:
             return build_metrics(self._database.counters.get_sums())
         return build_metrics(self._owned.setdefault(owner, Counters()).get_sums())
 
+    def _get_owned(self, call: Call[Any]) -> Counters | None:
+        """Return the counters of a call's owner, if somebody has asked for them."""
+        return None if call.owner is None else self._owned.get(call.owner)
+
     def _end(
         self, call: Call[Any], seconds: float, error: BaseException | None, result: object
     ) -> None:
         outcome = "ok" if error is None else name_outcome(error)
         key = ("operation", call.name or call.operation.__name__, outcome)
         self._database.counters.add(key, seconds)
-        counted = self._owned.get(call.owner or "") if self._owned else None
+        counted = self._get_owned(call)
         if counted:
             counted.add(key, seconds)
         describe = DESCRIPTIONS.get(type(result))
@@ -152,7 +156,7 @@ class Observers:
             outcome,
             seconds,
             time.time(),
-            name_session(call),
+            find_session_id(call),
             call.owner,
             values,
         )
@@ -175,8 +179,7 @@ class Observers:
         policy, stats = name_policy(call), view.stats
         assert isinstance(told.values, dict)
         told.values.update(policy=policy, tokens=stats.tokens, tokens_saved=stats.tokens_saved)
-        owned = self._owned.get(call.owner or "")
-        for each in (self._database.counters, owned):
+        for each in (self._database.counters, self._get_owned(call)):
             if each:
                 each.add(("policy", policy, "sent"), stats.tokens)
                 each.add(("policy", policy, "saved"), stats.tokens_saved)
@@ -237,7 +240,7 @@ def has_session(operation: Callable[..., Any]) -> bool:
     return [*get_signature(operation).parameters][1] in SESSION_ARGUMENTS
 
 
-def name_session(call: Call[Any]) -> str | None:
+def find_session_id(call: Call[Any]) -> str | None:
     """Return the session that a call names, if it is one."""
     inner = next((each for each in call.args if isinstance(each, Call)), call)  # of an owner
     named = inner.args[:1] if inner.args and has_session(inner.operation) else ()
@@ -252,7 +255,7 @@ def name_policy(call: Call[Any]) -> str:
     return policy.name if policy else "default"
 
 
-def describe_usage(usage: Usage) -> ObservedValues:
+def list_usage_values(usage: Usage) -> ObservedValues:
     """Return the values of a recorded usage."""
     names = ("model", "provider", *USAGE_FIELDS, "cost")
     named = {name: getattr(usage, name) for name in names}
@@ -260,7 +263,7 @@ def describe_usage(usage: Usage) -> ObservedValues:
 
 
 DESCRIPTIONS: dict[type, Callable[[Any], ObservedValues]] = {
-    Usage: describe_usage,
+    Usage: list_usage_values,
     Compaction: lambda made: {"compaction": made.outcome, "kind": made.kind},
     Hits: lambda found: {"hits": len(found), "behind": found.behind},
 }
@@ -278,10 +281,10 @@ def count_values(counters: Counters, values: ObservedValues) -> None:
 def count_usage(counters: Counters, values: ObservedValues) -> None:
     """Add a usage to the counters of an owner; those of the store count it where it is written."""
     if "input" in values:
-        for name in ("requests", *USAGE_FIELDS):
-            key = ("usage", str(values.get("model", "unknown")), name)
-            tokens = values.get(name, 1)
-            counters.add(key, float(tokens))
+        model = str(values.get("model", "unknown"))
+        for name, number in {"requests": 1, **values}.items():
+            if name in ("requests", *USAGE_FIELDS):
+                counters.add(("usage", model, name), float(number))
 
 
 def build_metrics(sums: dict[CounterKey, CounterSum]) -> Metrics:

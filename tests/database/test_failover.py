@@ -6,9 +6,9 @@ import threading
 import time
 
 import pytest
+from writers import Writers
 
 from store import Store
-from store.errors import StoreError
 from tests import wheel_server
 
 pytestmark = [
@@ -25,39 +25,21 @@ def test_a_standby_takes_the_place_of_its_server() -> None:
         url = f"postgresql+psycopg://postgres@/postgres?{hosts}&target_session_attrs=read-write"
         with Store(url, timeout=5) as store, Store(standby.url, read_only=True) as replica:
             store.create_session("s")
-            acknowledged: list[str] = []
-            told: list[StoreError] = []
             ended = threading.Event()
-
-            def write(thread: int) -> None:
-                number = 0
-                while not ended.is_set():
-                    name = f"{thread} {number}"
-                    try:
-                        store.append("s", {"role": "user", "content": name, "id": name})
-                        acknowledged.append(name)
-                        number += 1
-                    except StoreError as error:
-                        told.append(error)
-                        time.sleep(0.05)
-
-            threads = [threading.Thread(target=write, args=(thread,)) for thread in range(4)]
-            for each in threads:
-                each.start()
+            writers = Writers(store, 4, ended.is_set)
             time.sleep(2)
             assert replica.session("s").head > 0
             first.stop()
-            before = len(acknowledged)
+            before = len(writers.acknowledged)
             standby.promote()
             patience = time.monotonic() + 60
-            while len(acknowledged) < before + 20 and time.monotonic() < patience:
+            while len(writers.acknowledged) < before + 20 and time.monotonic() < patience:
                 time.sleep(0.1)
             ended.set()
-            for each in threads:
-                each.join()
-            assert len(acknowledged) >= before + 20
+            writers.join()
+            assert len(writers.acknowledged) >= before + 20
             there = {str(each.message["content"]) for each in store.messages("s")}
-            assert there >= {*acknowledged}
-            assert told
-            assert {each.status for each in told} <= {403, 423, 503}
+            assert there >= {*writers.acknowledged}
+            assert writers.told
+            assert {each.status for each in writers.told} <= {403, 423, 503}
             assert store.verify() == []

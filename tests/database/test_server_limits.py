@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy
+from writers import Writers
 
 from store import Store
 from store.errors import InvalidValue, StoreBusy, StoreError, Unavailable
@@ -153,34 +154,16 @@ def test_a_server_that_is_killed_and_replaced_loses_nothing_acknowledged(tmp_pat
     options = "-c fsync=on -c synchronous_commit=on"
     with wheel_server.started(options) as server, Store(server.url, timeout=5) as store:
         store.create_session("s")
-        acknowledged: list[str] = []
-        told: list[StoreError] = []
         ends = time.monotonic() + 8
-
-        def write(thread: int) -> None:
-            number = 0
-            while time.monotonic() < ends:
-                name = f"{thread} {number}"
-                try:
-                    store.append("s", {"role": "user", "content": name, "id": name})
-                    acknowledged.append(name)
-                    number += 1
-                except StoreError as error:
-                    told.append(error)
-                    time.sleep(0.05)
-
-        threads = [threading.Thread(target=write, args=(thread,)) for thread in range(8)]
-        for each in threads:
-            each.start()
+        writers = Writers(store, 8, lambda: time.monotonic() >= ends)
         time.sleep(2)
         server.stop()
         time.sleep(1)
         server.start()
-        for each in threads:
-            each.join()
+        writers.join()
         there = {str(each.message["content"]) for each in store.messages("s")}
-        assert there >= {*acknowledged}
-        assert len(there) <= len(acknowledged) + 8
-        assert told
-        assert {each.status for each in told} <= {423, 503}
+        assert there >= {*writers.acknowledged}
+        assert len(there) <= len(writers.acknowledged) + 8
+        assert writers.told
+        assert {each.status for each in writers.told} <= {423, 503}
         assert store.verify() == []

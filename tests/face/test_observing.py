@@ -143,6 +143,10 @@ def test_an_owner_is_told_what_is_theirs(opened: Store) -> None:
     assert count(found) == {("create_session", "ok"): 1, ("record_usage", "ok"): 1}
     assert [each.model for each in found.models] == ["ann"]
     assert {each.model for each in opened.metrics().models} == {"ann", "bob"}
+    nameless = opened.scoped("")
+    assert nameless.metrics().operations == ()
+    opened.session("s")  # of the whole store, and not of the owner whose name is empty
+    assert nameless.metrics().operations == ()
 
 
 @pytest.mark.sqlite_only
