@@ -150,7 +150,7 @@ SAMPLES: dict[str, Write] = {
     "antigravity": antigravity.database,
     "cursor_cli": cursor_cli.database,
     "kimi": lines(*kimi.WIRE),
-    "gemini_takeout": gemini_takeout.activity,
+    "gemini_takeout": gemini_takeout.own_activity,
     "traces": lines(*traces.TRACES),
     "hermes": hermes.database,
     "continue_dev": continue_dev.session,

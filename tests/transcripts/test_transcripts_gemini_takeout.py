@@ -35,6 +35,12 @@ def activity(path: Path, records: list[Any] = RECORDS) -> Path:
     return path
 
 
+def own_activity(path: Path) -> Path:
+    """Write an export of a conversation that no other export has."""
+    page = f"{PAGE}-{path.stem}"
+    return activity(path, [{**each, "titleUrl": page} for each in RECORDS if "titleUrl" in each])
+
+
 def test_the_activity_of_gemini(tmp_path: Path) -> None:
     """A question with its answer, those of one conversation together, the oldest first."""
     brought = bring(activity(tmp_path / "MyActivity.json"), "gemini_takeout")
