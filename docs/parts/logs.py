@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 from store.compaction import log_messages as compaction_log
 from store.database import SafeLogger
-from store.view import LogMessage, build, log_messages, read_files, rules
+from store.view import LogMessage, build, log_messages, read_files
 
 from .markdown import as_table
 
-COLUMNS = ("logger", "level", "when", "text", "in English")
+COLUMNS = ("logger", "level", "when", "in English", "in Chinese", "unless asked")
+LANGUAGE_NAMES = {"en": "English", "zh": "Chinese"}
 
 
 def log_lines() -> str:
@@ -20,9 +21,8 @@ def log_lines() -> str:
 
 
 def _lines() -> Iterator[tuple[SafeLogger, LogMessage]]:
-    for name, texts in rules.RULE_LOG_TEXTS.items():
-        when = f"a view replaces results by the rule `{name}`: how many"
-        yield build.view_logger, LogMessage(logging.INFO, when, texts)
+    for line in build.RULE_LOG_MESSAGES.values():
+        yield build.view_logger, line
     for line in read_files.READ_LOG_MESSAGES:
         yield read_files.read_logger, line
     yield log_messages.rule_logger, log_messages.RULE_FAILED
@@ -32,5 +32,5 @@ def _lines() -> Iterator[tuple[SafeLogger, LogMessage]]:
 
 def _row(log: SafeLogger, line: LogMessage) -> tuple[str, ...]:
     level = logging.getLevelName(line.level)
-    texts = (f"`{line.texts[language]}`" for language in ("zh", "en"))
-    return (f"`{log.name}`", level, line.when, *texts)
+    texts = (f"`{line.texts[language]}`" for language in LANGUAGE_NAMES)
+    return (f"`{log.name}`", level, line.when, *texts, LANGUAGE_NAMES[line.language])

@@ -358,7 +358,11 @@ class BranchedSession(Session):
         try:
             await self.awaited.atomically(work)
         except Exception:
-            LOGGER.exception("the usage of a run of session %r is not recorded", self.session_id)
+            LOGGER.exception(
+                "the usage of a run of session %r is not recorded",
+                self.session_id,
+                extra={"session_id": self.session_id, "owner": None, "seconds": None},
+            )
 
     async def get_session_usage(self, branch_id: str | None = None) -> dict[str, int] | None:
         """Return the sums of the usages of turns, of a branch or of all; None without any."""

@@ -404,7 +404,7 @@ def summarize(job: Job, request: CompactionRequest, read: ReadMessages) -> Summa
     Whatever the summarizer does, nothing is raised; StoreError if the messages cannot be read.
     """
     policy = request.policy
-    log = CompactionLog(request.session_id, policy.name)
+    log = CompactionLog(request.session_id, policy)
     log.start(job.part.plan)
     try:
         summary_request = build_summary_request(job, policy, read)
@@ -414,7 +414,7 @@ def summarize(job: Job, request: CompactionRequest, read: ReadMessages) -> Summa
     except SummaryGenerationError as error:
         if job.messages is None and isinstance(error.__cause__, StoreError):
             raise error.__cause__ from None  # what cannot be read is no failure of the summarizer
-        log.failure(error, policy)
+        log.failure(error)
         kind = type(error).__name__
         failure = SummaryResult(None, f"{kind}: {error}", kind)
         timed_out = TIMED_OUT_NOTICE if isinstance(error, SummaryTimedOut) else None

@@ -1,4 +1,7 @@
-"""The log messages of compactions, as a table; the page of the log is generated from it."""
+"""The log messages of compactions, as a table; the page of the log is generated from it.
+
+Those that S2.13 to S2.16 demand in Chinese are Chinese unless another language is asked for.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from ..errors import CompactionError, SummaryGenerationError
 from ..policy import Policy
 from ..records import Compaction
 from ..summaries import EXTRACTIVE_MODEL, Prompt, Summary
-from ..view import LogMessage
+from ..view import LogMessage, get_named_language
 from .plan import Plan
 
 compaction_logger = get_logger(__name__)
@@ -24,6 +27,7 @@ SUMMARY_FAILED = {
             "zh": "摘要生成失败，回退到硬截断: %s",
             "en": "no summary, falling back to the hard limit: %s",
         },
+        "zh",
     ),
     "abort": LogMessage(
         logging.WARNING,
@@ -51,6 +55,7 @@ COMPACTION_STARTED = LogMessage(
         "zh": "history 达到 %d 条，触发压缩（窗口: %d 条）",
         "en": "compacting a history of %d messages (of them %d)",
     },
+    "zh",
 )
 SUMMARY_MADE = LogMessage(
     logging.DEBUG,
@@ -59,6 +64,7 @@ SUMMARY_MADE = LogMessage(
         "zh": "摘要生成成功（%d字符）",
         "en": "a summary was made (%d characters)",
     },
+    "zh",
 )
 HEADINGS_MISSING = LogMessage(
     logging.INFO,
@@ -83,6 +89,7 @@ COMPACTION_APPLIED = LogMessage(
         "zh": "history 压缩完成: %d 条 → %d 条",
         "en": "history compacted: %d → %d messages",
     },
+    "zh",
 )
 COMPACTION_REJECTED = LogMessage(
     logging.INFO,
@@ -126,11 +133,12 @@ class CompactionLog(NamedTuple):
     """The log of the compactions of a session by a policy."""
 
     session_id: str | None
-    policy: str | None
+    policy: Policy
 
     def write(self, line: LogMessage, *values: object, **fields: object) -> None:
         """Log a line, with fields by which programs may read its values."""
-        line.log(compaction_logger, *values, **self._asdict(), **fields)
+        named = {"session_id": self.session_id, "policy": self.policy.name}
+        line.log(compaction_logger, get_named_language(self.policy), *values, **named, **fields)
 
     def start(self, plan: Plan) -> None:
         """Log that a compaction begins."""
@@ -147,9 +155,9 @@ class CompactionLog(NamedTuple):
         if lacking:
             self.write(HEADINGS_MISSING, ", ".join(lacking), prompt=prompt.version)
 
-    def failure(self, error: SummaryGenerationError, policy: Policy) -> None:
+    def failure(self, error: SummaryGenerationError) -> None:
         """Log that there is no summary; the text of a foreign exception only at level DEBUG."""
-        line = SUMMARY_FAILED.get(policy.on_failure, SUMMARY_FAILED["skip"])
+        line = SUMMARY_FAILED.get(self.policy.on_failure, SUMMARY_FAILED["skip"])
         shown = error.origin or str(error)
         self.write(line, shown, error=shown)
         if error.origin:

@@ -415,9 +415,9 @@ def _follow_check(
             trimmed = keep_to_limit(connection, request, done.error or "", moment)
         if trimmed:
             done = trimmed
-            CompactionLog(done.session_id, done.policy).end(done)
+            CompactionLog(done.session_id, request.policy).end(done)
     if done.outcome == "nothing":
-        CompactionLog(done.session_id, done.policy).nothing(done)
+        CompactionLog(done.session_id, request.policy).nothing(done)
     runs_elsewhere = result.should_compact and done.outcome == "rejected"
     if done.id is None and not result.overflow and not runs_elsewhere:
         return None
@@ -431,7 +431,7 @@ def _answer_not_tried(
     outcome: Outcome = "nothing"
     if result.problem:
         outcome = "rejected"
-        log = CompactionLog(result.problem.session_id, request.policy.name)
+        log = CompactionLog(result.problem.session_id, request.policy)
         log.hold(result.problem)
     with transactions.reading() as connection:
         pointer = lines.load_pointer(connection, request.session_id)
@@ -476,5 +476,5 @@ def _run_compaction(
         with suppress(Exception), transactions.writing() as connection:
             abandon_compaction(connection, request.session_id, number, error)
         raise
-    CompactionLog(ended.session_id, ended.policy).end(ended)
+    CompactionLog(ended.session_id, request.policy).end(ended)
     return ended

@@ -55,7 +55,7 @@ from .lease import (
     get_session_trees,
     invalidate_at_end,
 )
-from .logs import SafeLogger, get_logger
+from .logs import OperationMark, SafeLogger, get_logger, running_operation
 from .migrate import SCHEMA_VERSION, Seed, Upgrade, read_version, upgrade_schema
 from .queries import Queries
 from .queue import has_waiting_writers
@@ -129,6 +129,7 @@ __all__ = [
     "DatabaseClock",
     "Insertion",
     "JsonPairs",
+    "OperationMark",
     "PageBytes",
     "Pulse",
     "Queries",
@@ -195,6 +196,7 @@ __all__ = [
     "requests",
     "resolve_path",
     "running_bills",
+    "running_operation",
     "search_rows",
     "select_positions",
     "session_ids",

@@ -10,6 +10,7 @@ says otherwise. So a new operation counts as one on a single session until it is
 from __future__ import annotations
 
 import inspect
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -21,7 +22,7 @@ from .. import context as contexts
 from .. import history, inspection
 from .. import search as searching
 from ..clock import Now
-from ..database import Transactions
+from ..database import OperationMark, Transactions, running_operation
 from ..errors import build_open_error, correct_step_errors, is_file_limit_reached
 
 if TYPE_CHECKING:
@@ -52,12 +53,15 @@ class Call(Generic[CallResultT]):
 
     def __call__(self, first: Any) -> CallResultT:
         """Do it, with a connection or what opens transactions; it may import what it needs."""
+        outer = running_operation.set(OperationMark(time.perf_counter(), self.owner))
         try:
             return self.operation(first, *self.args, **self.options)
         except OSError as problem:
             if is_file_limit_reached(problem):
                 raise build_open_error(problem) from problem
             raise
+        finally:
+            running_operation.reset(outer)
 
 
 class Face(Protocol):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .cost import estimate_shown_tokens, estimate_summary_tokens, estimate_view_tokens
     from .counts import count_view_messages, find_continuations
     from .explanation import Explanation, ExplanationInputs, RequestBasis
-    from .log_messages import LogMessage
+    from .log_messages import LogMessage, get_named_language
     from .placeholders import describe_target
     from .result_predicates import (
         has_failure_sign,
@@ -67,6 +67,7 @@ __all__ = [
     "estimate_summary_tokens",
     "estimate_view_tokens",
     "find_continuations",
+    "get_named_language",
     "has_failure_sign",
     "is_failure",
     "is_of_kind",
@@ -93,7 +94,7 @@ if not TYPE_CHECKING:  # a type checker would accept any name from it
         cost="estimate_shown_tokens estimate_summary_tokens estimate_view_tokens",
         counts="count_view_messages find_continuations",
         explanation="Explanation ExplanationInputs RequestBasis",
-        log_messages="LogMessage",
+        log_messages="LogMessage get_named_language",
         placeholders="describe_target",
         result_predicates="has_failure_sign is_failure is_of_kind is_terminal_output "
         "kind_overrides",

@@ -53,7 +53,7 @@ from .explanation import (
     measure_placed,
 )
 from .line_rows import LineRows, load_plain_rows
-from .log_messages import choose_text
+from .log_messages import LOG_LANGUAGE, LogMessage, get_named_language
 from .plain_lines import write_plain_messages
 from .read_files import ReadFiles, load_read_paths, log_reads, read_logger
 from .rules import RULE_LOG_TEXTS
@@ -63,6 +63,17 @@ from .visible_set import ActiveSummary, HiddenRange, ViewContext, load_view_cont
 
 view_logger = get_logger(__name__)
 
+DEMANDED_RULE_LINES = ("terminal", "file_read")
+"""The rules whose lines of the log are demanded in Chinese (S0.29, S1.41)."""
+RULE_LOG_MESSAGES = {
+    rule: LogMessage(
+        logging.INFO,
+        f"a view replaces results by the rule `{rule}`: how many",
+        texts,
+        "zh" if rule in DEMANDED_RULE_LINES else LOG_LANGUAGE,
+    )
+    for rule, texts in RULE_LOG_TEXTS.items()
+}
 DRAFT_RULE = "draft"
 DRAFT_REASON = "an answer that broke off, which is no message: draft {}"
 BYTES_PER_TOKEN = 4
@@ -255,19 +266,21 @@ def _explain(
             format,
         )
     )
-    _log_rules(context.pointer.session_id, explained, judged, files)
+    _log_rules(context, explained, judged, files)
     return explained
 
 
-def _log_rules(session_id: str, explained: Explanation, judged: Verdicts, files: ReadFiles) -> None:
+def _log_rules(
+    context: ViewContext, explained: Explanation, judged: Verdicts, files: ReadFiles
+) -> None:
     """Log what the rules replaced in a view."""
+    session_id, language = context.pointer.session_id, get_named_language(context.policy)
     if read_logger.isEnabledFor(logging.DEBUG):
         unknown = [verdict.seq for verdict in judged.values() if verdict.why == "no_path"]
-        log_reads(session_id, files, unknown)
-    for rule, texts in RULE_LOG_TEXTS.items() if view_logger.isEnabledFor(logging.INFO) else ():
+        log_reads(session_id, files, unknown, language)
+    for rule, line in RULE_LOG_MESSAGES.items() if view_logger.isEnabledFor(logging.INFO) else ():
         if times := explained.stats.replaced.get(rule):
-            extra = {"session_id": session_id, "rule": rule}
-            view_logger.info(choose_text(texts), times, extra=extra)
+            line.log(view_logger, language, times, session_id=session_id, rule=rule)
 
 
 class StoredLine(NamedTuple):

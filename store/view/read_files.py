@@ -12,6 +12,7 @@ from sqlalchemy import select
 
 from ..database import Statement, get_logger, json_sql, tool_result_paths
 from ..history import lines
+from ..phrases import Language
 from .log_messages import LogMessage
 from .visible_set import ViewContext
 
@@ -58,12 +59,14 @@ def load_read_paths(context: ViewContext, places: Iterable[int]) -> ReadFiles:
     return files
 
 
-def log_reads(session_id: str, files: ReadFiles, unknown: Iterable[int]) -> None:
+def log_reads(
+    session_id: str, files: ReadFiles, unknown: Iterable[int], language: Language | None
+) -> None:
     """Log at DEBUG the files of replaced reads, and the reads whose files are unknown."""
     extra = {"session_id": session_id, "rule": "file_read"}
     if files:
         times = Counter(chain.from_iterable(files.values())).items()
         paths = ", ".join(f"{path} ×{count}" for path, count in times)
-        REPLACED_READS.log(read_logger, paths, **extra)
+        REPLACED_READS.log(read_logger, language, paths, **extra)
     if places := [*map(str, unknown)]:
-        UNKNOWN_READS.log(read_logger, len(places), ", ".join(places), **extra)
+        UNKNOWN_READS.log(read_logger, language, len(places), ", ".join(places), **extra)

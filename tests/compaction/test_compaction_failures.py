@@ -297,9 +297,9 @@ def test_the_words_of_the_specification(store: Store, caplog: pytest.LogCaptureF
     ("does", "told"),
     [
         ("trim", "摘要生成失败，回退到硬截断: "),
-        ("abort", "摘要生成失败，不作压缩: "),
-        ("skip", "摘要生成失败，以一行说明代替: "),
-        ("truncate", "摘要生成失败，以一行说明代替: "),
+        ("abort", "no summary, nothing is hidden: "),
+        ("skip", "no summary, one line stands in its place: "),
+        ("truncate", "no summary, one line stands in its place: "),
     ],
 )
 def test_the_warning_says_what_really_happens(
@@ -357,7 +357,7 @@ def test_a_trigger_that_can_hide_nothing_is_logged(
         assert store.compact_if_needed(session_id, Policy(trigger_messages=2)) is None
     (told,) = caplog.records
     assert told.getMessage().startswith(
-        "触发压缩，但无可压缩内容: 26 messages; nothing to compact: "
+        "a trigger fires, but nothing can be hidden: 26 messages; nothing to compact: "
     )
 
 

@@ -219,5 +219,5 @@ def test_headings_that_a_model_left_out_are_logged(
             session_id = begun(store, messages)
             made = store.compact(session_id, policy, lambda _, by=model: Summary(told, model=by))
             assert made.outcome == "applied"
-    (line,) = (each for each in caplog.records if "摘要缺少标题" in each.getMessage())
-    assert line.getMessage() == f"摘要缺少标题: {', '.join(lacking)}"
+    (line,) = (each for each in caplog.records if "lacks headings" in each.getMessage())
+    assert line.getMessage() == f"a summary lacks headings: {', '.join(lacking)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import subprocess
 import sys
 import threading
@@ -266,3 +267,26 @@ def test_counting_costs_little(opened: Store) -> None:
     whole = measure(lambda: opened.append("s", say()))
     print(f"counting takes {counted * 1e6:.2f} of {whole * 1e6:.0f} microseconds")
     assert counted < whole / 20
+
+
+@pytest.mark.parametrize("asked", [None, "1"])
+def test_each_record_of_the_log_has_the_same_fields(
+    opened: Store,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    asked: str | None,
+) -> None:
+    """One formatter fits all: session, seconds, and the owner of the face if that is asked for."""
+    if asked:
+        monkeypatch.setenv("CONVOSTORE_LOG_OWNERS", asked)
+    opened.create_session("hers", owner="ann")
+    opened.append("hers", {"role": "tool", "name": "Bash", "content": "x" * 100, "timestamp": 0})
+    with caplog.at_level(logging.DEBUG, "store"):
+        opened.scoped("ann").view("hers", Policy(terminal_keep=0))
+        opened.compact("hers", Policy(), reason="manual")
+        opened.verify()
+    seen = [vars(each) for each in caplog.records]
+    assert all({"session_id", "owner", "seconds"} <= each.keys() for each in seen)
+    viewed = next(each for each in seen if each["name"] == "store.view.build")
+    assert (viewed["session_id"], viewed["owner"]) == ("hers", asked and "ann")
+    assert 0 < viewed["seconds"] < 60

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from conftest import ROOT
@@ -112,30 +112,41 @@ def test_an_age_follows_from_the_row_of_its_rule() -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "text"),
+    ("language", "fields", "text"),
     [
-        (None, "精简了 1 个过时命令返回内容"),
-        ("zh", "精简了 1 个过时命令返回内容"),
-        ("en", "replaced 1 outdated outputs of commands"),
-        ("tlh", "精简了 1 个过时命令返回内容"),
+        (None, {}, "精简了 1 个过时命令返回内容"),
+        ("zh", {"language": "en"}, "精简了 1 个过时命令返回内容"),
+        ("en", {"language": "zh"}, "replaced 1 outdated outputs of commands"),
+        ("tlh", {}, "精简了 1 个过时命令返回内容"),
+        (None, {"language": "en"}, "replaced 1 outdated outputs of commands"),
+        (
+            None,
+            {"terminal": False, "any_tool": True, "clear_keep": 0},
+            "cleared 1 old tool results",
+        ),
+        (
+            None,
+            {"terminal": False, "any_tool": True, "clear_keep": 0, "language": "zh"},
+            "清除了 1 个旧的工具返回内容",
+        ),
     ],
 )
-def test_the_language_of_log_lines_is_that_of_the_environment(
+def test_the_language_of_log_lines_is_asked_for_or_demanded(
     store: Store,
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
     language: str | None,
+    fields: dict[str, Any],
     text: str,
 ) -> None:
-    """It changes nothing of what is sent: that has the policy's."""
+    """By the environment, else by the policy; S0.29 demands Chinese, nothing else does here."""
     if language is None:
         monkeypatch.delenv("CONVOSTORE_LANGUAGE", raising=False)
     else:
         monkeypatch.setenv("CONVOSTORE_LANGUAGE", language)
     session = store.create_session()
-    output = {"role": "tool", "name": "Bash", "content": "x" * 100, "timestamp": 0}
-    store.append(session.id, output)
+    output = {"role": "tool", "name": "Bash", "content": "x " * 999, "timestamp": 0}
+    store.append(session.id, [output, {"role": "assistant", "content": "seen"}])
     with caplog.at_level(logging.INFO, logger="store.view.build"):
-        sent = store.view(session.id, Policy(terminal_keep=0), now=NOW).messages
+        store.view(session.id, Policy(terminal_keep=0, **fields), now=NOW)
     assert [record.getMessage() for record in caplog.records] == [text]
-    assert sent[-1]["content"] == LANGUAGE_TEXTS["zh"]["terminal_placeholder"]

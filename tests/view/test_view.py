@@ -354,8 +354,8 @@ def test_at_debug_the_files_are_named(
     named = [each for each in caplog.records if each.levelno == logging.DEBUG]
     unknown = len(view.messages)
     assert [each.getMessage() for each in named] == [
-        "精简的文件读取: src/a.ts ×3, b.ts ×1",
-        f"1 个文件读取的路径无法识别，位置: {unknown}",
+        "reads that were replaced: src/a.ts ×3, b.ts ×1",
+        f"1 reads of files that are not known, at positions {unknown}",
     ]
     assert {each.session_id for each in named} == {session_id}  # type: ignore[attr-defined]
     told = {entry.reason for entry in view.entries if entry.rule == "file_read"}
