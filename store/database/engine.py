@@ -25,6 +25,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from io import FileIO
+from itertools import count
 from typing import Any, NamedTuple, TypeVar
 
 import sqlalchemy
@@ -133,6 +134,10 @@ MAX_TIMEOUT = 2_000_000
 class Database:
     """An engine and what guards it; ``reading`` and ``writing`` are the only ways in."""
 
+    write_number = 0
+    """A number that every write changes; no other write has the same."""
+    _write_numbers = count(1)
+
     def __init__(
         self,
         target: str | os.PathLike[str] | URL,
@@ -168,6 +173,19 @@ class Database:
             self._file = KnownFile(self.path, create=not read_only) if self.path else None
             self._connect()
             fork_safety.register_forkable(self)
+
+    def build_reader(self, url: str | URL, check: RowCheck | None) -> Database:
+        """Return a database that is only read, with the settings of this one."""
+        return Database(
+            url,
+            durability="full",
+            timeout=self._timeout,
+            cache_bytes=self._kept_bytes,
+            check=check,
+            read_only=True,
+            pooler=self._is_pooled,
+            limits=self._limits,
+        )
 
     def _connect(self) -> None:
         self.counters = Counters()
@@ -349,6 +367,8 @@ class Database:
         except list_driver_errors() as error:
             raise choose_error(error, lease, self.path, is_lost=is_lost) from error
         finally:
+            if writes:  # after its commit, before the caller goes on
+                self.write_number = next(self._write_numbers)
             self._inside.pop(operation, None)
             self._places.give_back(operation)
             if self._closed:

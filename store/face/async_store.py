@@ -43,6 +43,8 @@ from .threads import StorePools, ThreadWork
 from .workflows import Workflows
 
 if TYPE_CHECKING:
+    from sqlalchemy import URL
+
     from ..messages import GivenMessage
     from ..records import Draft, Session
 
@@ -175,6 +177,7 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
         pool_wait: float | None = None,
         connect_timeout: float | None = None,
         statement_timeout: float | None = None,
+        read_url: str | URL | None = None,
         threads: int = 8,
     ) -> None:
         self._is_given = isinstance(target, Store)
@@ -191,6 +194,7 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
             pool_wait=pool_wait,
             connect_timeout=connect_timeout,
             statement_timeout=statement_timeout,
+            read_url=read_url,
         )
         self._pools = StorePools(opening, threads)
 
@@ -319,6 +323,7 @@ _OPTION_DEFAULTS = {
     "pool_wait": None,
     "connect_timeout": None,
     "statement_timeout": None,
+    "read_url": None,
 }
 
 

@@ -22,7 +22,7 @@ from .. import context as contexts
 from .. import history, inspection
 from .. import search as searching
 from ..clock import Now
-from ..database import OperationMark, Transactions, running_operation
+from ..database import Database, OperationMark, Transactions, running_operation
 from ..errors import build_open_error, correct_step_errors, is_file_limit_reached
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ class Call(Generic[CallResultT]):
 
     ``sessions`` are the ids that a step locks before it reads them (None: not known). If it
     ``is_grouped``, a store may do it in one transaction with others. ``name`` is that of the method
-    (empty: the operation's), ``owner`` that of its face.
+    (empty: the operation's), ``owner`` that of its face. A workflow reads the ``replica`` (None:
+    the database of the store).
     """
 
     operation: Callable[..., CallResultT]
@@ -50,6 +51,7 @@ class Call(Generic[CallResultT]):
     is_grouped: bool = False
     name: str = ""
     owner: str | None = None
+    replica: Database | None = None
 
     def __call__(self, first: Any) -> CallResultT:
         """Do it, with a connection or what opens transactions; it may import what it needs."""
@@ -139,6 +141,27 @@ def find_session_parameters() -> dict[Any, tuple[str, ...]]:
         searching.hits.search: ("session",),
         searching.hits.index: (),
     }
+
+
+@cache
+def list_replica_operations() -> frozenset[Any]:
+    """Return the operations that a replica may do: those that look at many sessions."""
+    return frozenset(
+        (
+            history.listing.list_sessions,
+            history.listing.count_sessions,
+            history.usages.list_usages,
+            history.usages.compute_usage_totals,
+            history.erasure.list_erasures,
+            inspection.storage_use.measure_size,
+            searching.hits.search,
+        )
+    )
+
+
+def get_inner_call(call: Call[Any]) -> Call[Any]:
+    """Return the call that a call of an owner's face carries out, or the call itself."""
+    return next((each for each in call.args if isinstance(each, Call)), call)
 
 
 get_signature = cache(inspect.signature)

@@ -29,7 +29,7 @@ from ..records import (
     Usage,
     View,
 )
-from .calls import Call, get_signature
+from .calls import Call, get_inner_call, get_signature
 
 observer_logger = get_logger(__name__)
 ObservedResultT = TypeVar("ObservedResultT")
@@ -242,14 +242,14 @@ def has_session(operation: Callable[..., Any]) -> bool:
 
 def find_session_id(call: Call[Any]) -> str | None:
     """Return the session that a call names, if it is one."""
-    inner = next((each for each in call.args if isinstance(each, Call)), call)  # of an owner
+    inner = get_inner_call(call)
     named = inner.args[:1] if inner.args and has_session(inner.operation) else ()
     return named[0] if named and isinstance(named[0], str) else None
 
 
 def name_policy(call: Call[Any]) -> str:
     """Return the name of the policy of a call."""
-    inner = next((each for each in call.args if isinstance(each, Call)), call)
+    inner = get_inner_call(call)
     found = [each for each in inner.args if hasattr(each, "model_fields_set")]
     policy: Any = found[0] if found else inner.options.get("policy")
     return policy.name if policy else "default"

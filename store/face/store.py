@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import threading
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
@@ -75,12 +73,16 @@ from .calls import (
     Call,
     Face,
     bind_arguments,
+    get_inner_call,
     get_signature,
     list_named_sessions,
+    list_replica_operations,
     list_sessions_to_lock,
 )
 from .observers import Observers, observed
 from .operations import StoreOperations
+from .replicas import open_replica
+from .shares import Shares
 from .workflows import Workflows
 
 if TYPE_CHECKING:
@@ -121,7 +123,9 @@ class Store(StoreOperations, Workflows):
     second number; an operation waits at most ``pool_wait`` seconds (None: ``timeout``) for one,
     else it raises Unavailable. ``connect_timeout`` are the seconds for making a connection, 2 or
     more (None: ``timeout``); a statement that takes more than ``statement_timeout`` seconds (None:
-    no limit) raises StoreBusy. Raises StoreError and its children.
+    no limit) raises StoreBusy. ``read_url`` is a standby of the server, which lists sessions and
+    usages, sums and searches as soon as it has all that this store has written. Raises StoreError
+    and its children.
     """
 
     def __init__(
@@ -138,6 +142,7 @@ class Store(StoreOperations, Workflows):
         pool_wait: float | None = None,
         connect_timeout: float | None = None,
         statement_timeout: float | None = None,
+        read_url: str | URL | None = None,
     ) -> None:
         self.database = Database(
             target,
@@ -161,8 +166,10 @@ class Store(StoreOperations, Workflows):
             self.database.open_connections()
             seeds = [history.price_rows.load_release_seed()]
             self.upgraded = upgrade_schema(self.database, kinds=TOOL_KINDS, seeds=seeds)
+            if read_url is not None:
+                self._replica = open_replica(self.database, read_url, check_reads=check_reads)
         except BaseException as problem:
-            self.database.close()
+            self._close_databases()
             if isinstance(problem, OSError):
                 raise build_open_error(problem) from problem
             raise
@@ -185,6 +192,7 @@ class Store(StoreOperations, Workflows):
         pool_wait: float | None = None,
         connect_timeout: float | None = None,
         statement_timeout: float | None = None,
+        read_url: str | URL | None = None,
     ) -> Store:
         """Return the one store that all parts of a process share, opened by the first of them.
 
@@ -204,6 +212,7 @@ class Store(StoreOperations, Workflows):
             pool_wait=pool_wait,
             connect_timeout=connect_timeout,
             statement_timeout=statement_timeout,
+            read_url=read_url,
         )
         if is_private_target(target):
             name = ":memory:"
@@ -211,7 +220,8 @@ class Store(StoreOperations, Workflows):
             url = parse_url(target)
             is_file = url.get_backend_name() == "sqlite"
             name = resolve_path(url) if is_file else url.render_as_string(hide_password=False)
-        limits = (pool, pool_wait, connect_timeout, statement_timeout)
+        replica = read_url and parse_url(read_url).render_as_string(hide_password=False)
+        limits = (pool, pool_wait, connect_timeout, statement_timeout, replica)
         settings = repr(
             (durability, timeout, cache_bytes, check_reads, read_only, pooler, *limits)
         )  # a wrong one is no key
@@ -219,11 +229,19 @@ class Store(StoreOperations, Workflows):
 
     _moment = staticmethod(resolve_now)
 
-    def _transactions_for(self, _: Call[Any], /) -> Transactions:
+    def _transactions_for(self, call: Call[Any], /) -> Transactions:
+        if call.replica:
+            return self._transactions._replace(reading=call.replica.reading)
         return self._transactions
 
     def _read(self, work: Call[AtomicResultT]) -> AtomicResultT:
+        if self._replica and get_inner_call(work).operation in list_replica_operations():
+            return self._observers.run(work, self._read_replica)
         return self._observers.run(work, self.database.read)
+
+    def _read_replica(self, work: Call[AtomicResultT]) -> AtomicResultT:
+        assert self._replica
+        return self._replica.read(lambda database: database.read(work))
 
     def _write(self, work: Call[AtomicResultT]) -> AtomicResultT:
         return self._observers.run(work, self._do_write)
@@ -408,7 +426,12 @@ class Store(StoreOperations, Workflows):
     def close(self) -> None:
         """Close all connections; a shared store closes them with its last user."""
         if _SHARES.give_back(self):
-            self.database.close()
+            self._close_databases()
+
+    def _close_databases(self) -> None:
+        self.database.close()
+        if self._replica:
+            self._replica.database.close()
 
     def __repr__(self) -> str:
         """Return the store by its file, or by its URL without a password."""
@@ -422,40 +445,7 @@ class Store(StoreOperations, Workflows):
         self.close()
 
 
-class Shares:
-    """The open stores that a process shares, by their targets and settings."""
-
-    def __init__(self) -> None:
-        self._open: dict[object, Store] = {}
-        self._users: Counter[int] = Counter()
-        self._lock = threading.Lock()
-        if hasattr(os, "register_at_fork"):
-            free = self._lock.release
-            os.register_at_fork(
-                before=self._lock.acquire, after_in_parent=free, after_in_child=free
-            )
-
-    def take(self, key: object, opened: Callable[[], Store]) -> Store:
-        """Return the store of a key, opened now if needed, and count one more user."""
-        with self._lock:
-            shared = self._open.get(key)
-            if shared is None:
-                shared = self._open[key] = opened()
-            self._users[id(shared)] += 1
-            return shared
-
-    def give_back(self, shared: Store) -> bool:
-        """Count one user less; return whether none is left, which is true of unshared stores."""
-        with self._lock:
-            self._users[id(shared)] -= 1
-            if self._users[id(shared)] > 0:
-                return False
-            del self._users[id(shared)]
-            self._open = {key: each for key, each in self._open.items() if each is not shared}
-            return True
-
-
-_SHARES = Shares()
+_SHARES: Shares[Store] = Shares()
 
 
 def _note_purged(connection: Connection, *, now: int) -> None:
@@ -532,6 +522,7 @@ class Scoped(Workflows, Owned):
         super().__init__(store, owner)
         self._store = store
         self._database, self._requests = store._database, store._requests
+        self._replica = store._replica
         self._observers, self._own = store._observers, owner
 
     def index(self, *, owner: str | None = None, progress: ProgressCallback | None = None) -> Index:

@@ -13,9 +13,10 @@ from .. import context as contexts
 from .. import history
 from ..clock import Now
 from ..database import Database, pause_gc
-from .calls import Call
+from .calls import Call, list_replica_operations
 from .observers import Observers, observed
 from .operations import LongOperations
+from .replicas import Replica
 from .streaming import SAVE_EVERY_BYTES, SAVE_EVERY_MS, Streaming, StreamRequest
 from .watches import DraftWatch, RevisionWatch
 
@@ -35,11 +36,23 @@ class Workflows(LongOperations):
     _database: Database
     _requests: contexts.Requests
     _observers: Observers
+    _replica: Replica | None = None
     _own: str | None = None
 
     def _run_workflow(self, call: Call[WorkResultT]) -> WorkResultT:
         call.owner = self._own
-        return self._observers.run_whole(call, self._open_workflow)
+        return self._observers.run_whole(call, self._choose_database)
+
+    def _choose_database(self, call: Call[WorkResultT]) -> WorkResultT:
+        """Do a workflow, on the replica if that may do it."""
+        if self._replica is None or call.operation not in list_replica_operations():
+            return self._open_workflow(call)
+
+        def work(database: Database) -> WorkResultT:
+            call.replica = database
+            return self._open_workflow(call)
+
+        return self._replica.read(work)
 
     def metrics(self) -> Metrics:
         """Return what was done since the store was opened in this process: counts and times.

@@ -80,7 +80,7 @@ INSIDE = {
         "engine file_copies storage_sizes migrate"
     ),
     "exporting": "files masks page_content session_page shapes export",
-    "face": "calls spans observers operations frames health lifetime atomic_steps streaming watches workflows store threads async_streaming async_operations async_store",
+    "face": "replicas shares calls spans observers operations frames health lifetime atomic_steps streaming watches workflows store threads async_streaming async_operations async_store",
     "formats": "response_usage answer_chunks request_messages call_names definitions sendable_calls chat_rows openai parts reasoning turns responses anthropic gemini react templates message_templates",
     "history": (
         "lines erasure_log request_rows file_states session_branches sessions facts model_prices listing price_files price_rows kept_usages usages message_notes view_cache raw_messages row_templates draft_leases append drafts erasure redaction erasure_batches retention heads branch_erasure "
