@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from hashlib import sha256
+from operator import attrgetter
 from pathlib import Path
-from shlex import quote
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, NamedTuple, TypeVar
 
@@ -30,7 +31,6 @@ from ..importing import (
     GrowingFiles,
     ImportReport,
     OpenedTranscript,
-    SessionFolder,
     TranscriptFile,
     find_session_folders,
     find_skipped_folders,
@@ -41,11 +41,19 @@ from ..importing import (
 )
 from ..records import ProgressCallback
 from ..text import format_count
+from ..transcripts import NoteEvent
 from . import render, tables
+from .import_summary import summarize_import
 from .options import (
     Json,
     get_place,
     open_store,
+)
+from .program_folders import (
+    build_home_fields,
+    choose_import_paths,
+    print_homes,
+    print_skipped_homes,
 )
 from .terminal import Column, TableRow
 
@@ -62,16 +70,10 @@ IMPORT_COLUMNS = (
     Column("notes", number=True),
 )
 
-HOME_COLUMNS = (
-    Column("kind"),
-    Column("folder", wide=True),
-    Column("files", number=True),
-    Column("kB", number=True),
-    Column("last written"),
-)
-
 STANDARD_INPUT = Path("-")
 INPUT_NAME = "standard input"
+NOTE_VALUES = re.compile(r"'[^']*'|\d+")
+"""Values in a note, without which notes of one kind are equal."""
 INPUT_CHUNK_SIZE = 1024 * 1024
 """Bytes of standard input that are held at once."""
 
@@ -136,6 +138,13 @@ AllNotes = Annotated[
     ),
 ]
 
+EveryFile = Annotated[
+    bool, typer.Option("--verbose", help="Print what came of each file, too, and its notes.")
+]
+
+EveryFolder = Annotated[
+    bool, typer.Option("--all", help="Import the sessions of all programs that --found lists.")
+]
 
 HomesOption = Annotated[
     bool,
@@ -193,17 +202,23 @@ def _select_failures(results: list[ImportResult]) -> list[ImportFailure]:
     return [each for each in results if isinstance(each, ImportFailure)]
 
 
-def print_results(results: list[ImportResult], *, every_note: bool) -> None:
-    """Print the result of each file, and for several files also their sums."""
+def print_results(
+    results: list[ImportResult], summary: list[str], *, every_note: bool, every_file: bool
+) -> None:
+    """Print the summary of an import, and sums of several files; those of each one, if wanted."""
     reports, failures = _select_reports(results), _select_failures(results)
     skipped = [each for each in failures if each.skipped]
-    if reports:
+    if reports and (every_file or len(reports) == 1):
         rows = list(map(_build_report_row, reports))
         if len(reports) > 1:
             rows.append((f"{len(reports)} files", "", *_sum_report_counts(reports)))
         render.show_table(IMPORT_COLUMNS, rows)
-    for report in reports:
-        _print_notes(report, every=every_note)
+    if len(reports) == 1 or every_file or every_note:
+        for report in reports:
+            _print_notes(report, every=every_note)
+    else:
+        render.print_lines(*_describe_note_kinds(reports))
+    render.print_lines(*summary)
     _print_skipped_files(skipped, every=every_note)
     _print_failures(failures)
     if len(skipped) == len(results):
@@ -296,6 +311,21 @@ def _print_notes(report: ImportReport, *, every: bool) -> None:
         render.print_lines(f"{report.path}: {more} notes like these; --notes prints all")
 
 
+def _describe_note_kinds(reports: list[ImportReport]) -> Iterator[str]:
+    """Yield the first broken note of each kind with its place, and how many are like it."""
+    kinds: dict[str, list[str]] = {}
+    for report in reports:
+        for note in filter(attrgetter("broken"), report.notes):
+            line = f":{note.row}" if note.row else ""
+            kind = NOTE_VALUES.sub("", note.text)
+            kinds.setdefault(kind, []).append(f"{report.path}{line}: {note.text}")
+    for first, *others in list(kinds.values())[:MAX_NOTES]:
+        more = f"; {format_count(len(others), 'more note')} like this" if others else ""
+        yield f"{first}{more}"
+    if len(kinds) > MAX_NOTES:
+        yield f"{len(kinds) - MAX_NOTES} more kinds of notes; --notes prints all"
+
+
 def build_result_fields(result: ImportResult) -> dict[str, Any]:
     """Return the result of a file as JSON."""
     if isinstance(result, ImportFailure):
@@ -310,49 +340,23 @@ def build_result_fields(result: ImportResult) -> dict[str, Any]:
     }
 
 
-def print_followed_result(result: ImportResult, *, json: bool) -> None:
-    """Print the result of a followed file: one line, or nothing if there is no news."""
+def print_followed_result(result: ImportResult, told: set[NoteEvent], *, json: bool) -> None:
+    """Print the result of a followed file: one line, or nothing if there is no news.
+
+    ``told`` are its notes that were printed before; those printed now are added.
+    """
     if json:
         render.print_json(build_result_fields(result))
     elif isinstance(result, ImportReport):
         # a line that is just being written is read again when it has grown
-        result = result._replace(notes=[each for each in result.notes if not each.unfinished])
-        *_, new, _ = _count_report(result)
-        render.print_lines(f"{result.path}: {format_count(new, 'new message')}")
-        _print_notes(result, every=False)
+        notes = [each for each in result.notes if not each.unfinished and each not in told]
+        told.update(notes)
+        if new := _count_report(result)[3]:
+            render.print_lines(f"{result.path}: {format_count(new, 'new message')}")
+        _print_notes(result._replace(notes=notes), every=False)
     else:
         _print_failures([result])
     sys.stdout.flush()
-
-
-def print_skipped_homes(found: list[SessionFolder]) -> None:
-    """Print the transcripts of programs in skipped folders, and how to import them."""
-    if found:
-        folders = " ".join(quote(str(each.folder)) for each in found)
-        render.print_lines(
-            f"hidden folders with more sessions were passed over: convostore import {folders}"
-        )
-
-
-def print_homes(found: list[SessionFolder]) -> None:
-    """Print the transcripts of programs with their folders, and how to import them."""
-    if not found:
-        render.print_lines("no program that is known keeps sessions here")
-        return
-    render.show_table(HOME_COLUMNS, map(_build_home_row, found))
-    folders = " ".join(quote(str(each.folder)) for each in found)
-    render.print_lines(f"convostore import {folders}")
-
-
-def _build_home_row(found: SessionFolder) -> TableRow:
-    kilobytes = -(-found.size // 1000)
-    written = render.format_moment(found.changed_at)
-    return found.kind, str(found.folder), found.files, kilobytes, written
-
-
-def build_home_fields(found: SessionFolder) -> dict[str, Any]:
-    """Return the transcripts of a program in a folder as JSON."""
-    return {**found._asdict(), "folder": str(found.folder)}
 
 
 class ImportSettings(NamedTuple):
@@ -374,6 +378,8 @@ def import_(
     root: ImportedRoot = None,
     beside: BesideOption = False,
     notes: AllNotes = False,
+    verbose: EveryFile = False,
+    all: EveryFolder = False,  # noqa: A002 - the option's name
     found: HomesOption = False,
     watch: WatchOption = False,
     json: Json = False,
@@ -385,17 +391,21 @@ def import_(
     if found:
         return _print_found_homes(paths, json=json)
     wanted = ImportSettings(kind, id, replace, root, beside)
+    paths = choose_import_paths(paths, everything=all, can_ask=not json)
+    if not paths:
+        return render.print_lines("nothing was imported")
     if watch:
         return _watch_files(ctx, paths, wanted, json=json)
     with _resolve_paths(paths) as given:
-        results = _import_files(ctx, given, wanted, is_piped=paths == [STANDARD_INPUT])
-    if paths == [STANDARD_INPUT]:
+        is_piped = paths == [STANDARD_INPUT]
+        results, summary = _import_files(ctx, given, wanted, is_piped=is_piped, summarize=not json)
+    if is_piped:
         results = [_rename_input_failure(each) for each in results]
     if json:
         render.print_json_list(map(build_result_fields, results))
     else:
-        print_results(results, every_note=notes)
-        print_skipped_homes(find_skipped_folders(paths or []))
+        print_results(results, summary, every_note=notes, every_file=verbose)
+        print_skipped_homes(find_skipped_folders(paths))
     raise typer.Exit(compute_exit_status(results, replace=replace))
 
 
@@ -410,19 +420,17 @@ def _print_found_homes(paths: list[Path] | None, *, json: bool) -> None:
 
 
 @contextmanager
-def _resolve_paths(paths: list[Path] | None) -> Iterator[list[Path]]:
+def _resolve_paths(paths: list[Path]) -> Iterator[list[Path]]:
     """Give the files and folders that are named; standard input as a file."""
     if paths == [STANDARD_INPUT]:
         with _save_standard_input() as file:
             yield [file]
     else:
-        yield _check_paths(paths or [])
+        yield _check_paths(paths)
 
 
 def _check_paths(paths: list[Path]) -> list[Path]:
-    """Return the paths. Raises StoreError if none is given."""
-    if not paths:
-        raise InvalidValue("name files or folders to import; --found lists those of programs")
+    """Return the paths. Raises StoreError if none of them is there."""
     if STANDARD_INPUT in paths:
         raise InvalidValue("- reads standard input; do not name other files with it")
     if not any(path.exists() for path in paths):
@@ -452,10 +460,19 @@ def _rename_input_failure(result: ImportResult) -> ImportResult:
 
 
 def _import_files(
-    ctx: typer.Context, paths: list[Path], wanted: ImportSettings, *, is_piped: bool
-) -> list[ImportResult]:
-    """Import the named files; create no store if there is nothing to import."""
-    files = list(find_transcript_files(paths, get_place(ctx).file))
+    ctx: typer.Context,
+    paths: list[Path],
+    wanted: ImportSettings,
+    *,
+    is_piped: bool,
+    summarize: bool,
+) -> tuple[list[ImportResult], list[str]]:
+    """Import the named files, and summarize what they brought, if wanted, in some lines.
+
+    No store is created if there is nothing to import.
+    """
+    # the folders of programs may lie in one another
+    files = list(dict.fromkeys(find_transcript_files(paths, get_place(ctx).file)))
     if not files:
         raise StoreError(f"there is nothing to import in {', '.join(map(repr, map(str, paths)))}")
     if wanted.session_id is not None and len(files) != 1:
@@ -464,16 +481,19 @@ def _import_files(
     if is_piped or not get_place(ctx).exists:
         begun = _begin_first_file(files, wanted)
     if isinstance(begun, list):
-        return [*begun]
+        return [*begun], []
     if begun is not None and is_piped:
         begun = begun._replace(file=None, look=None)
     with open_store(ctx) as store:
-        return list(_import_found_files(store, files, wanted, begun))
+        results = list(_import_found_files(store, files, wanted, begun))
+        reports = _select_reports(results)
+        summary = summarize and sum(len(each.sessions) for each in reports) > 1
+        return results, summarize_import(store, reports) if summary else []
 
 
 def _watch_files(
     ctx: typer.Context,
-    paths: list[Path] | None,
+    paths: list[Path],
     wanted: ImportSettings,
     *,
     json: bool,
@@ -481,11 +501,12 @@ def _watch_files(
     """Import the named files, then their new lines, until Ctrl-C."""
     if wanted.session_id is not None:
         raise InvalidValue("--watch imports all sessions of files; do not use --id with it")
-    growing = GrowingFiles(_check_paths(paths or []), get_place(ctx).file)
+    growing = GrowingFiles(_check_paths(paths), get_place(ctx).file)
     with open_store(ctx) as store, suppress(KeyboardInterrupt):
+        told = defaultdict[Path, set[NoteEvent]](set)
         for files in growing.rounds():
             for result in _import_found_files(store, files, wanted):
-                print_followed_result(result, json=json)
+                print_followed_result(result, told[result.path], json=json)
                 if isinstance(result, ImportFailure) and result.is_passing:
                     growing.forget(result.path)
 

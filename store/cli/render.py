@@ -8,11 +8,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import Any
 
 from ..clock import resolve_now
 from ..errors import CompactionError
-from ..records import View
+from ..records import UsageTotal, View
 from ..text import format_json_line, truncate
 from ..text import truncate_to_line as in_one_line
 from ..tokens import ESTIMATE_NAME
@@ -39,6 +40,9 @@ def format_moment(milliseconds: int | None) -> str:
     except DATE_ERRORS:
         return str(milliseconds)
 
+
+SUMMED_FIELDS = ("input", "cached", "output")
+"""Tokens of totals that are told: those sent, what of them was cached, those of the answers."""
 
 AGE_UNITS = (("y", 31_557_600), ("w", 604_800), ("d", 86_400), ("h", 3_600), ("m", 60))
 """Units of an age, and their seconds."""
@@ -181,3 +185,22 @@ def describe_counting(view: View) -> str:
     """Return how the tokens of a view were counted."""
     encoding = view.stats.counted_by
     return "estimated" if encoding == ESTIMATE_NAME else f"counted by {encoding}"
+
+
+def describe_token_sums(totals: list[UsageTotal]) -> str:
+    """Return the tokens of totals: those sent, how many were cached, those of the answers."""
+    given, cached, output = (sum(map(attrgetter(name), totals)) for name in SUMMED_FIELDS)
+    share = f" ({cached / given:.0%} cached)" if given else ""
+    return f"{given:,} tokens in{share}, {output:,} out"
+
+
+def format_costs(totals: list[UsageTotal]) -> str:
+    """Return the sum of the costs of totals, and the part without a price."""
+    known = [each.cost for each in totals if each.cost is not None]
+    unpriced = sum(each.unpriced for each in totals)
+    open_ = f"{unpriced:,} unpriced" if unpriced else ""
+    return ", ".join(filter(None, (_format_dollars(sum(known)) if known else "", open_)))
+
+
+def _format_dollars(cost: float) -> str:
+    return f"${cost:,.2f}" if cost >= 1 else f"${cost:.4f}"

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 from functools import partial
-from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,7 +33,6 @@ from .options import (
 )
 from .terminal import Bar, Cell, Column, TableRow
 
-SUMMED_FIELDS = ("requests", "input", "cached", "output")
 CLIPPED_KEYS = "owner model session project"
 """Keys with long names; the last of these gives way where a line is to hold a row."""
 USAGE_COLUMNS = (Column("tokens", number=True), Column("cost"))
@@ -413,32 +411,18 @@ def _join_total_name(total: UsageTotal) -> str:
 def _build_total_row(total: UsageTotal) -> TableRow:
     """Return a total by several keys, each in a column."""
     keys = (part or UNKNOWN_NAME for part in total.name or ())
-    return *keys, total.input + total.output, _format_costs([total])
+    return *keys, total.input + total.output, render.format_costs([total])
 
 
 def _describe_usage_totals(totals: list[UsageTotal]) -> str:
     """Return totals in one line."""
-    requests, given, cached, output = (sum(map(attrgetter(name), totals)) for name in SUMMED_FIELDS)
-    share = f" ({cached / given:.0%} cached)" if given else ""
-    tokens = f"{given:,} tokens in{share}, {output:,} out"
-    return f"{format_count(requests, 'request')}, {tokens}, {_format_costs(totals)}"
-
-
-def _format_costs(totals: list[UsageTotal]) -> str:
-    """Return the sum of the costs of totals, and the part without a price."""
-    known = [each.cost for each in totals if each.cost is not None]
-    unpriced = sum(each.unpriced for each in totals)
-    open_ = f"{unpriced:,} unpriced" if unpriced else ""
-    return ", ".join(filter(None, (_format_dollars(sum(known)) if known else "", open_)))
-
-
-def _format_dollars(cost: float) -> str:
-    return f"${cost:,.2f}" if cost >= 1 else f"${cost:.4f}"
+    requests = format_count(sum(each.requests for each in totals), "request")
+    return f"{requests}, {render.describe_token_sums(totals)}, {render.format_costs(totals)}"
 
 
 def _build_usage_bars(totals: list[UsageTotal]) -> Iterator[Bar]:
     for each in totals:
-        yield _join_total_name(each), each.input + each.output, _format_costs([each])
+        yield _join_total_name(each), each.input + each.output, render.format_costs([each])
 
 
 PriceSource = Annotated[

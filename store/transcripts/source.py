@@ -12,7 +12,7 @@ import json
 import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
-from functools import wraps
+from functools import partial, wraps
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO, cast
@@ -104,7 +104,9 @@ class TranscriptSource:
         self._size = held.size if held else self.path.stat().st_size
         self.problem: str | None = None
         self.report_to(None)
-        self._documents = self._read_documents() if self._begins_document() else []
+        self._is_long_list = self._is_list_of_objects()
+        is_whole = not self._is_long_list and self._begins_document()
+        self._documents = self._read_documents() if is_whole else []
 
     @property
     def stem(self) -> str:
@@ -165,7 +167,7 @@ class TranscriptSource:
 
     def _is_list_of_objects(self) -> bool:
         """Tell whether a long file is one list of objects; it is read to its end."""
-        if self._size < LONG_DOCUMENT or not self._first_row().startswith(b"["):
+        if self._size < LONG_DOCUMENT or not self._first_row(LIST_CHUNK).startswith(b"["):
             return False
         try:
             return all(isinstance(each, dict) for each in self._list_items())
@@ -221,17 +223,16 @@ class TranscriptSource:
             return False
         return False
 
-    def _first_row(self) -> bytes:
+    def _first_row(self, size: int = -1) -> bytes:
+        """Return the first row that says something; at most ``size`` bytes of it, if given."""
         with self._file.open("rb") as file:
-            rows = (_strip_row(number, raw) for number, raw in enumerate(file, 1))
+            raws = iter(partial(file.readline, size), b"")
+            rows = (_strip_row(number, raw) for number, raw in enumerate(raws, 1))
             return next((row for row in rows if not _is_skipped_row(row)), b"")
 
     def _read_documents(self) -> list[SourceValue]:
         """Return the file's documents, mostly one; none where one of them cannot be read."""
         try:
-            self._is_long_list = self._is_list_of_objects()
-            if self._is_long_list:
-                return []
             text = self._file.read_bytes().decode("utf-8-sig").rstrip()
             return [SourceValue(None, held) for held in _decode_adjacent_values(text)]
         except (ValueError, RecursionError) as problem:
@@ -302,7 +303,8 @@ def _decode_list_items(file: TextIO) -> Iterator[Any]:
             continue
         yield item
         place, begins = end, ","
-    if text[found.end() :].strip() or file.read().strip():
+    rest = iter(partial(file.read, LIST_CHUNK), "")
+    if text[found.end() :].strip() or any(map(str.strip, rest)):
         raise json.JSONDecodeError("Extra data", text, found.end())
 
 

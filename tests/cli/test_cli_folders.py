@@ -79,7 +79,8 @@ def test_what_programs_keep_is_found(run: Run, home: Path) -> None:
     assert f"import {home}/.claude {home}/.codex" in table.out
     assert not Path("convostore.db").exists()
     failed(run("import", "--found", home), "--found")
-    failed(run("import"), "--found")
+    failed(run("import"), "--found", "--all")
+    failed(run("import", "--all", home), "--all")
 
 
 def test_nothing_may_be_found(run: Run, home: Path) -> None:
@@ -184,3 +185,62 @@ def test_a_program_may_be_told_to_keep_sessions_elsewhere(
     assert "kind" in results(run, elsewhere)["history.jsonl"]
     monkeypatch.setenv("CODEX_HOME", str(elsewhere))
     assert "kind" not in results(run, elsewhere)["history.jsonl"]
+
+
+def test_everything_found_is_imported_by_an_option(run: Run, home: Path) -> None:
+    """What came is told in five lines, and no file is listed unless that is asked for."""
+    usage = {"input_tokens": 900, "output_tokens": 20, "cache_read_input_tokens": 100}
+    call = {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "ls"}}
+    message = {"role": "assistant", "id": "m", "model": "claude-sonnet-4-5", "usage": usage}
+    *asked, _ = claude("four", "list it", "")
+    asked[1] |= {"type": "assistant", "message": message | {"content": [call]}}
+    written(home / ".claude/projects/app/four.jsonl", *asked)
+    ran = run("import", "--all")
+    assert ran.status == 0
+    told = ran.out.splitlines()
+    assert told[:4] == [
+        "sessions  4: claude_code 3, codex 1",
+        "tokens    1,000 tokens in (10% cached), 20 out",
+        "cost      $0.0030",
+        "tools     Bash 1",
+    ]
+    assert told[4].startswith(
+        ("newest    d (codex, 1 message, ", "newest    list it (claude_code, 2")
+    )
+    assert "one.jsonl" not in ran.out
+    again = run("import", "--all", "--verbose").out
+    assert "one.jsonl" in again
+    assert "newest" not in again
+
+
+def test_a_terminal_is_asked_what_to_take(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All, none or each of them, by a letter; nothing is read before."""
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    answers = iter(["n", "e", "n", "y", "a"])
+
+    def answer(_: str, *, value_proc: Any = str, **__: Any) -> Any:
+        return value_proc(next(answers))
+
+    monkeypatch.setattr("typer.prompt", answer)
+    monkeypatch.setattr("typer.confirm", lambda _, **__: next(answers) == "y")
+    none = run("import")
+    assert (none.status, none.out) == (0, "nothing was imported\n")
+    assert all(name in none.err for name in (".claude", ".codex", "kB"))
+    assert not Path("convostore.db").exists()
+    assert "1 new" not in run("import").out
+    assert [each["source"] for each in json.loads(run("sessions", "--json").out)] == ["codex"]
+    assert "sessions  2: claude_code 2" in run("import").out
+
+
+def test_notes_of_a_kind_are_told_once(run: Run, tmp_path: Path) -> None:
+    """With the place of the first; each file's are told with --verbose."""
+    for number in range(3):
+        path = written(tmp_path / f"in/chat-{number}.jsonl", HELLO)
+        path.write_text(f"{path.read_text('utf-8')}{{'a': {number}\n", "utf-8")
+    told = run("import", tmp_path / "in")
+    assert told.status == 1
+    assert told.out.count("line 2 is left out") == 1
+    assert "2 more notes like this" in told.out
+    assert run("import", tmp_path / "in", "--verbose").out.count("line 2 is left out") == 3

@@ -16,7 +16,7 @@ from conftest import ROOT, Run
 from store import Store
 from store.cli import imports
 from store.errors import StoreBusy, StoreFull
-from store.importing import GrowingFiles, ImportReport, files, import_file
+from store.importing import GrowingFiles, ImportReport, TranscriptFile, files, import_file
 
 HELLO = '{"role": "user", "content": "hello"}\n'
 
@@ -165,3 +165,28 @@ def test_the_command_follows_a_folder_until_it_is_interrupted(tmp_path: Path) ->
         process.send_signal(signal.SIGINT)
         rest, error = process.communicate(timeout=30)
     assert (process.returncode, rest, error) == (0, "", "")
+
+
+@pytest.mark.sqlite_only
+def test_the_command_tells_only_news(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A note is told once, and a look that brings nothing says nothing."""
+    path = tmp_path / "talk.jsonl"
+    path.write_text(HELLO + "{'broken'\n")
+
+    def rounds(_: GrowingFiles) -> Iterator[list[TranscriptFile]]:
+        file = TranscriptFile(path, asked=True)
+        yield [file]
+        path.touch()
+        yield [file]
+        with path.open("a") as growing:
+            growing.write(HELLO)
+        yield [file]
+
+    monkeypatch.setattr(GrowingFiles, "rounds", rounds)
+    told = run("import", "--watch", path)
+    assert told.status == 0
+    first, note, second = told.out.splitlines()
+    assert first == second == f"{path}: 1 new message"
+    assert "line 2 is left out" in note

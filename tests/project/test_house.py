@@ -69,7 +69,7 @@ INSIDE = {
     "adapters": "stores blocks openai_items openai_agents pydantic_ai claude strands adk langchain langgraph agent_framework llama_index",
     "cli": (
         "terminal tables render chart options agents demo_session requests request_log compactions heads policies "
-        "show savings simulation sql sessions messages search maintenance retention transfers exports imports usage pages demo commands"
+        "show savings simulation sql sessions messages search maintenance retention transfers exports usage program_folders import_summary imports pages demo commands"
     ),
     "compaction": (
         "facts triggers plan log_messages record_rows checks hidden_range job asked_results running_bills lifecycle workflow"
