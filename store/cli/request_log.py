@@ -119,7 +119,7 @@ def _list_sent_rows(view: View | None) -> Iterator[TableRow]:
 
 
 def _describe_request(found: Request) -> Iterator[str]:
-    """Yield what made a request, and what it cost."""
+    """Yield the origin of a request, and its cost."""
     how = "" if found.recorded else ", made anew"
     at = render.format_moment(found.at)
     yield f"{found.kind} by {found.policy.get('name')} as {found.format}, {at}{how}"

@@ -59,7 +59,7 @@ class RunningBill(NamedTuple):
     raw_bill: float
 
     def is_cold(self, now: int, lifetime: int) -> bool:
-        """Tell whether the cache has forgotten the last request, by what is known of it."""
+        """Tell whether the cache has forgotten the last request, by its known usages."""
         if self.longest_alive is not None and self.longest_alive >= lifetime:
             lifetime = self.longest_alive + 1
         elif self.shortest_over is not None:

@@ -105,7 +105,7 @@ class RequestDraft(NamedTuple):
 
 
 def draft_view(made: View) -> RequestDraft:
-    """Return what is to be recorded of a view."""
+    """Return the record of a view."""
     costs = _get_basis(made).costs
     sent: SentParts = (made.messages, made.system, None)
     columns = _list_view_columns(made, {"history": sum(costs.tokens)}, sent)
@@ -116,7 +116,7 @@ def draft_view(made: View) -> RequestDraft:
 def draft_context(
     request: Context, inputs: RequestInputs, gathered: GatheredParts, law: Law
 ) -> RequestDraft:
-    """Return what is to be recorded of a request with all its layers."""
+    """Return the record of a request with all its layers."""
     layers, costs, keys = _measure_layers(request, inputs, gathered, law)
     sent = (request.messages, request.system, request.tools)
     columns = _list_view_columns(gathered.view, layers, sent)

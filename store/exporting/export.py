@@ -54,7 +54,7 @@ def export_session(
     (`"claude_code"`, `"codex"`), or as a page for people (`"html"`, `"markdown"`). ``policy``
     writes the request that it would send (None: all messages). ``at`` ends the line at a position.
     A page for people has with ``only="said"`` no prompts, thoughts, calls and results, and with
-    ``mask`` every text as `mask` returns it; the result counts what was masked.
+    ``mask`` every text as `mask` returns it; the result counts the masked texts.
 
     The file is readable by its owner alone, and is written whole or not at all. The line is first
     compared with its digests and seals. ``progress`` gets the number of messages written so far,

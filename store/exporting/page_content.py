@@ -84,7 +84,7 @@ def is_by_program(message: Message) -> bool:
 
 
 def _select_part(part: Any, is_user: bool) -> Any:
-    """Return a part of a content without what was not said; None if nothing is left."""
+    """Return a part of a content without its unsaid parts; None if nothing is left."""
     if isinstance(part, str):
         return (extract_user_words(part) if is_user else part.strip()) or None
     if not isinstance(part, dict) or part.get("type") in UNSPOKEN_TYPES:

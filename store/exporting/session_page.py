@@ -1,4 +1,4 @@
-"""A session as one page of HTML: its line, what compactions hide, and what was left behind.
+"""A session as one page of HTML: its line, hidden stretches, and branches that were left.
 
 Messages are read page by page and shown as they went in. All else is small: calls, usages, hidden
 positions and branches of the session are read at the beginning.
@@ -24,7 +24,7 @@ PageSource: TypeAlias = Store | Scoped
 LEAST_TOLD = 200
 """Tokens from which on the size of a message is told."""
 PageFacts: TypeAlias = list[tuple[str, str]]
-"""What is told of a session at the top of its page: names and texts."""
+"""The facts of a session at the top of its page: names and texts."""
 
 
 def render_html_page(
@@ -95,7 +95,7 @@ class _PageLine:
         self.last = 0
 
     def list_facts(self) -> PageFacts:
-        """Return what is told of the session."""
+        """Return the facts of the session."""
         facts = _list_session_facts(self.session, self.content)
         models = sorted({each.model for each in self.usages if each.model})
         if models:
@@ -188,7 +188,7 @@ class _PageLine:
     def _show(
         self, stored: StoredMessage, usages: list[Usage], anchor: str | None = None
     ) -> ShownMessage | None:
-        """Return a message with what it cost beside it; None if the page does not have it."""
+        """Return a message with its cost beside it; None if the page does not have it."""
         from ..html import ShownMessage
 
         message = self.content.edit(stored.message)
@@ -241,7 +241,7 @@ def _describe_cost(usages: list[Usage]) -> tuple[str, ...]:
 
 
 def _describe_compaction(compaction: Compaction) -> str:
-    """Return in a line how a compaction hides what it hides."""
+    """Describe a compaction in a line."""
     how = "hidden on request" if compaction.kind == "hide" else "hidden behind a summary"
     before, after = compaction.tokens_before, compaction.tokens_after
     if before is None or after is None:

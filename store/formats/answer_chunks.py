@@ -39,7 +39,7 @@ class ChunkReader:
 
     @property
     def response(self) -> Message | None:
-        """What is told as a response tells it; None as long as no usage is."""
+        """The facts of an answer, as a response has them; None as long as no usage is."""
         return None if self.told.keys().isdisjoint(USAGE_KEYS) else dict(self.told)
 
     @property

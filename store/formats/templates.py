@@ -31,7 +31,7 @@ MadeT = TypeVar("MadeT")
 
 
 class TemplateEntry(Generic[MadeT]):
-    """What is known of a shape: its template, if there is one, and how often it was seen so far."""
+    """A shape's template, if there is one, and the number of its sightings so far."""
 
     __slots__ = ("_sightings", "template")
 

@@ -1,4 +1,4 @@
-"""The erasure of what a session's line has left: what rewinds, pops and switches took off it.
+"""The erasure of branches that a session's line has left by rewinds, pops and switches.
 
 The line stays as it is, and so does what the lines of other sessions run through. A branch of the
 session that its line has left is disowned, and its rows go afterwards as those of an erased session

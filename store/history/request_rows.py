@@ -1,6 +1,6 @@
 """The rows of the log of requests, and the texts of requests that are no messages.
 
-A request is kept as what it was made from: line and position, moment, policy, the compactions that
+A request is kept as its origin: line and position, moment, policy, the compactions that
 counted. A text that is in no other table (prompt, tools, rules of the project, input, recap) is
 kept once a tree, under the digest of its bytes, whichever requests have it. A session's requests
 are numbered from 1, and go with it alone, so no number is used twice.

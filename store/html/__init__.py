@@ -1,6 +1,6 @@
 """Stored messages as HTML that is safe to show, whatever they say.
 
-Pages and notebooks are made here: the calling rooms choose what is shown (`ShownMessage`, `Band`,
+Pages and notebooks are made here: the calling rooms choose the contents (`ShownMessage`, `Band`,
 `Alternatives`), this one how. Templates and the style sheet are files in ``templates``. A message
 adds no script, no element and no attribute of its own: texts are escaped, Markdown is read without
 HTML, links lead to the web or to a mailbox, and pictures are their own bytes. Nothing is fetched.

@@ -144,7 +144,7 @@ def _add_text(read: MessageParts, part: JsonFields) -> None:
 
 
 def _add_thought(read: MessageParts, part: JsonFields) -> None:
-    """Add what is readable of a thought; one that is sealed shows nothing."""
+    """Add the readable part of a thought; one that is sealed shows nothing."""
     texts = [part[key] for key in ("thinking", "text") if isinstance(part.get(key), str)]
     for key in ("summary", "content"):
         held = _list_objects(part.get(key))

@@ -36,7 +36,7 @@ NO_TABLE = NotebookTable((), 0, lambda _: ())
 
 
 def describe_message(message: Message) -> str:
-    """Return the beginning of what a message says or calls, in one line."""
+    """Return the beginning of a message's text or call, in one line."""
     read = read_message(message)
     said = [part.text if part.kind == "text" else f"[{part.kind}]" for part in read.parts]
     called = [f"{call.name} {find_gist(call.fields) or call.text}" for call in read.calls]

@@ -40,7 +40,7 @@ BODY_MARK: Literal["\x00"] = "\x00"
 
 @dataclass
 class _Writing:
-    """What was written of a page so far: the last day and role, and the code that got colors."""
+    """The written part of a page: the last day and role, and the code that got colors."""
 
     language: Language
     day: str = ""
@@ -144,7 +144,7 @@ def _render_moment(at: int | None) -> str:
 
 
 def _render_said(part: Part) -> Markup:
-    """Return a piece of what was said."""
+    """Return a piece of a message."""
     if part.kind == "text":
         return render_markdown(part.text)
     return _render_output(part)

@@ -46,7 +46,7 @@ class FileLook(NamedTuple):
 
 
 class KnownSession(NamedTuple):
-    """A session of a known file: what was reported of it, and the revision after it.
+    """A session of a known file: its report, and the revision after it.
 
     ``beside`` is a digest of its compactions and notes, None if the file has neither.
     """

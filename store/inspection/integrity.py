@@ -51,7 +51,7 @@ from .line_checks import check_lines
 _integrity_logger = get_logger(__name__)
 
 StoreChecks: TypeAlias = tuple[tuple[str, Callable[[Connection], Iterable[Finding]]], ...]
-"""Checks of a store with their names, in order; each yields what it finds."""
+"""Checks of a store with their names, in order; each yields its findings."""
 
 MOST_FINDINGS = 1_000
 """Findings that are listed; a damaged index alone could give one for each row."""

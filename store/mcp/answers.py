@@ -244,7 +244,7 @@ def fill_answer_page(
     key: Callable[[Any], str],
     end: PageEnd,
 ) -> Page:
-    """Return a page of what was found, from behind the key of its beginning.
+    """Return a page of the findings, after the key of its beginning.
 
     ``make`` makes an item, None if the page has no room for it. Raises InvalidValue if nothing has
     the key.

@@ -1,4 +1,4 @@
-"""Commands of the past: what failed, what was tried after it, and what succeeded.
+"""Commands of the past: the failure, the attempts after it, and the success.
 
 An error is the same as another if their lines are, apart from numbers, paths and ids.
 """
@@ -49,7 +49,7 @@ LEAST_WORDS = 2
 
 
 class PastCommand(NamedTuple):
-    """A call of a session: where it is, what it was for, and whether it failed."""
+    """A call of a session: its place, its purpose, and whether it failed."""
 
     session_id: str
     record: CallRecord
@@ -65,7 +65,7 @@ class PastCommand(NamedTuple):
 
     @property
     def purpose(self) -> str:
-        """What stays the same when a call is tried again: the program and what it does."""
+        """What stays the same when a call is tried again: the program and its purpose."""
         if self.record.kind != COMMAND_KIND:
             return f"{self.record.name} {self.target}"
         words = [word for step in _STEP_SIGNS.split(self.target) for word in _name_program(step)]

@@ -1,4 +1,4 @@
-"""What was done on a day: by project, each session with what was asked, changed and run."""
+"""The work of a day: by project, each session with its questions, changed files and commands."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def describe_last_sessions(source: Source, folder: str, besides: str = "") -> st
 
 
 def _describe_last_session(source: Source, session: Session) -> str:
-    """Return a line: when, which session, what was asked last, what changed, what was said."""
+    """Return a line: time, session, last question, changed files, last answer."""
     turns = source.turns(session.id)
     head = session.head
     (last,) = source.messages(session.id, head, head, format="openai")

@@ -19,7 +19,7 @@ LOOK_MULTIPLE = 150
 
 
 class Follower:
-    """Imports sessions while a server answers: at first all, the newest first, then what is new."""
+    """Imports sessions while a server answers: first all, from the newest on, then new ones."""
 
     def __init__(self, store: Store, own: FilePath | None = None) -> None:
         self._store, self._own = store, own

@@ -33,7 +33,7 @@ VIEW_POLICY = Policy.named("agent")
 
 
 class HistoryServer(MCPServer[None]):
-    """A server whose refusals of arguments say what is wrong and what to do."""
+    """A server whose refusals of arguments name the problem and the remedy."""
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
@@ -55,12 +55,12 @@ class HistoryServer(MCPServer[None]):
 
 
 def build_error_result(text: str) -> CallToolResult:
-    """Return an answer that says what was wrong, and what to do."""
+    """Return an answer that names the problem and the remedy."""
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
 
 
 def describe_argument_problems(problem: ValidationError) -> str:
-    """Return what is wrong with the arguments of a call, one sentence each."""
+    """Return the problems of a call's arguments, one sentence each."""
     told = []
     for found in problem.errors():
         name = ".".join(map(str, found["loc"]))

@@ -25,7 +25,7 @@ class FileRow(NamedTuple):
 
 
 class CallRow(NamedTuple):
-    """A call, and in a line what it was about."""
+    """A call, and its subject in a line."""
 
     call: CallRecord
     text: str

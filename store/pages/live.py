@@ -1,4 +1,4 @@
-"""What comes while a conversation is open: new messages, and the answer that is being written.
+"""Updates of an open conversation: new messages, and the answer that is being written.
 
 The page's script asks for the messages from a position on. The answer waits until there are some,
 or the text of an answer under way has grown, and is HTML: the page itself is made nowhere else.
@@ -23,7 +23,7 @@ RELOAD = 205
 
 
 async def answer_live(request: Request) -> Response:
-    """Return what came behind the messages of a page, once something did; nothing after a while."""
+    """Return the messages after those of a page, once there are some; nothing after a while."""
     visit = Visit(request, request.app.state.site, choose_language(request))
     try:
         seen = visit.get("state")

@@ -14,7 +14,7 @@ CURVE_COLORS = 6
 
 
 class PlotBar(NamedTuple):
-    """A bar: its place, its height, of which ``dark`` is another part, and what it stands for."""
+    """A bar: its place, its height, the ``dark`` part of it, and its label."""
 
     x: float
     width: float

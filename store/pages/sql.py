@@ -54,7 +54,7 @@ def show_sql(visit: Visit) -> Values:
 
 
 def run_query(target: Any, asked: str) -> QueryAnswer:
-    """Return the answer to a query, or what is wrong with it."""
+    """Return the answer to a query, or its problem."""
     try:
         found = query(target, asked, limit=ROW_LIMIT, timeout=QUERY_SECONDS)
     except StoreError as problem:

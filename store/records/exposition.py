@@ -15,7 +15,7 @@ class Sample(NamedTuple):
 
 
 class Family(NamedTuple):
-    """The samples of a metric, its type (``counter``, ``histogram``) and what it counts."""
+    """The samples of a metric, its type (``counter``, ``histogram``) and its meaning."""
 
     name: str
     type: str

@@ -38,7 +38,7 @@ class Request(NamedTuple):
     """A request that was sent, made again.
 
     ``messages``, ``system`` and ``tools`` are those that were sent, byte for byte, or ``missing``
-    says what is no longer there. ``policy`` are the fields of the policy, ``layers`` the tokens of
+    names the missing parts. ``policy`` are the fields of the policy, ``layers`` the tokens of
     each layer; ``view`` explains each message of the line. ``compactions`` are the numbers of those
     that were in force, ``release`` is the release that made the request. Everything else is as in
     a `RequestSummary`.

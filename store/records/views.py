@@ -34,7 +34,7 @@ class Replaced(NamedTuple):
 
     ``seq`` is its position, ``paths`` are the files it is about; ``rule`` and ``reason`` are those
     of the view's entry, ``tokens`` is the cost of the replacement. ``call_id`` is the id of the
-    call that it answers, ``text`` what is sent in its place.
+    call that it answers, ``text`` the replacement.
     """
 
     seq: int
@@ -137,7 +137,7 @@ class View(NamedTuple):
         return f"View({len(self.messages):,} messages of {session_id} at {self.at})"
 
     def _repr_html_(self) -> str:
-        """Return the view for a notebook, in at most 20 KB: what it kept, replaced, and why."""
+        """Return the view for a notebook, in at most 20 KB, with reasons of its replacements."""
         from ..html import NotebookTable, describe_message, render_record
 
         entries, stats = self.entries, self.stats

@@ -68,7 +68,7 @@ _ESCAPED_SIGN = r"\\\g<0>"
 
 
 class NumberQuery(NamedTuple):
-    """A query for numbers that ends in a condition, its number column, and what it binds."""
+    """A query for numbers that ends in a condition, its number column, and its bound values."""
 
     sql: str
     column: str

@@ -55,7 +55,7 @@ LEAST_SCORE = 1e-6
 UNRANKED_SCORE = 1.0
 """The score of documents with the words if they are not ranked: above all others."""
 PARTIAL_SCORE = -2.0
-"""What is added to the scores of documents that lack a term: they are below all others."""
+"""The addition to the scores of documents that lack a term: they are below all others."""
 
 SortKey = tuple[float, int, int, str, int, int]
 """The sort key of hits: their score or place, then the fields that distinguish them."""
@@ -84,7 +84,7 @@ class Query(NamedTuple):
 
     @property
     def base_score(self) -> float:
-        """What is added to the score of each document."""
+        """The addition to the score of each document."""
         return PARTIAL_SCORE if self.partial else 0.0
 
     @property

@@ -186,7 +186,7 @@ class SessionReplay:
         target.append(self._id, message, now=self._now)
 
     def _call_back(self, missing: frozenset[TextName]) -> None:
-        """Note what the last request's answer has to recall; a cold cache drops what it carries."""
+        """Note what the last request's answer has to recall; a cold cache drops its contents."""
         last = self._requests[-1]
         if last.after is None or last.after >= self._policy.prompt_cache.lifetime:
             self._called_back.clear()

@@ -53,11 +53,11 @@ SIDE_COLUMNS = {
     FOLDER_COLUMN: "SELECT data FROM trajectory_metadata_blob LIMIT 1",
     MODEL_COLUMN: "SELECT idx, data FROM gen_metadata ORDER BY rowid",
 }
-"""Column that not every version has → what is read of its table."""
+"""Column that not every version has → the query for its table."""
 
 USER_STEP, ANSWER_STEP, COMMAND_STEP = 14, 15, 21
 SILENT_STEPS = {23: "checkpoint", 90: "notice", 98: "history", 101: "notice"}
-"""Type of a step that is for the program → what it is."""
+"""Type of a step that is for the program → its name."""
 STEP_METADATA, USER_INPUT, ANSWER = 5, 19, 20
 RESULT_PLACES = {
     5: ("10.2.1.8", "10.1.2.2.5", "10.1.1.4.5"),

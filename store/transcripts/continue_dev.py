@@ -50,7 +50,7 @@ _CONTINUE_ITEM_KEYS = (
 
 
 def is_history_item(value: object) -> bool:
-    """Tell whether a value is an item of a history; Kiro's tell elsewhere what was answered."""
+    """Tell whether a value is an item of a history; Kiro's tell the answers elsewhere."""
     fields = get_fields(value)
     return get_nested(fields, "message", "role") in CONTINUE_ROLES and "executionId" not in fields
 

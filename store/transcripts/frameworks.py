@@ -60,7 +60,7 @@ ENDED_UI_STATES = {"output-available": False, "output-error": True, "output-deni
 
 MessageLister = Callable[[JsonFields], Iterator[Message]]
 FRAMEWORKS: dict[str, tuple[Callable[[JsonFields], bool], MessageLister]] = {}
-"""Framework → what tells one of its messages, and what it amounts to; the narrowest first."""
+"""Framework → the marks of its messages, and its reader; the narrowest first."""
 
 
 def _enter(
@@ -194,7 +194,7 @@ def _parse_ui_call(part: JsonFields) -> JsonFields:
 
 @_enter("gemini", _has_part_with(*GEMINI_PART_KEYS))
 def _list_content_messages(told: JsonFields) -> Iterator[Message]:
-    """Yield a content of Gemini's API: responses of functions, then what was said and called."""
+    """Yield a content of Gemini's API: responses of functions, then text and calls."""
     parts = get_list(told.get("parts"))
     yield from map(parse_gemini_response, list_gemini_responses(parts))
     said, calls = parse_gemini_content(parts), parse_gemini_calls(parts, "content")
@@ -206,7 +206,7 @@ def _list_content_messages(told: JsonFields) -> Iterator[Message]:
 
 @_enter("atif", {"step_id", "source", "message"}.issubset)
 def _list_atif_messages(told: JsonFields) -> Iterator[Message]:
-    """Yield a step of a trajectory: its message and calls, then what was observed."""
+    """Yield a step of a trajectory: its message and calls, then the observations."""
     source = get_text(told.get("source")) or ""
     calls = [
         build_chat_call(call.get("tool_call_id"), call.get("function_name"), call.get("arguments"))
@@ -222,7 +222,7 @@ def _list_atif_messages(told: JsonFields) -> Iterator[Message]:
 
 
 def _parse_observation(result: JsonFields, first: str | None) -> Message:
-    """Return what was observed: the result of the call that it names, else of the first."""
+    """Return the observations: the result of the call that it names, else of the first."""
     call, content = get_text(result.get("source_call_id")) or first, result.get("content")
     if call is None:
         return build_chat_message("user", join_content(content))

@@ -36,7 +36,7 @@ CONVERSATION_ADDRESS = re.compile(r"https://gemini\.google\.com/(?:app|gem/[^/]+
 LINE_TAGS = {"br": "\n", "p": "\n\n", "pre": "\n\n", "ul": "\n\n", "ol": "\n\n", "div": "\n"}
 LINE_TAGS |= {f"h{level}": f"\n\n{'#' * level} " for level in range(1, 7)}
 LINE_TAGS |= {"li": "\n- ", "tr": "\n", "td": " | ", "th": " | ", "table": "\n\n"}
-"""Tag → what stands in its place in a text."""
+"""Tag → its replacement in a text."""
 MARK_TAGS = {"b": "**", "strong": "**", "em": "*", "i": "*", "code": "`"}
 
 _RECORD_KEYS = (
@@ -46,7 +46,7 @@ _RECORD_KEYS = (
 
 
 def is_takeout_record(value: Any) -> bool:
-    """Tell whether a value is a record of what was done with Gemini."""
+    """Tell whether a value is a record of an activity of Gemini."""
     fields = get_fields(value)
     header = get_text(fields.get("header")) or ""
     return header.startswith(("Gemini", "Bard")) and {"title", "time"} <= fields.keys()

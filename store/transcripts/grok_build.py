@@ -117,7 +117,7 @@ class _ShownTurn(NamedTuple):
     costs: list[RequestUsage]
 
     def add_picture(self, shown: JsonFields) -> None:
-        """Keep what was shown if it is a picture."""
+        """Keep a shown picture."""
         if shown.get("type") == "image":
             self.pictures.append(build_picture_part(shown.get("mimeType"), shown.get("data")))
 

@@ -91,7 +91,7 @@ def _build_full_disk_error(problem: OSError) -> StoreError:
 class ShelfMapping(MutableMapping[str, Any]):
     """Values on a shelf, by their names, in the order in which these came.
 
-    What is taken out is a copy: who changes it puts it there again.
+    Values that are taken out are copies: who changes it puts it there again.
     """
 
     def __init__(self, shelf: Shelf) -> None:

@@ -344,7 +344,7 @@ def _order_items(tree: Any) -> Any:
 
 
 def _parse_trace_message(told: JsonFields, role: str) -> Iterator[Message]:
-    """Yield what a message amounts to: results first, then what was said and called."""
+    """Yield what a message amounts to: results first, then text and calls."""
     inner = get_fields(told.get("message")) or told
     role = get_text(inner.get("role")) or role
     parts = _list_trace_parts(inner)
@@ -369,7 +369,7 @@ def _parse_result_part(part: JsonFields) -> Message:
 
 
 def find_given(fields: JsonFields, *keys: str) -> Any:
-    """Return what is under the first of some keys that there is; None where there is none."""
+    """Return the value of the first key that is present; None where there is none."""
     return next((fields[key] for key in keys if key in fields), None)
 
 

@@ -244,6 +244,6 @@ def parse_message_usage(message: Message) -> list[RequestUsage]:
 
 
 def _parse_token_count(usage: JsonFields, name: str) -> int:
-    """Return a number of tokens; 0 for what is none."""
+    """Return a number of tokens; 0 for a value that is none."""
     count = usage.get(name)
     return count if type(count) is int and 0 <= count < 2**53 else 0

@@ -35,7 +35,7 @@ def is_vercel_message(value: object) -> bool:
 
 
 def parse_vercel_message(told: JsonFields, name: str) -> Iterator[Message]:
-    """Yield what a message amounts to: what was said and called, then results."""
+    """Yield what a message amounts to: text and calls, then results."""
     content = told["content"]
     parts = get_objects(content)
     results = _list_parts_of(parts, VERCEL_RESULT_TYPE)

@@ -307,7 +307,7 @@ class _VscodeChat:
         self._present: str | None = None
 
     def take(self, item: SourceValue) -> Iterator[NoteEvent]:
-        """Take an entry of the log; return what is wrong with it."""
+        """Take an entry of the log; return the problem."""
         try:
             # An entry that does not fit the state raises LookupError, TypeError or ValueError.
             if item.value["kind"] == WHOLE:

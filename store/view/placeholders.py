@@ -50,7 +50,7 @@ LARGEST_COUNT = 999
 LONGEST_ARGUMENT = 100
 """Code points that a text among the arguments keeps."""
 LONGEST_STAND_IN = 300
-"""Code points of what stands for it, its names included."""
+"""Code points of its placeholder, its names included."""
 _DEFINITION = re.compile(
     r"^[ \t+]*(?:(?:export|pub|async|static|public|private)[ \t]+)*"
     r"(?:def|class|func|function|fn|struct|enum|trait|interface|type|const)[ \t]+(\w{3,60})",
@@ -395,7 +395,7 @@ def _cut_texts(value: Any, policy: Policy) -> Any:
 
 
 def _write_stand_in(text: str, policy: Policy) -> str:
-    """Return what stands for a text: its beginning, the number of its lines, its best names.
+    """Return the placeholder of a text: its beginning, the number of its lines, its best names.
 
     The names that it defines come first.
     """

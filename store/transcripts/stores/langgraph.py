@@ -64,7 +64,7 @@ def _unwrap_langchain_object(fields: JsonFields) -> Any:
 
 
 def _unpack_msgpack(held: bytes) -> Any:
-    """Return what was packed, of objects what they were made of. Raises ValueError, StoreError."""
+    """Return a packed value, of an object its arguments. Raises ValueError, StoreError."""
     try:
         import ormsgpack
     except ImportError as problem:
@@ -377,7 +377,7 @@ def _parse_langchain_block(block: Any) -> Any:
 
 
 def _parse_langchain_calls(told: JsonFields) -> JsonFields:
-    """Return what an answer says beside its content: its calls, and what it thought."""
+    """Return what an answer says beside its content: its calls, and its thinking."""
     calls = [
         build_chat_call(call.get("id"), call.get("name"), call.get("args"))
         for key in LANGCHAIN_CALL_KEYS

@@ -145,7 +145,7 @@ def _parse_librechat_question(node: JsonFields) -> Message:
 
 
 def _parse_librechat_answer(node: JsonFields) -> Iterator[Message]:
-    """Yield the messages of an answer: what was said with some calls, then their results."""
+    """Yield the messages of an answer: a text with some calls, then their results."""
     text = get_text(node.get("text")) or ""
     parts = get_objects(node.get("content")) or [build_text_part(text)]
     step: list[JsonFields] = []

@@ -215,7 +215,7 @@ def parse_llm_logs(item: SourceValue, names: SessionNames) -> Iterator[Event]:
 
 
 def _parse_llm_response(response: JsonFields, system: str | None) -> Iterator[Message]:
-    """Yield what was asked and answered; a system prompt where it is not the one before."""
+    """Yield questions and answers; a system prompt where it is not the one before."""
     moment = drop_empty_fields({"timestamp": parse_iso_milliseconds(response.get("datetime_utc"))})
     told = get_text(response.get("system"))
     if told and told != system:
