@@ -16,6 +16,7 @@ import os
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import quote, unquote
@@ -292,7 +293,15 @@ async def send_pieces(
 @app.get("/drafts/{draft}")
 async def follow_answer(mine: Mine, draft: str) -> StreamingResponse:
     """Send an answer under way from its beginning, such as after a reload."""
-    return StreamingResponse(send_draft(mine, draft), media_type="text/event-stream")
+    events = send_draft(mine, draft)
+    first = await anext(events)  # what the store refuses has a status of its own
+
+    async def send_all() -> AsyncIterator[str]:
+        yield first
+        async for event in events:
+            yield event
+
+    return StreamingResponse(send_all(), media_type="text/event-stream")
 
 
 async def send_draft(mine: AsyncScoped, draft: str) -> AsyncIterator[str]:
@@ -344,9 +353,9 @@ async def sum_costs(mine: Mine) -> list[Found]:
 @app.get("/chats/{chat}/export")
 def export_chats(user: User, chat: str | None = None) -> StreamingResponse:
     """Send a chat as a page in Markdown, or all chats one after the other."""
-    name = quote(f"{chat or 'chats'}.md")
+    name, pages = quote(f"{chat or 'chats'}.md"), write_pages(user, chat)
     return StreamingResponse(
-        write_pages(user, chat),
+        chain([next(pages, "")], pages),  # what the store refuses has a status of its own
         media_type="text/markdown; charset=utf-8",
         headers={"content-disposition": f"attachment; filename*=UTF-8''{name}"},
     )

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 import urllib.request
+from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -26,7 +27,8 @@ import pytest
 from browser import PATIENCE, Browser, needs_chromium, until
 from conftest import ROOT
 
-from store import Store, StoreBusy, StoreError
+from store import AsyncStore, Store, StoreBusy, StoreError
+from store.database import Database
 from store.errors import ReadOnly, StoreFull, Unavailable
 
 APP = ROOT / "examples" / "chat_app" / "app.py"
@@ -210,20 +212,101 @@ def test_it_is_short() -> None:
         assert len(file.read_text("utf-8").splitlines()) <= 400
 
 
-@pytest.mark.parametrize("kind", [ReadOnly, StoreBusy, Unavailable, StoreFull])
-def test_an_error_of_the_store_has_its_own_status(
-    kind: type[StoreError], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """403, 423, 503, 507; who may ask again is told when."""
+ROUTES: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("GET", "/chats", {}),
+    ("GET", "/search?q=word", {}),
+    ("POST", "/chats", {}),
+    ("GET", "/chats/s", {}),
+    ("PATCH", "/chats/s", {"title": "other"}),
+    ("DELETE", "/chats/s", {}),
+    ("POST", "/chats/s/archive", {}),
+    ("POST", "/chats/s/switch/1", {}),
+    ("PUT", "/chats/s/messages/1/rating", {"rating": 1}),
+    ("POST", "/chats/s/messages", {"text": "question"}),
+    ("GET", "/drafts/d", {}),
+    ("POST", "/drafts/d/stop", {}),
+    ("POST", "/drafts/d?keep=true", {}),
+    ("GET", "/cost", {}),
+    ("GET", "/export", {}),
+    ("GET", "/chats/s/export", {}),
+    ("DELETE", "/account", {}),
+)
+"""All routes that use the store: method, address, body."""
+
+
+def ask_all(example: Any, user: str = "ann") -> dict[str, int]:
+    """Return the status of each route."""
+    from fastapi.testclient import TestClient
+
+    example.app.state.asking = defaultdict(asyncio.Lock)
+    example.app.state.answers = {}
+    asking = TestClient(example.app, raise_server_exceptions=False)
+    return {
+        f"{method} {path}": asking.request(
+            method, path, headers={"x-user": user}, json=body or None
+        ).status_code
+        for method, path, body in ROUTES
+    }
+
+
+@pytest.fixture
+def example(path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The module of the app, with the path of a store that has a chat."""
     pytest.importorskip("fastapi")
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    from chat_app.app import report_error
+    from chat_app import app as example
 
-    answer = asyncio.run(report_error(None, kind("told; nothing was written")))  # type: ignore[arg-type]
-    assert answer.status_code == kind.status
+    monkeypatch.setattr(example, "DATABASE", str(path))
+    with Store(path) as store:
+        store.create_session("s", owner="ann")
+        store.append("s", {"role": "user", "content": "word"})
+    return example
+
+
+@pytest.mark.parametrize("kind", [ReadOnly, StoreBusy, Unavailable, StoreFull])
+def test_every_route_answers_with_the_status_of_the_error(
+    example: Any, path: Path, kind: type[StoreError], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """403, 423, 503, 507, wherever the store raises it, also before an answer or a page begins."""
     assert {ReadOnly: 403, StoreBusy: 423, Unavailable: 503, StoreFull: 507}[kind] == kind.status
-    assert ("retry-after" in answer.headers) == kind.retry
-    assert b"told" in answer.body
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise kind("told; nothing was written")
+
+    with Store(path) as store:
+        example.app.state.store = AsyncStore(store)
+        monkeypatch.setattr(Database, "_lent", refuse)
+        answers = ask_all(example)
+        asyncio.run(example.app.state.store.close())
+        monkeypatch.undo()
+    assert answers == dict.fromkeys(answers, kind.status)
+
+
+def test_who_may_ask_again_is_told_when(example: Any) -> None:
+    """By a header; the words of the error are in the answer."""
+    for kind in (ReadOnly, StoreBusy, Unavailable, StoreFull):
+        answer = asyncio.run(example.report_error(None, kind("told; nothing was written")))
+        assert ("retry-after" in answer.headers) == kind.retry
+        assert b"told" in answer.body
+
+
+def test_a_store_that_is_held_or_read_only_refuses_writes(example: Any, path: Path) -> None:
+    """What reads goes on; a chat of nobody is none for its export either."""
+    reads = {f"{method} {route}" for method, route, _ in ROUTES if method == "GET"}
+    with Store(path) as other:
+        for status, options in ((423, {"timeout": 0.05}), (403, {"read_only": True})):
+            with Store(path, **options) as store, other.database.writing() as connection:
+                if status == 423:
+                    connection.exec_driver_sql("UPDATE settings SET value = value")
+                example.app.state.store = AsyncStore(store)
+                answers = ask_all(example)
+                asyncio.run(example.app.state.store.close())
+            assert {answers[each] for each in reads} == {200}
+            assert {answers[each] for each in answers.keys() - reads} <= {status, 404}
+        example.app.state.store = AsyncStore(other)
+        missing = ask_all(example, user="bob")
+        asyncio.run(example.app.state.store.close())
+    assert missing["GET /chats/s/export"] == missing["GET /chats/s"] == 404
 
 
 def test_a_chat(app: App) -> None:
