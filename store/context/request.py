@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import takewhile
 from operator import eq
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, bindparam, select
 
@@ -76,6 +76,7 @@ TODO_CALLS = Statement(
     .limit(bindparam("limit"))
 )
 
+PartT = TypeVar("PartT")
 Tools = str | Sequence[Mapping[str, Any]]
 """The tools of a request: a text, or a list of definitions as the API takes them."""
 
@@ -245,6 +246,10 @@ def check_inputs(
     return RequestInputs(system, given, user_input, todo_recap, chosen)  # type: ignore[arg-type]
 
 
+AddedPieces = tuple[list[Piece], list[Piece], list[Piece]]
+"""The pieces before the system messages of a line, after them, and at the end."""
+
+
 class GatheredParts(NamedTuple):
     """The parts of a request that come from the store."""
 
@@ -322,7 +327,7 @@ def gather_view_parts(
     """Return the view of a request and its turn, without a recap and without reminders."""
     view = compose_view(view_context, format)
     if record:
-        prepare_record(view_context, format, view.explained)
+        prepare_record(view_context, format, view)
     return GatheredParts(
         view=view.written(format),
         placed=view.placed,
@@ -372,7 +377,7 @@ def assemble_request(
     pieces = partial(_list_pieces, inputs, gathered.without_messages, law)
     definitions = inputs.definitions
     layered = Layered(pieces, definitions, merges=merges)
-    if gathered.in_order and not (merges or gathered.marked):
+    if is_sent_in_order(inputs, gathered):
         written = WrittenRequest(_write_chat_request(inputs, gathered, law))
     else:
         sent = mark_cache_ends(layered.pieces) if gathered.marked else layered.pieces
@@ -389,47 +394,48 @@ def assemble_request(
     )
 
 
+def is_sent_in_order(inputs: RequestInputs, gathered: GatheredParts) -> bool:
+    """Tell whether a request for a chat is the messages of its view, and others around them."""
+    merges = inputs.policy.summary_role == "merge"
+    return gathered.in_order and not (merges or gathered.marked)
+
+
 def _write_chat_request(inputs: RequestInputs, gathered: GatheredParts, law: Law) -> list[Message]:
     """Return a request for a chat, of the messages of the view and those around it."""
     placed = gathered.placed
     shown = [*list_reminded_messages(gathered.view, placed, gathered.reminders)]
-    stored = zip(placed, shown, strict=True)
-    leading = sum(
-        1 for _ in takewhile(lambda each: is_leading_message(each[0].seq, each[1]), stored)
-    )
-    before, rules, after = list_added_pieces(inputs, gathered, law)
-    return [
-        *CHAT.write([piece.placed for piece in before]),
-        *shown[:leading],
-        *CHAT.write([piece.placed for piece in rules]),
-        *shown[leading:],
-        *CHAT.write([piece.placed for piece in after]),
-    ]
+    leading = count_leading(placed, shown)
+    added = list_added_pieces(inputs, gathered, law)
+    written = [CHAT.write([piece.placed for piece in pieces]) for pieces in added]
+    return order_parts(written, shown, leading)
 
 
 def _list_pieces(inputs: RequestInputs, gathered: GatheredParts, law: Law) -> list[Piece]:
     """Return the messages of a request in the order of `LAYERS`."""
     begins, reminders = gathered.begins, gathered.reminders
     shown = [*list_view_pieces(gathered.view, gathered.placed, begins, reminders)]
-    leading = [*takewhile(lambda piece: is_leading_message(piece.seq, piece.message), shown)]
-    before, rules, after = list_added_pieces(inputs, gathered, law)
-    return [
-        *before,
-        *(piece._replace(layer="system") for piece in leading),
-        *rules,
-        *shown[len(leading) :],
-        *after,
-    ]
+    leading = count_leading(gathered.placed, [piece.message for piece in shown])
+    shown[:leading] = (piece._replace(layer="system") for piece in shown[:leading])
+    return order_parts(list_added_pieces(inputs, gathered, law), shown, leading)
 
 
-def is_leading_message(seq: int | None, message: Message) -> bool:
-    """Tell one of the stored system messages that begin a line."""
-    return seq is not None and message["role"] in LEADING_ROLES
+def order_parts(added: Sequence[list[PartT]], stored: list[PartT], leading: int) -> list[PartT]:
+    """Return what is told of each message of a request in the order of its messages.
+
+    ``added`` are as in `list_added_pieces`; of the ``stored`` so many are ``leading``.
+    """
+    before, rules, after = added
+    return [*before, *stored[:leading], *rules, *stored[leading:], *after]
 
 
-def list_added_pieces(
-    inputs: RequestInputs, gathered: GatheredParts, law: Law
-) -> tuple[list[Piece], list[Piece], list[Piece]]:
+def count_leading(placed: list[PlacedMessage], messages: Sequence[Message]) -> int:
+    """Return the number of stored system messages that begin a line, of messages as placed."""
+    roles = (message["role"] in LEADING_ROLES for message in messages)
+    pairs = zip(placed, roles, strict=True)
+    return sum(1 for _ in takewhile(lambda pair: pair[1] and pair[0].seq is not None, pairs))
+
+
+def list_added_pieces(inputs: RequestInputs, gathered: GatheredParts, law: Law) -> AddedPieces:
     """Return the pieces before the system messages of a line, after them, and at the end.
 
     The project's rules have the role of summaries, if that is the role of a message. The todo list

@@ -11,16 +11,14 @@ import json
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from functools import partial
-from hashlib import sha256
-from itertools import takewhile
+from itertools import chain, takewhile
 from operator import eq
 from typing import Any, NamedTuple
 
-from pydantic_core import to_json
 from sqlalchemy import Connection
 
 from ..errors import InvalidPolicy, InvalidValue, StoreError, quote_value
-from ..formats import CHAT, System, replace_surrogates
+from ..formats import CHAT, replace_surrogates
 from ..history import (
     INPUT_TEXT,
     Line,
@@ -47,7 +45,11 @@ from ..tokens import estimate
 from ..view import (
     Explanation,
     ExplanationInputs,
+    KeyedMessages,
+    MessageKey,
     RequestBasis,
+    SentDigest,
+    SentParts,
     ViewContext,
     build_view,
     load_view_context,
@@ -56,14 +58,17 @@ from ..view import (
 from .law import Law
 from .layers import LAYERS, Piece, Reminders
 from .request import (
+    AddedPieces,
     Context,
     GatheredParts,
     RequestInputs,
     assemble_request,
+    count_leading,
     find_recap,
     gather_view_parts,
-    is_leading_message,
+    is_sent_in_order,
     list_added_pieces,
+    order_parts,
 )
 
 CONTEXT, VIEW = "context", "view"
@@ -75,15 +80,11 @@ CHECKED_REQUESTS = 20
 KEPT_SESSIONS = 64
 """The sessions whose last recorded request is remembered, to compare the next one with."""
 
-SENT_PARTS = ("messages", "system", "tools")
-"""The parts of a request of which its digest is made."""
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 MOVED_PROJECT = "it is another one by now, so paths in results are other ones"
 LOST_TEXT = "its text was removed by an erasure or a redaction"
 OTHER_BYTES = "this store gives others"
 
-SentParts = tuple[list[Any], System, list[Any] | None]
-"""The messages, the system text and the tools of a request."""
 SentKeys = tuple[int, list[int]]
 """The number of a recorded request, and a hash of each of its messages."""
 _last_sent: OrderedDict[tuple[int, str], SentKeys] = OrderedDict()
@@ -108,7 +109,8 @@ def draft_view(made: View) -> RequestDraft:
     """Return the record of a view."""
     costs = _get_basis(made).costs
     sent: SentParts = (made.messages, made.system, None)
-    columns = _list_view_columns(made, {"history": sum(costs.tokens)}, sent)
+    keyed = _get_basis(made).keyed
+    columns = _list_view_columns(made, {"history": sum(costs.tokens)}, sent, keyed)
     texts = _list_view_texts(made)
     return RequestDraft({"kind": VIEW, **columns}, texts, costs.tokens, costs.keys)
 
@@ -117,9 +119,11 @@ def draft_context(
     request: Context, inputs: RequestInputs, gathered: GatheredParts, law: Law
 ) -> RequestDraft:
     """Return the record of a request with all its layers."""
-    layers, costs, keys = _measure_layers(request, inputs, gathered, law)
+    added = list_added_pieces(inputs, gathered, law)
+    layers, costs, keys = _measure_layers(request, gathered, added)
     sent = (request.messages, request.system, request.tools)
-    columns = _list_view_columns(gathered.view, layers, sent)
+    keyed = _key_request(gathered, added) if is_sent_in_order(inputs, gathered) else None
+    columns = _list_view_columns(gathered.view, layers, sent, keyed)
     texts = _list_view_texts(gathered.view)
     for name, text in _list_given_texts(inputs, gathered, law).items():
         if text:
@@ -159,7 +163,9 @@ def record_request(connection: Connection, session_id: str, draft: RequestDraft)
     return number
 
 
-def _list_view_columns(made: View, layers: dict[str, int], sent: SentParts) -> dict[str, Any]:
+def _list_view_columns(
+    made: View, layers: dict[str, int], sent: SentParts, keyed: KeyedMessages | None
+) -> dict[str, Any]:
     """Return the columns of a request that follow from its view."""
     inputs = _get_inputs(made)
     sight = inputs.sight
@@ -172,7 +178,7 @@ def _list_view_columns(made: View, layers: dict[str, int], sent: SentParts) -> d
         "format": inputs.format,
         "policy_name": sight.policy.name,
         "release": find_release(),
-        "digest": digest_sent(sent),
+        "digest": _get_basis(made).digest.compute(sent, keyed),
         "layers": json.dumps(layers),
         "compactions": json.dumps([each.id for each in select_active_records(sight.records)]),
     }
@@ -197,25 +203,35 @@ def _list_view_texts(made: View) -> dict[str, str]:
 
 
 def _measure_layers(
-    request: Context, inputs: RequestInputs, gathered: GatheredParts, law: Law
+    request: Context, gathered: GatheredParts, added: AddedPieces
 ) -> tuple[dict[str, int], list[int], list[int]]:
     """Return the tokens of each layer, and the tokens and hashes of all parts in their order."""
-    before, rules, after = list_added_pieces(inputs, gathered, law)
     tokens, keys = _list_stored_costs(gathered)
-    leading = takewhile(lambda each: is_leading_message(each.seq, each.message), gathered.placed)
-    split = sum(1 for _ in leading)
+    split = count_leading(gathered.placed, [each.message for each in gathered.placed])
     first, end = _find_turn(gathered)
     tools = request.layered.tools
     layers = dict.fromkeys(LAYERS, 0)
     layers["system"], layers["tools"] = sum(tokens[:split]), estimate(tools)
     layers["history"] = sum(tokens[split:first])
     layers["user_input"], layers["steps"] = sum(tokens[first:end]), sum(tokens[end:])
-    for piece in (*before, *rules, *after):
+    for piece in chain(*added):
         layers[piece.layer] += piece.tokens
-    costs = [layers["tools"], *_list_tokens(before), *tokens[:split], *_list_tokens(rules)]
-    hashes = [hash(tools), *_list_hashes(before), *keys[:split], *_list_hashes(rules)]
-    costs += [*tokens[split:], *_list_tokens(after)]
-    return layers, costs, [*hashes, *keys[split:], *_list_hashes(after)]
+    costs = order_parts([*map(_list_tokens, added)], tokens, split)
+    hashes = order_parts([*map(_list_hashes, added)], keys, split)
+    return layers, [layers["tools"], *costs], [hash(tools), *hashes]
+
+
+def _key_request(gathered: GatheredParts, added: AddedPieces) -> KeyedMessages | None:
+    """Return the keys of the messages that a request sends to a chat."""
+    keyed = _get_basis(gathered.view).keyed
+    if keyed is None:
+        return None
+    stored, reminders, placed = [*keyed.keys], gathered.reminders.by_seq, gathered.placed
+    for place, each in enumerate(placed) if reminders else ():
+        if each.seq and (text := reminders.get(each.seq)):
+            stored[place] = (id(keyed.held[place]), text)
+    around: list[list[MessageKey]] = [[repr(each.message) for each in pieces] for pieces in added]
+    return keyed._replace(keys=order_parts(around, stored, count_leading(placed, keyed.held)))
 
 
 def _list_tokens(pieces: list[Piece]) -> list[int]:
@@ -251,17 +267,6 @@ def _find_turn(gathered: GatheredParts) -> tuple[int, int]:
     while first and placed[first - 1].seq == gathered.begins:
         first -= 1
     return (first, end) if end else (len(placed), len(placed))
-
-
-def digest_sent(sent: SentParts) -> bytes:
-    """Return the SHA-256 of what was sent: the JSON text of its messages, system text and tools."""
-    parts = zip(SENT_PARTS, sent, strict=True)
-    told = {name: value for name, value in parts if value is not None}
-    try:
-        text = to_json(told)
-    except (ValueError, UnicodeError):
-        text = json.dumps(told, default=str).encode()
-    return sha256(text).digest()
 
 
 # --- Making a request again -----------------------------------------------------------------------
@@ -351,7 +356,7 @@ def _remake_recorded(
         remade = _remake(connection, pointer, row, texts)
     except StoreError as error:
         return request._replace(missing=(*lost, f"its line: {error}"))
-    if digest_sent(remade.sent) != row.digest:
+    if SentDigest().compute(remade.sent) != row.digest:
         if texts.get("project_root") != pointer.project_root and "project_root" not in lost:
             lost.append(f"the project's folder: {MOVED_PROJECT}")
         lost += _explain_difference(connection, pointer, row, lost)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         is_terminal_output,
         kind_overrides,
     )
+    from .sent_digest import KeyedMessages, MessageKey, SentDigest, SentParts
     from .verdicts import estimate_savings, load_cut_savings, load_verdicts
     from .visible_set import (
         ActiveSummary,
@@ -49,9 +50,13 @@ __all__ = [
     "Explanation",
     "ExplanationInputs",
     "HiddenRange",
+    "KeyedMessages",
     "LogMessage",
+    "MessageKey",
     "PositionRange",
     "RequestBasis",
+    "SentDigest",
+    "SentParts",
     "ViewContext",
     "VisibleSet",
     "build",
@@ -98,6 +103,7 @@ if not TYPE_CHECKING:  # a type checker would accept any name from it
         placeholders="describe_target",
         result_predicates="has_failure_sign is_failure is_of_kind is_terminal_output "
         "kind_overrides",
+        sent_digest="KeyedMessages MessageKey SentDigest SentParts",
         verdicts="estimate_savings load_cut_savings load_verdicts",
         visible_set="ActiveSummary HiddenRange PositionRange ViewContext VisibleSet "
         "build_summary_message build_visible_set describe_records list_range_summaries "

@@ -58,6 +58,7 @@ from .plain_lines import write_plain_messages
 from .read_files import ReadFiles, load_read_paths, log_reads, read_logger
 from .rules import RULE_LOG_TEXTS
 from .segments import LineStretch, RenderedSegment, render_segment
+from .sent_digest import KEY_BYTES, SentDigest, key_messages
 from .verdicts import FRAME_BYTES, JudgedLine, Verdicts, judge_line, load_replacements
 from .visible_set import ActiveSummary, HiddenRange, ViewContext, load_view_context
 
@@ -80,6 +81,8 @@ BYTES_PER_TOKEN = 4
 """Bytes of a text for each of its estimated tokens; less of one that is not ASCII."""
 ROW_BYTES = 600
 """Bytes of a message's row without its content; a call without its arguments takes as many."""
+COST_BYTES = 100
+"""Bytes of what is measured of a message."""
 MOST_PATCHES = 100
 """Stretches that are rendered again one by one; if more change, the whole line is."""
 _FRAMED_KEYS = frozenset(("role", "content", "tool_call_id", "timestamp", "messageStatus"))
@@ -134,18 +137,22 @@ def build_view(context: ViewContext, format: str, *, record: bool = False) -> Vi
             return _write_plain_view(context, line)
         made = _compose_view(context, format, line)
         if record:
-            prepare_record(context, format, made.explained)
+            prepare_record(context, format, made)
         return made.written(format)
 
 
-def prepare_record(context: ViewContext, format: str, explained: Explanation) -> None:  # noqa: A002 - as above
-    """Add what a record of a view needs; the next one measures new messages only."""
-    name, cache = context.build_cache_name("costs", format), context.cache
-    costs = measure_placed(explained.inputs, cache.load(name) if cache.is_enabled else None)
+def prepare_record(context: ViewContext, format: str, made: ComposedView) -> None:  # noqa: A002 - as above
+    """Add what a record of a view needs; the next one measures and digests new messages only."""
+    names = [context.build_cache_name(each, format) for each in ("costs", "digest")]
+    explained, cache = made.explained, context.cache
+    known, digest = map(cache.load, names) if cache.is_enabled else (None, None)
+    costs, digest = measure_placed(explained.inputs, known), digest or SentDigest()
     if cache.is_enabled:
-        cache.save(name, costs, FRAME_BYTES * len(costs.tokens))
-    root = context.pointer.project_root
-    explained.basis = RequestBasis(context.load_kinds(), str(name[-1]), root, costs)
+        cache.save(names[0], costs, COST_BYTES * len(costs.tokens))
+        cache.save(names[1], digest, KEY_BYTES * len(costs.tokens))
+    keyed = None if made.sent is None else key_messages(made.placed, made.sent)
+    kinds, policy, root = context.load_kinds(), str(names[0][-1]), context.pointer.project_root
+    explained.basis = RequestBasis(kinds, policy, root, costs, digest, keyed)
 
 
 def _may_be_plain(context: ViewContext, format: str) -> bool:  # noqa: A002 - the public name

@@ -26,6 +26,7 @@ from .counts import TokenCounts
 from .placeholders import MEDIA_RULE, UNREADABLE_MEDIA
 from .read_files import ReadFiles
 from .rules import RULE_REASONS, render_explanations
+from .sent_digest import KeyedMessages, SentDigest
 from .verdicts import Verdicts, load_judged_line
 from .visible_set import (
     ActiveSummary,
@@ -298,13 +299,16 @@ class RequestBasis(NamedTuple):
     """What a record of a view needs besides its messages.
 
     ``kinds`` are the kinds of tools in force, as JSON; ``policy`` is the policy's text, and
-    ``project_root`` the folder to which paths in results are relative.
+    ``project_root`` the folder to which paths in results are relative. ``digest`` is that of the
+    request before; ``keyed`` are the messages if this one can continue it.
     """
 
     kinds: str
     policy: str
     project_root: str | None
     costs: PlacedCosts
+    digest: SentDigest
+    keyed: KeyedMessages | None
 
 
 def build_entries(inputs: ExplanationInputs) -> tuple[Entry, ...]:

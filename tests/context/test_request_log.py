@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from conftest import TRANSCRIPTS, needs_transcripts
 from conversations import NOW
+from pydantic_core import to_json
 
 from store import AsyncStore, InvalidValue, Policy, Store, StoreError
 from store.context import Context
@@ -18,6 +20,7 @@ from store.exporting import export_store
 from store.importing import import_file
 from store.policy import POLICIES
 from store.records import View
+from store.view.sent_digest import KeyedMessages, SentDigest
 
 FORMATS = ("openai", "responses", "anthropic", "gemini")
 TOOLS = [{"name": "Read", "description": "Read it.", "input_schema": {"type": "object"}}]
@@ -156,6 +159,44 @@ def test_requests_of_recordings_are_made_again(path: Path, tmp_path: Path) -> No
         for place, imported in enumerate(report.sessions[:2]):
             if head := store.session(imported.id).head:
                 log_and_change(store, imported.id, tmp_path / str(place), [max(1, head // 2), head])
+
+
+@pytest.mark.sqlite_only
+def test_the_digest_of_a_request_continues_that_of_the_one_before(tmp_path: Path) -> None:
+    """And is that of the whole text, whatever the caller did to the messages of the one before."""
+    (tmp_path / "a.py").write_text("x = 1", encoding="utf-8")
+    with Store(":memory:", durability="normal") as store:
+        store.create_session("s", project_root=str(tmp_path))
+        store.append("s", {"role": "system", "content": "Lead."})
+        for turn in range(3):
+            for number in range(12):
+                told = {"role": "user", "content": f"Mend @a.py, {turn} {number}."}
+                store.append("s", [told, {"role": "assistant", "content": "Done."}])
+            for system, policy in (("One.", "raw"), ("Two.", "agent")):
+                view = store.view("s", Policy.named(policy), record=True)
+                made = store.context(
+                    "s", system, [*TOOLS], "Go on.", policy=Policy.named(policy), record=True
+                )
+                sent = [{"messages": view.messages}]
+                sent += [{"messages": made.messages, "tools": made.tools}]
+                digests = [each.digest for each in store.requests("s")][-2:]
+                assert digests == [sha256(to_json(each)).digest() for each in sent]
+                view.messages[-1]["content"] = made.messages[-1]["content"] = "Changed."
+            if turn:
+                store.compact("s", Policy.named("agent", keep_turns=1), lambda _: "Short. " * 5)
+        assert {store.request("s", 1 + number).missing for number in range(12)} == {()}
+
+
+def test_equal_beginnings_are_digested_once() -> None:
+    """Messages of the request before are not read again, as far as whole batches of them go."""
+    messages = [{"role": "user", "content": str(number)} for number in range(100)]
+    digest = SentDigest()
+    keyed = KeyedMessages([*range(100)], messages)
+    whole = digest.compute((messages, None, None), keyed)
+    assert digest.compute(([{}] * 96 + messages[96:], None, None), keyed) == whole
+    changed = keyed._replace(keys=[*range(40), 1000, *range(41, 100)])
+    assert digest.compute(([{}] * 32 + messages[32:], "s", None), changed) != whole
+    assert digest.compute(([{}] * 96 + messages[96:], None, None), changed) == whole
 
 
 def test_a_usage_belongs_to_the_request_before_it(logged: Store) -> None:
