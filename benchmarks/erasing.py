@@ -94,31 +94,46 @@ def fill(path: Path, size: int) -> None:
 
 def measured(path: Path, writers: int, *, alone: float = ALONE) -> Run:
     """Let writers append alone, then beside a deletion."""
+    size = path.stat().st_size / 1e6
+    with appending(path, writers) as waits:
+        time.sleep(alone)
+        with Store(path) as store:
+            begun = time.monotonic()
+            with holds() as held:
+                store.delete_session("goes")
+            ended = time.monotonic()
+    before = [took for at, took in waits if at + took < begun]
+    beside = [took for at, took in waits if at < ended and at + took >= begun]
+    took = (*_summed(before), *_summed(beside), ended - begun)
+    return Run(size, len(waits), *took, *_summed(held))
+
+
+@contextmanager
+def appending(path: Path, writers: int) -> Iterator[list[tuple[float, float]]]:
+    """Let processes append meanwhile.
+
+    At the end the list has when each append began, and how long it took.
+    """
     context = multiprocessing.get_context("spawn")
-    end, size = context.Event(), path.stat().st_size / 1e6
+    end = context.Event()
     pipes = [context.Pipe(duplex=False) for _ in range(writers)]
     processes = [
         context.Process(target=_write, args=(str(path), number, tell, end))
         for number, (_, tell) in enumerate(pipes)
     ]
+    waits: list[tuple[float, float]] = []
     for process in processes:
         process.start()
-    for told_by, _ in pipes:
-        told_by.recv()  # each has begun
-    time.sleep(alone)
-    with Store(path) as store:
-        begun = time.monotonic()
-        with holds() as held:
-            store.delete_session("goes")
-        ended = time.monotonic()
-    end.set()
-    waits = [wait for told_by, _ in pipes for wait in told_by.recv()]
-    for process in processes:
-        process.join()
-    before = [took for at, took in waits if at + took < begun]
-    beside = [took for at, took in waits if at < ended and at + took >= begun]
-    took = (*_summed(before), *_summed(beside), ended - begun)
-    return Run(size, len(waits), *took, *_summed(held))
+    try:
+        for told_by, _ in pipes:
+            told_by.recv()  # each has begun
+        yield waits
+    finally:
+        end.set()
+        for told_by, _ in pipes:
+            waits += told_by.recv()
+        for process in processes:
+            process.join()
 
 
 @contextmanager

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, text
 
 from ..database import Insertion, Statement, Transactions, search_rows, settings
-from ..errors import StoreError
+from ..errors import ReadOnly, StoreError
 from ..records import Index, ProgressCallback
 from .documents import (
     cache_statement,
@@ -63,6 +63,21 @@ HAS_STALE_ENTRIES = (
 
 _message_entry = "r.tree_id = m.tree_id AND r.branch = m.branch AND r.seq = m.seq AND r.summary = 0"
 _summary_entry = "r.tree_id = s.tree_id AND r.summary = s.summary"
+
+
+OWNS_INDEX: dict[str, Statement[Any]] = {
+    "postgresql": Statement(
+        text(
+            "SELECT pg_has_role(relowner, 'USAGE') FROM pg_class"
+            " WHERE oid = to_regclass('search_rows')"
+        )
+    )
+}
+"""What a server is asked whether the index may be made, by dialect."""
+INDEX_RIGHT_MESSAGE = (
+    "the index of searches does not exist yet, and only the owner of the tables can make it: run "
+    "`convostore index` once as the owner; until then searches read the newest messages"
+)
 
 
 class IndexEntry(NamedTuple):
@@ -152,7 +167,10 @@ def index_step(connection: Connection) -> bool:
     """Index some messages and summaries; tell whether there were any."""
     sql = get_index_sql(connection)
     _run_statements(connection, sql.lock)
-    _run_statements(connection, () if has_index(connection) else sql.create)
+    if not has_index(connection):
+        if connection.dialect.name != "sqlite" and not OWNS_INDEX["postgresql"].value(connection):
+            raise ReadOnly(INDEX_RIGHT_MESSAGE)
+        _run_statements(connection, sql.create)
     entries = [*_load_new_message_entries(connection), *_load_new_summary_entries(connection)]
     if connection.dialect.name == "sqlite":
         INSERT_ENTRY_PLACES.insert_many(connection, [entry[:-1] for entry in entries])
@@ -228,7 +246,10 @@ def try_index_step(transactions: Transactions) -> None:
 def index_all(transactions: Transactions, progress: ProgressCallback | None = None) -> None:
     """Update the index, if it is on, in steps; other writers can write between them."""
     with transactions.reading() as connection:
-        is_left = is_search_on(connection) and is_index_behind(connection)
+        is_left = is_index_behind(connection)
+        if connection.dialect.name != "sqlite":  # the owner makes it before others fill it
+            is_left = is_left or not has_index(connection)
+        is_left = is_left and is_search_on(connection)
     while is_left:
         with transactions.writing() as connection:
             is_left = is_search_on(connection) and index_step(connection)

@@ -14,7 +14,7 @@ import sqlalchemy
 from conftest import ROOT, Run
 
 from store import Store, inspection
-from store.errors import QueryRefused
+from store.errors import QueryRefused, ReadOnly
 
 pytestmark = pytest.mark.skipif(
     not os.environ.get("CONVOSTORE_TEST_URL"),
@@ -122,6 +122,24 @@ def app(url: str) -> Iterator[str]:
         store.append("first", {"role": "user", "content": "indexed by the owner"})
         store.index()
     yield from make_role(url, "security.md", "app")
+
+
+def test_who_may_not_make_the_index_is_told_who_may(url: str) -> None:
+    """Searches find what is new without it; the owner makes it, also before there are messages."""
+    Store(url).close()
+    for app in make_role(url, "security.md", "app"):
+        with Store(app) as store:
+            store.create_session("s")
+            store.append("s", {"role": "user", "content": "hello there"})
+            with pytest.raises(ReadOnly, match="run `convostore index` once as the owner"):
+                store.index()
+            assert [each.seq for each in store.search("hello")] == [1]
+            store.delete_session("s")
+            with Store(url) as owned:
+                owned.index()
+            store.create_session("s")
+            store.append("s", {"role": "user", "content": "hello again"})
+            assert store.index().waiting == 0
 
 
 def test_a_role_with_rights_on_rows(url: str, app: str) -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import argparse
 import json
+import shutil
 from itertools import count
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from benchmarks import (
     recording,
     replay,
     requests,
+    retention,
     searching,
     shares,
     watching,
@@ -152,6 +155,23 @@ def test_waits_beside_a_deletion_are_measured(tmp_path: Path) -> None:
         assert [each.finished for each in store.erasures()] == [True]
         assert store.verify() == []
     assert "at worst" in erasing.told(run)
+
+
+@pytest.mark.slow
+def test_a_store_of_years_is_pruned_beside_writers(tmp_path: Path) -> None:
+    """On a small one: nothing is lost by the prune, nor by one that is killed."""
+    path = tmp_path / "chat.db"
+    found = [Transcript(f"{seed}", None, list(conversation(30, seed=seed))) for seed in (1, 2)]
+    assert retention.fill(path, found, 1_200) == 1_200
+    options = argparse.Namespace(writers=2, alone=0.2, kills=1, limits="no")
+    killed = Path(shutil.copy(path, tmp_path / "killed.db"))
+    assert retention.prune_beside(path, options) == []
+    assert retention.prune_killed(killed, options) == []
+    with Store(path) as store, Store(killed) as other:
+        assert retention.digest_forks(store) == retention.digest_forks(other) != {}
+    assert retention.compare_costs({"2026-01": (1, 2, 3, 4.0)}, {}) == [
+        "the totals of 2026-01 differ"
+    ]
 
 
 @pytest.mark.slow
