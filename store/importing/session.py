@@ -199,7 +199,8 @@ class FileSession:
 
     Its messages are compared with the stored line up to its end, then appended to it. ``_place`` is
     the last position of the last message, which has ``_width`` positions. ``_moment`` is the latest
-    known time. ``_early`` are messages that were prepared before. ``places`` holds the position
+    known time. ``_early`` are messages that were prepared before, ``_late`` stored answers with
+    costs. ``places`` holds the position
     after each message of the file, ``kept`` the beginnings of sessions that a rewind left.
     ``revision`` is that of the stored session after its last change by the import; it
     ``is_settled`` if importing the file again would change nothing and tell the same, and
@@ -240,6 +241,7 @@ class FileSession:
         self._batch_size = 0
         self._differs_at: int | None = None
         self._spending = RecordedUsage(session.id)
+        self._late: list[tuple[StoredMessage, SessionMessage]] = []
         self._beside = ImportedNotes(session.id)
 
     def take(self, said: SessionMessage) -> None:
@@ -286,7 +288,7 @@ class FileSession:
         self._width = len(rows)
         self._place += self._width
         if self._place <= self._head:
-            self._compare(said.message, rows)
+            self._compare(said, rows)
         is_new = self._place > self._head and not self._left_alone()
         if is_new and not self._goes_on(said.message):
             self._add(said, rows)
@@ -347,15 +349,24 @@ class FileSession:
         self._note(f"is left out: {first} has its id, {message_id!r:.80}")
         return True
 
-    def _compare(self, message: Message, rows: list[PreparedMessage]) -> None:
+    def _compare(self, said: SessionMessage, rows: list[PreparedMessage]) -> None:
         """Compare a message of the file with the stored message at its position."""
         stored = next(self._stored, None)
         if stored is None:
             self._part()
-        elif _is_stored_as(rows[-1], stored) or is_redacted(stored.message):
+        elif is_redacted(stored.message):
             return
-        elif remove_extra_keys(stored.message) != remove_extra_keys(message):
-            self._settle(stored.message, message)
+        elif _is_stored_as(rows[-1], stored) or _says_the_same(stored.message, said.message):
+            self._charge(stored, said)
+        else:
+            self._settle(stored.message, said.message)
+
+    def _charge(self, stored: StoredMessage, said: SessionMessage) -> None:
+        """Keep a stored answer whose cost the file tells, maybe only since it has grown."""
+        if said.spent:
+            self._late.append((stored, said))
+        if len(self._late) >= BATCH_MESSAGES:
+            self._flush()
 
     def _settle(self, stored: Message, message: Message) -> None:
         """Handle a stored message that differs from the message of the file."""
@@ -462,10 +473,19 @@ class FileSession:
             self._flush()
 
     def _flush(self) -> None:
+        if self._late:
+            self._store.atomically(self._record_late)
         if self._batch:
             self._head = self._store.atomically(self._append)
             self._appended += len(self._batch)
-        self._batch, self._batch_size = [], 0
+        self._batch, self._batch_size, self._late = [], 0, []
+
+    def _record_late(self, steps: AnySteps) -> None:
+        """Record the usage of stored answers, as far as it was not known when they were stored."""
+        is_ours = steps.session(self._id).revision == self.revision
+        self._spending.record(steps, self._late)
+        if is_ours:
+            self.revision = steps.session(self._id).revision
 
     def _append(self, steps: AnySteps) -> int:
         """Append a batch and record the usage of its answers; return the new head."""
@@ -490,6 +510,11 @@ def _measure_row_size(row: PreparedMessage) -> int:
     arguments = (call.arguments for call in row.calls)
     texts = (row.columns.content, row.columns.extra, *arguments)
     return sum(len(text) for text in texts if text)
+
+
+def _says_the_same(stored: Message, message: Message) -> bool:
+    """Tell whether messages differ at most in what their file says beyond them."""
+    return remove_extra_keys(stored) == remove_extra_keys(message)
 
 
 def _is_stored_as(row: PreparedMessage, stored: StoredMessage) -> bool:

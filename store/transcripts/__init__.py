@@ -40,6 +40,7 @@ from .events import (
     list_texts,
     render_sketch,
 )
+from .grok_build import has_grok_screen
 from .kinds import TRANSCRIPT_KINDS, Home, TranscriptKind
 from .limits import Limits
 from .opencode import OpencodeFolderSource, is_opencode_session_file
@@ -173,7 +174,7 @@ def read(
 
 def is_whole_file(path: str | PathLike[str]) -> bool:
     """Tell whether a file holds all that `read` reads of it, apart from a database's log."""
-    return not is_opencode_session_file(path)
+    return not (is_opencode_session_file(path) or has_grok_screen(path))
 
 
 def measure_file_size(path: str | PathLike[str]) -> int:

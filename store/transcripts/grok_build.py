@@ -7,9 +7,10 @@ user are only in what the screen showed, ``updates.jsonl``. Titles are in ``summ
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..records import Message
+from ..records import FilePath, Message
 from ..text import JsonFields
 from .conversations import (
     GatheredSession,
@@ -42,7 +43,7 @@ from .events import (
 from .source import TranscriptSource
 from .usages import TokenKeys, build_request_usage
 
-__all__ = ["is_grok_row", "parse_grok_build"]
+__all__ = ["has_grok_screen", "is_grok_row", "parse_grok_build"]
 
 GROK_ROLES = {
     "system": "system",
@@ -64,6 +65,9 @@ GROK_SEALED_KEYS = {"encrypted_content", "kind"}
 WAITING_ROWS = ("reasoning", "backend_tool_call")
 """Types of rows that belong to the answer after them; what xAI's servers found is in no file."""
 
+SCREEN_FILE = "updates.jsonl"
+"""The file beside a history that has what the screen showed."""
+
 GROK_TOKENS = TokenKeys(
     "inputTokens", "outputTokens", "cachedReadTokens", "cacheCreationTokens", beside=False
 )
@@ -78,10 +82,15 @@ def is_grok_row(value: Any) -> bool:
     return not GROK_MARKS.get(kind or "", set()).isdisjoint(fields) and "message" not in fields
 
 
+def has_grok_screen(path: FilePath) -> bool:
+    """Tell whether a file has beside it what the screen showed, with the costs."""
+    return Path(path).with_name(SCREEN_FILE).exists()
+
+
 def parse_grok_build(source: TranscriptSource) -> Iterator[Event]:
     """Yield the session of a history, and the notes."""
     folder = source.path.absolute().parent
-    chat = _GrokSession(load_side_rows(folder / "updates.jsonl"))
+    chat = _GrokSession(load_side_rows(folder / SCREEN_FILE))
     for item in source.values():
         if isinstance(item, NoteEvent):
             yield item

@@ -250,7 +250,7 @@ TRANSCRIPT_KINDS = {
         homes=(Home(".qwen", ("projects/*/chats/*.jsonl", "tmp/*/chats/*.jsonl")),),
     ),
     "claude_code": TranscriptKind(
-        "lines with a 'type' and a 'sessionId'",
+        "lines with a 'type' and a 'sessionId', or 'loglines' of a session on the web",
         claude_code.is_claude_code_row,
         claude_code.parse_claude_code,
         claude_code.find_claude_code_lookalike,

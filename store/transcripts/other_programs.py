@@ -111,7 +111,6 @@ PROGRAM_MARKS = (
     _parse_program_mark("Zed", "messages.User"),
     _parse_program_mark("Zed", "messages.Agent"),
     _parse_program_mark("Letta", "agent_type messages.tool_calls in_context_message_indices"),
-    _parse_program_mark("Claude Code on the web", "loglines"),
     _parse_program_mark("Cowork (a record beside its session)", "cliSessionId processName"),
     _parse_program_mark(
         "ChatGPT (a conversation that does not tell its present path)", "mapping create_time"

@@ -92,13 +92,8 @@ def check_counts(brought: Brought, counts: Counts) -> None:
     assert [note for note in brought.report.notes if note.broken] == []
 
 
-def check_growth(
-    path: Path, kind: str, states: Iterable[Callable[[Path], object]], *, costs: bool = True
-) -> None:
-    """A file that was imported in each of its states is what it is when imported at once.
-
-    Without ``costs`` these are not looked at: a file tells them after the answer, which is stored.
-    """
+def check_growth(path: Path, kind: str, states: Iterable[Callable[[Path], object]]) -> None:
+    """A file that was imported in each of its states is what it is when imported at once."""
     with Store(":memory:") as grown, Store(":memory:") as whole:
         for write in states:
             write(path)
@@ -107,21 +102,20 @@ def check_growth(
         names = [each.id for each in whole.sessions()]
         assert {each.id for each in grown.sessions()} == {*names}
         for name in names:
-            parts = slice(None if costs else 2)
-            assert told(grown, name)[parts] == told(whole, name)[parts]
+            assert told(grown, name) == told(whole, name)
 
 
-def check_prefixes(
-    path: Path, kind: str, rows: list[Any], first: int = 1, *, costs: bool = True
-) -> None:
+def check_prefixes(path: Path, kind: str, rows: list[Any], first: int = 1) -> None:
     """Every prefix of a file of lines, then the whole, is the whole at once."""
     ends = range(first, len(rows) + 1)
     states = [lambda at, end=end: write_rows(at, rows[:end]) for end in ends]
-    check_growth(path, kind, states, costs=costs)
+    check_growth(path, kind, states)
 
 
 def told(store: Store, name: str) -> list[Any]:
     """Return a session's title and messages, and its totals."""
-    usages = sorted((each.model or "", each.input, each.output) for each in store.usages(name))
+    usages = store.usages(name)
+    spent = [sum(getattr(each, key) for each in usages) for key in ("input", "output", "cached")]
+    models = sorted({each.model or "" for each in usages})
     messages = [each.message for each in store.messages(name)]
-    return [store.session(name).title, messages, usages]
+    return [store.session(name).title, messages, spent, models]

@@ -94,7 +94,6 @@ OTHERS: dict[str, list[list[Any]]] = {
     "Letta": [
         [{"agent_type": "a", "messages": [{"tool_calls": []}], "in_context_message_indices": []}],
     ],
-    "Claude Code on the web": [[{"loglines": []}]],
     "Cowork (a record beside its session)": [[{"cliSessionId": "c", "processName": "p"}]],
     "ChatGPT (a conversation that does not tell its present path)": [
         [{"mapping": {}, "create_time": 1}]

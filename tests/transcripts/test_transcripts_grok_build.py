@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from kind_checks import Counts, bring, check_counts, check_prefixes, write_rows
 
+from store import Store
+from store.importing import import_file
 from store.transcripts import sniff
 
 VERSION = "0.2.114"
@@ -149,6 +151,20 @@ def test_a_history_alone_and_an_old_one(tmp_path: Path) -> None:
     old = bring(session(tmp_path / "old", beside=False, rows=OLD), "grok_build")
     check_counts(old, own_counts(OLD))
     assert old.messages[0][2]["reasoning_content"] == "Read it first."
+
+
+def test_a_cost_that_the_screen_tells_later(tmp_path: Path) -> None:
+    """It comes by a later import, though the history is the same; once."""
+    path = session(tmp_path)
+    write_rows(path.with_name("updates.jsonl"), [*UPDATES[:-2], UPDATES[-1]])
+    with Store(":memory:") as store:
+        import_file(store, path)
+        assert store.usages(NAME) == []
+        write_rows(path.with_name("updates.jsonl"), UPDATES)
+        for _ in range(2):
+            (imported,) = import_file(store, path).sessions
+            assert (imported.appended, imported.differs_at) == (0, None)
+            assert [each.input for each in store.usages(NAME)] == [120]
 
 
 @pytest.mark.slow

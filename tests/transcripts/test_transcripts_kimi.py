@@ -122,5 +122,5 @@ def test_a_session_of_kimi_code(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_growing_wires(tmp_path: Path) -> None:
     """After any event, then whole, they are what they are at once."""
-    check_prefixes(tmp_path / "one.jsonl", "kimi", WIRE, first=2, costs=False)
-    check_prefixes(tmp_path / "two.jsonl", "kimi", CODE_WIRE, first=3, costs=False)
+    check_prefixes(tmp_path / "one.jsonl", "kimi", WIRE, first=2)
+    check_prefixes(tmp_path / "two.jsonl", "kimi", CODE_WIRE, first=3)

@@ -1,7 +1,8 @@
 """Sessions of Claude Code, version 1.0 to 2.1.
 
 Rows are read (`rows`), collected by session (`sessions`) and put in order (`tree`); `parser` makes
-messages of them. The printed stream is read separately (`stream`).
+messages of them. The printed stream is read separately (`stream`); what the web gives becomes
+rows of a file (`web`).
 """
 
 from . import stream

@@ -36,6 +36,7 @@ from ..source import TranscriptSource
 from .rows import ConversationRow, find_constant_fields, has_only_parts, pick_differing_fields
 from .sessions import ConversationCollector, SessionRows, SessionSorter
 from .tree import MAIN_RUN, RowGroup, RowRun, RunMessages, assign_runs, order_run_messages
+from .web import has_loglines, list_session_values
 
 CLAUDE_CODE_INJECTIONS = ("<", "Caveat:", "[Request interrupted")
 """How user texts begin that no user typed."""
@@ -202,9 +203,11 @@ class MessageEnds(NamedTuple):
 
 
 def is_claude_code_row(value: Any) -> bool:
-    """Tell whether a JSON value is a row of such a session."""
+    """Tell whether a JSON value is a row of such a session, or holds its rows."""
     if not isinstance(value, dict) or "role" in value:
         return False
+    if has_loglines(value):
+        return True
     kind = value.get("type")
     if kind == "summary":
         return isinstance(value.get("leafUuid"), str)
@@ -226,7 +229,7 @@ def parse_claude_code(source: TranscriptSource) -> Iterator[Event]:
     """
     with Shelf() as shelf:
         sessions = SessionSorter(shelf, keeps_beside=source.keeps_beside)
-        yield from sessions.read(source)
+        yield from sessions.read(list_session_values(source))
         for reading in sessions.readings:
             session = _SessionRuns(source.stem, reading)
             yield from chain.from_iterable(map(session.events, session.runs()))

@@ -25,7 +25,7 @@ from ..events import (
     note_unread_value,
 )
 from ..shelf import KeyNumbers, Shelf
-from ..source import SourceValue, TranscriptSource
+from ..source import SourceValue
 from .rows import (
     CALL_BLOCK_BY_ROLE,
     CONVERSATION_ROW_TYPES,
@@ -453,9 +453,9 @@ class SessionSorter:
         self._homes: dict[str, ConversationCollector] = {}
         self._waiting: dict[str, list[SourceValue]] = {}
 
-    def read(self, source: TranscriptSource) -> Iterator[NoteEvent]:
-        """Read a whole file; return a note for each row that is broken."""
-        for item in source.values():
+    def read(self, values: Iterable[SourceValue | NoteEvent]) -> Iterator[NoteEvent]:
+        """Read the rows of a file; return a note for each row that is broken."""
+        for item in values:
             if isinstance(item, NoteEvent):
                 yield item
             else:
