@@ -51,7 +51,8 @@ def _count_new_calls(store: Store, begins: dict[str, int]) -> Counter[str]:
     counts: Counter[str] = Counter()
     for session_id, begin in begins.items():
         with suppress(SessionNotFound):  # erased meanwhile
-            counts.update(each.name or "?" for each in store.calls(session_id) if each.seq > begin)
+            calls = store.calls(session_id)
+            counts.update(each.name or "?" for each in calls if each.seq > begin)
     return counts
 
 

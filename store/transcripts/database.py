@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from ..errors import LimitExceeded, StoreError, UnknownTranscript
 from ..records import FilePath
 from .events import NoteEvent
-from .other_programs import COLUMNS_BY_PROGRAM
+from .other_programs import PROGRAM_BY_STATE_KEY, find_columns_program
 from .source import SourceValue, TranscriptSource
 
 SQLITE_SIGNATURE = b"SQLite format 3\0"
@@ -163,17 +163,22 @@ def _find_database_kind(rows: SqliteConnection, layouts: Layouts, path: Path) ->
     if tables >= STORE_TABLES:
         what = f"{path} is a store of convostore's own"
         raise UnknownTranscript(f"{what}: export its sessions, then import the exported files")
+    program = find_columns_program(columns) or _find_state_program(rows, columns)
     for kind, layout in layouts.items():
-        if layout.columns <= columns:
+        if layout.columns <= columns and program is None:
             return kind
     told = ", ".join(sorted(tables)[:6]) or "none"
-    facts = (
-        program for program, own in COLUMNS_BY_PROGRAM.items() if columns.issuperset(own.split())
-    )
-    program = next(facts, None)
     whose = f"{program}, which" if program else "a program that"
     what = f"is an SQLite database of {whose} is not read; its tables: {told}"
     raise UnknownTranscript(f"{path} {what}", program)
+
+
+def _find_state_program(rows: SqliteConnection, columns: set[str]) -> str | None:
+    """Return the program whose editor kept a state like Cursor's, by a key that only it has."""
+    if "ItemTable.key" not in columns:
+        return None
+    found = {key for (key,) in rows.execute("SELECT key FROM ItemTable")}
+    return next((program for key, program in PROGRAM_BY_STATE_KEY.items() if key in found), None)
 
 
 def load_table_names(rows: SqliteConnection) -> set[str]:

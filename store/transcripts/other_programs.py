@@ -57,7 +57,7 @@ PROGRAM_BY_PART_KEY = {
 PROGRAM_BY_CALL_KEY = {
     "requestor": "tau2-bench",
     "args": "LangChain",
-    "arguments": "a program whose tool calls have no 'function'",
+    "arguments": "Reasonix, or another program whose tool calls have no 'function'",
 }
 """Key of a tool call without a ``function`` → whose it is."""
 
@@ -108,6 +108,13 @@ PROGRAM_MARKS = (
     _parse_program_mark("Snowflake Cortex", "role content.tool_use.tool_use_id"),
     _parse_program_mark("Zencoder", "id creationReason createdAt"),
     _parse_program_mark("Zencoder", "role content.tag"),
+    _parse_program_mark("WorkBuddy", "type=function_call callId", always=True),
+    _parse_program_mark("WorkBuddy", "type=function_call_result callId", always=True),
+    _parse_program_mark("Poolside", "type=session.start session_start"),
+    _parse_program_mark("Poolside", "type=session.input session_input"),
+    _parse_program_mark("Codebuff or Freebuff", "variant content timestamp"),
+    _parse_program_mark("DeepSeek Harness", "type=*/message seq data"),
+    _parse_program_mark("Posit Assistant", "messages.lmMessageIds"),
     _parse_program_mark("Zed", "messages.User"),
     _parse_program_mark("Zed", "messages.Agent"),
     _parse_program_mark("Letta", "agent_type messages.tool_calls in_context_message_indices"),
@@ -134,8 +141,21 @@ COLUMNS_BY_PROGRAM = {
     "Forge": "conversations.context conversations.metrics",
     "Shelley": "messages.llm_data messages.user_data",
     "Piebald": "message_parts.parent_chat_message_id chats.message_count",
+    "Devin (its database; its transcripts are read)": "message_nodes.chat_message",
+    "Omnigent": "conversation_items.position conversation_items.data",
+    "ZCode": "model_usage.computed_total_tokens part.message_id",
 }
 """Program → columns of its database that tell it, the narrowest first."""
+
+PROGRAM_BY_STATE_KEY = {"memento/icube-ai-agent-storage": "Trae"}
+"""Key of the state that an editor keeps → the program whose chats are there."""
+
+
+def find_columns_program(columns: set[str]) -> str | None:
+    """Return the program whose database has such columns, None where it is not known."""
+    programs = COLUMNS_BY_PROGRAM.items()
+    found = (name for name, own in programs if columns.issuperset(own.split()))
+    return next(found, None)
 
 
 def find_value_program(value: object, *, always: bool = False) -> str | None:

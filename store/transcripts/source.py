@@ -304,7 +304,8 @@ def _decode_list_items(file: TextIO) -> Iterator[Any]:
         yield item
         place, begins = end, ","
     rest = iter(partial(file.read, LIST_CHUNK), "")
-    if text[found.end() :].strip() or any(map(str.strip, rest)):
+    is_followed = any(map(str.strip, rest))
+    if is_followed or text[found.end() :].strip():
         raise json.JSONDecodeError("Extra data", text, found.end())
 
 

@@ -134,7 +134,7 @@ PROGRAMS = {
     "pi": "",
     "vscode_chat": "",
     "apis": "openai anthropic answers responses exchanges openai_agents",
-    "claude_code": "rows sessions tree parser stream",
+    "claude_code": "rows sessions tree web parser stream",
     "codex": "items parser",
     "data_sets": "swe_agent tau_bench tau2_bench mini_swe_agent inspect_log toolbench moatless sharegpt oasst",
     "gemini": "parts gemini_cli qwen_code adk",

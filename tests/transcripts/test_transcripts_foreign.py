@@ -17,7 +17,7 @@ from store import Store
 from store.errors import UnknownTranscript
 from store.importing import import_file
 from store.transcripts import NoteEvent, SessionMessage, read, sniff
-from store.transcripts.other_programs import COLUMNS_BY_PROGRAM, PROGRAM_MARKS
+from store.transcripts.other_programs import COLUMNS_BY_PROGRAM, PROGRAM_BY_STATE_KEY, PROGRAM_MARKS
 
 
 def user(content: object = "x") -> dict[str, Any]:
@@ -90,6 +90,25 @@ OTHERS: dict[str, list[list[Any]]] = {
         [{"id": "s", "creationReason": "newChat", "createdAt": "2026-01-01"}],
         [user([{"type": "text", "text": "x", "tag": "user-input"}]), answer({"type": "tool-call"})],
     ],
+    "WorkBuddy": [
+        [
+            {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "x"}]},
+            {"type": "function_call", "callId": "c", "name": "f", "arguments": "{}"},
+        ],
+        [{"type": "function_call_result", "callId": "c", "output": {"type": "text", "text": "x"}}],
+    ],
+    "Poolside": [
+        [{"type": "session.start", "session_start": {"workspace": "/", "prompt": "x"}}],
+        [{"type": "session.input", "session_input": {"prompt": "x"}}],
+    ],
+    "Codebuff or Freebuff": [[[{"variant": "user", "content": "x", "timestamp": "10:00 PM"}]]],
+    "DeepSeek Harness": [
+        [
+            {"type": "session", "id": "s"},
+            {"type": "user/message", "seq": 1, "data": {"content": []}},
+        ]
+    ],
+    "Posit Assistant": [[{"schemaVersion": "3", "messages": [{"lmMessageIds": [0]}]}]],
     "Zed": [[{"messages": [{"User": {"content": []}}]}], [{"messages": [{"Agent": {}}]}]],
     "Letta": [
         [{"agent_type": "a", "messages": [{"tool_calls": []}], "in_context_message_indices": []}],
@@ -124,6 +143,17 @@ COLUMNS = {
     "Forge": {"conversations": "conversation_id, title, context, metrics"},
     "Shelley": {"messages": "message_id, llm_data, user_data"},
     "Piebald": {"message_parts": "id, parent_chat_message_id", "chats": "id, message_count"},
+    "Devin (its database; its transcripts are read)": {
+        "message_nodes": "node_id, chat_message",
+        "sessions": "id, main_chain_id",
+    },
+    "Omnigent": {"conversation_items": "conversation_id, position, type, data"},
+    "ZCode": {
+        "session": "id, workspace_id, directory",
+        "message": "id, data",
+        "part": "id, message_id, data",
+        "model_usage": "session_id, computed_total_tokens",
+    },
 }
 """Program → tables of its database, with their columns."""
 
@@ -170,6 +200,16 @@ def test_a_database_of_a_known_program_is_refused_by_name(tmp_path: Path, progra
     with pytest.raises(UnknownTranscript, match=re.escape(program)) as refused:
         sniff(path)
     assert refused.value.program == program
+
+
+def test_the_state_of_another_editor_is_refused_by_name(tmp_path: Path) -> None:
+    """It is laid out as Cursor's, and has a key of its own."""
+    path = tmp_path / "state.vscdb"
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("CREATE TABLE ItemTable (key, value)")
+        database.execute("INSERT INTO ItemTable VALUES (?, '{}')", [*PROGRAM_BY_STATE_KEY])
+    with pytest.raises(UnknownTranscript, match="Trae"):
+        sniff(path)
 
 
 def test_each_program_of_the_tables_is_tried() -> None:

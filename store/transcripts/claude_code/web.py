@@ -29,7 +29,8 @@ def list_session_values(source: TranscriptSource) -> Iterator[SourceValue | Note
             yield item
             continue
         told = get_fields(item.value)
-        name = find_first_text((told.get("session_id"), told.get("id"), source.stem)) or ""
+        names = (told.get("session_id"), told.get("id"))
+        name = find_first_text(names) or source.stem
         before: str | None = None
         for number, row in enumerate(told["loglines"], 1):
             tied = _tie_row(row, name, f"line-{number}", before) if isinstance(row, dict) else row
