@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
+from ..database import pause_gc
 from ..errors import InvalidPolicy, InvalidValue, StoreError, quote_value
 from ..formats import CHAT, replace_surrogates
 from ..history import (
@@ -287,11 +288,12 @@ def list_requests(connection: Connection, session_id: str) -> list[RequestSummar
     """
     pointer = lines.load_pointer(connection, session_id)
     usages = list_usages(connection, session_id)
-    linked = {(each.branch, each.seq, each.number): each for each in usages}
     rows = load_session_requests(connection, pointer)
-    return [_summarize_row(session_id, row, linked.get(row.usage_place)) for row in rows] or [
-        _summarize_usage(each, number) for number, each in enumerate(usages, 1)
-    ]
+    with pause_gc(len(usages) + len(rows)):
+        if not rows:
+            return [_summarize_usage(each, number) for number, each in enumerate(usages, 1)]
+        linked = {(each.branch, each.seq, each.number): each for each in usages}
+        return [_summarize_row(session_id, row, linked.get(row.usage_place)) for row in rows]
 
 
 def _summarize_row(session_id: str, row: RequestRow, usage: Usage | None) -> RequestSummary:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
@@ -158,8 +158,9 @@ class RowExplanation:
     def __init__(self, visit: Visit, view: View) -> None:
         self._visit, self._view = visit, view
         self._hidden = visit.face.hidden(view.session_id, view.at) if view.at else {}
-        self._entries = {each.seq: each for each in view.entries if each.seq is not None}
-        self._made = dict(_place_made_entries(view.entries, view.at))
+        entries = list_shared_entries(view)
+        self._entries = {each.seq: each for each in entries if each.seq is not None}
+        self._made = dict(_place_made_entries(entries, view.at))
 
     def made_before(self, seq: int) -> Iterator[PageRow]:
         """Yield the messages that the view puts before a position."""
@@ -196,7 +197,13 @@ class RowExplanation:
         return translate_reason(reason, self._visit.language)
 
 
-def _place_made_entries(entries: list[Entry], head: int) -> Iterator[tuple[int, list[Entry]]]:
+def list_shared_entries(view: View) -> Sequence[Entry]:
+    """Return the entries of a view with the store's own messages: a page changes none of them."""
+    shared: Sequence[Entry] = view.explained.shared_entries
+    return shared
+
+
+def _place_made_entries(entries: Sequence[Entry], head: int) -> Iterator[tuple[int, list[Entry]]]:
     """Yield the entries that have no position, with the position that follows them."""
     waiting: list[Entry] = []
     for entry in entries:

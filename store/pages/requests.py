@@ -14,7 +14,13 @@ from ..html import ShownMessage
 from ..records import Entry, Message, Request, RequestSummary, Session, View
 from ..tokens import estimate_message_tokens
 from .conversation import draw_items
-from .page_rows import LONGEST_SHOWN_TEXT, PageRow, fill_page, shorten_message
+from .page_rows import (
+    LONGEST_SHOWN_TEXT,
+    PageRow,
+    fill_page,
+    list_shared_entries,
+    shorten_message,
+)
 from .plots import Plot, plot_bars
 from .reasons import translate_reason
 from .site import Values, Visit, page
@@ -102,12 +108,12 @@ class ShownRequest:
         positions = [each.seq for each in self._requests if each.seq < self.at] or [self.at - 1]
         return self._make(max(positions)) if max(positions) > 0 else None
 
-    @property
-    def entries(self) -> list[Entry]:
+    @cached_property
+    def entries(self) -> Sequence[Entry]:
         """The messages of the line, with the reasons for their forms."""
-        return [] if self.view is None else self.view.entries
+        return [] if self.view is None else list_shared_entries(self.view)
 
-    @property
+    @cached_property
     def layers(self) -> list[TokenLayer]:
         """The tokens of the layers that were recorded, else by the roles of messages."""
         sums = {} if self.recorded is None else dict(self.recorded.layers)
@@ -136,8 +142,8 @@ class ShownRequest:
         return sum(entry.tokens for entry in self.entries[: self.shared])
 
     @property
-    def _earlier(self) -> list[Entry]:
-        return [] if self.before is None else self.before.entries
+    def _earlier(self) -> Sequence[Entry]:
+        return [] if self.before is None else list_shared_entries(self.before)
 
     @cached_property
     def differences(self) -> list[Difference]:
@@ -210,7 +216,7 @@ def _is_changed(one: Entry, other: Entry) -> bool:
     return one.seq != other.seq or one.rule != other.rule or one.message != other.message
 
 
-def _index_entries(entries: list[Entry]) -> dict[tuple[str, int], Entry]:
+def _index_entries(entries: Sequence[Entry]) -> dict[tuple[str, int], Entry]:
     """Return the entries of a view by their positions; those made by the store by their order."""
     made = 0
     indexed = {}
