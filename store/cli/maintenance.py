@@ -26,6 +26,9 @@ CONDITION_COLUMNS = (
     Column("advice", wide=True),
 )
 
+VERIFY_ADVICE = "nothing was changed; the same command begins anew"
+PURGE_ADVICE = "the file is whole; the same command goes on"
+
 BackupTarget = Annotated[Path, typer.Argument(metavar="PATH", help="The new file.")]
 BackupSource = Annotated[Path, typer.Argument(metavar="COPY", help="A copy that `backup` made.")]
 ReplaceBackup = Annotated[
@@ -120,8 +123,9 @@ def purge(
 
     One purge is enough for all erasures.
     """
-    with open_existing_store(ctx) as store:
-        done = store.purge(backups=backups, idle=idle, longest=longest)
+    drawn = render.show_progress("purging", "steps", PURGE_ADVICE)
+    with open_existing_store(ctx) as store, drawn as tell:
+        done = store.purge(backups=backups, idle=idle, longest=longest, progress=tell)
     said = "the file holds nothing any more of what was erased" if done else "nothing was purged"
     copies = (f"{each}: removed" for each in done.removed)
     left = (f"{each}: left, it has changed or is out of reach" for each in done.left)
@@ -211,7 +215,9 @@ def verify(ctx: typer.Context, json: Json = False) -> None:
     The exit status is 1 if any is found.
     """
     get_place(ctx).require()
-    found = inspection.check(get_place(ctx).target, (("requests", check_requests),))
+    added = (("requests", check_requests),)
+    with render.show_progress("checking", "checks", VERIFY_ADVICE) as tell:
+        found = inspection.check(get_place(ctx).target, added, tell)
     wrong = [each for each in found if each.check != inspection.OLDER]
     announce_store(ctx)
     if json:

@@ -6,14 +6,15 @@ The texts of messages come from others: no escape sequence in them may reach a t
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any
 
 from ..clock import resolve_now
 from ..errors import CompactionError
-from ..records import UsageTotal, View
+from ..records import ProgressCallback, UsageTotal, View
 from ..text import format_json_line, truncate
 from ..text import truncate_to_line as in_one_line
 from ..tokens import ESTIMATE_NAME
@@ -204,3 +205,28 @@ def format_costs(totals: list[UsageTotal]) -> str:
 
 def _format_dollars(cost: float) -> str:
     return f"${cost:,.2f}" if cost >= 1 else f"${cost:.4f}"
+
+
+@contextmanager
+def show_progress(doing: str, parts: str, advice: str) -> Iterator[ProgressCallback]:
+    """Draw the progress of long work on a terminal; Ctrl-C tells how far it came, and an advice."""
+    from rich.progress import MofNCompleteColumn
+
+    from .tables import build_progress
+
+    reached = (0, 0)
+    with build_progress(MofNCompleteColumn()) as bar:
+        task = bar.add_task(doing, total=None)
+
+        def tell(done: int, total: int) -> None:
+            nonlocal reached
+            reached = done, total
+            bar.update(task, completed=done, total=total)
+
+        try:
+            yield tell
+        except KeyboardInterrupt:
+            bar.stop()
+            done, total = reached
+            print_problem(f"stopped after {done:,} of {total:,} {parts}; {advice}")
+            raise

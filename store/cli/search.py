@@ -215,6 +215,9 @@ def recall(
             render.print_remark("nothing that is out of sight has these words")
 
 
+INDEX_ADVICE = "`convostore index` goes on from there"
+
+
 def index(
     ctx: typer.Context,
     on: IndexSwitch = None,
@@ -225,8 +228,9 @@ def index(
 
     Searches through the library index some messages each.
     """
-    with open_existing_store(ctx) as store:
-        done = store.index(on=on, anew=anew)
+    drawn = render.show_progress("indexing", "messages and summaries", INDEX_ADVICE)
+    with open_existing_store(ctx) as store, drawn as tell:
+        done = store.index(on=on, anew=anew, progress=tell)
     render.print_answer(
         done._asdict(),
         (

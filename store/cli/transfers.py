@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Annotated
 
 import typer
-from rich.progress import MofNCompleteColumn
 
 from .. import Store
 from ..copying import Copied
@@ -14,8 +13,10 @@ from ..copying import copy as copy_store
 from ..errors import InvalidValue
 from ..inspection import is_write_protected
 from ..text import format_count
-from . import render, tables
+from . import render
 from .options import Json, StorePlace
+
+GOES_ON = "the same command goes on from there"
 
 SourceStore = Annotated[
     str, typer.Argument(metavar="SOURCE", help="The store to copy: a file or a URL.")
@@ -46,30 +47,11 @@ def copy(
     if check:
         StorePlace(target).require()
     with Store(source, read_only=is_write_protected(source)) as old, Store(target) as new:
-        done = _copy_with_bar(old, new, check=check)
+        doing = "comparing" if check else "copying"
+        with render.show_progress(doing, "sessions with their forks", GOES_ON) as tell:
+            done = copy_store(old, new, tell, check=check)
     render.print_answer(done._asdict(), *_describe_copy(done, check=check), json=json)
     raise typer.Exit(int(bool(done.left or (check and done.same < done.trees))))
-
-
-def _copy_with_bar(old: Store, new: Store, *, check: bool) -> Copied:
-    """Copy with a progress bar; Ctrl-C tells how to go on."""
-    reached = (0, 0)
-    with tables.build_progress(MofNCompleteColumn()) as bar:
-        task = bar.add_task("comparing" if check else "copying", total=None)
-
-        def tell(done: int, total: int) -> None:
-            nonlocal reached
-            reached = done, total
-            bar.update(task, completed=done, total=total)
-
-        try:
-            return copy_store(old, new, tell, check=check)
-        except KeyboardInterrupt:
-            bar.stop()
-            done, total = reached
-            said = f"stopped after {done:,} of {total:,} sessions with their forks"
-            render.print_problem(f"{said}; the same command goes on from there")
-            raise
 
 
 def _describe_copy(done: Copied, *, check: bool) -> Iterable[str]:

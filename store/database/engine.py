@@ -67,6 +67,7 @@ from .write_ahead import (
     MAX_PURGE_SECONDS,
     PURGE_PATIENCE,
     STEPS_PER_CHECK,
+    STOPPED_PURGE_MESSAGE,
     WriteAheadLog,
     empty_log,
     switch_to_log,
@@ -512,7 +513,10 @@ class Database:
                 driver.execute("VACUUM")
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorname == "SQLITE_INTERRUPT":
-                    raise StoreBusy(LONG_PURGE_MESSAGE.format(longest)) from error
+                    # An exception of a signal, raised in that function, ends it before its time.
+                    is_late = time.monotonic() > ends
+                    message = LONG_PURGE_MESSAGE if is_late else STOPPED_PURGE_MESSAGE
+                    raise StoreBusy(message.format(longest)) from error
                 raise
             finally:
                 driver.set_progress_handler(None, 0)

@@ -43,6 +43,9 @@ OPEN_READER_MESSAGE = (
     "somebody reads an older state of the store, whose bytes have to stay as long;"
     " end that, then purge again"
 )
+STOPPED_PURGE_MESSAGE = (
+    "the purge was interrupted; the file is whole, and the next purge writes it anew"
+)
 LONG_PURGE_MESSAGE = (
     "writing the file anew takes more than {:g} s, and writers wait meanwhile, so it was given up;"
     " purge when they can wait, and say for how long (`longest`)"

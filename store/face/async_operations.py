@@ -1971,6 +1971,7 @@ class AsyncStoreOperations(AsyncOperations):
         backups: bool = False,
         idle: bool = False,
         longest: float = 15.0,
+        progress: ProgressCallback | None = None,
         now: Now = None,
     ) -> Purge:
         """Remove the last bytes of erased rows from the file: write it anew, once for all erasures.
@@ -1978,8 +1979,9 @@ class AsyncStoreOperations(AsyncOperations):
         Writers wait meanwhile, a second per 100 MB or so; a purge that would take more than
         ``longest`` seconds is given up. With ``idle`` it is only done if nobody else reads or
         writes just now. A problem is returned, not raised; the file is whole either way.
-        ``backups`` removes the copies that may still hold erased rows. On a server it only finishes
-        open erasures and writes nothing anew. Raises InvalidValue.
+        ``backups`` removes the copies that may still hold erased rows. ``progress`` gets the number
+        of steps done, and of all: open erasures, the writing anew, the index. On a server it only
+        finishes open erasures and writes nothing anew. Raises InvalidValue.
         """
         work = partial(
             self._call,
@@ -1987,6 +1989,7 @@ class AsyncStoreOperations(AsyncOperations):
             backups=backups,
             idle=idle,
             longest=longest,
+            progress=progress,
             now=now,
         )
         return await self._run(work, waits=True)

@@ -95,6 +95,7 @@ OpenTransaction = Callable[[], AbstractContextManager[Connection]]
 
 ERASURE_PATIENCE = 0.05
 """Seconds that work which can be done later waits for other writers."""
+PURGE_STEPS = 3
 MOST_SECONDS = 10**9
 """The largest finite limit of a purge, in seconds."""
 
@@ -332,6 +333,7 @@ class Store(StoreOperations, Workflows):
         backups: bool = False,
         idle: bool = False,
         longest: float = MAX_PURGE_SECONDS,
+        progress: ProgressCallback | None = None,
         now: Now = None,
     ) -> Purge:
         """Remove the last bytes of erased rows from the file: write it anew, once for all erasures.
@@ -339,14 +341,15 @@ class Store(StoreOperations, Workflows):
         Writers wait meanwhile, a second per 100 MB or so; a purge that would take more than
         ``longest`` seconds is given up. With ``idle`` it is only done if nobody else reads or
         writes just now. A problem is returned, not raised; the file is whole either way.
-        ``backups`` removes the copies that may still hold erased rows. On a server it only finishes
-        open erasures and writes nothing anew. Raises InvalidValue.
+        ``backups`` removes the copies that may still hold erased rows. ``progress`` gets the number
+        of steps done, and of all: open erasures, the writing anew, the index. On a server it only
+        finishes open erasures and writes nothing anew. Raises InvalidValue.
         """
         if not isinstance(longest, int | float) or not (longest <= MOST_SECONDS or longest == inf):
             raise InvalidValue(f"longest must be in seconds, not {quote_value(longest)}")
         problem, removal = None, Removal((), ())
         try:
-            self._purge(resolve_now(now), longest, patience=0 if idle else None)
+            self._purge(resolve_now(now), longest, 0 if idle else None, progress)
         except (StoreClosed, StoreForked):
             raise
         except StoreError as error:
@@ -361,15 +364,19 @@ class Store(StoreOperations, Workflows):
         moment: int,
         longest: float = MAX_PURGE_SECONDS,
         patience: float | None = None,
+        progress: ProgressCallback | None = None,
     ) -> None:
         """Finish open erasures, then write the file anew, and record the purge."""
-        note = partial(_note_purged, now=moment)
+        note, tell = partial(_note_purged, now=moment), progress or (lambda *_: None)
         with correct_step_errors():
             history.erasure_batches.continue_erasures(self.database, moment, patience=patience)
+        tell(1, PURGE_STEPS)
         forget = searching.index.clear_stale_index
         self.database.purge(note, before=forget, longest=longest, patience=patience)
+        tell(2, PURGE_STEPS)
         with suppress(StoreError):  # a search goes on with it
             searching.index.refill_index(self._transactions)
+        tell(PURGE_STEPS, PURGE_STEPS)
 
     @observed
     def index(

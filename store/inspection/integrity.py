@@ -153,10 +153,15 @@ def open_for_reading(target: str | os.PathLike[str] | URL) -> Iterator[Connectio
         yield connection
 
 
-def check(target: str | os.PathLike[str] | URL, added: StoreChecks = ()) -> list[Finding]:
+def check(
+    target: str | os.PathLike[str] | URL,
+    added: StoreChecks = (),
+    progress: ProgressCallback | None = None,
+) -> list[Finding]:
     """Return the findings in a store, as `Store.verify` does, without an upgrade of the store.
 
-    ``added`` are more checks by name, such as `store.context.check_requests`.
+    ``added`` are more checks by name, such as `store.context.check_requests`. ``progress`` gets the
+    number of checks done so far, and of all.
 
     An additional finding ``older`` names messages that an earlier release did not protect; it is no
     damage.
@@ -169,16 +174,18 @@ def check(target: str | os.PathLike[str] | URL, added: StoreChecks = ()) -> list
         with database.reading() as connection:
             found = read_version(connection)
             if found == SCHEMA_HEAD:
-                return examine_store(connection, added=added)
+                return examine_store(connection, progress, added)
             findings = list(check_structures(connection))
         if found is None or database.path is None:
             problem = f"the schema is {found}, it should be {SCHEMA_HEAD}"
             advice = "`convostore migrate` makes it so"
             return [*findings, Finding("schema", "alembic_version", f"{problem}; {advice}")]
-        return findings or _check_upgraded_copy(database, added)
+        return findings or _check_upgraded_copy(database, added, progress)
 
 
-def _check_upgraded_copy(database: Database, added: StoreChecks) -> list[Finding]:
+def _check_upgraded_copy(
+    database: Database, added: StoreChecks, progress: ProgressCallback | None
+) -> list[Finding]:
     """Return the findings in a temporary copy with the newest schema."""
     with TemporaryDirectory(prefix="convostore-") as folder:
         try:
@@ -186,6 +193,6 @@ def _check_upgraded_copy(database: Database, added: StoreChecks) -> list[Finding
             with closing(Database(copy)) as copied:
                 upgrade_schema(copied, copy=False)
                 with copied.reading() as connection:
-                    return examine_store(connection, added=added)
+                    return examine_store(connection, progress, added)
         except StoreError as error:
             return [Finding("schema", "the store", f"cannot be upgraded: {error}")]
