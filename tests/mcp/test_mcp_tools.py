@@ -223,6 +223,7 @@ def test_pages_go_on_where_the_last_ended(past: Store) -> None:
 def test_what_is_wrong_is_said(past: Store) -> None:
     """Limits, unknown arguments, unknown sessions, days and projects are answers, not crashes."""
     fill(past)
+    past.create_session("home", project_root="/home/ann/parcel")
     told = ask(
         past,
         ("sessions", {"limit": 101}),
@@ -242,7 +243,7 @@ def test_what_is_wrong_is_said(past: Store) -> None:
             "text",
             "`sessions` lists those",
             "yesterday",
-            "there are /srv/parcel",
+            "there are ~/parcel, /srv/parcel",
             "ask again without it",
         ),
         strict=False,
