@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import test_transcripts_codex as codex_lines
 import test_transcripts_grok_build as grok_build
 from conftest import ROOT
-from made_up import SAMPLES
+from kind_checks import write_rows
+from made_up import CLAUDE_CODE, ROLLOUT, SAMPLES
 
 from store import Store
 from store.importing import import_file
@@ -35,18 +37,68 @@ FACTS = (
 NOT_IN_FILES = {
     "amp": "",
     "antigravity": "",
+    "chatgpt": "folder tokens cached",
+    "claude_code": "",
+    "codex": "",
     "continue_dev": "times",
+    "copilot_cli": "",
+    "cursor": "",
     "cursor_cli": "tokens cached",
+    "droid": "",
     "frameworks": "folder",
+    "gemini_cli": "",
     "gemini_takeout": "title folder model calls results thoughts tokens cached",
+    "goose": "",
     "grok_build": "",
     "hermes": "",
+    "inspect": "",
     "kimi": "",
+    "kiro": "",
+    "langgraph": "",
+    "opencode": "",
+    "pi": "",
+    "qwen_code": "",
+    "stream_json": "",
     "traces": "title folder",
+    "vscode_chat": "",
 }
 """Kind whose made-up file is full → facts that its program writes into no file that is read."""
-RICHER = {"grok_build": lambda path: grok_build.session(path.parent)}
-"""Kinds whose made-up file alone tells less than with those beside it."""
+
+
+def claude_code(path: Path) -> Path:
+    """Write a session with a title, a picture, costs and a subagent."""
+    said = {"sessionId": "s", "cwd": "/app", "timestamp": "2026-01-01T00:00:00Z"}
+    told = {
+        "model": "claude-sonnet-4-5",
+        "usage": {"input_tokens": 1, "cache_read_input_tokens": 2},
+    }
+    source = {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}
+    shown = [{"type": "image", "source": source}]
+    asked = {"type": "user", "message": {"role": "user", "content": shown}, "uuid": "shown"}
+    below = {**asked, "uuid": "below", "isSidechain": True, "agentId": "a"}
+    rows = [
+        {**row, "cwd": "/app", "message": {**told, **row["message"]}}
+        if row["type"] == "assistant"
+        else row
+        for row in CLAUDE_CODE
+    ]
+    title = {"type": "custom-title", "customTitle": "A title", "sessionId": "s"}
+    return write_rows(path, [title, *rows, {**said, **asked}, {**said, **below}])
+
+
+def codex(path: Path) -> Path:
+    """Write a rollout with what a request cost."""
+    spent = {"input_tokens": 9, "cached_input_tokens": 5, "output_tokens": 2, "total_tokens": 11}
+    told = {"last_token_usage": spent, "total_token_usage": spent}
+    return write_rows(path, [*ROLLOUT, codex_lines.event("token_count", info=told)])
+
+
+RICHER = {
+    "claude_code": claude_code,
+    "codex": codex,
+    "grok_build": lambda path: grok_build.session(path.parent),
+}
+"""Kinds whose made-up file alone tells less than it may."""
 
 
 def facts_of(store: Store, name: str) -> Iterator[str]:
