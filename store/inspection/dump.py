@@ -91,6 +91,8 @@ DUMPED_TABLES = {table.name: table for table in TREE_TABLES if table not in REFI
 ROWS_AT_ONCE = 100
 """Rows written at once."""
 TREE_ID_PATTERN = re.compile("[0-9]{1,19}")
+REVISION_PATTERN = re.compile("[0-9]{4}")
+KNOWN_COLUMNS = {name: {column.name for column in table.c} for name, table in DUMPED_TABLES.items()}
 LARGEST_TREE_ID = 2**63 - 1
 """The largest number of a tree, which is that of a column."""
 
@@ -237,13 +239,25 @@ def _select_in_order(table: Table, dialect: str) -> Select[Any]:
 
 
 def require_schema(head: RowFields) -> None:
-    """Refuse the rows of another schema, by their first row. Raises InvalidValue."""
-    schema = head.get("schema")
-    if schema != SCHEMA_HEAD:
+    """Refuse the rows of an older schema, by their first row. Raises InvalidValue.
+
+    Rows of a newer one are taken where they have nothing that this one does not know.
+    """
+    schema = str(head.get("schema"))
+    if not REVISION_PATTERN.fullmatch(schema) or schema < SCHEMA_HEAD:
         other = "open that store with this release and export it again, or bring this one up to it"
         raise InvalidValue(
             f"these are rows of the schema {schema!r:.20}, not {SCHEMA_HEAD}; {other}"
         )
+
+
+def _drop_unknown_nulls(row: StoredRow) -> StoredRow:
+    """Return a row without the columns of a newer schema that say nothing, as its seal does."""
+    name, fields = row
+    known = KNOWN_COLUMNS.get(name, fields.keys())
+    if fields.keys() <= known:
+        return row
+    return name, {key: value for key, value in fields.items() if key in known or value is not None}
 
 
 def parse_tree_id(begin: RowFields) -> int:
@@ -260,6 +274,7 @@ def load_tree(connection: Connection, tree_id: int, rows: Iterable[StoredRow]) -
     Raises InvalidValue if its rows make no sound tree, if the store has the tree with other rows,
     or if a session with one of its ids exists; nothing may be committed then.
     """
+    rows = map(_drop_unknown_nulls, rows)
     if STORED_TREE.row(connection, tree_id=tree_id):
         known = (
             (table.name, fields)
@@ -309,7 +324,8 @@ def build_row_parser(
 
     def as_row(told: RowFields) -> tuple[Any, ...]:
         if not told.keys() <= known:
-            raise InvalidValue(f"a row of {table.name} has other columns: {sorted(told)!r:.80}")
+            other = sorted(told.keys() - known)
+            raise InvalidValue(f"a row of {table.name} has other columns: {other!r:.80}")
         fields = {**told, "tree_id": tree_id}
         for name in binary & told.keys():
             fields[name] = _parse_hex(told[name])

@@ -158,6 +158,34 @@ def test_a_session_of_the_same_id_keeps_a_tree_out(store: Store, run: Run) -> No
         assert {each.id for each in other.sessions()} == {"beta", "empty"}
 
 
+def test_rows_of_a_newer_release_are_taken_if_they_say_nothing_new(store: Store, run: Run) -> None:
+    """A column without a value is nothing; a tree with one, or a new table, is left out and named."""
+    run("export", "--all", "-o", "all.jsonl")
+    lines = exported("all.jsonl")
+    lines[0]["convostore"]["schema"] = "0099"
+    for line in lines:
+        for fields in (line[name] for name in ("sessions", "messages") if name in line):
+            fields["color"] = None
+    Path("newer.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for _ in range(2):  # what is there already is the same
+        assert run("--db", "back.db", "import", "newer.jsonl").status == 0
+    before = [*store.sessions(), *store.sessions(archived=True)]
+    with Store("back.db") as back:
+        assert [*back.sessions(), *back.sessions(archived=True)] == before
+        assert all(back.messages(each.id) == store.messages(each.id) for each in before)
+        assert back.verify() == []
+    (colored,) = (x["sessions"] for x in lines if x.get("sessions", {}).get("id") == "Beta")
+    colored["color"] = "red"
+    Path("newer.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    ran = run("--db", "other.db", "import", "newer.jsonl")
+    assert ran.status == 1
+    assert "a row of sessions has other columns: ['color']" in ran.out
+    with Store("other.db") as other:
+        assert {each.id for each in before} - {
+            each.id for archived in (False, True) for each in other.sessions(archived=archived)
+        } == {"Beta"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
@@ -179,7 +207,8 @@ def test_what_cannot_be_exported_is_said(
 @pytest.mark.parametrize(
     ("head", "options", "text"),
     [
-        ({"schema": "0099", "trees": 0}, [], "'0099'"),
+        ({"schema": "0003", "trees": 0}, [], "'0003'"),
+        ({"schema": "newest", "trees": 0}, [], "'newest'"),
         ({"schema": "0003", "trees": 0}, ["--id", "x"], "unchanged"),
         ({"schema": "0003", "trees": 0}, ["--project-root", "/x"], "unchanged"),
     ],

@@ -16,7 +16,7 @@ from conftest import ROOT, Run
 from store import Store, inspection
 from store.database import SCHEMA_HEAD, Database, file_copies, migrate
 from store.database.files import find_folder
-from store.errors import StoreError, StoreFull
+from store.errors import SchemaTooNew, StoreError, StoreFull
 
 pytestmark = [pytest.mark.sqlite_only, pytest.mark.sampled(2)]  # of two releases
 
@@ -234,3 +234,22 @@ def test_a_copy_of_an_older_file_is_not_listed(saved: Path, tmp_path: Path, run:
         with pytest.raises(StoreError, match="exists already"):
             inspection.backup(database, saved)
         assert inspection.backup(database, tmp_path / "again.db").number is None
+
+
+def test_a_copy_made_before_an_upgrade_is_the_way_back(
+    older: Path, next_release: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    """The older release refuses the upgraded file unharmed, and goes on with the copy."""
+    before, back = tmp_path / "before.db", tmp_path / "back.db"
+    assert run("--db", older, "backup", before).status == 0
+    next_release()
+    Store(older).close()
+    assert title(older) == "rewritten"
+    monkeypatch.setattr(migrate, "find_folder", find_folder)
+    monkeypatch.setattr(migrate, "SCHEMA_HEAD", SCHEMA_HEAD)
+    with pytest.raises(SchemaTooNew):
+        Store(older)
+    assert run("--db", back, "restore", before).status == 0
+    with Store(back) as store:
+        assert store.session("s").title == "as it was"
+        assert store.verify() == []
