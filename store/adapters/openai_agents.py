@@ -18,7 +18,7 @@ from agents.memory import SessionSettings
 
 from .. import AsyncStore, Conflict, Policy, SessionNotFound
 from ..records import Session as StoredSession
-from ..records import StoredMessage
+from ..records import StoredMessage, Turn
 from .openai_items import (
     ITEM_PREVIEW_LENGTH,
     TurnItem,
@@ -217,7 +217,9 @@ class BranchedSession(Session):
 
         def work(steps: Any) -> str:
             line = self._require_line(steps, self.branch_id)
-            begun = [each for each in self._load_turns(steps, line) if each.begins_turn]
+            begun: list[Turn] = []
+            with suppress(SessionNotFound):
+                begun = steps.turns(line)
             if not 1 <= turn_number <= len(begun):
                 raise ValueError(
                     f"Turn {turn_number} does not contain a user message "
@@ -228,7 +230,7 @@ class BranchedSession(Session):
             steps.create_session(self._branches_id, metadata=first, exist_ok=True)
             known = self._load_branches(steps)
             name = choose_name(known["branches"], branch_name, turn_number)
-            at = begun[turn_number - 1].stored.seq - 1
+            at = begun[turn_number - 1].first - 1
             made = steps.fork(line, at=at, metadata={**told, "branch": name})
             taken = {"branches": {name: made.id}}
             steps.set_metadata(self._branches_id, taken, merge=True)

@@ -21,7 +21,7 @@ from itertools import chain
 from sys import getsizeof
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Text, bindparam, literal_column, select
 
 from ..database import (
     Row,
@@ -135,6 +135,14 @@ MESSAGES_IN_RUN = Statement(
     )
     .where(match_run(messages))
     .order_by(messages.c.seq)
+)
+FIND_OTHER_FORMAT = Statement(
+    select(messages.c.seq)
+    .where(
+        match_run(messages),
+        messages.c.wire_format.is_distinct_from(bindparam("wire_format", type_=Text)),
+    )
+    .limit(literal_column("1"))
 )
 CALLS_IN_RUN = Statement(
     select(tool_calls.c.seq, *(tool_calls.c[name] for name in StoredCall._fields))
@@ -257,6 +265,11 @@ def _translate_messages(
 
     target = get_format(format)
     own_name = None if target is CHAT else target.name
+    if not any(
+        FIND_OTHER_FORMAT.rows(line.connection, **run, wire_format=own_name)
+        for run in line.ranges(first, last)
+    ):
+        return found
     whole = {each.seq: each for each in found}
     translated: list[StoredMessage] = []
     for row, name in zip(*load_message_rows(line, first, last), strict=True):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from conftest import Child
+from killed_runs import ScriptedRun, check_killed_runs
 
 from store import Policy, Store
 
@@ -119,35 +118,21 @@ def run_turns(history: History, count: int) -> None:
         assert chain.invoke([HumanMessage(f"Turn {number}")], config).content == "Done."
 
 
-def run_until(url: str, writes: int) -> None:
-    """Run ten turns in a process that kills itself after a write."""
-
-    class KilledHistory(History):
-        """A history whose process ends."""
-
-        def add_messages(self, messages: Any) -> None:
-            nonlocal writes
-            super().add_messages(messages)
-            writes -= 1
-            if not writes:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    run_turns(KilledHistory("killed", url), 10)
+def run_named(url: str, name: str, count: int) -> None:
+    """Run turns, as a process of its own."""
+    with open_history(url, name) as history:
+        run_turns(history, count)
 
 
-@pytest.mark.slow
-def test_a_killed_run_is_resumed(url: str, fork: Callable[..., Child]) -> None:
-    """After each write of ten turns; all turns before it are there, and the next ones follow."""
-    for writes in range(1, 11):
-        with pytest.raises(AssertionError, match="killed"):
-            fork(run_until, url, writes).result()
-        with open_history(url, "killed") as history:
-            run_turns(history, 1)
-            said = [str(each.content) for each in history.messages]
-            history.clear()
-        assert said == [*list_said(writes), "Turn 0", "Done."]
+def read_messages(url: str, name: str) -> list[str]:
+    """Return the messages of a history as texts."""
+    with open_history(url, name) as history:
+        return [str(each.content) for each in history.messages]
 
 
-def list_said(count: int) -> list[str]:
-    """Return what is said in the first turns of a run."""
-    return [text for number in range(count) for text in (f"Turn {number}", "Done.")]
+@pytest.mark.timeout(600)
+def test_a_killed_run_goes_on(
+    url: str, fork: Callable[..., Child], pytestconfig: pytest.Config
+) -> None:
+    """At any write; what was written is there, and the next turn is answered."""
+    check_killed_runs(ScriptedRun(run_named, read_messages), url, fork, pytestconfig)

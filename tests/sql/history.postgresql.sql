@@ -1759,6 +1759,15 @@ FROM prices
 WHERE prices.owner IN (:owner_1 COLLATE "C", :owner COLLATE "C")
   AND prices.model IN (:model COLLATE "C", :base_model COLLATE "C")
 
+-- history.raw_messages.FIND_OTHER_FORMAT
+SELECT messages.seq
+FROM messages
+WHERE messages.tree_id = :tree_id
+  AND messages.branch = :branch
+  AND messages.seq BETWEEN :first AND :last
+  AND messages.wire_format IS DISTINCT FROM :wire_format
+LIMIT 1
+
 -- history.redaction.OPEN_REDACTION
 INSERT INTO redactions (
   tree_id,

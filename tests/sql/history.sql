@@ -2604,6 +2604,15 @@ WHERE tool_calls.tree_id = :tree_id
 ORDER BY tool_calls.seq,
   tool_calls.position
 
+-- history.raw_messages.FIND_OTHER_FORMAT
+SELECT messages.seq
+FROM messages
+WHERE messages.tree_id = :tree_id
+  AND messages.branch = :branch
+  AND messages.seq BETWEEN :first AND :last
+  AND messages.wire_format IS NOT :wire_format
+LIMIT 1 OFFSET :param_1
+
 -- history.raw_messages.MESSAGES_IN_RUN
 SELECT messages.seq,
   messages.stored_at,
