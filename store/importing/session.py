@@ -356,15 +356,17 @@ class FileSession:
             self._part()
         elif is_redacted(stored.message):
             return
-        elif _is_stored_as(rows[-1], stored) or _says_the_same(stored.message, said.message):
-            self._charge(stored, said)
+        elif _is_stored_as(rows[-1], stored):
+            if said.spent:
+                self._charge(stored, said)
+        elif _says_the_same(stored.message, said.message):
+            self._charge(stored._replace(message=said.message), said)
         else:
             self._settle(stored.message, said.message)
 
     def _charge(self, stored: StoredMessage, said: SessionMessage) -> None:
-        """Keep a stored answer whose cost the file tells, maybe only since it has grown."""
-        if said.spent:
-            self._late.append((stored, said))
+        """Keep a stored answer whose cost the file may tell only since it has grown."""
+        self._late.append((stored, said))
         if len(self._late) >= BATCH_MESSAGES:
             self._flush()
 

@@ -160,6 +160,20 @@ def table(folder: Path) -> str:
     return "\n".join([*lines[:2], *sorted(lines[2:])])
 
 
+@pytest.mark.sqlite_only
+@pytest.mark.parametrize("kind", ["codex", "claude_code"])
+def test_costs_of_a_growing_file_are_those_of_the_whole(tmp_path: Path, kind: str) -> None:
+    """Though a file tells them after the answer, or more of them than before."""
+    rows = [json.loads(line) for line in RICHER[kind](tmp_path / "whole").read_text().splitlines()]
+    path = tmp_path / "growing.jsonl"
+    with Store(":memory:") as grown, Store(":memory:") as whole:
+        for end in range(3, len(rows) + 1):
+            import_file(grown, write_rows(path, rows[:end]), kind=kind)
+        import_file(whole, path)
+        spent = [[each[2:8] for each in store.usages()] for store in (grown, whole)]
+    assert spent[0] == spent[1] != []
+
+
 @pytest.mark.slow
 @pytest.mark.sqlite_only
 def test_the_table_of_facts_is_what_imports_tell(tmp_path: Path) -> None:
