@@ -36,7 +36,8 @@ class IndexSql(NamedTuple):
     ``match_words`` and ``match_names`` are queries for the numbers of the index from ``first`` to
     ``last`` by an expression, whose parameter is inserted as ``name``. ``in_trees`` limits them to
     some trees where numbers do not. ``message_place`` and ``summary_place`` are the place of a
-    message ``m`` and of a summary ``s`` in the order of storing. ``trees`` is a query for trees.
+    message ``m`` and of a summary ``s`` in the order of storing. ``held_ranges`` are
+    rows of positions and of their session, ``trees`` is a query for trees.
     """
 
     lock: tuple[str, ...]
@@ -52,6 +53,7 @@ class IndexSql(NamedTuple):
     message_keys: str
     message_place: str
     summary_place: str
+    held_ranges: str
     trees: str
     max_number: str
     min_number: str
@@ -88,6 +90,8 @@ _FILE_INDEX = IndexSql(
     " json_extract(value, '$[2]') AS seq FROM json_each(:places))",
     message_place="m.rowid",
     summary_place="s.rowid",
+    held_ranges="SELECT value ->> 0 AS tree_id, value ->> 1 AS branch, value ->> 2 AS first,"
+    " value ->> 3 AS last, value ->> 4 AS holder FROM json_each(:held)",
     trees="(SELECT value FROM json_each(:trees))",
     max_number="SELECT MAX(id) FROM search_words_docsize",
     min_number="SELECT MIN(id) FROM search_words_docsize",
@@ -123,6 +127,10 @@ END $$""",
     " CAST(value ->> 2 AS bigint) AS seq FROM json_array_elements(CAST(:places AS json)))",
     message_place="m.stored_at",
     summary_place="s.created_at",
+    held_ranges="SELECT CAST(value ->> 0 AS bigint) AS tree_id,"
+    " CAST(value ->> 1 AS bigint) AS branch, CAST(value ->> 2 AS bigint) AS first,"
+    " CAST(value ->> 3 AS bigint) AS last, value ->> 4 AS holder"
+    " FROM json_array_elements(CAST(:held AS json))",
     trees=_SERVER_TREES,
     max_number="SELECT MAX(number) FROM search_rows",
     min_number="SELECT MIN(number) FROM search_rows",

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import heapq
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain, dropwhile, groupby, islice, tee
@@ -59,10 +60,12 @@ from .index import (
     try_index_step,
 )
 from .index_queries import (
+    NO_MESSAGES,
     UNBOUNDED,
     CandidateQuery,
     UpperBound,
     count_documents,
+    count_held,
     is_wide_scope,
     list_trees_of_term,
     select_by_names,
@@ -100,7 +103,7 @@ MOST_LISTED = 20_000
 MOST_RANKED = 1_000
 """Messages that are ranked at most; if more have the words, the last stored comes first."""
 MOST_READ_NAMES = 200
-"""Messages found by names that are read to be counted; if there are more, they are not."""
+"""Messages found by names that are read; if there are more, the index alone decides."""
 MOST_TITLES = 5_000
 """Sessions whose titles are read: the newest, of those that are not archived."""
 TITLE_SCORE = 1e9
@@ -424,22 +427,43 @@ class Search:
             yield match.make_hit(text, self._query.terms)
 
     def matches(self) -> Iterator[Match]:
-        """Yield the documents that match, by words and then by names, the last stored first."""
-        yield from self._said_matches()
-        yield from (match for match, _ in self.load_texts(self.name_matches()))
-
-    def session_ids(self) -> Iterator[str]:
-        """Yield the session of each document that matches, as often as it has any.
+        """Yield the documents that match, by words and then by names, the last stored first.
 
         Of many documents that match by names, the index alone decides whether they do.
         """
+        yield from self._said_matches()
         matches = self.name_matches()
         named = [*islice(matches, MOST_READ_NAMES + 1)]
-        if self._query.tools is not None or len(named) <= MOST_READ_NAMES:
-            found: Iterable[Match] = (each for each, _ in self.load_texts(chain(named, matches)))
+        if self._query.tools is None and len(named) > MOST_READ_NAMES:
+            yield from chain(named, matches)
         else:
-            found = chain(named, matches)
-        yield from (match.holder.session_id for match in chain(self._said_matches(), found))
+            yield from (match for match, _ in self.load_texts(chain(named, matches)))
+
+    def count_by_session(self) -> Counter[str]:
+        """Count the documents of some trees that match, by session.
+
+        Of many documents that match by names, the index alone decides whether they do.
+        """
+        if self._query.is_filtered:
+            return Counter(match.holder.session_id for match in self.matches())
+        counts = self._count_matches(select_by_names)
+        if 0 < counts.total() <= MOST_READ_NAMES:
+            read = self.load_texts(self.name_matches())
+            counts = Counter(match.holder.session_id for match, _ in read)
+        return counts + self._count_matches(select_by_words)
+
+    def _count_matches(self, candidates: CandidateQuery) -> Counter[str]:
+        """Count the documents that match, by session; those of the index without reading them."""
+        others = self._stored_matches(candidates, NO_MESSAGES)
+        counts = Counter(match.holder.session_id for match in others)
+        held = (
+            (tree_id, *each)
+            for tree_id in self._query.scope.tree_ids
+            for each in self._trees[tree_id].held_ranges()
+        )
+        by_names = candidates is select_by_names
+        counts.update(count_held(self._connection, self._query, held, by_names=by_names))
+        return counts
 
     def _said_matches(self) -> Iterator[Match]:
         """Return the documents that match by words, the last stored first."""

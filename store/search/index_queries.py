@@ -7,8 +7,9 @@ documents with a rare term limit the lists of the others.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
@@ -45,6 +46,8 @@ class UpperBound(NamedTuple):
 
 
 UNBOUNDED = UpperBound()
+NO_MESSAGES = UpperBound(number=0)
+"""Summaries only."""
 CandidateQuery = Callable[[Connection, Query, UpperBound], Iterator[Document]]
 """A function that selects documents of the index up to a bound."""
 
@@ -59,6 +62,8 @@ NEWEST_RANGES = 4_000, 16_000
 """Numbers of a file that are searched first, and next: few pages need more of frequent terms."""
 FIRST_ROWS = 2_000
 """Rows of the first select; few pages need more."""
+FIRST_NUMBERS = 256
+"""Numbers of a file that are searched first for sessions: skipped are those of sessions found."""
 WIDE_SHARE = 8
 """An owner with one in so many documents of a file has a large part of it."""
 RARE_TERM = 1_000
@@ -160,6 +165,28 @@ def count_documents(connection: Connection, query: Query) -> int:
     return count
 
 
+def count_held(
+    connection: Connection, query: Query, held: Iterable[tuple[object, ...]], *, by_names: bool
+) -> dict[str, int]:
+    """Return how many messages of the index match by words, or by names, by session.
+
+    Each is counted for the session that holds its range: a tree, a branch, the first and the last
+    position, and a session.
+    """
+    if not has_index(connection):
+        return {}
+    build = _build_named_query if by_names else _build_said_query
+    found, _, values = build(connection, query)
+    counted = f"""SELECT held.holder, COUNT(*) FROM (
+    {get_index_sql(connection).held_ranges}) AS held
+    CROSS JOIN search_rows r WHERE r.tree_id = held.tree_id AND r.branch = held.branch
+    AND r.seq BETWEEN held.first AND held.last
+    AND +r.number IN (SELECT number FROM ({found}) AS found)
+    GROUP BY held.holder"""
+    values |= query.scope.index_parameters(*MESSAGES) | {"held": json.dumps([*held])}
+    return dict(cache_statement(counted).rows(connection, **values))
+
+
 def list_trees_of_term(connection: Connection, query: Query) -> set[int] | None:
     """Return the trees whose indexed documents may have the first term; None if they are many."""
     if not has_index(connection):
@@ -178,11 +205,16 @@ def list_trees_of_term(connection: Connection, query: Query) -> set[int] | None:
 
 def select_by_words(connection: Connection, query: Query, bound: UpperBound) -> Iterator[Document]:
     """Yield the documents of the index with all words, or with some of them."""
+    numbers = _build_said_query(connection, query)
+    ranges = _list_ranges(connection, query, bound)
+    yield from _select_documents(connection, query, numbers, bound, ranges)
+
+
+def _build_said_query(connection: Connection, query: Query) -> NumberQuery:
+    """Return the query for documents with all words, or with some of them."""
     build = _build_partial_expression if query.partial else _build_word_expression
     expression = build(connection.dialect.name, [*query.terms])
-    numbers = _build_number_query(connection, query, "asked", expression)
-    ranges = _list_ranges(connection, query.scope, bound)
-    yield from _select_documents(connection, query.scope, numbers, bound, ranges)
+    return _build_number_query(connection, query, "asked", expression)
 
 
 def select_by_names(connection: Connection, query: Query, bound: UpperBound) -> Iterator[Document]:
@@ -190,23 +222,31 @@ def select_by_names(connection: Connection, query: Query, bound: UpperBound) -> 
 
     Of a partial search: documents with some term in a name, and none as words.
     """
-    terms = [_build_term_query(connection, query, number) for number in range(len(query.terms))]
+    terms = _build_term_queries(connection, query)
     with_names = [
         f"SELECT number FROM ({each.names.sql} LIMIT 1) AS of{number}"
         for number, each in enumerate(terms)
         if each.names
     ]
     values = {name: value for each in terms for name, value in each.values.items()}
-    any_name = " UNION ALL ".join(with_names)
-    ranges = [
+    any_name = cache_statement(" UNION ALL ".join(with_names))
+    ranges = (
         each
-        for each in (_list_ranges(connection, query.scope, bound) if with_names else ())
-        if cache_statement(any_name).row(
-            connection, **values, **query.scope.index_parameters(*each)
-        )
-    ]
-    if not ranges:
-        return
+        for each in (_list_ranges(connection, query, bound) if with_names else ())
+        if any_name.row(connection, **values, **query.scope.index_parameters(*each))
+    )
+    if with_names:
+        numbers = _build_named_query(connection, query)
+        yield from _select_documents(connection, query, numbers, bound, ranges)
+
+
+def _build_term_queries(connection: Connection, query: Query) -> list[TermQuery]:
+    return [_build_term_query(connection, query, number) for number in range(len(query.terms))]
+
+
+def _build_named_query(connection: Connection, query: Query) -> NumberQuery:
+    """Return the query for documents with some term in a name, without those with all words."""
+    terms = _build_term_queries(connection, query)
     build = partial(_build_word_expression, connection.dialect.name, [*query.terms])
     with_words, _, asked = _build_number_query(connection, query, "asked", build(any=query.partial))
     if len(terms) == 1 and terms[0].names:  # a single term is searched only as far as needed
@@ -216,8 +256,8 @@ def select_by_names(connection: Connection, query: Query, bound: UpperBound) -> 
         joined = _join_terms(connection, query, terms)
         both = f"SELECT number FROM ({joined}) AS joined EXCEPT {with_words}"
         sql, column = f"SELECT number FROM ({both}) AS named WHERE true", "number"
-    numbers = NumberQuery(sql, column, asked | values)
-    yield from _select_documents(connection, query.scope, numbers, bound, ranges)
+    values = {name: value for each in terms for name, value in each.values.items()}
+    return NumberQuery(sql, column, asked | values)
 
 
 def _join_terms(connection: Connection, query: Query, terms: list[TermQuery]) -> str:
@@ -253,37 +293,63 @@ def _has_few_documents(connection: Connection, scope: Scope) -> bool:
     return scope.trees is not None or (is_part and not scope.is_wide)
 
 
-def _list_ranges(connection: Connection, scope: Scope, bound: UpperBound) -> list[NumberRange]:
-    """Return the ranges of numbers to search, one after the other: of messages, of summaries.
+def _list_ranges(connection: Connection, query: Query, bound: UpperBound) -> Iterator[NumberRange]:
+    """Yield the ranges of numbers to search, one after the other: of messages, of summaries.
 
-    In a file, numbers follow the order of storing, so the newest messages are a range of their own,
+    In a file, numbers follow the order of storing, so the newest messages are ranges of their own,
     unless a scope has few messages.
     """
-    ranges, last = [], bound.number
+    last = bound.number
     is_file = connection.dialect.name == "sqlite"
-    if is_file and not _has_few_documents(connection, scope):
+    if is_file and not _has_few_documents(connection, query.scope):
         newest = cache_statement(get_index_sql(connection).max_number).value(connection) or 0
         last = min(last, newest)
-        for size in NEWEST_RANGES:
+        sizes = _size_session_ranges(query) if query.by == "session" else NEWEST_RANGES
+        for size in sizes:
             if last > size:
-                ranges.append((last - size + 1, last))
-                last -= size
-    return [*ranges, (1, last), SUMMARIES]
+                yield last - size + 1, last
+                last = _skip_passed(connection, query, last - size)
+    yield 1, last
+    yield SUMMARIES
+
+
+def _size_session_ranges(query: Query) -> Iterator[int]:
+    """Yield the sizes of ranges: four times as many numbers after one that passed no tree."""
+    size = FIRST_NUMBERS
+    while size <= NEWEST_RANGES[-1]:
+        known = len(query.passed)
+        yield size
+        size = FIRST_NUMBERS if len(query.passed) > known else 4 * size
+
+
+def _skip_passed(connection: Connection, query: Query, last: int) -> int:
+    """Return the last number up to one, of a tree in the scope that is not passed."""
+    if query.by != "session":
+        return last
+    newest = f"""SELECT r.number FROM search_rows r WHERE r.number BETWEEN 1 AND :last
+    AND r.tree_id NOT IN (SELECT value FROM json_each(:passed)){query.scope.tree_condition("+r")}
+    ORDER BY r.number DESC LIMIT 1"""
+    found: int | None = cache_statement(newest).value(
+        connection, last=last, passed=json.dumps([*query.passed]), **query.scope.parameters
+    )
+    return found or 0
 
 
 def _select_documents(
     connection: Connection,
-    scope: Scope,
+    query: Query,
     numbers: NumberQuery,
     bound: UpperBound,
-    ranges: list[NumberRange],
+    ranges: Iterable[NumberRange],
 ) -> Iterator[Document]:
     """Yield the documents of numbers: messages, then summaries, each the last stored first."""
     for each in ranges:
         if each == SUMMARIES:
-            yield from _select_summaries(connection, scope, numbers)
+            yield from _select_summaries(connection, query.scope, numbers)
         else:
-            yield from _select_messages(connection, scope, numbers, bound.place, each)
+            for message in _select_messages(connection, query.scope, numbers, bound.place, each):
+                if message.tree_id not in query.passed:
+                    yield message
 
 
 def _select_messages(

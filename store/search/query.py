@@ -11,6 +11,7 @@ the order.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from difflib import get_close_matches
 from typing import NamedTuple
 
@@ -66,7 +67,8 @@ class Query(NamedTuple):
 
     With ``any``, documents are found too that lack some of the terms. A search has parts, one after
     the other: one with ``prompts`` has only documents of these roles (False: none of them), one
-    that is ``partial`` only documents that lack a term.
+    that is ``partial`` only documents that lack a term. ``passed`` are trees whose further
+    documents need not be found, which may become more during the search.
     """
 
     terms: tuple[Term, ...]
@@ -81,6 +83,8 @@ class Query(NamedTuple):
     any: bool = False
     prompts: bool | None = None
     partial: bool = False
+    passed: AbstractSet[int] = frozenset()
+    by: str = "message"
 
     @property
     def base_score(self) -> float:
@@ -96,6 +100,14 @@ class Query(NamedTuple):
     def unranked_score(self) -> float:
         """The score of documents with the words that are not ranked."""
         return self.base_score + UNRANKED_SCORE
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether roles, tools or moments filter the hits."""
+        return any(
+            each is not None
+            for each in (self.roles, self.tools, self.since, self.until, self.prompts)
+        )
 
     def parts(self) -> Iterator[Query]:
         """Yield the parts of the search from the last hit already seen on."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select
@@ -47,6 +48,12 @@ class Scope(NamedTuple):
     def has_session(self, session_id: str, owner: str | None) -> bool:
         """Tell whether a session is in the scope."""
         return self.session in (None, session_id) and self.owner in (None, owner)
+
+    @property
+    def tree_ids(self) -> list[int]:
+        """The only trees, if they are known."""
+        ids: list[int] = [] if self.trees is None else json.loads(self.trees.trees)
+        return ids
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -171,6 +178,25 @@ class TreeLines:
     def last_position(self, branch: int) -> int:
         """Return the last position of a branch on any of the lines; 0 if no line has any."""
         return self._last_positions.get(branch, 0)
+
+    @property
+    def session_ids(self) -> Iterable[str]:
+        """The sessions of the tree that are in the scope."""
+        return self._lines.keys()
+
+    def held_ranges(self) -> Iterator[tuple[int, int, int, str]]:
+        """Yield ranges of positions, each with its branch and the session of its messages.
+
+        That is the session that `find_holder` returns for each message of a range.
+        """
+        lines = [line for each in (self._lines, self._left_lines) for line in chain(*each.values())]
+        for branch in self._last_positions:
+            first = 1
+            for last in sorted({line[branch].last for line in lines if branch in line}):
+                holder = self.find_holder(branch, Origin(branch, last, 0))
+                if holder is not None:
+                    yield branch, first, last, holder.session_id
+                first = last + 1
 
     def find_holder(self, branch: int, origin: Origin) -> Holder | None:
         """Return a session that has a row, preferably the one of its branch; otherwise None."""

@@ -8,7 +8,7 @@ Sessions that have them only with system and developer messages are last.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from itertools import islice
 from typing import Protocol
 
@@ -47,8 +47,8 @@ class MessageSearch(Protocol):
     def matches(self) -> Iterator[Match]:
         """Yield the documents that match, the last stored first."""
 
-    def session_ids(self) -> Iterator[str]:
-        """Yield the session of each document that matches, of many by the index alone."""
+    def count_by_session(self) -> Counter[str]:
+        """Count the documents of some trees that match, by session."""
 
     def make_hits(self, matches: Iterable[Match], /) -> Iterator[Hit]:
         """Yield matches as hits."""
@@ -74,8 +74,10 @@ class SessionSearch:
         trees: SearchedTrees,
         search: Callable[[Query], MessageSearch],
     ) -> None:
-        self._connection, self._query = connection, query
+        self._connection = connection
         self._trees, self._search = trees, search
+        self._passed: set[int] = set()
+        self._query = query._replace(passed=self._passed, by="session")
         if query.scope.tree is not None:
             self._query = self._limit_to([query.scope.tree])
         self._best: dict[str, Hit] = {}
@@ -108,18 +110,22 @@ class SessionSearch:
         """Yield hits of new sessions: of titles, of messages by words, of messages by names."""
         search = self._search(part)
         yield from search.title_hits()
-        room = self._query.limit - len(self._best)
-        yield from search.make_hits(islice(self._first_matches(search), room))
-        yield from self._name_hits(search)
+        if part.tools is None and not part.partial:
+            room = self._query.limit - len(self._best)
+            yield from search.make_hits(islice(self._first_matches(search), room))
+        else:
+            yield from self._read_hits(search, search.word_matches())
+        yield from self._read_hits(search, search.name_matches())
 
-    def _name_hits(self, search: MessageSearch) -> Iterator[Hit]:
-        """Yield hits of new sessions by names, with hardly more texts than these have."""
-        matches = search.name_matches()
+    def _read_hits(self, search: MessageSearch, matches: Iterator[Match]) -> Iterator[Hit]:
+        """Yield hits of new sessions among doubtful matches, with hardly more texts than needed."""
         new = (match for match in matches if match.holder.session_id not in self._best)
         most = 1
         while batch := [*islice(new, most)]:
             hits = [*search.make_hits(batch)]
             yield from hits
+            for match in batch if hits else ():
+                self._pass_tree(match, self._best)
             most = 1 if hits else min(2 * most, TEXT_BATCH)
 
     def _first_matches(self, search: MessageSearch) -> Iterator[Match]:
@@ -128,7 +134,14 @@ class SessionSearch:
         for match in search.word_matches():
             if match.holder.session_id not in seen:
                 seen.add(match.holder.session_id)
+                self._pass_tree(match, seen)
                 yield match
+
+    def _pass_tree(self, match: Match, seen: Container[str]) -> None:
+        """Ask nothing more of the tree of a match if all its sessions have been found."""
+        tree_id = match.document.tree_id
+        if all(each in seen for each in self._trees[tree_id].session_ids):
+            self._passed.add(tree_id)
 
     def _spread_hits(self) -> Iterator[Hit]:
         """Yield hits of sessions that have the words in several messages.
@@ -228,15 +241,16 @@ class SessionSearch:
     def _limit_to(self, tree_ids: Iterable[int]) -> Query:
         """Return the query, limited to some trees."""
         trees = list_trees(self._connection, tree_ids)
-        return self._query._replace(scope=self._query.scope._replace(trees=trees, is_wide=False))
+        scope = self._query.scope._replace(trees=trees, is_wide=False)
+        return self._query._replace(scope=scope, passed=frozenset())
 
     def _count_hits(self) -> dict[str, int]:
         """Count the hits of the sessions found; messages with some words only if none has all."""
         counts = Counter(hit.session_id for hit in self._best.values() if hit.role == TITLE)
         tree_ids = {lines.load_pointer(self._connection, each).tree_id for each in self._best}
         query = self._limit_to(tree_ids)
-        counts.update(self._search(query).session_ids())
+        counts.update(self._search(query).count_by_session())
         own = {each: len(self._own[each]) for each in self._best if self._own[each]}
         if not self._best.keys() <= {*own, *counts}:
-            own |= Counter(self._search(query._replace(partial=True)).session_ids())
+            own |= self._search(query._replace(partial=True)).count_by_session()
         return own | counts

@@ -148,6 +148,32 @@ def test_only_messages_of_the_tools_count(store: Store) -> None:
     assert found(store.search("pear", by="session", tools=["Bash"])) == [("s", 1, 2)]
 
 
+def test_an_older_call_of_a_tool_is_found_behind_what_was_said(store: Store) -> None:
+    """Newest first, where the first message with the word is no call."""
+    store.create_session("s")
+    function = {"name": "Bash", "arguments": '{"command": "eat pear"}'}
+    call = {"id": "c", "type": "function", "function": function}
+    store.append("s", {"role": "assistant", "content": None, "tool_calls": [call]})
+    store.append("s", said("a pear"))
+    found_calls = store.search("pear", by="session", tools=["Bash"], order="newest")
+    assert found(found_calls) == [("s", 1, 1)]
+
+
+def test_a_shared_past_counts_for_the_session_that_holds_it(store: Store) -> None:
+    """What a fork adds counts for the fork; what a rewind has left counts only with ``left``."""
+    store.create_session("root")
+    store.append("root", [said(f"a pear {number}") for number in range(4)])
+    store.fork("root", at=2, session_id="fork")
+    store.append("fork", [said("a pear"), said("a pear")])
+    store.rewind("root", to=1)
+    store.append("root", said("a pear again"))
+    store.index()
+    counts = {hit.session.id: hit.hits for hit in store.search("pear", by="session")}
+    assert counts == {"root": 2, "fork": 3}
+    counts = {hit.session.id: hit.hits for hit in store.search("pear", by="session", left=True)}
+    assert sum(counts.values()) == 7
+
+
 @pytest.mark.sqlite_only
 def test_many_messages_found_by_names_are_counted_by_the_index(
     store: Store, monkeypatch: pytest.MonkeyPatch
