@@ -20,10 +20,10 @@ from ..text import JsonFields
 from ..transcripts import OWNER_KEY, PROJECT_ROOT_KEY
 from .files import Exported, render_json_lines, write_private_file
 from .page_content import choose_content
+from .programs import PROGRAMS
 from .session_page import render_html_page
 from .shapes import (
     PEOPLE_SHAPES,
-    PROGRAMS,
     ExportSource,
     Shape,
     Written,
@@ -51,8 +51,9 @@ def export_session(
 
     `import_file` reads them back equal. A ``shape`` writes the whole line in the format of a
     provider (`"openai"`, `"responses"`, `"anthropic"`, `"gemini"`), for a program that continues it
-    (`"claude_code"`, `"codex"`), or as a page for people (`"html"`, `"markdown"`). ``policy``
-    writes the request that it would send (None: all messages). ``at`` ends the line at a position.
+    (`"claude_code"`, `"codex"`, `"opencode"`, `"gemini_cli"`, `"qwen_code"`, `"pi"`), or as a page
+    for people (`"html"`, `"markdown"`). ``policy`` writes the request that it would send (None: all
+    messages). ``at`` ends the line at a position.
     A page for people has with ``only="said"`` no prompts, thoughts, calls and results, and with
     ``mask`` every text as `mask` returns it; the result counts the masked texts.
 

@@ -16,6 +16,7 @@ from ..text import wrap_in_list
 from ..transcripts import writing
 from .files import render_json_lines
 from .page_content import PageContent
+from .programs import PROGRAMS, Program, render_resume_advice
 
 ExportSource: TypeAlias = Store | Scoped
 """The store, whole or of one owner, that a session is read from."""
@@ -33,42 +34,16 @@ class Shape(StrEnum):
     gemini = "gemini"
     claude_code = "claude_code"
     codex = "codex"
+    opencode = "opencode"
+    gemini_cli = "gemini_cli"
+    qwen_code = "qwen_code"
+    pi = "pi"
     markdown = "markdown"
     html = "html"
 
 
-class Program(NamedTuple):
-    """A program that continues a session: the format that is read, and the rows made from it.
-
-    ``place`` is the path at which the program looks for the file, in the home folder. ``resume`` is
-    the command that continues the session.
-    """
-
-    format: str
-    rows: Callable[[writing.WritableSession, writing.WritableLine], Iterator[Message]]
-    place: Callable[[writing.WritableSession], str]
-    resume: str
-
-
-def _build_project_path(about: writing.WritableSession) -> str:
-    return f"~/.claude/projects/{writing.name_project_folder(about.cwd)}/{about.id}.jsonl"
-
-
-def _build_rollout_path(about: writing.WritableSession) -> str:
-    return f"~/.codex/sessions/{writing.build_rollout_path(about)}"
-
-
 PEOPLE_SHAPES = (Shape.markdown, Shape.html)
 """The shapes for people."""
-PROGRAMS = {
-    Shape.claude_code: Program(
-        "anthropic", writing.build_claude_code_rows, _build_project_path, "claude --resume"
-    ),
-    Shape.codex: Program(
-        "responses", writing.build_rollout_rows, _build_rollout_path, "codex resume"
-    ),
-}
-"""The shapes that programs continue."""
 
 RAW_EXPORT_POLICY = Policy.named("raw", language="en", chat_extensions=False)
 """The policy for everything that a provider takes, including pictures in results."""
@@ -167,13 +142,10 @@ def render_session_shape(
     """Return a session in a shape; only a program takes the parts of a compaction."""
     if shape in PROGRAMS:
         program = PROGRAMS[shape]
-        about = _describe_session(session, program)
+        about = describe_session(session, program)
         told = _build_program_content(program.format, look, about.began)
-        advice = (
-            f"put it at {program.place(about)}, then, in {about.cwd}: {program.resume} {about.id}"
-        )
         rows = render_json_lines(program.rows(about, told), ascii_only=ascii_only)
-        return Written(rows, told.size, advice)
+        return Written(rows, told.size, render_resume_advice(shape, about))
     assert not isinstance(look, CompactedLine)
     if shape == Shape.markdown:
         said = [*content.select(entry.message for entry in look("openai").entries)]
@@ -226,7 +198,7 @@ def _build_system_messages(view: View) -> list[Message]:
     return [{"role": "system", "content": [{"type": "text", "text": said}]}] if said else []
 
 
-def _describe_session(session: Session, program: Program) -> writing.WritableSession:
+def describe_session(session: Session, program: Program) -> writing.WritableSession:
     """Return the description of a session for a file; its id is new, not that of the session."""
     model = session.metadata.get("model")
     return writing.WritableSession(

@@ -250,7 +250,7 @@ def _parse_opencode_step(parts: list[JsonFields]) -> Iterator[Message]:
     tools = [part for part in parts if part.get("type") == "tool"]
     more = {
         "tool_calls": list(map(_parse_opencode_call, tools)),
-        "reasoning_content": "\n\n".join(_list_opencode_texts(parts, "reasoning")),
+        **_parse_opencode_thoughts([part for part in parts if part.get("type") == "reasoning"]),
         "opencode": _find_step_cost(parts),
     }
     text = "\n\n".join(_list_opencode_texts(parts, "text"))
@@ -260,6 +260,26 @@ def _parse_opencode_step(parts: list[JsonFields]) -> Iterator[Message]:
         for part in tools
         if _find_part_state(part).get("status") in ENDED_CALL_STATES
     )
+
+
+def _parse_opencode_thoughts(parts: list[JsonFields]) -> JsonFields:
+    """Return thoughts: as Anthropic's blocks if they are signed, else as text."""
+    blocks = [*map(_build_signed_thought, parts)]
+    if blocks and all(blocks):
+        return {"thinking_blocks": blocks}
+    return {"reasoning_content": "\n\n".join(_list_opencode_texts(parts, "reasoning"))}
+
+
+def _build_signed_thought(part: JsonFields) -> JsonFields:
+    """Return a thought as a block of Anthropic's; {} if it has no signature."""
+    kept = get_fields(get_fields(part.get("metadata")).get("anthropic"))
+    thought = get_text(part.get("text")) or ""
+    match kept:
+        case {"signature": str(signature)} if signature:
+            return {"type": "thinking", "thinking": thought, "signature": signature}
+        case {"redactedData": str(data)} if data:
+            return {"type": "redacted_thinking", "data": data}
+    return {}
 
 
 def _list_opencode_texts(parts: list[JsonFields], kind: str) -> Iterator[str]:
@@ -289,6 +309,9 @@ def _add_opencode_cost(made: list[Message], info: JsonFields) -> None:
 ENDED_CALL_STATES = ("completed", "error")
 
 
+_RESULT_STATE_KEYS = ("status", "input", "output", "error", "attachments")
+
+
 def _find_part_state(part: JsonFields) -> JsonFields:
     return get_fields(part.get("state"))
 
@@ -307,12 +330,17 @@ def _parse_opencode_result(part: JsonFields) -> Message:
     state = _find_part_state(part)
     failed = state["status"] == "error"
     said = get_text(state.get("error" if failed else "output")) or ""
+    attached = list(filter(None, map(get_fields, get_list(state.get("attachments")))))
+    pictures = [part for part in attached if _is_part_for_model(part)]
+    texts = [build_text_part(said)] if said else []
+    content = [*texts, *map(_parse_opencode_part, pictures)]
     message: Message = {
         "role": "tool",
         "tool_call_id": _find_opencode_call_id(part),
-        "content": said,
+        "content": content if pictures else said,
     }
-    extra = drop_empty_fields(drop_keys(state, "status", "input", "output", "error"))
+    others = {"attachments": [part for part in attached if part not in pictures]}
+    extra = drop_empty_fields({**drop_keys(state, *_RESULT_STATE_KEYS), **others})
     more = {"messageStatus": "error" if failed else None, "opencode": extra}
     ended = get_fields(state.get("time")).get("end")
     return message | _build_timestamp_field(ended) | drop_empty_fields(more)

@@ -16,6 +16,7 @@ from conftest import Run
 from store import AsyncStore, Policy, Store
 from store.errors import InvalidValue, PositionOutOfRange, SessionNotFound, StoreError
 from store.exporting import Shape, export_session, export_store, session_lines
+from store.exporting.programs import PROGRAMS
 from store.exporting.shapes import PEOPLE_SHAPES
 from store.importing import import_file
 
@@ -48,7 +49,7 @@ def test_a_file_is_the_commands(store: Store, run: Run, shape: str | None) -> No
         assert mine.read_bytes() == theirs.read_bytes()
         assert stat.S_IMODE(mine.stat().st_mode) == 0o600
         assert (done.path, done.sessions, done.messages) == (mine, 1, 3)
-        assert ("resume" in (done.advice or "")) is (shape in ("claude_code", "codex"))
+        assert (done.advice is not None) is (shape in PROGRAMS)
 
 
 def test_what_is_exported_comes_back(store: Store) -> None:
@@ -177,8 +178,8 @@ def test_an_export_has_the_pictures_and_files_of_results(
     assert "此处" not in written
     assert "Not shown here" not in written
     assert written.count(PNG) == 3
-    # Codex has pictures in results, and no files
-    assert written.count(PDF) == (0 if shape == Shape.codex else 3)
+    # Codex and pi have pictures in results, and no files
+    assert written.count(PDF) == (0 if shape in (Shape.codex, Shape.pi) else 3)
     if shape != Shape.gemini:
         (again,) = import_file(store, path, session_id="again").sessions
         stored = [each.message for each in store.messages(again.id)]

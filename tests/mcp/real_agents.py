@@ -403,7 +403,11 @@ AGENTS = {
     "opencode": Agent(
         "opencode-ai",
         ("opencode", "run", "-m", "made/up", ASKED),
-        {"OPENCODE_DISABLE_AUTOUPDATE": "1"},
+        {
+            "OPENCODE_DISABLE_AUTOUPDATE": "1",
+            "OPENCODE_DISABLE_MODELS_FETCH": "1",
+            "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+        },
         {
             ".config/opencode/opencode.json": json.dumps(
                 {
@@ -411,7 +415,16 @@ AGENTS = {
                         "made": {
                             "npm": "@ai-sdk/openai-compatible",
                             "options": {"baseURL": "{url}/v1", "apiKey": "made-up"},
-                            "models": {"up": {"name": "up"}},
+                            "models": {
+                                "up": {
+                                    "name": "up",
+                                    "attachment": True,
+                                    "modalities": {
+                                        "input": ["text", "image", "pdf"],
+                                        "output": ["text"],
+                                    },
+                                }
+                            },
                         }
                     }
                 }

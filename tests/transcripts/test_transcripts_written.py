@@ -27,7 +27,14 @@ from store.transcripts.writing import name_project_folder
 FIXTURE = "Resources_Fixtures"
 """Of files that no program wrote: another project made them up for its tests."""
 CHECKS = {"claude_code": resumable.claude_code, "codex": resumable.codex}
-FORMATS = {"claude_code": "anthropic", "codex": "responses"}
+FORMATS = {
+    "claude_code": "anthropic",
+    "codex": "responses",
+    "opencode": "anthropic",
+    "gemini_cli": "gemini",
+    "qwen_code": "gemini",
+    "pi": "anthropic",
+}
 BESIDE = "<system>Bekind.</system>"
 """The system text, as it is the user's in Claude Code, without blanks."""
 Fields = dict[str, Any]
@@ -272,7 +279,7 @@ def side_of(item: Fields) -> str:
 
 def parts_of(item: Fields) -> list[Fields]:
     """Return what a message says, in parts."""
-    content = item.get("content", [item])
+    content = item.get("content", item.get("parts", [item]))
     return [{"text": content}] if isinstance(content, str) else content
 
 

@@ -93,13 +93,18 @@ def _find_first_moment(messages: Iterable[Message]) -> int:
 
 def _list_answered_calls(item: Message) -> Iterator[str]:
     """Yield the ids of the calls that what is sent answers."""
-    blocks = item.get("content")
+    blocks = item.get("content", item.get("parts"))
     for each in [item, *(blocks if isinstance(blocks, list) else [])]:
-        if isinstance(each, dict) and each.get("type") in RESULT_ITEM_TYPES:
+        if not isinstance(each, dict):
+            continue
+        if each.get("type") in RESULT_ITEM_TYPES:
             yield str(each.get("tool_use_id") or each.get("call_id"))
+        elif "functionResponse" in each:
+            yield str(each["functionResponse"]["id"])
 
 
 def _is_model_item(item: Message) -> bool:
     """Tell what the model said, in any format."""
     kind = str(item.get("type"))
-    return item.get("role") == "assistant" or kind == "reasoning" or kind.endswith("_call")
+    is_said = item.get("role") in ("assistant", "model")
+    return is_said or kind == "reasoning" or kind.endswith("_call")

@@ -1,0 +1,130 @@
+"""The programs that continue a session: what they read, where they look for it, what is typed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import NamedTuple
+
+from ..records import Message
+from ..transcripts import TRANSCRIPT_KINDS, get_fields, writing
+
+GEMINI_REGISTRY_FILE = "projects.json"
+GEMINI_OWNER_FILE = ".project_root"
+"""Where Gemini CLI keeps the names of projects' folders, and in a folder whose it is."""
+
+RowsBuilder = Callable[[writing.WritableSession, writing.WritableLine], Iterator[Message]]
+
+
+class Program(NamedTuple):
+    """A program that continues a session: the format that is read, and the rows made from it.
+
+    ``resume`` is the command that continues the session. ``place`` is the path at which the program
+    looks for the file, in its folder; where there is none, ``takes`` is the command that takes the
+    file. ``name`` is the session's id in the program.
+    """
+
+    format: str
+    rows: RowsBuilder
+    resume: str
+    place: Callable[[writing.WritableSession, Path], str] | None = None
+    takes: str = ""
+    name: Callable[[writing.WritableSession], str] = lambda about: str(about.id)
+
+
+def _build_project_path(about: writing.WritableSession, _: Path) -> str:
+    return f"projects/{writing.name_project_folder(about.cwd)}/{about.id}.jsonl"
+
+
+def _build_gemini_path(about: writing.WritableSession, folder: Path) -> str:
+    project = _find_gemini_project(folder, about.cwd)
+    return f"tmp/{project}/chats/{writing.name_gemini_file(about)}"
+
+
+def _find_gemini_project(folder: Path, cwd: str) -> str:
+    """Return the folder of a project: the one that the program gave it, or will give it."""
+    given = get_fields(_load_gemini_registry(folder).get("projects"))
+    owners = {path.parent.name: _read_gemini_owner(path) for path in _list_gemini_owners(folder)}
+    owned = [name for name, owner in owners.items() if owner == cwd]
+    known = [given.get(cwd), *owned]
+    for name in known:
+        if isinstance(name, str) and owners.get(name, cwd) == cwd:
+            return name
+    taken = {*owners, *map(str, given.values())}
+    name = writing.name_gemini_project(cwd)
+    names = (f"{name}-{number}" if number else name for number in count())
+    return next(each for each in names if each not in taken)
+
+
+def _list_gemini_owners(folder: Path) -> list[Path]:
+    return sorted((folder / "tmp").glob(f"*/{GEMINI_OWNER_FILE}"))
+
+
+def _read_gemini_owner(path: Path) -> str:
+    return path.read_text("utf-8", "replace").strip()
+
+
+def _load_gemini_registry(folder: Path) -> Message:
+    try:
+        return get_fields(json.loads((folder / GEMINI_REGISTRY_FILE).read_bytes()))
+    except (OSError, ValueError):
+        return {}
+
+
+PROGRAMS = {
+    "claude_code": Program(
+        "anthropic", writing.build_claude_code_rows, "claude --resume", _build_project_path
+    ),
+    "codex": Program(
+        "responses",
+        writing.build_rollout_rows,
+        "codex resume",
+        lambda about, _: f"sessions/{writing.build_rollout_path(about)}",
+    ),
+    "opencode": Program(
+        "anthropic",
+        writing.build_opencode_documents,
+        "opencode -s",
+        takes="opencode import",
+        name=writing.name_opencode_session,
+    ),
+    "gemini_cli": Program(
+        "gemini", writing.build_gemini_cli_lines, "gemini --resume", _build_gemini_path
+    ),
+    "qwen_code": Program(
+        "gemini",
+        writing.build_qwen_code_rows,
+        "qwen --resume",
+        lambda about, _: writing.build_qwen_code_path(about),
+    ),
+    "pi": Program(
+        "anthropic",
+        writing.build_pi_entries,
+        "pi --session",
+        lambda about, _: f"agent/sessions/{writing.build_pi_path(about)}",
+    ),
+}
+"""The programs by the kind of their sessions."""
+
+
+def find_session_place(kind: str, about: writing.WritableSession) -> Path | None:
+    """Return where a program looks for a session on this machine; None if a command takes it."""
+    place, folder = PROGRAMS[kind].place, TRANSCRIPT_KINDS[kind].homes[0].path
+    return None if place is None else folder / place(about, folder)
+
+
+def render_resume_advice(kind: str, about: writing.WritableSession) -> str:
+    """Return where to put the file of a session, and what to type."""
+    program, place = PROGRAMS[kind], find_session_place(kind, about)
+    resume = f"{program.resume} {program.name(about)}"
+    if place is None:
+        return f"in {about.cwd}: {program.takes} FILE, then: {resume}"
+    return f"put it at {render_home_path(place)}, then, in {about.cwd}: {resume}"
+
+
+def render_home_path(path: Path) -> str:
+    """Return a path with ~ for the home folder."""
+    home = Path.home()
+    return f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else str(path)
