@@ -54,6 +54,7 @@ from .lease import (
     get_read_mark,
     get_session_trees,
     invalidate_at_end,
+    open_step,
 )
 from .logs import OperationMark, SafeLogger, get_logger, running_operation
 from .migrate import SCHEMA_VERSION, Seed, Upgrade, read_version, upgrade_schema
@@ -183,6 +184,7 @@ __all__ = [
     "message_facts",
     "messages",
     "notes",
+    "open_step",
     "parse_url",
     "pause_gc",
     "prices",

@@ -91,9 +91,6 @@ CONNECTION_PRAGMAS = (
     "PRAGMA cache_size = -16000",
 )
 
-SNAPSHOT_OPTIONS = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
-"""The server's setting for reads that see one state; SQLite's reads always do."""
-
 POOLER_SETTING = "pooler"
 """The setting of a URL by which a server is behind a pooler."""
 KEEPALIVE_OPTIONS = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
@@ -201,7 +198,7 @@ class Database:
             self._reader = self._writer = self._engine
         else:
             self._engine = self._writer = self._create_server_engine()
-            self._reader = self._engine.execution_options(**SNAPSHOT_OPTIONS)
+            self._reader = self._engine.execution_options()
 
         file = self._file  # not of self: an engine that holds its owner keeps it from being freed
 
@@ -215,6 +212,8 @@ class Database:
             lease = get_lease(connection)
             lease.is_core = True
             lease.begin()
+            if lease.is_on_server:
+                lease.driver.leave()
 
         self._idle: dict[Engine, list[Lease]] = {self._reader: [], self._writer: []}
         self._forgotten = weakref.finalize(self, _close_idle, self._idle, self._engine)
@@ -227,7 +226,8 @@ class Database:
         if (longest := self._limits.statement_timeout) is not None:
             settings["statement_timeout"] = str(compute_lock_timeout(longest))
         if self._is_pooled:
-            self._settings = "; ".join(f"SET LOCAL {x} = {settings[x]}" for x in settings)
+            each = (f"set_config('{x}', '{settings[x]}', true)" for x in settings)
+            self._settings = f"SELECT {', '.join(each)}"
         seconds = self._limits.connect_timeout or self._timeout
         return create_server_engine(self.url, settings, seconds, pooler=self._is_pooled)
 
@@ -619,11 +619,13 @@ def create_server_engine(
     patience = max(2, math.ceil(timeout))
     arguments: dict[str, Any] = {"connect_timeout": patience, **KEEPALIVE_OPTIONS}
     arguments = {name: value for name, value in arguments.items() if name not in asked}
+    begins_itself: dict[str, Any] = {"isolation_level": "AUTOCOMMIT"}  # by each lease
     if pooler:
-        return _create_engine(url, connect_args={**arguments, "prepare_threshold": None})
+        arguments["prepare_threshold"] = None
+        return _create_engine(url, connect_args=arguments, **begins_itself)
     ours = (f"-c {name}={value}" for name, value in settings.items())
     options = " ".join((*ours, *asked.get("options", ())))
-    return _create_engine(url, connect_args={**arguments, "options": options})
+    return _create_engine(url, connect_args={**arguments, "options": options}, **begins_itself)
 
 
 def create_file_engine(url: URL, path: str, synchronous: str, timeout: float) -> Engine:

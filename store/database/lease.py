@@ -19,7 +19,9 @@ import os
 import sqlite3
 import time
 import weakref
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from itertools import count
 from typing import Any, Protocol
 
 from sqlalchemy import Connection
@@ -30,6 +32,7 @@ from .cache import Cache, SessionTrees, invalidate_tree, invalidation_count
 from .counters import CounterKey
 from .files import KnownFile
 from .fork_safety import FORKED_STORE_MESSAGE, leak_object
+from .pipeline import PipelinedDriver
 from .queue import QueuePlace, WriterQueue
 from .read_only import ReadState, load_read_state
 from .write_ahead import WriteAheadLog, has_log, switch_to_log
@@ -41,6 +44,7 @@ Access to its `info` goes through the pool, and takes as many steps as a short s
 """
 
 ENDED_LOAN_MESSAGE = "the operation that this connection was lent to has ended; nothing was done"
+_step_numbers = count(1)
 DEADLINE_STEP = 0.1
 """The seconds that a deadline may move before the database is told of the new time left."""
 
@@ -75,6 +79,8 @@ class Lease:
         self._place = QueuePlace(queue) if queue else None
         self._log, self._file, self._timeout = log, file, timeout
         self.is_on_server = file is None
+        if self.is_on_server:
+            self.driver = PipelinedDriver(self.driver)
         self.is_committing = self.is_lent = self.is_core = False
         self.locked: list[str] = []
         self.since: int | None = None
@@ -117,8 +123,7 @@ class Lease:
         if self._file is None:
             self._granted = self._timeout
             self._deadline = time.monotonic() + self.patience
-            if self.settings:
-                self.driver.execute(self.settings)
+            self.driver.begin(self.settings, writes=self.writes)
             return
         if self.writes:
             if self._place and self._place.file is None:
@@ -209,6 +214,10 @@ class Lease:
             elif self.begun:
                 self.begun = False
                 self.driver.commit()
+        except Exception:
+            if self.is_on_server and self.driver.has_failed:
+                self.is_committing = False  # a statement failed before, the commit was skipped
+            raise
         finally:
             while self.taken_out:
                 invalidate_tree(self.taken_out.pop())
@@ -227,12 +236,7 @@ class Lease:
         if self.begun:
             self.begun = False
             self.driver.rollback()
-        if self.is_on_server:
-            states = ("ACTIVE", "INTRANS", "INERROR")
-            is_inside = self.driver.info.transaction_status.name in states
-        else:
-            is_inside = self.driver.in_transaction
-        if is_inside:
+        if not self.is_on_server and self.driver.in_transaction:
             raise AssertionError("a connection is given back inside a transaction")
         self.is_lent = False
         self.taken_out.clear()
@@ -250,7 +254,7 @@ class Lease:
     def drop(self) -> None:
         """Close the connection, and leave the queue; in a forked child leave both alone."""
         if self._process != os.getpid():
-            leak_object(self.connection)
+            leak_object((self.connection, self.driver))
         else:
             self.close()
 
@@ -258,6 +262,9 @@ class Lease:
         """Close the connection, and leave the queue."""
         try:
             self.begun = False
+            if self.is_on_server:
+                with suppress(Exception):  # where it is lost
+                    self.driver.leave()
             if self.is_lost:
                 self.connection.invalidate()  # a rollback would fail, with a traceback in the log
             self.connection.close()
@@ -313,6 +320,34 @@ def get_driver(connection: Connection) -> Any:
     elif lease.is_on_server:
         lease.keep_deadline()
     return lease.driver
+
+
+def wait_for_answers(connection: Connection) -> None:
+    """Wait on a server for all statements; raise the error of the first one that failed."""
+    lease = get_lease(connection)
+    if lease.is_on_server:
+        lease.driver.wait()
+
+
+@contextmanager
+def open_step(connection: Connection) -> Iterator[None]:
+    """Take back what is written within if an error ends it; its transaction may go on.
+
+    The name of each savepoint is new. So the driver reads the answer to its rollback, and learns
+    that statements may not be prepared as it believes.
+    """
+    name = f"step_{next(_step_numbers)}"
+    get_driver(connection).execute(f"SAVEPOINT {name}")
+    try:
+        yield
+        wait_for_answers(connection)
+    except BaseException:
+        lease = get_lease(connection)
+        if lease.is_on_server:
+            lease.driver.drain()
+        lease.driver.execute(f"ROLLBACK TO SAVEPOINT {name}")
+        raise
+    get_driver(connection).execute(f"RELEASE SAVEPOINT {name}")
 
 
 class RowCheck(Protocol):

@@ -36,7 +36,7 @@ from ..errors import (
     StoreError,
 )
 from .driver_errors import UNSTORABLE_ERRORS, build_value_error
-from .lease import get_driver
+from .lease import get_driver, wait_for_answers
 from .schema import SEAL_COLUMN
 
 Row = tuple[Any, ...]
@@ -116,9 +116,15 @@ class Statement(Generic[RowT]):
         """Return the first column of all rows, in the statement's order."""
         return [row[0] for row in self._execute(connection, values)]
 
-    def run(self, connection: Connection, **values: Any) -> int:
+    def run(self, connection: Connection, **values: Any) -> None:
+        """Run a statement for its effect; a server's error appears later in the transaction."""
+        self._execute(connection, values)
+
+    def count_changed(self, connection: Connection, **values: Any) -> int:
         """Run a writing statement; return how many rows it touched."""
-        count: int = self._execute(connection, values).rowcount
+        cursor = self._execute(connection, values)
+        wait_for_answers(connection)
+        count: int = cursor.rowcount
         return count
 
     @property
@@ -185,10 +191,9 @@ class Insertion(Statement[Row]):
         """Build the query for rows as `insert_many` takes them."""
         return select(*(self.table.c[name] for name in self.columns))
 
-    def run(self, connection: Connection, **values: Any) -> int:
+    def run(self, connection: Connection, **values: Any) -> None:
         """Insert a row of values by the names of their columns."""
         self.insert(connection, self._select(values))
-        return 1
 
     def insert(self, connection: Connection, row: Row) -> None:
         """Insert a row of values in the order of ``columns``."""

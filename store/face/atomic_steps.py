@@ -24,7 +24,14 @@ from sqlalchemy import Connection
 
 from .. import history
 from ..clock import Now, require_moment, resolve_now
-from ..database import Database, get_lease, get_lock_names, is_retriable, translate_host_errors
+from ..database import (
+    Database,
+    get_lease,
+    get_lock_names,
+    is_retriable,
+    open_step,
+    translate_host_errors,
+)
 from ..errors import InvalidValue, SessionNotFound, StoreBusy, StoreError, quote_value
 from .calls import Call, bind_arguments, list_sessions_to_lock
 from .lifetime import Lifetime
@@ -113,7 +120,7 @@ class Steps(ErasingSteps, BoundOperations):
 
     def _write(self, work: Call[StepResultT]) -> StepResultT:
         self._lifetime.check()
-        with translate_host_errors(self._connection), self._connection.begin_nested():
+        with translate_host_errors(self._connection), open_step(self._connection):
             return work(self._connection)
 
     def _hold(self, work: Call[Any]) -> None:
@@ -123,7 +130,7 @@ class Steps(ErasingSteps, BoundOperations):
             sessions = list_sessions_to_lock(work, bind_arguments(work).arguments)
         for session_id in sessions:
             if session_id not in self._held:
-                with suppress(SessionNotFound), self._connection.begin_nested():
+                with suppress(SessionNotFound), open_step(self._connection):
                     history.lines.lock_session(self._connection, session_id)
                     self._held.add(session_id)
 

@@ -369,7 +369,7 @@ def _erase_step(connection: Connection, tree_id: int, part: ErasurePart, moment:
     of = {"tree_id": tree_id, "branch": part.branch}
     if part.has_more:
         _erase_rows_beyond(connection, of, part.next_end)
-    elif DELETE_SUMMARIES.run(connection, **of):
+    elif DELETE_SUMMARIES.count_changed(connection, **of):
         DELETE_SUMMARY_SEARCH_ROWS.run(connection, tree_id=tree_id)
     else:
         # Deleting the branch closes all of its erasures. Copies begun up to now may hold the erased
@@ -402,7 +402,7 @@ def erase_branch_ends(
         branch = effect.branch
         if branch in branches:
             _erase_rows_beyond(connection, {**of, "branch": branch}, effect.kept)
-            while DELETE_SUMMARIES.run(connection, **of, branch=branch):
+            while DELETE_SUMMARIES.count_changed(connection, **of, branch=branch):
                 DELETE_SUMMARY_SEARCH_ROWS.run(connection, **of)
             close: dict[str, Any] = {"tree": opened.tree_id, "of": branch, "newest": newest}
             CLOSE_PARTS.run(connection, **close, through=opened.number, now=moment)

@@ -392,12 +392,16 @@ def load_pointer(connection: Connection, session_id: str) -> Pointer:
 
 
 def find_session_row(
-    connection: Connection, statement: Statement[RowT], session_id: str
+    connection: Connection,
+    statement: Statement[RowT],
+    session_id: str,
+    locks: Sequence[Statement[Any]] = (),
 ) -> RowT | None:
     """Return the row of a session that a statement finds in its tree, None if there is none.
 
     A session stays in its tree as long as it lives, so the tree is kept. Where the row is not
-    there, the session was erased, and another one may have its id now.
+    there, the session was erased, and another one may have its id now. ``locks`` run before the
+    statement, which does not wait for their answers: it is run by the server after them.
     """
     if not is_text(session_id):
         return None
@@ -405,6 +409,8 @@ def find_session_row(
     found = kept.get(session_id) or TREE_OF_SESSION.value(connection, session_id=session_id)
     while found not in (None, tree_id):
         tree_id = found
+        for lock in locks:
+            lock.run(connection, tree_id=tree_id, session_id=session_id)
         row = statement.row(connection, tree_id=tree_id, session_id=session_id)
         if row:
             kept.put(session_id, tree_id, get_read_mark(connection))
@@ -418,14 +424,23 @@ def lock_session(connection: Connection, session_id: str, expected: str | None =
 
     Raises SessionNotFound, and Conflict where its revision is not the one that is expected.
     """
+    return _lock_rows(connection, session_id, expected, (SESSION_LOCK,))
+
+
+def _lock_rows(
+    connection: Connection, session_id: str, expected: str | None, locks: Sequence[Statement[Any]]
+) -> Pointer:
+    """Return the pointer of a session, after rows were locked on a server.
+
+    They are locked before it is read, since a row that is read with its lock may be older.
+    """
     if connection.dialect.name == "sqlite":
-        pointer = load_pointer(connection, session_id)
+        locks = ()
     else:
-        # The row is locked before it is read, since a row that is read with its lock may be older.
         get_lock_names(connection).append(session_id)
-        if find_session_row(connection, SESSION_LOCK, session_id) is None:
-            raise SessionNotFound(session_id)
-        pointer = load_pointer(connection, session_id)
+    pointer = find_session_row(connection, POINTER, session_id, locks)
+    if pointer is None:
+        raise SessionNotFound(session_id)
     if expected is not None:
         check_revision(pointer, expected)
     return pointer
@@ -447,12 +462,7 @@ def lock_tree(connection: Connection, session_id: str, expected: str | None = No
 
     Raises SessionNotFound and Conflict as `lock_session` does.
     """
-    if connection.dialect.name != "sqlite":
-        locked = None  # once its tree is locked, the session stays in it
-        while locked != (tree_id := load_pointer(connection, session_id).tree_id):
-            TREE_LOCK.row(connection, tree_id=tree_id)
-            locked = tree_id
-    return lock_session(connection, session_id, expected)
+    return _lock_rows(connection, session_id, expected, (TREE_LOCK, SESSION_LOCK))
 
 
 def lock_trees(connection: Connection, session_ids: Iterable[str]) -> None:

@@ -225,7 +225,7 @@ def delete_session_requests(
     With the values of `match_left_places` only the requests that an erasure takes from it.
     """
     statement = DELETE_LEFT_REQUESTS if left else DELETE_REQUESTS
-    if statement.run(connection, tree_id=tree_id, session_id=session_id, **left):
+    if statement.count_changed(connection, tree_id=tree_id, session_id=session_id, **left):
         used: set[str] = set()
         for _, _, texts in NAMED_TEXTS.rows(connection, tree_id=tree_id):
             used.update(decode_as(dict, texts).values())

@@ -337,7 +337,7 @@ def claim_session_id(
             f"a session id must be a text of 1 to {SESSION_ID_LIMIT} characters, "
             f"not {quote_value(session_id)}"
         )
-    if not CLAIM_ID.run(connection, id=claimed, tree_id=tree_id):
+    if not CLAIM_ID.count_changed(connection, id=claimed, tree_id=tree_id):
         raise SessionExists(claimed)
     return claimed
 
