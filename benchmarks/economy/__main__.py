@@ -19,8 +19,9 @@ from typing import Any
 from store import StoreError
 
 from ..recorded import parser
-from .measured import LEAST, Measured, Plan, Sessions, measured, sessions
-from .policies import BATCHED, JUDGED, RAW, Variant, load_summarizer, ready, variant
+from .measured import LEAST, OF_USUAL, Measured, Plan, Sessions, measured, sessions
+from .policies import BATCHED, JUDGED, RAW, Variant, load_summarizer, programs, ready, variant
+from .programs import PROGRAMS
 from .tables import TABLES, by_policy
 
 
@@ -29,8 +30,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     began = time.monotonic()
     asked = _options(arguments)
     found = sessions(asked.folder, asked.largest, asked.least)
-    tables = ["summaries"] if asked.summarizer else asked.tables
-    plan = Plan(_variants(asked), tables, asked.window, asked.every, asked.processes)
+    plan = Plan(
+        variants=_variants(asked),
+        tables=_chosen_tables(asked),
+        window=asked.window,
+        every=asked.every,
+        processes=asked.processes,
+        factor=asked.told,
+        tells_cached=not asked.untold,
+    )
     done = [*chain.from_iterable(measured(found, plan))]
     if asked.json:
         print(json.dumps(_plain(done), indent=1))
@@ -49,6 +57,13 @@ def _show(found: Sessions, done: Sequence[Measured], tables: Sequence[str]) -> N
     for name in tables if done else ():
         for table in TABLES[name](by_policy(done)):
             print(*table.lines(), sep="\n")
+
+
+def _chosen_tables(asked: argparse.Namespace) -> list[str]:
+    """Return the tables; only some can tell of summarizers, and of other programs."""
+    if asked.summarizer:
+        return ["summaries"]
+    return [name for name in asked.tables if name in OF_USUAL or not asked.programs]
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -76,6 +91,19 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         f" extractive ones, for the asked policies (default: {JUDGED}), by the table of summaries;"
         " can be repeated",
     )
+    option(
+        "--programs",
+        action="store_true",
+        help=f"compare the rules of {', '.join(PROGRAMS)}, too; by the bills and what is in sight",
+    )
+    option(
+        "--told",
+        type=float,
+        default=1.0,
+        metavar="FACTOR",
+        help="tell policies so many times the true lifetime of a cache",
+    )
+    option("--untold", action="store_true", help="record usages without their cached tokens")
     option("--window", type=_some, help="tokens of the window; default: it has no end")
     option("--processes", type=_some, default=1, help="processes that share the sessions")
     return asked.parse_args(arguments)
@@ -89,7 +117,8 @@ def _variants(asked: argparse.Namespace) -> list[Variant]:
         others = [each.by(name) for each in judged for name in asked.summarizer]
         return [*judged, *others]
     usual = [*map(variant, ready()), variant(BATCHED)]
-    return [variant(RAW), *(chosen or usual)]
+    others = programs() if asked.programs else []
+    return [variant(RAW), *(chosen or usual), *others]
 
 
 def _changed(text: str) -> Variant:

@@ -16,6 +16,7 @@ from ..recorded import Transcript, largest
 from . import summaries
 from .policies import RAW, Variant, load_summarizer, looks_at_caches, told_of
 from .pricing import PROVIDERS, bill
+from .programs import Program
 from .recalls import recall_cost
 from .recording import Recording, common_words, recorded
 from .replay import Asked, Replayed, replayed
@@ -33,13 +34,19 @@ OF_USUAL = {"bill", "providers", "reuse"}
 
 
 class Plan(NamedTuple):
-    """What is measured: policies, tables, a window, reuse at which requests; how many processes."""
+    """What is measured: policies, tables, a window, reuse at which requests; how many processes.
+
+    Policies are told ``factor`` times the true lifetime of a cache; usages tell cached tokens if
+    ``tells_cached``.
+    """
 
     variants: list[Variant]
     tables: list[str]
     window: int | None = None
     every: int = 1
     processes: int = 1
+    factor: float = 1.0
+    tells_cached: bool = True
 
 
 class Outcome(NamedTuple):
@@ -105,10 +112,19 @@ def _under(recording: Recording, variant: Variant, plan: Plan) -> Measured:
     """Measure a session under a policy; of the one that sends everything only the bills."""
     is_raw = variant.name == RAW
     others = OTHERS if "providers" in plan.tables else []
-    asked = Asked(plan.window, PROVIDERS[FIRST].lifetime, 0 if is_raw else plan.every, not is_raw)
+    asked = Asked(
+        window=plan.window,
+        lifetime=PROVIDERS[FIRST].lifetime,
+        every=0 if is_raw else plan.every,
+        misses=not is_raw,
+        tells_cached=plan.tells_cached,
+        factor=plan.factor,
+    )
     usual, in_small, told = None, None, None
     if not OF_USUAL.isdisjoint(plan.tables):
         usual = _outcome(recording, variant.policy, asked, others)
+    if isinstance(variant.policy, Program):
+        return Measured(recording.name, variant.name, sum(recording.tokens), usual, None, None)
     if "window" in plan.tables:
         in_small = _outcome(recording, variant.policy, asked._replace(window=SMALL), [])
     if "summaries" in plan.tables and not is_raw:
@@ -124,9 +140,11 @@ def _under(recording: Recording, variant: Variant, plan: Plan) -> Measured:
     )
 
 
-def _outcome(recording: Recording, policy: Policy, asked: Asked, others: list[str]) -> Outcome:
+def _outcome(
+    recording: Recording, policy: Policy | Program, asked: Asked, others: list[str]
+) -> Outcome:
     """Tell a session again as often as its policy differs by the provider; draw up the bills."""
-    first = replayed(recording, told_of(policy, asked.lifetime), asked)
+    first = replayed(recording, told_of(policy, asked.lifetime, asked.factor), asked)
     told = {asked.lifetime: first}
     bills = {FIRST: bill(first.requests, PROVIDERS[FIRST])}
     for name in others:
@@ -138,9 +156,11 @@ def _outcome(recording: Recording, policy: Policy, asked: Asked, others: list[st
     return _summed_up(first, bills)
 
 
-def _for_a_bill(recording: Recording, policy: Policy, asked: Asked) -> Replayed:
+def _for_a_bill(recording: Recording, policy: Policy | Program, asked: Asked) -> Replayed:
     return replayed(
-        recording, told_of(policy, asked.lifetime), asked._replace(every=0, misses=False)
+        recording,
+        told_of(policy, asked.lifetime, asked.factor),
+        asked._replace(every=0, misses=False),
     )
 
 

@@ -11,6 +11,8 @@ from store import Policy
 from store.policy import POLICIES, PROMPT_CACHES
 from store.summaries import NAMED_SUMMARIZERS, Summarizer, named
 
+from .programs import PROGRAMS, Program
+
 RAW = "raw"
 """What everything is measured against."""
 BATCHED = "default,clearing=batched"
@@ -21,13 +23,13 @@ JUDGED = "agent"
 
 
 class Variant(NamedTuple):
-    """A policy under the name that it was asked for by.
+    """A policy under the name that it was asked for by, or the rules of another program.
 
     The summarizer None is the extractive one.
     """
 
     name: str
-    policy: Policy
+    policy: Policy | Program
     summarizer: str | None = None
 
     def by(self, summarizer: str) -> Variant:
@@ -38,6 +40,11 @@ class Variant(NamedTuple):
 def ready() -> list[str]:
     """Return the names of all ready policies, the one of all messages apart."""
     return [name for name in POLICIES if name != RAW]
+
+
+def programs() -> list[Variant]:
+    """Return the rules of other programs."""
+    return [Variant(name, program) for name, program in PROGRAMS.items()]
 
 
 def variant(text: str) -> Variant:
@@ -69,13 +76,23 @@ def load_summarizer(name: str) -> Summarizer:
     return found
 
 
-def looks_at_caches(policy: Policy) -> bool:
+def looks_at_caches(policy: Policy | Program) -> bool:
     """Tell whether what a policy does depends on how long a provider's cache lives."""
+    if isinstance(policy, Program):
+        return False
     return policy.clearing != "always" or policy.compact_cold_from is not None
 
 
-def told_of(policy: Policy, lifetime: int) -> Policy:
-    """Return a policy that knows the provider's cache, by how many ms it lives."""
+def told_of(policy: Policy | Program, lifetime: int, factor: float = 1.0) -> Policy | Program:
+    """Return a policy that knows the provider's cache, by how many ms it lives.
+
+    With another ``factor`` than 1 it is told so many times the true lifetime, and knows the prices
+    of Anthropic only.
+    """
+    if isinstance(policy, Program):
+        return policy
+    if factor != 1:
+        return policy.model_copy(update={"cache_lifetime": round(lifetime * factor)})
     named = (name for name, cache in PROMPT_CACHES.items() if cache.lifetime == lifetime)
     return policy.model_copy(update={"cache_lifetime": next(named, lifetime)})
 

@@ -67,7 +67,7 @@ class Request(NamedTuple):
 
 def bill(requests: Iterable[Request], prices: Prices) -> float:
     """Return what the requests of a session cost, in plain input tokens."""
-    cache = _Cache(prices)
+    cache = Cache(prices)
     return sum(_cost(request, cache.take(request), prices) for request in requests)
 
 
@@ -79,7 +79,9 @@ def _cost(request: Request, cached: int, prices: Prices) -> float:
     return inputs + request.output * prices.output
 
 
-class _Cache:
+class Cache:
+    """What a provider holds of earlier requests."""
+
     def __init__(self, prices: Prices) -> None:
         self._prices = prices
         self._numbers: dict[tuple[int, int], int] = {}

@@ -44,8 +44,13 @@ class Tally:
         self.seen.update(other.seen)
 
     def share(self, looked_at: str, kinds: Iterable[str]) -> float | None:
-        """Return the share of needed strings that was in sight; None where none was needed."""
+        """Return the share of needed strings that was in sight.
+
+        None where none was needed, or no recall was asked.
+        """
         needed = self.count(kinds)
+        if looked_at == RECALLED and all(each != RECALLED for each, _ in self.seen):
+            return None
         seen = sum(self.seen[looked_at, kind] for kind in kinds)
         return seen / needed if needed else None
 

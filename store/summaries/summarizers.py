@@ -135,8 +135,9 @@ def chat_model(
     """Return a summarizer that asks a model behind any OpenAI-compatible endpoint.
 
     It sends one user message and no tools. ``base_url`` and ``api_key`` default to OPENAI_BASE_URL
-    and OPENAI_API_KEY; ``temperature`` None leaves it to the model, as some demand. ``timeout`` is
-    seconds for everything, retries included, however slowly bytes come in.
+    and OPENAI_API_KEY. ``temperature`` None leaves it to the model, and a model that refuses it is
+    asked once more without. ``timeout`` is seconds for everything, retries included, however slowly
+    bytes come in.
 
     An answer cut short by the model's own limit counts only where nothing is lost by it: it fills
     the request's limit anyway, or it ends with a sentence. Raises StoreError where the library is
@@ -341,26 +342,35 @@ def _build_summarizer(api: ModelApi, client: dict[str, Any], options: dict[str, 
 async def _request_answer(
     library: Any, api: ModelApi, client: dict[str, Any], options: dict[str, Any]
 ) -> bytes:
-    """Return the body of an answer.
+    """Return the body of an answer; a model that refuses a temperature is asked without one.
 
     The library's own time limit is for each read, which a trickle of bytes never exceeds.
     Cancelling closes the connection during a read, so the limit for everything is enforced here.
     """
-    body = bytearray()
     try:
         async with asyncio.timeout(client["timeout"]):
             bounded = library.DefaultAsyncHttpxClient(event_hooks={"response": [_truncate_error]})
             async with getattr(library, api.client)(**client, http_client=bounded) as opened:
                 asked = attrgetter(api.resource)(opened).with_streaming_response
-                async with asked.create(**options) as response:
-                    async for piece in response.iter_bytes():
-                        body += piece
-                        if len(body) > ANSWER_LIMIT:
-                            raise SummaryGenerationError(
-                                f"the answer is longer than {ANSWER_LIMIT:,} bytes"
-                            )
+                try:
+                    return await _read_body(asked.create(**options))
+                except library.BadRequestError as error:
+                    if "temperature" not in options or "temperature" not in str(error):
+                        raise
+                    plain = {name: options[name] for name in options if name != "temperature"}
+                    return await _read_body(asked.create(**plain))
     except (TimeoutError, library.APITimeoutError) as error:
         raise SummaryTimedOut(f"no answer within {client['timeout']:g} s") from error
+
+
+async def _read_body(asked: Any) -> bytes:
+    """Return the body of an answer that is awaited."""
+    body = bytearray()
+    async with asked as response:
+        async for piece in response.iter_bytes():
+            body += piece
+            if len(body) > ANSWER_LIMIT:
+                raise SummaryGenerationError(f"the answer is longer than {ANSWER_LIMIT:,} bytes")
     return bytes(body)
 
 

@@ -8,8 +8,9 @@ import pytest
 
 from benchmarks.economy import probes, summaries
 from benchmarks.economy.__main__ import main
-from benchmarks.economy.policies import ready, variant
+from benchmarks.economy.policies import ready, told_of, variant
 from benchmarks.economy.pricing import ANTHROPIC, MINUTE, OPENAI, PROVIDERS, Request, bill
+from benchmarks.economy.programs import Program, ProgramSession
 from benchmarks.economy.recording import Recording, common_words, recorded
 from benchmarks.economy.replay import COLD, EVERY, Asked, essentials, replayed
 from benchmarks.economy.reuse import (
@@ -140,6 +141,60 @@ def test_a_session_is_billed_as_counted_by_hand() -> None:
     cold = [less * 1.25, less * 0.1 + (edit + updated) * 1.25]
     assert bill(cleared.requests, ANTHROPIC) == pytest.approx(sum(warm + cold))
     assert cleared.done == {"clear": 1}
+
+
+@pytest.mark.parametrize(
+    ("program", "cleared"),
+    [
+        (Program("x", idle=5 * MINUTE), [set(), set(), {2}, {2}]),
+        (Program("x", idle=60 * MINUTE), [set(), set(), set(), set()]),
+        (Program("x", idle=5 * MINUTE, keep_results=1), [set(), set(), set(), set()]),
+        (Program("x", above=10_000), [set(), {2}, {2}, {2}]),
+        (Program("x", above=10_000, at_turn=True), [set(), set(), {2}, {2}]),
+        (Program("x", at_turn=True, least=20_000), [set(), set(), set(), set()]),
+        (Program("x", keep_tokens=15_000), [set(), set(), set(), set()]),
+        (Program("x", keep_tokens=50), [set(), {2}, {2}, {2}]),
+        (Program("x", keep_tokens=5_000, keep_turns=1), [set(), set(), {2}, {2}]),
+        (Program("x"), [set(), {2}, {2}, {2, 6}]),
+    ],
+)
+def test_the_rules_of_a_program_clear_what_they_say(
+    program: Program, cleared: list[set[int]]
+) -> None:
+    """Each request has the placeholder in place of what is cleared before it, and else all."""
+    recording = made_up()
+    session, found = ProgramSession(program, recording), []
+    for index, group in recording.steps():
+        now = recording.moments[index + len(group) - 1]
+        if group[0]["role"] == "assistant":
+            sent = session.send(now)
+            contents = [message["content"] for message in sent.messages]
+            found.append({place for place, text in enumerate(contents) if text == "x"})
+            changed = [place for place in range(index) if sent.messages[place] != MADE_UP[place]]
+            assert found[-1] == {*changed}
+        session.append(group, now)
+    assert found == cleared
+
+
+def test_a_program_is_billed_as_a_policy_is() -> None:
+    """Where it clears the same at the same moment, the bill is the same but for the placeholder."""
+    ours = replayed(made_up(), CLEARED, FIVE_MINUTES)
+    theirs = replayed(made_up(), Program("x", idle=5 * MINUTE, keep_results=0), FIVE_MINUTES)
+    less = tokens(MADE_UP[2]) - PLACEHOLDER
+    assert [each.sent for each in theirs.requests][:2] == [each.sent for each in ours.requests][:2]
+    raw = replayed(made_up(), Policy.named("raw"), FIVE_MINUTES)
+    freed = raw.requests[2].sent - theirs.requests[2].sent
+    assert less <= freed <= less + PLACEHOLDER
+    assert theirs.done == ours.done == {"clear": 1}
+
+
+def test_a_policy_may_be_told_a_wrong_lifetime() -> None:
+    """It then knows no provider's name; the rules of a program are told nothing."""
+    paged = Policy.named("paged")
+    assert told_of(paged, 5 * MINUTE).cache_lifetime == "anthropic"
+    assert told_of(paged, 5 * MINUTE, 2).cache_lifetime == 10 * MINUTE
+    program = Program("x")
+    assert told_of(program, 5 * MINUTE, 2) is program
 
 
 def test_reuse_is_that_counted_by_hand() -> None:

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from typing import Any
@@ -202,6 +202,28 @@ def test_the_temperature_can_be_left_to_the_model(serve: Serve) -> None:
     server = serve(lambda handler: handler.send(completion("x")))
     ask(server, temperature=None)
     assert "temperature" not in server.asked[0]
+
+
+@pytest.mark.parametrize(
+    ("refused", "asked"), [("temperature", [0.3, None]), ("max_tokens", [0.3])], ids=str
+)
+def test_a_model_that_refuses_a_temperature_is_asked_without_one(
+    serve: Serve, refused: str, asked: list[float | None]
+) -> None:
+    """As reasoning models do; what is wrong with a request otherwise is not asked twice."""
+
+    def behave(handler: Handler) -> None:
+        if refused in handler.server.asked[-1] or refused == "max_tokens":
+            problem = f"Unsupported value: '{refused}' does not support 0.3 with this model."
+            handler.send(json.dumps({"error": {"message": problem}}).encode(), 400)
+        else:
+            handler.send(completion("It works."))
+
+    server = serve(behave)
+    outcome = nullcontext() if len(asked) > 1 else pytest.raises(SummaryGenerationError)
+    with outcome:
+        assert render_summary(ask(server)) == "It works."
+    assert [each.get("temperature") for each in server.asked] == asked
 
 
 def test_a_prompt_of_broken_text_is_sent(serve: Serve) -> None:
