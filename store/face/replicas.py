@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 
 from sqlalchemy import URL, text
 
+from .. import inspection
 from ..database import Database, Statement, parse_url, upgrade_schema
 from ..errors import ConnectionLost, InvalidValue, NotAStore, ReadOnly, StoreError, Unavailable
-from ..inspection import ReadCheck
 
 ReplicaReadT = TypeVar("ReplicaReadT")
 
@@ -100,7 +100,7 @@ def open_replica(primary: Database, url: str | URL, *, check_reads: bool) -> Rep
     """
     if primary.path or parse_url(url).get_backend_name() == "sqlite":
         raise InvalidValue("read_url is for a server and its replica; a file has none")
-    database = primary.build_reader(url, ReadCheck() if check_reads else None)
+    database = primary.build_reader(url, inspection.ReadCheck() if check_reads else None)
     replica = Replica(primary, database)
     try:
         replica.connect()

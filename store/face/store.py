@@ -347,6 +347,8 @@ class Store(StoreOperations, Workflows):
         """
         if not isinstance(longest, int | float) or not (longest <= MOST_SECONDS or longest == inf):
             raise InvalidValue(f"longest must be in seconds, not {quote_value(longest)}")
+        if progress is not None and not callable(progress):
+            raise InvalidValue(f"progress must be a function, not {quote_value(progress)}")
         problem, removal = None, Removal((), ())
         try:
             self._purge(resolve_now(now), longest, 0 if idle else None, progress)

@@ -15,6 +15,7 @@ import sqlalchemy
 from store import Store
 from store.database import Database
 from store.errors import InvalidValue
+from store.face.replicas import REPLICA_RETRY_SECONDS
 from tests import wheel_server
 
 on_server = pytest.mark.skipif(
@@ -114,7 +115,7 @@ def test_what_follows_a_write_is_never_behind_it() -> None:
                 assert store.count_sessions() == 21
                 assert count_uses(store.database, store.sessions)
                 asked.execute("SELECT pg_wal_replay_resume()")
-            patience = time.monotonic() + 30
+            patience = time.monotonic() + REPLICA_RETRY_SECONDS + 30
             while count_uses(store.database, store.sessions):
                 assert time.monotonic() < patience
                 time.sleep(0.05)

@@ -388,6 +388,7 @@ def test_a_connection_that_was_given_back_begins_nothing(chats: Store) -> None:
         get_lease(connection).begin()
 
 
+@pytest.mark.sqlite_only
 def test_no_connection_is_given_back_inside_a_transaction(chats: Store) -> None:
     """It is closed instead, and the bug that left it so is not passed over."""
     leases: list[Lease] = []
