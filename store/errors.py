@@ -75,6 +75,12 @@ def quote_value(value: object) -> str:
         return f"a value of the type {type(value).__name__}"
 
 
+def check_progress(progress: object) -> None:
+    """Raise InvalidValue for a callback of progress that is neither a function nor None."""
+    if progress is not None and not callable(progress):
+        raise InvalidValue(f"progress must be a function, not {quote_value(progress)}")
+
+
 def check_readable_to_end(path: str | os.PathLike[str]) -> None:
     """Refuse to read a pipe or a device, which may never end. Raises OSError."""
     mode = Path(path).stat().st_mode

@@ -97,7 +97,8 @@ def _ask_for_folders(found: list[SessionFolder]) -> Iterator[SessionFolder]:
 
 def _parse_folder_answer(text: str) -> str:
     """Return the answer that a text is the beginning of."""
+    begun = text.strip().lower()
     for answer in FOLDER_ANSWERS:
-        if text and answer.startswith(text.strip().lower()):
+        if begun and answer.startswith(begun):
             return answer
     raise typer.BadParameter(f"answer {', '.join(FOLDER_ANSWERS)}")

@@ -208,7 +208,7 @@ def _format_dollars(cost: float) -> str:
 
 
 @contextmanager
-def show_progress(doing: str, parts: str, advice: str) -> Iterator[ProgressCallback]:
+def show_progress(title: str, parts: str, advice: str) -> Iterator[ProgressCallback]:
     """Draw the progress of long work on a terminal; Ctrl-C tells how far it came, and an advice."""
     from rich.progress import MofNCompleteColumn
 
@@ -216,7 +216,7 @@ def show_progress(doing: str, parts: str, advice: str) -> Iterator[ProgressCallb
 
     reached = (0, 0)
     with build_progress(MofNCompleteColumn()) as bar:
-        task = bar.add_task(doing, total=None)
+        task = bar.add_task(title, total=None)
 
         def tell(done: int, total: int) -> None:
             nonlocal reached

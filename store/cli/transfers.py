@@ -47,8 +47,8 @@ def copy(
     if check:
         StorePlace(target).require()
     with Store(source, read_only=is_write_protected(source)) as old, Store(target) as new:
-        doing = "comparing" if check else "copying"
-        with render.show_progress(doing, "sessions with their forks", GOES_ON) as tell:
+        title = "comparing" if check else "copying"
+        with render.show_progress(title, "sessions with their forks", GOES_ON) as tell:
             done = copy_store(old, new, tell, check=check)
     render.print_answer(done._asdict(), *_describe_copy(done, check=check), json=json)
     raise typer.Exit(int(bool(done.left or (check and done.same < done.trees))))

@@ -34,7 +34,7 @@ and its replicas.
 
 
 class Replica:
-    """A replica, and how far it has what the store has written."""
+    """A replica, and the last write of the store that it is known to have."""
 
     def __init__(self, primary: Database, database: Database) -> None:
         self._primary, self.database = primary, database

@@ -44,6 +44,7 @@ from ..errors import (
     StoreForked,
     build_open_error,
     check_choice,
+    check_progress,
     correct_step_errors,
     quote_value,
 )
@@ -347,8 +348,7 @@ class Store(StoreOperations, Workflows):
         """
         if not isinstance(longest, int | float) or not (longest <= MOST_SECONDS or longest == inf):
             raise InvalidValue(f"longest must be in seconds, not {quote_value(longest)}")
-        if progress is not None and not callable(progress):
-            raise InvalidValue(f"progress must be a function, not {quote_value(progress)}")
+        check_progress(progress)
         problem, removal = None, Removal((), ())
         try:
             self._purge(resolve_now(now), longest, 0 if idle else None, progress)

@@ -9,8 +9,8 @@ conversations ids repeat (some programs count from zero in every turn), and some
 id alone says little: a result answers the nearest earlier call of its line that has the same id (or
 none, like itself) and that no other result has answered yet. Where one of the two is redacted, its
 id may be one that stands for the other's (`make_neutral_id`), so ids are compared by what stands
-for them. What the batch being appended says itself is looked at in memory; only the open ones
-is looked up, and near the end first, because there the call nearly always is.
+for them. What the batch being appended says itself is looked at in memory; only the results that it
+leaves open are looked up, and near the end first, because there the call nearly always is.
 
 A provider may have been sent a call under another id than its own (`store.formats.call_names`), and
 a program may store the result under that one. So a result whose id no call has answers the nearest

@@ -32,7 +32,7 @@ from ..database import (
     upgrade_schema,
     write_copy,
 )
-from ..errors import InvalidValue, StoreError, quote_value
+from ..errors import StoreError, check_progress
 from ..records import Finding, ProgressCallback
 from .checks import (
     OLDER,
@@ -72,8 +72,7 @@ def verify_store(
     connection: Connection, progress: ProgressCallback | None, added: StoreChecks
 ) -> list[Finding]:
     """Run all checks, and those ``added`` by rooms that this one does not know."""
-    if progress is not None and not callable(progress):
-        raise InvalidValue(f"progress must be a function, not {quote_value(progress)}")
+    check_progress(progress)
     damage = []
     for finding in examine_store(connection, progress, added):
         if finding.check == OLDER:

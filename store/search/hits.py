@@ -35,7 +35,7 @@ from sqlalchemy import Connection, bindparam, literal_column, select
 from ..clock import Now
 from ..database import Statement, Transactions
 from ..database import sessions as sessions_table
-from ..errors import InvalidValue, StoreError, check_choice
+from ..errors import InvalidValue, StoreError, check_choice, check_progress
 from ..history import NO_LIMIT, lines, sessions
 from ..records import Hit, Hits, Index, ProgressCallback, SessionHit
 from .documents import (
@@ -230,6 +230,7 @@ def index(
     The documents of other owners are indexed too, since the index follows the order of storing.
     Other writers can write between the steps. Raises StoreError.
     """
+    check_progress(progress)
     scope = Scope(owner=owner, left=True)
     if progress is None:
         index_all(transactions)

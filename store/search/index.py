@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, bindparam, delete, insert, select, text
 
 from ..database import Insertion, Statement, Transactions, search_rows, settings
-from ..errors import ReadOnly, StoreError
+from ..errors import ReadOnly, StoreError, check_progress
 from ..records import Index, ProgressCallback
 from .documents import (
     cache_statement,
@@ -291,6 +291,7 @@ def update_index(
 
     Switching the index off drops it.
     """
+    check_progress(progress)
     if on is not None or anew:
         with transactions.writing() as connection:
             if on is not None:

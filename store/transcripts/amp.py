@@ -128,7 +128,7 @@ def _has_ended(block: JsonFields) -> bool:
 
 
 def _parse_run(block: JsonFields) -> Message:
-    """Return the result of a call: its result, or the reason that it has none."""
+    """Return the result of a call, or the reason that it has none."""
     run = get_fields(block.get("run"))
     status = get_text(run.get("status")) or ""
     given = run.get("result")

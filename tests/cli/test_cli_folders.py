@@ -5,8 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from conftest import Run
 from test_cli import failed
+
+from store.cli import program_folders
 
 HELLO = {"role": "user", "content": "hello"}
 
@@ -232,6 +235,13 @@ def test_a_terminal_is_asked_what_to_take(
     assert "1 new" not in run("import").out
     assert [each["source"] for each in json.loads(run("sessions", "--json").out)] == ["codex"]
     assert "sessions  2: claude_code 2" in run("import").out
+
+
+@pytest.mark.parametrize("text", ["", " ", "x", "allx"])
+def test_no_other_answer_imports_anything(text: str) -> None:
+    """It is asked again, a blank answer too."""
+    with pytest.raises(typer.BadParameter, match="all, each, none"):
+        program_folders._parse_folder_answer(text)
 
 
 def test_notes_of_a_kind_are_told_once(run: Run, tmp_path: Path) -> None:

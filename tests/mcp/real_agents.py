@@ -20,10 +20,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from store import Store
 from store.exporting import export_session
+
+ModelT = TypeVar("ModelT", bound="Model")
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "mcp.md"
@@ -450,35 +452,49 @@ def install_packages(folder: Path, packages: Sequence[str]) -> None:
 
 def ask_agent(name: str, programs: Path) -> Outcome:
     """Install the server in a program, run it in an empty home, and return what was answered."""
-    with tempfile.TemporaryDirectory(prefix="agent-") as folder, serve_model() as model:
+    with tempfile.TemporaryDirectory(prefix="agent-") as folder, serve_model(Model) as model:
         home = Path(folder, "home")
         project = home / "parcel"
         project.mkdir(parents=True)
         write_past(home)
         agent = AGENTS[name]
-        for path, text in agent.files.items():
-            file = home / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text.replace("{url}", model.url))
-        variables = {
-            key: value.replace("{url}", model.url) for key, value in agent.variables.items()
-        }
-        path = f"{programs / 'node_modules' / '.bin'}{os.pathsep}{os.environ['PATH']}"
-        environment = {"HOME": str(home), "PATH": path, "TERM": "dumb", **variables}
+        environment = prepare_home(home, programs, model.url, agent.files, agent.variables)
         command = [sys.executable, "-m", "store", "mcp", "--install", name, "--yes"]
         subprocess.run(command, env=environment, cwd=ROOT, check=True, capture_output=True)
-        done = subprocess.run(
-            agent.command,
-            check=False,
-            env=environment,
-            cwd=project,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=LONGEST,
-            text=True,
-        )
-        return Outcome({key: read_answer(each) for key, each in model.results.items()}, done.stdout)
+        printed = run_program(agent.command, environment, project)
+        return Outcome({key: read_answer(each) for key, each in model.results.items()}, printed)
+
+
+def prepare_home(
+    home: Path, programs: Path, url: str, files: dict[str, str], variables: dict[str, str]
+) -> dict[str, str]:
+    """Write the files of a program into its home; return its environment.
+
+    ``{url}`` in the files and the variables is the address of the model.
+    """
+    for path, text in files.items():
+        file = home / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text.replace("{url}", url))
+    told = {key: value.replace("{url}", url) for key, value in variables.items()}
+    path = f"{programs / 'node_modules' / '.bin'}{os.pathsep}{os.environ['PATH']}"
+    return {"HOME": str(home), "PATH": path, "TERM": "dumb", **told}
+
+
+def run_program(command: Sequence[str], environment: dict[str, str], folder: Path) -> str:
+    """Run a command to its end, and return what it printed."""
+    done = subprocess.run(
+        command,
+        check=False,
+        env=environment,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=LONGEST,
+        text=True,
+    )
+    return done.stdout
 
 
 def read_answer(result: Any) -> Any:
@@ -498,9 +514,9 @@ def read_answer(result: Any) -> Any:
 
 
 @contextmanager
-def serve_model() -> Iterator[Model]:
+def serve_model(kind: Callable[[], ModelT]) -> Iterator[ModelT]:
     """Give a model that listens until the end."""
-    model = Model()
+    model = kind()
     thread = threading.Thread(target=model.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:

@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
-import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from store import Policy, Store
-from tests.mcp.real_agents import AGENTS, ROOT, Model, Wire
+from tests.mcp.real_agents import (
+    AGENTS,
+    ROOT,
+    Model,
+    Wire,
+    prepare_home,
+    run_program,
+    serve_model,
+)
 
 ASKED = "Go on with the quinoa."
-LONGEST = 180
-"""Seconds that a program may take for an answer."""
 MADE_UNIQUE = re.compile(r"-[0-9a-f]{10}$")
 """The end of a name of a tool that a provider does not take as it is."""
 RAW = Policy.named("raw", language="en", chat_extensions=False)
-MODEL = {"baseUrl": "{url}/v1", "api": "anthropic-messages", "apiKey": "made-up"}
 
 
 class Resumable(NamedTuple):
     """A program: its package, its environment and files, and how it is asked.
 
-    ``first`` is put behind the name of the program in the command that the export names, ``last``
+    ``first`` is put after the name of the program in the command that the export names, ``last``
     at its end.
     """
 
@@ -127,20 +128,13 @@ class Outcome(NamedTuple):
 def resume_session(name: str, programs: Path, store: Path, session: str, *options: str) -> Outcome:
     """Export a session as the command does, follow what it says, and look at the request."""
     program = PROGRAMS[name]
-    with tempfile.TemporaryDirectory(prefix="resumed-") as folder, serve_listener() as model:
+    with tempfile.TemporaryDirectory(prefix="resumed-") as folder, serve_model(Listener) as model:
         home = Path(folder)
-        for path, text in program.files.items():
-            (home / path).parent.mkdir(parents=True, exist_ok=True)
-            (home / path).write_text(text.replace("{url}", model.url))
-        variables = {
-            key: value.replace("{url}", model.url) for key, value in program.variables.items()
-        }
-        path = f"{programs / 'node_modules' / '.bin'}{os.pathsep}{os.environ['PATH']}"
-        environment = {"HOME": str(home), "PATH": path, "TERM": "dumb", **variables}
+        environment = prepare_home(home, programs, model.url, program.files, program.variables)
         file = home / "exported.jsonl"
         command = [sys.executable, "-m", "store", "--db", str(store), "export", session]
         command += ["--as", name, "--output", str(file), "--json", *options]
-        told = json.loads(run(command, environment, ROOT))["next"]
+        told = json.loads(run_program(command, environment, ROOT))["next"]
         printed = follow_advice(program, told, file, environment)
         with Store(store) as opened:
             return compare(opened, session, model.requests, program, printed)
@@ -158,40 +152,10 @@ def follow_advice(program: Resumable, told: str, file: Path, environment: dict[s
     printed = ""
     if taken:
         words = [str(file) if each == "FILE" else each for each in shlex.split(taken)]
-        printed = run(words, environment, Path(project))
+        printed = run_program(words, environment, Path(project))
     command, *options = shlex.split(resume)
     words = [command, *program.first, *options, *program.last]
-    return printed + run(words, environment, Path(project))
-
-
-def run(command: list[str], environment: dict[str, str], folder: Path) -> str:
-    """Run a command to its end, and return what it printed."""
-    done = subprocess.run(
-        command,
-        check=False,
-        env=environment,
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=LONGEST,
-        text=True,
-    )
-    return done.stdout
-
-
-@contextmanager
-def serve_listener() -> Iterator[Listener]:
-    """Give a model that listens until the end."""
-    model = Listener()
-    thread = threading.Thread(target=model.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield model
-    finally:
-        model.shutdown()
-        model.server_close()
-        thread.join()
+    return printed + run_program(words, environment, Path(project))
 
 
 # --- what a session says, and what a request says -------------------------------------------------

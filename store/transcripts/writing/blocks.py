@@ -63,13 +63,16 @@ def extract_block_text(block: Message) -> str:
 def split_result_blocks(result: Message) -> tuple[str, list[Message]]:
     """Return the text of a result, and its pictures and files."""
     content = result.get("content") or []
-    blocks = [] if isinstance(content, str) else wrap_in_list(content)
-    media = [block for block in blocks if parse_media_block(block)]
     if isinstance(content, str):
         return content, []
-    return "\n\n".join(
-        map(extract_block_text, (each for each in blocks if each not in media))
-    ), media
+    media: list[Message] = []
+    texts: list[str] = []
+    for block in wrap_in_list(content):
+        if parse_media_block(block):
+            media.append(block)
+        else:
+            texts.append(extract_block_text(block))
+    return "\n\n".join(texts), media
 
 
 def split_user_blocks(blocks: Iterable[Message]) -> tuple[list[Message], list[Message]]:

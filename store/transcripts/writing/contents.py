@@ -14,7 +14,7 @@ SUCCESS, FAILURE = "success", "error"
 
 
 MEDIA_NAME = re.compile(r"\[([^],]+), [^]]*\]")
-"""The text by which the format names a picture within a response, whose part stands behind it."""
+"""The text by which the format names a picture within a response, whose part follows it."""
 
 
 class ResponseParts(NamedTuple):
@@ -29,7 +29,7 @@ class ResponseParts(NamedTuple):
         return FAILURE if FAILURE in self.response["response"] else SUCCESS
 
     def drop_names(self) -> JsonFields:
-        """Return the response without the names of the pictures that stand behind it."""
+        """Return the response without the names of the pictures that follow it."""
         embedded = (held for part in self.media for held in part.values())
         types = [str(each.get("mimeType")) for each in embedded if isinstance(each, dict)]
         said = self.response["response"]
@@ -40,7 +40,7 @@ class ResponseParts(NamedTuple):
 def split_user_parts(parts: Iterable[Message]) -> tuple[list[ResponseParts], list[Message]]:
     """Return the responses of a content with their pictures, and what the user said in it.
 
-    The format has the pictures of a result behind its response, and no texts there.
+    The format has the pictures of a result after its response, and no texts there.
     """
     responses: list[ResponseParts] = []
     words: list[Message] = []

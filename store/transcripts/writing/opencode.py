@@ -1,7 +1,7 @@
 """The document of an opencode session, which `opencode import` takes into its database.
 
 An answer is a message of parts, and a call has its result in it. Ids are in the order of the
-messages and before all that the program makes, because its loop compares them: an answer behind
+messages and before all that the program makes, because its loop compares them: an answer after
 the newest question would end it. A compaction is a question with a part of that type, and the
 answer to it, the summary; the program sends nothing that stands before. Its own system prompt
 stays; that of a session is a text that it sends and does not show (``synthetic``).

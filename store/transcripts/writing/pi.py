@@ -1,7 +1,7 @@
 """Entries of a pi session, which `pi --session` goes on with.
 
 The loader follows ``parentId`` up from the last entry, so the entries stand in one chain; a result
-is a message. A compaction has the summary, and names the first entry that is kept: one behind it,
+is a message. A compaction has the summary, and names the first entry that is kept: one after it,
 so that none before it is sent. The program has a system prompt of its own; that of a session is a
 message that it sends and does not show.
 """
