@@ -215,6 +215,11 @@ class Database:
             if lease.is_on_server:
                 lease.driver.leave()
 
+        @event.listens_for(self._engine, "commit")
+        @event.listens_for(self._engine, "rollback")
+        def end_transaction(connection: Connection) -> None:
+            get_lease(connection).begun = False  # the next statement begins another one
+
         self._idle: dict[Engine, list[Lease]] = {self._reader: [], self._writer: []}
         self._forgotten = weakref.finalize(self, _close_idle, self._idle, self._engine)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 
 from store import AsyncStore, Owned, Policy, Steps, Store, Streaming
 from store.database.lease import Lease, get_lease
@@ -386,6 +386,22 @@ def test_a_connection_that_was_given_back_begins_nothing(chats: Store) -> None:
         get_lease(connection).begin()
     with pytest.raises(StoreError, match="has ended"):
         get_lease(connection).begin()
+
+
+def test_what_follows_a_commit_is_a_transaction_of_its_own(chats: Store) -> None:
+    """SQLAlchemy may commit, as migrations do, and what comes after it is taken back by an error."""
+    rename = text("UPDATE sessions SET title = :title WHERE id = 's'")
+
+    def work(connection: Connection) -> None:
+        connection.execute(rename, {"title": "first"})
+        connection.commit()
+        connection.execute(rename, {"title": "second"})
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        chats.database.write(work)
+    assert chats.session("s").title == "first"
+    chats.append("s", said("after"))
 
 
 @pytest.mark.sqlite_only

@@ -535,15 +535,15 @@ def test_what_is_kept_is_as_large_as_it_is_counted(url: str, name: str, rounds: 
     """Neither of a short session, of which there may be thousands, nor of a long one, is it more."""
     policy = Policy.named(name)
     with Store(url, durability="normal") as store:
-        first, *others = [begun(store, rounds) for _ in range(8)]
-        store.view(first, policy, now=NOW)
+        made = [begun(store, rounds) for _ in range(16)]
 
-        def look() -> None:
-            for session_id in others:
+        def look(sessions: list[str]) -> None:
+            for session_id in sessions:
                 store.view(session_id, policy, now=NOW, at=rounds)
                 store.view(session_id, policy, now=NOW)
 
-        assert traced(store, look) <= 0
+        look(made[:8])  # a server's driver then knows which statements it prepares
+        assert traced(store, partial(look, made[8:])) <= 0
         assert store.cache_info().bytes > 0
 
 
