@@ -15,7 +15,6 @@ process refers to a database, so an unused one is collected, and closes its conn
 
 from __future__ import annotations
 
-import math
 import os
 import sqlite3
 import tempfile
@@ -26,17 +25,14 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from io import FileIO
 from itertools import count
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
-import sqlalchemy
 from sqlalchemy import URL, Connection, Engine, event
-from sqlalchemy.exc import SQLAlchemyError
 
 from ..cancellation import wake_on_leave
 from ..clock import Now
 from ..errors import (
     ConnectionLost,
-    Damaged,
     InvalidValue,
     ReadOnly,
     StoreBusy,
@@ -48,6 +44,7 @@ from ..errors import (
 )
 from . import fork_safety
 from .cache import DEFAULT_CACHE_BYTES, Cache
+from .connections import create_file_engine, create_server_engine
 from .counters import Counters
 from .driver_errors import (
     build_connection_error,
@@ -79,23 +76,8 @@ SYNCHRONOUS_LEVELS = {"full": "FULL", "normal": "NORMAL"}
 NORMAL may lose the last commits at a power cut (never at a killed process).
 """
 
-CONNECTION_PRAGMAS = (
-    "PRAGMA foreign_keys = ON",
-    "PRAGMA recursive_triggers = ON",  # else REPLACE deletes rows without firing their triggers
-    "PRAGMA trusted_schema = OFF",
-    "PRAGMA secure_delete = ON",  # an erased message leaves no bytes in freed pages
-    "PRAGMA journal_size_limit = 67108864",
-    "PRAGMA mmap_size = 0",
-    "PRAGMA fullfsync = ON",  # where flushing a file is no flush of the disk: on macOS
-    "PRAGMA checkpoint_fullfsync = ON",
-    "PRAGMA cache_size = -16000",
-)
-
 POOLER_SETTING = "pooler"
 """The setting of a URL by which a server is behind a pooler."""
-KEEPALIVE_OPTIONS = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
-"""The keepalive of a server's connection: idle seconds, seconds between probes, their number."""
-
 LOST_STATES = ("57P01", "57P02", "57P05", "40003")
 """The states that a server reports when it ends a connection, in addition to class 08."""
 UNKNOWN_COMMIT_STATE = "XX000"
@@ -609,63 +591,6 @@ def _take_idle_lease(idle: list[Lease]) -> Lease | None:
         return idle.pop()
     except IndexError:
         return None
-
-
-def create_server_engine(
-    url: URL, settings: dict[str, str], timeout: float, *, pooler: bool = False
-) -> Engine:
-    """Return an engine for a server, with our ``settings`` on each connection.
-
-    ``timeout`` is the most seconds to wait for a connection, 2 or more. Settings in the URL take
-    precedence. A ``pooler`` gives each transaction another connection of the server: no statement
-    is prepared, and each transaction begins with the settings.
-    """
-    asked = url.normalized_query
-    patience = max(2, math.ceil(timeout))
-    arguments: dict[str, Any] = {"connect_timeout": patience, **KEEPALIVE_OPTIONS}
-    arguments = {name: value for name, value in arguments.items() if name not in asked}
-    begins_itself: dict[str, Any] = {"isolation_level": "AUTOCOMMIT"}  # by each lease
-    if pooler:
-        arguments["prepare_threshold"] = None
-        return _create_engine(url, connect_args=arguments, **begins_itself)
-    ours = (f"-c {name}={value}" for name, value in settings.items())
-    options = " ".join((*ours, *asked.get("options", ())))
-    return _create_engine(url, connect_args={**arguments, "options": options}, **begins_itself)
-
-
-def create_file_engine(url: URL, path: str, synchronous: str, timeout: float) -> Engine:
-    """Return an engine for a file, with our settings on each connection.
-
-    ``timeout`` is the most seconds that SQLite waits for a lock.
-    """
-    engine = _create_engine(url.set(database=path), connect_args={"timeout": timeout})
-
-    @event.listens_for(engine, "connect")
-    def settle(driver: sqlite3.Connection, _record: object) -> None:
-        driver.isolation_level = None
-        try:
-            for pragma in (*CONNECTION_PRAGMAS, f"PRAGMA synchronous = {synchronous}"):
-                driver.execute(pragma)
-        except UnicodeDecodeError as error:  # SQLite quotes the schema, the driver cannot read it
-            raise Damaged(
-                f"{path} is damaged: its schema is not a text; restore a backup"
-            ) from error
-
-    return engine
-
-
-def _create_engine(url: URL, **options: Any) -> Engine:
-    try:
-        # Idle connections are kept by the database, so the pool sees them as taken: a limit there
-        # would be waited for.
-        return sqlalchemy.create_engine(url, pool_size=16, max_overflow=-1, **options)
-    except ModuleNotFoundError as error:
-        raise InvalidValue(
-            f"{url.render_as_string()} cannot be opened: {error};"
-            " a server needs its driver: install convostore[postgres]"
-        ) from error
-    except (SQLAlchemyError, ImportError, ValueError, TypeError) as error:
-        raise InvalidValue(f"{url.render_as_string()} cannot be opened: {error}") from error
 
 
 def is_connection_loss(lease: Lease, error: BaseException) -> bool:
