@@ -44,6 +44,16 @@ SELECT_TABLE_COLUMNS = """
     WHERE tables.type = 'table'
 """
 
+SELECT_ZCODE_PART = """
+    SELECT EXISTS (
+        SELECT 1 FROM part
+        WHERE CASE WHEN (data GLOB '*tool_*' OR data GLOB '*thinking*') AND json_valid(data)
+            THEN json_extract(data, '$.type') IN ('tool_use', 'tool_result', 'thinking')
+        END
+    )
+"""
+"""A part that ZCode names otherwise than opencode, whose tables it has."""
+
 SqliteConnection = sqlite3.Connection
 
 
@@ -163,7 +173,7 @@ def _find_database_kind(rows: SqliteConnection, layouts: Layouts, path: Path) ->
     if tables >= STORE_TABLES:
         what = f"{path} is a store of convostore's own"
         raise UnknownTranscript(f"{what}: export its sessions, then import the exported files")
-    program = find_columns_program(columns) or _find_state_program(rows, columns)
+    program = find_columns_program(columns) or _find_cell_program(rows, columns)
     for kind, layout in layouts.items():
         if layout.columns <= columns and program is None:
             return kind
@@ -173,8 +183,10 @@ def _find_database_kind(rows: SqliteConnection, layouts: Layouts, path: Path) ->
     raise UnknownTranscript(f"{path} {what}", program)
 
 
-def _find_state_program(rows: SqliteConnection, columns: set[str]) -> str | None:
-    """Return the program whose editor kept a state like Cursor's, by a key that only it has."""
+def _find_cell_program(rows: SqliteConnection, columns: set[str]) -> str | None:
+    """Return the program that the cells of a database tell, where its tables are another's."""
+    if "part.data" in columns and rows.execute(SELECT_ZCODE_PART).fetchone()[0]:
+        return "ZCode"
     if "ItemTable.key" not in columns:
         return None
     found = {key for (key,) in rows.execute("SELECT key FROM ItemTable")}

@@ -212,6 +212,27 @@ def test_the_state_of_another_editor_is_refused_by_name(tmp_path: Path) -> None:
         sniff(path)
 
 
+@pytest.mark.parametrize("kind", ["tool_use", "tool_result", "thinking"])
+def test_parts_that_opencode_names_otherwise_tell_a_fork(tmp_path: Path, kind: str) -> None:
+    """Its tables are those of opencode; a text that speaks of such parts tells nothing."""
+    path = tmp_path / "f.db"
+    cells = [json.dumps({"type": each, "text": '"type":"tool_use"'}) for each in ("text", kind)]
+    with closing(sqlite3.connect(path)) as database:
+        for table, columns in {**COLUMNS["ZCode"], "model_usage": "session_id"}.items():
+            database.execute(f"CREATE TABLE {table} ({columns})")
+        for cell, found in zip(
+            [*cells[:1], "{thinking", cells[1]], (None, None, "ZCode"), strict=True
+        ):
+            with database:
+                database.execute("INSERT INTO part (data) VALUES (?)", [cell])
+            if found is None:
+                assert sniff(path) == "opencode"
+                continue
+            with pytest.raises(UnknownTranscript, match="ZCode") as refused:
+                sniff(path)
+            assert refused.value.program == found
+
+
 def test_each_program_of_the_tables_is_tried() -> None:
     """A new row brings an example along."""
     assert {mark.program for mark in PROGRAM_MARKS} == OTHERS.keys()

@@ -137,6 +137,22 @@ def test_subagents_are_sessions_of_their_own(url: str, tmp_path: Path) -> None:
         assert hidden.hidden == (1, 2)
 
 
+def test_each_result_of_a_session_tells_its_own_turn(tmp_path: Path) -> None:
+    """Of the shape of 2.1.197 with ``--input-format stream-json``: only the dollars add up in it."""
+    rows = []
+    for turn in (1, 2, 3):
+        rows.append(row("system", turn, subtype="init", cwd="/p", model="m"))
+        rows.append(answer(turn, f"m{turn}", TEXT))
+        spent = {**USAGE, "output_tokens": 20 * turn}
+        so_far = {"inputTokens": 5 * turn, "cacheReadInputTokens": 20 * turn, "costUSD": turn / 10}
+        told = {"usage": spent, "total_cost_usd": turn / 10, "modelUsage": {"m": so_far}}
+        rows.append(row("result", turn, subtype="success", num_turns=1, **told))
+    with Store(":memory:") as store:
+        import_file(store, write(tmp_path / "f.jsonl", rows))
+        (total,) = store.usage_totals("s")
+        assert (total.input, total.cached, total.output) == (75, 60, 120)
+
+
 def test_calls_of_another_program_are_not_lost(tmp_path: Path) -> None:
     """Whose rows look the same, but for those of calls."""
     rows = [answer(1, "m1", TEXT), row("tool_call", 2, subtype="started")]
