@@ -118,6 +118,7 @@ COMMANDS: dict[str, dict[str, ListedCommand]] = {
         "export": ListedCommand(
             "exports", "Write a session's raw messages, one JSON object a line."
         ),
+        "move": ListedCommand("exports", "Continue a session in another program; asks first."),
         "backup": ListedCommand(
             "maintenance", "Copy a store while it is in use, and check the copy."
         ),

@@ -1,4 +1,4 @@
-"""The command that brings sessions out: export."""
+"""The commands that bring sessions out: export, move."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ import typer
 
 from ..errors import InvalidValue
 from ..exporting import (
+    PROGRAM_NAMES,
     Exported,
     Only,
     Shape,
+    check_move,
     export_session,
     export_store,
+    put_session,
     session_lines,
     store_lines,
 )
@@ -27,12 +30,15 @@ from .options import (
     MomentText,
     OptionalSession,
     PolicyName,
+    SessionId,
     find_session,
     open_existing_store,
     parse_moment_option,
+    require_consent,
     require_new,
     resolve_policy,
 )
+from .terminal import escape_controls
 
 OutputFile = Annotated[
     Path | None,
@@ -75,6 +81,27 @@ WholeStore = Annotated[
 ExportedOwner = Annotated[
     str | None,
     typer.Option("--owner", help="With --all, only the sessions of this owner."),
+]
+
+
+def complete_program(incomplete: str) -> list[str]:
+    """Return the programs whose names begin so, for a shell."""
+    return [name for name in PROGRAM_NAMES if name.startswith(incomplete)]
+
+
+TargetProgram = Annotated[
+    str,
+    typer.Option(
+        "--to",
+        metavar="PROGRAM",
+        help=f"The program: {', '.join(PROGRAM_NAMES)}.",
+        autocompletion=complete_program,
+        show_default=False,
+    ),
+]
+MoveConsent = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+ViewMove = Annotated[
+    bool, typer.Option("--view", help="Move the messages for the model, not the whole line.")
 ]
 
 SESSION_PARAMETERS = {
@@ -173,3 +200,41 @@ def _export_whole_store(
         require_new(output, replace=force)
         done = export_store(store, output, owner=owner, replace=force)
     _print_export(done, json=json, sessions=done.sessions, messages=done.messages)
+
+
+def move(
+    ctx: typer.Context,
+    session: SessionId,
+    to: TargetProgram,
+    view: ViewMove = False,
+    at: LinePosition = None,
+    now: MomentText = None,
+    policy: PolicyName = "default",
+    fields: FieldChanges = None,
+    yes: MoveConsent = False,
+    json: Json = False,
+) -> None:
+    """Continue a session in another program; asks first.
+
+    The session is written as one of the program's own, beside those that are there. It stays in the
+    store, too.
+    """
+    if not view:
+        _refuse_view_options(ctx)
+    if to not in PROGRAM_NAMES:
+        raise InvalidValue(f"there is no program {to!r}; there are {', '.join(PROGRAM_NAMES)}")
+    rules, moment = resolve_policy(policy, fields), parse_moment_option(now)
+    with open_existing_store(ctx) as store:
+        name = find_session(store, session).id
+        asked: Any = {"at": at, "policy": rules if view else None, "now": moment}
+        written = session_lines(store, name, shape=to, **asked)
+        found = check_move(written)
+        target = f"`{found.takes}`" if found.place is None else str(found.place)
+        count = format_count(written.messages, "message")
+        question = f"Write {count} to {target}"
+        aim = f"write to {target}"
+        require_consent(escape_controls(question), yes=yes, aim=aim, refusal="nothing was written")
+        file = put_session(store, written)
+    told = {"file": None if file is None else str(file), "messages": written.messages}
+    texts = f"{count} written to {target}", found.command
+    render.print_answer({**told, "next": found.command}, *texts, json=json)

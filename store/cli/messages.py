@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json as json_format
-import sys
 from typing import Annotated
 
 import typer
 
-from ..errors import StoreError
 from . import render
-from .options import Json, OwnerFilter, SessionId, SessionOrStore, find_session, open_existing_store
+from .options import (
+    Json,
+    OwnerFilter,
+    SessionId,
+    SessionOrStore,
+    find_session,
+    open_existing_store,
+    require_consent,
+)
 from .terminal import Column, TableRow
 
 NOTE_COLUMNS = (
@@ -112,11 +118,9 @@ def redact(
     """
     with open_existing_store(ctx) as store:
         found = find_session(store, session)
-        if not yes:
-            if not sys.stdin.isatty():
-                raise StoreError("there is no terminal to ask on; use --yes to redact permanently")
-            if not typer.confirm(f"Redact message {position} of {found.id}? This cannot be undone"):
-                raise StoreError("nothing was redacted")
+        question = f"Redact message {position} of {found.id}? This cannot be undone"
+        aim, refusal = "redact permanently", "nothing was redacted"
+        require_consent(question, yes=yes, aim=aim, refusal=refusal)
         done = store.redact(found.id, position, reason, by=by)
     asked = "" if done.by is None else f" by {done.by}"
     said = f"{found.id}: message {position} says nothing any more, redacted{asked}: {done.reason}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
@@ -378,6 +379,19 @@ def require_new(file: Path | None, *, replace: bool) -> None:
     """Raise StoreError if a file to write exists, unless it may be replaced."""
     if file is not None and file.exists() and not replace:
         raise StoreError(f"{str(file)!r} exists already; --force replaces it")
+
+
+def require_consent(question: str, *, yes: bool, aim: str, refusal: str) -> None:
+    """Ask a question on the terminal, unless its answer was given. Raises StoreError.
+
+    ``aim`` is what the option does where there is no terminal, ``refusal`` what no means.
+    """
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise StoreError(f"there is no terminal to ask on; use --yes to {aim}")
+    if not typer.confirm(question, err=True):
+        raise StoreError(refusal)
 
 
 def parse_moment_option(text: str | None, option: str = "--now") -> int | None:

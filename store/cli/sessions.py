@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..clock import resolve_now
-from ..errors import DraftNotFound, InvalidValue, StoreError
+from ..errors import DraftNotFound, InvalidValue
 from ..formats import render_draft_text
 from ..records import Draft, Erasure, Message, Session
 from ..text import format_count
@@ -29,6 +29,7 @@ from .options import (
     open_existing_store,
     open_store,
     parse_tag,
+    require_consent,
 )
 from .terminal import Column, TableRow, escape_controls
 
@@ -449,12 +450,8 @@ def forget(
 
 def confirm_erasure(what: str, *, yes: bool) -> None:
     """Ask on the terminal whether to erase something, unless it was said. Raises StoreError."""
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise StoreError("there is no terminal to ask on; use --yes to erase permanently")
-    if not typer.confirm(f"Erase {what}? This cannot be undone", err=True):
-        raise StoreError("nothing was erased")
+    question = f"Erase {what}? This cannot be undone"
+    require_consent(question, yes=yes, aim="erase permanently", refusal="nothing was erased")
 
 
 def _print_erasure(erased: Erasure, *, json: bool) -> None:

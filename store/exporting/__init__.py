@@ -12,14 +12,18 @@ from typing import TYPE_CHECKING
 from ..lazy_imports import attach_modules
 
 __all__ = [
+    "PROGRAM_NAMES",
     "Exported",
     "MaskedText",
     "Only",
+    "Resumption",
     "Shape",
     "Written",
+    "check_move",
     "export_session",
     "export_store",
     "mask",
+    "put_session",
     "session_lines",
     "store_lines",
 ]
@@ -28,7 +32,9 @@ if TYPE_CHECKING:
     from .export import export_session, export_store, session_lines, store_lines
     from .files import Exported
     from .masks import MaskedText, mask
+    from .moves import check_move, put_session
     from .page_content import Only
+    from .programs import PROGRAM_NAMES, Resumption
     from .shapes import Shape, Written
 
 if not TYPE_CHECKING:  # a type checker would accept any name from it
@@ -37,6 +43,8 @@ if not TYPE_CHECKING:  # a type checker would accept any name from it
         export="export_session export_store session_lines store_lines",
         files="Exported",
         masks="MaskedText mask",
+        moves="check_move put_session",
         page_content="Only",
+        programs="PROGRAM_NAMES Resumption",
         shapes="Shape Written",
     )

@@ -54,26 +54,42 @@ def write_private_file(
                 f"{str(file)!r} is a link, a folder or a device, and is not replaced; name a file"
             )
         if file.exists() and not replace:
-            raise StoreError(f"{str(file)!r} exists already; replace=True replaces it")
+            raise FileExistsError
         if not file.parent.is_dir():
             raise StoreError(f"there is no folder {str(file.parent)!r} to write {file.name} to")
-        with _open_replacement(file) as opened:
+        with _open_private_file(file, replace=replace) as opened:
             opened.writelines(lines)
+    except FileExistsError as problem:
+        raise StoreError(f"{str(file)!r} exists already; replace=True replaces it") from problem
     except OSError as problem:
         raise StoreError(f"cannot write {str(file)!r}: {problem.strerror or problem}") from problem
     return file
 
 
 @contextmanager
-def _open_replacement(path: Path) -> Iterator[IO[str]]:
-    """Open a private file beside another; on success it replaces the other in one step."""
+def _open_private_file(path: Path, *, replace: bool) -> Iterator[IO[str]]:
+    """Open a private file beside another; on success it takes the other's name in one step."""
     with NamedTemporaryFile(
         "w", encoding="utf-8", newline="\n", dir=path.parent, prefix=f".{path.name}", delete=False
     ) as file:
+        written = Path(file.name)
         try:
             yield file
             file.close()
-            Path(file.name).replace(path)
+            if replace or not _link_new_file(written, path):
+                written.replace(path)
         except BaseException:
-            Path(file.name).unlink(missing_ok=True)
+            written.unlink(missing_ok=True)
             raise
+
+
+def _link_new_file(written: Path, path: Path) -> bool:
+    """Rename a file to a name that no other has, if links can be made. Raises FileExistsError."""
+    try:
+        path.hardlink_to(written)
+    except OSError:
+        if path.exists():
+            raise FileExistsError from None
+        return False
+    written.unlink()
+    return True

@@ -109,19 +109,44 @@ PROGRAMS = {
 """The programs by the kind of their sessions."""
 
 
-def find_session_place(kind: str, about: writing.WritableSession) -> Path | None:
-    """Return where a program looks for a session on this machine; None if a command takes it."""
-    place, folder = PROGRAMS[kind].place, TRANSCRIPT_KINDS[kind].homes[0].path
-    return None if place is None else folder / place(about, folder)
+PROGRAM_NAMES = tuple(PROGRAMS)
+"""The names of the programs, as a shape of an export has them."""
 
 
-def render_resume_advice(kind: str, about: writing.WritableSession) -> str:
-    """Return where to put the file of a session, and what to type."""
-    program, place = PROGRAMS[kind], find_session_place(kind, about)
-    resume = f"{program.resume} {program.name(about)}"
-    if place is None:
-        return f"in {about.cwd}: {program.takes} FILE, then: {resume}"
-    return f"put it at {render_home_path(place)}, then, in {about.cwd}: {resume}"
+class Resumption(NamedTuple):
+    """How a program goes on with a session on this machine.
+
+    ``place`` is the file at which the program looks for it; None where ``takes``, a command, takes
+    the file. ``resume`` is typed in ``folder``, that of the project. ``name`` is the session's id
+    in the program.
+    """
+
+    place: Path | None
+    takes: str
+    folder: Path
+    resume: str
+    name: str
+
+    @property
+    def command(self) -> str:
+        """What is typed, and where."""
+        return f"in {self.folder}: {self.resume}"
+
+    @property
+    def advice(self) -> str:
+        """What to do with a file of the session, and what to type."""
+        if self.place is None:
+            return f"in {self.folder}: {self.takes} FILE, then: {self.resume}"
+        return f"put it at {render_home_path(self.place)}, then, {self.command}"
+
+
+def find_resumption(kind: str, about: writing.WritableSession) -> Resumption:
+    """Return how a program goes on with a session: where it looks for it, and what is typed."""
+    program, folder = PROGRAMS[kind], TRANSCRIPT_KINDS[kind].homes[0].path
+    place = None if program.place is None else folder / program.place(about, folder)
+    name = program.name(about)
+    resume = f"{program.resume} {name}"
+    return Resumption(place, program.takes, Path(about.cwd), resume, name)
 
 
 def render_home_path(path: Path) -> str:

@@ -16,7 +16,7 @@ from ..text import wrap_in_list
 from ..transcripts import writing
 from .files import render_json_lines
 from .page_content import PageContent
-from .programs import PROGRAMS, Program, render_resume_advice
+from .programs import PROGRAMS, Program, Resumption, find_resumption
 
 ExportSource: TypeAlias = Store | Scoped
 """The store, whole or of one owner, that a session is read from."""
@@ -64,14 +64,19 @@ class CompactedLine(NamedTuple):
 class Written(NamedTuple):
     """The lines of an exported session, and the number of its messages.
 
-    ``advice`` tells how a program continues the session, None if no program does. ``masked`` counts
-    the ``homes`` and ``keys`` masked in the lines taken so far.
+    ``resumption`` tells how a program continues the session, None if no program does. ``masked``
+    counts the ``homes`` and ``keys`` masked in the lines taken so far.
     """
 
     lines: Iterator[str]
     messages: int
-    advice: str | None = None
+    resumption: Resumption | None = None
     masked: Mapping[str, int] = {}
+
+    @property
+    def advice(self) -> str | None:
+        """What to do with the file, and what to type; None if no program continues the session."""
+        return None if self.resumption is None else self.resumption.advice
 
 
 def build_line_view_maker(store: ExportSource, session: Session, at: int | None) -> ViewMaker:
@@ -145,7 +150,7 @@ def render_session_shape(
         about = describe_session(session, program)
         told = _build_program_content(program.format, look, about.began)
         rows = render_json_lines(program.rows(about, told), ascii_only=ascii_only)
-        return Written(rows, told.size, render_resume_advice(shape, about))
+        return Written(rows, told.size, find_resumption(shape, about))
     assert not isinstance(look, CompactedLine)
     if shape == Shape.markdown:
         said = [*content.select(entry.message for entry in look("openai").entries)]

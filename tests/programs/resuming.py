@@ -23,6 +23,7 @@ from tests.mcp.real_agents import (
 )
 
 ASKED = "Go on with the quinoa."
+SAID = "Gone on."
 MADE_UNIQUE = re.compile(r"-[0-9a-f]{10}$")
 """The end of a name of a tool that a provider does not take as it is."""
 RAW = Policy.named("raw", language="en", chat_extensions=False)
@@ -113,7 +114,7 @@ class Listener(Model):
     def answer(self, wire: Wire, asked: dict[str, Any]) -> list[dict[str, Any]]:
         """Keep a request; return the events of an answer."""
         self.requests.append(asked)
-        return wire.say("Gone on.")
+        return wire.say(SAID)
 
 
 class Outcome(NamedTuple):
@@ -138,6 +139,29 @@ def resume_session(name: str, programs: Path, store: Path, session: str, *option
         printed = follow_advice(program, told, file, environment)
         with Store(store) as opened:
             return compare(opened, session, model.requests, program, printed)
+
+
+def resume_moved_session(name: str, programs: Path, store: Path, session: str) -> list[Outcome]:
+    """Move a session as the command does, twice, and let the program go on each time.
+
+    The second time nothing that is there may be written over, what was said meanwhile least of all.
+    """
+    program = PROGRAMS[name]
+    outcomes = []
+    with tempfile.TemporaryDirectory(prefix="moved-") as folder, serve_model(Listener) as model:
+        home = Path(folder)
+        environment = prepare_home(home, programs, model.url, program.files, program.variables)
+        command = [sys.executable, "-m", "store", "--db", str(store), "move", session]
+        for again in (False, True):
+            model.requests.clear()
+            told = run_program([*command, "--to", name, "--yes"], environment, ROOT)
+            advice = re.search(r"in /.*", told)
+            assert advice, told
+            printed = told + follow_advice(program, advice[0], home, environment)
+            assert SAID in json.dumps(model.requests) or not again, printed
+            with Store(store) as opened:
+                outcomes.append(compare(opened, session, model.requests, program, printed))
+    return outcomes
 
 
 def follow_advice(program: Resumable, told: str, file: Path, environment: dict[str, str]) -> str:

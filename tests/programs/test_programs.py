@@ -12,7 +12,7 @@ import pytest
 
 from store import Store
 from tests.mcp.real_agents import install_packages
-from tests.programs.resuming import PROGRAMS, compare, resume_session
+from tests.programs.resuming import PROGRAMS, compare, resume_moved_session, resume_session
 from tests.programs.sessions import KINDS, list_sessions
 
 pytestmark = pytest.mark.sqlite_only
@@ -55,6 +55,14 @@ def test_a_program_goes_on_with_a_session(program: str, made: Made) -> None:
     """Its request has each text, each call, each result and each picture."""
     outcome = resume_session(program, made.programs, made.store, "talk")
     assert (outcome.missing, outcome.found) == ([], 11), outcome.printed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", ["opencode", "codex"])
+def test_a_program_goes_on_with_a_moved_session(program: str, made: Made) -> None:
+    """One has a command that takes it, the other its file; moved again, nothing was lost."""
+    for outcome in resume_moved_session(program, made.programs, made.store, "talk"):
+        assert (outcome.missing, outcome.found) == ([], 11), outcome.printed
 
 
 def test_what_a_request_lacks_is_told(tmp_path: Path) -> None:

@@ -63,10 +63,11 @@ EXAMPLES = [
 
 @pytest.fixture
 def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Stand in an empty folder, with no store named by the environment and a terminal of a usual
-    width.
+    """Stand in an empty folder that is also the home, with no store named by the environment and a
+    terminal of a usual width.
     """
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("CONVOSTORE_DB", raising=False)
     monkeypatch.setenv("COLUMNS", "120")
     return tmp_path
