@@ -16,6 +16,7 @@ from .options import (
     find_session,
     open_existing_store,
     render_undo_hint,
+    resolve_folder,
 )
 from .terminal import Column, TableRow
 
@@ -182,7 +183,8 @@ def project(
     The files of its results are derived again, for all sessions that share its tree.
     """
     with open_existing_store(ctx) as store:
-        after = store.set_project_root(find_session(store, session).id, folder or None)
+        found = find_session(store, session).id
+        after = store.set_project_root(found, resolve_folder(folder) or None)
     said = f"{after.id}: the project is in {after.project_root or 'no folder'}"
     render.print_answer(after._asdict(), said, json=json)
 

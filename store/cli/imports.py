@@ -48,6 +48,7 @@ from .options import (
     Json,
     get_place,
     open_store,
+    resolve_folder,
 )
 from .program_folders import (
     build_home_fields,
@@ -390,7 +391,7 @@ def import_(
     """
     if found:
         return _print_found_homes(paths, json=json)
-    wanted = ImportSettings(kind, id, replace, root, beside)
+    wanted = ImportSettings(kind, id, replace, resolve_folder(root), beside)
     paths = choose_import_paths(paths, everything=all, can_ask=not json)
     if not paths:
         return render.print_lines("nothing was imported")

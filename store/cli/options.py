@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -373,6 +373,18 @@ def page_sessions(store: Store, limit: int | None = None, **chosen: Any) -> Iter
         last = page[-1]
         if limit is not None:
             limit -= len(page)
+
+
+def is_foreign_folder(folder: str | None) -> bool:
+    """Tell whether a text is no path of this machine: none at all, or one of Windows elsewhere."""
+    return not folder or (os.name != "nt" and bool(PureWindowsPath(folder).drive))
+
+
+def resolve_folder(folder: str | None) -> str | None:
+    """Return a folder of this machine as a whole path, links in it kept, and any other as given."""
+    if folder is None or is_foreign_folder(folder):
+        return folder
+    return os.path.abspath(Path(folder).expanduser())  # noqa: PTH100
 
 
 def require_new(file: Path | None, *, replace: bool) -> None:

@@ -30,6 +30,7 @@ from .options import (
     open_store,
     parse_tag,
     require_consent,
+    resolve_folder,
 )
 from .terminal import Column, TableRow, escape_controls
 
@@ -170,7 +171,8 @@ def create(
     It creates the store if there is none.
     """
     with open_store(ctx) as store:
-        made = store.create_session(id, title=title, project_root=project_root, owner=owner)
+        root = resolve_folder(project_root)
+        made = store.create_session(id, title=title, project_root=root, owner=owner)
     render.print_answer(made._asdict(), f"{made.id} is there, without messages", json=json)
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json as json_format
 import os
 from collections.abc import Iterable
-from pathlib import Path, PureWindowsPath
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from heapq import merge
+from itertools import islice
+from operator import attrgetter
+from pathlib import PureWindowsPath
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -35,10 +38,12 @@ from .options import (
     ViewFormat,
     fill_titles,
     find_session,
+    is_foreign_folder,
     open_existing_store,
     page_sessions,
     parse_moment_option,
     parse_tag,
+    resolve_folder,
     resolve_policy,
     shorten_id,
 )
@@ -176,7 +181,7 @@ def sessions(
         "owner": owner,
         "where": dict(map(parse_tag, where or ())),
         "archived": archived,
-        "project": project and os.path.abspath(Path(project).expanduser()),  # noqa: PTH100
+        "project": resolve_folder(project),
         "source": source,
         "since": parse_moment_option(since, "--since"),
         "until": parse_moment_option(until, "--until"),
@@ -184,7 +189,8 @@ def sessions(
         "parents": parents,
     }
     with open_existing_store(ctx) as store:
-        found = page_sessions(store, more, order="created" if created else "active", **chosen)
+        order = "created" if created else "active"
+        found = _list_chosen_sessions(store, more, {**chosen, "order": order})
         if json:
             render.print_json_list(each._asdict() for each in found)
         else:
@@ -198,6 +204,18 @@ def sessions(
             render.show_table(SESSION_COLUMNS, rows)
             if len(shown) < len(listed):
                 render.print_lines(f"only the last {limit}; --limit lists more")
+
+
+def _list_chosen_sessions(
+    store: Store, limit: int | None, chosen: dict[str, Any]
+) -> Iterable[Session]:
+    """Return sessions in order; those of a folder behind a link by either of its paths."""
+    folder = chosen["project"]
+    paths = [folder] if is_foreign_folder(folder) else {folder: 0, os.path.realpath(folder): 0}
+    pages = [page_sessions(store, limit, **chosen | {"project": path}) for path in paths]
+    moment = attrgetter("created_at" if chosen["order"] == "created" else "updated_at")
+    found = {each.id: each for each in merge(*pages, key=moment, reverse=True)}
+    return islice(found.values(), limit)
 
 
 def _build_session_row(store: Store, session: Session) -> TableRow:

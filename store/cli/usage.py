@@ -216,13 +216,14 @@ class UsageKey(StrEnum):
 
 
 UsageKeyOptions = Annotated[
-    list[UsageKey] | None,
+    list[str] | None,
     typer.Option(
         "--by",
         metavar="WHAT",
         help="Add up by model, session, owner, project, source (the program), day, week or month;"
-        " several times: by each combination.",
+        " several, as in month,project: by each combination.",
         show_default="model",
+        autocompletion=lambda: list(UsageKey),
     ),
 ]
 ZoneName = Annotated[
@@ -236,7 +237,7 @@ UsageStart = Annotated[
     typer.Option(
         "--since",
         metavar="TIME",
-        help="From this time on, in the form of --now.",
+        help="From this time on: 7d, yesterday, a date, ISO, ms.",
         show_default="the first",
     ),
 ]
@@ -355,7 +356,16 @@ def usage(
             until=parse_moment_option(until, "--until"),
             prices=prices,
         )
-        _show_usage_totals(add_up, by or [UsageKey.model], zone, found, json=json)
+        _show_usage_totals(add_up, _parse_usage_keys(by or ["model"]), zone, found, json=json)
+
+
+def _parse_usage_keys(given: list[str]) -> list[str]:
+    """Return the keys in options, each of which may list several. Raises InvalidValue."""
+    keys = [key.strip() for each in given for key in each.split(",")]
+    for key in keys:
+        if key not in [*UsageKey]:
+            raise InvalidValue(f"--by takes {', '.join(UsageKey)}, not {key!r}")
+    return list(dict.fromkeys(keys))
 
 
 def _record_usage(store: Store, session_id: str | None, **values: Any) -> Usage:
@@ -372,7 +382,7 @@ def _describe_usage(kept: Usage) -> str:
 
 def _show_usage_totals(
     add_up: Callable[..., list[UsageTotal]],
-    keys: list[UsageKey],
+    keys: list[str],
     zone: str,
     session_id: str | None,
     *,
@@ -384,7 +394,7 @@ def _show_usage_totals(
         render.print_json_list(each._asdict() for each in totals)
         return
     if not totals:
-        render.print_lines("no usage is recorded; `record_usage` and imports record some")
+        render.print_lines("no usage is recorded for that; `record_usage` and imports record some")
         return
     beginning = f"{session_id}: " if session_id else ""
     render.print_lines(f"{beginning}{_describe_usage_totals(totals)}")

@@ -179,7 +179,10 @@ class AnthropicChunks(ChunkReader):
 
 
 class ResponsesChunks(ChunkReader):
-    """Events of OpenAI's Responses: each item of the output is a message of its own."""
+    """Events of OpenAI's Responses: each item of the output is a message of its own.
+
+    A message that the stream has not ended is ``incomplete``, with the text that came.
+    """
 
     format, provider = "responses", "openai"
     TEXTS: ClassVar = {
@@ -192,6 +195,7 @@ class ResponsesChunks(ChunkReader):
     def __init__(self) -> None:
         super().__init__()
         self._items: dict[int, Message] = {}
+        self._texts: dict[int, str] = {}
 
     def add(self, chunk: Message) -> Iterator[TextDelta]:
         """Add an event."""
@@ -202,12 +206,25 @@ class ResponsesChunks(ChunkReader):
         elif kind in ("response.completed", "response.incomplete"):
             self.is_whole = True
             self._items = dict(enumerate(response.get("output") or self._items.values()))
+            self._texts.clear()
         elif kind in self.TEXTS and chunk.get("delta"):
-            yield TextDelta(self.TEXTS[kind], str(chunk["delta"]))
+            key, text = self.TEXTS[kind], str(chunk["delta"])
+            if key == "content":
+                place = chunk.get("output_index", len(self._items))
+                self._texts[place] = self._texts.get(place, "") + text
+            yield TextDelta(key, text)
 
     def list_messages(self) -> list[Message]:
-        """Return the items that are whole."""
-        return [dict(item) for _, item in sorted(self._items.items())]
+        """Return the items that are whole, and the text of the others."""
+        begun = self._texts if self._texts or self._items else {0: ""}
+        items = {place: _build_begun_item(text) for place, text in begun.items()} | self._items
+        return [dict(item) for _, item in sorted(items.items())]
+
+
+def _build_begun_item(text: str) -> Message:
+    """Return the item of a message that broke off."""
+    content = [{"type": "output_text", "text": text, "annotations": []}]
+    return {"type": "message", "role": "assistant", "status": "incomplete", "content": content}
 
 
 class GeminiChunks(ChunkReader):

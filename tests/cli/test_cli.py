@@ -720,6 +720,42 @@ def test_a_session_is_found_by_what_is_known_of_it(
     assert len(json.loads(run("search", "mend", "parser", "--any", "--json").out)) == 2
 
 
+@pytest.mark.sqlite_only
+def test_a_folder_of_a_project_may_be_written_in_many_ways(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Relative, with ``~``, by a link to it, or as on Windows."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "shop" / "till").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("shop")
+    (tmp_path / "shop" / "self").symlink_to(".")
+    roots = {"one": "shop/", "two": "~/link/till", "three": "D:\\shop", "four": "~/shop/self"}
+    Store("convostore.db").close()
+    for name, root in roots.items():
+        assert run("create", "--id", name, "--project-root", root).status == 0
+    run("append", "three", "x")
+    run("project", "three", "D:\\shop")
+    run("append", "one", "x")
+    with Store("convostore.db") as store:
+        stored = {each.id: each.project_root for each in store.sessions()}
+    assert stored["one"] == f"{tmp_path}/shop"
+    assert stored["two"] == f"{tmp_path}/link/till"
+    for asked, found in (
+        ("shop//", ["one", "four"]),
+        ("~/link", ["one", "four", "two"]),
+        ("~/shop/self", ["one", "four"]),
+        ("./shop/till/../till", []),
+        ("link/till/", ["two"]),
+        (".", ["one", "four", "two"]),
+        ("D:\\", ["three"]),
+        ("D:\\shop", ["three"]),
+    ):
+        told = run("sessions", "--project", asked, "--json")
+        assert [each["id"] for each in json.loads(told.out)] == found, asked
+    told = run("sessions", "--project", "link", "--limit", 2, "--created", "--json")
+    assert [each["id"] for each in json.loads(told.out)] == ["four", "two"]
+
+
 def test_ids_that_begin_alike_are_short_by_their_ends(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -80,6 +80,7 @@ def test_costs_are_drawn(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
             [["bob", "2027-01"], ["ann", "2027-01"]],
         ),
         (["--by", "project", "--by", "source"], [[None, None]]),
+        (["--by", "owner,month", "--by", "month"], [["bob", "2027-01"], ["ann", "2027-01"]]),
         (["talk"], [SONNET]),
         (["ta", "--by", "day", "--since", NOW + 1], ["2027-01-16"]),
         (["--owner", "bob", "--by", "day"], ["2027-01-16"]),
@@ -168,8 +169,8 @@ def test_a_request_is_recorded(run: Run) -> None:
     ("asked", "said"),
     [
         (
-            ["--by", "year"],
-            "--by does not fit: 'year' is not one of 'model', 'session', 'owner', 'project',",
+            ["--by", "month,year"],
+            "--by takes model, session, owner, project, source, day, week, month, not 'year'",
         ),
         (["--zone", "Mars"], "zone must be the name of a time zone"),
         (["--since", "monday"], "--since must be ms since the epoch"),

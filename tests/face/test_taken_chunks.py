@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from store import AsyncStore, Store
 from store.errors import InvalidValue, StoreError
+from tests.formats.judge import complaints
 
 ANSWER = {"role": "assistant"}
 
@@ -287,6 +288,25 @@ def test_a_stream_that_is_left_early_is_estimated(chat: Store) -> None:
             answer.take(each)
     assert chat.messages("s")[-1].message["content"][-1] == {"type": "text", "text": "Because"}
     assert chat.usages("s")[0].details["estimated"] is True
+
+
+@pytest.mark.parametrize("provider", STREAMS)
+def test_a_stream_may_be_left_after_any_chunk(chat: Store, provider: str) -> None:
+    """As by a button to stop: what came is the message, and every provider takes what follows."""
+    chunks = STREAMS[provider][0]
+    for count in range(len(chunks)):
+        asked = chat.create_session(f"left after {count}").id
+        chat.append(asked, {"role": "user", "content": "why?"})
+        with chat.streaming(asked, ANSWER) as answer:
+            said = "".join(map(answer.take, chunks[:count]))
+        stored = chat.messages(asked, 2, format="openai")
+        assert said in str([each.message.get("content") for each in stored]), count
+        assert len(chat.usages(asked)) == min(count, 1)
+        chat.append(asked, {"role": "user", "content": "go on"})
+        for name in STREAMS:
+            request = chat.context(asked, format=name)
+            assert complaints(name, request.messages, request.system) == []
+    assert chat.drafts() == []
 
 
 WRONG = [None, 5, "text", [], {}, {"type": "other"}, {"choices": 5}, {"choices": ["x"]}]
