@@ -443,10 +443,15 @@ class Outcome(NamedTuple):
     printed: str
 
 
-def install_packages(folder: Path, packages: Sequence[str]) -> None:
-    """Install programs from npm, with their scripts. Raises CalledProcessError, TimeoutExpired."""
-    options = ["--no-audit", "--no-fund", "--prefer-offline", "--prefix", str(folder)]
-    command = ["npm", "install", *options, *packages]
+def install_packages(folder: Path, packages: Sequence[str], *, newest: bool = False) -> None:
+    """Install programs from npm, with their scripts. Raises CalledProcessError, TimeoutExpired.
+
+    ``newest`` asks for the releases of today, else those known here are good enough.
+    """
+    known = [] if newest else ["--prefer-offline"]
+    options = ["--no-audit", "--no-fund", *known, "--prefix", str(folder)]
+    wanted = [f"{package}@latest" for package in packages] if newest else packages
+    command = ["npm", "install", *options, *wanted]
     subprocess.run(command, check=True, capture_output=True, timeout=LONGEST)
 
 

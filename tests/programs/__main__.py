@@ -4,6 +4,8 @@ Each program is installed from npm; each session is exported for it, put where t
 an empty home, and continued with a made-up model on loopback. Prints what of a session is missing
 from the request, and what the program shortened by its own rule. ``--folder`` keeps the installed
 programs; ``--recordings`` takes recorded sessions of a folder, too; ``--view`` exports what is sent.
+``--newest`` has the newest releases write a session each instead, imports it, and prints what has
+changed in their files since the versions of ``shapes.json``, which ``--write`` brings up to date.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from pathlib import Path
 from store import Store, StoreError
 from tests.mcp.real_agents import install_packages
 
+from .newest import look_at_newest
 from .resuming import PROGRAMS, Outcome, resume_session
 from .sessions import import_session, list_sessions
 
@@ -31,13 +34,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", help="the name of one session")
     parser.add_argument("--view", action="store_true", help="export what would be sent")
     parser.add_argument("--print", action="store_true", help="print what the programs print")
+    parser.add_argument("--newest", action="store_true", help="look at what new releases write")
+    parser.add_argument("--write", action="store_true", help="with --newest, keep what was seen")
     options = parser.parse_args(arguments)
     names = options.programs or list(PROGRAMS)
     failed = 0
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary, "programs")
         if not (folder / "node_modules").exists():
-            install_packages(folder, [PROGRAMS[name].package for name in names])
+            packages = [PROGRAMS[name].package for name in names]
+            install_packages(folder, packages, newest=options.newest)
+        if options.newest:
+            return int(not look_at_newest(names, folder, write=options.write))
         work = Path(temporary)
         for what, path, session in _make_sessions(work, options.recordings):
             for name in names if options.only in (None, what) else ():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -12,8 +13,9 @@ import pytest
 
 from store import Store
 from tests.mcp.real_agents import install_packages
+from tests.programs import newest
 from tests.programs.resuming import PROGRAMS, compare, resume_moved_session, resume_session
-from tests.programs.sessions import KINDS, list_sessions
+from tests.programs.sessions import KINDS, list_sessions, made_up
 
 pytestmark = pytest.mark.sqlite_only
 
@@ -80,3 +82,28 @@ def test_what_a_request_lacks_is_told(tmp_path: Path) -> None:
         assert len(lacking.missing) == 2
         assert len(lacking.cut) == 1
         assert len(compare(store, "failures", [asked], PROGRAMS["pi"], "").missing) == 3
+
+
+def test_what_a_new_release_writes_is_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Keys and types that are new or gone; what of the session an import lacks."""
+    path = tmp_path / "rollout-2026.jsonl"
+    made_up.SAMPLES["codex"](path)
+    shape = sorted(newest.describe_file(path))
+    assert "<response_item>.payload<message>.role: str" in shape
+    problems = [*newest.find_import_problems("codex", [path])]
+    assert "no 'quinoa-4711' of the tool" in problems
+    assert not [each for each in problems if "broken" in each or "second" in each]
+    seen = newest.Seen("2", ["a: str", "b: str"], ["no call"], "")
+    monkeypatch.setattr(newest, "see_program", lambda *_: seen)
+    known = {"codex": {"version": "1", "shape": ["b: str", "c: number"]}}
+    assert newest.report_newest("codex", tmp_path, known) == seen
+    told = "codex 2 (before 1): NOT imported whole; 1 new, 1 gone"
+    assert capsys.readouterr().out.splitlines() == [
+        told,
+        "  ! no call",
+        "  + a: str",
+        "  - c: number",
+    ]
+    assert json.loads(newest.SHAPES.read_text("utf-8")).keys() == PROGRAMS.keys()
