@@ -22,16 +22,19 @@ from ..errors import InvalidPolicy, InvalidValue, StoreError, quote_value
 from ..formats import CHAT, replace_surrogates
 from ..history import (
     INPUT_TEXT,
+    NO_LIMIT,
     Line,
     Pointer,
+    RequestRange,
     RequestRow,
     RequestTurn,
     find_request_turn,
     insert_request,
     lines,
+    list_numbered_usages,
     list_redactions,
     list_request_numbers,
-    list_usages,
+    load_placed_usages,
     load_request_texts,
     load_session_requests,
     load_tool_kinds,
@@ -280,20 +283,53 @@ class RemadeRequest(NamedTuple):
     view: View
 
 
-def list_requests(connection: Connection, session_id: str) -> list[RequestSummary]:
+def list_requests(
+    connection: Connection,
+    session_id: str,
+    *,
+    start: int = 1,
+    stop: int | None = None,
+    last: int | None = None,
+    first_seq: int = 0,
+    last_seq: int | None = None,
+) -> list[RequestSummary]:
     """Return the recorded requests of a session, oldest first.
 
-    A session without any has those of its usages: such a request is not ``recorded``. Raises
-    SessionNotFound.
+    A session without any has those of its usages: such a request is not ``recorded``. They have the
+    numbers ``start`` to ``stop`` (None: to the newest) and ended at the positions ``first_seq`` to
+    ``last_seq`` (None: any); of them the ``last`` ones are returned (None: all). Raises
+    SessionNotFound, InvalidValue.
     """
+    bounds = {"start": start, "stop": stop, "first_seq": first_seq, "last_seq": last_seq}
+    asked = {
+        name: _validate_bound(name, value) for name, value in {**bounds, "limit": last}.items()
+    }
     pointer = lines.load_pointer(connection, session_id)
-    usages = list_usages(connection, session_id)
-    rows = load_session_requests(connection, pointer)
-    with pause_gc(len(usages) + len(rows)):
-        if not rows:
-            return [_summarize_usage(each, number) for number, each in enumerate(usages, 1)]
-        linked = {(each.branch, each.seq, each.number): each for each in usages}
-        return [_summarize_row(session_id, row, linked.get(row.usage_place)) for row in rows]
+    return _list_range(connection, pointer, RequestRange(**asked))
+
+
+def _validate_bound(name: str, value: int | None) -> int:
+    """Return a bound of a range, None: the largest. Raises InvalidValue naming it."""
+    if value is not None and (type(value) is not int or not 0 <= value <= NO_LIMIT):
+        name = "last" if name == "limit" else name
+        raise InvalidValue(f"{name} must be a whole number from 0, not {quote_value(value)}")
+    return NO_LIMIT if value is None else value
+
+
+def _list_range(
+    connection: Connection, pointer: Pointer, asked: RequestRange
+) -> list[RequestSummary]:
+    rows = load_session_requests(connection, pointer, asked)
+    if rows is None:
+        numbered = list_numbered_usages(connection, pointer, asked)
+        return [_summarize_usage(each, number) for number, each in numbered]
+    places = [row.usage_place for row in rows if row.usage_place]
+    linked = load_placed_usages(connection, pointer, places)
+    with pause_gc(len(rows)):
+        return [
+            _summarize_row(pointer.session_id, row, row.usage_place and linked.get(row.usage_place))
+            for row in rows
+        ]
 
 
 def _summarize_row(session_id: str, row: RequestRow, usage: Usage | None) -> RequestSummary:
@@ -316,18 +352,18 @@ def load_request(connection: Connection, session_id: str, number: int) -> Reques
     been erased or redacted since cannot be sent again: ``missing`` names it. Raises
     SessionNotFound, InvalidValue for a number that the session does not have.
     """
-    listed = list_requests(connection, session_id)
-    told = next((each for each in listed if each.number == number), None)
-    if told is None or type(number) is not int:
+    pointer = lines.load_pointer(connection, session_id)
+    is_number = type(number) is int and 0 < number <= NO_LIMIT
+    asked = RequestRange(number, number, 0, NO_LIMIT, 1)
+    told = _list_range(connection, pointer, asked) if is_number else []
+    if not told:
         raise InvalidValue(
             f"session {quote_value(session_id)} has no request {quote_value(number)}; `requests`"
-            f" lists the {len(listed)} that it has"
+            f" lists the {len(list_requests(connection, session_id))} that it has"
         )
-    pointer = lines.load_pointer(connection, session_id)
-    for row in load_session_requests(connection, pointer):
-        if row.request == number:
-            return _remake_recorded(connection, pointer, row, told)
-    return _remake_unrecorded(connection, pointer, told)
+    for row in load_session_requests(connection, pointer, asked) or ():
+        return _remake_recorded(connection, pointer, row, *told)
+    return _remake_unrecorded(connection, pointer, *told)
 
 
 def _remake_unrecorded(connection: Connection, pointer: Pointer, told: RequestSummary) -> Request:

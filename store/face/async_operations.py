@@ -992,16 +992,29 @@ class AsyncOperations(Threads):
     async def requests(
         self,
         session_id: str,
+        *,
+        start: int = 1,
+        stop: int | None = None,
+        last: int | None = None,
+        first_seq: int = 0,
+        last_seq: int | None = None,
     ) -> list[RequestSummary]:
         """Return the recorded requests of a session, oldest first.
 
-        A session without any has those of its usages: such a request is not ``recorded``. Raises
-        SessionNotFound.
+        A session without any has those of its usages: such a request is not ``recorded``. They have the
+        numbers ``start`` to ``stop`` (None: to the newest) and ended at the positions ``first_seq`` to
+        ``last_seq`` (None: any); of them the ``last`` ones are returned (None: all). Raises
+        SessionNotFound, InvalidValue.
         """
         work = partial(
             self._call,
             Workflows.requests,
             session_id,
+            start=start,
+            stop=stop,
+            last=last,
+            first_seq=first_seq,
+            last_seq=last_seq,
         )
         return await self._run(work)
 

@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from .redaction import list_redactions
     from .request_rows import (
         INPUT_TEXT,
+        RequestRange,
         RequestRow,
         insert_request,
         link_usage,
@@ -84,7 +85,13 @@ if TYPE_CHECKING:
     )
     from .retention import CONTENT_COLUMNS, delete_owned_rows, sum_text_bytes
     from .sessions import derive_metadata_keys, load_newest_compaction
-    from .usages import LastRequest, UsageInput, find_last_usage, list_usages
+    from .usages import (
+        LastRequest,
+        UsageInput,
+        find_last_usage,
+        list_numbered_usages,
+        load_placed_usages,
+    )
     from .view_cache import Validity, ViewCache
 
 __all__ = [
@@ -111,6 +118,7 @@ __all__ = [
     "ModelPrice",
     "ModelPrices",
     "Pointer",
+    "RequestRange",
     "RequestRow",
     "RequestTurn",
     "ResultRows",
@@ -139,16 +147,17 @@ __all__ = [
     "insert_request",
     "lines",
     "link_usage",
+    "list_numbered_usages",
     "list_open_trees",
     "list_redactions",
     "list_request_numbers",
-    "list_usages",
     "listing",
     "load_calls",
     "load_chat_message",
     "load_kinds_json",
     "load_message_time",
     "load_newest_compaction",
+    "load_placed_usages",
     "load_prices",
     "load_request_texts",
     "load_session_chat_messages",
@@ -200,11 +209,11 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         raw_messages="CALLS_IN_RUN load_calls load_session_chat_messages",
         redaction="list_redactions",
         request_rows=(
-            "INPUT_TEXT RequestRow insert_request link_usage list_request_numbers "
+            "INPUT_TEXT RequestRange RequestRow insert_request link_usage list_request_numbers "
             "load_request_texts load_session_requests reserve_request"
         ),
         retention="CONTENT_COLUMNS delete_owned_rows sum_text_bytes",
         sessions="derive_metadata_keys load_newest_compaction",
-        usages="LastRequest UsageInput find_last_usage list_usages",
+        usages="LastRequest UsageInput find_last_usage list_numbered_usages load_placed_usages",
         view_cache="Validity ViewCache",
     )

@@ -62,16 +62,38 @@ class RequestRow(NamedTuple):
     texts: str
 
     @property
-    def usage_place(self) -> tuple[int, int, int]:
-        """The branch, position and number of its usage, zeros before one is recorded."""
-        return self.usage_branch or 0, self.usage_seq or 0, self.usage_number or 0
+    def usage_place(self) -> tuple[int, int, int] | None:
+        """The branch, position and number of its usage, None before one is recorded."""
+        if self.usage_number is None:
+            return None
+        return self.usage_branch or 0, self.usage_seq or 0, self.usage_number
+
+
+class RequestRange(NamedTuple):
+    """The newest requests, at most a number of them, by their numbers and last positions."""
+
+    start: int
+    stop: int
+    first_seq: int
+    last_seq: int
+    limit: int
 
 
 _r, _t = requests.c, request_texts.c
 _log_tree_id = bindparam("tree_id", type_=BIG_INTEGER)
 _of_session = (_r.tree_id == _log_tree_id, _r.session_id == bindparam("session_id"))
 _request_rows = select(*(_r[name] for name in RequestRow._fields)).where(*_of_session)
-LIST_REQUESTS = Statement(_request_rows.order_by(_r.request), row=RequestRow)
+RANGE_BINDS = {name: bindparam(name, type_=BIG_INTEGER) for name in RequestRange._fields}
+"""The parameters of a range of requests."""
+LIST_REQUESTS = Statement(
+    _request_rows.where(
+        _r.request.between(RANGE_BINDS["start"], RANGE_BINDS["stop"]),
+        _r.seq.between(RANGE_BINDS["first_seq"], RANGE_BINDS["last_seq"]),
+    )
+    .order_by(_r.request.desc())
+    .limit(RANGE_BINDS["limit"]),
+    row=RequestRow,
+)
 LAST_REQUEST = Statement(
     _request_rows.order_by(_r.request.desc()).limit(literal_column("1")), row=RequestRow
 )
@@ -190,9 +212,14 @@ def list_request_numbers(connection: Connection) -> list[tuple[str, int]]:
     return [(session_id, number) for session_id, number in REQUEST_NUMBERS.rows(connection)]
 
 
-def load_session_requests(connection: Connection, pointer: Pointer) -> list[RequestRow]:
-    """Return the recorded requests of a session, oldest first."""
-    return LIST_REQUESTS.rows(connection, **pointer.session)
+def load_session_requests(
+    connection: Connection, pointer: Pointer, asked: RequestRange
+) -> list[RequestRow] | None:
+    """Return the recorded requests of a range, oldest first; None if the session has none."""
+    rows = LIST_REQUESTS.rows(connection, **pointer.session, **asked._asdict())
+    if not rows and LAST_NUMBER.value(connection, **pointer.session) is None:
+        return None
+    return rows[::-1]
 
 
 def load_request_texts(connection: Connection, pointer: Pointer, row: RequestRow) -> dict[str, str]:

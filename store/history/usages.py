@@ -58,7 +58,7 @@ from .kept_usages import PART_MASK, build_kept_sums
 from .lines import NO_LIMIT, Line, Pointer
 from .model_prices import DAY_MS, PriceList, normalize_model_name
 from .price_rows import load_model_prices, load_price_list
-from .request_rows import link_usage
+from .request_rows import RANGE_BINDS, RequestRange, link_usage
 from .session_branches import BRANCH_QUERIES, USAGES_PER_POSITION
 from .sessions import encode_object, validate_limit, validate_text
 
@@ -78,6 +78,9 @@ class LastRequest(NamedTuple):
     at: int
     cached: int
 
+
+UsagePlace = tuple[int, int, int]
+"""The branch, position and number of a usage."""
 
 LAST_USAGE = BRANCH_QUERIES.statement("last_usage", LastRequest)
 NEWEST_BRANCH = Statement(
@@ -324,6 +327,7 @@ _USAGE_CONDITIONS = {
         sessions.c.tree_id == bindparam("tree_id", type_=BIG_INTEGER),
         sessions.c.id == bindparam("session_id", type_=sessions.c.id.type),
     ),
+    "last_seq": _usage_columns.seq.between(RANGE_BINDS["first_seq"], RANGE_BINDS["last_seq"]),
     "owner": sessions.c.owner == bindparam("owner", type_=sessions.c.id.type),
     "since": _usage_columns.at >= bindparam("since", type_=BIG_INTEGER),
     "until": _usage_columns.at < bindparam("until", type_=BIG_INTEGER),
@@ -424,6 +428,20 @@ def _filter_usages(query: Select[Any], names: tuple[str, ...]) -> Select[Any]:
 
 LIST_USAGES = build_usage_list(("since", "until", "seen_at"))
 LIST_SESSION_USAGES = build_usage_list(("session_id",))
+LIST_PLACED_USAGES = build_usage_list(("session_id", "last_seq"))
+_request = func.row_number().over(order_by=[*_USAGE_ORDER.values()]).label("request")
+_place = (_usage_columns.branch, _usage_columns.seq, _usage_number.label("number"))
+_numbered = _filter_usages(select(_request, *_place), ("session_id",)).subquery("numbered")
+LIST_USAGE_PLACES = Statement(
+    select(_numbered)
+    .where(
+        _numbered.c.request.between(RANGE_BINDS["start"], RANGE_BINDS["stop"]),
+        _numbered.c.seq.between(RANGE_BINDS["first_seq"], RANGE_BINDS["last_seq"]),
+    )
+    .order_by(_numbered.c.request.desc())
+    .limit(RANGE_BINDS["limit"])
+)
+"""The usages of a session, each with its number among them and its `UsagePlace`."""
 LIST_OWNED_USAGES = build_usage_list(("owner",))
 SUM_SESSION_USAGES = build_usage_sums(("model",), ("session_id",))
 SUM_OWNED_USAGES = build_usage_sums(("model",), ("owner",))
@@ -457,11 +475,37 @@ def list_usages(
                 f"after must be the last usage already seen, not {quote_value(after)}"
             )
         values |= {f"seen_{name}": getattr(after, name) for name in _USAGE_ORDER}
-    statement = build_usage_list(_list_usage_conditions(values))
-    rows = statement.rows(connection, **values, limit=validate_limit(limit))
-    costs = load_price_list(connection, prices, owner)
+    values["limit"] = validate_limit(limit)
+    return _load_usages(connection, values, load_price_list(connection, prices, owner))
+
+
+def _load_usages(connection: Connection, values: dict[str, Any], prices: PriceList) -> list[Usage]:
+    """Return the usages that meet the conditions of some values, oldest first."""
+    rows = build_usage_list(_list_usage_conditions(values)).rows(connection, **values)
     with pause_gc(len(rows)):
-        return [decode_usage(Usage(*row), of, costs) for of, *row in rows]
+        return [decode_usage(Usage(*row), of, prices) for of, *row in rows]
+
+
+def list_numbered_usages(
+    connection: Connection, pointer: Pointer, asked: RequestRange
+) -> list[tuple[int, Usage]]:
+    """Return the usages of a session in a range, oldest first, each after its number."""
+    rows = LIST_USAGE_PLACES.rows(connection, **pointer.session, **asked._asdict())
+    numbers: dict[UsagePlace, int] = {tuple(place): number for number, *place in reversed(rows)}
+    found = load_placed_usages(connection, pointer, [*numbers])
+    return [(number, found[place]) for place, number in numbers.items()]
+
+
+def load_placed_usages(
+    connection: Connection, pointer: Pointer, places: Sequence[UsagePlace]
+) -> dict[UsagePlace, Usage]:
+    """Return usages of a session by their branches, positions and numbers; more may be there."""
+    seqs = [seq for _, seq, _ in places]
+    if not seqs:
+        return {}
+    run = {"first_seq": min(seqs), "last_seq": max(seqs), "limit": NO_LIMIT}
+    found = _load_usages(connection, pointer.session | run, load_price_list(connection))
+    return {(each.branch, each.seq, each.number): each for each in found}
 
 
 def compute_usage_totals(

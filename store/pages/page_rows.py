@@ -136,9 +136,9 @@ def explain_messages(
 def find_requests(visit: Visit, first: int, last: int) -> Mapping[int, list[RequestSummary]]:
     """Return the requests whose answers are at some positions, by these."""
     made: dict[int, list[RequestSummary]] = {}
-    for each in visit.face.requests(visit.session_id):
-        if first <= each.seq + 1 <= last:
-            made.setdefault(each.seq + 1, []).append(each)
+    found = visit.face.requests(visit.session_id, first_seq=first - 1, last_seq=last - 1)
+    for each in found:
+        made.setdefault(each.seq + 1, []).append(each)
     return made
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
@@ -59,16 +59,17 @@ class SentWindow(NamedTuple):
 class ShownRequest:
     """A request of a session, as it was recorded or made anew, or one at any position (None)."""
 
-    def __init__(
-        self, visit: Visit, session: Session, requests: list[RequestSummary], number: int
-    ) -> None:
-        self._visit, self.session, self._requests = visit, session, requests
-        self.told = next((each for each in requests if each.number == number), None)
+    def __init__(self, visit: Visit, session: Session, number: int) -> None:
+        self._visit, self.session = visit, session
+        self.told = next(iter(self._list(start=number, stop=number)), None)
         if self.told is None and number:
             raise InvalidValue(f"this session has no request {number}")
         asked = visit.number("at")
         position = session.head if asked is None else asked
         self.at = position if self.told is None else self.told.seq
+
+    def _list(self, **asked: Any) -> list[RequestSummary]:
+        return self._visit.face.requests(self.session.id, **asked)
 
     @cached_property
     def recorded(self) -> Request | None:
@@ -100,13 +101,13 @@ class ShownRequest:
     def before(self) -> View | None:
         """Those of the request before: the last one that ended at an earlier position."""
         if self.recorded is not None:
-            numbers = (each.number for each in self._requests)
-            earlier = max((each for each in numbers if each < self.recorded.number), default=None)
-            if earlier is None:
-                return None
-            return self._visit.face.request(self.session.id, earlier).view
-        positions = [each.seq for each in self._requests if each.seq < self.at] or [self.at - 1]
-        return self._make(max(positions)) if max(positions) > 0 else None
+            earlier = self._list(stop=self.recorded.number - 1, last=1)
+            found = (self._visit.face.request(self.session.id, each.number) for each in earlier)
+            return next((each.view for each in found), None)
+        stop = None if self.told is None else self.told.number
+        earlier = self._list(stop=stop, last_seq=max(0, self.at - 1), last=1)
+        at = next((each.seq for each in earlier), self.at - 1)
+        return self._make(at) if at > 0 else None
 
     @cached_property
     def entries(self) -> Sequence[Entry]:
@@ -127,8 +128,18 @@ class ShownRequest:
         return layers
 
     @cached_property
+    def is_continued(self) -> bool:
+        """Whether the request begins with all of the one before, which needs no further look."""
+        view, before = self.view, self.before
+        if view is None or before is None or len(view.messages) != len(self.entries):
+            return False
+        return before.messages == view.messages[: len(before.messages)]
+
+    @cached_property
     def shared(self) -> int:
         """The number of messages at the beginning that the request before had, too."""
+        if self.before is not None and self.is_continued:
+            return len(self.before.messages)
         earlier, entries = self._earlier, self.entries
         pairs = zip(entries, earlier, strict=False)
         same = (place for place, pair in enumerate(pairs) if _is_changed(*pair))
@@ -151,7 +162,8 @@ class ShownRequest:
         return [*islice(self._compare(), SHOWN_DIFFERENCES)]
 
     def _compare(self) -> Iterator[Difference]:
-        earlier = _index_entries(self._earlier[self.shared :])
+        left = [] if self.is_continued else self._earlier[self.shared :]
+        earlier = _index_entries(left)
         present = _index_entries(self.entries[self.shared :])
         for key, entry in earlier.items():
             if key not in present:
@@ -241,14 +253,14 @@ def describe_sent(visit: Visit, sent: Entry | Message, longest: int | None = Non
 def show_request_page(visit: Visit) -> Values:
     """Return a request by its number; 0 is the list of all, or one at any position."""
     session = visit.face.session(visit.session_id)
-    requests = visit.face.requests(session.id)
+    newest = max((each.number for each in visit.face.requests(session.id, last=1)), default=0)
     number = int(visit.request.path_params["number"]) or visit.number("number") or 0
-    values = {"session": session, "tab": "requests", "number": number, "requests": requests}
+    values = {"session": session, "tab": "requests", "number": number, "newest": newest}
     if number == 0 and not visit.get("at"):
-        last = visit.number("to") or len(requests)
-        listed = requests[max(0, last - LISTED_REQUESTS) : last]
+        last = visit.number("to") or newest
+        listed = visit.face.requests(session.id, stop=last, last=LISTED_REQUESTS)
         return values | {"shown": None, "listed": listed, "plot": plot_requests(listed)}
-    shown = ShownRequest(visit, session, requests, number)
+    shown = ShownRequest(visit, session, number)
     return values | {"shown": shown, "translate": translate_reason}
 
 

@@ -217,6 +217,29 @@ def test_a_usage_belongs_to_the_request_before_it(logged: Store) -> None:
     assert found == [(1, 50, "default"), (2, 70, "turns"), (3, None, "default")]
 
 
+@pytest.mark.parametrize("record", [False, True])
+def test_a_part_of_the_requests_is_listed(logged: Store, record: bool) -> None:
+    """With their numbers and usages; those of positions, and of them the newest."""
+    for number, at in enumerate((1, 3, 3, 5, 2, 7)):
+        logged.view("s", at=at, record=record)
+        logged.record_usage("s", input=number, output=1, seq=at, now=NOW + number)
+    everything = logged.requests("s")
+    assert [each.recorded for each in everything] == [record] * 6
+    for asked, numbers in (
+        ({"start": 2, "stop": 4}, [2, 3, 4]),
+        ({"last": 2}, [5, 6]),
+        ({"stop": 4, "last": 1}, [4]),
+        ({"first_seq": 2, "last_seq": 3}, [2, 3, 5]),
+        ({"last_seq": 4, "last": 1}, [5]),
+        ({"start": 7}, []),
+        ({"last": 0}, []),
+    ):
+        assert logged.requests("s", **asked) == [everything[each - 1] for each in numbers], asked
+    for name, value in (("last", -1), ("start", "1"), ("last_seq", 2.5), ("stop", 2**70)):
+        with pytest.raises(InvalidValue, match=name):
+            logged.requests("s", **{name: value})
+
+
 def test_the_log_tells_what_is_as_before(logged: Store) -> None:
     """The tokens at the beginning of a request that the last one had, too."""
     policy = Policy.named("raw")

@@ -277,6 +277,17 @@ def test_a_request(store: Store) -> None:
     assert client.get(address("/requests/{}/0?at=99")).status_code == 400
 
 
+def test_the_difference_to_a_longer_request_before(store: Store) -> None:
+    """What is no longer sent is named, beside what stands for it."""
+    store.view("ann's/1", Policy.named("raw"), record=True)
+    store.hide("ann's/1", 2, 3, "It was read.")
+    store.view("ann's/1", Policy.named("raw"), record=True)
+    said = ask(store).get(address("/requests/{}/2")).text
+    rows = re.findall(r'<tr data-item><td class="number">(.*?)</td><td>(\w+)', said)
+    told = [(re.sub("<.*?>", "", place), kind) for place, kind in rows]
+    assert told == [("2", "gone"), ("3", "gone"), ("", "new")]
+
+
 def test_what_a_request_held(store: Store) -> None:
     """A page of its messages, the last ones first to be seen; one of them alone is whole."""
     said = [{"role": "user", "content": f"{number} " + "y" * 40_000} for number in range(250)]

@@ -1953,7 +1953,10 @@ SELECT requests.request,
 FROM requests
 WHERE requests.tree_id = :tree_id
   AND requests.session_id = :session_id COLLATE "C"
-ORDER BY requests.request
+  AND requests.request BETWEEN :start AND :stop
+  AND requests.seq BETWEEN :first_seq AND :last_seq
+ORDER BY requests.request DESC
+LIMIT :limit
 
 -- history.request_rows.REQUEST_TEXTS
 SELECT request_texts.text_digest,
@@ -2538,6 +2541,36 @@ ORDER BY usages.at,
   usages.usage % 4294967296
 LIMIT :limit
 
+-- history.usages.LIST_PLACED_USAGES
+SELECT sessions.owner,
+  sessions.id AS session_id,
+  usages.branch AS branch,
+  usages.seq AS seq,
+  usages.model AS model,
+  usages.provider AS provider,
+  usages.input AS input,
+  usages.output AS output,
+  usages.cached AS cached,
+  coalesce(usages.written, 0) AS written,
+  usages.cost AS cost,
+  usages.details AS details,
+  usages.at AS at,
+  usages.usage % 4294967296 AS number
+FROM usages
+JOIN branches ON branches.tree_id = usages.tree_id
+  AND branches.branch = usages.branch
+JOIN sessions ON sessions.tree_id = branches.tree_id
+  AND sessions.id = branches.session_id
+WHERE sessions.tree_id = :tree_id
+  AND sessions.id = :session_id COLLATE "C"
+  AND usages.seq BETWEEN :first_seq AND :last_seq
+ORDER BY usages.at,
+  sessions.id,
+  usages.branch,
+  usages.seq,
+  usages.usage % 4294967296
+LIMIT :limit
+
 -- history.usages.LIST_SESSION_USAGES
 SELECT sessions.owner,
   sessions.id AS session_id,
@@ -2608,6 +2641,35 @@ ORDER BY usages.at,
   usages.branch,
   usages.seq,
   usages.usage % 4294967296
+LIMIT :limit
+
+-- history.usages.LIST_USAGE_PLACES
+SELECT numbered.request,
+  numbered.branch,
+  numbered.seq,
+  numbered.number
+FROM (
+  SELECT row_number() OVER (
+    ORDER BY usages.at,
+      sessions.id,
+      usages.branch,
+      usages.seq,
+      usages.usage % 4294967296
+  ) AS request,
+    usages.branch AS branch,
+    usages.seq AS seq,
+    usages.usage % 4294967296 AS number
+  FROM usages
+  JOIN branches ON branches.tree_id = usages.tree_id
+    AND branches.branch = usages.branch
+  JOIN sessions ON sessions.tree_id = branches.tree_id
+    AND sessions.id = branches.session_id
+  WHERE sessions.tree_id = :tree_id
+    AND sessions.id = :session_id COLLATE "C"
+) AS numbered
+WHERE numbered.request BETWEEN :start AND :stop
+  AND numbered.seq BETWEEN :first_seq AND :last_seq
+ORDER BY numbered.request DESC
 LIMIT :limit
 
 -- history.usages.NEWEST_BRANCH
