@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
+from contextlib import suppress
 from typing import Any
 
 import sqlalchemy
@@ -23,6 +24,11 @@ CONNECTION_PRAGMAS = (
     "PRAGMA checkpoint_fullfsync = ON",
     "PRAGMA cache_size = -16000",
 )
+
+INDEX_WORDS_TABLE = """CREATE VIRTUAL TABLE IF NOT EXISTS temp.search_index_words
+USING fts5vocab(main, search_words, instance)"""
+"""The words in the index of a file, as a table of the connection: it can be made outside of a
+transaction only, and is not in the file."""
 
 KEEPALIVE_OPTIONS = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
 """The keepalive of a server's connection: idle seconds, seconds between probes, their number."""
@@ -63,6 +69,8 @@ def create_file_engine(url: URL, path: str, synchronous: str, timeout: float) ->
         try:
             for pragma in (*CONNECTION_PRAGMAS, f"PRAGMA synchronous = {synchronous}"):
                 driver.execute(pragma)
+            with suppress(sqlite3.Error):  # searches do without it
+                driver.execute(INDEX_WORDS_TABLE)
         except UnicodeDecodeError as error:  # SQLite quotes the schema, the driver cannot read it
             raise Damaged(
                 f"{path} is damaged: its schema is not a text; restore a backup"

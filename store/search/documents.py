@@ -33,15 +33,17 @@ TEXT_BATCH = 64
 class IndexSql(NamedTuple):
     """The SQL of the index for one kind of database.
 
-    ``match_words`` and ``match_names`` are queries for the numbers of the index from ``first`` to
-    ``last`` by an expression, whose parameter is inserted as ``name``. ``in_trees`` limits them to
-    some trees where numbers do not. ``message_place`` and ``summary_place`` are the place of a
-    message ``m`` and of a summary ``s`` in the order of storing. ``held_ranges`` are
-    rows of positions and of their session, ``trees`` is a query for trees.
+    ``has_words`` asks for the table of the words of the index. ``match_words`` and ``match_names``
+    are queries for the numbers of the index from ``first`` to ``last`` by an expression, whose
+    parameter is inserted as ``name``. ``in_trees`` limits them to some trees where numbers do not.
+    ``message_place`` and ``summary_place`` are the place of a message ``m`` and of a summary ``s``
+    in the order of storing. ``held_ranges`` are rows of positions and of their session, ``trees``
+    is a query for trees.
     """
 
     lock: tuple[str, ...]
     exists: str
+    has_words: str
     create: tuple[str, ...]
     clear: tuple[str, ...]
     drop: tuple[str, ...]
@@ -67,6 +69,7 @@ _IN_BOUNDS = " AND number BETWEEN :first AND :last"
 _FILE_INDEX = IndexSql(
     lock=(),
     exists="SELECT 1 FROM sqlite_schema WHERE name = 'search_words'",
+    has_words="SELECT 1 FROM sqlite_temp_schema WHERE name = 'search_index_words'",
     create=(
         """CREATE VIRTUAL TABLE IF NOT EXISTS search_words USING fts5(
     text, content='', tokenize='unicode61 remove_diacritics 2')""",
@@ -102,6 +105,7 @@ _SERVER_INDEX = IndexSql(
     lock=("SELECT pg_advisory_xact_lock(1936024946)",),
     exists="SELECT to_regclass('ix_search_rows_words')::text WHERE"
     " to_regclass('ix_search_rows_words') IS NOT NULL",
+    has_words="",
     create=(
         "CREATE INDEX IF NOT EXISTS ix_search_rows_words ON search_rows USING gin (words)",
         """DO $$ BEGIN

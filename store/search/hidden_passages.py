@@ -28,7 +28,7 @@ from ..text import ELLIPSES, ELLIPSIS, JsonFields
 from ..tokens import estimate
 from ..tools import find_kind_name
 from ..view import build, describe_target, rules
-from .documents import MessageKey, join_message_texts, load_documents_messages
+from .documents import MessageKey, join_message_texts, list_trees, load_documents_messages
 from .hits import Search
 from .index import is_index_behind, is_search_on
 from .query import MOST_HITS, build_query
@@ -139,7 +139,8 @@ class HiddenPart(NamedTuple):
         The index is used if it has all messages of the session; otherwise they are read.
         """
         line = self.line
-        scope = Scope(session_id, tree=line.pointer.tree_id)
+        tree_id = line.pointer.tree_id
+        scope = Scope(session_id, tree=tree_id, trees=list_trees(line.connection, [tree_id]))
         positions: TermPositions = {term: set() for term in self.terms}
         texts: Iterable[tuple[int, str]] = self.placeholders.items()
         if is_search_on(line.connection) and not is_index_behind(line.connection, scope):

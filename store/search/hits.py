@@ -48,6 +48,7 @@ from .documents import (
     get_index_sql,
     list_message_columns,
     list_summary_columns,
+    list_trees,
     load_texts,
 )
 from .index import (
@@ -64,6 +65,7 @@ from .index_queries import (
     UNBOUNDED,
     CandidateQuery,
     UpperBound,
+    add_index_words,
     count_documents,
     count_held,
     is_wide_scope,
@@ -372,7 +374,8 @@ def _find_hits(
     """Return the hits of a query in one state of the store."""
     check_roles(connection, query)
     scope = _add_scope_tree(connection, query.scope)
-    query = query._replace(scope=scope._replace(is_wide=is_wide_scope(connection, scope)))
+    scope = scope._replace(is_wide=is_wide_scope(connection, scope))
+    query = query._replace(scope=scope, terms=add_index_words(connection, query.terms))
     if not query.terms:
         return Hits() if by == "message" else []
     trees = SearchedTrees(connection, query.scope)
@@ -390,7 +393,8 @@ def _add_scope_tree(connection: Connection, scope: Scope) -> Scope:
     """Return a scope with the tree of its session. Raises SessionNotFound."""
     if scope.session is None:
         return scope
-    return scope._replace(tree=lines.load_pointer(connection, scope.session).tree_id)
+    tree_id = lines.load_pointer(connection, scope.session).tree_id
+    return scope._replace(tree=tree_id, trees=list_trees(connection, [tree_id]))
 
 
 class Search:

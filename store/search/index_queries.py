@@ -66,8 +66,13 @@ FIRST_NUMBERS = 256
 """Numbers of a file that are searched first for sessions: skipped are those of sessions found."""
 WIDE_SHARE = 8
 """An owner with one in so many documents of a file has a large part of it."""
+MOST_INDEX_WORDS = 200
+"""Words that a prefix may begin for them to be searched in its place."""
 RARE_TERM = 1_000
 """Documents with a term that is rare: those with others are searched among them."""
+_INDEX_PREFIX = re.compile("[A-Za-z0-9]+")
+_BEFORE_SIGNS = "\x01"
+"""A sign that is before all signs of words."""
 _LIKE_SIGN = re.compile(r"[\\%_]")
 _ESCAPED_SIGN = r"\\\g<0>"
 
@@ -135,6 +140,37 @@ def _build_term_query(connection: Connection, query: Query, number: int = 0) -> 
     expression = _build_name_expression(dialect, term.name_part)
     names = _build_number_query(connection, query, f"part{number}", expression, in_names=True)
     return TermQuery(words, names)
+
+
+def add_index_words(connection: Connection, terms: Iterable[Term]) -> tuple[Term, ...]:
+    """Return terms, prefixes among them with the words of the index that begin with them.
+
+    The index of a file reads all documents with a prefix before it gives the newest ones, but
+    finds those of words one by one.
+    """
+    has_words = get_index_sql(connection).has_words
+    if not (has_words and has_index(connection) and cache_statement(has_words).row(connection)):
+        return tuple(terms)
+    return tuple(
+        each._replace(index_words=_list_index_words(connection, fold_text(each.index_text)))
+        if each.is_prefix and _INDEX_PREFIX.fullmatch(each.index_text)
+        else each
+        for each in terms
+    )
+
+
+def _list_index_words(connection: Connection, prefix: str) -> tuple[str, ...]:
+    """Return the words of the index that begin with a prefix; none if they are many."""
+    query = cache_statement("SELECT term FROM search_index_words WHERE term >= :least LIMIT 1")
+    words: list[str] = []
+    least = prefix
+    while len(words) <= MOST_INDEX_WORDS:
+        word: str | None = query.value(connection, least=least)
+        if word is None or not word.startswith(prefix):
+            return tuple(words)
+        words.append(word)
+        least = f"{word}{_BEFORE_SIGNS}"
+    return ()
 
 
 def is_wide_scope(connection: Connection, scope: Scope) -> bool:
@@ -401,15 +437,22 @@ def _build_partial_expression(dialect: str, terms: list[Term]) -> str:
 def _build_word_expression(dialect: str, terms: list[Term], *, any: bool = False) -> str:  # noqa: A002
     """Return the full-text expression of texts that have all terms, or ``any``, as words."""
     if dialect == "sqlite":
-        unquoted = ((term.index_text.replace('"', " "), term.is_prefix) for term in terms)
-        joined = " OR " if any else " AND "
-        return joined.join(f'"{text}"{" *" * is_prefix}' for text, is_prefix in unquoted)
+        return (" OR " if any else " AND ").join(map(_quote_term, terms))
     phrases = []
     for term in terms:
         words = WORD_PATTERN.findall(fold_text(term.index_text))
         phrase = " <-> ".join(f"'{word[:LONGEST_TERM]}'" for word in words)
         phrases.append(f"({phrase}{':*' * term.is_prefix})")
     return (" | " if any else " & ").join(phrases)
+
+
+def _quote_term(term: Term) -> str:
+    """Return a term as an expression of FTS5."""
+    if term.index_words:
+        words = '" OR "'.join(term.index_words)
+        return f'("{words}")'
+    text = term.index_text.replace('"', " ")
+    return f'"{text}"{" *" * term.is_prefix}'
 
 
 def _build_name_expression(dialect: str, part: str) -> str:

@@ -61,11 +61,13 @@ class Term(NamedTuple):
     """A word of a query, or several in quotes: as written, and as the index holds it.
 
     With ``is_prefix``, its last sign may begin a pair, or its last word may begin a longer word.
+    ``index_words`` are all words in the index that begin with it; none if they are not known.
     """
 
     text: str
     index_text: str
     is_prefix: bool
+    index_words: tuple[str, ...] = ()
 
     @property
     def name_part(self) -> str | None:

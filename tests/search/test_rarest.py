@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from store import InvalidValue, Store
+from store.search import index_queries
+from store.search.terms import parse_terms
 
 
 def test_the_rarest_words_come_first(store: Store) -> None:
@@ -46,3 +48,29 @@ def test_prompts_come_last_and_there_is_no_next_page(store: Store) -> None:
         store.search("apple", order="rarest", after=hits[0])
     with pytest.raises(InvalidValue, match="next page"):
         store.search("apple", order="rarest", by="session")
+
+
+@pytest.mark.sqlite_only
+def test_a_prefix_is_searched_as_the_words_of_the_index(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both find the same, and the words are those of the state that is searched."""
+    store.create_session("words")
+    said = ("Chang", "change it", "the CHANGED one", "exchange", "chan", "changed", "chané changé")
+    store.append("words", [{"role": "user", "content": each} for each in said])
+
+    def find(text: str) -> list[int]:
+        return [hit.seq for hit in store.search(text, order="newest", session="words")]
+
+    assert find("chang…") == [7, 6, 3, 2, 1]
+    assert find('"chang…" one') == find('one "chang…"') == [3]
+    with store.database.reading() as connection:
+        (term,) = index_queries.add_index_words(connection, parse_terms("Chang…"))
+        assert term.index_words == ("chang", "change", "changed")
+        monkeypatch.setattr(index_queries, "MOST_INDEX_WORDS", 2)
+        (term,) = index_queries.add_index_words(connection, parse_terms("Chang…"))
+        assert term.index_words == ()
+    assert find("chang…") == [7, 6, 3, 2, 1]
+    monkeypatch.undo()
+    store.append("words", {"role": "user", "content": "changelog"})
+    assert find("chang…") == [8, 7, 6, 3, 2, 1]
