@@ -57,6 +57,13 @@ from .gemini import adk, gemini_cli, qwen_code
 from .source import TranscriptSource
 from .stores import langgraph, librechat, llm_logs, open_webui
 
+KIRO_SESSION_FILES = (
+    "sessions/cli/*.jsonl",
+    "sessions/*/messages.jsonl",
+    "sessions/*/sub-executions/*.jsonl",
+)
+"""The files of Kiro's sessions, and of their sub-agents, below its folder."""
+
 VSCODE_CHAT_FILES = (
     "workspaceStorage/*/chatSessions/*.json",
     "workspaceStorage/*/chatSessions/*.jsonl",
@@ -382,10 +389,10 @@ TRANSCRIPT_KINDS = {
         kiro.is_kiro_value,
         kiro.parse_kiro,
         seen=False,
-        linked="branches, parents, compactions",
+        linked="branches, parents, subagents, compactions",
         left_out="tools, states of the program",
         homes=(
-            Home(".kiro", ("sessions/cli/*.jsonl", "sessions/*/messages.jsonl")),
+            Home(".kiro", KIRO_SESSION_FILES),
             Home(".local/share/kiro-cli", ("data.sqlite3",)),
             Home("Library/Application Support/kiro-cli", ("data.sqlite3",)),
         ),

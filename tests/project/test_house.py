@@ -138,7 +138,7 @@ PROGRAMS = {
     "codex": "items parser",
     "data_sets": "swe_agent tau_bench tau2_bench mini_swe_agent inspect_log toolbench moatless sharegpt oasst",
     "gemini": "parts gemini_cli qwen_code adk",
-    "kiro": "records parser",
+    "kiro": "records executions parser",
     "openhands": "program_events parser",
     "stores": "llm_logs langgraph open_webui librechat",
     "writing": "sessions claude_code codex markdown",

@@ -10,12 +10,15 @@ from typing import Any
 
 import pytest
 
+from store import Store
+from store.importing import import_file
 from store.transcripts import (
     CompactionEvent,
     NoteEvent,
     SessionEvent,
     SessionMessage,
     UsageTokens,
+    is_kept,
     parse_message_usage,
     read,
     sniff,
@@ -191,6 +194,53 @@ def test_a_folder_of_records(tmp_path: Path) -> None:
         "left out 1 tombstone record",
         "left out 1 turn_start record",
     ]
+
+
+def write_records(path: Path, *rows: dict[str, Any]) -> Path:
+    """Write a file of records."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(each) + "\n" for each in rows))
+    return path
+
+
+def begun(name: str, agent: str) -> dict[str, Any]:
+    """Return the record of a sub-agent's start."""
+    told = {"parentExecutionId": "e", "subSessionId": agent, "subAgentName": "gatherer"}
+    return record(name, "sub_agent_start", prompt=f"Look for {agent}.", explanation="Look", **told)
+
+
+def test_sub_agents_are_linked_sessions(tmp_path: Path) -> None:
+    """What each was asked stands in the file of whoever began it: the session, or another."""
+    folder = tmp_path / ".kiro/sessions/0f/sess_1"
+    dispatch = {"toolCallId": "d", "toolName": "invoke_sub_agent", "args": {}}
+    dispatched = record("p", "tool_call", _meta={"kiro": {"agentSubtaskId": "a1"}}, **dispatch)
+    write_records(folder / "messages.jsonl", *RECORDS[:1], dispatched, begun("b", "a1"))
+    (folder / "session.json").write_text('{"id": "k", "modelId": "m", "workspacePaths": ["/w"]}')
+    own = {"operationType": "Say", "subExecutionId": "a1"}
+    said = record("s", "assistant", content="Found.", **own)
+    first = write_records(folder / "sub-executions/a1.jsonl", said, begun("c", "a2"))
+    below = record("t", "assistant", content="Deep.", **own | {"subExecutionId": "a2"})
+    second = write_records(folder / "sub-executions/a2.jsonl", below)
+    alone = write_records(folder / "sub-executions/a3.jsonl", below)
+    with Store(":memory:") as store:
+        files = [each for each in sorted(tmp_path.rglob("*.json*")) if is_kept(each)]
+        brought = [import_file(store, each) for each in files]
+        assert sorted(one.id for each in brought for one in each.sessions) == [
+            *("k", "k/agent-a1", "k/agent-a2", "k/agent-a3")
+        ]
+        session = store.session("k/agent-a1")
+        assert (session.title, session.project_root) == ("Look", "/w")
+        link = {"parent_session": "k", "parent_call": "d"}
+        kept = {"kiro": {"subAgentName": "gatherer"}, "model": "m"}
+        assert store.session("k/agent-a1").metadata == link | kept
+        assert [each.message["content"] for each in store.messages("k/agent-a1")] == [
+            *("Look for a1.", "Found.")
+        ]
+        assert store.session("k/agent-a2").metadata["parent_session"] == "k/agent-a1"
+        assert store.messages("k/agent-a2")[0].message["content"] == "Look for a2."
+    for path, asked in ((first, 1), (second, 1), (alone, 0)):
+        assert sniff(path) == "kiro"
+        assert len(messages(path)) == 1 + asked
 
 
 def test_an_answer_behind_calls_is_another(tmp_path: Path) -> None:

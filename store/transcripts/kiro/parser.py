@@ -47,6 +47,7 @@ from ..events import (
 from ..source import TranscriptSource
 from ..trees import Tree, build_tree_events, insert_compactions, list_ancestors
 from . import records
+from .executions import SUB_EXECUTIONS_FOLDER, load_sub_execution
 
 SELECT_KIRO_CHATS = """
     SELECT key, conversation_id, value, created_at FROM conversations_v2
@@ -241,7 +242,11 @@ KIRO_SIDECAR_KEYS = ("session_state", "session_id", "cwd", "title")
 KIRO_METADATA_FILE = "session.json"
 """The file with the metadata of a session, next to its file of records."""
 
-KIRO_METADATA_KEYS = ("id", "title", "modelId", "workspacePaths", "createdAt", "rootConversationId")
+KIRO_PARENT_KEYS = ("rootConversationId", "parentSessionId")
+"""Keys of that file for the session that this one comes from."""
+KIRO_SHARED_KEYS = ("modelId", "workspacePaths")
+"""Keys of that file that hold for sub-agents, too."""
+KIRO_METADATA_KEYS = ("id", "title", "createdAt", *KIRO_PARENT_KEYS, *KIRO_SHARED_KEYS)
 """Keys of that file that are read into the session."""
 
 
@@ -387,13 +392,21 @@ def _parse_kiro_records(source: TranscriptSource, written: list[JsonFields]) -> 
 
     Messages that were taken back are a branch.
     """
+    folder = source.path.absolute().parent
+    folder = folder.parent if folder.name == SUB_EXECUTIONS_FOLDER else folder
+    beside = _read_kiro_metadata(folder / KIRO_METADATA_FILE)
+    name, call = get_text(beside.get("id")) or folder.name, None
     line = _KiroSession()
+    agent = load_sub_execution(source.path.absolute(), name, source.limits) if written else None
+    if agent:
+        line.take(agent.asked)
+        shared = {key: beside.get(key) for key in KIRO_SHARED_KEYS}
+        name, call, beside = agent.name, agent.call, drop_empty_fields(shared | agent.told)
     line.take(written)
     if not line.said:
         return
-    beside = _read_kiro_metadata(source.path.with_name(KIRO_METADATA_FILE))
-    name = get_text(beside.get("id")) or source.path.absolute().parent.name
-    opened, notes = _build_kiro_opening(name, beside, [line.said[each] for each in line.present()])
+    said = [line.said[each] for each in line.present()]
+    opened, notes = _build_kiro_opening(name, beside, said, call)
     tree = Tree(line.parents, line.last, lambda each: [line.said[each]])
     yield from insert_compactions(build_tree_events(tree, opened), line.compactions())
     states = (
@@ -408,12 +421,17 @@ def _parse_kiro_records(source: TranscriptSource, written: list[JsonFields]) -> 
 
 
 def _build_kiro_opening(
-    name: str, beside: JsonFields, said: list[Message]
+    name: str, beside: JsonFields, said: list[Message], call: str | None
 ) -> tuple[SessionEvent, list[NoteEvent]]:
     kept, notes = split_metadata(drop_empty_fields(drop_keys(beside, *KIRO_METADATA_KEYS)))
-    root = get_text(beside.get("rootConversationId"))
+    root = find_first_text(map(beside.get, KIRO_PARENT_KEYS))
     parent = root if root != name else None
-    told = {"model": beside.get("modelId"), "parent_session": parent, "kiro": kept}
+    told = {
+        "model": beside.get("modelId"),
+        "parent_session": parent,
+        "parent_call": call,
+        "kiro": kept,
+    }
     titles = render_titles((beside.get("title"), find_title(said)))
     opened = SessionEvent(
         name,
