@@ -21,12 +21,15 @@ from ..records import Session as StoredSession
 from ..records import StoredMessage, Turn
 from .openai_items import (
     ITEM_PREVIEW_LENGTH,
+    UNSENT_KEY,
     TurnItem,
     count_tools,
     describe_turn,
     format_time,
     has_words,
     number_turns,
+    restore_item,
+    shape_items,
 )
 from .stores import StoreSource, StoreUser
 
@@ -90,10 +93,11 @@ class Session(StoreUser):
         with suppress(SessionNotFound):
             if self._policy is not None:
                 view = await self.load_view(name, self._policy, FORMAT)
-                return view.messages[-limit if limit and limit > 0 else 0 :]
+                sent = [each for each in view.messages if UNSENT_KEY not in each]
+                return sent[-limit if limit and limit > 0 else 0 :]
             newest = limit if limit and limit > 0 else None
             found = await self.awaited.messages(name, last=newest, format=FORMAT)
-            return [each.message for each in found]
+            return [*map(restore_item, found)]
         return []
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
@@ -101,14 +105,14 @@ class Session(StoreUser):
         if items:
             # The SDK gives the items of other providers one id for all: ids are no keys here.
             await self.awaited.append(
-                self.session_id, items, create=True, dedupe="off", format=FORMAT
+                self.session_id, shape_items(items), create=True, dedupe="off", format=FORMAT
             )
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Remove the newest item and return it; None without one. No two callers get the same."""
         with suppress(SessionNotFound):
             popped = await self.awaited.pop(self.session_id)
-            return popped and popped.message
+            return popped and restore_item(popped)
         return None
 
     async def clear_session(self) -> None:
@@ -167,7 +171,7 @@ class BranchedSession(Session):
             await self.awaited.atomically(
                 lambda steps: steps.append(
                     self._require_line(steps, branch),
-                    items,
+                    shape_items(items),
                     create=True,
                     dedupe="off",
                     format=FORMAT,
@@ -181,7 +185,7 @@ class BranchedSession(Session):
             popped = await self.awaited.atomically(
                 lambda steps: steps.pop(self._require_line(steps, branch))
             )
-            return popped and popped.message
+            return popped and restore_item(popped)
         return None
 
     async def clear_session(self) -> None:
@@ -215,7 +219,7 @@ class BranchedSession(Session):
         if branch_name is not None and not branch_name.strip():
             raise ValueError("Branch name cannot be empty")
 
-        def work(steps: Any) -> str:
+        def work(steps: Any) -> tuple[str, int]:
             line = self._require_line(steps, self.branch_id)
             begun: list[Turn] = []
             with suppress(SessionNotFound):
@@ -234,11 +238,11 @@ class BranchedSession(Session):
             made = steps.fork(line, at=at, metadata={**told, "branch": name})
             taken = {"branches": {name: made.id}}
             steps.set_metadata(self._branches_id, taken, merge=True)
-            self._clears = known["clears"]
-            return name
+            return name, known["clears"]
 
-        self.branch_id = await self.awaited.atomically(work)
-        return self.branch_id
+        made, self._clears = await self.awaited.atomically(work)
+        self.branch_id = made
+        return made
 
     async def create_branch_from_content(
         self, search_term: str, branch_name: str | None = None
@@ -482,7 +486,7 @@ class CompactionSnapshot:
     ) -> None:
         self._store, self._session, self._is_expired = store, session, is_expired
         self._shown = found[-limit:]
-        self.items: list[TResponseInputItem] = [each.message for each in self._shown]
+        self.items: list[TResponseInputItem] = [*map(restore_item, self._shown)]
         self.complete = len(found) <= limit
         self._before = found[0].seq if not self.complete else 0
 
@@ -496,7 +500,7 @@ class CompactionSnapshot:
             await self._store.replace(
                 self._session.id,
                 after,
-                [*kept, *output],
+                shape_items([*kept, *output]),
                 expected=self._session.revision,
                 format=FORMAT,
             )
@@ -512,6 +516,6 @@ class CompactionSnapshot:
         if self._session is None or self._is_expired is None or self.complete:
             return after, []
         older = await self._store.messages(self._session.id, 1, after, format=FORMAT)
-        items = [each.message for each in older]
+        items = [*map(restore_item, older)]
         kept = [*dropwhile(self._is_expired, items)]
         return (after, []) if len(kept) == len(items) else (0, kept)

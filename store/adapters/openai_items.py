@@ -24,6 +24,13 @@ CALL_TYPES = {
     *("tool_call", "function_call", "tool_search_call", "custom_tool_call"),
 }
 ITEM_PREVIEW_LENGTH = 100
+UNSENT_KEY = "openai-agents unsent"
+"""The key of a message for an item that no model can be sent."""
+SENT_CALL_KEYS = {
+    "function_call": ("call_id", "name", "arguments"),
+    "custom_tool_call": ("call_id", "name", "input"),
+}
+"""Types of calls, and the keys without which no model can be sent one."""
 
 
 class TurnItem(NamedTuple):
@@ -35,7 +42,7 @@ class TurnItem(NamedTuple):
     @property
     def item(self) -> dict[str, Any]:
         """The item as it went in."""
-        return self.stored.message
+        return {**restore_item(self.stored)}
 
     @property
     def begins_turn(self) -> bool:
@@ -61,6 +68,25 @@ class TurnItem(NamedTuple):
             return str(kind)
         space = self.item.get("namespace")
         return f"{space}.{name}" if name and space and space != name else name and str(name)
+
+
+def shape_items(items: Iterable[Any]) -> list[dict[str, Any]]:
+    """Return items as they are stored: as they are, but incomplete calls under a key of their own.
+
+    A model can be sent no call without its id or name: a history by a policy leaves these out.
+    """
+    return [{UNSENT_KEY: each} if is_incomplete_call(each) else each for each in items]
+
+
+def is_incomplete_call(item: Any) -> bool:
+    """Tell whether an item is a call without a text that each call has."""
+    keys = SENT_CALL_KEYS.get(str(item.get("type"))) if isinstance(item, dict) else None
+    return keys is not None and not all(isinstance(item.get(key), str) for key in keys)
+
+
+def restore_item(stored: StoredMessage) -> Any:
+    """Return an item as it went in."""
+    return stored.message.get(UNSENT_KEY, stored.message)
 
 
 def number_turns(found: Iterable[StoredMessage]) -> list[TurnItem]:

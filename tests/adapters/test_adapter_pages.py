@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,7 @@ def test_page_of_a_framework(name: str, tmp_path: Path, monkeypatch: pytest.Monk
             printed = shown.run(block)
             if block.language == "python":
                 assert printed == (block.output or ""), f"{page.name}:{block.line}"
+    gc.collect()  # event loops that a framework left open are warned of here
 
 
 def test_every_page_is_tried() -> None:

@@ -157,6 +157,37 @@ def test_branches_are_forks_of_one_tree(store: Store) -> None:
     assert store.verify() == []
 
 
+def test_a_clear_wins_over_a_branch_that_is_being_begun(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The branch is gone with all others; the session goes on with main."""
+    session = begin_branches("cleared", store)
+    atomically = session.awaited.atomically
+
+    async def clear_after(work: Any) -> Any:
+        made = await atomically(work)
+        monkeypatch.undo()
+        await session.clear_session()
+        return made
+
+    monkeypatch.setattr(session.awaited, "atomically", clear_after)
+    assert asyncio.run(session.create_branch_from_turn(1, "late")) == "late"
+    asyncio.run(session.add_items(TURN[:1]))
+    assert (asyncio.run(session.get_items()), session.branch_id) == (TURN[:1], "main")
+
+
+def test_a_call_that_no_model_can_be_sent_is_kept(store: Store) -> None:
+    """It is read, popped and counted as other items are; by a policy it is left out."""
+    call = {"type": "function_call", "name": "read", "arguments": "{}"}
+    session = BranchedSession("incomplete", store)
+    asyncio.run(session.add_items([*TURN, call]))
+    assert asyncio.run(session.get_items())[-1] == call
+    assert asyncio.run(session.get_tool_usage()) == [("read", 2, 1)]
+    sent = asyncio.run(Session("incomplete", store, policy=Policy()).get_items())
+    assert len(sent) == len(TURN)
+    assert asyncio.run(session.pop_item()) == call
+
+
 def test_usages_belong_to_turns_of_a_branch(store: Store) -> None:
     """A turn that was popped takes its usage with it; the bill of the store keeps it."""
     session = begin_branches("used", store)

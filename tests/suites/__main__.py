@@ -1,8 +1,8 @@
 """The suites that frameworks ship, and ours for them: ``python -m tests.suites [NAME …]``.
 
 Prints a table, and each case that is not as ``tests/suites/may_fail`` says. ``--smoke`` runs a part
-of each suite, ``--newest`` tries the newest versions, ``--write`` puts the table into
-``docs/adapters/index.md``. Environments and sources are kept in a folder of the user's cache, or in
+of each suite, ``--newest`` tries the newest versions, ``--write`` puts the rows of what was run
+whole into the table of ``docs/adapters/index.md``. Environments and sources are kept in a folder of the user's cache, or in
 the one that CONVOSTORE_SUITES names.
 """
 
@@ -18,7 +18,9 @@ from .frameworks import FRAMEWORKS
 from .outcomes import Outcome, run_suite
 
 PAGE = ROOT / "docs" / "adapters" / "index.md"
-MARK = re.compile(r"(<!-- suites -->\n).*?(<!-- end -->)", re.DOTALL)
+MARK = re.compile(r"(<!-- suites -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+ROW = re.compile(r"\| `(?P<package>[\w-]+)==[^|]* \| (?P<title>[^|]*) \| .*")
+HEAD = "| framework | suite | passed | run |\n| --- | --- | --- | --- |"
 
 
 def main(arguments: list[str]) -> int:
@@ -36,24 +38,27 @@ def main(arguments: list[str]) -> int:
                 f"{framework.name}: {suite.title}: {outcome.passed} of {outcome.total}", flush=True
             )
             print("\n".join(outcome.surprises), flush=True)
-    if "--write" in arguments:
+    if "--write" in arguments and not {"--smoke", "--newest"} & {*arguments}:
         page = PAGE.read_text("utf-8")
-        PAGE.write_text(MARK.sub(lambda found: f"{found[1]}{make_table(outcomes)}{found[2]}", page))
+        new = MARK.sub(lambda it: f"{it[1]}\n{update_table(it[2], outcomes)}\n\n{it[3]}", page)
+        PAGE.write_text(new, "utf-8")
     return 1 if any(outcome.surprises for outcome in outcomes) else 0
 
 
-def make_table(outcomes: list[Outcome]) -> str:
-    """Return the table of the documentation, with the day and the commit."""
-    versions = {each.name: each.packages[0] for each in FRAMEWORKS}
-    rows = [
-        f"| `{versions[each.framework]}` | {each.suite.title} | {each.passed} of {each.total} |"
-        for each in outcomes
-    ]
+def update_table(table: str, outcomes: list[Outcome]) -> str:
+    """Return a table of the documentation with new rows, which tell the day and the commit."""
     command = ["git", "rev-parse", "--short", "HEAD"]
     commit = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    day = datetime.now(UTC).date()
-    head = "| framework | suite | passed |\n| --- | --- | --- |"
-    return f"\n{head}\n" + "\n".join(rows) + f"\n\nRun on {day}, commit {commit.strip()}.\n\n"
+    run = f"{datetime.now(UTC).date()}, {commit.strip()}"
+    rows = {(found["package"], found["title"]): found[0] for found in ROW.finditer(table)}
+    packages = {each.name: each.packages[0] for each in FRAMEWORKS}
+    for each in outcomes:
+        package, title = packages[each.framework], each.suite.title
+        told = f"{each.passed} of {each.total}"
+        rows[package.partition("==")[0], title] = f"| `{package}` | {title} | {told} | {run} |"
+    suites = ((each.packages[0], suite.title) for each in FRAMEWORKS for suite in each.suites)
+    keys = ((package.partition("==")[0], title) for package, title in suites)
+    return "\n".join([HEAD, *(rows[key] for key in keys if key in rows)])
 
 
 if __name__ == "__main__":

@@ -32,10 +32,10 @@ class Framework(NamedTuple):
     """Whether a smoke runs a part of them."""
 
 
-def build_own_suite(*files: str) -> Suite:
+def build_own_suite(*files: str, title: str = "ours") -> Suite:
     """Return the suite of the project's own tests of an adapter, and of its page."""
     own = tuple(f"tests/adapters/{file}" for file in (*files, "test_adapter_pages.py"))
-    return Suite("ours", own, options=("-p", "no:asyncio"))
+    return Suite(title, own, options=("-p", "no:asyncio"))
 
 
 OPENAI_AGENTS = "openai-agents==0.24.0"
@@ -45,6 +45,7 @@ MEMORY_FILES = (
     "tests/memory/test_session_persistence_sanitize.py",
     "tests/memory/test_session_context_wrapper.py",
 )
+BRANCHES_FILES = ("tests/extensions/memory/test_advanced_sqlite_session.py",)
 
 CLAUDE = "claude-agent-sdk==0.2.187"
 CLAUDE_FILES = (
@@ -104,6 +105,13 @@ FRAMEWORKS = (
                 "openai_agents_suite",
                 smoke=("tests/memory/test_compaction_suffix.py", "tests/test_soft_cancel.py"),
             ),
+            Suite(
+                "`tests/extensions/memory/test_advanced_sqlite_session.py`",
+                BRANCHES_FILES,
+                OPENAI_AGENTS,
+                "openai_branches_suite",
+                smoke=(f"{BRANCHES_FILES[0]}::test_pop_item_claim_is_unique_across_processes",),
+            ),
             build_own_suite("test_openai_agents_adapter.py"),
         ),
         beside=("inline-snapshot", "cryptography", "aiosqlite", "greenlet", "httpx", "pytest-mock"),
@@ -129,7 +137,14 @@ FRAMEWORKS = (
         ),
     ),
     Framework(
-        "adk", ("google-adk==2.13.0",), (build_own_suite("test_adk_adapter.py"),), ("aiosqlite",)
+        "adk",
+        ("google-adk==2.13.0",),
+        (
+            build_own_suite(
+                "test_adk_adapter.py", title="ours, also on their services in memory and SQLite"
+            ),
+        ),
+        ("aiosqlite",),
     ),
     Framework(
         "strands",
@@ -157,7 +172,11 @@ FRAMEWORKS = (
                 smoke=SAVER_FILES[:1],
                 options=("--timeout", "20"),  # one case never ends, and a file takes seconds
             ),
-            build_own_suite("test_langgraph_adapter.py", "test_langchain_adapter.py"),
+            build_own_suite(
+                "test_langgraph_adapter.py",
+                "test_langchain_adapter.py",
+                title="ours, with those of LangChain's history",
+            ),
         ),
         beside=("aiosqlite", "sqlite-vec"),  # what their module and their package import
     ),
@@ -179,13 +198,18 @@ FRAMEWORKS = (
     Framework(
         "agent-framework",
         ("agent-framework-core==1.23.0",),
-        (build_own_suite("test_agent_framework_adapter.py"),),
+        (
+            build_own_suite(
+                "test_agent_framework_adapter.py",
+                title="ours, also on their histories in memory and files",
+            ),
+        ),
         beside=("agent-framework-openai",),  # the page's model
     ),
     Framework(
         "llama-index",
         ("llama-index-core==0.14.25",),
-        (build_own_suite("test_llama_index_adapter.py"),),
+        (build_own_suite("test_llama_index_adapter.py", title="ours, also on their chat stores"),),
         # the page's model, and what their own store needs
         beside=("llama-index-llms-openai", "aiosqlite", "greenlet"),
     ),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.suites.frameworks import FRAMEWORKS, Framework
-from tests.suites.outcomes import HERE, judge_cases, load_allowed, run_suite
+from tests.suites.__main__ import update_table
+from tests.suites.frameworks import BRANCHES_FILES, FRAMEWORKS, Framework
+from tests.suites.outcomes import HERE, Outcome, judge_cases, list_not_run, load_allowed, run_suite
 
 
 @pytest.mark.suites
@@ -30,5 +31,19 @@ def test_a_case_that_changes_is_a_surprise() -> None:
     outcome = judge_cases(framework, framework.suites[0], cases)
     assert (outcome.passed, outcome.total) == (2, 4)
     assert outcome.surprises == ["fails: new", f"passes now: {allowed[1]}"]
+    not_run = list_not_run(framework, BRANCHES_FILES)
+    assert not_run
+    assert {case.partition("::")[0] for case in not_run} == {*BRANCHES_FILES}
     names = {path.stem for path in (HERE / "may_fail").iterdir()}
     assert names <= {each.name for each in FRAMEWORKS}
+
+
+@pytest.mark.sqlite_only
+def test_rows_of_other_suites_stay_in_the_table() -> None:
+    """Only those of what was run are new, in the order of the frameworks."""
+    first, last = FRAMEWORKS[0], FRAMEWORKS[-1]
+    rows = {each: f"| `{each.packages[0]}` | {each.suites[-1].title} |" for each in (first, last)}
+    told = [f"{row} 1 of 2 | 2026-01-31, 1234567 |" for row in rows.values()]
+    table = update_table("\n".join([*told, ""]), [Outcome(last.name, last.suites[-1], 2, 2, [])])
+    assert table.splitlines()[2:-1] == told[:1]
+    assert table.splitlines()[-1].startswith(f"{rows[last]} 2 of 2 | 20")
