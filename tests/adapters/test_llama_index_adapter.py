@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from conftest import Child
+from killed_runs import ScriptedRun, check_killed_runs
 
 from store import Policy, Store
 
@@ -37,8 +36,6 @@ from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, Messag
 from store.adapters.llama_index import ChatStore, DBChatStore
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-WRITES = 7
-"""The writes of a turn."""
 ACTIVE, ARCHIVED = MessageStatus.ACTIVE, MessageStatus.ARCHIVED
 
 
@@ -456,39 +453,21 @@ def test_two_processes_lose_and_double_nothing(url: str, fork: Callable[..., Chi
     assert sorted(popped) == sorted(found)
 
 
-def run_until(url: str, writes: int) -> None:
-    """Run agents in a process that kills itself after a write."""
-    left = writes
-
-    class KilledStore(ChatStore):
-        """Chats whose process ends."""
-
-        def add_message(self, key: str, message: ChatMessage) -> None:
-            nonlocal left
-            super().add_message(key, message)
-            left -= 1
-            if not left:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-        def set_messages(self, key: str, messages: list[ChatMessage]) -> None:
-            nonlocal left
-            super().set_messages(key, messages)
-            left -= 1
-            if not left:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    run_turns(KilledStore(url), "killed", ["Go"])
+def run_named(url: str, name: str, count: int) -> None:
+    """Run turns, as a process of its own."""
+    with open_chats(url) as chats:
+        run_turns(chats, name, [f"Turn {number}" for number in range(count)])
 
 
-@pytest.mark.slow
-def test_a_killed_run_is_resumed(url: str, fork: Callable[..., Child]) -> None:
-    """At each write; whatever was written is there, and the next turn ends."""
-    for writes in range(1, WRITES + 1):
-        with pytest.raises(AssertionError, match="killed"):
-            fork(run_until, url, writes).result()
-        with open_chats(url) as chats:
-            before = chats.get_messages("killed")
-            run_turns(chats, "killed", ["Go on"])
-            assert chats.get_messages("killed")[: len(before)] == before
-            chats.delete_messages("killed")
-    fork(run_until, url, WRITES + 1).result()
+def read_messages(url: str, name: str) -> list[str]:
+    """Return the messages of a conversation as texts."""
+    with open_chats(url) as chats:
+        return [each.model_dump_json() for each in chats.get_messages(name)]
+
+
+@pytest.mark.timeout(600)
+def test_a_killed_run_goes_on(
+    url: str, fork: Callable[..., Child], pytestconfig: pytest.Config
+) -> None:
+    """At any write; what was written is there, and the next turn is answered."""
+    check_killed_runs(ScriptedRun(run_named, read_messages), url, fork, pytestconfig)
