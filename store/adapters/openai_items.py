@@ -75,13 +75,15 @@ def shape_items(items: Iterable[Any]) -> list[dict[str, Any]]:
 
     A model can be sent no call without its id or name: a history by a policy leaves these out.
     """
-    return [{UNSENT_KEY: each} if is_incomplete_call(each) else each for each in items]
+    return [*map(_shape_item, items)]
 
 
-def is_incomplete_call(item: Any) -> bool:
-    """Tell whether an item is a call without a text that each call has."""
-    keys = SENT_CALL_KEYS.get(str(item.get("type"))) if isinstance(item, dict) else None
-    return keys is not None and not all(isinstance(item.get(key), str) for key in keys)
+def _shape_item(item: Any) -> Any:
+    if not isinstance(item, dict):
+        return item
+    keys = SENT_CALL_KEYS.get(str(item.get("type")), ())
+    is_whole = all(isinstance(item.get(key), str) for key in keys)
+    return item if is_whole else {UNSENT_KEY: item}
 
 
 def restore_item(stored: StoredMessage) -> Any:
