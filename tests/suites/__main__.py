@@ -2,7 +2,8 @@
 
 Prints a table, and each case that is not as ``tests/suites/may_fail`` says. ``--smoke`` runs a part
 of each suite, ``--newest`` tries the newest versions, ``--write`` puts the rows of what was run
-whole into the table of ``docs/adapters/index.md``. Environments and sources are kept in a folder of the user's cache, or in
+whole into the table of ``docs/adapters/index.md``. ``--two-processes`` runs only those of ours in
+which two processes work on one session, also on the server of CONVOSTORE_TEST_URL. Environments and sources are kept in a folder of the user's cache, or in
 the one that CONVOSTORE_SUITES names.
 """
 
@@ -11,15 +12,17 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from .environments import ROOT
-from .frameworks import FRAMEWORKS
+from .frameworks import FRAMEWORKS, Framework, Suite
 from .outcomes import Outcome, run_suite
 
 PAGE = ROOT / "docs" / "adapters" / "index.md"
 MARK = re.compile(r"(<!-- suites -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 ROW = re.compile(r"\| `(?P<package>[\w-]+)==[^|]* \| (?P<title>[^|]*) \| .*")
+TWO_PROCESSES = "--two-processes"
 HEAD = "| framework | suite | passed | run |\n| --- | --- | --- | --- |"
 
 
@@ -29,20 +32,30 @@ def main(arguments: list[str]) -> int:
     is_smoke = "--smoke" in arguments
     offered = [each for each in FRAMEWORKS if each.in_smoke or not is_smoke]
     chosen = [each for each in offered if not named or each.name in named]
+    newest = "--newest" in arguments
     outcomes = []
     for framework in chosen:
-        for suite in framework.suites:
-            outcome = run_suite(framework, suite, smoke=is_smoke, newest="--newest" in arguments)
+        for suite in choose_suites(framework, arguments):
+            outcome = run_suite(framework, suite, smoke=is_smoke, newest=newest)
             outcomes.append(outcome)
             print(
                 f"{framework.name}: {suite.title}: {outcome.passed} of {outcome.total}", flush=True
             )
             print("\n".join(outcome.surprises), flush=True)
-    if "--write" in arguments and not {"--smoke", "--newest"} & {*arguments}:
+    if "--write" in arguments and not {"--smoke", "--newest", TWO_PROCESSES} & {*arguments}:
         page = PAGE.read_text("utf-8")
         new = MARK.sub(lambda it: f"{it[1]}\n{update_table(it[2], outcomes)}\n\n{it[3]}", page)
         PAGE.write_text(new, "utf-8")
     return 1 if any(outcome.surprises for outcome in outcomes) else 0
+
+
+def choose_suites(framework: Framework, arguments: list[str]) -> Sequence[Suite]:
+    """Return the suites of a framework that are asked for."""
+    if TWO_PROCESSES not in arguments:
+        return framework.suites
+    own = [each for each in framework.suites if each.title.startswith("ours")]
+    alone = ("-n", "0", "-k", "two_processes")
+    return [each._replace(options=(*each.options, *alone)) for each in own]
 
 
 def update_table(table: str, outcomes: list[Outcome]) -> str:
