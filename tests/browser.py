@@ -100,7 +100,9 @@ class Browser:
         path.write_bytes(base64.b64decode(taken["data"]))
 
     def close(self) -> None:
-        """End the browser."""
+        """End the browser, unless it has been."""
+        if self._process.returncode is not None:
+            return
         self._process.kill()
         self._process.wait()
         os.close(self._tell)

@@ -29,9 +29,13 @@ function guard(work) {
   };
 }
 
+function send(path, options) {
+  return fetch(path, options).catch(() => { throw Error("The server cannot be reached; try again in a moment."); });
+}
+
 async function call(path, method = "GET", body) {
   const headers = {"content-type": "application/json"};
-  const answer = await fetch(path, {method, headers, body: body && JSON.stringify(body)});
+  const answer = await send(path, {method, headers, body: body && JSON.stringify(body)});
   if (!answer.ok) throw Error(await explain(answer));
   return answer.json();
 }
@@ -237,7 +241,7 @@ function editQuestion(seq, text, article) {
 async function ask(asked) {
   if (asked.text !== undefined && !asked.text.trim()) throw Error("The question is empty: write something.");
   if (!chat) await openChat((await call("/chats", "POST")).id);
-  const answer = await fetch(`/chats/${chat}/messages`, {
+  const answer = await send(`/chats/${chat}/messages`, {
     method: "POST", headers: {"content-type": "application/json"},
     body: JSON.stringify({...asked, revision: known.revision}),
   });
@@ -254,7 +258,7 @@ async function ask(asked) {
 }
 
 async function followDraft(draft) {
-  await showAnswer(await fetch(`/drafts/${draft}`));
+  await showAnswer(await send(`/drafts/${draft}`));
 }
 
 // Show an answer as it comes; then the chat as it is stored.
@@ -274,9 +278,12 @@ async function showAnswer(answer) {
     if (isAtEnd) $("said").scrollTop = $("said").scrollHeight;
   }
   if (shown !== chat) return;
-  await showChat();
-  await Promise.all([showList(), showCosts()]);
-  if (problem) throw problem;
+  try {
+    await showChat();
+    await Promise.all([showList(), showCosts()]);
+  } finally {
+    if (problem) throw problem; // rather than that the server cannot be asked either
+  }
 }
 
 async function* readEvents(answer) {
@@ -345,5 +352,10 @@ function openHash() {
   return openChat(id || null, seq ?? null).catch(error => { showError(error); return openChat(null); });
 }
 window.onhashchange = guard(openHash);
+window.onfocus = guard(async () => { // another window may have gone on with the chat
+  if (!chat || live || document.querySelector("article textarea")) return;
+  const {revision, drafts} = await call(`/chats/${chat}`);
+  if (revision !== known.revision || drafts.length !== known.drafts.length) await openChat(chat);
+});
 readUser();
 openHash();

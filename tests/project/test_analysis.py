@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, TRANSCRIPTS, needs_transcripts
 from sqlalchemy import text
 
 from store import Policy, Store
 from store.cli.demo_session import DEMO_NOW, build_conversation
+from store.importing import import_file
 from store.inspection import query, views
 
 FILE = ROOT / "examples" / "analysis.sql"
@@ -127,3 +129,62 @@ def test_what_is_hidden_is_what_views_hide(talked: Store) -> None:
     assert [each["session_id"] for each in hidden] == ["again", "fork", "talk"]
     assert {each["reason"] for each in hidden} == {"manual"}
     assert hidden[-1]["messages"] == len(talked.hidden("talk"))
+
+
+# --- a home of recorded sessions ------------------------------------------------------------------
+
+FOLDERS = {
+    "claude_code": "claude_code_jsonl",
+    "codex": "codex_rollout",
+    "copilot_cli": "copilot_cli_events",
+    "gemini_cli": "gemini_cli_chat",
+    "pi": "pi_session",
+}
+"""Program → the folder of its recorded sessions."""
+ANSWERED_BY_TOTALS = {
+    "What did each project cost?": ["project"],
+    "What did each program cost by month?": ["source", "month"],
+    "What did each month cost, by model?": ["month", "model"],
+}
+"""Questions in one line, and the keys of the totals that answer them, too."""
+ASKED_OF_OTHERS = ("draft_log", "request_log", "branch_messages")
+"""Views of what no import brings."""
+
+
+@needs_transcripts
+@pytest.mark.slow
+def test_questions_to_a_home_of_five_programs(url: str) -> None:
+    """Each has an answer; costs are those of the totals, to 10⁻⁹ dollars."""
+    with Store(url, durability="normal") as store:
+        for folder in FOLDERS.values():
+            for path in sorted((TRANSCRIPTS / folder).iterdir()):
+                import_file(store, path)
+        sessions = store.sessions(limit=1000)
+        assert {each.source for each in sessions} == {*FOLDERS}
+        answers = [usage for usage in store.usages() if usage.seq]
+        for number, usage in enumerate(answers[::50]):
+            store.annotate(usage.session_id, usage.seq, "rating", number % 5)
+        with store.database.writing() as connection:  # a server does so itself after a minute
+            connection.exec_driver_sql("ANALYZE")
+        with store.database.reading() as connection:
+            told = {
+                line: connection.execute(text(line.replace("%.py", "%.ts"))).all() for line in LINES
+            }
+            costs = [row.cost for row in connection.execute(text("SELECT cost FROM usage_costs"))]
+        for by in ("model", "session", "owner", "project", "source", "day", "week", "month"):
+            totals = store.usage_totals(by=by)
+            assert sum(each.requests for each in totals) == len(costs) > 1000
+            assert sum(each.unpriced for each in totals) == costs.count(None)
+            summed = math.fsum(cost for cost in costs if cost is not None)
+            assert abs(summed - math.fsum(each.cost or 0 for each in totals)) <= 1e-9
+    questions = dict(re.findall(r"^\| (.*) \| `(SELECT .*)` \|$", PAGE, re.MULTILINE))
+    for line, rows_told in told.items():
+        assert rows_told or any(view in line for view in ASKED_OF_OTHERS), line
+    for question, keys in ANSWERED_BY_TOTALS.items():
+        rows_told = told[questions[question]]
+        said = {tuple(row)[: len(keys)]: row.dollars for row in rows_told}
+        with Store(url) as store:
+            totals = store.usage_totals(by=keys)
+        for total in totals:
+            assert abs((said[total.name] or 0) - (total.cost or 0)) <= 1e-9, total
+        assert sum(1 for cost in said.values() if cost) == sum(1 for each in totals if each.cost)

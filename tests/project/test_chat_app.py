@@ -15,7 +15,7 @@ import urllib.request
 from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import chain, repeat
 from pathlib import Path
@@ -642,3 +642,96 @@ def test_the_page(app: App, browser: Browser, tmp_path: Path) -> None:
     browser.has("No chats yet.")
     (chat,) = app.get("/chats?archived=true", "cy")
     assert "w5" in app.said(chat["id"], "cy")[-1]
+
+
+def show(browser: Browser, app: App, user: str, chat: str = "") -> None:
+    """Open the page of a user, at a chat."""
+    browser.do("Network.setCookie", name="user", value=user, url=f"http://127.0.0.1:{app.port}")
+    browser.do("Page.navigate", url=f"http://127.0.0.1:{app.port}/#{chat}")
+    browser.has("Send")
+
+
+def reload(browser: Browser) -> None:
+    """Load the page anew, and wait until it is."""
+    browser.run("window.isOld = true; location.reload()")
+    until(lambda: not browser.run("window.isOld ?? false"))
+    browser.has("Send")
+
+
+def shown(browser: Browser) -> list[str]:
+    """What is said in the chat that a page shows, without the buttons."""
+    found = "[...document.querySelectorAll('article .text')].map(each => each.textContent.trim())"
+    return [*browser.run(found)]
+
+
+def is_idle(browser: Browser) -> bool:
+    """Tell whether no answer is under way in the page."""
+    return bool(browser.run("$('send').textContent === 'Send' && live === null"))
+
+
+@needs_chromium
+@pytest.mark.slow
+def test_two_windows(app: App, browser: Browser, tmp_path: Path) -> None:
+    """One asks and is closed at half, the other follows on and is reloaded.
+
+    Then the server is killed at half of an answer, and two windows ask at once. Each shows what the
+    model sent, once, and its cost, and no answer under way as one that broke off.
+    """
+    with ExitStack() as windows:
+        other, again = (Browser(tmp_path / name) for name in ("other", "again"))
+        windows.callback(other.close)
+        windows.callback(again.close)
+        show(browser, app, "dee")
+        browser.type("tell slowly")
+        browser.press("Send")
+        browser.has("w3")
+        chat = browser.run("chat")
+        show(other, app, "dee", chat)
+        other.has("w6")
+        assert "interrupted" not in other.run("document.body.innerText")
+        browser.close()
+        other.has("w12")
+        reload(other)
+        other.has("w15")
+        assert "interrupted" not in other.run("document.body.innerText")
+        assert len(shown(other)) == 2
+        until(lambda: is_idle(other))
+        whole = ["tell slowly", f"You said: tell slowly {TOLD}"]
+        assert shown(other) == app.said(chat, "dee") == whole
+        assert other.run("$('spent').textContent").startswith("15 tokens")
+
+        other.type("and slowly again")
+        other.press("Send")
+        other.has("again w0 w1 w2 w3 w4 w5 w6 w7 w8")
+        app.kill()
+        other.has("The connection was lost")
+        app.start()
+        reload(other)
+        other.has("This answer was interrupted.")
+        kept = shown(other)[-1]
+        assert f"You said: and slowly again {TOLD}".startswith(kept)
+        assert "w5" in kept
+        other.press("Keep")
+        until(lambda: len(app.said(chat, "dee")) == 4 and is_idle(other))
+        assert shown(other) == app.said(chat, "dee") == [*whole, "and slowly again", kept]
+        tokens = int(other.run("$('spent').textContent").split()[0])
+        assert tokens > 15
+
+        show(again, app, "dee", chat)
+        until(lambda: len(shown(again)) == 4)
+        for window, question in ((again, "slowly A"), (other, "slowly B")):
+            window.type(question)
+            window.run("void $('ask').requestSubmit()")
+        until(lambda: len(app.said(chat, "dee")) == 6)
+        question, answer = app.said(chat, "dee")[4:]
+        assert answer == f"You said: {question} {TOLD}"
+        for window in (again, other):
+            until(lambda window=window: is_idle(window))
+            assert shown(window)[4:] == [question, answer]
+        errors = [window.run("$('error').textContent") for window in (again, other)]
+        assert sorted(map(bool, errors)) == [False, True]
+        assert other.run("$('spent').textContent").split()[0] == str(tokens + 15)
+
+        app.ask(chat, "from elsewhere", "dee")
+        other.run("void window.dispatchEvent(new Event('focus'))")
+        other.has("You said: from elsewhere")
