@@ -1,4 +1,4 @@
-"""Sessions of Copilot CLI."""
+"""Sessions of Copilot CLI, and transcripts of the same shape by Copilot's extension of VS Code."""
 
 from __future__ import annotations
 
@@ -129,6 +129,9 @@ BEGUN, DONE = "session.compaction_start", "session.compaction_complete"
 START, REWIND, THOUGHT = "session.start", "session.snapshot_rewind", "assistant.reasoning"
 TITLE, MODEL, SHUTDOWN = "session.title_changed", "session.model_change", "session.shutdown"
 AGENT_STARTED = "subagent.started"
+CALL_STARTED, CALL_DONE = "tool.execution_start", "tool.execution_complete"
+SUBAGENT_TOOLS = ("runSubagent", "search_subagent", "execution_subagent")
+"""Tools of the extension: what comes before such a call has ended is its subagent's."""
 
 STATE_EVENT_TYPES = (START, REWIND, THOUGHT, TITLE, MODEL, SHUTDOWN, AGENT_STARTED, BEGUN, DONE)
 """Events that are no messages and yet are read."""
@@ -174,6 +177,7 @@ class _SessionReplay:
         self._last: str | None = None
         self._said = ShelfMapping(shelf)
         self._agents: dict[str, ShelfMapping] = {}
+        self._running: list[str] = []
         self._started: dict[str, JsonFields] = {}
         self._facts: dict[str, JsonFields] = {}
         self._unsaid: Counter[tuple[str, str]] = Counter()
@@ -189,13 +193,24 @@ class _SessionReplay:
         self._events[name], self._parents[name] = event, self._last
         self._last = name
         message = parse_copilot_event(name, event)
+        told = self._find_agent(event)
         if message is None:
             self._note(event)
-        elif find_event_agent(event):
-            agent = self._agents.setdefault(str(find_event_agent(event)), ShelfMapping(self._shelf))
+        elif told:
+            agent = self._agents.setdefault(told, ShelfMapping(self._shelf))
             agent[name] = message
         else:
             self._say(name, message)
+
+    def _find_agent(self, event: JsonFields) -> str | None:
+        """Return whose event it is; the extension tells it only by the calls that are running."""
+        kind, call = event["type"], get_text(event["data"].get("toolCallId"))
+        if kind == CALL_DONE and call in self._running:
+            del self._running[self._running.index(call) :]
+        found = find_event_agent(event) or next(reversed(self._running), None)
+        if kind == CALL_STARTED and call and event["data"].get("toolName") in SUBAGENT_TOOLS:
+            self._running.append(call)
+        return found
 
     def _say(self, name: str, message: Message) -> None:
         """Keep a message; an answer with the thought before it, which is a row of its own."""

@@ -227,7 +227,10 @@ TRANSCRIPT_KINDS = {
         anthropic.parse_anthropic,
         anthropic.find_anthropic_lookalike,
         left_out="what is no message",
-        homes=tuple(Home(folder, CLINE_TASK_FILES) for folder in CLINE_FOLDERS),
+        homes=(
+            *(Home(folder, CLINE_TASK_FILES) for folder in CLINE_FOLDERS),
+            Home(".cline", ("data/sessions/*.messages.json",)),
+        ),
     ),
     "exchanges": TranscriptKind(
         "a 'request' to an API with its 'response', one a line",

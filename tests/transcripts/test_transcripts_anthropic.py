@@ -191,3 +191,10 @@ def test_the_time_of_a_message_of_cline_is_its_own(store: Store, tmp_path: Path)
     assert [each.stored_at for each in stored] == [each["ts"] for each in said]
     assert [each.message for each in stored] == said
     assert store.session("cline").updated_at == said[-1]["ts"]
+
+
+def test_sessions_of_clines_command_line_are_found() -> None:
+    """In its own folder, beside files of other things."""
+    session = Path("/home/ada/.cline/data/sessions/17_a/17_a.messages.json")
+    assert is_kept(session)
+    assert not is_kept(session.with_name("17_a.json"))

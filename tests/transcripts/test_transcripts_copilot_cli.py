@@ -208,3 +208,37 @@ def test_sessions_one_behind_the_other(tmp_path: Path) -> None:
         None,
     ]
     assert messages(path)[-1]["tool_calls"][0]["function"]["arguments"] == "{}"
+
+
+def started(name: str, tool: str) -> tuple[str, dict[str, Any]]:
+    """Return the beginning of a call, as Copilot's extension of VS Code tells it."""
+    return "tool.execution_start", {"toolCallId": name, "toolName": tool, "arguments": {}}
+
+
+def test_a_transcript_of_vs_code_tells_subagents_by_running_calls(tmp_path: Path) -> None:
+    """Of the shape of the extension's ``transcripts``: no event names the agent that it is of."""
+    begun = {"toolCallId": "s1", "name": "runSubagent", "arguments": '{"prompt": "Look"}'}
+    seen = [
+        asked("Fix it"),
+        answered("I ask.", begun),
+        started("s1", "runSubagent"),
+        answered("I look.", call("c1", '{"command": "ls"}')),
+        started("c1", "run_in_terminal"),
+        done("c1", "a.c"),
+        answered("One file."),
+        done("s1", "It is a.c."),
+        answered("Fixed."),
+    ]
+    rows = [{**row, "data": {**row["data"]}} for row in events(*seen)]
+    rows[0]["data"] = {"sessionId": "s", "producer": "copilot-agent", "vscodeVersion": "1.110.0"}
+    path = write(tmp_path / "s.jsonl", *rows)
+    assert sniff(path) == "copilot_cli"
+    with Store(":memory:") as store:
+        assert [each.id for each in import_file(store, path).sessions] == ["s", "s/agent-s1"]
+        said = [each.message["content"] for each in store.messages("s")]
+        assert said == ["Fix it", "I ask.", "It is a.c.", "Fixed."]
+        below = [each.message["content"] for each in store.messages("s/agent-s1")]
+        assert below == ["I look.", "a.c", "One file."]
+        link = store.session("s/agent-s1").metadata
+        assert (link["parent_session"], link["parent_call"]) == ("s", "s1")
+        assert [each.appended for each in import_file(store, path).sessions] == [0, 0]
