@@ -301,17 +301,15 @@ def list_requests(
     SessionNotFound, InvalidValue.
     """
     bounds = {"start": start, "stop": stop, "first_seq": first_seq, "last_seq": last_seq}
-    asked = {
-        name: _validate_bound(name, value) for name, value in {**bounds, "limit": last}.items()
-    }
+    bounds["last"] = last
+    asked = [_validate_bound(name, value) for name, value in bounds.items()]
     pointer = lines.load_pointer(connection, session_id)
-    return _list_range(connection, pointer, RequestRange(**asked))
+    return _list_range(connection, pointer, RequestRange(*asked))
 
 
 def _validate_bound(name: str, value: int | None) -> int:
     """Return a bound of a range, None: the largest. Raises InvalidValue naming it."""
     if value is not None and (type(value) is not int or not 0 <= value <= NO_LIMIT):
-        name = "last" if name == "limit" else name
         raise InvalidValue(f"{name} must be a whole number from 0, not {quote_value(value)}")
     return NO_LIMIT if value is None else value
 

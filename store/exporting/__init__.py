@@ -14,6 +14,7 @@ from ..lazy_imports import attach_modules
 __all__ = [
     "PROGRAM_NAMES",
     "Exported",
+    "ForkSibling",
     "MaskedText",
     "Only",
     "Resumption",
@@ -22,6 +23,8 @@ __all__ = [
     "check_move",
     "export_session",
     "export_store",
+    "find_fork_siblings",
+    "list_sessions_of_tree",
     "mask",
     "put_session",
     "session_lines",
@@ -31,6 +34,7 @@ __all__ = [
 if TYPE_CHECKING:
     from .export import export_session, export_store, session_lines, store_lines
     from .files import Exported
+    from .fork_siblings import ForkSibling, find_fork_siblings, list_sessions_of_tree
     from .masks import MaskedText, mask
     from .moves import check_move, put_session
     from .page_content import Only
@@ -42,6 +46,7 @@ if not TYPE_CHECKING:  # a type checker would accept any name from it
         __package__,
         export="export_session export_store session_lines store_lines",
         files="Exported",
+        fork_siblings="ForkSibling find_fork_siblings list_sessions_of_tree",
         masks="MaskedText mask",
         moves="check_move put_session",
         page_content="Only",

@@ -15,12 +15,15 @@ from .. import Policy, Scoped, Store
 from ..clock import Now, format_moment
 from ..records import Compaction, Entry, Message, Session, Sibling, StoredMessage, Usage
 from ..tokens import count_message_tokens, estimate
+from .fork_siblings import ForkSibling, find_fork_siblings
 from .page_content import PageContent, is_by_program
 
 if TYPE_CHECKING:  # at run time it is loaded with the first page
     from ..html import Alternatives, CallEnd, Item, ShownMessage
 
 PageSource: TypeAlias = Store | Scoped
+MOST_FORK_MESSAGES = 10
+"""Messages of a fork that are shown beside the one that they follow."""
 LEAST_TOLD = 200
 """Tokens from which on the size of a message is told."""
 PageFacts: TypeAlias = list[tuple[str, str]]
@@ -90,7 +93,9 @@ class _PageLine:
         self.compactions = {each.id: each for each in store.compactions(session.id)}
         self.usages = store.usages(session.id)
         self.branches = {each.branch: each for each in store.branches(session.id)}
-        self.forks = sorted({each.forked_at + 1 for each in self.branches.values()})
+        self.beside = _find_imported_forks(store, session)
+        places = {each.forked_at + 1 for each in self.branches.values()}
+        self.forks = sorted({*places, *self.beside})
         self.ends: dict[int, dict[int, CallEnd]] = defaultdict(dict)
         self.last = 0
 
@@ -153,25 +158,37 @@ class _PageLine:
                 beside = []
             if shown is None:
                 continue
-            siblings = self._find_siblings(first)
-            if not siblings:
-                yield shown._replace(ends=self.ends[stored.seq])
+            shown = shown._replace(ends=self.ends[stored.seq])
+            name, beside = f"s{first}", self._find_lines(first, shown)
+            if len(beside) < 2:
+                beside = []
+                yield shown
                 continue
-            name = f"s{first}"
-            current = next((n for n, each in enumerate(siblings) if each.current), 0)
-            own = [shown._replace(ends=self.ends[stored.seq])]
-            beside = [own if each.current else self._list_left(each, first) for each in siblings]
+            current = beside.index([shown])
         if beside:
             yield Alternatives(name, current, beside)
 
-    def _find_siblings(self, first: int) -> list[Sibling]:
-        """Return the messages that may stand at the position where one begins, if several may."""
+    def _find_lines(self, first: int, shown: ShownMessage) -> list[list[ShownMessage]]:
+        """Return the lines that may stand where a message begins, its own with it alone."""
         while self.forks and self.forks[0] < first:
             self.forks.pop(0)
         if first not in self.forks[:1]:
             return []
         found = self.store.siblings(self.session.id, first)
-        return found if len(found) > 1 and any(each.current for each in found) else []
+        own = found if any(each.current for each in found) else []
+        lines = [[shown] if each.current else self._list_left(each, first) for each in own]
+        beside = self.beside.get(first, [])
+        older = [self._list_fork(each) for each in beside if each.is_older]
+        newer = [self._list_fork(each) for each in beside if not each.is_older]
+        return [*filter(None, [*older, *(lines or [[shown]]), *newer])]
+
+    def _list_fork(self, sibling: ForkSibling) -> list[ShownMessage]:
+        """Return a message of a fork, and the first ones that follow it there."""
+        name, seq = sibling.session.id, sibling.seq
+        held = self.store.messages(name, seq, seq + MOST_FORK_MESSAGES - 1)
+        shown = (self._show(each, [], f"b{sibling.branch}-{each.seq}") for each in held)
+        note = self.content.cover(f"session {name}")
+        return [each._replace(margin=(*each.margin, note)) for each in shown if each]
 
     def _list_left(self, sibling: Sibling, first: int) -> list[ShownMessage]:
         """Return what a session left: a message, and those that follow it."""
@@ -211,6 +228,21 @@ class _PageLine:
             branch = None if held is None else held.parent
             head = min(head, 0 if held is None else held.forked_at)
         return found
+
+
+def _find_imported_forks(store: PageSource, session: Session) -> dict[int, list[ForkSibling]]:
+    """Return the siblings on forks that came in with a session, as one conversation of a program.
+
+    Forks that were made in the store are sessions of their own, which nobody asked to export.
+    """
+    if session.file is None:
+        return {}
+    found = find_fork_siblings(store, session)
+    kept = {
+        seq: [each for each in some if each.session.file == session.file]
+        for seq, some in found.items()
+    }
+    return {seq: some for seq, some in kept.items() if some}
 
 
 def _take_usages(usages: dict[int, list[Usage]], first: int, stored: StoredMessage) -> list[Usage]:

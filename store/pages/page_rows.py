@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
+from ..exporting import find_fork_siblings
 from ..html import Alternatives, Item, ShownMessage
-from ..records import Entry, Message, RequestSummary, Sibling, StoredMessage, View
+from ..records import Entry, Message, RequestSummary, StoredMessage, View
 from ..text import measure_json, parse_object
 from ..tokens import estimate_message_tokens
 from .reasons import translate_reason
@@ -22,6 +23,15 @@ ROW_SIZE = 300
 """Characters that a message takes on a page besides its own."""
 MOST_SIBLING_MESSAGES = 10
 """Messages of an alternative that are shown at its place."""
+
+
+class SiblingPlace(NamedTuple):
+    """A message that may stand at a position: on a branch of the session, or on a fork (None)."""
+
+    session_id: str
+    branch: int | None
+    seq: int
+    current: bool
 
 
 class PageRow(NamedTuple):
@@ -43,7 +53,7 @@ class PageRow(NamedTuple):
     reason: str = ""
     saved: int = 0
     requests: tuple[RequestSummary, ...] = ()
-    siblings: tuple[Sibling, ...] = ()
+    siblings: tuple[SiblingPlace, ...] = ()
 
     @property
     def size(self) -> int:
@@ -142,13 +152,26 @@ def find_requests(visit: Visit, first: int, last: int) -> Mapping[int, list[Requ
     return made
 
 
-def find_siblings(visit: Visit, first: int, last: int) -> Mapping[int, list[Sibling]]:
+def find_siblings(visit: Visit, first: int, last: int) -> Mapping[int, list[SiblingPlace]]:
     """Return the alternatives of messages that have some, by their positions."""
     if visit.number("branch") is not None:
         return {}
-    forked = {each.forked_at + 1 for each in visit.face.branches(visit.session_id)}
-    places = sorted(seq for seq in forked if first <= seq <= last)
-    found = {seq: visit.face.siblings(visit.session_id, seq) for seq in places}
+    session, face = visit.face.session(visit.session_id), visit.face
+    forks = find_fork_siblings(face, session)
+    found = {}
+    places = {each.forked_at + 1 for each in face.branches(session.id)}
+    for seq in sorted({*forks, *places}):
+        if first <= seq <= last:
+            beside: dict[bool, list[SiblingPlace]] = {True: [], False: []}
+            for fork in forks.get(seq, ()):
+                beside[fork.is_older].append(
+                    SiblingPlace(fork.session.id, None, seq, current=False)
+                )
+            own = (
+                SiblingPlace(session.id, each.branch, seq, each.current)
+                for each in face.siblings(session.id, seq)
+            )
+            found[seq] = [*beside[True], *own, *beside[False]]
     return {seq: each for seq, each in found.items() if len(each) > 1}
 
 
@@ -245,12 +268,14 @@ def show_item(visit: Visit, row: PageRow) -> Item:
     return Alternatives(f"a{row.seq}", places.index(True), lines)
 
 
-def _load_sibling_line(visit: Visit, sibling: Sibling) -> list[ShownMessage]:
+def _load_sibling_line(visit: Visit, sibling: SiblingPlace) -> list[ShownMessage]:
     """Return an alternative with the first messages that followed it."""
-    last = sibling.seq + MOST_SIBLING_MESSAGES - 1
-    found = visit.face.messages(visit.session_id, sibling.seq, last, branch=sibling.branch)
-    link = Markup('<a href="/s/{}?branch={}&amp;from={}">{}</a>').format(
-        quote_part(visit.session_id), sibling.branch, sibling.seq, visit.say("alternative")
+    session_id, branch, seq, _ = sibling
+    found = visit.face.messages(session_id, seq, seq + MOST_SIBLING_MESSAGES - 1, branch=branch)
+    asked = f"from={seq}" if branch is None else f"branch={branch}&from={seq}"
+    code = "fork" if branch is None else "alternative"
+    link = Markup('<a href="/s/{}?{}">{}</a>').format(
+        quote_part(session_id), asked, visit.say(code)
     )
     return [
         ShownMessage(each.seq, shorten_message(each.message), each.stored_at, [link], anchor="")

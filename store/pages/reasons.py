@@ -39,4 +39,5 @@ def load_reasons() -> list[tuple[re.Pattern[str], str]]:
     told = tomllib.loads((FOLDER / "reasons.toml").read_text("utf-8"))
     values = r"(?P<\1>.+?)"
     patterns = (VALUE_PLACE.sub(values, re.escape(text)) + NAMED_FILES for text in told)
-    return [*zip((re.compile(each, re.DOTALL) for each in patterns), told.values(), strict=True)]
+    compiled = (re.compile(each, re.DOTALL) for each in patterns)
+    return [*zip(compiled, told.values(), strict=True)]

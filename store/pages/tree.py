@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ..exporting import list_sessions_of_tree
 from ..records import Branch, Session
 from .site import Values, Visit, page
 
 TREE_WIDTH = 560
 LANE_HEIGHT = 26
-MOST_TREE_SESSIONS = 300
 
 
 class TreeLane(NamedTuple):
@@ -53,16 +53,11 @@ class TreeLane(NamedTuple):
 def show_tree(visit: Visit) -> Values:
     """Return the tree that a session is in."""
     session = visit.face.session(visit.session_id)
-    sessions = [
-        each
-        for archived in (False, True)
-        for each in visit.face.sessions(
-            tree=session.id, limit=MOST_TREE_SESSIONS, archived=archived
-        )
-    ]
+    sessions = list_sessions_of_tree(visit.face, session.id)
     lanes = [*place_lanes(visit, sessions)]
     height = LANE_HEIGHT * max(1, len(lanes))
-    titles = {each.id: each.title or visit.face.title(each.id) or each.id for each in sessions}
+    load_title = visit.face.title
+    titles = {each.id: each.title or load_title(each.id) or each.id for each in sessions}
     values = {"session": session, "tab": "tree", "lanes": lanes, "titles": titles}
     scale = TREE_WIDTH / max([1, *(lane.branch.head for lane in lanes)])
     return values | {"height": height, "width": TREE_WIDTH, "scale": scale}

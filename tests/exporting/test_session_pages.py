@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ from html_reading import PageReader, list_hostile_texts, read_page
 
 from store import Policy, Store
 from store.errors import InvalidValue
-from store.exporting import export_session, session_lines
+from store.exporting import export_session, find_fork_siblings, session_lines
+from store.importing import import_file
 
 NOW = 1_764_270_000_000
 MINUTE = 60_000
@@ -76,6 +78,32 @@ def test_a_page_has_what_was_said_when_and_what_it_cost(store: Store, talk: str)
     assert "1/2" in page
     assert "$0.0123" in page
     assert "a leads out" not in reader.elements
+
+
+def test_an_answer_of_a_fork_is_a_tab_where_it_came_in_with_the_session(
+    store: Store, tmp_path: Path
+) -> None:
+    """In the order in which they were made, from whichever of them; a fork made here is none."""
+    answers = [tree_message(name, "assistant", f"Answer {name}.") for name in "ABC"]
+    answers[1]["replies"] = [tree_message("d", "prompter", "And then?")]
+    root = tree_message("root", "prompter", "Why?") | {"replies": answers}
+    path = tmp_path / "tree.jsonl"
+    path.write_text(json.dumps({"message_tree_id": "t", "prompt": root}) + "\n", "utf-8")
+    (whole, *forks) = (each.id for each in import_file(store, path).sessions)
+    store.fork(whole, 1, "made here")
+    store.append("made here", {"role": "assistant", "content": "Answer D."})
+    for number, name in enumerate((whole, *forks), 1):
+        page = page_of(store, name)
+        assert [f"Answer {each}." in page for each in "ABCD"] == [True] * 3 + [False]
+        assert re.findall(r'aria-label="(\d/\d)" checked', page) == [f"{number}/3"]
+        assert page.count("<p>And then?</p>") == 1
+    assert sorted(find_fork_siblings(store, store.session("made here"))) == [2]
+    assert find_fork_siblings(store, store.session(whole))[2][-1].session.id == "made here"
+
+
+def tree_message(name: str, role: str, text: str) -> dict[str, Any]:
+    """Return a message of a tree of the Open Assistant."""
+    return {"message_id": name, "role": role, "text": text, "replies": []}
 
 
 def test_what_a_compaction_hides_can_be_opened(store: Store) -> None:

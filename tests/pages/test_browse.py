@@ -220,6 +220,18 @@ def test_a_conversation(store: Store) -> None:
     assert len(client.get(address("/s/{}?only=3")).text) > len("x = 1\n" * 900)
 
 
+def test_answers_on_forks_are_alternatives(store: Store) -> None:
+    """Each with a link to its session, beside the one that the session has left."""
+    store.fork("ann's/1", 3, "fork/1")
+    store.append("fork/1", {"role": "assistant", "content": "It cannot be mended."})
+    store.fork("ann's/1", 3, "fork/2")
+    store.append("fork/2", {"role": "assistant", "content": "It need not be mended."})
+    shown = ask(store).get(address("/s/{}")).text
+    assert re.findall(r'aria-label="(\d/\d)"', shown) == ["1/4", "2/4", "3/4", "4/4"]
+    assert {"/s/fork%2F1?from=4", "/s/fork%2F2?from=4"} < {*re.findall(r'href="([^"]+)"', shown)}
+    assert "mended twice" in ask(store).get("/s/fork%2F1").text
+
+
 def test_a_day_stands_once_above_what_is_sent(store: Store) -> None:
     """Also where reasons stand between the messages."""
     days = [NOW, NOW, NOW, NOW + 86_400_000]

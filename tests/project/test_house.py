@@ -79,7 +79,7 @@ INSIDE = {
         "gc_pause logs files read_only server_limits queue fork_safety write_ahead counters cache pipeline lease heartbeat schema driver_errors connections group_commit statements json_sql queries "
         "engine file_copies storage_sizes migrate"
     ),
-    "exporting": "files masks page_content session_page programs shapes moves export",
+    "exporting": "files masks page_content fork_siblings session_page programs shapes moves export",
     "face": "replicas shares calls spans observers operations frames health lifetime atomic_steps streaming watches workflows store threads async_streaming async_operations async_store",
     "formats": "response_usage answer_chunks request_messages call_names definitions sendable_calls chat_rows openai parts reasoning turns responses anthropic gemini react templates message_templates",
     "history": (
