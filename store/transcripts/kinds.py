@@ -41,9 +41,11 @@ from . import (
 )
 from .apis import anthropic, exchanges, openai, openai_agents, responses
 from .data_sets import (
+    agent_bench,
     inspect_log,
     mini_swe_agent,
     moatless,
+    moss,
     oasst,
     sharegpt,
     swe_agent,
@@ -519,6 +521,18 @@ TRANSCRIPT_KINDS = {
         sharegpt.has_sharegpt_conversation,
         sharegpt.parse_sharegpt,
         left_out="what is no turn",
+    ),
+    "moss": TranscriptKind(
+        "conversations with a 'chat' of turns, or a 'plain_text' of them",
+        moss.is_moss_conversation,
+        moss.parse_moss,
+        seen=False,
+    ),
+    "agent_bench": TranscriptKind(
+        "runs with an 'output' that has a 'history'",
+        agent_bench.is_agent_bench_run,
+        agent_bench.parse_agent_bench,
+        seen=False,
     ),
     "toolbench": TranscriptKind(
         "an 'answer_generation' and the tree that was searched",

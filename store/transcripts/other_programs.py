@@ -131,6 +131,7 @@ PROGRAM_MARKS = (
     _parse_program_mark("Kiro before 1.0", "sessionId history"),
     _parse_program_mark("Kiro before 1.0", "executionId chat"),
     _parse_program_mark("ToolBench", "answer_generation"),
+    _parse_program_mark("Moatless Tools (its transitions)", "transitions.actions.action"),
     _parse_program_mark("a recorder of HTTP requests", "request response"),
 )
 """What gives a whole value away, the narrowest first."""

@@ -136,7 +136,7 @@ PROGRAMS = {
     "apis": "openai anthropic answers responses exchanges openai_agents",
     "claude_code": "rows sessions tree web parser stream",
     "codex": "items parser",
-    "data_sets": "swe_agent tau_bench tau2_bench mini_swe_agent inspect_log toolbench moatless sharegpt oasst",
+    "data_sets": "swe_agent tau_bench tau2_bench mini_swe_agent inspect_log toolbench moatless sharegpt oasst moss agent_bench",
     "gemini": "parts gemini_cli qwen_code adk",
     "kiro": "records executions parser",
     "openhands": "program_events parser",

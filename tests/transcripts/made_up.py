@@ -158,6 +158,8 @@ SAMPLES: dict[str, Write] = {
     "sharegpt": lines(
         {"conversations": [data_sets.turn("human", "Hi."), data_sets.turn("gpt", "Hello.")]}
     ),
+    "moss": lines(data_sets.MOSS),
+    "agent_bench": lines(data_sets.RUN),
     "toolbench": lines(SEARCH),
     "moatless": lines({"agent": {"system_prompt": "Be."}, "nodes": NODES}),
     "oasst": lines(TREE),

@@ -15,7 +15,7 @@ from conftest import ROOT
 from kind_checks import write_rows
 from made_up import CLAUDE_CODE, ROLLOUT, SAMPLES
 
-from store import Store
+from store import Policy, Store
 from store.importing import import_file
 from store.transcripts import (
     TRANSCRIPT_KINDS,
@@ -34,10 +34,16 @@ FACTS = (
     *("title", "folder", "model", "times", "calls", "results", "thoughts", "pictures"),
     *("tokens", "cached", "linked"),
 )
+RAW = Policy.named("raw")
 NOT_IN_FILES = {
+    "adk": "",
+    "agent_bench": "folder model times calls results thoughts pictures tokens cached linked",
+    "aider": "times calls results thoughts pictures cached linked",
     "amp": "",
+    "anthropic": "title folder linked",
     "antigravity": "",
     "chatgpt": "folder tokens cached",
+    "claude_ai": "folder model tokens cached",
     "claude_code": "",
     "codex": "",
     "continue_dev": "times",
@@ -45,6 +51,7 @@ NOT_IN_FILES = {
     "cursor": "",
     "cursor_cli": "tokens cached",
     "droid": "",
+    "exchanges": "title folder linked",
     "frameworks": "folder",
     "gemini_cli": "",
     "gemini_takeout": "title folder model calls results thoughts tokens cached",
@@ -55,14 +62,30 @@ NOT_IN_FILES = {
     "kimi": "",
     "kiro": "",
     "langgraph": "",
+    "librechat": "",
+    "llm": "",
+    "mini_swe_agent": "",
+    "moatless": "",
+    "moss": "folder model times pictures tokens cached linked",
+    "oasst": "folder calls results thoughts pictures tokens cached",
+    "open_webui": "",
+    "openai": "title folder linked",
+    "openai_agents": "",
     "opencode": "",
+    "openhands": "",
     "pi": "",
     "qwen_code": "",
+    "responses": "title folder linked",
+    "sharegpt": "folder times tokens cached linked",
     "stream_json": "",
+    "swe_agent": "",
+    "tau2_bench": "",
+    "tau_bench": "",
+    "toolbench": "",
     "traces": "title folder",
     "vscode_chat": "",
 }
-"""Kind whose made-up file is full → facts that its program writes into no file that is read."""
+"""Kind → facts that its program writes into no file that is read."""
 
 
 def claude_code(path: Path) -> Path:
@@ -116,6 +139,8 @@ def facts_of(store: Store, name: str) -> Iterator[str]:
     yield from (fact for fact, held in told.items() if held)
     for stored in store.messages(name):
         yield from facts_of_message(stored.message)
+    for sent in store.view(name, RAW).messages:  # calls and results of providers' own formats
+        yield from facts_of_message(sent)
 
 
 def has_title_of_its_own(store: Store, session: Any) -> bool:
@@ -135,8 +160,11 @@ def facts_of_message(message: dict[str, Any]) -> Iterator[str]:
     yield from (fact for fact, names in keys.items() if any(map(message.get, names)))
     content = message.get("content")
     parts = content if isinstance(content, list) else []
-    if any(get_fields(part).get("type") == "image_url" for part in parts):
+    types = {get_fields(part).get("type") for part in parts}
+    if types & {"image_url", "image", "input_image"}:
         yield "pictures"
+    if types & {"thinking", "redacted_thinking"} or message.get("type") == "reasoning":
+        yield "thoughts"
 
 
 def table(folder: Path) -> str:

@@ -360,6 +360,8 @@ def test_kinds_keep_their_names_and_their_order() -> None:
         "pi",
         "opencode",
         "sharegpt",
+        "moss",
+        "agent_bench",
         "toolbench",
         "moatless",
         "oasst",

@@ -1,4 +1,7 @@
-"""Conversations of data sets: ShareGPT and OpenAssistant, made up in the shape of real ones."""
+"""Conversations of data sets: ShareGPT and OpenAssistant, made up in the shape of real ones.
+
+Those of MOSS and AgentBench are made up after their descriptions.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,50 @@ import json
 from pathlib import Path
 from typing import Any
 
+from kind_checks import Counts, bring, check_counts
+
 from store import Store
 from store.importing import import_file
 from store.transcripts import NoteEvent, SessionEvent, SessionMessage, read, sniff
+
+MOSS = {
+    "conversation_id": "7",
+    "meta_instruction": "You are MOSS.",
+    "num_turns": 2,
+    "chat": {
+        "turn_1": {
+            "Human": "<|Human|>: Who won?<eoh>\n",
+            "Inner Thoughts": "<|Inner Thoughts|>: I look it up.<eot>\n",
+            "Commands": '<|Commands|>: Search("who won")<eoc>\n',
+            "Tool Responses": "<|Results|>: Search =>\n<|1|>: Ada.<eor>\n",
+            "MOSS": "<|MOSS|>: Ada won.<eom>\n",
+        },
+        "turn_2": {
+            "Human": "<|Human|>: Thanks.<eoh>\n",
+            "Inner Thoughts": "<|Inner Thoughts|>: None<eot>\n",
+            "Commands": "<|Commands|>: None<eoc>\n",
+            "Tool Responses": "<|Results|>: None<eor>\n",
+            "MOSS": "<|MOSS|>: You are welcome.<eom>\n",
+        },
+    },
+    "category": "Web search",
+}
+RUN = {
+    "index": 3,
+    "error": None,
+    "output": {
+        "index": 3,
+        "status": "completed",
+        "result": {"score": 1},
+        "history": [
+            {"role": "user", "content": "Count the files."},
+            {"role": "agent", "content": "Act: bash\n\nls | wc -l"},
+            {"role": "user", "content": "The output is 4."},
+            {"role": "agent", "content": "Act: answer(4)"},
+        ],
+    },
+    "time": {"timestamp": 1690000000000, "str": "2023-07-22 04:26:40"},
+}
 
 
 def turn(speaker: str, value: Any, **more: Any) -> dict[str, Any]:
@@ -101,3 +145,40 @@ def test_the_best_replies_are_the_session(tmp_path: Path, url: str) -> None:
         assert line == ["Why?", "Best.", "More?"]
         branch = [each.message["content"] for each in store.messages("t/branch-a")]
         assert branch == ["Why?", "Worse."]
+
+
+def test_a_turn_of_moss_is_a_question_a_call_and_an_answer(tmp_path: Path) -> None:
+    """Its marks are no words; "None" stands where nothing was said."""
+    brought = bring(write(tmp_path / "f.jsonl", MOSS), "moss")
+    check_counts(brought, Counts(sessions=1, messages=7, calls=1, results=1))
+    (session,), (line,) = brought.sessions, brought.messages
+    assert (session.id, session.title) == ("f-7", "Who won?")
+    assert session.metadata["moss"]["category"] == "Web search"
+    assert [each["content"] for each in line] == [
+        *("You are MOSS.", "Who won?", None, "Search =>\n<|1|>: Ada."),
+        *("Ada won.", "Thanks.", "You are welcome."),
+    ]
+    assert line[2]["reasoning_content"] == "I look it up."
+    function = {"name": "Search", "arguments": '{"command": "Search(\\"who won\\")"}'}
+    assert line[2]["tool_calls"][0]["function"] == function
+
+
+def test_a_text_of_the_older_moss_is_a_conversation(tmp_path: Path) -> None:
+    """Of the release before, which has all turns in one text."""
+    text = "[Human]: Hi?<eoh> [MOSS]: Hello.\nYes?<eoa> [Human]: Bye.<eoh> [MOSS]: Bye!<eoa>"
+    path = write(tmp_path / "f.jsonl", {"id": 1, "prefix": "Be MOSS.", "plain_text": text})
+    brought = bring(path, "moss")
+    check_counts(brought, Counts(sessions=1, messages=5))
+    assert [each["role"] for each in brought.messages[0]] == ["system", *["user", "assistant"] * 2]
+    assert brought.messages[0][2]["content"] == "Hello.\nYes?"
+
+
+def test_a_run_of_agent_bench_is_a_session(tmp_path: Path) -> None:
+    """The agent is the assistant; what came of it is metadata."""
+    path = write(tmp_path / "runs.jsonl", RUN, RUN | {"index": 4})
+    brought = bring(path, "agent_bench")
+    check_counts(brought, Counts(sessions=2, messages=8))
+    assert [each.id for each in brought.sessions] == ["runs-3", "runs-4"]
+    assert [each["role"] for each in brought.messages[0]] == ["user", "assistant"] * 2
+    told = brought.sessions[0].metadata["agent_bench"]
+    assert (told["status"], told["result"]) == ("completed", {"score": 1})

@@ -18,6 +18,7 @@ from store.transcripts import SessionEvent, SessionMessage, read
 NAMED_BY_FILE = {
     *("mini_swe_agent", "openai", "anthropic", "exchanges", "tau_bench", "swe_agent"),
     *("responses", "openhands", "sharegpt", "toolbench", "moatless"),
+    *("moss", "agent_bench"),
     "grok_build",
     "kimi",
 }

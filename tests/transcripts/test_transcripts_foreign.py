@@ -130,6 +130,9 @@ OTHERS: dict[str, list[list[Any]]] = {
         [{"sessionId": "s", "history": [{"message": {"role": "user"}, "executionId": "e"}]}],
     ],
     "ToolBench": [[{"answer_generation": {}}]],
+    "Moatless Tools (its transitions)": [
+        [{"transitions": [{"state": {"name": "Search"}, "actions": [{"action": {"query": "q"}}]}]}]
+    ],
     "a recorder of HTTP requests": [[{"request": {}, "response": {}}]],
 }
 """Program → files of it, each as the values of its lines."""
