@@ -36,7 +36,7 @@ def check_move(written: Written) -> Resumption:
             " `convostore project` names another"
         )
     if found.place is None:
-        _find_command(found)
+        _find_taking_command(found)
     elif found.place.exists() or found.place.is_symlink():
         place = render_home_path(found.place)
         raise StoreError(f"{place} is there already, and stays as it is; {found.command}")
@@ -62,7 +62,7 @@ def put_session(store: ExportSource, written: Written) -> Path | None:
     return write_private_file(found.place, written.lines, store=own, replace=False)
 
 
-def _find_command(found: Resumption) -> list[str]:
+def _find_taking_command(found: Resumption) -> list[str]:
     """Return the words of the command that takes a file, with the path of its program."""
     name, *words = shlex.split(found.takes)
     path = shutil.which(name)
@@ -76,7 +76,7 @@ def _find_command(found: Resumption) -> list[str]:
 
 def _run_taking_command(found: Resumption, lines: Iterable[str], store: FilePath | None) -> None:
     """Let the command of a program take a session; what it prints has to name the session."""
-    command = _find_command(found)
+    command = _find_taking_command(found)
     with TemporaryDirectory(prefix="convostore-") as folder:
         file = write_private_file(Path(folder, FILE_NAME), lines, store=store, replace=False)
         try:

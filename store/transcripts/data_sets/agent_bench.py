@@ -20,14 +20,14 @@ AGENT_ROLE = "agent"
 def is_agent_bench_run(value: Any) -> bool:
     """Tell whether a JSON value is such a run."""
     fields = get_fields(value)
-    return "index" in fields and any(map(_is_turn, _list_turns(fields)))
+    return "index" in fields and any(map(_is_history_turn, _list_history_turns(fields)))
 
 
-def _list_turns(run: JsonFields) -> list[JsonFields]:
+def _list_history_turns(run: JsonFields) -> list[JsonFields]:
     return get_objects(get_fields(run.get("output")).get("history"))
 
 
-def _is_turn(turn: JsonFields) -> bool:
+def _is_history_turn(turn: JsonFields) -> bool:
     return isinstance(turn.get("role"), str) and "content" in turn
 
 
@@ -35,13 +35,13 @@ def _is_turn(turn: JsonFields) -> bool:
 def parse_agent_bench(item: SourceValue, names: SessionNames) -> Iterator[Event]:
     """Return the session of a run; what came of it is kept beside it."""
     run = item.value
-    said = [*map(_parse_turn, filter(_is_turn, _list_turns(run)))]
+    said = [*map(_parse_history_turn, filter(_is_history_turn, _list_history_turns(run)))]
     told = drop_keys(run, "output") | drop_keys(run["output"], "history", "index")
     name = names.name(f"{names.stem}-{run['index']!s:.80}")
     yield from GatheredSession("agent_bench", name, said, told=told).events()
 
 
-def _parse_turn(turn: Message) -> SessionMessage:
+def _parse_history_turn(turn: Message) -> SessionMessage:
     """Return a message as it is, but for the name of the model's role."""
     role = "assistant" if turn["role"] == AGENT_ROLE else turn["role"]
     return SessionMessage({**turn, "role": role})

@@ -23,7 +23,7 @@ from ..source import SourceValue, for_each_conversation
 __all__ = ["is_moss_conversation", "parse_moss"]
 
 FIRST_TURN = "turn_1"
-NOTHING = "None"
+SAYS_NOTHING = "None"
 """What stands where a turn has no thoughts, no commands or no results."""
 MARKS = re.compile(r"^<\|[\w ]+\|>: ?|<eo[a-z]>\s*$")
 """Who speaks, before a text, and its end."""
@@ -83,4 +83,4 @@ def _parse_moss_turn(name: str, turn: JsonFields) -> Iterator[Message]:
 def _read_moss_text(text: object) -> str:
     """Return a text without its marks, "" where it says nothing."""
     said = MARKS.sub("", (get_text(text) or "").strip()).strip()
-    return "" if said == NOTHING else said
+    return "" if said == SAYS_NOTHING else said
