@@ -24,6 +24,7 @@ PART_COLUMNS = (
     Column("messages", number=True),
 )
 NO_NAME = "(none)"
+PRUNE_ADVICE = "the same command erases the others"
 
 OlderThan = Annotated[
     str | None,
@@ -95,7 +96,8 @@ def prune(
 
     Messages that sessions which stay show are kept.
     """
-    with open_existing_store(ctx) as store:
+    drawn = render.show_progress("erasing", "sessions", PRUNE_ADVICE)
+    with open_existing_store(ctx) as store, drawn as tell:
         done = store.prune(
             parse_age(older_than, "--older-than"),
             keep=dict(map(parse_tag, keep or ())),
@@ -103,6 +105,7 @@ def prune(
             source=source,
             max_bytes=_parse_size(max_size),
             max_seconds=max_seconds,
+            progress=tell,
             dry_run=not yes,
         )
     render.print_answer(done._asdict(), _describe_prune(done, erased=yes), json=json)

@@ -1708,6 +1708,7 @@ class AsyncOperations(Threads):
         costs: str = "keep",
         dry_run: bool = True,
         max_seconds: float | None = None,
+        progress: ProgressCallback | None = None,
         now: Now = None,
     ) -> Pruned:
         """Erase the sessions that were not active for long, or tell what that would free.
@@ -1720,10 +1721,11 @@ class AsyncOperations(Threads):
         compacted.
 
         Messages that the lines of other sessions show stay. ``dry_run`` erases nothing; without it
-        each session is erased as by `delete_session`, if it was not used meanwhile. After
-        ``max_seconds`` the rest is left to the next prune; then ``bytes`` of the result are an
-        estimate. ``costs`` is that of `delete_session`. Freed pages go back to the disk by `purge`.
-        Raises InvalidValue.
+        each session is erased as by `delete_session`, if nothing has changed it meanwhile; in a
+        file some share a short transaction. After ``max_seconds`` the rest is left to the next
+        prune; then ``bytes`` of the result are an estimate. ``costs`` is that of `delete_session`,
+        ``progress`` gets the number of sessions done, and of all. Freed pages go back to the disk
+        by `purge`. Raises InvalidValue.
         """
         work = partial(
             self._call,
@@ -1737,6 +1739,7 @@ class AsyncOperations(Threads):
             costs=costs,
             dry_run=dry_run,
             max_seconds=max_seconds,
+            progress=progress,
             now=now,
         )
         return await self._run(work, waits=True)

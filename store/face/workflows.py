@@ -13,6 +13,7 @@ from .. import context as contexts
 from .. import history
 from ..clock import Now
 from ..database import Database, pause_gc
+from ..errors import check_progress
 from .calls import Call, list_replica_operations
 from .observers import Observers, observed
 from .operations import LongOperations
@@ -24,7 +25,15 @@ if TYPE_CHECKING:
     from ..context import Context, Tools
     from ..messages import GivenMessage
     from ..policy import Policy
-    from ..records import Draft, Erasure, Metrics, ObserverCallback, Pruned, Session
+    from ..records import (
+        Draft,
+        Erasure,
+        Metrics,
+        ObserverCallback,
+        ProgressCallback,
+        Pruned,
+        Session,
+    )
 
 ReadingT = TypeVar("ReadingT")
 WorkResultT = TypeVar("WorkResultT")
@@ -221,6 +230,7 @@ class Workflows(LongOperations):
         costs: str = "keep",
         dry_run: bool = True,
         max_seconds: float | None = None,
+        progress: ProgressCallback | None = None,
         now: Now = None,
     ) -> Pruned:
         """Erase the sessions that were not active for long, or tell what that would free.
@@ -233,11 +243,13 @@ class Workflows(LongOperations):
         compacted.
 
         Messages that the lines of other sessions show stay. ``dry_run`` erases nothing; without it
-        each session is erased as by `delete_session`, if it was not used meanwhile. After
-        ``max_seconds`` the rest is left to the next prune; then ``bytes`` of the result are an
-        estimate. ``costs`` is that of `delete_session`. Freed pages go back to the disk by `purge`.
-        Raises InvalidValue.
+        each session is erased as by `delete_session`, if nothing has changed it meanwhile; in a
+        file some share a short transaction. After ``max_seconds`` the rest is left to the next
+        prune; then ``bytes`` of the result are an estimate. ``costs`` is that of `delete_session`,
+        ``progress`` gets the number of sessions done, and of all. Freed pages go back to the disk
+        by `purge`. Raises InvalidValue.
         """
+        check_progress(progress)
         options = {
             "keep": keep,
             "owner": owner,
@@ -250,7 +262,7 @@ class Workflows(LongOperations):
         plan = self._read(Call(history.retention.plan_prune, (idle,), options))
         if dry_run:
             return plan.effect
-        return history.retention.prune_sessions(self._database, plan, max_seconds)
+        return history.retention.prune_sessions(self._database, plan, max_seconds, progress)
 
     @observed
     def context(

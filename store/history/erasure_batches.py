@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from sqlalchemy import (
     ColumnElement,
@@ -68,6 +68,8 @@ from .sessions import check_owner
 
 SLICE_SECONDS = 0.005
 """Seconds of erasing in a slice; its commit takes about as long."""
+GROUP_SECONDS = 0.03
+"""Seconds of erasing in the transaction of a group of sessions."""
 STEP_POSITIONS = 8
 """Positions that are erased between two looks at the clock."""
 OPENING_SECONDS = 0.25
@@ -83,6 +85,9 @@ MISSING = ("refuse", "ignore")
 """What becomes of ids that no session has."""
 BeginErasure: TypeAlias = Callable[..., OpenErasure]
 """The function that begins the erasure of a session, as `erasure.begin_erasure` does."""
+BeginGroupErasure: TypeAlias = Callable[[Connection], OpenErasure | None]
+"""The function that begins the erasure of a session of a group, unless the session is to stay."""
+ResultT = TypeVar("ResultT")
 _batch_tree_id = bindparam("tree_id", type_=BIG_INTEGER)
 
 
@@ -243,6 +248,38 @@ def delete_sessions(
         return [each.unfinished for each in begun]
 
 
+def erase_group(
+    database: Database, waiting: Sequence[BeginGroupErasure], moment: int
+) -> list[OpenErasure | None]:
+    """Erase the first of some sessions in one transaction, as many as a short time is enough for.
+
+    Each function begins the erasure of a session, or returns None for one that stays. On a server
+    a transaction erases one session, since it changes one tree. Raises StoreError.
+    """
+    group: list[OpenErasure | None] = []
+
+    def transaction(seconds: float) -> bool:
+        group.clear()
+        ends, is_left = time.monotonic() + seconds, False
+        with database.writing() as connection:
+            most = len(waiting) if connection.dialect.name == "sqlite" else 1
+            for begin in waiting[:most]:
+                opened = begin(connection)
+                group.append(opened)
+                if opened:
+                    rest = ends - time.monotonic()
+                    is_left = _erase_slice(connection, opened.tree_id, moment, seconds=rest)
+                if time.monotonic() >= ends:
+                    break
+        return is_left
+
+    last = group[-1] if _retry_when_full(database, transaction) else None
+    if last:
+        with suppress(StoreError):  # the next one goes on with it
+            _erase_tree(database, last.tree_id, moment, slice_seconds=GROUP_SECONDS)
+    return group
+
+
 def erase_sessions(
     connection: Connection,
     session_ids: list[str],
@@ -298,16 +335,21 @@ def _find_sessions(
 
 
 def _begin_session_erasure(database: Database, name: str, begin: BeginErasure) -> OpenErasure:
-    def transaction() -> OpenErasure:
+    def transaction(_: float) -> OpenErasure:
         with database.writing() as connection:
             return begin(connection, name)
 
+    return _retry_when_full(database, transaction)
+
+
+def _retry_when_full(database: Database, transaction: Callable[[float], ResultT]) -> ResultT:
+    """Return what a transaction of so many seconds does; on a full disk it is to do its least."""
     try:
-        return transaction()
+        return transaction(GROUP_SECONDS)
     except StoreFull:
         try:
             database.empty_log()
-            return transaction()
+            return transaction(0)
         except (StoreBusy, StoreFull) as error:
             raise StoreFull(NO_ROOM_MESSAGE) from error
 
@@ -339,13 +381,16 @@ def _erase_tree(
     moment: int,
     ends: float = math.inf,
     patience: float | None = None,
+    *,
+    slice_seconds: float | None = None,
 ) -> None:
     """Continue the erasures of a tree slice by slice; on a full disk by single steps."""
+    seconds = SLICE_SECONDS if slice_seconds is None else slice_seconds
     is_left = True
     while is_left and time.monotonic() < ends:
         try:
             with database.writing(patience) as connection:
-                is_left = _erase_slice(connection, tree_id, moment, seconds=SLICE_SECONDS)
+                is_left = _erase_slice(connection, tree_id, moment, seconds=seconds)
         except StoreFull:
             database.empty_log()
             with database.writing(patience) as connection:
@@ -357,11 +402,13 @@ def _erase_slice(connection: Connection, tree_id: int, moment: int, seconds: flo
     ends = time.monotonic() + seconds
     if connection.dialect.name != "sqlite":
         lines.TREE_LOCK.row(connection, tree_id=tree_id)
-    while part := OPEN_PART.row(connection, tree_id=tree_id):
+    part = OPEN_PART.row(connection, tree_id=tree_id)
+    while part:
         _erase_step(connection, tree_id, part, moment)
+        part = OPEN_PART.row(connection, tree_id=tree_id)
         if time.monotonic() >= ends:
-            return True
-    return False
+            break
+    return part is not None
 
 
 def _erase_step(connection: Connection, tree_id: int, part: ErasurePart, moment: int) -> None:

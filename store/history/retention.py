@@ -1,13 +1,14 @@
 """Which sessions a prune erases: those idle for long, oldest first, until enough room is free.
 
 A prune is planned in one read, which tells exactly what the erasure of all its sessions frees: a
-message stays as long as the line of any other session runs through it. Then each session is erased
-in a transaction of its own that asks once more whether the session is still to go. So a session
-that was used, or marked to be kept, after the plan was made stays.
+message stays as long as the line of any other session runs through it. Then the sessions are erased
+in short transactions, each if it still has the revision that it had in the plan. So a session that
+was used, or marked to be kept, after the plan was made stays.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -20,6 +21,7 @@ from sqlalchemy import Connection, bindparam, func, literal_column, select
 from ..clock import Now, require_moment
 from ..database import (
     BIG_INTEGER,
+    IDENTIFIER,
     Database,
     Statement,
     compaction_records,
@@ -28,12 +30,12 @@ from ..database import (
     messages,
     tool_calls,
 )
-from ..errors import InvalidValue, SessionNotFound, check_choice, quote_value
-from ..records import Erasure, Pruned, Session
+from ..errors import Conflict, InvalidValue, SessionNotFound, check_choice, quote_value
+from ..records import ProgressCallback, Pruned, Session
 from . import lines
 from .drafts import list_drafts
 from .erasure import COSTS, OpenErasure, begin_erasure, plan_erasures
-from .erasure_batches import delete_sessions
+from .erasure_batches import erase_group
 from .kept_usages import delete_kept_usages
 from .listing import list_sessions
 from .model_prices import DAY_MS
@@ -67,13 +69,18 @@ RUN_BYTES = tuple(
     for table, columns in CONTENT_COLUMNS.items()
 )
 """The bytes of the words of a branch after a position, up to another."""
-COMPACTED_SESSIONS = Statement(
-    select(compaction_records.c.session_id).where(
-        compaction_records.c.outcome == literal_column("'running'"),
-        compaction_records.c.lease_until > bindparam("now", type_=BIG_INTEGER),
+_compacted_sessions = select(compaction_records.c.session_id).where(
+    compaction_records.c.outcome == literal_column("'running'"),
+    compaction_records.c.lease_until > bindparam("now", type_=BIG_INTEGER),
+)
+COMPACTED_SESSIONS = Statement(_compacted_sessions)
+"""The sessions with a compaction under way."""
+IS_COMPACTED = Statement(
+    _compacted_sessions.where(
+        compaction_records.c.tree_id == _run["tree_id"],
+        compaction_records.c.session_id == bindparam("session_id", type_=IDENTIFIER),
     )
 )
-"""The sessions with a compaction under way."""
 
 
 class PruneRequest(NamedTuple):
@@ -91,11 +98,11 @@ class PruneRequest(NamedTuple):
 class PrunePlan(NamedTuple):
     """The sessions that a prune erases, oldest first, and the effect of all these erasures.
 
-    ``sessions`` are their ids with the moments of their last activity.
+    ``sessions`` are their ids with their revisions.
     """
 
     request: PruneRequest
-    sessions: dict[str, int]
+    sessions: dict[str, str]
     effect: Pruned
 
 
@@ -136,7 +143,7 @@ def plan_prune(
     totals = [sum(column) for column in zip(*freed, strict=True)] or [0, 0, 0]
     oldest, newest = (found[0].updated_at, found[-1].updated_at) if found else (None, None)
     effect = Pruned(len(found), totals[0], totals[1], oldest, newest, totals[2])
-    return PrunePlan(request, {each.id: each.updated_at for each in found}, effect)
+    return PrunePlan(request, {each.id: each.revision for each in found}, effect)
 
 
 def _group_by_tree(connection: Connection, found: Iterable[Session]) -> dict[int, list[str]]:
@@ -197,15 +204,13 @@ def _measure_excess(connection: Connection, max_bytes: int) -> float:
     return words * max(0, used - max_bytes) / used
 
 
-def find_idle_sessions(
-    connection: Connection, request: PruneRequest, session_id: str | None = None
-) -> list[Session]:
+def find_idle_sessions(connection: Connection, request: PruneRequest) -> list[Session]:
     """Return the sessions that a prune may erase, those active last at the end.
 
-    With a ``session_id`` only sessions whose ids begin with it are looked at. Left out are sessions
-    to which an answer is streamed, and those that are being compacted.
+    Left out are sessions to which an answer is streamed, and those that are being compacted.
     """
-    busy = _find_busy_sessions(connection, request.now, session_id)
+    busy = {each.session_id for each in list_drafts(connection) if each.live}
+    busy.update(COMPACTED_SESSIONS.values(connection, now=request.now))
     wanted = (False, True) if request.archived is None else (request.archived,)
     found = [
         session
@@ -216,18 +221,12 @@ def find_idle_sessions(
             owner=request.owner,
             source=request.source,
             until=request.before,
-            prefix=session_id,
             archived=archived,
         )
         if session.id not in busy
         and not (request.keep and request.keep.items() <= session.metadata.items())
     ]
     return sorted(found, key=lambda each: (each.updated_at, each.id))
-
-
-def _find_busy_sessions(connection: Connection, now: int, session_id: str | None) -> set[str]:
-    streamed = {each.session_id for each in list_drafts(connection, session_id) if each.live}
-    return streamed.union(COMPACTED_SESSIONS.values(connection, now=now))
 
 
 def measure_erasures(connection: Connection, tree_id: int, session_ids: list[str]) -> FreedRows:
@@ -249,39 +248,43 @@ def delete_owned_rows(connection: Connection, owner: str, *, anonymous: bool = F
     delete_kept_usages(connection, owner, anonymous=anonymous)
 
 
-def prune_sessions(database: Database, plan: PrunePlan, max_seconds: float | None) -> Pruned:
+def prune_sessions(
+    database: Database,
+    plan: PrunePlan,
+    max_seconds: float | None,
+    progress: ProgressCallback | None = None,
+) -> Pruned:
     """Erase the sessions of a plan that are still to go; return what was done within a time.
 
-    The next prune goes on with the others. Raises StoreError.
+    The next prune goes on with the others. ``progress`` gets the number of sessions done, and of
+    all. Raises StoreError.
     """
-    end = None if max_seconds is None else time.monotonic() + max_seconds
-    request, done = plan.request, dict[str, Erasure]()
-    begin = partial(_begin_prune, plan=plan)
-    for session_id in plan.sessions:
-        if end is not None and time.monotonic() >= end:
-            break
-        try:
-            (done[session_id],) = delete_sessions(
-                database, [session_id], moment=request.now, costs=request.costs, begin=begin
-            )
-        except SessionNotFound:
-            continue
-    if len(done) == len(plan.sessions):
+    end = math.inf if max_seconds is None else time.monotonic() + max_seconds
+    begins = [partial(_begin_prune, session_id=each, plan=plan) for each in plan.sessions]
+    seen, done = 0, list[OpenErasure]()
+    while seen < len(begins) and time.monotonic() < end:
+        group = erase_group(database, begins[seen:], plan.request.now)
+        seen += len(group)
+        done += filter(None, group)
+        if progress is not None:
+            progress(seen, len(begins))
+    if len(done) == len(begins):
         return plan.effect
-    erased = sum(each.messages for each in done.values())
+    erased = sum(sum(each.removed) for each in done)
     share = erased / plan.effect.messages if plan.effect.messages else 0
     return plan.effect._replace(
         sessions=len(done), messages=erased, bytes=int(plan.effect.bytes * share)
     )
 
 
-def _begin_prune(
-    connection: Connection, session_id: str, *, plan: PrunePlan, **options: Any
-) -> OpenErasure:
-    """Begin to erase a session that was not used since the plan. Raises SessionNotFound."""
-    lines.lock_tree(connection, session_id)
-    request, planned = plan.request, (session_id, plan.sessions[session_id])
-    found = find_idle_sessions(connection, request, session_id)
-    if planned not in ((each.id, each.updated_at) for each in found):
-        raise SessionNotFound(session_id)
-    return begin_erasure(connection, session_id, **options)
+def _begin_prune(connection: Connection, session_id: str, plan: PrunePlan) -> OpenErasure | None:
+    """Begin to erase a session, unless it was changed since the plan or is busy."""
+    now, costs = plan.request.now, plan.request.costs
+    try:
+        pointer = lines.lock_tree(connection, session_id, plan.sessions[session_id])
+        is_streamed = any(each.live for each in list_drafts(connection, session_id))
+        if is_streamed or IS_COMPACTED.value(connection, **pointer.session, now=now):
+            return None
+        return begin_erasure(connection, session_id, costs=costs, now=now)
+    except (SessionNotFound, Conflict):
+        return None

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from store import AsyncStore, InvalidValue, SessionNotFound, Store
-from store.history import retention
+from store.history import erasure_batches, retention
 
 DAY = 86_400_000
 NOW = 1_790_000_000_000
@@ -21,8 +21,8 @@ def talk(store: Any, session: str, days: float, words: int = 3, **options: Any) 
     """Make a session whose last message was stored so many days before NOW."""
     at = int(NOW - days * DAY)
     store.create_session(session, now=at, **options)
-    for number in range(words):
-        store.append(session, {"role": "user", "content": f"word {number} ü"}, now=at)
+    said = [{"role": "user", "content": f"word {number} ü"} for number in range(words)]
+    store.append(session, said, now=at)
 
 
 def ids(store: Any) -> set[str]:
@@ -148,6 +148,55 @@ def test_a_session_used_after_the_plan_stays(
         monkeypatch.setattr(retention, "prune_sessions", late)
         assert store.prune(**asked, now=NOW, dry_run=False).sessions == 1
         assert [each.id for each in store.sessions()] == ["used"]
+
+
+def test_a_file_erases_sessions_in_groups(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each group is a transaction; of a session that was changed nothing is erased."""
+    groups = list[list[Any]]()
+    erase = retention.erase_group
+
+    def noted(*given: Any) -> Any:
+        groups.append(erase(*given))
+        return groups[-1]
+
+    monkeypatch.setattr(retention, "erase_group", noted)
+    monkeypatch.setattr(erasure_batches, "GROUP_SECONDS", 60)
+    told: list[tuple[int, int]] = []
+
+    def tell(done: int, total: int) -> None:
+        told.append((done, total))
+        if done == 1:  # on a server, where the next ones are still there
+            store.rename_session("s3", "mine")
+
+    with Store(url) as store:
+        for number in range(4):
+            talk(store, f"s{number}", 100, 20)
+        done = store.prune(90, now=NOW, dry_run=False, progress=tell)
+        if store.database.dialect == "sqlite":
+            assert ([len(each) for each in groups], told) == ([4], [(4, 4)])
+            assert (done.sessions, done.messages) == (4, 80)
+        else:
+            assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+            assert (groups[-1], ids(store)) == ([None], {"s3"})
+            assert (done.sessions, done.messages, done.bytes) == (3, 60, 60 * len("word 00 ü"))
+        assert store.verify() == []
+        with pytest.raises(InvalidValue, match="progress must be"):
+            store.prune(90, progress=1)  # type: ignore[arg-type]
+
+
+def test_a_group_ends_in_time_and_the_rest_of_its_last_session_goes(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The smallest group is one session, whose other messages follow in transactions of their own."""
+    monkeypatch.setattr(erasure_batches, "GROUP_SECONDS", 0)
+    told: list[tuple[int, int]] = []
+    with Store(url) as store:
+        for number in range(2):
+            talk(store, f"s{number}", 100, 20)
+        store.prune(90, now=NOW, dry_run=False, progress=lambda *each: told.append(each))
+        assert told == [(1, 2), (2, 2)]
+        assert [each.finished for each in store.erasures()] == [True, True]
+        assert ids(store) == set()
 
 
 def test_a_prune_ends_in_time_and_goes_on(store: Store) -> None:

@@ -1986,6 +1986,14 @@ SELECT coalesce(
 ) AS coalesce_1
 FROM tool_calls
 
+-- history.retention.IS_COMPACTED
+SELECT compaction_records.session_id
+FROM compaction_records
+WHERE compaction_records.outcome = 'running'
+  AND compaction_records.lease_until > :now
+  AND compaction_records.tree_id = :tree_id
+  AND compaction_records.session_id = :session_id COLLATE "C"
+
 -- history.retention.RUN_BYTES.1
 SELECT coalesce(
   sum(
