@@ -87,7 +87,7 @@ BeginErasure: TypeAlias = Callable[..., OpenErasure]
 """The function that begins the erasure of a session, as `erasure.begin_erasure` does."""
 BeginGroupErasure: TypeAlias = Callable[[Connection], OpenErasure | None]
 """The function that begins the erasure of a session of a group, unless the session is to stay."""
-ResultT = TypeVar("ResultT")
+TransactionT = TypeVar("TransactionT")
 _batch_tree_id = bindparam("tree_id", type_=BIG_INTEGER)
 
 
@@ -342,7 +342,9 @@ def _begin_session_erasure(database: Database, name: str, begin: BeginErasure) -
     return _retry_when_full(database, transaction)
 
 
-def _retry_when_full(database: Database, transaction: Callable[[float], ResultT]) -> ResultT:
+def _retry_when_full(
+    database: Database, transaction: Callable[[float], TransactionT]
+) -> TransactionT:
     """Return what a transaction of so many seconds does; on a full disk it is to do its least."""
     try:
         return transaction(GROUP_SECONDS)
