@@ -266,7 +266,7 @@ class DraftBusy(Conflict):
         StoreError.__init__(
             self,
             f"session {session_id!r}: {writer} still writes the draft {draft!r}; nothing was "
-            "written; `follow` waits for its end, `force=True` ends it",
+            "written; `follow` waits for its end, `finish_draft` with force=True ends it",
         )
         self.session_id, self.draft, self.writer = session_id, draft, writer
         self.expected, self.found = None, draft

@@ -30,7 +30,7 @@ def told(path: Path) -> Path:
     return path
 
 
-def test_requests_are_listed(run: Run, told: Path) -> None:
+def test_requests_are_listed(run: Run, told: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With their policies and usages."""
     out = run("--db", told, "requests", "s").out
     assert [line.split()[0] for line in out.splitlines() if line[:8].strip().isdigit()] == [
@@ -38,6 +38,10 @@ def test_requests_are_listed(run: Run, told: Path) -> None:
         "2",
     ]
     assert "turns" in out
+    monkeypatch.setenv("COLUMNS", "80")
+    narrow = run("--db", told, "requests", "s").out.splitlines()
+    assert max(map(len, narrow)) <= 80
+    assert [line.split()[2].endswith("Z") for line in narrow[2:4]] == [True, True]
     assert "0.2500" in out
     listed = json.loads(run("--db", told, "requests", "s", "--json").out)
     assert [each["usage"] and each["usage"]["cached"] for each in listed] == [20, None]
