@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from html.parser import HTMLParser
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from html_reading import ATTRIBUTES, ELEMENTS, list_hostile_texts
 from starlette.testclient import TestClient
 
 from store import Policy, Store
@@ -47,6 +49,11 @@ PAGES = (
     "/policies/{}?policy=raw&policy=agent",
     "/files/{}",
 )
+
+ACTING = ("script", "style", "meta", "link", "form", "base")
+"""Elements by which a page acts."""
+PLACE = re.compile(r"/[^/]|/$|[?#]|https?://|mailto:|data:image/(png|jpeg|gif|webp|avif);base64,")
+"""Where a link of a page, or of a text on it, may lead."""
 
 pytestmark = pytest.mark.sqlite_only
 
@@ -491,18 +498,21 @@ class Elements(HTMLParser):
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.names: set[str] = set()
+        self.names: Counter[str] = Counter()
         self.attributes: set[str] = set()
         self.places: set[str] = set()
+        self.loaded: set[str] = set()
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Note an element."""
-        self.names.add(tag)
+        self.names[tag] += 1
         self.attributes.update(name for name, _ in attrs)
         self.places.update(
             value or "" for name, value in attrs if name in ("href", "src", "action", "data-live")
         )
+        if tag != "a":
+            self.loaded.update(value or "" for name, value in attrs if name in ("href", "src"))
 
 
 @pytest.mark.sampled(len(HOSTILE) + 1)
@@ -515,9 +525,31 @@ def test_hostile_texts_are_texts(store: Store, text: str) -> None:
     store.create_session(text, title=text, project_root=text, owner=text)
     say(store, text, text)
     found = Elements("".join(pages(ask(store), text)))
-    assert found.names <= clean.names
+    assert found.names.keys() <= clean.names.keys()
     assert found.attributes <= clean.attributes
     assert [place for place in found.places if not re.match("/[^/]|/$|[?#]", place)] == []
+
+
+@pytest.mark.slow
+def test_every_hostile_text_is_a_text(store: Store) -> None:
+    """Each that a file is tried with: no more elements that act, no attribute, no place to load."""
+    store.create_session("clean", title="x", project_root="x", owner="x")
+    say(store, "clean", "alert evil")
+    clean = Elements("".join(pages(ask(store), "clean")))
+    harmless = {*clean.attributes}.union(*ATTRIBUTES.values())
+    for number, text in enumerate(list_hostile_texts("http://127.0.0.1:9")):
+        safe = text.encode("utf-8", "replace").decode().replace("\0", "")
+        name = f"<b>{number}</b>"
+        store.create_session(name, title=safe[:200], project_root=safe[:200], owner=safe[:200])
+        say(store, name, safe[:200])
+        store.append(name, {"role": "user", "content": safe})
+        found = Elements("".join(pages(ask(store), name)))
+        assert found.names.keys() <= clean.names.keys() | ELEMENTS, text
+        counts = [[each.names[name] for name in ACTING] for each in (found, clean)]
+        assert counts[0] == counts[1], text
+        assert found.attributes <= harmless, text
+        assert [each for each in found.places if not PLACE.match(each)] == [], text
+        assert found.loaded <= clean.loaded, text
 
 
 def say(store: Store, session_id: str, text: str) -> None:
