@@ -25,8 +25,9 @@ class ScriptedRun(NamedTuple):
 
     ``run`` is given the URL of the store, the conversation's name and how many turns; the last text
     of a turn has ``answer`` in it. ``read`` returns the conversation as texts, without random ids.
-    A framework that ``writes_at_once``, from several threads, has no order of writes: then a later
-    kill may leave less, and ``read`` itself makes sure that what was acknowledged is there.
+    A framework that ``writes_at_once``, from several threads or in batches that time makes, has no
+    order and no number of writes: then a later kill may leave less or not happen, and ``read``
+    itself makes sure that what was acknowledged is there.
     """
 
     run: Callable[[str, str, int], Any]
@@ -66,7 +67,7 @@ def run_counted(scripted: ScriptedRun, url: str, turns: int) -> int:
     return done
 
 
-def run_until(scripted: ScriptedRun, url: str, name: str, *write: object) -> None:
+def run_until(scripted: ScriptedRun, url: str, name: str, turns: int, *write: object) -> None:
     """Run turns until a write, before or after which this process is killed."""
 
     def kill(*now: object) -> None:
@@ -74,7 +75,17 @@ def run_until(scripted: ScriptedRun, url: str, name: str, *write: object) -> Non
             os.kill(os.getpid(), signal.SIGKILL)
 
     count_writes(kill)
-    scripted.run(url, name, TURNS)
+    scripted.run(url, name, turns)
+
+
+def wait_until_killed(child: Child) -> bool:
+    """Return whether a process was killed; False if it wrote too seldom for that."""
+    try:
+        child.result()
+    except AssertionError as error:
+        assert str(error).startswith("the process was killed")  # noqa: PT017 - or it has failed
+        return True
+    return False
 
 
 def read_texts(scripted: ScriptedRun, url: str, name: str) -> list[str]:
@@ -103,10 +114,11 @@ def check_killed_runs(
     for number in range(writes, 0, -step)[::-1]:
         for is_after in (False, True):
             name = f"killed-{number}-{is_after}"
-            with pytest.raises(AssertionError, match="killed"):
-                fork(run_until, scripted, url, name, number, is_after).result()
+            child = fork(run_until, scripted, url, name, turns, number, is_after)
+            is_killed = wait_until_killed(child)
+            assert is_killed or (scripted.writes_at_once and number > writes // 2)
             left = read_texts(scripted, url, name)
-            assert left == whole[: len(left)]
+            assert left == whole[: len(left)], f"{left} is no beginning of {whole}"
             if not scripted.writes_at_once:
                 assert left == held if step == 1 and not is_after else len(left) >= len(held)
             held = left
@@ -115,6 +127,6 @@ def check_killed_runs(
             assert gone_on[: len(left)] == left
             assert len(gone_on) > len(left)
             assert scripted.answer in gone_on[-1]
-    assert held == whole
+    assert scripted.writes_at_once or held == whole
     with Store(url) as store:
         assert store.verify() == []
