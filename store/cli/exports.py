@@ -216,8 +216,7 @@ def move(
 ) -> None:
     """Continue a session in another program; asks first.
 
-    The session is written as one of the program's own, beside those that are there. It stays in the
-    store, too.
+    It becomes one of the program's own, beside those that are there, and stays in the store.
     """
     if not view:
         _refuse_view_options(ctx)
