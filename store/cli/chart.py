@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import cycle, starmap
 from typing import Literal, NamedTuple
 from unicodedata import east_asian_width
 from xml.sax.saxutils import escape, quoteattr
@@ -28,6 +29,8 @@ _ARROW_HEAD = "M0,0 L-8,-4 L-8,4 Z"
 
 RequestTokens = Mapping[str, Sequence[int]]
 """The tokens of each request of a session, by the policy that sent them."""
+SessionBills = Mapping[str, Sequence[tuple[int, float]]]
+"""The tokens of each session, and its bill to that of sending everything, by policy."""
 
 BLOCK_CHARACTERS = "▁▂▃▄▅▆▇█"
 MAX_BLOCKS = 60
@@ -161,7 +164,8 @@ def draw_arrow(begin: Point, end: Point, colour: str = INK_COLOUR) -> str:
     """Return a straight line from one point to another, with a head at its end."""
     line = f"M{_format_point(begin)} L{_format_point(end)}"
     shaft = _build_element("path", d=line, stroke=colour, stroke_width=1.5)
-    direction = _format_attribute(math.degrees(math.atan2(end.y - begin.y, end.x - begin.x)))
+    angle = math.atan2(end.y - begin.y, end.x - begin.x)
+    direction = _format_attribute(math.degrees(angle))
     turned = f"translate({_format_point(end)}) rotate({direction})"
     return f"{shaft}\n{_build_element('path', d=_ARROW_HEAD, transform=turned, fill=colour)}"
 
@@ -256,26 +260,71 @@ def render_request_blocks(lines: RequestTokens) -> Iterator[tuple[str, str]]:
 def draw_request_chart(lines: RequestTokens, title: str) -> str:
     """Return a picture of the tokens of each request, a line for each policy."""
     most = _find_largest_request(lines)
-    count = len(lines)
-    colours = [CURVE_COLOURS[place % len(CURVE_COLOURS)] for place in range(count)]
-    sent = zip(lines.values(), colours, strict=True)
-    drawn = [draw_stroke(_compute_points(tokens, most), colour) for tokens, colour in sent]
-    names = map(_draw_legend, range(1, len(lines) + 1), lines, colours)
-    high = PLOT_AREA.bottom + LINE * (len(lines) + 2)
-    return draw_picture(
-        WIDE, high, f"tokens of each request, {title}", [*_draw_axes(lines), *drawn, *names]
+    colours = _choose_colours(lines)
+    drawn = [
+        draw_stroke(_compute_points(tokens, most), colours[name]) for name, tokens in lines.items()
+    ]
+    last = f"request {max(map(len, lines.values()), default=0)}"
+    title = f"tokens of each request, {title}"
+    return _draw_plot(title, [*_draw_axes(f"{most:,}", last), *drawn], colours)
+
+
+def draw_savings_chart(bills: SessionBills) -> str:
+    """Return a picture of the bill of each session, a dot for each session and policy.
+
+    From left to right are the tokens of the session, by their logarithm; a line shows the bill of
+    sending everything.
+    """
+    points = [point for of_policy in bills.values() for point in of_policy]
+    largest = max((tokens for tokens, _ in points), default=2)
+    smallest = min((tokens for tokens, _ in points), default=2)
+    least = math.log(max(2, smallest))
+    size = math.log(max(2, largest)) - least or 1.0
+    high = max((1.0, *(ratio for _, ratio in points)))
+    colours = _choose_colours(bills)
+
+    def place(tokens: float, ratio: float) -> Point:
+        share = (math.log(max(2, tokens)) - least) / size
+        x = PLOT_AREA.x + PLOT_AREA.width * share
+        return Point(x, PLOT_AREA.bottom - PLOT_AREA.height * ratio / high)
+
+    drawn = [
+        draw_dot(at, 3, colours[name])
+        for name, of_policy in bills.items()
+        for at in starmap(place, of_policy)
+    ]
+    whole = place(0, 1).y
+    left, right = Point(PLOT_AREA.x, whole), Point(PLOT_AREA.right, whole)
+    line = draw_grid_line(left, right)
+    axes = [*_draw_axes(f"{high:.2f} ×", f"session of {largest:,} tokens"), line]
+    return _draw_plot(
+        "bill of each session, to that of sending everything", [*axes, *drawn], colours
     )
 
 
+def _choose_colours(names: Iterable[str]) -> dict[str, str]:
+    return dict(zip(names, cycle(CURVE_COLOURS), strict=False))
+
+
+def _draw_plot(title: str, drawn: Sequence[str], colours: Mapping[str, str]) -> str:
+    """Return a picture of what is drawn in the plot's area, with a legend below."""
+    legend = starmap(_draw_legend, enumerate(colours.items(), 1))
+    high = PLOT_AREA.bottom + LINE * (len(colours) + 2)
+    return draw_picture(WIDE, high, title, [*drawn, *legend])
+
+
 def _find_largest_request(lines: RequestTokens) -> int:
-    return max((max(sent, default=0) for sent in lines.values()), default=0) or 1
+    largest = (max(sent, default=0) for sent in lines.values())
+    return max(largest, default=0) or 1
 
 
 def _thin_requests(sent: Sequence[int]) -> Iterator[int]:
     """Yield at most `MAX_BLOCKS` numbers: the largest of each stretch."""
     count = min(MAX_BLOCKS, len(sent))
     for place in range(count):
-        yield max(sent[place * len(sent) // count : (place + 1) * len(sent) // count])
+        first = place * len(sent) // count
+        end = (place + 1) * len(sent) // count
+        yield max(sent[first:end])
 
 
 def _compute_points(sent: Sequence[int], most: int) -> Iterator[Point]:
@@ -285,17 +334,15 @@ def _compute_points(sent: Sequence[int], most: int) -> Iterator[Point]:
         yield Point(PLOT_AREA.x + step * place, PLOT_AREA.bottom - PLOT_AREA.height * tokens / most)
 
 
-def _draw_axes(lines: RequestTokens) -> Iterator[str]:
-    """Yield the two edges of the plot, and what they measure."""
+def _draw_axes(top: str, right: str) -> Iterator[str]:
+    """Yield the two edges of the plot, with the value at the end of each."""
     corners = (PLOT_AREA.upper_left, PLOT_AREA.lower_left, PLOT_AREA.lower_right)
-    count = max(map(len, lines.values()), default=0)
     yield draw_stroke(corners, INK_COLOUR)
-    yield draw_words(
-        PLOT_AREA.x - 6, PLOT_AREA.y, f"{_find_largest_request(lines):,}", anchor="end"
-    )
+    yield draw_words(PLOT_AREA.x - 6, PLOT_AREA.y, top, anchor="end")
     yield draw_words(PLOT_AREA.x - 6, PLOT_AREA.bottom, "0", anchor="end")
-    yield draw_words(PLOT_AREA.right, PLOT_AREA.bottom + LINE, f"request {count}", anchor="end")
+    yield draw_words(PLOT_AREA.right, PLOT_AREA.bottom + LINE, right, anchor="end")
 
 
-def _draw_legend(row: int, name: str, colour: str) -> str:
+def _draw_legend(row: int, line: tuple[str, str]) -> str:
+    name, colour = line
     return draw_words(PLOT_AREA.x, PLOT_AREA.bottom + LINE * (row + 1), f"━ {name}", colour)

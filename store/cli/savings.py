@@ -11,6 +11,7 @@ from ..errors import StoreError
 from ..policy import POLICIES, Policy
 from ..simulation import Prices, Simulated, compare
 from . import render
+from .chart import SessionBills
 from .terminal import Bar, Column, TableRow
 
 SIZE_BORDERS = (0, 12_000, 30_000, 60_000, 120_000, 200_000)
@@ -75,6 +76,15 @@ def replay_sessions(
                 own = compare(store, session.id, policy, provider, max_tokens=max_tokens)[""]
                 yield SessionCost(text, session.id, own, whole)
             progress()
+
+
+def collect_session_bills(costs: list[SessionCost]) -> SessionBills:
+    """Return the tokens and the ratio of each session, by policy."""
+    bills: dict[str, list[tuple[int, float]]] = {}
+    for each in costs:
+        of_policy = bills.setdefault(each.policy, [])
+        of_policy.append((each.whole.largest_request, each.ratio))
+    return bills
 
 
 def sum_savings(costs: list[SessionCost]) -> Iterator[SizeSavings]:

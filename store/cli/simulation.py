@@ -88,7 +88,11 @@ AllSessions = Annotated[
 ]
 SvgFile = Annotated[
     Path | None,
-    typer.Option("--svg", metavar="FILE", help="Draw the tokens of each request in a file."),
+    typer.Option(
+        "--svg",
+        metavar="FILE",
+        help="Draw the tokens of each request in a file; with --all the bills.",
+    ),
 ]
 
 
@@ -109,13 +113,13 @@ def simulate(
     """
     if every == (session is not None):
         raise InvalidValue("name a SESSION, or --all for every session")
+    if svg and not svg.parent.is_dir():
+        raise StoreError(f"there is no folder {str(svg.parent)!r} to write {svg.name} to")
     if every:
-        _simulate_all(ctx, policy or SAVING_POLICIES, prices, max_tokens, json=json)
+        _simulate_all(ctx, policy or SAVING_POLICIES, prices, max_tokens, svg, json=json)
         return
     rules = {text: _parse_variant(text) for text in policy or DEFAULT_POLICIES}
     providers = {CUSTOM_PROVIDER: _parse_prices(prices)} if prices else PROVIDERS
-    if svg and not svg.parent.is_dir():
-        raise StoreError(f"there is no folder {str(svg.parent)!r} to write {svg.name} to")
     with open_existing_store(ctx) as store:
         found = find_session(store, str(session)).id
         head = store.session(found).head
@@ -142,6 +146,7 @@ def _simulate_all(
     policies: Sequence[str],
     prices: str,
     max_tokens: int | None,
+    svg: Path | None,
     *,
     json: bool,
 ) -> None:
@@ -155,6 +160,9 @@ def _simulate_all(
         task = bar.add_task("sessions", total=store.count_sessions())
         advance = partial(bar.advance, task)
         costs = [*savings.replay_sessions(store, rules, provider, max_tokens, advance)]
+    if svg:
+        drawn = chart.draw_savings_chart(savings.collect_session_bills(costs))
+        svg.write_text(drawn, encoding="utf-8")
     savings.print_savings([*savings.sum_savings(costs)], rules, json=json)
 
 

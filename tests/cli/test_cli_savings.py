@@ -37,9 +37,12 @@ def test_all_sessions_are_replayed_by_size(saved: Run) -> None:
     best = told["savings"][3]
     saves = best["worst"] <= 1.02 and best["recalled"] < 1
     assert told["line"] == ("Policy.named('agent', clear_keep=1)" if saves else "")
-    shown = saved("simulate", "--all", *policies)
+    shown = saved("simulate", "--all", *policies, "--svg", "bills.svg")
     assert shown.status == 0
     assert "with recalls" in shown.out
+    drawn = Path("bills.svg").read_text("utf-8")
+    assert drawn.count("<circle") == len(policies) // 2  # one session has an answer
+    assert "agent,clear_keep=1" in drawn
 
 
 @pytest.mark.sqlite_only
@@ -49,3 +52,6 @@ def test_a_session_is_named_or_all_are(saved: Run) -> None:
         ran = saved(*arguments)
         assert (ran.status, ran.out) == (2, "")
         assert "name a SESSION, or --all" in ran.err
+    ran = saved("simulate", "--all", "--svg", "no/bills.svg")
+    assert (ran.status, ran.out) == (2, "")
+    assert "there is no folder 'no'" in ran.err

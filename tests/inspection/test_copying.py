@@ -151,6 +151,7 @@ def test_a_copy_searches_and_goes_on_like_its_source(target: Store, tmp_path: Pa
         assert target.view("s", policy, now=LATER) == source.view("s", policy, now=LATER)
 
 
+@pytest.mark.slow
 @pytest.mark.sqlite_only
 def test_a_copy_needs_little_memory(tmp_path: Path) -> None:
     """Rows pass one by one: a line of 20 MB takes no more than some of it."""

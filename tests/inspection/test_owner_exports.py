@@ -41,7 +41,7 @@ def live_together(store: Store, seed: int, steps: int) -> None:
 
 
 @pytest.mark.sqlite_only
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(12))
 def test_an_owners_sessions_come_back_as_they_were(tmp_path: Path, seed: int) -> None:
     """With views, branches, notes and costs; of others nothing but the messages that they show."""
