@@ -49,12 +49,14 @@ def _render_paragraph(text: str) -> Markup:
 class _SafeRenderer(RendererHTML):
     """The renderer, with links, pictures, code and headings of its own."""
 
+    # The parser adds up plain texts; some of its releases let a Markup escape what is before it.
+
     def link_open(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
         """Return the beginning of a link, or of its text alone."""
         href = str(tokens[idx].attrs.get("href", ""))
         if not LINK_SCHEMES.match(href):
-            return Markup('<span class="link" title="{}">').format(href)
-        return Markup('<a href="{}" rel="noopener noreferrer">').format(href)
+            return str(Markup('<span class="link" title="{}">').format(href))
+        return str(Markup('<a href="{}" rel="noopener noreferrer">').format(href))
 
     def link_close(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
         """Return the end of the same."""
@@ -65,9 +67,8 @@ class _SafeRenderer(RendererHTML):
     def fence(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
         """Return a piece of code."""
         language = (tokens[idx].info.split() or [""])[0]
-        return Markup("<pre><code>{}</code></pre>\n").format(
-            render_code(tokens[idx].content, language)
-        )
+        code = render_code(tokens[idx].content, language)
+        return str(Markup("<pre><code>{}</code></pre>\n").format(code))
 
     def heading_open(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
         """Return the beginning of a heading, below those of the page."""
