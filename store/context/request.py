@@ -36,7 +36,14 @@ from ..phrases import Language, render_phrase
 from ..policy import TURNS_POLICY, Policy, check_policy
 from ..records import View
 from ..tools import is_recap_all_done, render_recap
-from ..view import ViewContext, compose_view, is_of_kind, load_view_context, prepare_record
+from ..view import (
+    ViewContext,
+    compose_view,
+    is_of_kind,
+    load_view_context,
+    prepare_record,
+    send_view_queries,
+)
 from .file_mentions import Root, check_root, mentions, remind
 from .law import Law
 from .layers import (
@@ -299,6 +306,7 @@ def gather_parts(
     get_format(format)
     pointer, policy = lines.load_pointer(connection, session_id), check_policy(policy)
     last = lines.resolve_position(pointer, at)
+    send_view_queries(connection, pointer, last)
     turn = find_request_turn(Line(connection, pointer), last, user_input)
     view_context = load_view_context(
         connection,

@@ -42,6 +42,12 @@ class TextBytes(FunctionElement[int]):
     inherit_cache = True
 
 
+class IsAmongTexts(FunctionElement[bool]):
+    """Whether a column is one of the texts in a JSON array; each is looked up in an index."""
+
+    inherit_cache = True
+
+
 class CodePointText(FunctionElement[str]):
     """A text that is compared by its code points, whatever the language of the database."""
 
@@ -63,6 +69,18 @@ def _compile_bytes_sqlite(element: TextBytes, compiler: SQLCompiler, **options: 
 @compiles(TextBytes, "postgresql")
 def _compile_bytes_postgresql(element: TextBytes, compiler: SQLCompiler, **options: Any) -> str:
     return f"octet_length({compiler.process(element.clauses, **options)})"
+
+
+@compiles(IsAmongTexts)
+def _compile_texts_sqlite(element: IsAmongTexts, compiler: SQLCompiler, **options: Any) -> str:
+    column, array = (compiler.process(each, **options) for each in element.clauses)
+    return f"{column} IN (SELECT value FROM json_each({array}))"  # noqa: S608
+
+
+@compiles(IsAmongTexts, "postgresql")
+def _compile_texts_postgresql(element: IsAmongTexts, compiler: SQLCompiler, **options: Any) -> str:
+    column, array = (compiler.process(each, **options) for each in element.clauses)
+    return f"{column} = ANY(ARRAY(SELECT json_array_elements_text(CAST({array} AS json))))"
 
 
 @compiles(CodePointText)

@@ -9,20 +9,35 @@ write appears later, when the next rows are read or at the commit, and is that o
 statement that failed. A transaction is committed when the server has answered so, never before. A
 savepoint waits for its writes, because whoever made it may go on after their errors.
 
+A query whose values are known before it is asked is sent ahead (`PipelinedDriver.send`): its answer
+comes in the same round trip as the answers before it. Whoever asks the same later gets that answer,
+so code reads as if each query was asked at its place. In a reader all answers are of one state of
+the store; in a writer an answer is dropped as soon as its table is written, or a lock is taken. If
+a query that was sent ahead fails, the next statement of its transaction that is waited for raises
+the error.
+
 The end of a reader is sent, but not waited for: its answer is read with those of the next
-transaction. SQLAlchemy reads each answer at once, so its own statements run outside of pipeline
-mode. So do all behind a pooler: one that gives each transaction another connection may hang where
-the next transaction is sent before the answer to the end of the last (PgBouncer 1.18 does).
+transaction. Of psycopg this takes one thing that its documentation does not name, the queue of
+results of a pipeline: without a Sync a server would show the connection as active until it is used
+again, and the documented `sync` waits for the answer.
+
+SQLAlchemy reads each answer at once, so its own statements run outside of pipeline mode. So do all
+behind a pooler: one that gives each transaction another connection may hang where the next
+transaction is sent before the answer to the end of the last (PgBouncer 1.18 does).
 """
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, suppress
+import re
+from contextlib import AbstractContextManager
 from typing import Any
 
 BEGIN_TEXTS = {False: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", True: "BEGIN"}
 """How a transaction begins that reads one state of the store, and one that writes."""
 
+_WRITTEN_TABLE = re.compile(r"\b(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
+_NEW_STATE = re.compile(r"ROLLBACK|.* FOR (?:NO KEY )?(?:UPDATE|SHARE)", re.DOTALL)
+"""A statement after which a writer may see other rows than before, whatever their table."""
 _UNCONFIRMED_COMMIT = "the server did not confirm the commit"
 
 
@@ -31,18 +46,52 @@ class PipelinedDriver:
 
     def __init__(self, driver: Any) -> None:
         self._driver, self._writes = driver, False
-        self.execute, self.cursor = driver.execute, driver.cursor
+        self._sent: list[tuple[str, Any, Any]] = []
+        self._newest: Any = None
         self._mode: AbstractContextManager[Any] | None = None
         self._pipeline: Any = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._driver, name)
 
+    def execute(self, text: str, values: Any = None, **options: Any) -> Any:
+        """Send a statement, unless it was sent ahead; return the cursor, which waits for rows."""
+        if self._sent:
+            for sent, bound, cursor in self._sent:
+                if sent == text and bound == values:
+                    if cursor.rowcount > 0:  # it was asked before, too
+                        cursor.scroll(0, mode="absolute")
+                    return cursor
+            if self._writes:
+                self._drop_outdated(text)
+        self._newest = self._driver.execute(text, values, **options)
+        return self._newest
+
+    def send(self, text: str, values: dict[str, Any]) -> None:
+        """Send a query ahead, without a wait; outside of pipeline mode nothing is sent."""
+        if self._mode is not None:
+            self._newest = self._driver.execute(text, values)
+            self._sent.append((text, values, self._newest))
+
+    def cursor(self) -> Any:
+        """Return a cursor of the driver, for writes."""
+        self._sent = []
+        return self._driver.cursor()
+
+    def _drop_outdated(self, text: str) -> None:
+        """Drop the answers that a statement of a writer may change."""
+        if _NEW_STATE.match(text):
+            self._sent = []
+        elif written := _WRITTEN_TABLE.findall(text):
+            self._sent = [
+                each for each in self._sent if not any(table in each[0] for table in written)
+            ]
+
     def begin(self, settings: str, *, writes: bool) -> None:
         """Begin a transaction; behind a pooler it has ``settings`` of its own."""
         import psycopg
 
-        self._writes = writes
+        self._writes, self._sent = writes, []
         if settings:
             self.execute(f"{BEGIN_TEXTS[writes]}; {settings}", prepare=False)
             return
@@ -75,7 +124,8 @@ class PipelinedDriver:
         if self._mode is None or self._writes:
             self._driver.rollback()
             return
-        if self._pipeline.result_queue:
+        self._sent = []
+        if self._newest.pgresult is None:
             self._pipeline.sync()
         self.execute("COMMIT", prepare=False)  # after a rollback statements are prepared anew
         self._pipeline.result_queue.append(None)  # what `Pipeline.sync` does, without the wait
@@ -88,11 +138,13 @@ class PipelinedDriver:
 
     def drain(self) -> None:
         """Wait for all answers whatever they are; after an error statements are taken again."""
-        while self._mode is not None:
-            with suppress(self.Error):
+        self._sent = []
+        while self._mode is not None and not self.closed:
+            try:
                 self._pipeline.sync()
-            if self.closed or not self._pipeline.result_queue:
-                break
+            except self.Error:
+                continue
+            break
 
     def leave(self) -> None:
         """Wait for all answers, and leave pipeline mode."""

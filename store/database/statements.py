@@ -116,6 +116,15 @@ class Statement(Generic[RowT]):
         """Return the first column of all rows, in the statement's order."""
         return [row[0] for row in self._execute(connection, values)]
 
+    def send(self, connection: Connection, **values: Any) -> None:
+        """Send a query to a server ahead, before it is asked for; a file is asked at its time.
+
+        Asked for with the same values later in the transaction, it has its answer in the round
+        trip of the answers before it.
+        """
+        if connection.dialect.name == "postgresql":
+            self._execute(connection, values, ahead=True)
+
     def run(self, connection: Connection, **values: Any) -> None:
         """Run a statement for its effect; a server's error appears later in the transaction."""
         self._execute(connection, values)
@@ -136,12 +145,15 @@ class Statement(Generic[RowT]):
         """Return the compiled text for a dialect (``sqlite`` or ``postgresql``)."""
         return self._named(dialect).text
 
-    def _execute(self, connection: Connection, values: dict[str, Any]) -> Any:
+    def _execute(
+        self, connection: Connection, values: dict[str, Any], *, ahead: bool = False
+    ) -> Any:
         text, constants = self._named(connection.dialect.name)
         if constants:
             values = {**constants, **values}
         try:
-            return get_driver(connection).execute(text, values)
+            driver = get_driver(connection)
+            return driver.send(text, values) if ahead else driver.execute(text, values)
         except UNSTORABLE_ERRORS as error:
             raise build_value_error(error) from error
 

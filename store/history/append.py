@@ -8,14 +8,16 @@ Messages that are stored, but not wholly understood, cause warnings in the log.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
-from sqlalchemy import Connection, bindparam, exists, select
+from sqlalchemy import Connection, bindparam, select
 
 from ..clock import Now, require_moment
-from ..database import Insertion, Row, Statement, get_logger, messages, redactions, tool_calls
+from ..database import Insertion, Row, Statement, get_logger, json_sql, messages, tool_calls
 from ..errors import (
     HeadMoved,
     InvalidMessage,
@@ -128,6 +130,7 @@ DEDUPE_CHOICES = get_args(Dedupe)
 class MessageLocation(NamedTuple):
     """The place of a message with some id in a tree, and its digest."""
 
+    message_id: str
     branch: int
     seq: int
     digest: bytes
@@ -137,11 +140,8 @@ class MessageLocation(NamedTuple):
 MESSAGE_LOCATIONS = Statement(
     select(*(messages.c[name] for name in MessageLocation._fields))
     .where(messages.c.tree_id == bindparam("tree_id"))
-    .where(messages.c.message_id == bindparam("message_id")),
+    .where(json_sql.IsAmongTexts(messages.c.message_id, bindparam("ids"))),
     row=MessageLocation,
-)
-HAS_REDACTED = Statement(
-    select(exists().where(redactions.c.tree_id == bindparam("tree_id"))),
 )
 MessageInput: TypeAlias = "GivenMessage | Iterable[GivenMessage]"
 """A message or several, as callers give them."""
@@ -302,14 +302,12 @@ def split_duplicates(
     ids = [each.columns.message_id for each in batch]
     if dedupe == "off" or not any(ids):
         return {}, range(len(batch))
-    has_redacted = bool(HAS_REDACTED.value(line.connection, tree_id=line.pointer.tree_id))
-    duplicates: dict[int, StoredMessage] = {}
-    for index, message_id in enumerate(ids):
-        if message_id is None:
-            continue
-        location = find_message(line, message_id, has_redacted=has_redacted)
-        if location is not None:
-            duplicates[index] = load_duplicate(line, location, batch[index], index, dedupe)
+    locations = find_messages(line, filter(None, ids))
+    duplicates = {
+        index: load_duplicate(line, locations[message_id], batch[index], index, dedupe)
+        for index, message_id in enumerate(ids)
+        if message_id in locations
+    }
     new = []
     first_index: dict[str, int] = {}
     for index, message_id in enumerate(ids):
@@ -323,26 +321,26 @@ def split_duplicates(
     return duplicates, new
 
 
-def find_message(
-    line: Line, message_id: str, *, has_redacted: bool = True
-) -> MessageLocation | None:
-    """Return the place of the newest message with an id on a line; None where there is none.
+def find_messages(line: Line, message_ids: Iterable[str]) -> dict[str, MessageLocation]:
+    """Return the places of the newest messages with some ids on a line, by these ids.
 
-    A redacted message is found by the id that replaced its own, if the tree has any redacted
-    message (``has_redacted``).
+    A redacted message is found by the id that replaced its own.
     """
-    connection, tree_id = line.connection, line.pointer.tree_id
-    locations = MESSAGE_LOCATIONS.rows(connection, tree_id=tree_id, message_id=message_id)
-    neutral = make_neutral_id(message_id) if has_redacted else message_id
-    if neutral != message_id:
-        locations += MESSAGE_LOCATIONS.rows(connection, tree_id=tree_id, message_id=neutral)
-    if len(locations) > 1:
-        locations.sort(key=attrgetter("seq"), reverse=True)
-    for location in locations:
-        is_before_head = location.seq <= line.pointer.head
-        if is_before_head and line.place(location.seq)["branch"] == location.branch:
-            return location
-    return None
+    names = {each: {each, make_neutral_id(each)} for each in message_ids}
+    asked = json.dumps([*{*chain.from_iterable(names.values())}])
+    tree_id = line.pointer.tree_id
+    by_name: dict[str, list[MessageLocation]] = {}
+    for location in MESSAGE_LOCATIONS.rows(line.connection, tree_id=tree_id, ids=asked):
+        by_name.setdefault(location.message_id, []).append(location)
+    found = {}
+    for message_id in names if by_name else ():
+        held = chain.from_iterable(by_name.get(name, ()) for name in names[message_id])
+        for location in sorted(held, key=attrgetter("seq"), reverse=True):
+            is_before_head = location.seq <= line.pointer.head
+            if is_before_head and line.place(location.seq)["branch"] == location.branch:
+                found[message_id] = location
+                break
+    return found
 
 
 def load_duplicate(
@@ -357,7 +355,7 @@ def load_duplicate(
     if dedupe == "refuse":
         same_digest = digest_row(message.digest, location.stored_at, message.wire_format)
         if location.digest == same_digest:
-            _, seq, digest, stored_at = location
+            _, _, seq, digest, stored_at = location
             return StoredMessage(seq, message.message, stored_at, digest)
     (stored,) = load_chat_messages(line, location.seq, location.seq)
     is_compared = dedupe == "refuse" and not is_redacted(stored.message)

@@ -53,12 +53,12 @@ from ..database import (
 from ..database import erasures as erasure_log
 from ..records import Erasure
 from . import lines
-from .file_states import forget_file_states
-from .kept_usages import keep_usages
+from .file_states import FILE_OF_SESSION, forget_file_states
+from .kept_usages import SESSION_SUMS, keep_usages
 from .lines import Pointer
 from .message_notes import DELETE_UNREACHABLE_NOTES
 from .request_rows import delete_session_requests
-from .sessions import check_owner, load_newest_compaction
+from .sessions import check_owner
 
 BRANCH_OWNERS = Statement(
     select(
@@ -220,7 +220,11 @@ _branches_of_tree = update(branches).where(branches.c.tree_id == bindparam("tree
 DISOWN_BRANCHES = Statement(
     _branches_of_tree.where(branches.c.session_id == bindparam("owner")).values(session_id=None)
 )
-_newest_record_number = bindparam("newest", type_=BIG_INTEGER)
+_newest_record_number = (
+    select(func.coalesce(func.max(compaction_records.c.compaction), literal_column("0")))
+    .where(compaction_records.c.tree_id == bindparam("tree"))
+    .scalar_subquery()
+)
 LOWER_SEEN_RECORDS = Statement(
     _branches_of_tree.where(branches.c.records_seen > _newest_record_number).values(
         records_seen=_newest_record_number
@@ -310,6 +314,10 @@ def begin_erasure(
     """
     pointer = lock_for_erasure(connection, session_id, expected, owner)
     tree_id = pointer.tree_id
+    NEXT_ERASURE.send(connection, tree_id=tree_id)
+    NEWEST_COPY.send(connection)
+    for statement in (SESSION_SUMS, FILE_OF_SESSION):
+        statement.send(connection, tree_id=tree_id, session_id=session_id)
     planned = plan_erasures(connection, tree_id, [session_id])
     opened = record_erasure(connection, pointer, planned, now)
     if costs == "keep":
@@ -362,9 +370,8 @@ def delete_erased_records(connection: Connection, opened: OpenErasure) -> None:
         of = {"tree_id": tree_id, "branch": effect.branch}
         DELETE_RECORDS.run(connection, **of, kept=effect.records_kept)
         DELETE_REDACTIONS.run(connection, **of, kept=effect.kept)
-    newest = load_newest_compaction(connection, tree_id)
     for statement in (LOWER_SEEN_RECORDS, LOWER_SOURCE_RECORDS):
-        statement.run(connection, tree=tree_id, newest=newest)
+        statement.run(connection, tree=tree_id)
     invalidate_at_end(connection, tree_id)
 
 
@@ -376,6 +383,8 @@ def plan_erasures(
 ) -> list[tuple[BranchErasure, int]]:
     """Return the plan of branches as above, each with the number of messages that it erases."""
     found = plan_branch_erasures(connection, tree_id, session_ids, line)
+    for effect in found:
+        ERASABLE_END.send(connection, tree_id=tree_id, branch=effect.branch)
     return [(effect, _count_removed(connection, tree_id, effect)) for effect in found]
 
 
@@ -404,9 +413,11 @@ def list_erasures(connection: Connection) -> list[Erasure]:
 
 def load_erasures(connection: Connection, begun: list[OpenErasure]) -> list[Erasure]:
     """Return erasures as they are recorded now."""
+    named = [{"tree_id": each.tree_id, "erasure": each.number} for each in begun]
+    for each in named:
+        ERASURE.send(connection, **each)
     known = COPIES.rows(connection)
-    rows = (ERASURE.one(connection, tree_id=each.tree_id, erasure=each.number) for each in begun)
-    return [_decode_erasure(row, known) for row in rows]
+    return [_decode_erasure(ERASURE.one(connection, **each), known) for each in named]
 
 
 def _decode_erasure(row: ErasureRow, known: list[CopyRow]) -> Erasure:

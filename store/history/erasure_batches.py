@@ -39,6 +39,7 @@ from ..database import (
     Statement,
     branches,
     compaction_records,
+    copies,
     message_facts,
     messages,
     notes,
@@ -61,7 +62,7 @@ from ..errors import (
 )
 from ..records import Erasure
 from . import erasure, lines
-from .erasure import NEWEST_COPY, NO_POSITION, OpenErasure
+from .erasure import NO_POSITION, OpenErasure
 from .erasure_log import OPEN_ERASURE_JOIN, list_open_trees
 from .lines import NO_LIMIT
 from .sessions import check_owner
@@ -187,7 +188,9 @@ DELETE_SUMMARY_SEARCH_ROWS = Statement(
 )
 """Removes erased summaries from the search index."""
 DELETE_BRANCH = Statement(delete(branches).where(_match_erased_branch(branches)))
-_newest_copy_number = bindparam("newest", type_=BIG_INTEGER)
+_newest_copy_number = select(
+    func.coalesce(func.max(copies.c.copy), literal_column("0"))
+).scalar_subquery()
 _is_newer_copy = erasure_log.c.newest_copy > _newest_copy_number
 CLOSE_PARTS = Statement(
     update(erasure_log)
@@ -403,7 +406,7 @@ def _erase_slice(connection: Connection, tree_id: int, moment: int, seconds: flo
     """Erase a slice, of at least one step; return whether any work is left."""
     ends = time.monotonic() + seconds
     if connection.dialect.name != "sqlite":
-        lines.TREE_LOCK.row(connection, tree_id=tree_id)
+        lines.TREE_LOCK.run(connection, tree_id=tree_id)
     part = OPEN_PART.row(connection, tree_id=tree_id)
     while part:
         _erase_step(connection, tree_id, part, moment)
@@ -414,11 +417,13 @@ def _erase_slice(connection: Connection, tree_id: int, moment: int, seconds: flo
 
 
 def _erase_step(connection: Connection, tree_id: int, part: ErasurePart, moment: int) -> None:
-    """Erase a few positions of a branch, else a few of its summaries, else close it."""
+    """Erase a few positions of a branch; after the last ones a few summaries, else close it."""
     of = {"tree_id": tree_id, "branch": part.branch}
     if part.has_more:
         _erase_rows_beyond(connection, of, part.next_end)
-    elif DELETE_SUMMARIES.count_changed(connection, **of):
+    if part.next_end > part.kept:
+        return
+    if DELETE_SUMMARIES.count_changed(connection, **of):
         DELETE_SUMMARY_SEARCH_ROWS.run(connection, tree_id=tree_id)
     else:
         # Deleting the branch closes all of its erasures. Copies begun up to now may hold the erased
@@ -434,7 +439,6 @@ def _erase_step(connection: Connection, tree_id: int, part: ErasurePart, moment:
             of=part.branch,
             through=through,
             now=moment,
-            newest=NEWEST_COPY.value(connection),
         )
 
 
@@ -446,14 +450,14 @@ def erase_branch_ends(
     An open line of the record is only for branches that no session owns.
     """
     of = {"tree_id": opened.tree_id}
-    newest, moment = NEWEST_COPY.value(connection), require_moment(now)
+    moment = require_moment(now)
     for effect in opened.plan:
         branch = effect.branch
         if branch in branches:
             _erase_rows_beyond(connection, {**of, "branch": branch}, effect.kept)
             while DELETE_SUMMARIES.count_changed(connection, **of, branch=branch):
                 DELETE_SUMMARY_SEARCH_ROWS.run(connection, **of)
-            close: dict[str, Any] = {"tree": opened.tree_id, "of": branch, "newest": newest}
+            close: dict[str, Any] = {"tree": opened.tree_id, "of": branch}
             CLOSE_PARTS.run(connection, **close, through=opened.number, now=moment)
 
 

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -30,7 +31,7 @@ from ..messages import Columns, Message, assemble_message, extract_content_text,
 from ..records import Found, Sibling, StoredMessage, Turn
 from ..text import is_text, truncate_to_line
 from . import lines
-from .append import find_message
+from .append import MessageLocation, find_messages
 from .facts import find_turn_start, load_totals
 from .lines import NO_LIMIT, Line, Segment, match_run
 from .listing import bind_prefix
@@ -237,20 +238,24 @@ def load_message(
     PositionOutOfRange for a position, MessageNotFound for an id that are not on the line.
     """
     line = Line(connection, lines.load_pointer(connection, session_id))
-    if isinstance(seq_or_message_id, list | tuple):
-        return [_load_named_message(line, each) for each in seq_or_message_id]
-    return _load_named_message(line, seq_or_message_id)
+    is_list = isinstance(seq_or_message_id, list | tuple)
+    asked: Any = seq_or_message_id if is_list else [seq_or_message_id]
+    ids = [each for each in asked if is_text(each)]
+    known = find_messages(line, ids) if ids else {}
+    found = [_load_named_message(line, each, known) for each in asked]
+    return found if is_list else found[0]
 
 
-def _load_named_message(line: Line, seq_or_message_id: Any) -> StoredMessage:
+def _load_named_message(
+    line: Line, seq_or_message_id: Any, known: Mapping[str, MessageLocation]
+) -> StoredMessage:
     pointer = line.pointer
     if not isinstance(seq_or_message_id, str):
         pointer.check_message(seq_or_message_id)
         return load_message_at(line, seq_or_message_id).message
-    known = find_message(line, seq_or_message_id) if is_text(seq_or_message_id) else None
-    if known is None:
+    if seq_or_message_id not in known:
         raise MessageNotFound(pointer.session_id, seq_or_message_id)
-    return load_message_at(line, known.seq).message
+    return load_message_at(line, known[seq_or_message_id].seq).message
 
 
 def list_turns(connection: Connection, session_id: str) -> list[Turn]:

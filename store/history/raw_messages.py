@@ -524,6 +524,7 @@ def check_digests(run: dict[str, int], stored: StoredRows) -> None:
 
 def load_stored_rows(connection: Connection, run: dict[str, int]) -> StoredRows:
     """Return the stored rows of a run."""
+    MESSAGES_IN_RUN.send(connection, **run)
     calls = CALLS_IN_RUN.rows(connection, **run)
     return StoredRows(MESSAGES_IN_RUN.rows(connection, **run), calls)
 

@@ -58,7 +58,7 @@ from .kept_usages import PART_MASK, build_kept_sums
 from .lines import NO_LIMIT, Line, Pointer
 from .model_prices import DAY_MS, PriceList, normalize_model_name
 from .price_rows import load_model_prices, load_price_list
-from .request_rows import RANGE_BINDS, RequestRange, link_usage
+from .request_rows import LAST_REQUEST, RANGE_BINDS, RequestRange, link_usage
 from .session_branches import BRANCH_QUERIES, USAGES_PER_POSITION
 from .sessions import encode_object, validate_limit, validate_text
 
@@ -203,6 +203,8 @@ def _insert_usages(
     """Write usages, each as the newest one at its position; return the owner, the stored rows."""
     checked = [*map(_validate_request, requests)]
     pointer = lines.lock_session(connection, session_id)
+    NEWEST_BRANCH.send(connection, tree_id=pointer.tree_id)
+    LAST_REQUEST.send(connection, **pointer.session)
     places = [lines.resolve_position(pointer, each.seq) for each in requests]
     rows = [
         Usage(session_id, pointer.branch, place, **values, number=number)
@@ -293,8 +295,16 @@ def _validate_cost(cost: float | None) -> float | None:
 
 def find_last_usage(line: Line, last: int) -> LastRequest | None:
     """Return the last usage recorded on a line up to a position that its session can see."""
-    values = {**line.pointer.session, **line.pointer.line, "last": last, "never": NO_LIMIT}
-    return LAST_USAGE.row(line.connection, **values)
+    return LAST_USAGE.row(line.connection, **_list_usage_bounds(line, last))
+
+
+def send_last_usage(line: Line, last: int) -> None:
+    """Send a server the query for the last usage ahead."""
+    LAST_USAGE.send(line.connection, **_list_usage_bounds(line, last))
+
+
+def _list_usage_bounds(line: Line, last: int) -> dict[str, Any]:
+    return {**line.pointer.session, **line.pointer.line, "last": last, "never": NO_LIMIT}
 
 
 _usage_columns = usages.c

@@ -43,7 +43,7 @@ from typing import Any, NamedTuple, TypeVar
 from sqlalchemy import Connection
 
 from ..database import get_lease, measure_bytes
-from .erasure_log import ChangeCounts, count_changes
+from .erasure_log import CHANGE_COUNTS, ChangeCounts, count_changes
 
 ValueName = tuple[Hashable, ...]
 """The name of a value in its tree: what it is, of which branch, and by which policy."""
@@ -88,6 +88,10 @@ class ViewCache:
     def of_rows(self) -> Validity:
         """The validity of a value that depends on stored rows only."""
         return Validity(count_changes(self._connection, self._tree_id))
+
+    def send_changes(self) -> None:
+        """Send a server the query for the changes of the tree ahead."""
+        CHANGE_COUNTS.send(self._connection, tree_id=self._tree_id)
 
     def has(self, name: ValueName) -> bool:
         """Tell whether there is a value, valid or not."""

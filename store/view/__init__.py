@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .build import ComposedView, build_view, compose_view, prepare_record
     from .cost import estimate_shown_tokens, estimate_summary_tokens, estimate_view_tokens
     from .counts import count_view_messages, find_continuations
+    from .early_queries import send_view_queries
     from .explanation import Explanation, ExplanationInputs, RequestBasis
     from .log_messages import LogMessage, get_named_language
     from .placeholders import describe_target
@@ -87,6 +88,7 @@ __all__ = [
     "prepare_record",
     "rules",
     "select_active_records",
+    "send_view_queries",
     "statement",
     "visible_set",
 ]
@@ -98,6 +100,7 @@ if not TYPE_CHECKING:  # a type checker would accept any name from it
         build="ComposedView build_view compose_view prepare_record",
         cost="estimate_shown_tokens estimate_summary_tokens estimate_view_tokens",
         counts="count_view_messages find_continuations",
+        early_queries="send_view_queries",
         explanation="Explanation ExplanationInputs RequestBasis",
         log_messages="LogMessage get_named_language",
         placeholders="describe_target",

@@ -44,7 +44,8 @@ from ..messages import Message, extract_content_text
 from ..phrases import Language
 from ..policy import STANDARD_POLICY, Policy, check_policy
 from ..records import View
-from .counts import TokenCounts, extend_token_counts, load_token_counts
+from .counts import TokenCounts, extend_token_counts, load_token_counts, send_estimates
+from .early_queries import send_view_queries
 from .explanation import (
     Explanation,
     ExplanationInputs,
@@ -122,6 +123,7 @@ def view(
     pointer = session_branches.find_line_pointer(connection, session_id, branch)
     last = lines.resolve_position(pointer, at)
     rules = STANDARD_POLICY if policy is None else check_policy(policy)
+    send_view_queries(connection, pointer, last)
     context = load_view_context(connection, pointer, rules, last=last, now=require_moment(now))
     made = build_view(context, format, record=record)
     return made._replace(messages=[each.message for each in made.entries]) if whole else made
@@ -368,6 +370,7 @@ def _read_line(
         changed = {seq: judged.final[seq] for seq in judged.changed}
         replaced = load_replacements(context, changed)
         new_runs = context.shown(known.last + 1, context.last)
+        send_estimates(context, new_runs)
         new = load_plain_rows(context, changed, replaced, new_runs)
         rows = known.rows.extend(new, changed)
     if known and rows:
@@ -377,6 +380,7 @@ def _read_line(
     else:
         runs = context.visible_runs()
         replaced = load_replacements(context, judged.final)
+        send_estimates(context, runs)
         rows = load_plain_rows(context, judged.final, replaced, runs)
         tokens = load_token_counts(context, runs)
         files = _load_replaced_files(context, judged.final, {}, judged.final)
@@ -439,6 +443,7 @@ def _extend_rendered_line(
     first = before.stretches[before.loose].seq
     if first < visible.first_kept or visible.holes:
         return None
+    send_estimates(context, context.shown(known.last + 1, context.last))
     tail = _render_part(context, format, judged, first, context.last, turn_over=context.turn_over)
     changed = (LineStretch(seq, len(before.placed)) for seq in judged.changed if seq < first)
     places = {bisect_right(before.stretches, each) - 1 for each in changed}

@@ -208,6 +208,12 @@ def load_token_counts(context: ViewContext, runs: list[Segment]) -> TokenCounts:
     return _load_counts(context, runs, _load_estimates(context, runs))
 
 
+def send_estimates(context: ViewContext, runs: list[Segment]) -> None:
+    """Send a server the queries for the tokens of runs ahead."""
+    for run in runs:
+        TOKEN_ESTIMATES.send(context.connection, **run.within(context.pointer.tree_id))
+
+
 def extend_token_counts(context: ViewContext, known: TokenCounts, last: int) -> TokenCounts:
     """Return the tokens of all visible messages, from those of the messages up to a position.
 

@@ -85,9 +85,11 @@ def load_plain_rows(
     """
     connection, tree_id = context.connection, context.pointer.tree_id
     rows, places = LineRows([], [], replaced, {}), sorted(replaced)
-    for run in runs:
-        values = run.within(tree_id)
-        unread = json.dumps(run.of(places))
+    asked = [(run.within(tree_id), json.dumps(run.of(places))) for run in runs]
+    for values, unread in asked:
+        CALLS_IN_RUN.send(connection, **values)
+        VISIBLE_MESSAGES.send(connection, **values, replaced=unread)
+    for values, unread in asked:
         rows.calls.extend(CALLS_IN_RUN.rows(connection, **values))
         rows.messages.extend(VISIBLE_MESSAGES.rows(connection, **values, replaced=unread))
     for seq in [row[0] for row in rows.messages if row[1] == "tool" and row[0] not in judged]:

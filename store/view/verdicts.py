@@ -138,6 +138,10 @@ class RankedVerdicts(NamedTuple):
     reads: frozenset[int]
     young: frozenset[ResultMoment]
 
+    def list_places(self, positions: Iterable[int]) -> list[Segment]:
+        """Return some of the results, each as a run, in order."""
+        return [Segment(self.found[seq].branch, seq, seq) for seq in sorted(positions)]
+
 
 class JudgedLine(NamedTuple):
     """The verdicts on a look's results, and the values from which later verdicts are derived.
@@ -314,17 +318,18 @@ def _extend_judged_line(
     passed, ranked = _find_passed_results(known, values), known.ranked
     if not new and not passed:
         return known._replace(values=values, changed=frozenset())
+    looked_at = passed | ranked.newest
+    likely = render_runs(chain(ranked.list_places(looked_at), new))
+    RESULT_VERDICTS.send(context.connection, **values, runs=likely)
     files = load_read_paths(context, ranked.reads) if known.files is None else known.files
     added = (range(run.first, run.last + 1) for run in new)
-    looked_at = passed | ranked.newest
     # A read that the short form spares is so for an older one of its file.
     named = looked_at if policy.tool_output else passed
     asked = load_read_paths(context, chain(named, *added))
     again = looked_at | _find_related_reads(asked, files)
     if len(again) > len(ranked.found) // LARGEST_REJUDGED_SHARE + 100:
         return None
-    places = [Segment(ranked.found[seq].branch, seq, seq) for seq in sorted(again)]
-    fresh = rank_run_results(context, values, chain(places, new))
+    fresh = rank_run_results(context, values, chain(ranked.list_places(again), new))
     final = settle_verdicts(context, fresh.found)
     return known.replace(values, fresh, final, again, files | asked)
 

@@ -260,6 +260,10 @@ ACTIVE_SUMMARY_TEXTS = Statement(
 """Apart from the records: a line has many, and few of their summaries are active."""
 
 
+CACHED_RECORDS = ("records",)
+"""The name of a tree's compactions in its cache."""
+
+
 def load_records(
     connection: Connection, pointer: Pointer, last: int, cache: ViewCache | None = None
 ) -> list[Compaction]:
@@ -273,7 +277,7 @@ def load_records(
         return []
     counting = RECORD_OUTCOMES.rows(connection, **pointer.line, last=last, newest=pointer.newest)
     is_cached = cache is not None and cache.is_enabled
-    known: CachedRecords = (cache.load(("records",)) if cache and is_cached else None) or {}
+    known: CachedRecords = (cache.load(CACHED_RECORDS) if cache and is_cached else None) or {}
     new = [
         each.number
         for each in counting
@@ -283,7 +287,7 @@ def load_records(
         rows = RECORDS.rows(connection, tree_id=tree_id, numbers=json.dumps(new))
         known = known | {row[0]: _parse_record(row) for row in rows}
         if cache and is_cached:
-            cache.save(("records",), known, measure_bytes(known))
+            cache.save(CACHED_RECORDS, known, measure_bytes(known))
     return [known[each.number] for each in counting]
 
 

@@ -7,13 +7,24 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from functools import partial
 from typing import Any
 
 import pytest
 import sqlalchemy
+from sqlalchemy import Connection, text
 
-from store import Store
-from store.database import lease
+from store import Policy, Store
+from store.database import Database, Statement, lease
+from store.errors import StoreError
+from store.history.append import MOVE_HEAD
+from store.history.lines import (
+    POINTER,
+    TREE_OF_SESSION,
+    load_pointer,
+    lock_session,
+    lock_tree,
+)
 
 on_server = pytest.mark.skipif(
     not os.environ.get("CONVOSTORE_TEST_URL"), reason="CONVOSTORE_TEST_URL names no server"
@@ -21,21 +32,24 @@ on_server = pytest.mark.skipif(
 
 MOST_ROUND_TRIPS = {
     "append": 2,
-    "append, with an id": 4,
-    "append, 10 with ids": 13,
+    "append, with an id": 3,
+    "append, 10 with ids": 3,
     "atomically, two appends": 5,
-    "context": 11,
+    "context": 4,
+    "context, after a usage": 7,
     "create_session": 2,
     "fork": 4,
     "messages": 2,
-    "record_usage": 5,
+    "record_usage": 3,
     "rename_session": 3,
     "rewind": 3,
     "session": 1,
     "sessions": 1,
-    "view": 6,
-    "view, with news": 10,
-    "delete_session": 24,
+    "view": 2,
+    "view, compacted": 3,
+    "view, with news": 4,
+    "view, with a new read": 4,
+    "delete_session": 12,
 }
 """The most round trips of each call, on a connection that is there; they only become fewer."""
 
@@ -100,6 +114,7 @@ CALLS: dict[str, Call] = {
         lambda steps: [steps.append("s", SAID[0]), steps.append("s", SAID[0])]
     ),
     "context": lambda store, new: store.context("s", "Be brief.", None, "Hi"),
+    "context, after a usage": lambda store, new: store.context("s", "Be brief.", None, "Hi"),
     "create_session": lambda store, new: store.create_session(new),
     "fork": lambda store, new: store.fork("s", 5),
     "messages": lambda store, new: store.messages("s", -20),
@@ -109,7 +124,9 @@ CALLS: dict[str, Call] = {
     "session": lambda store, new: store.session("s"),
     "sessions": lambda store, new: store.sessions(limit=5),
     "view": lambda store, new: store.view("s"),
+    "view, compacted": lambda store, new: store.view("s"),
     "view, with news": lambda store, new: store.view("s"),
+    "view, with a new read": lambda store, new: store.view("s"),
     "delete_session": lambda store, new: store.delete_session(new),
 }
 
@@ -125,7 +142,27 @@ def make_small_session(store: Store, new: str) -> None:
     store.append(new, SAID[:4])
 
 
-BEFORE: dict[str, Call] = {"view, with news": say_news, "delete_session": make_small_session}
+def read_file(store: Store, new: str) -> None:
+    """Append a call that reads a file which was read before, and its result."""
+    function = {"name": "read_file", "arguments": '{"path": "a.py"}'}
+    calls = [{"id": new, "type": "function", "function": function}]
+    store.append("s", {"role": "assistant", "content": None, "tool_calls": calls})
+    store.append("s", {"role": "tool", "tool_call_id": new, "content": f"{new} " * 100})
+
+
+def compact_once(store: Store, _: str) -> None:
+    """Hide all but the last messages, if nothing is hidden yet."""
+    if not store.hidden("s"):
+        store.compact("s", Policy(keep_messages=4), lambda *_: "All of it.")
+
+
+BEFORE: dict[str, Call] = {
+    "context, after a usage": lambda store, _: store.record_usage("s", input=1, output=1),
+    "view, compacted": compact_once,
+    "view, with news": say_news,
+    "view, with a new read": read_file,
+    "delete_session": make_small_session,
+}
 """What happens before a call, and is not counted."""
 REPEATS = 8
 """How often a call is made: at its sixth time a statement is prepared, once, in a round trip."""
@@ -154,3 +191,69 @@ def test_a_call_waits_for_the_server_so_often(
 def test_every_call_has_its_limit() -> None:
     """And nothing else has one."""
     assert MOST_ROUND_TRIPS.keys() == CALLS.keys()
+
+
+@pytest.fixture
+def opened(url: str) -> Iterator[Database]:
+    """Give the database of a store with a session that has messages."""
+    with Store(url) as store:
+        store.create_session("s")
+        store.append("s", SAID)
+        yield store.database
+
+
+NAMED = {"session_id": "s"}
+
+
+@on_server
+def test_what_is_sent_ahead_is_asked_once(opened: Database) -> None:
+    """Each that asks the same in the transaction gets the answer, from its first row."""
+    with opened.reading() as connection:
+        TREE_OF_SESSION.send(connection, **NAMED)
+        first = TREE_OF_SESSION.value(connection, **NAMED)
+        with opened.writing() as other:
+            lock_tree(other, "s")
+            other.exec_driver_sql("DELETE FROM session_ids")
+        assert [TREE_OF_SESSION.value(connection, **NAMED) for _ in "12"] == [first, first]
+        assert TREE_OF_SESSION.value(connection, session_id="t") is None
+    with opened.reading() as connection:
+        assert TREE_OF_SESSION.value(connection, **NAMED) is None
+
+
+@on_server
+def test_a_writer_reads_what_it_wrote(opened: Database) -> None:
+    """An answer that was sent ahead is dropped when its table is written, or a row is locked."""
+    with opened.writing() as connection:
+        pointer = lock_session(connection, "s")
+        place = {"tree_id": pointer.tree_id, "session_id": "s"}
+        for statement in (TREE_OF_SESSION, POINTER):
+            statement.send(connection, **(NAMED if statement is TREE_OF_SESSION else place))
+        MOVE_HEAD.run(connection, **pointer.changed(), to=7, now=1)
+        moved = POINTER.one(connection, **place)
+        assert moved.head == 7
+        POINTER.send(connection, **place)
+        assert lock_session(connection, "s") == moved
+
+
+@on_server
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_a_query_sent_ahead_that_fails_ends_its_own_transaction(
+    opened: Database, is_asked: bool
+) -> None:
+    """Its error is that of what is waited for next, nobody's who comes later; nothing is kept."""
+    divided = Statement(text("SELECT 1 / CAST(:by AS BIGINT)"))
+
+    def send_wrong(connection: Connection) -> None:
+        divided.send(connection, by=0)
+        if is_asked:
+            TREE_OF_SESSION.value(connection, **NAMED)
+
+    def write_wrong(connection: Connection) -> None:
+        MOVE_HEAD.run(connection, **lock_session(connection, "s").changed(), to=7, now=1)
+        send_wrong(connection)
+
+    with pytest.raises(StoreError, match="division by zero"):
+        opened.read(send_wrong)
+    with pytest.raises(StoreError, match="division by zero"):
+        opened.write(write_wrong)
+    assert opened.read(partial(load_pointer, session_id="s")).head == len(SAID)

@@ -165,13 +165,20 @@ def test_a_named_row_has_the_columns_of_its_statement(named: Named) -> None:
 
 ARM = re.compile(r"\b(?:SELECT|DELETE|UPDATE)\b")
 USED = re.compile(r"\b(?:FROM|JOIN|UPDATE)\s+(\w+)")
+INNERMOST = re.compile(r"\(([^()]*)\)")
 BOUND = re.compile(r"\btree_id = (?::tree(?:_id)?\b|\?)")
 
 
 def unbound_arms(statement: str) -> list[str]:
     """Return the arms of a statement that use a conversation's table without naming the tree."""
-    starts = [match.start() for match in ARM.finditer(statement)]
-    arms = [statement[start:end] for start, end in pairwise([*starts, len(statement)])]
+    groups = []
+    while found := INNERMOST.search(statement):
+        groups.append(found[1])
+        statement = f"{statement[: found.start()]} {statement[found.end() :]}"
+    arms = []
+    for group in (*groups, statement):
+        starts = [match.start() for match in ARM.finditer(group)]
+        arms += [group[start:end] for start, end in pairwise([*starts, len(group)])]
     return [arm for arm in arms if TREE_NAMES & {*USED.findall(arm)} and not BOUND.search(arm)]
 
 

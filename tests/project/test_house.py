@@ -117,7 +117,7 @@ INSIDE = {
     ),
     "view": (
         "log_messages visible_set line_rows placeholders result_predicates rules read_files "
-        "rule_parameters verdicts cost counts plain_lines segments sent_digest explanation build statement"
+        "rule_parameters verdicts cost counts early_queries plain_lines segments sent_digest explanation build statement"
     ),
 }
 """The modules of each room in the order in which they can be read."""

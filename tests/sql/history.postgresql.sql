@@ -1,3 +1,17 @@
+-- history.append.MESSAGE_LOCATIONS
+SELECT messages.message_id,
+  messages.branch,
+  messages.seq,
+  messages.digest,
+  messages.stored_at
+FROM messages
+WHERE messages.tree_id = :tree_id
+  AND messages.message_id = ANY(
+    ARRAY(
+      SELECT json_array_elements_text(CAST(:ids AS json))
+    )
+  )
+
 -- history.append.MOVE_HEAD
 UPDATE sessions
 SET head=:to,

@@ -1,10 +1,3 @@
--- history.append.HAS_REDACTED
-SELECT EXISTS (
-  SELECT *
-  FROM redactions
-  WHERE redactions.tree_id = :tree_id
-) AS anon_1
-
 -- history.append.INSERT_CALLS
 INSERT INTO tool_calls (
   tree_id,
@@ -66,13 +59,17 @@ VALUES (
 )
 
 -- history.append.MESSAGE_LOCATIONS
-SELECT messages.branch,
+SELECT messages.message_id,
+  messages.branch,
   messages.seq,
   messages.digest,
   messages.stored_at
 FROM messages
 WHERE messages.tree_id = :tree_id
-  AND messages.message_id = :message_id
+  AND messages.message_id IN (
+    SELECT value
+    FROM json_each(:ids)
+  )
 
 -- history.append.MOVE_HEAD
 UPDATE sessions
@@ -479,15 +476,31 @@ ORDER BY min(erasures.started_at),
 
 -- history.erasure.LOWER_SEEN_RECORDS
 UPDATE branches
-SET records_seen=:newest
+SET records_seen=(
+  SELECT coalesce(max(compaction_records.compaction), 0) AS coalesce_1
+  FROM compaction_records
+  WHERE compaction_records.tree_id = :tree
+)
 WHERE branches.tree_id = :tree
-  AND branches.records_seen > :newest
+  AND branches.records_seen > (
+    SELECT coalesce(max(compaction_records.compaction), 0) AS coalesce_1
+    FROM compaction_records
+    WHERE compaction_records.tree_id = :tree
+  )
 
 -- history.erasure.LOWER_SOURCE_RECORDS
 UPDATE head_moves
-SET source_record=:newest
+SET source_record=(
+  SELECT coalesce(max(compaction_records.compaction), 0) AS coalesce_1
+  FROM compaction_records
+  WHERE compaction_records.tree_id = :tree
+)
 WHERE head_moves.tree_id = :tree
-  AND head_moves.source_record > :newest
+  AND head_moves.source_record > (
+    SELECT coalesce(max(compaction_records.compaction), 0) AS coalesce_1
+    FROM compaction_records
+    WHERE compaction_records.tree_id = :tree
+  )
 
 -- history.erasure.MARK_ERASURES_PURGED
 UPDATE erasures
@@ -552,8 +565,16 @@ ORDER BY copies.copy
 UPDATE erasures
 SET finished_at=:now,
   newest_copy=CASE
-    WHEN (erasures.newest_copy > :newest) THEN erasures.newest_copy
-    ELSE :newest
+    WHEN (
+      erasures.newest_copy > (
+        SELECT coalesce(max(copies.copy), 0) AS coalesce_1
+        FROM copies
+      )
+    ) THEN erasures.newest_copy
+    ELSE (
+      SELECT coalesce(max(copies.copy), 0) AS coalesce_1
+      FROM copies
+    )
   END
 WHERE erasures.tree_id = :tree
   AND erasures.branch = :of
