@@ -1,4 +1,4 @@
--- schema 0008
+-- schema 0009
 
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL,
@@ -737,34 +737,6 @@ LEFT JOIN tool_calls c
     ON c.tree_id = h.tree_id AND c.branch = h.branch
     AND c.seq = r.call_seq AND c.position = r.call_position;
 
-CREATE VIEW turn_log AS
-WITH turns AS (
-    SELECT g.tree_id, g.session_id, f.turn, MIN(f.seq) AS first, MAX(f.seq) AS last,
-           COUNT(*) AS messages, CAST(SUM(f.tokens) AS BIGINT) AS tokens,
-           SUM(CASE WHEN f.role = 'tool' THEN 1 ELSE 0 END) AS tool_results
-    FROM session_segments g
-    JOIN message_facts f
-        ON f.tree_id = g.tree_id AND f.branch = g.branch AND f.seq BETWEEN g.first AND g.last
-    GROUP BY g.tree_id, g.session_id, f.turn
-)
-SELECT t.session_id, t.turn, t.first, t.last, t.messages, t.tool_results, t.tokens,
-       strftime('%Y-%m-%dT%H:%M:%fZ', COALESCE(m.created_at, m.stored_at) / 1000.0, 'unixepoch') AS at, strftime('%Y-%m-%dT%H:%M:%fZ', m.created_at / 1000.0, 'unixepoch') AS created_at,
-       strftime('%Y-%m-%dT%H:%M:%fZ', m.stored_at / 1000.0, 'unixepoch') AS stored_at,
-       CAST(
-           COALESCE(n.created_at, n.stored_at) - COALESCE(m.created_at, m.stored_at)
-           AS DOUBLE PRECISION
-       ) / 1000 AS seconds,
-       CASE WHEN m.role = 'user' THEN m.content END AS user_content,
-       CASE WHEN b.session_id = g.session_id THEN 0 ELSE 1 END AS inherited
-FROM turns t
-JOIN session_segments g
-    ON g.tree_id = t.tree_id AND g.session_id = t.session_id AND t.first BETWEEN g.first AND g.last
-JOIN branches b ON b.tree_id = g.tree_id AND b.branch = g.branch
-JOIN messages m ON m.tree_id = g.tree_id AND m.branch = g.branch AND m.seq = t.first
-JOIN session_segments h
-    ON h.tree_id = t.tree_id AND h.session_id = t.session_id AND t.last BETWEEN h.first AND h.last
-JOIN messages n ON n.tree_id = h.tree_id AND n.branch = h.branch AND n.seq = t.last;
-
 CREATE VIEW note_log AS
 SELECT n.session_id, n.branch, n.seq, m.role, n.key, n.value, strftime('%Y-%m-%dT%H:%M:%fZ', n.at / 1000.0, 'unixepoch') AS at, n.owner,
        (SELECT u.model FROM usages u
@@ -877,5 +849,31 @@ LEFT JOIN prices p ON d.cost IS NULL AND p.model = d.listed
 
 CREATE INDEX ix_sessions_id ON sessions (id);
 
+CREATE VIEW turn_log AS
+WITH turns AS (
+    SELECT g.tree_id, g.session_id, f.turn, MIN(f.seq) AS first, MAX(f.seq) AS last,
+           COUNT(*) AS messages, CAST(SUM(f.tokens) AS BIGINT) AS tokens,
+           SUM(CASE WHEN f.role = 'tool' THEN 1 ELSE 0 END) AS tool_results,
+           MIN(f.seq * 4294967296 + f.branch) % 4294967296 AS first_branch,
+           MAX(f.seq * 4294967296 + f.branch) % 4294967296 AS last_branch
+    FROM session_segments g
+    JOIN message_facts f
+        ON f.tree_id = g.tree_id AND f.branch = g.branch AND f.seq BETWEEN g.first AND g.last
+    GROUP BY g.tree_id, g.session_id, f.turn
+)
+SELECT t.session_id, t.turn, t.first, t.last, t.messages, t.tool_results, t.tokens,
+       strftime('%Y-%m-%dT%H:%M:%fZ', COALESCE(m.created_at, m.stored_at) / 1000.0, 'unixepoch') AS at, strftime('%Y-%m-%dT%H:%M:%fZ', m.created_at / 1000.0, 'unixepoch') AS created_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', m.stored_at / 1000.0, 'unixepoch') AS stored_at,
+       CAST(
+           COALESCE(n.created_at, n.stored_at) - COALESCE(m.created_at, m.stored_at)
+           AS DOUBLE PRECISION
+       ) / 1000 AS seconds,
+       CASE WHEN m.role = 'user' THEN m.content END AS user_content,
+       CASE WHEN b.session_id = t.session_id THEN 0 ELSE 1 END AS inherited
+FROM turns t
+JOIN branches b ON b.tree_id = t.tree_id AND b.branch = t.first_branch
+JOIN messages m ON m.tree_id = t.tree_id AND m.branch = t.first_branch AND m.seq = t.first
+JOIN messages n ON n.tree_id = t.tree_id AND n.branch = t.last_branch AND n.seq = t.last;
+
 INSERT INTO alembic_version VALUES
-('0008');
+('0009');

@@ -34,7 +34,7 @@ from sqlalchemy import (
 from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import UserDefinedType
 
-SCHEMA_HEAD = "0008"
+SCHEMA_HEAD = "0009"
 """The newest revision of the schema."""
 
 METADATA = MetaData(

@@ -164,8 +164,6 @@ def test_questions_to_a_home_of_five_programs(url: str) -> None:
         answers = [usage for usage in store.usages() if usage.seq]
         for number, usage in enumerate(answers[::50]):
             store.annotate(usage.session_id, usage.seq, "rating", number % 5)
-        with store.database.writing() as connection:  # a server does so itself after a minute
-            connection.exec_driver_sql("ANALYZE")
         with store.database.reading() as connection:
             told = {
                 line: connection.execute(text(line.replace("%.py", "%.ts"))).all() for line in LINES
