@@ -35,10 +35,10 @@ class IndexSql(NamedTuple):
 
     ``has_words`` asks for the table of the words of the index. ``match_words`` and ``match_names``
     are queries for the numbers of the index from ``first`` to ``last`` by an expression, whose
-    parameter is inserted as ``name``. ``in_trees`` limits them to some trees where numbers do not.
-    ``message_place`` and ``summary_place`` are the place of a message ``m`` and of a summary ``s``
-    in the order of storing. ``held_ranges`` are rows of positions and of their session, ``trees``
-    is a query for trees.
+    parameter is inserted as ``name``. ``in_trees`` and ``in_owned`` limit them to some trees,
+    and to those of an owner, where numbers do not. ``message_place`` and ``summary_place`` are the
+    place of a message ``m`` and of a summary ``s`` in the order of storing. ``held_ranges`` are
+    rows of positions and of their session, ``trees`` is a query for trees.
     """
 
     lock: tuple[str, ...]
@@ -52,6 +52,7 @@ class IndexSql(NamedTuple):
     match_words: str
     match_names: str
     in_trees: str
+    in_owned: str
     message_keys: str
     message_place: str
     summary_place: str
@@ -88,6 +89,7 @@ _FILE_INDEX = IndexSql(
     match_names="SELECT rowid AS number FROM search_parts"
     " WHERE search_parts MATCH :{name} AND rowid BETWEEN :first AND :last",
     in_trees="",
+    in_owned="",
     message_keys="(SELECT json_extract(value, '$[0]') AS tree_id,"
     " json_extract(value, '$[1]') AS branch,"
     " json_extract(value, '$[2]') AS seq FROM json_each(:places))",
@@ -126,6 +128,7 @@ END $$""",
     match_names=f"{_HAS_NAMES}{_IN_BOUNDS}",
     # An array makes the server look at the rows of these trees only.
     in_trees=f" AND tree_id = ANY (ARRAY{_SERVER_TREES})",
+    in_owned=" AND tree_id = ANY (ARRAY(SELECT tree_id FROM sessions WHERE owner = :owner))",
     message_keys="(SELECT CAST(value ->> 0 AS bigint) AS tree_id,"
     " CAST(value ->> 1 AS bigint) AS branch,"
     " CAST(value ->> 2 AS bigint) AS seq FROM json_array_elements(CAST(:places AS json)))",

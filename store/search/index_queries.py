@@ -27,7 +27,7 @@ from .documents import (
     list_summary_columns,
 )
 from .index import has_index
-from .query import Query
+from .query import MOST_PLACED, Query
 from .scope import Scope
 from .terms import LONGEST_TERM, WORD_PATTERN, Term, fold_text
 
@@ -54,8 +54,6 @@ CandidateQuery = Callable[[Connection, Query, UpperBound], Iterator[Document]]
 
 PART_TRIGRAMS = 60
 """Trigrams of a part of a name that are looked for."""
-MOST_PLACED = 20_000
-"""Documents with a term whose trees are listed; a more frequent term is in most trees."""
 MOST_COUNTED = 50_000
 """Documents with a term that are counted: enough to tell which term is rare."""
 NEWEST_RANGES = 4_000, 16_000
@@ -90,12 +88,14 @@ def _limit_numbers(connection: Connection, scope: Scope, column: str) -> str:
     if scope.is_wide:
         in_scope = scope.tree_condition("+r")
         return f" AND EXISTS (SELECT 1 FROM search_rows r WHERE r.number = {column}{in_scope})"
+    index_sql = get_index_sql(connection)
+    if index_sql.in_trees:
+        owned = index_sql.in_owned if scope.owner is not None else ""
+        return owned if scope.trees is None else index_sql.in_trees
     if scope.trees is None:
         in_scope = scope.tree_condition("r")
-    elif in_trees := get_index_sql(connection).in_trees:
-        return in_trees
     else:
-        in_scope = f" AND r.tree_id IN {get_index_sql(connection).trees}"
+        in_scope = f" AND r.tree_id IN {index_sql.trees}"
     sql = f" AND +{column} IN (SELECT r.number FROM search_rows r WHERE true{in_scope})"
     return sql if in_scope else ""
 
@@ -224,11 +224,12 @@ def count_held(
 
 
 def list_trees_of_term(connection: Connection, query: Query) -> set[int] | None:
-    """Return the trees whose indexed documents may have the first term; None if they are many."""
+    """Return the trees whose indexed documents may have the first term; None if they are many.
+
+    A term that more than `MOST_PLACED` documents have as a word takes as long as all of them.
+    """
     if not has_index(connection):
         return set()
-    if count_documents(connection, query) > MOST_PLACED:
-        return None
     term = _build_term_query(connection, query)
     placed = f"""SELECT r.tree_id, COUNT(*) FROM (
     SELECT number FROM ({term.numbers()}) AS found LIMIT {MOST_PLACED + 1}) AS counted

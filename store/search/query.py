@@ -36,6 +36,8 @@ from .terms import (
 
 HIT_ORDERS = ("best", "newest", "rarest")
 MOST_HITS = 1_000
+MOST_PLACED = 20_000
+"""Documents with a term whose trees are listed; a more frequent term is in most trees."""
 TITLE, SUMMARY = "title", "summary"
 """The roles of hits that are no messages."""
 PROMPT_ROLES = frozenset({"system", "developer"})

@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 from ..history import lines, sessions
 from ..records import Hit, SessionHit
 from .documents import TEXT_BATCH, Document, list_trees
-from .query import PROMPT_ROLES, TITLE, Match, Query
+from .query import MOST_PLACED, PROMPT_ROLES, TITLE, Match, Query
 from .scope import Holder, SearchedTrees
 from .terms import Term
 
@@ -174,8 +174,10 @@ class SessionSearch:
 
         The last stored message with the rarest word decides the order.
         """
-        terms = sorted(self._query.terms, key=self._count_term)
-        matches = islice(self._rarest_matches(terms), MOST_SPREAD)
+        counts = {term: self._count_term(term) for term in self._query.terms}
+        terms = sorted(counts, key=counts.__getitem__)
+        placed = [term for term in terms if counts[term] <= MOST_PLACED]
+        matches = islice(self._rarest_matches(terms[0], placed), MOST_SPREAD)
         words: dict[str, SpreadWords] = {}
         seen: set[str] = set()
         loaded: set[int] = set()
@@ -205,19 +207,19 @@ class SessionSearch:
                 batch, most = [], 2 * most
         yield batch
 
-    def _rarest_matches(self, terms: list[Term]) -> Iterator[Match]:
-        """Yield the documents with the rarest word in trees that may have all words."""
+    def _rarest_matches(self, rarest: Term, placed: list[Term]) -> Iterator[Match]:
+        """Yield the documents with the rarest word in trees that may have all placed words."""
         trees: set[int] | None = None
-        for term in terms:
+        for term in placed:
             with_term = self._search(self._query._replace(terms=(term,))).tree_ids()
             if with_term is not None:
                 trees = with_term if trees is None else trees & with_term
         if trees is None or len(trees) > MOST_LISTED_TREES:
-            for match in self._term_matches(terms[0]):
+            for match in self._term_matches(rarest):
                 if trees is None or match.document.tree_id in trees:
                     yield match
         elif trees:
-            yield from self._term_matches(terms[0], trees)
+            yield from self._term_matches(rarest, trees)
 
     def _count_term(self, term: Term) -> int:
         return self._search(self._query._replace(terms=(term,))).count()
