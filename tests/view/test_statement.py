@@ -78,9 +78,10 @@ def traced(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, Any]]]:
     seen: list[tuple[str, Any]] = []
     execute = statements.Statement._execute
 
-    def noted(self: Any, connection: Any, values: Any) -> Any:
-        seen.append((" ".join(self.text(connection.dialect.name).split()), values))
-        return execute(self, connection, values)
+    def noted(self: Any, connection: Any, values: Any, *, ahead: bool = False) -> Any:
+        if not ahead:  # what is sent ahead is asked for later
+            seen.append((" ".join(self.text(connection.dialect.name).split()), values))
+        return execute(self, connection, values, ahead=ahead)
 
     with monkeypatch.context() as patched:
         patched.setattr(statements.Statement, "_execute", noted)
