@@ -352,10 +352,10 @@ def test_however_many_passages_are_read_at_once(
         counted = 0
         run = Statement._execute
 
-        def executed(*given: Any) -> Any:
+        def executed(*given: Any, ahead: bool = False) -> Any:
             nonlocal counted
-            counted += 1
-            return run(*given)
+            counted += not ahead  # what is sent ahead is asked for later
+            return run(*given, ahead=ahead)
 
         with monkeypatch.context() as patch:
             patch.setattr(Statement, "_execute", executed)
