@@ -16,7 +16,7 @@ def send_view_queries(connection: Connection, pointer: Pointer, last: int) -> No
     """
     tree, cache = {"tree_id": pointer.tree_id}, ViewCache(connection, pointer.tree_id)
     ANY_RECORD.send(connection, **tree)
-    if cache.has(CACHED_RECORDS):
+    if cache.is_enabled and cache.has(CACHED_RECORDS):
         RECORD_OUTCOMES.send(connection, **pointer.line, last=last, newest=pointer.newest)
     cache.send_changes()
     facts.TOOL_KINDS_JSON.send(connection)
