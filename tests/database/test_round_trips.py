@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import partial
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
@@ -72,6 +74,8 @@ class CountingProxy:
             while True:
                 client, _ = self._listener.accept()
                 server = socket.create_connection(self._target)
+                for each in (client, server):  # pass on at once what a driver sends at once
+                    each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 for pair in ((client, server, False), (server, client, True)):
                     threading.Thread(target=self._pass_on, args=pair, daemon=True).start()
 
@@ -90,16 +94,45 @@ class CountingProxy:
         self._listener.close()
 
 
+WAY_SECONDS = 0.01
+"""How long what is sent is under way, in either direction."""
+
+
+class DelayingProxy(CountingProxy):
+    """Passes on what is sent as a far network does: all of it later, in order."""
+
+    def _pass_on(self, source: socket.socket, target: socket.socket, from_server: bool) -> None:
+        under_way: SimpleQueue[tuple[float, bytes]] = SimpleQueue()
+        threading.Thread(target=self._deliver, args=(under_way, target), daemon=True).start()
+        with suppress(OSError), closing(source):
+            while data := source.recv(65536):
+                under_way.put((time.monotonic() + WAY_SECONDS, data))
+        under_way.put((time.monotonic(), b""))
+
+    def _deliver(self, under_way: SimpleQueue[tuple[float, bytes]], target: socket.socket) -> None:
+        with suppress(OSError), closing(target):
+            while data := (sent := under_way.get())[1]:
+                time.sleep(max(0, sent[0] - time.monotonic()))
+                target.sendall(data)
+
+
+@contextmanager
+def open_behind(proxy: type[CountingProxy], url: str) -> Iterator[tuple[CountingProxy, Store]]:
+    """Give a store whose connections go through a proxy."""
+    at = sqlalchemy.make_url(url)
+    with closing(proxy(at.host or "", at.port or 5432)) as opened:
+        behind = at.set(host="127.0.0.1", port=opened.port)
+        with Store(behind.update_query_dict({"sslmode": "disable"})) as store:
+            yield opened, store
+
+
 @pytest.fixture
 def counting(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[CountingProxy, Store]]:
     """Give a store behind a proxy that counts."""
     # A slow machine tells the server more often how long a lock may still be waited for.
     monkeypatch.setattr(lease, "DEADLINE_STEP", 3600.0)
-    at = sqlalchemy.make_url(url)
-    with closing(CountingProxy(at.host or "", at.port or 5432)) as proxy:
-        behind = at.set(host="127.0.0.1", port=proxy.port)
-        with Store(behind.update_query_dict({"sslmode": "disable"})) as store:
-            yield proxy, store
+    with open_behind(CountingProxy, url) as opened:
+        yield opened
 
 
 SAID = [{"role": role, "content": "It is said."} for role in ("user", "assistant") * 10]
@@ -185,6 +218,23 @@ def test_a_call_waits_for_the_server_so_often(
         CALLS[name](store, f"{name} {number}")
         counts.append(proxy.count - begun)
     assert min(counts) <= MOST_ROUND_TRIPS[name], counts
+
+
+@on_server
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["append", "messages", "view"])
+def test_a_call_takes_the_time_of_its_round_trips(url: str, name: str) -> None:
+    """To a server that is 20 ms away, and no other one."""
+    round_trip = 2 * WAY_SECONDS
+    with open_behind(DelayingProxy, url) as (_, store):
+        store.create_session("s")
+        store.append("s", SAID)
+        seconds = []
+        for number in range(REPEATS):
+            begun = time.monotonic()
+            CALLS[name](store, f"{name} {number}")
+            seconds.append(time.monotonic() - begun)
+    assert round_trip <= min(seconds) < (MOST_ROUND_TRIPS[name] + 1) * round_trip, seconds
 
 
 @pytest.mark.sqlite_only

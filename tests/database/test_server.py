@@ -410,3 +410,25 @@ def test_no_guard_asks_for_the_name_of_its_table(url: str, psql: Any) -> None:
     guards = [each for each in sources if "never change" in each]
     assert len(guards) >= 2
     assert [each for each in guards if re.search(r"TG_TABLE_NAME\s*(=|LIKE|IN)", each)] == []
+
+
+@on_server
+@pytest.mark.slow
+def test_the_row_of_a_session_is_updated_in_its_page(url: str, psql: Any) -> None:
+    """No append changes a column of an index; each second does, once.
+
+    So the server writes no new entries of indexes, and takes the room of old rows again.
+    """
+    with Store(url, durability="normal") as store:
+        for name in map(str, range(20)):
+            store.create_session(name)
+            for number in range(50):
+                store.append(name, said(f"{number}"))
+    row, ends = (0, 0), time.monotonic() + 20
+    while row[1] < 1000 and time.monotonic() < ends:  # a connection reports at its end
+        (row,) = psql.execute(
+            """SELECT COALESCE(sum(n_tup_hot_upd), 0), COALESCE(sum(n_tup_upd), 0)
+            FROM pg_stat_user_tables WHERE relname LIKE 'sessions%'"""
+        ).fetchall()
+    assert row[1] >= 1000
+    assert row[0] / row[1] >= 0.9, row
