@@ -526,6 +526,7 @@ TRANSCRIPT_KINDS = {
         "conversations with a 'chat' of turns, or a 'plain_text' of them",
         moss.is_moss_conversation,
         moss.parse_moss,
+        left_out="the marks before and after each text",
         seen=False,
     ),
     "agent_bench": TranscriptKind(

@@ -261,7 +261,10 @@ def test_no_limit_lists_all_sessions(run: Run, tmp_path: Path) -> None:
         (["view"], "`convostore view --help` tells more"),
         (["sessions", "--owner"], "`convostore sessions --help` tells more"),
         (["policy", "show", "agent", "--set"], "`convostore policy show --help` tells more"),
-        (["usage", "--by", "nope"], "--by does not fit: 'nope' is not one of 'model', 'session',"),
+        (
+            ["usage", "--by", "nope"],
+            "--by takes model, session, owner, project, source, day, week, month, not 'nope'",
+        ),
         (["create", "--id", "s"], "exists already; append to it, or choose another id"),
         (["simulate", "s", "--svg", "no/folder/x.svg"], "there is no folder 'no/folder'"),
         (["backup", "convostore.db"], "--force replaces it"),

@@ -9,6 +9,7 @@ import pytest
 from writers import Writers
 
 from store import Store
+from store.errors import NotAStore
 from tests import wheel_server
 
 pytestmark = [
@@ -18,12 +19,24 @@ pytestmark = [
 ]
 
 
+def open_replica(url: str) -> Store:
+    """Return a store that is read on a standby, once that has replayed what made it."""
+    patience = time.monotonic() + 30
+    while True:
+        try:
+            return Store(url, read_only=True)
+        except NotAStore:
+            if time.monotonic() > patience:
+                raise
+            time.sleep(0.1)
+
+
 def test_a_standby_takes_the_place_of_its_server() -> None:
     """With synchronous replication every acknowledged message is there, and appends go on."""
     with wheel_server.started() as first, wheel_server.following(first) as standby:
         hosts = "&".join(f"host={each.address}" for each in (first, standby))
         url = f"postgresql+psycopg://postgres@/postgres?{hosts}&target_session_attrs=read-write"
-        with Store(url, timeout=5) as store, Store(standby.url, read_only=True) as replica:
+        with Store(url, timeout=5) as store, open_replica(standby.url) as replica:
             store.create_session("s")
             ended = threading.Event()
             writers = Writers(store, 4, ended.is_set)

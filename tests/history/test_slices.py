@@ -177,8 +177,8 @@ def killed(url: str, fork: Fork, monkeypatch: pytest.MonkeyPatch, number: int) -
 
 
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("number", [0, 1, 2, 3])
-@pytest.mark.sampled(4)
+@pytest.mark.parametrize("number", [0, 1, 2])
+@pytest.mark.sampled(3)
 def test_the_next_opening_goes_on(
     url: str, fork: Fork, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:

@@ -218,14 +218,15 @@ def test_searches_are_timed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     options = ["--messages", "400", "--runs", "1", "--folder", str(tmp_path)]
     assert searching.main(options) in (0, 1)
     told = capsys.readouterr().out.splitlines()
-    without = [line.partition("  ")[0] for line in told if line.endswith(" 0 hits")]
-    assert sorted(without) == [
+    without = {line.partition("  ")[0] for line in told if line.endswith(" 0 hits")}
+    of_all = [question for question in without if not question.endswith(", of an owner")]
+    assert sorted(of_all) == [
         "in no message",
         "sessions, found nowhere",
         "sessions, never together",
     ]
     with Store(tmp_path / "chat.db") as store:
-        searching.fill(store, 400)
+        searching.fill(store, 400, 50)
         store.index()
         assert len(store.search("hundredth", limit=1000)) == 4
         assert len(store.search("tenth", limit=1000)) == 40

@@ -43,6 +43,7 @@ LEFT_OUT: dict[str, tuple[str, ...]] = {
         *(".nodes.completions.*.input.*", ".nodes.completions.execute_action.*"),
     ),
     "exchanges": (".response.body",),  # an answer in pieces, which are put together
+    "moss": (".meta_instruction", ".chat.*", ".plain_text"),  # with marks, as its own tests tell
     "aider": (".lines",),  # with marks, by which its own tests tell what aider said itself
     "opencode": (".info.title",),  # one that says that there is none
     "openhands": (".history.message", ".history.content", ".history.args.thought"),
