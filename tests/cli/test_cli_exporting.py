@@ -71,6 +71,7 @@ def test_a_whole_store_comes_back(store: Store, run: Run) -> None:
         assert copy.session("beta").forked_at == 4
 
 
+@pytest.mark.slow
 def test_a_store_that_has_it_all_takes_nothing(store: Store, run: Run) -> None:
     """The same again changes nothing; what says something else is left as it is, and told."""
     run("export", "--all", "-o", "all.jsonl")

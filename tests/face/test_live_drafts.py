@@ -232,6 +232,7 @@ def test_without_locks_a_lease_is_renewed(
     assert chat.drafts() == []
 
 
+@pytest.mark.slow
 def test_the_heart_holds_nothing(url: str) -> None:
     """A stream that nobody refers to dies with its store, and the thread ends with the last."""
     store = Store(url)
@@ -301,6 +302,7 @@ def stream_alone(url: str, go: float) -> bool:
             return False
 
 
+@pytest.mark.slow
 def test_of_many_at_once_one_begins(chat: Store, url: str, fork: Callable[..., Any]) -> None:
     """In as many processes."""
     go = time.time() + 0.3
@@ -415,6 +417,7 @@ def test_a_wait_ends_with_each_step_of_a_draft(chat: Store, url: str) -> None:
         assert chat.wait("s", revision, 0) is None
 
 
+@pytest.mark.slow
 def test_a_wait_ends_when_a_draft_dies(chat: Store, url: str, fork: Callable[..., Any]) -> None:
     """Which is written nowhere; awaited, too."""
     child = fork(stream_slowly, url, ["half"], 0, 60)

@@ -68,6 +68,7 @@ def hostile_messages(text: str) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("text", HOSTILE)
 def test_no_text_acts_on_a_page(text: str) -> None:
     """Wherever it stands: no element, attribute, link or picture of the page is the text's."""

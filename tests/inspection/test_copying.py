@@ -45,7 +45,7 @@ def grow(store: Store, seed: int, steps: int) -> None:
             chance.choice(deeds)(store, name, 20_000 + number)
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("seed", range(24))
 def test_a_copy_is_the_same_and_brings_what_is_new(
     target: Store, tmp_path: Path, seed: int

@@ -123,6 +123,7 @@ def test_units_are_those_of_systemd(tmp_path: Path) -> None:
     assert [line for line in told.stderr.splitlines() if str(tmp_path) in line] == []
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["backup", "prune", "verify"])
 def test_the_commands_of_units(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a timer runs works on a store that is in use; a copy that it made is restored."""

@@ -154,6 +154,7 @@ def test_the_layers_are_in_order_and_nothing_would_be_refused(requests: list[Req
     assert {layer for request in requests for layer, _ in request.pieces} == {*LAYERS} - {"tools"}
 
 
+@pytest.mark.slow
 def test_old_results_give_way_to_lines_once_the_cache_is_cold(
     requests: list[Request], raw: list[StoredMessage], opened: Store
 ) -> None:
