@@ -136,7 +136,7 @@ method, operation = (inspect.signature(each).parameters for each in (Store.appen
 assert [*method][0] == "self" and [*method.values()][1:] == [*operation.values()][1:]
 assert inspect.getdoc(Store.append) == inspect.getdoc(append) and inspect.isfunction(Store.append)
 told = pydoc.plain(pydoc.render_doc(Store))
-assert len(re.findall(r"\(\s*self,", told)) > 50 and "(connection: " not in told, told
+assert len(re.findall(r"\([\s|]*self,", told)) > 50 and "(connection: " not in told, told
 """
     assert ours(imported(looked))
 
