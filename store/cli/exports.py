@@ -228,7 +228,7 @@ def move(
         asked: Any = {"at": at, "policy": rules if view else None, "now": moment}
         written = session_lines(store, name, shape=to, **asked)
         found = check_move(written)
-        target = f"`{found.takes}`" if found.place is None else str(found.place)
+        target = f"`{found.import_command}`" if found.place is None else str(found.place)
         count = format_count(written.messages, "message")
         question = f"Write {count} to {target}"
         aim = f"write to {target}"

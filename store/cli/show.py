@@ -211,7 +211,9 @@ def _list_chosen_sessions(
 ) -> Iterable[Session]:
     """Return sessions in order; those of a folder behind a link by either of its paths."""
     folder = chosen["project"]
-    paths = [folder] if is_foreign_folder(folder) else {folder: 0, os.path.realpath(folder): 0}
+    paths = (
+        [folder] if is_foreign_folder(folder) else dict.fromkeys((folder, os.path.realpath(folder)))
+    )
     pages = [page_sessions(store, limit, **chosen | {"project": path}) for path in paths]
     moment = attrgetter("created_at" if chosen["order"] == "created" else "updated_at")
     found = {each.id: each for each in merge(*pages, key=moment, reverse=True)}

@@ -67,7 +67,7 @@ def find_fork_siblings(store: Store | Scoped, session: Session) -> dict[int, lis
 
 
 def list_sessions_of_tree(store: Store | Scoped, session_id: str) -> list[Session]:
-    """Return a session with the forks of its tree, archived ones behind the others."""
+    """Return a session with the forks of its tree, archived ones last."""
     return [
         each
         for archived in (False, True)

@@ -36,7 +36,7 @@ def check_move(written: Written) -> Resumption:
             " `convostore project` names another"
         )
     if found.place is None:
-        _find_taking_command(found)
+        _find_import_command(found)
     elif found.place.exists() or found.place.is_symlink():
         place = render_home_path(found.place)
         raise StoreError(f"{place} is there already, and stays as it is; {found.command}")
@@ -52,7 +52,7 @@ def put_session(store: ExportSource, written: Written) -> Path | None:
     """
     found, own = check_move(written), store._database.path
     if found.place is None:
-        _run_taking_command(found, written.lines, own)
+        _run_import_command(found, written.lines, own)
         return None
     try:
         found.place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -62,9 +62,9 @@ def put_session(store: ExportSource, written: Written) -> Path | None:
     return write_private_file(found.place, written.lines, store=own, replace=False)
 
 
-def _find_taking_command(found: Resumption) -> list[str]:
+def _find_import_command(found: Resumption) -> list[str]:
     """Return the words of the command that takes a file, with the path of its program."""
-    name, *words = shlex.split(found.takes)
+    name, *words = shlex.split(found.import_command)
     path = shutil.which(name)
     if path is None:
         raise StoreError(
@@ -74,9 +74,9 @@ def _find_taking_command(found: Resumption) -> list[str]:
     return [path, *words]
 
 
-def _run_taking_command(found: Resumption, lines: Iterable[str], store: FilePath | None) -> None:
+def _run_import_command(found: Resumption, lines: Iterable[str], store: FilePath | None) -> None:
     """Let the command of a program take a session; what it prints has to name the session."""
-    command = _find_taking_command(found)
+    command = _find_import_command(found)
     with TemporaryDirectory(prefix="convostore-") as folder:
         file = write_private_file(Path(folder, FILE_NAME), lines, store=store, replace=False)
         try:
@@ -92,7 +92,9 @@ def _run_taking_command(found: Resumption, lines: Iterable[str], store: FilePath
                 errors="replace",
             )
         except (OSError, subprocess.TimeoutExpired) as problem:
-            raise StoreError(f"`{found.takes}` did not take the session: {problem}") from problem
+            raise StoreError(
+                f"`{found.import_command}` did not take the session: {problem}"
+            ) from problem
     if done.returncode or found.name not in done.stdout:
         told = done.stdout.strip().rpartition("\n")[2] or f"it ended with {done.returncode}"
-        raise StoreError(f"`{found.takes}` did not take the session: {told}")
+        raise StoreError(f"`{found.import_command}` did not take the session: {told}")

@@ -22,15 +22,15 @@ class Program(NamedTuple):
     """A program that continues a session: the format that is read, and the rows made from it.
 
     ``resume`` is the command that continues the session. ``place`` is the path at which the program
-    looks for the file, in its folder; where there is none, ``takes`` is the command that takes the
-    file. ``name`` is the session's id in the program.
+    looks for the file, in its folder; where there is none, ``import_command`` takes the file.
+    ``name`` is the session's id in the program.
     """
 
     format: str
     rows: RowsBuilder
     resume: str
     place: Callable[[writing.WritableSession, Path], str] | None = None
-    takes: str = ""
+    import_command: str = ""
     name: Callable[[writing.WritableSession], str] = lambda about: str(about.id)
 
 
@@ -87,7 +87,7 @@ PROGRAMS = {
         "anthropic",
         writing.build_opencode_documents,
         "opencode -s",
-        takes="opencode import",
+        import_command="opencode import",
         name=writing.name_opencode_session,
     ),
     "gemini_cli": Program(
@@ -116,13 +116,13 @@ PROGRAM_NAMES = tuple(PROGRAMS)
 class Resumption(NamedTuple):
     """How a program goes on with a session on this machine.
 
-    ``place`` is the file at which the program looks for it; None where ``takes``, a command, takes
-    the file. ``resume`` is typed in ``folder``, that of the project. ``name`` is the session's id
-    in the program.
+    ``place`` is the file at which the program looks for it; None where ``import_command`` takes the
+    file. ``resume`` is typed in ``folder``, that of the project. ``name`` is the session's id in
+    the program.
     """
 
     place: Path | None
-    takes: str
+    import_command: str
     folder: Path
     resume: str
     name: str
@@ -136,7 +136,7 @@ class Resumption(NamedTuple):
     def advice(self) -> str:
         """What to do with a file of the session, and what to type."""
         if self.place is None:
-            return f"in {self.folder}: {self.takes} FILE, then: {self.resume}"
+            return f"in {self.folder}: {self.import_command} FILE, then: {self.resume}"
         return f"put it at {render_home_path(self.place)}, then, {self.command}"
 
 
@@ -146,7 +146,7 @@ def find_resumption(kind: str, about: writing.WritableSession) -> Resumption:
     place = None if program.place is None else folder / program.place(about, folder)
     name = program.name(about)
     resume = f"{program.resume} {name}"
-    return Resumption(place, program.takes, Path(about.cwd), resume, name)
+    return Resumption(place, program.import_command, Path(about.cwd), resume, name)
 
 
 def render_home_path(path: Path) -> str:

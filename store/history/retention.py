@@ -83,6 +83,10 @@ IS_COMPACTED = Statement(
 )
 
 
+LARGEST_GROUP = 1_000
+"""Sessions of which as many as a short transaction has time for are erased together."""
+
+
 class PruneRequest(NamedTuple):
     """The sessions that a prune may erase: last active before a moment (ms; None: at any time)."""
 
@@ -263,7 +267,7 @@ def prune_sessions(
     begins = [partial(_begin_prune, session_id=each, plan=plan) for each in plan.sessions]
     seen, done = 0, list[OpenErasure]()
     while seen < len(begins) and time.monotonic() < end:
-        group = erase_group(database, begins[seen:], plan.request.now)
+        group = erase_group(database, begins[seen : seen + LARGEST_GROUP], plan.request.now)
         seen += len(group)
         done += filter(None, group)
         if progress is not None:

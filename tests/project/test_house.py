@@ -629,7 +629,7 @@ def test_files_of_tests_have_names_of_their_own() -> None:
     assert [name for name, count in named.items() if count > 1] == []
 
 
-in_tokens = pytest.mark.skipif(
+counts_tokens = pytest.mark.skipif(
     sys.version_info >= (3, 12), reason="from Python 3.12 on an f-string is many tokens"
 )
 
@@ -640,7 +640,7 @@ def test_files_are_short() -> None:
     assert [where(each) for each in long if GENERATED not in each.path.read_text("utf-8")] == []
 
 
-@in_tokens
+@counts_tokens
 def test_functions_are_small() -> None:
     """Counted in tokens, because lines only get fuller when lines are counted."""
     found = sorted(functions(), reverse=True)
@@ -651,7 +651,7 @@ def test_functions_are_small() -> None:
     assert ninth <= NINE_OF_TEN_FUNCTIONS, found[: len(found) // 10]
 
 
-@in_tokens
+@counts_tokens
 def test_lines_do_one_thing() -> None:
     """A line of many tokens has to be read twice."""
     lines = [
