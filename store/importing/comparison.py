@@ -39,9 +39,11 @@ def has_only_tool_results(message: Message) -> bool:
 def is_answer_beginning(stored: Message, message: Message) -> bool:
     """Tell whether a stored answer is the beginning of the file's.
 
-    A parser joins all rows of an answer in the file to one answer.
+    A parser joins all rows of an answer in the file to one answer. aider's joins what a user typed,
+    too, line by line.
     """
-    if not stored.get("role") == message.get("role") == "assistant":
+    grows = ("assistant", "user") if "aider" in stored else ("assistant",)
+    if stored.get("role") != message.get("role") or message.get("role") not in grows:
         return False
     if any(key in stored for key in EXTRA_KEYS):
         whole = extract_content_text(message.get("content"))

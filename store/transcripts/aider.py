@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 from functools import partial
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..records import FilePath, Message
 from .events import (
@@ -54,25 +55,29 @@ class AiderHistory(TranscriptSource):
         """Return the chats, each with its lines; bad UTF-8 is replaced."""
         self.rows = consumed = 0
         began: int | None = None
-        lines: list[str] = []
+        raw, lines = b"", list[str]()
         with self.path.open("rb") as file:
             for number, raw in enumerate(file, 1):
                 consumed += len(raw)
                 self.limits.check_time()
                 line = raw.decode("utf-8-sig", "replace").rstrip("\r\n")
+                if not raw.endswith(b"\n"):
+                    line = line.rstrip("\ufffd")  # a letter that is there in part
                 self.rows += bool(line.strip())
                 if line.startswith(CHAT_HEADING):
                     yield from _build_chat_value(began, lines)
                     began, lines = number, []
                 lines.append(line)
-        yield from _build_chat_value(began, lines)
+        yield from _build_chat_value(began, lines, is_cut=not raw.endswith(b"\n"))
         self._progress(consumed)
 
 
-def _build_chat_value(began: int | None, lines: list[str]) -> Iterator[SourceValue]:
+def _build_chat_value(
+    began: int | None, lines: list[str], *, is_cut: bool = False
+) -> Iterator[SourceValue]:
     if began is not None:
         started = lines[0].removeprefix(CHAT_HEADING).strip()
-        yield SourceValue(began, {"aider_chat": started, "lines": lines[1:]})
+        yield SourceValue(began, {"aider_chat": started, "lines": lines[1:], "is_cut": is_cut})
 
 
 TYPED, OUTPUT = "#### ", "> "
@@ -86,8 +91,13 @@ MODEL_LINE = re.compile(r"> (?:Main model|Models?): (\S+)")
 
 ROLE_BY_MARK = {TYPED: "user", "": "assistant"}
 
-MarkedLine = tuple[str, str]
-"""How a line begins, and the line."""
+
+class MarkedLine(NamedTuple):
+    """A line, how it begins (None: not to be told yet), and where it is in the file."""
+
+    mark: str | None
+    text: str
+    number: int
 
 
 def is_aider_chat(value: Any) -> bool:
@@ -107,35 +117,57 @@ def _parse_aider_session(folder: Path, item: SourceValue, names: SessionNames) -
     chat = get_fields(item.value)
     started = str(chat["aider_chat"])
     name = names.name(f"aider-{folder.name}-{started.replace(' ', 'T')}")
-    lines = chat["lines"]
-    are_ended = any(_find_line_mark(line) and line.endswith(MARKED_LINE_END) for line in lines)
-    marked = [
-        ("" if are_ended and not line.endswith(MARKED_LINE_END) else _find_line_mark(line), line)
-        for line in lines
-    ]
+    marked = [*_mark_lines(chat["lines"], item.row or 0, is_cut=chat["is_cut"])]
     messages = list(_join_marked_lines(marked))
     if messages:
         began = parse_iso_milliseconds(started)
-        rows = chat["lines"]
-        found = filter(None, map(MODEL_LINE.match, rows))
+        found = filter(None, map(MODEL_LINE.match, chat["lines"]))
         metadata = drop_empty_fields(
             {"model": next((match[1].rstrip(",") for match in found), None)}
         )
-        yield SessionEvent(name, find_title(messages), str(folder), metadata, created_at=began)
+        title = find_title(messages)
+        titles = tuple((title or "")[:end].rstrip() for end in range(1, len(title or "")))
+        yield SessionEvent(name, title, str(folder), metadata, titles=titles, created_at=began)
         yield from map(SessionMessage, messages)
-    output = sum(mark == OUTPUT and line.strip() != OUTPUT.strip() for mark, line in marked)
+    output = sum(each.mark == OUTPUT and each.text.strip() != OUTPUT.strip() for each in marked)
+    if any(each.mark is None for each in marked):
+        told = f"line {marked[-1].number} is left out, it has no end that tells who said it"
+        yield NoteEvent(marked[-1].number, told, broken=True, unfinished=True)
     if output:
         yield note_omission(output, "line", f" that aider said itself in {name!r}")
 
 
+def _mark_lines(lines: list[str], heading: int, *, is_cut: bool) -> Iterator[MarkedLine]:
+    """Yield the lines of a chat.
+
+    The end of a line tells whether its mark is aider's, so a last one that has no end may wait for
+    it: it may also be the beginning of a mark.
+    """
+    are_ended = any(_find_line_mark(line) and line.endswith(MARKED_LINE_END) for line in lines)
+    for number, line in enumerate(lines, heading + 1):
+        is_last = is_cut and number == heading + len(lines)
+        mark: str | None = _find_line_mark(line)
+        is_plain = are_ended and not line.endswith(MARKED_LINE_END)
+        if is_last and ((mark and is_plain) or (line and _may_become_mark(line))):
+            mark = None
+        elif is_plain:
+            mark = ""
+        yield MarkedLine(mark, line, number)
+
+
+def _may_become_mark(line: str) -> bool:
+    return any(mark.startswith(line) and mark != line for mark in (TYPED, CHAT_HEADING))
+
+
 def _join_marked_lines(marked: list[MarkedLine]) -> Iterator[Message]:
     """Yield the messages: consecutive lines of one kind are one message."""
-    sent = (each for each in marked if each[0] != OUTPUT)
-    for mark, group in groupby(_drop_gaps(sent), key=lambda each: each[0]):
-        said = [line.removeprefix(mark).rstrip() for _, line in group]
-        text = "\n".join(said).strip()
+    sent = (each for each in marked if each.mark in ROLE_BY_MARK)
+    for mark, group in groupby(_drop_gaps(sent), key=attrgetter("mark")):
+        lines = [*group]
+        text = "\n".join(each.text.removeprefix(mark).rstrip() for each in lines).strip()
         if text:
-            yield {"role": ROLE_BY_MARK[mark], "content": text}
+            place = {"line": lines[0].number}
+            yield {"role": ROLE_BY_MARK[mark], "content": text, "aider": place}
 
 
 def _find_line_mark(line: str) -> str:
@@ -147,9 +179,9 @@ def _find_line_mark(line: str) -> str:
 
 def _drop_gaps(said: Iterator[MarkedLine]) -> Iterator[MarkedLine]:
     """Yield the lines without empty lines after a typed line, which are not an answer."""
-    before = ""
-    for mark, line in said:
-        is_gap = not line.strip() and before == TYPED
+    before: str | None = ""
+    for each in said:
+        is_gap = not each.text.strip() and before == TYPED
         if not is_gap:
-            yield mark, line
-            before = mark
+            yield each
+            before = each.mark

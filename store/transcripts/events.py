@@ -65,7 +65,7 @@ EXTRA_KEYS = (
     *("droid", "tau2_bench", "inspect", "moatless", "goose", "kiro"),
     *("adk", "llm", "langgraph", "open_webui", "librechat"),
     *("grok_build", "amp", "antigravity", "cursor_cli", "gemini_takeout"),
-    *("hermes", "continue_dev"),
+    *("hermes", "continue_dev", "aider"),
 )
 """Keys of a message for what its file says beyond it; a longer file may say other things there."""
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from store import Store, StoreError
 from tests.mcp.real_agents import install_packages
 
-from .newest import look_at_newest
+from .newest import look_at_newest, read_program_version
 from .resuming import PROGRAMS, Outcome, resume_session
 from .sessions import import_session, list_sessions
 
@@ -46,6 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             install_packages(folder, packages, newest=options.newest)
         if options.newest:
             return int(not look_at_newest(names, folder, write=options.write))
+        print(*(f"{name} {read_program_version(name, folder)}" for name in names), sep=", ")
         work = Path(temporary)
         for what, path, session in _make_sessions(work, options.recordings):
             for name in names if options.only in (None, what) else ():

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+from kind_checks import check_growth
+
 from store import Store
 from store.importing import import_file
 from store.importing.files import find_transcript_files
@@ -100,3 +103,34 @@ def test_a_history_grows(tmp_path: Path, url: str) -> None:
             (1, None),
             (1, None),
         ]
+
+
+GROWN = FIRST + ended(
+    "#### /run x|\n\nSo \xe4nd so.\n# A title\n#### A heading\n> quote\n\n> Tokens: 1k.|\n"
+)
+
+
+@pytest.mark.slow
+@pytest.mark.sqlite_only
+def test_a_line_that_is_written_in_part_is_the_whole_in_the_end(tmp_path: Path) -> None:
+    """Marks in part, half of a letter, an answer or a user's text that goes on in the next line."""
+    data = f"{GROWN}{SECOND}\n#### Again  \n".encode()
+    ends = [end for end in range(len(FIRST) - 30, len(data) + 1) if data[end - 4 : end].strip()]
+    path = tmp_path / ".aider.chat.history.md"
+    states = [lambda at, end=end: at.write_bytes(data[:end]) for end in ends]
+    check_growth(path, "aider", states)
+
+
+def test_a_last_line_without_an_end_comes_in_if_it_is_clear_who_said_it(tmp_path: Path) -> None:
+    """Otherwise it waits for its end, and is told as unfinished."""
+    path = tmp_path / ".aider.chat.history.md"
+    for last, said, unfinished in (
+        ("So it is.", "So it is.", False),
+        ("#### Why?  ", "Why?", False),
+        ("#### Why?", "/add b.py", True),
+        ("> It is said", "/add b.py", True),
+        ("##", "/add b.py", True),
+    ):
+        path.write_text(f"{FIRST}> Added.  \n\n{last}")
+        assert events(path, SessionMessage)[-1].message["content"].endswith(said), last
+        assert any(note.unfinished for note in events(path, NoteEvent)) == unfinished, last

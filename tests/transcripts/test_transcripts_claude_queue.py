@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kind_checks import check_prefixes, write_rows
 from test_transcripts_claude import Recorder, call, events_of, opened, split, text, told
 
 from store import Store
@@ -150,3 +151,39 @@ def test_a_session_whose_queue_goes_on_can_be_imported_at_any_time(
             assert report.sessions[0].differs_at is None
         stored = [each.message for each in store.messages("S")]
     assert told(stored)[3:] == ["u:yes", "u:no", "a:One."]
+
+
+def left_again() -> Recorder:
+    """Return a session whose queued prompt hangs where it was typed; the line goes on elsewhere."""
+    session = begun()
+    place = session.answer("m2", text("Two are at work."))
+    queue(session, "enqueue", "are they done?")
+    session.user("/publish")
+    end = session.answer("m3", text("Published."))
+    session.last = place
+    session.user("are they done?")
+    session.user("[Request interrupted by user]")
+    session.last = end
+    session.answer("m4", text("Both are done."))
+    return session
+
+
+def test_a_prompt_that_waited_since_before_another_does_not_take_it_back(tmp_path: Path) -> None:
+    """The file says so at once, whatever follows; so each of its states is on the line."""
+    rows = left_again().lines
+    path = write_rows(tmp_path / "talk" / "file.jsonl", rows)
+    check_prefixes(path, "claude_code", rows)
+    *_, answer = said_in(tmp_path, left_again())
+    assert answer == "a:Both are done."
+
+
+@pytest.mark.parametrize("back", [None, "are they done?"])
+def test_a_prompt_that_came_back_from_the_queue_takes_another_back(
+    tmp_path: Path, back: str | None
+) -> None:
+    """Its user had it in hand again, so it was typed in place of the other."""
+    session = left_again()
+    queue(session, "popAll", back)
+    session.lines.insert(6, session.lines.pop())
+    names = [*split(events_of(tmp_path, session.lines[:-1]))]
+    assert names == ["S", "S/branch-u5"]

@@ -20,22 +20,17 @@ from store.transcripts import sniff
 pytestmark = pytest.mark.sqlite_only
 
 GROWING = (
-    *("amp", "anthropic", "claude_code", "codex", "copilot_cli", "droid", "gemini_cli"),
+    *("aider", "amp", "anthropic", "claude_code", "codex", "copilot_cli", "droid", "gemini_cli"),
     *("grok_build", "kimi", "kiro", "openai", "openhands", "pi", "qwen_code", "responses"),
     *("sharegpt", "stream_json", "traces", "vscode_chat"),
 )
-"""Kinds whose files a program writes on, or which are lists of lines.
-
-Not so aider's: it writes an answer at once, and a part of it cannot be told from the whole.
-"""
+"""Kinds whose files a program writes on, or which are lists of lines."""
 LINE_PROGRAMS = ("claude_code", "codex", "gemini_cli", "qwen_code", "pi")
 """Programs that write on a file of lines."""
 MOST_EXPORTED = 30
 """Recordings that are written for each of them."""
 LEFT_OUT = {
     "Resources_Fixtures": "made up by another project, which changes a session's id in the middle",
-    "samples_claude-code-projects_0ccf1a04": "a queued prompt leads to a line that is left again:"
-    " what follows is in the store as a branch, not on the line",
 }
 """Parts of the names of recordings that are not the whole in the end, and why."""
 MOST_STATES = 40

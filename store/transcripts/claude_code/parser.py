@@ -251,7 +251,7 @@ class _SessionRuns:
         self._reading = reading
         self._rows = reading.rows
         self._parents = reading.parents()
-        self._runs = assign_runs(self._rows.outlines, self._parents)
+        self._runs = assign_runs(self._rows.outlines, self._parents, self._rows.entered)
         self._members: dict[RowRun, array[int]] = {}
         for index, run in enumerate(self._runs):
             self._members.setdefault(run, array("q")).append(index)

@@ -47,23 +47,32 @@ _TASK_NOTICE_START = '{"task_id":'
 
 
 class PromptQueue:
-    """Follow a session's queue; ``_waiting`` are the rows of the entries that wait there."""
+    """Follow a session's queue; ``_waiting`` are the rows of the entries that wait there.
+
+    ``_entered`` maps their words to the number of rows of the conversation before they came, until
+    a row says them: they may have left the queue a while ago.
+    """
 
     def __init__(self) -> None:
         self._waiting: list[JsonFields] = []
+        self._entered: dict[str, int] = {}
 
     @property
     def waiting(self) -> int:
         """Return how many prompts and notices were never given to the model."""
         return len(self._waiting)
 
-    def take(self, value: JsonFields) -> JsonFields | None:
-        """Take a row of the queue; return the user's line that it stands for, if it does."""
+    def take(self, value: JsonFields, count: int) -> JsonFields | None:
+        """Take a row of the queue, which comes after a number of rows of the conversation.
+
+        Return the user's line that it stands for, if it does.
+        """
         operation = value.get("operation")
         if operation == "enqueue":
-            self._enter(value)
+            self._enter(value, count)
         elif operation == "popAll" and not get_text(value.get("content")):
             self._waiting.clear()
+            self._entered.clear()
         elif operation in ("dequeue", "popAll", "remove"):
             return self._leave(value)
         return None
@@ -72,14 +81,23 @@ class PromptQueue:
         """Take out what a line or an attachment says; return whether it was waiting."""
         return self._find(words) is not None
 
-    def _enter(self, value: JsonFields) -> None:
+    def entered(self, row: ConversationRow) -> int | None:
+        """Return the number of rows before what a row says entered the queue, and forget it."""
+        if row.role != "user" or not self._entered:
+            return None
+        return self._entered.pop(render_words(row.content), None)
+
+    def _enter(self, value: JsonFields, count: int) -> None:
         text = get_text(value.get("content"))
         if text and not text.startswith(_TASK_NOTICE_START):
             self._waiting.append(value)
+            self._entered[text.strip()] = count
 
     def _leave(self, value: JsonFields) -> JsonFields | None:
         text = get_text(value.get("content"))
         entry = self._find(text.strip()) if text else self._first()
+        if text and value["operation"] == "popAll":
+            self._entered.pop(text.strip(), None)
         reason = value.get("reason", ABSORBED_REASON)
         if entry is None or (value["operation"], reason) != ("remove", ABSORBED_REASON):
             return None
@@ -118,7 +136,8 @@ class SessionRows:
 
     Of each there is its ``outlines``, and in ``answers`` the first row of the same answer of the
     API (NO_ANSWER where no id tells). ``copies`` are the uuids of rows that repeat one, by its
-    index. ``_links`` are numbers of the calls that rows make or answer, those of a row up to its
+    index; ``entered`` tells of rows that waited in the queue how many rows there were when they
+    entered it. ``_links`` are numbers of the calls that rows make or answer, those of a row up to its
     ``_ends``.
     """
 
@@ -133,6 +152,7 @@ class SessionRows:
         self.outlines: list[RowOutline] = []
         self.answers = array("q")
         self.copies: dict[int, list[str]] = {}
+        self.entered: dict[int, int] = {}
 
     def __len__(self) -> int:
         """Return how many rows there are."""
@@ -311,7 +331,7 @@ class ConversationCollector:
         """Return the line that a row of the queue, of progress or an attachment stands for."""
         kind = value.get("type")
         if kind == "queue-operation":
-            return self._queue.take(value)
+            return self._queue.take(value, len(self.rows))
         if kind == "progress":
             return self._subagents_line(value)
         if kind == "attachment":
@@ -361,6 +381,9 @@ class ConversationCollector:
         above = self._stands_for(row.parent) if row.parent else None
         self._parents.append(row.parent if above is None else above)
         self.rows.append(self._with_boundary(row))
+        entered = self._queue.entered(row)
+        if entered is not None:
+            self.rows.entered[index] = entered
         if not row.sidechain:
             self.agents.asked_in(row.blocks)
         if not row.uuid and "queued" in row.envelope:

@@ -10,8 +10,7 @@ Rows are named by their index in the list of all rows.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from .rows import RowIndices, RowOutline
@@ -44,10 +43,10 @@ PrerequisiteGetter = Callable[[int], Iterable[int]]
 RowOutlines = Sequence[RowOutline]
 
 
-def assign_runs(rows: RowOutlines, parents: RowIndices) -> list[RowRun]:
-    """Return for each row the run it belongs to."""
+def assign_runs(rows: RowOutlines, parents: RowIndices, entered: Mapping[int, int]) -> list[RowRun]:
+    """Return for each row the run it belongs to; ``entered`` as in `SessionRows`."""
     above = _find_rows_above(rows, parents)
-    left = find_abandoned_prompts(rows, parents, above)
+    left = find_abandoned_prompts(rows, parents, above, entered)
     runs = [MAIN_RUN] * len(rows)
     for index in sort_by_needs(len(rows), lambda index: _list_known_parent(above[index])):
         parent = above[index]
@@ -71,21 +70,28 @@ def _list_known_parent(index: int | None) -> tuple[int, ...]:
     return () if index is None else (index,)
 
 
-def find_abandoned_prompts(rows: RowOutlines, parents: RowIndices, above: RowIndices) -> set[int]:
+def find_abandoned_prompts(
+    rows: RowOutlines, parents: RowIndices, above: RowIndices, entered: Mapping[int, int]
+) -> set[int]:
     """Return the prompts that were taken back.
 
     Such a prompt was answered, then left, and another one was written in its place. Two prompts
     below the same row are not enough: a queued prompt carries an old parent while the conversation
-    goes on. So a prompt counts as taken back only if all that followed from it was written before
-    the next one.
+    goes on. So a prompt that entered the queue before the other one was written takes nothing
+    back. Older programs do not tell of their queue: there a prompt counts as taken back only if
+    all that followed from it was written before the next one.
     """
     last, answered = _measure_extents(rows, above)
-    siblings: dict[int, list[int]] = {}
+    groups: dict[int, list[int]] = {}
+    rivals: list[tuple[int, int]] = []
     for index, row in enumerate(rows):
         parent = parents[index]
         if parent is not None and parent < index and row.is_prompt:
-            siblings.setdefault(parent, []).append(index)
-    rivals = (pair for group in siblings.values() for pair in pairwise(group))
+            group = groups.setdefault(parent, [])
+            if group and entered.get(index, index) > group[0]:
+                rivals += [(old, index) for old in group]
+                group.clear()
+            group.append(index)
     return {old for old, new in rivals if answered[old] and last[old] < new}
 
 
