@@ -137,8 +137,8 @@ class SessionRows:
     Of each there is its ``outlines``, and in ``answers`` the first row of the same answer of the
     API (NO_ANSWER where no id tells). ``copies`` are the uuids of rows that repeat one, by its
     index; ``entered`` tells of rows that waited in the queue how many rows there were when they
-    entered it. ``_links`` are numbers of the calls that rows make or answer, those of a row up to its
-    ``_ends``.
+    entered it. ``_links`` are numbers of the calls that rows make or answer, those of a row up to
+    its ``_ends``.
     """
 
     def __init__(self, shelf: Shelf) -> None:
