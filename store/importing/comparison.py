@@ -42,8 +42,8 @@ def is_answer_beginning(stored: Message, message: Message) -> bool:
     A parser joins all rows of an answer in the file to one answer. aider's joins what a user typed,
     too, line by line.
     """
-    grows = ("assistant", "user") if "aider" in stored else ("assistant",)
-    if stored.get("role") != message.get("role") or message.get("role") not in grows:
+    grows = stored.get("role") if "aider" in stored else "assistant"
+    if not stored.get("role") == message.get("role") == grows:
         return False
     if any(key in stored for key in EXTRA_KEYS):
         whole = extract_content_text(message.get("content"))

@@ -60,9 +60,8 @@ class AiderHistory(TranscriptSource):
             for number, raw in enumerate(file, 1):
                 consumed += len(raw)
                 self.limits.check_time()
-                line = raw.decode("utf-8-sig", "replace").rstrip("\r\n")
-                if not raw.endswith(b"\n"):
-                    line = line.rstrip("\ufffd")  # a letter that is there in part
+                # the last letter of a line that is being written may be there in part
+                line = raw.decode("utf-8-sig", "replace").rstrip("\r\n\ufffd")
                 self.rows += bool(line.strip())
                 if line.startswith(CHAT_HEADING):
                     yield from _build_chat_value(began, lines)

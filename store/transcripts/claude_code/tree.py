@@ -83,16 +83,16 @@ def find_abandoned_prompts(
     """
     last, answered = _measure_extents(rows, above)
     groups: dict[int, list[int]] = {}
-    rivals: list[tuple[int, int]] = []
+    left: set[int] = set()
     for index, row in enumerate(rows):
         parent = parents[index]
         if parent is not None and parent < index and row.is_prompt:
             group = groups.setdefault(parent, [])
             if group and entered.get(index, index) > group[0]:
-                rivals += [(old, index) for old in group]
+                left.update(old for old in group if answered[old] and last[old] < index)
                 group.clear()
             group.append(index)
-    return {old for old, new in rivals if answered[old] and last[old] < new}
+    return left
 
 
 def sort_by_needs(count: int, needs: PrerequisiteGetter) -> list[int]:
