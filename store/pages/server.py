@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import uvicorn
 from starlette.applications import Starlette
@@ -22,6 +24,8 @@ from .live import answer_live
 from .site import FOLDER, PAGES, Site
 
 LOOPBACK = "127.0.0.1"
+COLLECTION_THRESHOLDS = (50_000, 50, 100)
+"""New objects, and runs, before the garbage collector looks at more: at all messages at last."""
 SHOWN = (sessions, conversation, requests, tree, policies, costs, files, sql)
 """The modules of the pages, which enter them in the table of pages."""
 
@@ -70,10 +74,23 @@ def serve_pages(
     settings = uvicorn.Config(
         app, ws="none", access_log=False, server_header=False, log_level="warning"
     )
-    with open_socket(host, port) as listening:
+    with open_socket(host, port) as listening, collect_seldom():
         name = f"[{host}]" if ":" in host else host
         announce(f"http://{name}:{listening.getsockname()[1]}/?{TOKEN}={token}")
         uvicorn.Server(settings).run(sockets=[listening])
+
+
+@contextmanager
+def collect_seldom() -> Iterator[None]:
+    """Let no page wait for the garbage collector to look at what the process keeps."""
+    usual = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(*COLLECTION_THRESHOLDS)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*usual)
+        gc.unfreeze()
 
 
 def open_socket(host: str, port: int) -> socket.socket:

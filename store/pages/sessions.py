@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from base64 import urlsafe_b64encode
 from contextlib import suppress
-from itertools import islice
+from hashlib import blake2b
 from typing import NamedTuple
 
 from markupsafe import Markup, escape
@@ -14,8 +15,14 @@ from ..records import Hit, Session, SessionHit
 from .site import Values, Visit, page
 
 LISTED_SESSIONS = 50
-MOST_FOUND = 100
+MOST_FOUND = 1_000
 """Sessions that a search looks at, before they are chosen by project and program."""
+HASH_LENGTH = 6
+"""Characters by which the address of a page names a session of the pages before."""
+HASHES = re.compile(rf"(?:[\w-]{{{HASH_LENGTH}}}){{0,{MOST_FOUND}}}", re.ASCII)
+
+
+PLACE_PROBLEM = "the place in the list is not one of these pages"
 
 
 class ListedSession(NamedTuple):
@@ -31,9 +38,7 @@ class ListedSession(NamedTuple):
 def show_sessions(visit: Visit) -> Values:
     """Return the sessions that were last active, or those with the words of a search."""
     if visit.get("q"):
-        found = islice(_search_sessions(visit), LISTED_SESSIONS)
-        rows = [_load_listed_session(visit, hit.session, hit) for hit in found]
-        return {"rows": rows, "next": None, "mark_words": mark_words}
+        return _list_found_sessions(visit)
     sessions = _load_sessions(visit)
     rows = [_load_listed_session(visit, each) for each in sessions[:LISTED_SESSIONS]]
     last = rows[-1].session if len(sessions) > LISTED_SESSIONS else None
@@ -59,23 +64,59 @@ def _parse_place(text: str) -> Session | None:
         return None
     moment, _, session_id = text.partition(".")
     if not moment.lstrip("-").isdecimal() or len(moment) > 18:
-        raise InvalidValue("the place in the list is not one of these pages")
+        raise InvalidValue(PLACE_PROBLEM)
     at = int(moment)
     return Session(session_id, None, 0, None, {}, at, at, None, None, 0, "", None, archived=False)
 
 
-def _search_sessions(visit: Visit) -> Iterator[SessionHit]:
-    """Yield the sessions with the words of a search, in a project and of a program."""
-    project, source = visit.get("project").rstrip("/"), visit.get("source")
+def _list_found_sessions(visit: Visit) -> Values:
+    """Return the sessions of a page of a search, and the place of the next page.
+
+    The place names the sessions of all pages so far. So none is listed twice and none is missing,
+    whatever changes the order between two pages.
+    """
+    seen = visit.get("after")
+    if not HASHES.fullmatch(seen):
+        raise InvalidValue(PLACE_PROBLEM)
+    hits = _search_sessions(visit, seen)
+    rows = [_load_listed_session(visit, hit.session, hit) for hit in hits[:LISTED_SESSIONS]]
+    listed = seen + "".join(_hash_session_id(row.session.id) for row in rows)
+    more = listed if len(hits) > LISTED_SESSIONS else None
+    return {"rows": rows, "next": more, "mark_words": mark_words}
+
+
+def _search_sessions(visit: Visit, seen: str) -> list[SessionHit]:
+    """Return the sessions with the words of a search, in a project and of a program.
+
+    Sessions that the pages before have listed are left out. All are looked at only where the first
+    ones do not fill a page.
+    """
+    hashes = {seen[at : at + HASH_LENGTH] for at in range(0, len(seen), HASH_LENGTH)}
     since, until = visit.moment("since"), visit.moment("until", days=1)
-    for hit in visit.face.search(
-        visit.get("q"), by="session", limit=MOST_FOUND, since=since, until=until
-    ):
-        folder = f"{hit.session.project_root or ''}/"
-        if folder.startswith(f"{project}/" if project else "") and (
-            not source or hit.session.source == source
-        ):
-            yield hit
+    for limit in (min(len(hashes) + LISTED_SESSIONS + 1, MOST_FOUND), MOST_FOUND):
+        hits = visit.face.search(
+            visit.get("q"), by="session", limit=limit, since=since, until=until
+        )
+        found = [
+            hit
+            for hit in hits
+            if _is_chosen(visit, hit.session) and _hash_session_id(hit.session.id) not in hashes
+        ]
+        if len(found) > LISTED_SESSIONS or len(hits) < limit:
+            break
+    return found
+
+
+def _is_chosen(visit: Visit, session: Session) -> bool:
+    """Tell whether a session is in the project and of the program that the address names."""
+    project, source = visit.get("project").rstrip("/"), visit.get("source")
+    is_below = f"{session.project_root or ''}/".startswith(f"{project}/" if project else "")
+    return is_below and (not source or session.source == source)
+
+
+def _hash_session_id(session_id: str) -> str:
+    digest = blake2b(session_id.encode(), digest_size=HASH_LENGTH).digest()
+    return urlsafe_b64encode(digest).decode()[:HASH_LENGTH]
 
 
 def _load_listed_session(

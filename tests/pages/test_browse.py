@@ -22,7 +22,7 @@ from starlette.testclient import TestClient
 from store import Policy, Store
 from store.cli import main
 from store.inspection import views
-from store.pages import build_app, costs, files, site, sql
+from store.pages import build_app, costs, files, requests, sessions, site, sql
 
 NOW = 1_790_000_000_000
 BASE = "http://127.0.0.1:8765"
@@ -207,6 +207,33 @@ def test_the_list(store: Store) -> None:
     assert len({*listed[0], *listed[1]}) == len(listed[0]) + len(listed[1]) == 62
 
 
+def test_the_pages_of_a_search(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each session with the words is on one of them, whatever is stored between two pages."""
+    monkeypatch.setattr(sessions, "LISTED_SESSIONS", 4)
+    for number in range(9):
+        store.create_session(f"far{number}", project_root="/far" if number % 2 else "/near")
+        store.append(f"far{number}", {"role": "user", "content": "tariff " + "x " * 9 * number})
+    client, path = ask(store), "/?q=tariff"
+    pages: list[list[str]] = []
+    while path:
+        text = client.get(path).text
+        pages.append(re.findall(r'data-open href="/s/(\w+)', text))
+        path = "".join(
+            f"/{html.unescape(each)}" for each in re.findall(r'rel="next" href="/(\S+)"', text)
+        )
+        store.append("far8", {"role": "user", "content": "tariff"})  # it was last, and is first
+        store.create_session(f"new{len(pages)}")
+        store.append(f"new{len(pages)}", {"role": "user", "content": "tariff"})
+    listed = [each for page in pages for each in page]
+    assert [len(page) for page in pages] == [4, 4, 3]
+    assert len({*listed}) == 11
+    assert {*listed} >= {f"far{number}" for number in range(9)}
+    far = client.get("/?q=tariff&project=/far").text
+    assert sorted(re.findall(r'data-open href="/s/(\w+)', far)) == ["far1", "far3", "far5", "far7"]
+    assert 'rel="next"' not in far
+    assert client.get("/?q=tariff&after=x").status_code == 400
+
+
 def test_a_conversation(store: Store) -> None:
     """As stored, as sent and side by side, with reasons, alternatives and requests."""
     client = ask(store)
@@ -327,9 +354,10 @@ def test_what_a_request_held(store: Store) -> None:
     assert "0 " + "y" * 40_000 in client.get("/requests/long/0" + html.unescape(whole)).text
 
 
-def test_requests_are_listed_in_pages(store: Store) -> None:
+def test_requests_are_listed_in_pages(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """The newest first; one of them is found by its number."""
-    for number in range(450):
+    monkeypatch.setattr(requests, "LISTED_REQUESTS", 20)
+    for number in range(45):
         store.record_usage("bob1", input=number, output=1)
     client, seen, path = ask(store), [], "/requests/bob1/0"
     while path:
@@ -337,9 +365,9 @@ def test_requests_are_listed_in_pages(store: Store) -> None:
         seen += [int(each) for each in re.findall(r'href="/requests/bob1/(\d+)">\d', text)]
         older = re.findall(r'rel="next" href="(\?to=\d+)"', text)
         path = older and f"/requests/bob1/0{older[0]}"
-    assert seen == [*range(450, 0, -1)]
+    assert seen == [*range(45, 0, -1)]
     assert "<h2>Request 40</h2>" in client.get("/requests/bob1/0?number=40").text
-    assert client.get("/requests/bob1/0?number=451").status_code == 400
+    assert client.get("/requests/bob1/0?number=46").status_code == 400
 
 
 def test_a_recorded_request(store: Store) -> None:
