@@ -88,7 +88,9 @@ PREAMBLE_TEXT_STARTS = (
     "[Request interrupted",
 )
 """Beginnings of texts that programs send instead of a user's input."""
-USER_INPUT_TAGS = ("user_query", "userRequest", "USER_REQUEST", "task", "feedback")
+USER_INPUT_TAGS = (
+    *("user_query", "user_input", "userRequest", "USER_REQUEST", "task", "feedback"),
+)
 """Tags that programs put around what a user typed."""
 _PREAMBLE_TAGS = frozenset(" ".join(PREAMBLE_TAGS_BY_PROGRAM.values()).split())
 _OPENING_TAG = re.compile(r"<([A-Za-z][\w-]*)(?: [^<>]*)?>")

@@ -26,6 +26,8 @@ ASKED = "Go on with the quinoa."
 SAID = "Gone on."
 MADE_UNIQUE = re.compile(r"-[0-9a-f]{10}$")
 """The end of a name of a tool that a provider does not take as it is."""
+VIEW = Policy.named("raw", chat_extensions=False)
+"""What ``export --view --policy raw`` writes; without a view, texts of ours are in English."""
 RAW = Policy.named("raw", language="en", chat_extensions=False)
 
 
@@ -138,7 +140,8 @@ def resume_session(name: str, programs: Path, store: Path, session: str, *option
         told = json.loads(run_program(command, environment, ROOT))["next"]
         printed = follow_advice(program, told, file, environment)
         with Store(store) as opened:
-            return compare(opened, session, model.requests, program, printed)
+            policy = VIEW if "--view" in options else RAW
+            return compare(opened, session, model.requests, program, printed, policy)
 
 
 def resume_moved_session(name: str, programs: Path, store: Path, session: str) -> list[Outcome]:
@@ -186,7 +189,12 @@ def follow_advice(program: Resumable, told: str, file: Path, environment: dict[s
 
 
 def compare(
-    store: Store, session: str, requests: list[Any], program: Resumable, printed: str
+    store: Store,
+    session: str,
+    requests: list[Any],
+    program: Resumable,
+    printed: str,
+    policy: Policy = RAW,
 ) -> Outcome:
     """Return what of a session is not in the request that asks to go on."""
     asked = [each for each in requests if ASKED in json.dumps(each, ensure_ascii=False)]
@@ -194,7 +202,7 @@ def compare(
     leaves = [*list_leaves(request)]
     words = "\0".join(map(squeeze, leaves))
     calls = {render_call(*each) for each in list_calls(request)}
-    view = store.view(session, RAW, format="anthropic")
+    view = store.view(session, policy, format="anthropic")
     said = [view.system, *view.messages] if view.system else view.messages
     missing, cut, found = [], [], 0
     for part in list_parts(said):

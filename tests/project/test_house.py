@@ -134,7 +134,7 @@ PROGRAMS = {
     "opencode": "",
     "pi": "",
     "vscode_chat": "",
-    "apis": "openai anthropic answers responses exchanges openai_agents",
+    "apis": "cline openai anthropic answers responses exchanges openai_agents",
     "claude_code": "rows sessions tree web parser stream",
     "codex": "items parser",
     "data_sets": "swe_agent tau_bench tau2_bench mini_swe_agent inspect_log toolbench moatless sharegpt oasst moss agent_bench",

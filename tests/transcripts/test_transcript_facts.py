@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import test_transcripts_anthropic as anthropic
 import test_transcripts_codex as codex_lines
 import test_transcripts_grok_build as grok_build
 from conftest import ROOT
@@ -35,12 +37,14 @@ FACTS = (
     *("tokens", "cached", "linked"),
 )
 RAW = Policy.named("raw")
+NEWEST = (time.time() - 60) * 1000
+"""The last time (ms) that a file can tell; messages without one are stored later."""
 NOT_IN_FILES = {
     "adk": "",
     "agent_bench": "folder model times calls results thoughts pictures tokens cached linked",
     "aider": "times calls results thoughts pictures cached linked",
     "amp": "",
-    "anthropic": "title folder linked",
+    "anthropic": "linked",
     "antigravity": "",
     "chatgpt": "folder tokens cached",
     "claude_ai": "folder model tokens cached",
@@ -117,6 +121,7 @@ def codex(path: Path) -> Path:
 
 
 RICHER = {
+    "anthropic": lambda path: anthropic.cline(path.parent),
     "claude_code": claude_code,
     "codex": codex,
     "grok_build": lambda path: grok_build.session(path.parent),
@@ -139,6 +144,8 @@ def facts_of(store: Store, name: str) -> Iterator[str]:
     yield from (fact for fact, held in told.items() if held)
     for stored in store.messages(name):
         yield from facts_of_message(stored.message)
+        if stored.stored_at < NEWEST:
+            yield "times"
     for sent in store.view(name, RAW).messages:  # calls and results of providers' own formats
         yield from facts_of_message(sent)
 

@@ -180,17 +180,59 @@ def test_one_kind_of_block_tells_whose_messages_they_are(
         assert store.view("again", format="anthropic").messages == sent
 
 
-def test_the_time_of_a_message_of_cline_is_its_own(store: Store, tmp_path: Path) -> None:
-    """Such a session was used at its last message, and not at its import; messages stay unchanged."""
-    said = [{**each, "ts": 1_700_000_000_000 + number} for number, each in enumerate(LINE)]
+SPENT = {"inputTokens": 100, "outputTokens": 20, "cacheReadTokens": 50, "cacheWriteTokens": 10}
+"""What a request cost in Cline's words (3.0.65); what a cache had to do with is part of it."""
+
+
+def cline(folder: Path) -> Path:
+    """Write a session of Cline's command line, and the file beside it."""
+    said: list[Message] = [
+        {**each, "ts": 1_700_000_000_000 + number} for number, each in enumerate(LINE)
+    ]
+    said[0]["content"] = [{"type": "text", "text": '<user_input mode="act">Read a.py</user_input>'}]
     said[1].pop("timestamp")
-    path = tmp_path / "1784.messages.json"
-    path.write_text(json.dumps({"version": 1, "sessionId": "cline", "messages": said}))
-    import_file(store, path)
-    stored = store.messages("cline")
+    model = {"id": "claude-sonnet-4-6", "provider": "anthropic", "family": "claude-sonnet"}
+    said[1] |= {"modelInfo": model, "metrics": SPENT}
+    path = folder / "17_a.messages.json"
+    path.write_text(json.dumps({"version": 1, "sessionId": "17_a", "messages": said}))
+    beside = {"session_id": "17_a", "cwd": "/app", "metadata": {"title": "Names of a.py"}}
+    path.with_name("17_a.json").write_text(json.dumps(beside))
+    return path
+
+
+def test_cline_tells_times_costs_and_a_folder(store: Store, tmp_path: Path) -> None:
+    """Such a session was used at its last message, and not at its import; messages stay unchanged."""
+    path = cline(tmp_path)
+    said = json.loads(path.read_text())["messages"]
+    for _ in range(2):
+        import_file(store, path)
+    stored = store.messages("17_a")
     assert [each.stored_at for each in stored] == [each["ts"] for each in said]
     assert [each.message for each in stored] == said
-    assert store.session("cline").updated_at == said[-1]["ts"]
+    session = store.session("17_a")
+    told = session.updated_at, session.title, session.project_root
+    assert told == (said[-1]["ts"], "Names of a.py", "/app")
+    (spent,) = store.usages("17_a")
+    assert (spent.input, spent.output, spent.cached, spent.written) == (100, 20, 50, 10)
+    assert (spent.model, spent.provider) == ("claude-sonnet-4-6", "anthropic")
+
+
+def test_clines_extension_tells_costs_in_other_words(store: Store, tmp_path: Path) -> None:
+    """And a session without calls is a chat, whose title is what was typed."""
+    tokens = {"prompt": 9, "completion": 2, "cached": 5}
+    model = {"modelId": "gpt-5", "providerId": "openai-native", "mode": "act"}
+    answer = {"role": "assistant", "content": [{"type": "text", "text": "Hi"}], "modelInfo": model}
+    asked = {"role": "user", "content": "<user_input>Hello</user_input>", "ts": 1_700_000_000_000}
+    path = tmp_path / "talk.json"
+    path.write_text(json.dumps([asked, answer | {"metrics": {"tokens": tokens, "cost": 0.1}}]))
+    import_file(store, path)
+    (spent,) = store.usages("talk")
+    assert (spent.input, spent.output, spent.cached) == (9, 2, 5)
+    assert (spent.model, spent.provider) == ("gpt-5", "openai-native")
+    assert (store.session("talk").title, store.messages("talk")[0].stored_at) == (
+        "Hello",
+        asked["ts"],
+    )
 
 
 def test_sessions_of_clines_command_line_are_found() -> None:

@@ -31,9 +31,4 @@ def find_anthropic_lookalike(value: Any) -> str | None:
 def parse_anthropic(source: TranscriptSource) -> Iterator[Event]:
     """Return the sessions and messages of a file, and a note for each thing that is no message."""
     for event in openai.add_unread_notes(openai.parse_chat_file(source), ANTHROPIC_PROGRAM):
-        if isinstance(event, SessionMessage):
-            sent_at = event.message.get("ts")  # Cline tells the time so
-            moment = sent_at if type(sent_at) is int else None
-            yield event._replace(format=None, moment=moment)
-        else:
-            yield event
+        yield event._replace(format=None) if isinstance(event, SessionMessage) else event

@@ -28,6 +28,7 @@ from ..events import (
 )
 from ..other_programs import find_messages_program
 from ..source import SourceValue, TranscriptSource
+from .cline import add_cline_facts
 
 __all__ = [
     "OWNER_KEY",
@@ -111,6 +112,10 @@ def add_unread_notes(events: Iterable[Event], own: str | None = None) -> Iterato
 
 def parse_chat_file(source: TranscriptSource) -> Iterator[Event]:
     """Yield the sessions and messages of a file as they are, whosever they are."""
+    return add_cline_facts(source, _parse_values(source))
+
+
+def _parse_values(source: TranscriptSource) -> Iterator[Event]:
     names = SessionNames(source.stem)
     items = source.values()
     before: JsonFields = {}
