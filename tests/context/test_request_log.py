@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Iterator
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,10 +46,12 @@ def of_view(made: View) -> Sent:
     return Sent(made.messages, made.system, None, {"history": made.stats.tokens})
 
 
-def record_all(store: Store, session_id: str, root: Path, at: int | None = None) -> list[Sent]:
-    """Record a request and a view by every ready policy, the formats in turn."""
+def record_all(
+    store: Store, session_id: str, root: Path, at: int | None = None, turn: int = 0
+) -> list[Sent]:
+    """Record a request and a view by every ready policy, the formats in turn from one on."""
     sent = []
-    for number, name in enumerate(POLICIES):
+    for number, name in enumerate(POLICIES, turn):
         options: dict[str, Any] = {"at": at, "format": FORMATS[number % len(FORMATS)]}
         options |= {"policy": Policy.named(name), "record": True}
         told = "Go on with @a.py and @b/c.py." if number % 2 else None
@@ -104,7 +107,11 @@ def log_and_change(store: Store, session_id: str, root: Path, positions: list[in
     (root / "CODE_LAW.md").write_text("Law one.", encoding="utf-8")
     (root / "a.py").write_text("x = 1", encoding="utf-8")
     sent = {
-        session_id: [each for at in positions for each in record_all(store, session_id, root, at)]
+        session_id: [
+            each
+            for turn, at in enumerate(positions)
+            for each in record_all(store, session_id, root, at, turn)
+        ]
     }
     change_all(store, session_id, root, sent)
     for each, requests in sent.items():
@@ -159,6 +166,33 @@ def test_requests_of_recordings_are_made_again(path: Path, tmp_path: Path) -> No
         for place, imported in enumerate(report.sessions[:2]):
             if head := store.session(imported.id).head:
                 log_and_change(store, imported.id, tmp_path / str(place), [max(1, head // 2), head])
+
+
+def spread() -> Iterator[Path]:
+    """Yield recorded conversations of each program: the two largest that are not over some size."""
+    for folder in sorted(path for path in TRANSCRIPTS.glob("*") if path.is_dir()):
+        sizes = [(path.stat().st_size, path) for path in folder.rglob("*") if path.is_file()]
+        yield from [path for size, path in sorted(sizes) if size < 400_000][-2:]
+
+
+@pytest.mark.slow
+@pytest.mark.sqlite_only
+@needs_transcripts
+@pytest.mark.parametrize("path", [*spread()], ids=lambda path: path.name[:60])
+def test_every_request_of_a_recording_is_made_again(path: Path, tmp_path: Path) -> None:
+    """Those that its program made, one before each answer, by every ready policy."""
+    with Store(":memory:", durability="normal") as store:
+        (imported, *_) = import_file(store, path).sessions
+        are_answers = [is_answer(each.message) for each in store.messages(imported.id)]
+        places = enumerate(pairwise(are_answers), 1)
+        asked = [seq for seq, pair in places if pair == (False, True)]
+        log_and_change(store, imported.id, tmp_path / "project", asked or [len(are_answers)])
+
+
+def is_answer(message: dict[str, Any]) -> bool:
+    """Tell whether a model made a message, or an item of one."""
+    kind = str(message.get("type", ""))
+    return bool(message.get("role", "" if kind.endswith("_output") else "assistant") == "assistant")
 
 
 @pytest.mark.sqlite_only
