@@ -124,7 +124,8 @@ class _PageLine:
             first = self.last + 1
             items = [*self._list_line_items(held)]
             title = f"{first:,}–{self.last:,}: {_describe_compaction(compaction)}"
-            text = "" if compaction.id in told else compaction.summary
+            is_told = self.content.only or compaction.id in told  # nobody said a summary
+            text = "" if is_told else compaction.summary
             told.add(compaction.id)
             if items:
                 yield Band(title, self.content.cover(text) if text else None, items)

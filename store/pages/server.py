@@ -21,7 +21,7 @@ from ..html import load_style_sheet
 from . import conversation, costs, files, policies, requests, sessions, sql, tree
 from .access import TOKEN, Access
 from .live import answer_live
-from .site import FOLDER, PAGES, Site
+from .site import FOLDER, PAGES, Site, Visit, choose_language, render_problem
 
 LOOPBACK = "127.0.0.1"
 COLLECTION_THRESHOLDS = (50_000, 50, 100)
@@ -46,9 +46,17 @@ def build_app(
     live = Route("/live/{session_id:path}", answer_live)
     style = Route("/style.css", send_style)
     files = Mount("/static", StaticFiles(directory=FOLDER / "static"))
-    pages = Starlette(routes=[*PAGES, live, style, files])
+    pages = Starlette(
+        routes=[*PAGES, live, style, files], exception_handlers={404: answer_unknown_address}
+    )
     pages.state.site = site
     return Access(pages, token, host)
+
+
+async def answer_unknown_address(request: Request, _: Exception) -> Response:
+    """Return the page that tells that there is none at an address."""
+    visit = Visit(request, request.app.state.site, choose_language(request))
+    return render_problem(visit, visit.say("no_page"), 404)
 
 
 async def send_style(_: Request) -> Response:

@@ -146,11 +146,15 @@ def render_page(request: Request, template: str, build: PageValues) -> Response:
     try:
         answer = HTMLResponse(visit.render(template, build(visit)))
     except StoreError as problem:
-        text = visit.render("problem.html", {"problem": str(problem)})
-        answer = HTMLResponse(text, problem.status)
+        answer = render_problem(visit, str(problem), problem.status)
     if visit.get("lang") in LANGUAGE_NAMES:
         answer.set_cookie(LANGUAGE_COOKIE, visit.language, httponly=True, samesite="strict")
     return answer
+
+
+def render_problem(visit: Visit, problem: str, status: int) -> HTMLResponse:
+    """Return the page that tells why another one cannot be shown."""
+    return HTMLResponse(visit.render("problem.html", {"problem": problem}), status)
 
 
 def choose_language(request: Request) -> Language:

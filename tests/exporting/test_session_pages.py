@@ -119,6 +119,8 @@ def test_what_a_compaction_hides_can_be_opened(store: Store) -> None:
     assert "<strong>all</strong>" in band
     assert 'id="m10"' in band
     assert 'id="m11"' not in band
+    assert "It was" not in page_of(store, "c", only="said")  # nobody said it
+    assert "question 3" in page_of(store, "c", only="said")
 
 
 def test_a_page_ends_at_a_position_or_shows_what_is_sent(store: Store, talk: str) -> None:

@@ -150,6 +150,14 @@ def test_who_may_ask(
     assert "traceback" not in answer.text.lower()
 
 
+def test_an_unknown_address_is_told_on_a_page(store: Store) -> None:
+    """In the language of the visitor, with a way to the sessions."""
+    answer = ask(store).get("/nothing/here?lang=zh")
+    assert answer.status_code == 404
+    assert "此地址没有页面" in answer.text
+    assert '<a href="/">' in answer.text
+
+
 def test_a_token_becomes_a_cookie(store: Store) -> None:
     """It is in no later address, and no script and no other site has the cookie."""
     client = ask(store, admitted=False)

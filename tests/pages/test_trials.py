@@ -302,7 +302,7 @@ def test_what_request_40_cost_and_why(visitor: Visitor, trial: Trial) -> None:
     said = visitor.read()
     assert "Request 40" in said
     assert cost in said
-    assert f"{full}\nat the full price" in said or f"at the full price\n{full}" in said
+    assert f"{full}\nAt the full price" in said or f"At the full price\n{full}" in said
     assert "What the model saw" in said
 
 
