@@ -54,10 +54,12 @@ from .lease import (
     get_read_mark,
     get_session_trees,
     invalidate_at_end,
+    notify_at_commit,
     open_step,
 )
 from .logs import OperationMark, SafeLogger, get_logger, running_operation
 from .migrate import SCHEMA_VERSION, Seed, Upgrade, read_version, upgrade_schema
+from .notifications import IsHeard
 from .queries import Queries
 from .queue import has_waiting_writers
 from .read_only import build_read_only_uri, is_write_protected
@@ -129,6 +131,7 @@ __all__ = [
     "Database",
     "DatabaseClock",
     "Insertion",
+    "IsHeard",
     "JsonPairs",
     "OperationMark",
     "PageBytes",
@@ -184,6 +187,7 @@ __all__ = [
     "message_facts",
     "messages",
     "notes",
+    "notify_at_commit",
     "open_step",
     "parse_url",
     "pause_gc",

@@ -56,6 +56,14 @@ def create_server_engine(
     return _create_engine(url, connect_args={**arguments, "options": options}, **begins_itself)
 
 
+def connect_apart(engine: Engine) -> Any:
+    """Return a new connection of the driver, which is not among those of an engine."""
+    made = engine.raw_connection()
+    driver = made.driver_connection
+    made.detach()
+    return driver
+
+
 def create_file_engine(url: URL, path: str, synchronous: str, timeout: float) -> Engine:
     """Return an engine for a file, with our settings on each connection.
 

@@ -23,9 +23,10 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from functools import partial
 from io import FileIO
 from itertools import count
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, event
 
@@ -44,7 +45,7 @@ from ..errors import (
 )
 from . import fork_safety
 from .cache import DEFAULT_CACHE_BYTES, Cache
-from .connections import create_file_engine, create_server_engine
+from .connections import connect_apart, create_file_engine, create_server_engine
 from .counters import Counters
 from .driver_errors import (
     build_connection_error,
@@ -69,6 +70,9 @@ from .write_ahead import (
     empty_log,
     switch_to_log,
 )
+
+if TYPE_CHECKING:
+    from .listener import Listener
 
 SYNCHRONOUS_LEVELS = {"full": "FULL", "normal": "NORMAL"}
 """The meaning of ``durability`` on SQLite.
@@ -117,6 +121,8 @@ class Database:
     write_number = 0
     """A number that every write changes; no other write has the same."""
     _write_numbers = count(1)
+    listener: Listener | None = None
+    """Hears of changes on a server; None for a file, and behind a pooler."""
 
     def __init__(
         self,
@@ -181,6 +187,7 @@ class Database:
         else:
             self._engine = self._writer = self._create_server_engine()
             self._reader = self._engine.execution_options()
+            self._build_listener()
 
         file = self._file  # not of self: an engine that holds its owner keeps it from being freed
 
@@ -217,6 +224,14 @@ class Database:
             self._settings = f"SELECT {', '.join(each)}"
         seconds = self._limits.connect_timeout or self._timeout
         return create_server_engine(self.url, settings, seconds, pooler=self._is_pooled)
+
+    def _build_listener(self) -> None:
+        """Give a server's store its listener, unless it is behind a pooler."""
+        if not self._is_pooled:
+            from .listener import Listener  # a file needs none
+
+            self.listener = Listener(partial(connect_apart, self._engine))
+            weakref.finalize(self, self.listener.end)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -442,6 +457,8 @@ class Database:
         if self._closed:
             return
         self._closed = True
+        if self.listener:
+            self.listener.close()
         self._end()
         self._discard()
 
@@ -542,7 +559,7 @@ class Database:
         if self.path and not self._inside:
             _close_idle(self._idle, self._engine)
         else:
-            leak_object((self._engine, self._idle))
+            leak_object((self._engine, self._idle, self.listener))
         if self.path and self._inside:
             self._forked = True
             fork_safety.unusable_files.add(self.path)

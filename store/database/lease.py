@@ -57,11 +57,11 @@ class Lease:
     seconds that the next transaction waits. ``locked`` holds the names that a transaction on a
     server has asked to lock. It ``is_core`` once SQLAlchemy itself began a transaction on it.
     ``since`` is the mark by which a reader's values may be cached, ``taken_out`` are the trees
-    whose rows a writer takes out. Transactions begin only while it ``is_lent``. ``file_state`` is
-    the state of a file that is only read, at the time when the connection was made; ``settings``
-    are statements with which each transaction begins on a server behind a pooler. ``waited`` are
-    the seconds for which the operation waited in line, ``counted`` is added to the counters of the
-    store if it commits.
+    whose rows a writer takes out, ``heard`` those for whose changes somebody may wait. Transactions
+    begin only while it ``is_lent``. ``file_state`` is the state of a file that is only read, at the
+    time when the connection was made; ``settings`` are statements with which each transaction
+    begins on a server behind a pooler. ``waited`` are the seconds for which the operation waited in
+    line, ``counted`` is added to the counters of the store if it commits.
     """
 
     def __init__(
@@ -85,6 +85,7 @@ class Lease:
         self.locked: list[str] = []
         self.since: int | None = None
         self.taken_out: set[int] = set()
+        self.heard: set[int] = set()
         self.counted: list[tuple[CounterKey, float]] = []
         self.waited = 0.0
         self.file_state: ReadState | None = None
@@ -211,9 +212,11 @@ class Lease:
         try:
             if self.is_core and self.connection.in_transaction():
                 self.connection.commit()
+                if self.heard:
+                    self.driver.notify(self.heard)
             elif self.begun:
                 self.begun = False
-                self.driver.commit()
+                self.driver.commit(*([self.heard] if self.heard else []))
         except Exception:
             if self.is_on_server and self.driver.has_failed:
                 self.is_committing = False  # a statement failed before, the commit was skipped
@@ -222,6 +225,7 @@ class Lease:
             while self.taken_out:
                 invalidate_tree(self.taken_out.pop())
         self.is_committing = False
+        self.heard.clear()
         while self.counted:
             self.kept.counters.add(*self.counted.pop())
 
@@ -240,6 +244,7 @@ class Lease:
             raise AssertionError("a connection is given back inside a transaction")
         self.is_lent = False
         self.taken_out.clear()
+        self.heard.clear()
         self.counted.clear()
         if self.locked:
             self.locked = []
@@ -287,6 +292,11 @@ def get_lease(connection: Connection) -> Lease:
 def invalidate_at_end(connection: Connection, tree_id: int) -> None:
     """Drop the cached values of a tree at the end of a transaction that takes out its rows."""
     get_lease(connection).taken_out.add(tree_id)
+
+
+def notify_at_commit(connection: Connection, tree_id: int) -> None:
+    """Tell those who wait for a tree on a server if the transaction commits."""
+    get_lease(connection).heard.add(tree_id)
 
 
 def count_at_commit(connection: Connection, key: CounterKey, value: float = 1) -> None:

@@ -29,8 +29,11 @@ transaction is sent before the answer to the end of the last (PgBouncer 1.18 doe
 from __future__ import annotations
 
 import re
-from contextlib import AbstractContextManager
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, suppress
 from typing import Any
+
+from .notifications import build_notification
 
 BEGIN_TEXTS = {False: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", True: "BEGIN"}
 """How a transaction begins that reads one state of the store, and one that writes."""
@@ -100,19 +103,38 @@ class PipelinedDriver:
             self._pipeline = self._mode.__enter__()
         self.execute(BEGIN_TEXTS[writes], prepare=False)
 
-    def commit(self) -> None:
-        """Commit the transaction; raise the error of the first statement that failed."""
+    def commit(self, heard: Iterable[int] = ()) -> None:
+        """Commit the transaction, and tell those who wait for the trees that are ``heard``.
+
+        Raises the error of the first statement that failed; a notification is only a hint.
+        """
         if self._mode is None:
             self._driver.commit()
+            self.notify(heard)
             return
         committed = self.execute("COMMIT", prepare=False)
         try:
+            if heard:
+                self._end_message()
+                self.notify(heard)
             self._pipeline.sync()
         except self.Error:
             self.drain()
-            raise
+            if self.closed or committed.statusmessage != "COMMIT":
+                raise
         if committed.statusmessage != "COMMIT":  # a lost connection may end the wait without a word
             raise self.OperationalError(_UNCONFIRMED_COMMIT)
+
+    def notify(self, heard: Iterable[int]) -> None:
+        """Tell those who wait for trees, in a transaction for each."""
+        with suppress(self.Error):
+            for tree_id in heard:
+                self.execute(build_notification(tree_id), prepare=False)
+
+    def _end_message(self) -> None:
+        """Do what `Pipeline.sync` does, without the wait."""
+        self._pipeline.result_queue.append(None)
+        self._driver.pgconn.pipeline_sync()
 
     @property
     def has_failed(self) -> bool:
@@ -128,8 +150,7 @@ class PipelinedDriver:
         if self._newest.pgresult is None:
             self._pipeline.sync()
         self.execute("COMMIT", prepare=False)  # after a rollback statements are prepared anew
-        self._pipeline.result_queue.append(None)  # what `Pipeline.sync` does, without the wait
-        self._driver.pgconn.pipeline_sync()
+        self._end_message()
 
     def wait(self) -> None:
         """Wait for all statements; raise the error of the first one that failed."""

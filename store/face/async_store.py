@@ -26,7 +26,6 @@ from anyio import (
     fail_after,
     from_thread,
     move_on_after,
-    sleep,
     to_thread,
 )
 from anyio.lowlevel import EventLoopToken, current_token
@@ -90,14 +89,17 @@ class AsyncWorkflows(AsyncOperations):
         """Wait until a session has another revision and return it; None after ``timeout`` seconds.
 
         With ``drafts`` the wait also ends when one of the session's drafts begins, grows, ends or
-        dies. Looks several times a second, and reads from a file only after somebody has written to
-        it. Raises SessionNotFound, also if the session is deleted meanwhile, and InvalidValue.
+        dies. Reads from a file only after somebody has written to it. A server tells of a change,
+        and is asked again every 5 seconds; behind a pooler and on a standby it is asked five times
+        a second. Raises SessionNotFound, also if the session is deleted meanwhile, and
+        InvalidValue.
         """
         asked = partial(self._call, Workflows._watch, session_id, revision, timeout, drafts=drafts)
         watch = await self._run(asked)
-        look = partial(self._run, watch.look)
-        while (changed := await look()) is None and watch.has_time():  # noqa: ASYNC110 - of others
-            await sleep(watch.pause)
+        alarm = _LoopAlarm()
+        with watch.changes.woken_by(alarm.ring):
+            while (changed := await self._run(watch.look)) is None and watch.has_time():
+                await alarm.wait(watch.pause)
         return changed
 
     async def follow(self, draft: str | Draft, key: str = "content") -> AsyncIterator[str]:
@@ -109,10 +111,12 @@ class AsyncWorkflows(AsyncOperations):
         DraftNotFound.
         """
         watch = await self._run(partial(self._call, Workflows._watch_draft, draft, key))
-        while (texts := await self._run(watch.look)) is not None:
-            for text in texts:
-                yield text
-            await sleep(watch.pause)
+        alarm = _LoopAlarm()
+        with watch.changes.woken_by(alarm.ring):
+            while (texts := await self._run(watch.look)) is not None:
+                for text in texts:
+                    yield text
+                await alarm.wait(watch.pause)
 
     def streaming(
         self,
@@ -354,11 +358,34 @@ async def _await_within(work: Awaitable[AsyncResultT], seconds: float | None) ->
         return await work
 
 
+def _find_loop_entrance() -> Callable[[Callable[[], object]], object]:
+    """Return the function by which any thread has something called in this loop."""
+    loop: Any = current_token().native_token
+    asyncio_entrance = getattr(loop, "call_soon_threadsafe", None)
+    return asyncio_entrance or loop.run_sync_soon  # type: ignore[no-any-return]
+
+
+class _LoopAlarm:
+    """An alarm that any thread rings, and that wakes a task of this loop."""
+
+    def __init__(self) -> None:
+        self._event, self._tell = Event(), _find_loop_entrance()
+
+    def ring(self) -> None:
+        """End the wait of the task, or its next one."""
+        with suppress(RuntimeError):  # the loop has ended before
+            self._tell(self._event.set)
+
+    async def wait(self, seconds: float) -> None:
+        """Wait until it has rung since the last wait, or for so many seconds."""
+        with move_on_after(seconds):
+            await self._event.wait()
+        self._event = Event()
+
+
 def _watch_end(submitted: Future[Any]) -> Event:
     """Return an event that a task of this loop can await: the end of work in a thread."""
-    ended = Event()
-    loop: Any = current_token().native_token
-    tell = getattr(loop, "call_soon_threadsafe", None) or loop.run_sync_soon  # asyncio's, trio's
+    ended, tell = Event(), _find_loop_entrance()
 
     def notify(_: Future[Any]) -> None:
         with suppress(RuntimeError):  # the loop has ended before

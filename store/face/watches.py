@@ -1,14 +1,15 @@
 """Looking at a store until something has changed.
 
-It is polling: a pooled connection is told of no changes, and that a process has died is written
-nowhere.
+It is polling. A server tells of changes, but that is a hint, and not every server does; and that a
+process has died is written nowhere.
 """
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 PAUSE_AT_FILE = 0.02
 """Seconds between two looks at a file; a look takes some microseconds."""
 PAUSE_AT_SERVER = 0.2
-"""Seconds between two looks at a server; a look goes over a network."""
+"""Seconds between two looks at a server that tells of no changes; a look goes over a network."""
+LONGEST_PAUSE = 5.0
+"""Seconds between two looks at a server that tells of changes."""
 LONGEST_WAIT = 10**9
 """The longest wait, in seconds."""
 PULSE_PAUSE = 1.0
@@ -35,14 +38,29 @@ MOST_ANSWER_MESSAGES = 16
 class ChangeWatch:
     """Tells whether a store may have changed since the last look; ``pulses`` change by themselves.
 
-    ``pause`` are the seconds between two looks.
+    ``find_tree`` returns the tree of what is looked at, once it is known.
     """
 
-    def __init__(self, database: Database, *, pulses: bool) -> None:
-        self._database, self._watches_pulses = database, pulses
-        self.pause = PAUSE_AT_FILE if database.path else PAUSE_AT_SERVER
+    def __init__(
+        self, database: Database, find_tree: Callable[[], int | None], *, pulses: bool
+    ) -> None:
+        self._database, self._find_tree, self._watches_pulses = database, find_tree, pulses
         self._seen: tuple[object, ...] | None = None
         self._looked_at = 0.0
+        self._tree_id: int | None = None
+        self._wake: Callable[[], None] | None = None
+        self._is_heard = False
+
+    @contextmanager
+    def woken_by(self, wake: Callable[[], None]) -> Iterator[None]:
+        """Call ``wake`` within, from any thread, when a look is worth it."""
+        self._wake = wake
+        try:
+            yield
+        finally:
+            self._wake = None
+            if self._tree_id is not None and self._database.listener:
+                self._database.listener.remove(self._tree_id, wake)
 
     def may_have_happened(self) -> bool:
         """Tell whether it is worth a look."""
@@ -51,7 +69,29 @@ class ChangeWatch:
         if seen is not None and seen == self._seen and not is_pulse_due:
             return False
         self._seen, self._looked_at = seen, now
+        self._is_heard = self._listen()
         return True
+
+    def _listen(self) -> bool:
+        """Tell whether each change from now on will be heard."""
+        listener = self._database.listener
+        if listener is None or self._wake is None:
+            return False
+        if self._tree_id is None:
+            self._tree_id = self._find_tree()
+            if self._tree_id is None:
+                return False
+            listener.add(self._tree_id, self._wake)
+        return listener.hears(self._tree_id)
+
+    @property
+    def pause(self) -> float:
+        """Seconds until the next look, if nobody wakes it before."""
+        if self._database.path:
+            return PAUSE_AT_FILE
+        if not self._is_heard:
+            return PAUSE_AT_SERVER
+        return PULSE_PAUSE if self._watches_pulses else LONGEST_PAUSE
 
 
 class RevisionWatch:
@@ -63,6 +103,7 @@ class RevisionWatch:
     def __init__(
         self,
         database: Database,
+        session_id: str,
         session: Callable[[], Session],
         revision: str | None,
         timeout: float,
@@ -77,12 +118,14 @@ class RevisionWatch:
             )
         self._session, self._revision, self._drafts = session, revision, drafts
         self._deadline = time.monotonic() + timeout
-        self._changes = ChangeWatch(database, pulses=drafts is not None)
+        self.changes = ChangeWatch(
+            database, lambda: database.cache.trees.get(session_id), pulses=drafts is not None
+        )
         self._known: object = None
 
     def look(self) -> Session | None:
         """Return the session if it has changed, else None."""
-        if not self._changes.may_have_happened():
+        if not self.changes.may_have_happened():
             return None
         found = self._session()
         if found.revision != self._revision:
@@ -101,7 +144,7 @@ class RevisionWatch:
     @property
     def pause(self) -> float:
         """Seconds until the next look; the last look is at the deadline."""
-        return max(0.0, min(self._changes.pause, self._deadline - time.monotonic()))
+        return max(0.0, min(self.changes.pause, self._deadline - time.monotonic()))
 
 
 class DraftWatch:
@@ -115,7 +158,7 @@ class DraftWatch:
     ) -> None:
         if not isinstance(key, str):
             raise InvalidValue(f"key must be that of a text of the message, not {quote_value(key)}")
-        self._changes = ChangeWatch(database, pulses=True)
+        self.changes = ChangeWatch(database, self._get_tree, pulses=True)
         self._read, self._draft, self._key = read, draft, key
         self._is_over = False
         self._found: history.drafts.DraftProgress | None = None
@@ -125,13 +168,19 @@ class DraftWatch:
     @property
     def pause(self) -> float:
         """Seconds until the next look."""
-        return 0.0 if self._is_over else self._changes.pause
+        return 0.0 if self._is_over else self.changes.pause
+
+    def _get_tree(self) -> int | None:
+        return self._found.tree_id if self._found else None
 
     def iterate_texts(self) -> Iterator[str]:
         """Yield all texts, and wait for those to come."""
-        while (texts := self.look()) is not None:
-            yield from texts
-            time.sleep(self.pause)
+        alarm = threading.Event()
+        with self.changes.woken_by(alarm.set):
+            while (texts := self.look()) is not None:
+                yield from texts
+                alarm.wait(self.pause)
+                alarm.clear()
 
     def look(self) -> list[str] | None:
         """Return the texts that have come since the last look; None once there are no more."""
@@ -139,7 +188,7 @@ class DraftWatch:
         if not texts:
             if self._is_over:
                 return None
-            if self._changes.may_have_happened():
+            if self.changes.may_have_happened():
                 texts = self._load_texts()
         self._sent += "".join(texts)
         return texts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
@@ -95,12 +95,17 @@ class Workflows(LongOperations):
         """Wait until a session has another revision and return it; None after ``timeout`` seconds.
 
         With ``drafts`` the wait also ends when one of the session's drafts begins, grows, ends or
-        dies. Looks several times a second, and reads from a file only after somebody has written to
-        it. Raises SessionNotFound, also if the session is deleted meanwhile, and InvalidValue.
+        dies. Reads from a file only after somebody has written to it. A server tells of a change,
+        and is asked again every 5 seconds; behind a pooler and on a standby it is asked five times
+        a second. Raises SessionNotFound, also if the session is deleted meanwhile, and
+        InvalidValue.
         """
         watch = self._watch(session_id, revision, timeout, drafts=drafts)
-        while (changed := watch.look()) is None and watch.has_time():
-            time.sleep(watch.pause)
+        alarm = threading.Event()
+        with watch.changes.woken_by(alarm.set):
+            while (changed := watch.look()) is None and watch.has_time():
+                alarm.wait(watch.pause)
+                alarm.clear()
         return changed
 
     def _watch(
@@ -109,7 +114,7 @@ class Workflows(LongOperations):
         states = Call(history.drafts.load_draft_states, (session_id,), {})
         asked = partial(self.session, session_id)
         found = partial(self._read, states) if drafts else None
-        return RevisionWatch(self._database, asked, revision, timeout, found)
+        return RevisionWatch(self._database, session_id, asked, revision, timeout, found)
 
     def follow(self, draft: str | Draft, key: str = "content") -> Iterator[str]:
         """Yield the text of an answer that any process streams, from the beginning until its end.

@@ -38,6 +38,7 @@ from ..database import (
     Statement,
     draft_pieces,
     drafts,
+    get_session_trees,
     sessions,
 )
 from ..errors import (
@@ -372,6 +373,9 @@ def load_draft_states(connection: Connection, session_id: str) -> list[tuple[Any
 
     Raises SessionNotFound.
     """
+    tree_id = get_session_trees(connection).get(session_id)
+    if tree_id is not None:
+        DRAFT_STATES.send(connection, tree_id=tree_id, session_id=session_id)
     pointer = lines.load_pointer(connection, session_id)
     return [
         (draft, is_lease_valid(connection, DraftLease(draft, writer, left)), *grown)
@@ -386,6 +390,7 @@ class DraftProgress(NamedTuple):
     piece.
     """
 
+    tree_id: int
     session_id: str
     branch: int
     head: int
@@ -402,6 +407,7 @@ def load_draft_progress(
     kept = _load_named_draft(connection, draft, owner)
     found = PIECES_AFTER.rows(connection, **kept.place, after=after)
     return DraftProgress(
+        kept.tree_id,
         kept.session_id,
         kept.branch,
         kept.head,

@@ -61,6 +61,7 @@ from sqlalchemy.sql.selectable import CTE
 from ..database import (
     BIG_INTEGER,
     IDENTIFIER,
+    IsHeard,
     RowT,
     Statement,
     branches,
@@ -71,6 +72,7 @@ from ..database import (
     get_session_trees,
     message_facts,
     notes,
+    notify_at_commit,
     session_ids,
     sessions,
 )
@@ -103,7 +105,8 @@ class Pointer(NamedTuple):
     The head branch begins after that position (0: at the root). ``head_turn`` and ``head_tokens``
     are the numbers of turns and of estimated tokens of the line, None where an ancestor holds the
     head. ``newest`` is the newest compaction record that may count on the head branch: `NO_LIMIT`,
-    except on a branch that another session may continue.
+    except on a branch that another session may continue. ``is_heard`` tells a writer on a server
+    that somebody may wait for a change.
     """
 
     tree_id: int
@@ -120,6 +123,7 @@ class Pointer(NamedTuple):
     owner: str | None = None
     newest: int = NO_LIMIT
     updated_second: int | None = None
+    is_heard: int = 0
 
     @property
     def is_own(self) -> bool:
@@ -260,7 +264,7 @@ _head_facts_join = and_(
     message_facts.c.branch == sessions.c.head_branch,
     message_facts.c.seq == sessions.c.head,
 )
-POINTER = Statement(
+_POINTER = (
     select(
         sessions.c.tree_id,
         sessions.c.id,
@@ -280,9 +284,13 @@ POINTER = Statement(
     .select_from(sessions)
     .join(branches, _head_branch_join)
     .outerjoin(message_facts, _head_facts_join)
-    .where(match_session),
-    row=Pointer,
+    .where(match_session)
 )
+POINTER = Statement(_POINTER.add_columns(literal_column("0").label("is_heard")), row=Pointer)
+LOCKED_POINTER = Statement(
+    _POINTER.add_columns(IsHeard(sessions.c.tree_id).label("is_heard")), row=Pointer
+)
+"""For a writer on a server that has locked the session's row."""
 SESSION_LOCK = Statement(select(sessions.c.tree_id).where(match_session).with_for_update())
 
 TREE_LOCK = Statement(
@@ -435,12 +443,14 @@ def _lock_rows(
     They are locked before it is read, since a row that is read with its lock may be older.
     """
     if connection.dialect.name == "sqlite":
-        locks = ()
+        pointer = find_session_row(connection, POINTER, session_id)
     else:
         get_lock_names(connection).append(session_id)
-    pointer = find_session_row(connection, POINTER, session_id, locks)
+        pointer = find_session_row(connection, LOCKED_POINTER, session_id, locks)
     if pointer is None:
         raise SessionNotFound(session_id)
+    if pointer.is_heard:
+        notify_at_commit(connection, pointer.tree_id)
     if expected is not None:
         check_revision(pointer, expected)
     return pointer

@@ -77,7 +77,7 @@ INSIDE = {
     ),
     "context": "file_mentions freshness law layers recall_definition request request_cache request_log",
     "database": (
-        "gc_pause logs files read_only server_limits queue fork_safety write_ahead counters cache pipeline lease heartbeat schema driver_errors connections group_commit statements json_sql queries "
+        "gc_pause logs files read_only server_limits queue fork_safety write_ahead counters cache notifications pipeline lease heartbeat schema driver_errors listener connections group_commit statements json_sql queries "
         "engine file_copies storage_sizes migrate"
     ),
     "exporting": "files masks page_content fork_siblings session_page programs shapes moves export",
