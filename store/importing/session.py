@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 from .. import build_batch
 from ..errors import InvalidMessage, StoreError
 from ..formats import PreparedMessage, digest_row
-from ..records import Message, Session, StoredMessage, is_redacted
+from ..records import Compaction, Message, Session, StoredMessage, is_redacted
 from ..text import JsonFields
 from ..transcripts import CompactionEvent, KeyNumbers, NoteEvent, SessionMessage, SideRowsEvent
 from .comparison import (
@@ -194,6 +194,14 @@ class NewMessage(NamedTuple):
     rows: list[PreparedMessage]
 
 
+class FileCompaction(NamedTuple):
+    """The ranges that a compaction of a file hides, its summary, and the message it comes after."""
+
+    ranges: list[PositionSpan]
+    summary: str | None
+    after: int
+
+
 class FileSession:
     """One session while its file is read.
 
@@ -243,6 +251,7 @@ class FileSession:
         self._spending = RecordedUsage(session.id)
         self._late: list[tuple[StoredMessage, SessionMessage]] = []
         self._beside = ImportedNotes(session.id)
+        self._compactions: list[FileCompaction] = []
 
     def take(self, said: SessionMessage) -> None:
         """Take the next message of the file, which is on the line already or new."""
@@ -261,25 +270,39 @@ class FileSession:
             self._beside.add(self._place, kind, event.rows)
 
     def compact(self, event: CompactionEvent) -> None:
-        """Hide the messages that the program hid, unless the line is longer or they are known."""
+        """Hide the messages that the program hid, in the end where the line is longer by now."""
         self.has_more = True
         self._flush()
         places = self.places[self._before : self._before + event.through]
-        if not places or self._left_alone() or self._place != self._head:
+        if not places or self._left_alone():
             return
-        first, last = max(1, places[0]), places[-1]
+        ranges = self._sight.ranges(max(1, places[0]), places[-1])
+        self._compactions += [FileCompaction(ranges, event.summary, self._count)] if ranges else []
+        if self._place == self._head:
+            self._hide_all()
+
+    def _hide_all(self) -> None:
+        """Hide what the compactions so far hide, unless it is hidden or was undone."""
+        waiting, self._compactions = self._compactions, []
+        known = _find_hidden_end(self._store.compactions(self._id)) if waiting else 0
+        for each in waiting:
+            if known < each.ranges[-1][1]:
+                self._hide(each)
+
+    def _hide(self, compaction: FileCompaction) -> None:
         try:
-            self._store.atomically(partial(self._hide, first, last, event), now=self._moment)
+            self._store.atomically(partial(self._hide_ranges, compaction), now=self._moment)
         except StoreError as refused:
-            told = f"a compaction of {self._id!r} after its message {self._count} is left out"
+            told = f"a compaction of {self._id!r} after its message {compaction.after} is left out"
             self._tell_once(f"{told}: {refused}")
 
-    def _hide(self, first: int, last: int, event: CompactionEvent, steps: AnySteps) -> None:
-        """Hide the messages of a range that may go; the last part gets the summary of all."""
-        known = [each.hidden[1] for each in steps.compactions(self._id) if each.hidden]
-        ranges = [] if known and max(known) >= last else self._sight.ranges(first, last)
-        for number, span in enumerate(ranges, 1):
-            steps.hide(self._id, *span, event.summary if number == len(ranges) else None)
+    def _hide_ranges(self, compaction: FileCompaction, steps: AnySteps) -> None:
+        """Hide ranges; the last one gets the summary of all."""
+        *others, last = compaction.ranges
+        if _find_hidden_end(steps.compactions(self._id)) < last[1]:
+            for span in others:
+                steps.hide(self._id, *span, None)
+            steps.hide(self._id, *last, compaction.summary)
 
     def _take(self, said: SessionMessage, rows: list[PreparedMessage]) -> None:
         self._calls += sum(len(row.calls) for row in rows)
@@ -315,6 +338,8 @@ class FileSession:
         if self._place < self._head and not self._left_alone():
             self._take_back()
         self._flush()
+        if self.is_as_long:
+            self._hide_all()
         self._notes += self._beside.write(self._store)
         return ImportedSession(
             self._id, self._count, self._appended, self._head, self._calls, self._differs_at
@@ -506,6 +531,11 @@ class FileSession:
     def _note(self, text: str) -> None:
         told = f"message {self._count} of {self._id!r} {text}"
         self._notes.append(NoteEvent(None, told, broken=True))
+
+
+def _find_hidden_end(known: list[Compaction]) -> int:
+    """Return the last position that a compaction of a line hides, or did until it was undone."""
+    return max((each.hidden[1] for each in known if each.hidden), default=0)
 
 
 def _measure_row_size(row: PreparedMessage) -> int:

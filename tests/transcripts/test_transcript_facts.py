@@ -42,7 +42,7 @@ NEWEST = (time.time() - 60) * 1000
 NOT_IN_FILES = {
     "adk": "",
     "agent_bench": "folder model times calls results thoughts pictures tokens cached linked",
-    "aider": "times calls results thoughts pictures cached linked",
+    "aider": "calls results thoughts pictures cached linked",
     "amp": "",
     "anthropic": "linked",
     "antigravity": "",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from kind_checks import Counts, bring, check_counts, check_growth
 
-from store import Store
+from store import Policy, Store
 from store.errors import UnknownTranscript
 from store.importing import import_file
 from store.transcripts import sniff
@@ -141,6 +141,21 @@ def test_growing_sessions(tmp_path: Path) -> None:
             lambda at, told=history[:end]: session(at, told) for end in range(1, len(history) + 1)
         ]
         check_growth(tmp_path / f"{number}.json", "continue_dev", states)
+
+
+def test_a_summary_of_older_messages_that_comes_later(tmp_path: Path) -> None:
+    """The view is that of the whole at once; what was undone since stays so."""
+    path = tmp_path / "s.json"
+    with Store(":memory:") as grown, Store(":memory:") as whole:
+        for history in (COMMAND, SUMMARIZED):
+            import_file(grown, session(path, history))
+        import_file(whole, path)
+        views = [store.view(NAME, Policy.named("raw")).messages for store in (grown, whole)]
+        assert views[0] == views[1]
+        (compaction,) = grown.compactions(NAME)
+        grown.undo_compaction(NAME, compaction.id)
+        import_file(grown, session(path, [*SUMMARIZED, item("assistant", "Now it is.")]))
+        assert [each.outcome for each in grown.compactions(NAME)] == ["undone"]
 
 
 def test_what_is_no_session_of_it(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from conftest import TRANSCRIPTS, needs_transcripts
 from kind_checks import told as tell
 from made_up import SAMPLES
 
-from store import Store, StoreError
+from store import Policy, Store, StoreError
 from store.exporting import export_session
 from store.importing import import_file
 from store.importing.comparison import remove_extra_keys
@@ -38,12 +38,13 @@ MOST_STATES = 40
 
 
 def told(store: Store, name: str) -> list[Any]:
-    """Return a session's title, its messages and its costs.
+    """Return a session's title, its messages, its costs, and what would be sent.
 
     What a program says of a message beside it is as it was when the message came in.
     """
     title, messages, *spent = tell(store, name)
-    return [title, [remove_extra_keys(each) for each in messages], *spent]
+    sent = store.view(name, Policy.named("raw")).messages
+    return [title, [remove_extra_keys(each) for each in messages], *spent, sent]
 
 
 def list_states(lines: list[bytes], most: int) -> Iterator[bytes]:
