@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from ..errors import InvalidValue, quote_value
-from ..records import Message, extract_content_text
+from ..records import Message
 from ..summaries import extract_user_words
 from .masks import mask_value
 
@@ -75,12 +75,6 @@ def select_said(message: Message) -> Message | None:
         return None
     kept = {name: message[name] for name in SPOKEN_KEYS if name in message}
     return {**kept, key: parts if isinstance(content, list) else parts[0]}
-
-
-def is_by_program(message: Message) -> bool:
-    """Tell a message of a user that a program wrote, as far as it has any text."""
-    texts = [extract_content_text(message.get("content"))]
-    return any(texts) and not any(map(extract_user_words, texts))
 
 
 def _select_part(part: Any, is_user: bool) -> Any:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from .. import Policy, Scoped, Store
 from ..clock import Now, format_moment
 from ..records import Compaction, Entry, Message, Session, Sibling, StoredMessage, Usage
+from ..summaries import is_by_program
 from ..tokens import count_message_tokens, estimate
 from .fork_siblings import ForkSibling, find_fork_siblings
-from .page_content import PageContent, is_by_program
+from .page_content import PageContent
 
 if TYPE_CHECKING:  # at run time it is loaded with the first page
     from ..html import Alternatives, CallEnd, Item, ShownMessage
@@ -212,7 +213,7 @@ class _PageLine:
         message = self.content.edit(stored.message)
         if message is None:
             return None
-        by_program = stored.message.get("role") == "user" and is_by_program(stored.message)
+        by_program = is_by_program(stored.message)
         margin = _describe_cost(usages) if usages else _describe_size(stored.message)
         return ShownMessage(
             stored.seq, message, stored.stored_at, margin, anchor=anchor, folded=by_program

@@ -23,6 +23,7 @@ from sqlalchemy import Connection, text
 from ..database import Row, Statement
 from ..history import NO_LIMIT
 from ..messages import Columns, Message, assemble_message, extract_part_text, join_call
+from ..summaries import PROGRAM_BEGINNINGS, SYSTEM_ROLES, is_by_program
 from .scope import Origin, TreeList
 from .terms import normalize_text
 
@@ -37,7 +38,8 @@ class IndexSql(NamedTuple):
     are queries for the numbers of the index from ``first`` to ``last`` by an expression, whose
     parameter is inserted as ``name``. ``in_trees`` and ``in_owned`` limit them to some trees,
     and to those of an owner, where numbers do not. ``message_place`` and ``summary_place`` are the
-    place of a message ``m`` and of a summary ``s`` in the order of storing. ``held_ranges`` are
+    place of a message ``m`` and of a summary ``s`` in the order of storing. ``find_text`` is the
+    function that finds a text in another. ``held_ranges`` are
     rows of positions and of their session, ``trees`` is a query for trees.
     """
 
@@ -56,6 +58,7 @@ class IndexSql(NamedTuple):
     message_keys: str
     message_place: str
     summary_place: str
+    find_text: str
     held_ranges: str
     trees: str
     max_number: str
@@ -95,6 +98,7 @@ _FILE_INDEX = IndexSql(
     " json_extract(value, '$[2]') AS seq FROM json_each(:places))",
     message_place="m.rowid",
     summary_place="s.rowid",
+    find_text="instr",
     held_ranges="SELECT value ->> 0 AS tree_id, value ->> 1 AS branch, value ->> 2 AS first,"
     " value ->> 3 AS last, value ->> 4 AS holder FROM json_each(:held)",
     trees="(SELECT value FROM json_each(:trees))",
@@ -134,6 +138,7 @@ END $$""",
     " CAST(value ->> 2 AS bigint) AS seq FROM json_array_elements(CAST(:places AS json)))",
     message_place="m.stored_at",
     summary_place="s.created_at",
+    find_text="strpos",
     held_ranges="SELECT CAST(value ->> 0 AS bigint) AS tree_id,"
     " CAST(value ->> 1 AS bigint) AS branch, CAST(value ->> 2 AS bigint) AS first,"
     " CAST(value ->> 3 AS bigint) AS last, value ->> 4 AS holder"
@@ -157,12 +162,17 @@ def cache_statement(sql: str) -> Statement[Row]:
     return Statement(text(sql.replace("::", r"\:\:")))
 
 
+MessageKey = tuple[int, int, int]
+"""The tree, the branch and the position of a message."""
+
+
 class Document(NamedTuple):
     """A message or a summary (0: none) that may be a hit.
 
     ``place`` is its place in the order of storing, the higher the later: in a file the place of its
     row, on a server its time; summaries are below all messages. ``record`` is the compaction that
-    made a summary; ``branch`` and ``seq`` are its last position.
+    made a summary; ``branch`` and ``seq`` are its last position. ``by_program``
+    tells a message of a user that a program may have written; once it is marked, that one has.
     """
 
     place: int
@@ -175,6 +185,17 @@ class Document(NamedTuple):
     made_on: int
     made_at: int
     record: int
+    by_program: int
+
+    @property
+    def is_prompt(self) -> bool:
+        """Whether an app or a program wrote the message: found last, as many sessions have it."""
+        return bool(self.by_program) or self.role in SYSTEM_ROLES
+
+    @property
+    def key(self) -> MessageKey:
+        """The key of the message."""
+        return self.tree_id, self.branch, self.seq
 
     @property
     def origin(self) -> Origin:
@@ -186,17 +207,17 @@ _MESSAGE_COLUMNS = (
     "m.tree_id, m.branch, m.seq, 0 AS summary, m.role, COALESCE(m.created_at, m.stored_at) AS at,"
     " m.branch AS made_on, m.seq AS made_at, 0 AS record"
 )
+_PROGRAM_HEAD = 200
+"""Characters of a stored content within which a text of a program begins."""
 _SUMMARY_COLUMNS = (
     "s.tree_id, s.branch, s.last, s.summary, 'summary' AS role, s.created_at AS at,"
-    " c.branch AS made_on, c.head AS made_at, c.compaction AS record"
+    " c.branch AS made_on, c.head AS made_at, c.compaction AS record,"
+    " 0 AS by_program"
 )
 MESSAGE_CONDITION = "m.tree_id = r.tree_id AND m.branch = r.branch AND m.seq = r.seq"
 RECORD_CONDITION = "c.tree_id = s.tree_id AND c.summary = s.summary"
 AFTER_MESSAGES = -NO_LIMIT
 """The difference between a summary's place among all documents and among summaries."""
-
-MessageKey = tuple[int, int, int]
-"""The tree, the branch and the position of a message."""
 
 _KEY_CONDITION = "{0}.tree_id = p.tree_id AND {0}.branch = p.branch AND {0}.seq = p.seq"
 _RAW_COLUMNS = ", ".join(f"m.{name}" for name in Columns._fields)
@@ -221,7 +242,11 @@ _SUMMARY_TEXTS = (
 
 def list_message_columns(connection: Connection) -> str:
     """Return the columns of a document that is a message ``m``."""
-    return f"{get_index_sql(connection).message_place} AS place, {_MESSAGE_COLUMNS}"
+    sql = get_index_sql(connection)
+    head = f"substr(m.content, 1, {_PROGRAM_HEAD})"
+    begins = (f"{sql.find_text}({head}, '{each}') > 0" for each in ("<", *PROGRAM_BEGINNINGS))
+    by_program = f"CASE WHEN m.role = 'user' AND ({' OR '.join(begins)}) THEN 1 ELSE 0 END"
+    return f"{sql.message_place} AS place, {_MESSAGE_COLUMNS}, {by_program} AS by_program"
 
 
 def list_summary_columns(connection: Connection) -> str:
@@ -262,12 +287,27 @@ def load_documents_messages(
     }
 
 
+def mark_programs(connection: Connection, documents: list[Document]) -> list[Document]:
+    """Return documents, with ``by_program`` only where a program wrote the whole message.
+
+    Programs send their instructions and reminders in the role of the user.
+    """
+    doubtful = [each.key for each in documents if each.by_program]
+    messages = load_documents_messages(connection, doubtful) if doubtful else {}
+    return [
+        each._replace(by_program=int(is_by_program(messages[each.key])))
+        if each.by_program
+        else each
+        for each in documents
+    ]
+
+
 def load_texts(
     connection: Connection, documents: Collection[Document], tools: frozenset[str] | None = None
 ) -> dict[Document, str]:
     """Return the texts of documents; with ``tools``, only of calls and results of these tools."""
     listing = get_index_sql(connection).message_keys
-    keys = {each: (each.tree_id, each.branch, each.seq) for each in documents if not each.summary}
+    keys = {each: each.key for each in documents if not each.summary}
     messages = load_documents_messages(connection, keys.values()) if keys else {}
     texts = {
         document: join_message_texts(messages[key])

@@ -38,6 +38,7 @@ from ..database import sessions as sessions_table
 from ..errors import InvalidValue, StoreError, check_choice, check_progress
 from ..history import NO_LIMIT, lines, sessions
 from ..records import Hit, Hits, Index, ProgressCallback, SessionHit
+from ..summaries import SYSTEM_ROLES
 from .documents import (
     AFTER_MESSAGES,
     MESSAGE_CONDITION,
@@ -50,6 +51,7 @@ from .documents import (
     list_summary_columns,
     list_trees,
     load_texts,
+    mark_programs,
 )
 from .index import (
     SEARCH_IS_OFF,
@@ -64,10 +66,10 @@ from .index_queries import (
     NO_MESSAGES,
     UNBOUNDED,
     CandidateQuery,
+    HeldCounts,
     UpperBound,
     add_index_words,
     count_documents,
-    count_held,
     is_wide_scope,
     list_trees_of_term,
     select_by_names,
@@ -151,7 +153,7 @@ def read_backlog(connection: Connection, query: Query, trees: SearchedTrees) -> 
         return Backlog(texts, 0)
     deadline = time.monotonic() + BACKLOG_SECONDS
     count, documents = 0, _list_unindexed(connection, query.scope, trees)
-    while batch := [*islice(documents, BACKLOG_BATCH)]:
+    while batch := mark_programs(connection, [*islice(documents, BACKLOG_BATCH)]):
         wanted = [document for document in batch if query.has_document(document)]
         loaded = load_texts(connection, wanted, query.tools)
         for document in batch:
@@ -341,15 +343,15 @@ def search(
     moments ``since`` and ``until`` filter the hits. With ``left``, messages are found too that the
     lines of these sessions have left.
 
-    ``order`` is ``best``, with system and developer messages last, or ``newest``: the last stored
-    first. The latter is used too if more than 1,000 messages have the words. ``rarest``, for
-    questions, gives messages with some of the words, those with the rarest ones first, without a
-    next page and titles. ``after`` is the last
-    hit already seen; sessions have no pages. A search first indexes at most 256 new messages, and
-    reads those that are not indexed yet, the last stored first, for 0.3 seconds at most; the field
-    ``behind`` of messages found is the number of messages of the searched sessions that it did not
-    read. Raises SessionNotFound, StoreError if searching is switched off, and InvalidValue, also
-    for an empty text and for a role that no message has.
+    ``order`` is ``best``, with what apps and programs wrote last (system and developer messages,
+    reminders in the role of the user), or ``newest``: the last stored first. The latter is used too
+    if more than 1,000 messages have the words. ``rarest``, for questions, gives messages with some
+    of the words, those with the rarest ones first, without a next page and titles. ``after`` is the
+    last hit already seen; sessions have no pages. A search first indexes at most 256 new messages,
+    and reads those that are not indexed yet, the last stored first, for 0.3 seconds at most; the
+    field ``behind`` of messages found is the number of messages of the searched sessions that it
+    did not read. Raises SessionNotFound, StoreError if searching is switched off, and InvalidValue,
+    also for an empty text and for a role that no message has.
     """
     scope = Scope(session, sessions.validate_text("owner", owner), left)
     query = build_query(text, scope, roles, tools, since, until, order, limit, after, any)
@@ -385,7 +387,9 @@ def _find_hits(
         return Hits(find_rarest(query, search), behind=unread)
     if by == "session":
         return SessionSearch(connection, query, trees, search).hits()
-    hits = chain.from_iterable(search(part).hits() for part in query.parts())
+    is_prompt = query.after is not None and _is_prompt(connection, query.after)
+    parts = query.parts(is_after_prompt=is_prompt)
+    hits = chain.from_iterable(search(part).hits() for part in parts)
     return Hits(islice(hits, query.limit), behind=unread)
 
 
@@ -451,24 +455,19 @@ class Search:
         """
         if self._query.is_filtered:
             return Counter(match.holder.session_id for match in self.matches())
-        counts = self._count_matches(select_by_names)
+        trees = self._query.scope.tree_ids
+        held = ((each, *span) for each in trees for span in self._trees[each].held_ranges())
+        in_ranges = HeldCounts(self._connection, self._query, held)
+        counts = self._count_others(select_by_names) + in_ranges.count(by_names=True)
         if 0 < counts.total() <= MOST_READ_NAMES:
             read = self.load_texts(self.name_matches())
             counts = Counter(match.holder.session_id for match, _ in read)
-        return counts + self._count_matches(select_by_words)
+        return counts + self._count_others(select_by_words) + in_ranges.count(by_names=False)
 
-    def _count_matches(self, candidates: CandidateQuery) -> Counter[str]:
-        """Count the documents that match, by session; those of the index without reading them."""
+    def _count_others(self, candidates: CandidateQuery) -> Counter[str]:
+        """Count summaries and messages of the backlog that match, by session."""
         others = self._stored_matches(candidates, NO_MESSAGES)
-        counts = Counter(match.holder.session_id for match in others)
-        held = (
-            (tree_id, *each)
-            for tree_id in self._query.scope.tree_ids
-            for each in self._trees[tree_id].held_ranges()
-        )
-        by_names = candidates is select_by_names
-        counts.update(count_held(self._connection, self._query, held, by_names=by_names))
-        return counts
+        return Counter(match.holder.session_id for match in others)
 
     def _said_matches(self) -> Iterator[Match]:
         """Return the documents that match by words, the last stored first."""
@@ -490,7 +489,11 @@ class Search:
     def title_hits(self) -> Iterator[Hit]:
         """Yield the titles that have all terms, those of the newest sessions first."""
         query, after, scope = self._query, self._query.after, self._query.scope
-        if not query.has_role(TITLE) or (after is not None and after.role != TITLE):
+        if (
+            query.prompts
+            or not query.has_role(TITLE)
+            or (after is not None and after.role != TITLE)
+        ):
             return
         if scope.tree is not None:
             rows = LIST_TITLES_OF_TREE.rows(self._connection, tree=scope.tree)
@@ -596,9 +599,15 @@ class Search:
         """Return the documents of the index, which all parts of a search select only once."""
         query = self._query
         key = candidates, query.terms, query.partial, query.scope.trees, bound
-        selected = self._selected.pop(key, None) or candidates(self._connection, query, bound)
+        selected = self._selected.pop(key, None) or self._mark(
+            candidates(self._connection, query, bound)
+        )
         self._selected[key], selected = tee(selected)
         return selected
+
+    def _mark(self, documents: Iterator[Document]) -> Iterator[Document]:
+        while batch := [*islice(documents, TEXT_BATCH)]:
+            yield from mark_programs(self._connection, batch)
 
     def _with_scores(self, matches: list[Match]) -> Iterator[Match]:
         for match, text in self.load_texts(matches):
@@ -619,6 +628,17 @@ class Search:
                 if text is None or (is_doubtful and not self._query.has_text(text)):
                     continue
                 yield match, text
+
+
+def _is_prompt(connection: Connection, hit: Hit) -> bool:
+    """Tell whether an app or a program wrote the message of a hit."""
+    message = f"""SELECT {list_message_columns(connection)} FROM sessions x
+    JOIN messages m ON m.tree_id = x.tree_id AND m.branch = :branch AND m.seq = :seq
+    WHERE x.id = :session"""
+    place = {"session": hit.session_id, "branch": hit.branch, "seq": hit.seq}
+    rows = cache_statement(message).rows(connection, **place) if hit.role == "user" else []
+    found = mark_programs(connection, [Document(*row) for row in rows])
+    return hit.role in SYSTEM_ROLES or any(each.is_prompt for each in found)
 
 
 def _find_hit_bound(connection: Connection, hit: Hit) -> UpperBound | None:

@@ -40,8 +40,6 @@ MOST_PLACED = 20_000
 """Documents with a term whose trees are listed; a more frequent term is in most trees."""
 TITLE, SUMMARY = "title", "summary"
 """The roles of hits that are no messages."""
-PROMPT_ROLES = frozenset({"system", "developer"})
-"""The roles of messages that an app writes: found last, as all its sessions have the same."""
 HIT_ROLES = ("user", "assistant", "tool", "system", "developer", "function", TITLE, SUMMARY)
 """The usual roles of hits; a message may have any other role."""
 
@@ -68,7 +66,7 @@ class Query(NamedTuple):
     """The terms of a search, its scope and filters, the order and number of its hits.
 
     With ``any``, documents are found too that lack some of the terms. A search has parts, one after
-    the other: one with ``prompts`` has only documents of these roles (False: none of them), one
+    the other: one with ``prompts`` has only what apps and programs wrote (False: none of it), one
     that is ``partial`` only documents that lack a term. ``passed`` are trees whose further
     documents need not be found, which may become more during the search.
     """
@@ -111,7 +109,7 @@ class Query(NamedTuple):
             for each in (self.roles, self.tools, self.since, self.until, self.prompts)
         )
 
-    def parts(self) -> Iterator[Query]:
+    def parts(self, *, is_after_prompt: bool = False) -> Iterator[Query]:
         """Yield the parts of the search from the last hit already seen on."""
         lacking = (False, True) if self.any and len(self.terms) > 1 else (False,)
         places = (False, True) if self.order == "best" else (None,)
@@ -119,7 +117,7 @@ class Query(NamedTuple):
         for prompts in places:
             for partial in lacking:
                 if after is not None:
-                    is_prompt = prompts if prompts is None else after.role in PROMPT_ROLES
+                    is_prompt = prompts if prompts is None else is_after_prompt
                     is_partial = after.score <= PARTIAL_SCORE + UNRANKED_SCORE
                     if (is_prompt, is_partial) != (prompts, partial):
                         continue
@@ -151,12 +149,12 @@ class Query(NamedTuple):
         """Tell whether hits of a role pass the filters."""
         if self.tools is not None and role in (TITLE, SUMMARY):
             return False
-        if self.prompts is not None and self.prompts != (role in PROMPT_ROLES):
-            return False
         return self.roles is None or role in self.roles
 
     def has_document(self, document: Document) -> bool:
-        """Tell whether a document's role and time pass the filters."""
+        """Tell whether a document's author, role and time pass the filters."""
+        if self.prompts is not None and self.prompts != document.is_prompt:
+            return False
         return self.has_role(document.role) and self.has_moment(document.at)
 
     def has_moment(self, at: int) -> bool:

@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 
 from ..records import Hit
 from .documents import Document
-from .query import PROMPT_ROLES, Match, Query, score_text
+from .query import Match, Query, score_text
 from .terms import Term, fold_text
 
 MOST_COUNTED_WORD = 100
@@ -68,7 +68,7 @@ def find_rarest(query: Query, search: Callable[[Query], WordSearch]) -> list[Hit
         for match, text in search(query).load_texts(best[: query.limit + MOST_SCORED])
     ]
     scored.sort(key=lambda each: each[0].rank_key)
-    scored.sort(key=lambda each: each[0].document.role in PROMPT_ROLES)
+    scored.sort(key=lambda each: each[0].document.is_prompt)
     return [match.make_hit(text, query.terms) for match, text in scored[: query.limit]]
 
 

@@ -16,8 +16,8 @@ from sqlalchemy import Connection
 
 from ..history import lines, sessions
 from ..records import Hit, SessionHit
-from .documents import TEXT_BATCH, Document, list_trees
-from .query import MOST_PLACED, PROMPT_ROLES, TITLE, Match, Query
+from .documents import TEXT_BATCH, Document, cache_statement, list_trees
+from .query import MOST_PLACED, TITLE, Match, Query
 from .scope import Holder, SearchedTrees
 from .terms import Term
 
@@ -77,6 +77,7 @@ class SessionSearch:
         self._connection = connection
         self._trees, self._search = trees, search
         self._passed: set[int] = set()
+        self._tree_count: int | None = None
         self._query = query._replace(passed=self._passed, by="session")
         if query.scope.tree is not None:
             self._query = self._limit_to([query.scope.tree])
@@ -99,9 +100,10 @@ class SessionSearch:
         return found
 
     def _take(self, hits: Iterable[Hit]) -> None:
-        """Take the hits of new sessions, while there is room."""
+        """Take the hits of new sessions, while there are some and there is room."""
         limit = self._query.limit
-        for hit in hits if len(self._best) < limit else ():
+        is_done = len(self._best) >= limit or self._is_whole_scope_passed()
+        for hit in () if is_done else hits:
             self._best.setdefault(hit.session_id, hit)
             if len(self._best) >= limit:
                 return
@@ -126,6 +128,8 @@ class SessionSearch:
             yield from hits
             for match in batch if hits else ():
                 self._pass_tree(match, self._best)
+            if hits and self._is_whole_scope_passed():
+                return
             most = 1 if hits else min(2 * most, TEXT_BATCH)
 
     def _first_matches(self, search: MessageSearch) -> Iterator[Match]:
@@ -136,6 +140,8 @@ class SessionSearch:
                 seen.add(match.holder.session_id)
                 self._pass_tree(match, seen)
                 yield match
+                if self._is_whole_scope_passed():
+                    return
 
     def _pass_tree(self, match: Match, seen: Container[str]) -> None:
         """Ask nothing more of the tree of a match if all its sessions have been found."""
@@ -143,13 +149,23 @@ class SessionSearch:
         if all(each in seen for each in self._trees[tree_id].session_ids):
             self._passed.add(tree_id)
 
+    def _is_whole_scope_passed(self) -> bool:
+        """Tell whether all sessions of the scope have been found."""
+        if self._tree_count is None:
+            scope = self._query.scope
+            trees = f"SELECT DISTINCT tree_id FROM sessions x WHERE true{scope.tree_condition('x')}"
+            count = cache_statement(f"SELECT COUNT(*) FROM ({trees} LIMIT :most) AS trees")
+            values = scope.parameters | {"most": self._query.limit + 1}
+            self._tree_count = count.value(self._connection, **values)
+        return len(self._passed) >= self._tree_count
+
     def _spread_hits(self) -> Iterator[Hit]:
         """Yield hits of sessions that have the words in several messages.
 
         Those that need words of system and developer messages are kept for the end.
         """
         for session_id, found in self._spread_words():
-            said = {each: has for each, has in found.items() if each.role not in PROMPT_ROLES}
+            said = {each: has for each, has in found.items() if not each.is_prompt}
             if self._has_all(said):
                 yield from self._make_spread_hit(session_id, said)
             else:
@@ -213,7 +229,7 @@ class SessionSearch:
         for term in placed:
             with_term = self._search(self._query._replace(terms=(term,))).tree_ids()
             if with_term is not None:
-                trees = with_term if trees is None else trees & with_term
+                trees = (with_term if trees is None else trees & with_term) - self._passed
         if trees is None or len(trees) > MOST_LISTED_TREES:
             for match in self._term_matches(rarest):
                 if trees is None or match.document.tree_id in trees:

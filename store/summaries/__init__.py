@@ -24,6 +24,7 @@ __all__ = [
     "extract_command",
     "extract_user_words",
     "extractive",
+    "is_by_program",
     "load",
     "named",
 ]
@@ -34,12 +35,14 @@ if TYPE_CHECKING:
     from .extractive_summary import EXTRACTIVE_MODEL, extractive
     from .facts_ledger import HiddenFact, build_facts_ledger
     from .message_texts import (
+        PROGRAM_BEGINNINGS,
         RESULT_ROLES,
         SYSTEM_ROLES,
         cut_at_line_end,
         extract_command,
         extract_message_text,
         extract_user_words,
+        is_by_program,
         scrub_text,
     )
     from .prompts import Prompt, describe_unfinished_turn, load
@@ -83,8 +86,8 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
             "SummaryRequest build_title normalize_summary render_summary"
         ),
         message_texts=(
-            "RESULT_ROLES SYSTEM_ROLES cut_at_line_end extract_command extract_message_text "
-            "extract_user_words scrub_text"
+            "PROGRAM_BEGINNINGS RESULT_ROLES SYSTEM_ROLES cut_at_line_end extract_command "
+            "extract_message_text extract_user_words is_by_program scrub_text"
         ),
         transcripts=(
             "BRIEF_FLOOR DEFAULT_LIMITS DatedMessage FittedTranscript TranscriptLimits "

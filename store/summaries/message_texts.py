@@ -16,7 +16,8 @@ from itertools import accumulate, takewhile
 from typing import Any, NamedTuple
 
 from .. import text as shorteners
-from ..messages import UNKNOWN_TOOL, Message, extract_content_text
+from ..messages import UNKNOWN_TOOL, Message, extract_content_text, extract_part_text
+from ..text import wrap_in_list
 from ..tools import normalise_key
 
 SYSTEM_ROLES = frozenset({"system", "developer"})
@@ -204,6 +205,12 @@ def extract_user_words(text: str) -> str:
     """Return the words of the person in a user's message; "" where a program wrote all of it."""
     words = strip_program_tags(text)
     return "" if _PROGRAM_BEGINNING.match(words) else words.strip()
+
+
+def is_by_program(message: Message) -> bool:
+    """Tell a message of a user that a program wrote, as far as it has any text."""
+    texts = [*filter(None, map(extract_part_text, wrap_in_list(message.get("content"))))]
+    return message.get("role") == "user" and bool(texts) and not any(map(extract_user_words, texts))
 
 
 def strip_program_tags(text: str) -> str:

@@ -98,6 +98,40 @@ def test_prompts_are_last_on_every_page(
     assert [hit.seq for hit in store.search("word", order="newest")] == [7, 6, 5, 4, 3, 2, 1]
 
 
+AGENTS = "# AGENTS.md instructions for /home/me\n\n<INSTRUCTIONS>\nSort the words.\n</INSTRUCTIONS>"
+REMINDER = "<system-reminder>The words changed.</system-reminder>"
+
+
+def test_what_programs_say_for_a_user_is_last(store: Store) -> None:
+    """The instructions of Codex, reminders of Claude Code; not what a user says after them."""
+    context = "<environment_context>\n<cwd>/home/words</cwd>\n</environment_context>"
+    parts = [{"type": "input_text", "text": each} for each in (AGENTS, context)]
+    said_in_parts = [{"type": "text", "text": each} for each in (REMINDER, "Count the words.")]
+    store.create_session("codex")
+    store.append("codex", [{"role": "user", "content": parts}, said(context), said("my words")])
+    store.create_session("claude", title="words in a title")
+    caveat = said("Caveat: The messages below are words of a command.")
+    store.append("claude", [{"role": "user", "content": said_in_parts}, said(REMINDER), caveat])
+    store.create_session("empty")
+    store.append("empty", [said(f"{AGENTS}\n")])
+    for is_indexed in (False, True):
+        whole = store.search("words", limit=50)
+        assert [(hit.session_id, hit.seq) for hit in whole[:3]] == [
+            ("claude", 0),
+            ("claude", 1),
+            ("codex", 3),
+        ]
+        assert {hit.role for hit in whole[1:]} == {"user"}
+        assert len(whole) == 8
+        pages = [store.search("words", limit=2, after=whole[end - 1]) for end in range(1, 8)]
+        assert pages == [whole[end : end + 2] for end in range(1, 8)], is_indexed
+        best = [(each.session.id, each.best.seq) for each in store.search("words", by="session")]
+        assert best == [("claude", 0), ("codex", 3), ("empty", 1)]
+        (rarest, *_) = store.search("words nowhere", order="rarest")
+        assert (rarest.session_id, rarest.seq) in (("codex", 3), ("claude", 1))
+        store.index()
+
+
 def test_a_title_finds_a_session(chats: Store) -> None:
     """It is the best hit, and one of its hits."""
     chats.rename_session("half", "Apple of the red tree")
@@ -172,6 +206,26 @@ def test_a_shared_past_counts_for_the_session_that_holds_it(store: Store) -> Non
     assert counts == {"root": 2, "fork": 3}
     counts = {hit.session.id: hit.hits for hit in store.search("pear", by="session", left=True)}
     assert sum(counts.values()) == 7
+
+
+def test_hits_are_counted_wherever_messages_lie(store: Store) -> None:
+    """In a row, between those of another session, around one that was redacted."""
+    for name in ("row", "one", "two", "hole"):
+        store.create_session(name)
+    store.append("row", [said(f"a pear {number}") for number in range(4)])
+    for name in ("one", "two", "one", "two"):
+        store.append(name, [said("a pear of read_config"), said("nothing")])
+    store.append("hole", [said(f"a pear of read_config {number}") for number in range(5)])
+    store.index()
+    store.redact("hole", 3, "a secret")
+    for words, expected in {
+        "pear": {"row": 4, "one": 2, "two": 2, "hole": 4},
+        "onfig": {"one": 2, "two": 2, "hole": 4},
+        "pear onfig": {"one": 2, "two": 2, "hole": 4},
+    }.items():
+        assert {
+            each.session.id: each.hits for each in store.search(words, by="session")
+        } == expected
 
 
 @pytest.mark.sqlite_only
