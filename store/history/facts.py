@@ -401,6 +401,12 @@ def load_totals(line: Line, position: int) -> LineTotals:
     return LINE_TOTALS.one(line.connection, **line.place(position))
 
 
+def send_totals(line: Line, position: int) -> None:
+    """Send a server what `load_totals` asks for a position of the line's last run."""
+    if line.pointer.parent_position < position:
+        LINE_TOTALS.send(line.connection, **line.place(position))
+
+
 def find_turn_start(line: Line, last: int) -> int:
     """Return the position at which the turn of a position begins (1 if no user has spoken)."""
     return _find_newest_position(LAST_USER_POSITION, line, last) or 1

@@ -62,6 +62,7 @@ from ..history import (
     Validity,
     ViewCache,
     build_line_walk,
+    facts,
     lines,
     load_kinds_json,
     match_visible_records,
@@ -347,6 +348,8 @@ def build_visible_set(
         while active and active[-1].first >= summary.first:
             active.pop()  # a later one takes the place of those whose positions it covers
         active.append(summary)
+    if active:
+        facts.send_totals(Line(connection, pointer), first_kept - 1)
     visible = VisibleSet(
         first_kept,
         tuple(sorted(place for place in pinned if place < first_kept)),

@@ -44,7 +44,7 @@ MOST_ROUND_TRIPS = {
     "session": 1,
     "sessions": 1,
     "view": 2,
-    "view, compacted": 4,
+    "view, compacted": 3,
     "view, with news": 4,
     "view, with a new read": 4,
     "delete_session": 12,
