@@ -13,8 +13,9 @@ import pytest
 import sqlalchemy
 from conftest import ROOT, Run
 
-from store import Store, inspection
-from store.errors import QueryRefused, ReadOnly
+from store import Policy, Store, inspection
+from store.database import TREE_TABLES, session_ids
+from store.errors import QueryRefused, ReadOnly, SessionNotFound
 
 pytestmark = pytest.mark.skipif(
     not os.environ.get("CONVOSTORE_TEST_URL"),
@@ -24,11 +25,16 @@ pytestmark = pytest.mark.skipif(
 SAID = "may change this store"
 
 
-def recipe(page: str, role: str) -> list[str]:
-    """Return the statements that a page gives for a role."""
+def read_recipe(page: str, role: str) -> str:
+    """Return the SQL that a page gives for a role."""
     text = (ROOT / "docs" / page).read_text("utf-8")
     (block,) = re.findall(rf"<!-- {role} -->\n```postgresql\n(.*?)```", text, re.DOTALL)
-    return [line.partition(";")[0] for line in block.splitlines()]
+    return str(block)
+
+
+def recipe(page: str, role: str) -> list[str]:
+    """Return the statements that a page gives for a role, one a line."""
+    return [line.partition(";")[0] for line in read_recipe(page, role).splitlines()]
 
 
 def run_as_owner(url: str, statements: list[str]) -> None:
@@ -158,3 +164,60 @@ def test_a_role_with_rights_on_rows(url: str, app: str) -> None:
         assert len(store.delete_owner("ann")) == 2
     with pytest.raises(sqlalchemy.exc.ProgrammingError, match="must be owner"):
         run_as_owner(app, ["ALTER TABLE messages DISABLE TRIGGER ALL"])
+
+
+@pytest.fixture
+def ann(url: str, app: str) -> Iterator[str]:
+    """Give the URL of the same store for a role that sees the trees of one owner."""
+    sql, at = read_recipe("security.md", "one_owner"), sqlalchemy.make_url(url)
+    names = {each: f"{each}_{uuid.uuid4().hex}" for each in ("one_owner", "ann_reads")}
+    names["app"] = str(sqlalchemy.make_url(app).username)
+    for name, own in names.items():
+        sql = re.sub(rf"\b{name}\b", own, sql)
+    run_as_owner(url, [sql.replace("%", "%%")])
+    at = at.set(username=names["ann_reads"], password="choose-one")
+    yield at.render_as_string(hide_password=False)
+    run_as_owner(url, ["DROP SCHEMA access CASCADE"])
+    for name in ("ann_reads", "one_owner"):
+        run_as_owner(url, [f"DROP OWNED BY {names[name]}", f"DROP ROLE {names[name]}"])
+
+
+def fill_trees(store: Store) -> None:
+    """Create trees of two owners, one that both have sessions in, and one of nobody."""
+    for owner, name in (("ann", "a"), ("ben", "b"), ("ann", "shared"), (None, "nobody")):
+        store.create_session(name, owner=owner)
+        store.append(name, {"role": "user", "content": f"a secret of {name}"})
+        store.record_usage(name, input=5, output=1)
+        store.compact(name, summarizer=lambda *_: "A secret, too.", policy=Policy(keep_messages=0))
+    store.fork("a", 1, session_id="a fork")
+    store.fork("shared", 1, session_id="handed over", owner="ben")
+    store.index()
+
+
+def test_a_role_for_one_owner_sees_nobody_else(url: str, app: str, ann: str) -> None:
+    """Whether the store asks or SQL; and it writes nothing."""
+    with Store(url) as owned:
+        fill_trees(owned)
+        tree_id = owned.database.cache.trees.get("a")
+    with Store(ann, read_only=True) as store:
+        assert {each.id for each in store.sessions()} == {"a", "a fork"}
+        assert [each.message["content"] for each in store.messages("a fork")] == ["a secret of a"]
+        assert store.view("a").messages
+        assert {each.session_id for each in store.search("secret")} == {"a"}
+        assert len(store.usages()) == 1
+        for hidden in ("b", "shared", "handed over", "nobody", "first"):
+            with pytest.raises(SessionNotFound):
+                store.session(hidden)
+    seen = set()
+    for table in (session_ids, *TREE_TABLES):
+        rows = inspection.query(ann, f"SELECT DISTINCT tree_id FROM {table.name}").rows
+        assert {tree for (tree,) in rows} <= {tree_id}, table.name
+        seen.update(rows)
+    assert seen == {(tree_id,)}
+    with pytest.raises(sqlalchemy.exc.ProgrammingError, match="permission denied"):
+        run_as_owner(ann, ["UPDATE sessions SET title = 'x'"])
+    with Store(app) as store:
+        assert store.count_sessions() == 7
+        store.append("b", {"role": "user", "content": "more"})
+        store.delete_session("b")
+        assert store.verify() == []
