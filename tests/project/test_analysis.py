@@ -52,7 +52,8 @@ def test_a_question_in_one_line_asks_views(talked: Store, line: str) -> None:
     assert {*re.findall(r"(?:FROM|JOIN) (\w+)", line)} <= {*views(talked.database.url)}
     with talked.database.reading() as connection:
         found = connection.execute(text(line)).all()
-    assert found or "note_log" in line or "draft_log" in line
+    # The store has no notes, drafts and regenerated answers, and its month is another.
+    assert found or any(each in line for each in ("note_log", "draft_log", "forked_at", "'04'"))
 
 
 def test_there_are_ten_lines() -> None:
