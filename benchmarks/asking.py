@@ -141,7 +141,7 @@ def make_questions(corpus: Corpus, wanted: int, seed: int) -> list[Question]:
             if len(made[kind]) >= each or asked_of[place.session.id] > 1:
                 continue
             question = make(corpus, place, chance)
-            if question is not None:
+            if question is not None and question.sessions:  # its words may be masked
                 asked_of[place.session.id] += 1
                 made[kind].append(question)
     return [question for kind in KINDS for question in made[kind]][:wanted]

@@ -142,7 +142,7 @@ def find_projects(source: Source, project: str | None) -> set[str] | None:
     wanted = project.removeprefix("~/").rstrip("/\\")
     found = {each for each in known if is_path_end(each, wanted) or each.startswith(f"{wanted}/")}
     if not found:
-        names = mask(", ".join(sorted(known)[:8]) or "none").text
+        names = ", ".join(sorted(known)[:8]) or "none"
         raise InvalidValue(f"there is no project {project!r}; there are {names}")
     return found
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ..errors import InvalidValue
 from ..records import Hit
@@ -22,15 +22,30 @@ from .answers import NOTICE, Day, Source
 from .passages import Group, load_group
 
 MOST_WORDS = 12
+LONGEST_PHRASE = 4
+"""Words of a quotation that is searched as a whole; of a longer one each is searched."""
+SHORTEST_NUMBER = 3
+"""Digits of a number that says something."""
 MOST_READ = 16
 """Messages whose passages are read."""
-FOUND_LIMITS = (16, 150, 1_000)
+FOUND_LIMITS = (64, 150, 1_000)
 """Messages that are found: more where too few of them are of the asked sessions, or are no answers
 of this server, which are recorded with their calls."""
 PAIR_SHARE = 0.4
 """What the other messages of a passage count beside its best one."""
 SESSION_SHARE = 0.1
 """What the best other passage of its session counts for a passage."""
+CLOSE_SHARE = 0.7
+"""What counts beside the words of a passage that they stand close together."""
+CLOSE_LENGTH = 160
+"""Code points in which words are close together."""
+MOST_PLACES = 50
+"""Places of a word that are compared with those of others."""
+READ_LOSS, SHOWN_LOSS = 0.95, 0.9
+"""What is left of a message's score, and of a passage's, for each better one of its session: other
+sessions that may hold the answer are seen too."""
+
+Scored = TypeVar("Scored")
 
 STOP_WORDS = """
 a about after again all also am an and any are as at be been before being between both but by can
@@ -55,35 +70,31 @@ SHORTEST_STEM = 4
 class Word(NamedTuple):
     """A word of a question: how it is searched, and how it is found in a text in small letters.
 
-    A text with the pattern has the part, which is looked for first, as that is faster.
+    The pattern begins with the part, which is looked for first, as that is faster.
     """
 
     text: str
     part: str
     pattern: re.Pattern[str]
 
+    def find_places(self, lowered: str) -> Iterator[int]:
+        """Yield where a text in small letters has the word."""
+        at = lowered.find(self.part)
+        while at >= 0:
+            if self.pattern.match(lowered, at):
+                yield at
+            at = lowered.find(self.part, at + 1)
+
     def is_in(self, lowered: str) -> bool:
         """Tell whether a text has the word."""
-        return self.part in lowered and self.pattern.search(lowered) is not None
-
-
-class RankedGroup(NamedTuple):
-    """A passage and its score."""
-
-    group: Group
-    score: float
+        return any(True for _ in self.find_places(lowered))
 
 
 class Ranking(NamedTuple):
     """The passages for a question, the best first, with what each of its words is worth."""
 
-    found: list[RankedGroup]
+    groups: list[Group]
     worth: dict[Word, float]
-
-    @property
-    def groups(self) -> list[Group]:
-        """The passages without their scores."""
-        return [each.group for each in self.found]
 
     def weigh(self, line: str) -> float:
         """Return what a line is worth, by its words."""
@@ -93,13 +104,25 @@ class Ranking(NamedTuple):
 
 def parse_question_words(text: str) -> list[Word]:
     """Return the words of a question that are worth a search. Raises InvalidValue for none."""
-    given = [each.strip("\"'.:*") for each in _WORD.findall(text)]
-    words = [each for each in dict.fromkeys(given) if each and _NAME_PARTS.search(each)]
-    telling = [each for each in words if each.lower() not in _STOPPED] or words
+    found = (each for word in _WORD.findall(text) for each in _split_phrase(word))
+    given = dict.fromkeys(each.strip("\"'.:*") for each in found)
+    words = [each for each in given if _NAME_PARTS.search(each)]
+    telling = [each for each in words if _is_telling(each)] or words
     if not telling:
         raise InvalidValue("text has no word to look for; give a name, a path, or some words")
     telling.sort(key=lambda each: -_guess_rarity(each))
     return [_make_word(each) for each in telling[:MOST_WORDS]]
+
+
+def _split_phrase(found: str) -> list[str]:
+    """Return the words of a long quotation, of which another text may lack some."""
+    words = found.strip('"').split()
+    return words if len(words) > LONGEST_PHRASE else [found]
+
+
+def _is_telling(word: str) -> bool:
+    is_short_number = word.isdecimal() and len(word) < SHORTEST_NUMBER
+    return word.lower() not in _STOPPED and not is_short_number
 
 
 def _guess_rarity(word: str) -> int:
@@ -126,8 +149,9 @@ def _cut_ending(word: str) -> str:
 
 
 class Wanted(NamedTuple):
-    """What passages may be of: sessions, roles and a day (None: any)."""
+    """What passages may be of: a session, some sessions, roles and a day (None: any)."""
 
+    session: str | None = None
     sessions: frozenset[str] | None = None
     roles: tuple[str, ...] | None = None
     day: Day | None = None
@@ -147,35 +171,35 @@ def rank_groups(source: Source, text: str, wanted: Wanted = ANY) -> Ranking:
         source.search,
         " ".join(word.text for word in words),
         order="rarest",
+        session=wanted.session,
         roles=wanted.roles,
         since=wanted.day and wanted.day.first,
         until=wanted.day and wanted.day.end - 1,
     )
     for limit in FOUND_LIMITS[wanted.sessions is not None :]:
         hits = search(limit=limit)
-        loaded = [*islice(_load_groups(source, filter(wanted.has, hits)), MOST_READ)]
+        chosen = _spread_sessions(
+            [(hit.score, hit.session_id, hit) for hit in hits if wanted.has(hit)], READ_LOSS
+        )
+        loaded = [*islice(_load_groups(source, (hit for _, hit in chosen)), MOST_READ)]
         if len(hits) < limit or len(loaded) == MOST_READ:
             break
-    found = _score_groups(loaded)
-    return Ranking(found, _weigh_words(found, words))
+    return _rank_loaded(loaded, words)
 
 
-def _weigh_words(
-    found: list[RankedGroup],
-    words: list[Word],
-) -> dict[Word, float]:
-    """Return what each word is worth: more, the fewer of the passages have it."""
-    having: Counter[Word] = Counter()
-    for ranked in found:
-        lowered = ranked.group.text.lower()
-        having.update(word for word in words if word.is_in(lowered))
-    return {word: math.log(1 + len(found) / (1 + having[word])) for word in words}
+def _spread_sessions(
+    scored: Iterable[tuple[float, str, Scored]], loss: float
+) -> list[tuple[float, Scored]]:
+    """Return what has a score and a session, the best first: less counts what is one more of it."""
+    seen: Counter[str] = Counter()
+    spread = []
+    for score, session_id, value in scored:
+        spread.append((score * loss ** seen[session_id], value))
+        seen[session_id] += 1
+    return sorted(spread, key=lambda each: -each[0])
 
 
-def _load_groups(
-    source: Source,
-    hits: Iterable[Hit],
-) -> Iterator[tuple[Hit, Group]]:
+def _load_groups(source: Source, hits: Iterable[Hit]) -> Iterator[tuple[Hit, Group]]:
     """Yield hits with their passages, but none that repeats an answer of this server."""
     group_of: dict[tuple[str, int], Group] = {}
     for hit in hits:
@@ -186,23 +210,47 @@ def _load_groups(
             yield hit, group
 
 
-def _score_groups(found: Iterable[tuple[Hit, Group]]) -> list[RankedGroup]:
+def _rank_loaded(found: list[tuple[Hit, Group]], words: list[Word]) -> Ranking:
     """Return the passages of hits, the best first, and of equal ones the newest.
 
-    A passage has the score of its best message, a part of those of its others, and a part of those
-    of other passages of its session.
+    A passage has the score of its best message, a part of those of its others and of those of other
+    passages of its session, and more, the closer together its words are.
     """
-    group_of: dict[tuple[str, int], Group] = {}
+    groups = {(group.session_id, group.first): group for _, group in found}
+    lowered = {key: group.text.lower() for key, group in groups.items()}
+    worth = _weigh_words(words, lowered.values())
     scores: dict[tuple[str, int], float] = {}
     for hit, group in found:
         key = (group.session_id, group.first)
-        group_of[key] = group
         scores[key] = hit.score if key not in scores else scores[key] + PAIR_SHARE * hit.score
+    most = max(scores.values(), default=0) or 1
     total: dict[str, float] = {}
-    for (session_id, _), score in scores.items():
-        total[session_id] = total.get(session_id, 0) + score
+    for key, text in lowered.items():
+        scores[key] = scores[key] / most + CLOSE_SHARE * _measure_closeness(text, worth)
+        total[key[0]] = total.get(key[0], 0) + scores[key]
     ranked = [
-        RankedGroup(group_of[key], score + SESSION_SHARE * min(score, total[key[0]] - score))
+        (score + SESSION_SHARE * min(score, total[key[0]] - score), key[0], groups[key])
         for key, score in scores.items()
     ]
-    return sorted(ranked, key=lambda each: (-each.score, -each.group.at))
+    ranked.sort(key=lambda each: (-each[0], -each[2].at))
+    return Ranking([group for _, group in _spread_sessions(ranked, SHOWN_LOSS)], worth)
+
+
+def _weigh_words(words: list[Word], lowered: Collection[str]) -> dict[Word, float]:
+    """Return what each word is worth: more, the fewer of the texts have it."""
+    having = {word: sum(map(word.is_in, lowered)) for word in words}
+    return {word: math.log(1 + len(lowered) / (1 + count)) for word, count in having.items()}
+
+
+def _measure_closeness(lowered: str, worth: dict[Word, float]) -> float:
+    """Return the share of the words' worth that stands close together at one place of a text."""
+    places = sorted(
+        (at, word) for word in worth for at in islice(word.find_places(lowered), MOST_PLACES)
+    )
+    inside: dict[Word, int] = {}
+    best = 0.0
+    for at, word in places:
+        inside[word] = at
+        near = (worth[each] for each, last in inside.items() if at - last <= CLOSE_LENGTH)
+        best = max(best, sum(near))
+    return best / (sum(worth.values()) or 1)

@@ -92,7 +92,7 @@ def build_server(
     )
     for name in READING_TOOLS if read_only else (*READING_TOOLS, *WRITING_TOOLS):
         server.add_tool(
-            answer_errors(getattr(history, name)),
+            answer_errors(getattr(history, name), str if secrets else mask_texts),
             name,
             description=getdoc(getattr(history, name)),
             annotations=READING if name in READING_TOOLS else WRITING,
@@ -117,15 +117,17 @@ def build_server(
     return server
 
 
-def answer_errors(tool: Callable[..., Answer]) -> Callable[..., CallToolResult]:
-    """Return a tool whose answer is JSON, and whose errors are answers."""
+def answer_errors(
+    tool: Callable[..., Answer], clean: Callable[[str], str]
+) -> Callable[..., CallToolResult]:
+    """Return a tool whose answer is JSON, and whose errors are answers, ``clean`` ones."""
 
     @wraps(tool)
     def answer(**arguments: Any) -> CallToolResult:
         try:
             told = tool(**arguments)
         except StoreError as error:
-            return build_error_result(str(error))
+            return build_error_result(clean(str(error)))
         return CallToolResult(
             content=[TextContent(type="text", text=write_json(told))], structured_content=told
         )

@@ -86,7 +86,7 @@ ERROR_ROLES = ("tool", "function", "user")
 """Roles of messages in which errors stand."""
 MOST_WALKED = 40
 """Sessions that are looked through in one call."""
-PASSAGE_TOKENS = 450
+PASSAGE_TOKENS = 300
 """Tokens of a passage at most, so that an answer has several."""
 LEAST_PASSAGE = 60
 SNIPPET_TOKENS = 60
@@ -401,11 +401,11 @@ class History:
         chosen = parse_day(day) if day else None
         sessions = None
         if session is not None:
-            sessions = frozenset({find_asked_session(self._source, session).id})
+            session = find_asked_session(self._source, session).id
         elif project is not None:
             found = list_asked_sessions(self._source, project)
             sessions = frozenset(each.id for each in found)
-        return rank_groups(self._source, text, Wanted(sessions, roles, chosen))
+        return rank_groups(self._source, text, Wanted(session, sessions, roles, chosen))
 
     def _cut(self, group: Group, ranking: Ranking, tokens: int) -> str:
         text: str = self._clean(group.text)

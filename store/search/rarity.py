@@ -21,7 +21,7 @@ from .terms import Term, fold_text
 MOST_COUNTED_WORD = 100
 """Messages that are counted of a word: the last stored; one that more have is a common word."""
 MOST_WITH_ALL = 50
-"""Messages with all words that are looked at besides, since these may be older."""
+"""Messages with all words that any has, which are looked at besides, since these may be older."""
 FEW_WORDS = 20
 """Messages that have a term as a word, below which it is looked for in names too."""
 MOST_SCORED = 10
@@ -77,18 +77,22 @@ def _find_candidates(query: Query, search: Callable[[Query], WordSearch]) -> Can
     matches: dict[Document, Match] = {}
     worths: dict[Document, float] = {}
     worth_of: dict[Term, float] = {}
+    had: list[Term] = []
     for term in query.terms:
         words = search(query._replace(terms=(term,)))
         found = [*islice(words.word_matches(), MOST_COUNTED_WORD)]
         if len(found) < FEW_WORDS:
             found += islice(words.name_matches(), FEW_WORDS)
         worth_of[term] = log2(1 + MOST_COUNTED_WORD / max(1, len(found)))
+        had += [term] if found else []
         for match in found:
             matches[match.document] = match
             worths[match.document] = worths.get(match.document, 0) + worth_of[term]
-    for match in islice(search(query).word_matches(), MOST_WITH_ALL):
+    # A word that no message has would leave out those with all others.
+    query = query._replace(terms=tuple(had))
+    for match in islice(search(query).word_matches() if had else (), MOST_WITH_ALL):
         matches[match.document] = match
-        worths[match.document] = sum(worth_of.values())
+        worths[match.document] = sum(worth_of[term] for term in had)
     return Candidates(matches, worths, worth_of)
 
 
