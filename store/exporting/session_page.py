@@ -124,7 +124,8 @@ class _PageLine:
                 continue
             first = self.last + 1
             items = [*self._list_line_items(held)]
-            title = f"{first:,}–{self.last:,}: {_describe_compaction(compaction)}"
+            places = f"{first:,}–{self.last:,}" if first < self.last else f"{first:,}"
+            title = f"{places}: {_describe_compaction(compaction)}"
             is_told = self.content.only or compaction.id in told  # nobody said a summary
             text = "" if is_told else compaction.summary
             told.add(compaction.id)

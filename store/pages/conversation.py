@@ -16,6 +16,8 @@ from .page_rows import PageRow, explain_messages, fill_page, group_rows, show_it
 from .site import Values, Visit, format_page_moment, page
 
 MESSAGES_PER_PAGE = 100
+PASSED_PER_PAGE = 500
+"""Messages of a page where only those that are sent are shown, and others pass in a line."""
 SHOWN_FORMS = ("raw", "sent", "both")
 
 
@@ -58,11 +60,13 @@ class Conversation:
     def window(self) -> Window:
         """The messages from a position on, or up to one; as many as a page holds."""
         start, stop = self.visit.number("from") or 1, self.visit.number("to")
+        passing = self.form == "sent"
+        most = PASSED_PER_PAGE if passing else MESSAGES_PER_PAGE
         if stop is None:
-            rows = [*fill_page(self._load_rows(start, start + MESSAGES_PER_PAGE - 1))]
+            rows = [*fill_page(self._load_rows(start, start + most - 1), passing=passing)]
         else:
-            rows = [*self._load_rows(max(1, stop - MESSAGES_PER_PAGE + 1), stop)]
-            rows = [*fill_page(reversed(rows))][::-1]
+            rows = [*self._load_rows(max(1, stop - most + 1), stop)]
+            rows = [*fill_page(reversed(rows), passing=passing)][::-1]
         seqs = [row.seq for row in rows if row.seq is not None] or [self.head + 1]
         last = seqs[-1]
         return Window(rows, seqs[0] - 1 or None, last + 1 if last < self.head else None)

@@ -511,6 +511,19 @@ def test_pages_turn_over_a_long_line(store: Store) -> None:
     assert re.findall(r'id="m(\d+)"', text)[0] == str(int(back) + 1)
 
 
+def test_what_is_not_sent_takes_no_room_of_what_is(store: Store) -> None:
+    """However much is hidden, it passes in a line; forwards and backwards."""
+    store.create_session("long")
+    said = [{"role": "user", "content": f"{number} " + "y" * 2_000} for number in range(300)]
+    store.append("long", said)
+    store.hide("long", 2, 290, "Much was said.")
+    for path in ("/s/long?mode=sent&policy=raw", "/s/long?mode=sent&policy=raw&to=300"):
+        shown = ask(store).get(path).text
+        assert {*re.findall(r'id="m(\d+)"', shown)} == {"1", *map(str, range(291, 301))}
+        assert re.search(r"2–290 <b>Not sent</b>", shown)
+        assert "Much was said." in shown
+
+
 def test_news_come_by_themselves(store: Store) -> None:
     """New messages, the answer under way, and the word that the line is another one."""
     client, branch = ask(store), store.session("bob1").branch

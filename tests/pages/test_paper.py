@@ -22,7 +22,7 @@ PAPER = {"width": 718, "height": 1046, "deviceScaleFactor": 1, "mobile": False}
 LOST = """
 [...document.querySelectorAll('main *, body > :not(header):not(nav):not(footer) *')].filter(each =>
     [...each.childNodes].some(node => node.nodeType === 3 && node.data.trim())
-    && !each.closest('svg, style, script, nav, form, .on > header, .unit, .side .day')
+    && !each.closest('svg, style, script, nav, form, .on > header, .unit, .side .day, .gist')
     && !(each.checkVisibility({visibilityProperty: true, contentVisibilityAuto: true})
          && each.getClientRects().length)
 ).map(each => each.outerHTML.slice(0, 120))
