@@ -22,11 +22,26 @@ SHOWN_FORMS = ("raw", "sent", "both")
 
 
 class Window(NamedTuple):
-    """The part of a line on a page: its rows, and the positions before and behind them."""
+    """The part of a line on a page: its rows, and the end of the line."""
 
     rows: list[PageRow]
-    previous: int | None
-    next: int | None
+    head: int
+
+    @property
+    def seqs(self) -> list[int]:
+        """The positions of its messages."""
+        return [row.seq for row in self.rows if row.seq is not None]
+
+    @property
+    def previous(self) -> int | None:
+        """The position before it; None at the beginning of the line."""
+        return [*self.seqs, self.head + 1][0] - 1 or None
+
+    @property
+    def next(self) -> int | None:
+        """The position behind it; None at the end of the line."""
+        last = [self.head, *self.seqs][-1]
+        return last + 1 if last < self.head else None
 
 
 class Conversation:
@@ -67,9 +82,7 @@ class Conversation:
         else:
             rows = [*self._load_rows(max(1, stop - most + 1), stop)]
             rows = [*fill_page(reversed(rows), passing=passing)][::-1]
-        seqs = [row.seq for row in rows if row.seq is not None] or [self.head + 1]
-        last = seqs[-1]
-        return Window(rows, seqs[0] - 1 or None, last + 1 if last < self.head else None)
+        return Window(rows, self.head)
 
     def _load(self, first: int, last: int) -> list[StoredMessage]:
         return self.visit.face.messages(self.session.id, first, last, branch=self.branch)

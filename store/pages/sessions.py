@@ -97,11 +97,8 @@ def _search_sessions(visit: Visit, seen: str) -> list[SessionHit]:
         hits = visit.face.search(
             visit.get("q"), by="session", limit=limit, since=since, until=until
         )
-        found = [
-            hit
-            for hit in hits
-            if _is_chosen(visit, hit.session) and _hash_session_id(hit.session.id) not in hashes
-        ]
+        new = (hit for hit in hits if _hash_session_id(hit.session.id) not in hashes)
+        found = [hit for hit in new if _is_chosen(visit, hit.session)]
         if len(found) > LISTED_SESSIONS or len(hits) < limit:
             break
     return found
