@@ -101,6 +101,9 @@ PROGRAM_MARKS = (
         "AgentScope, as QwenPaw writes it", "id name role content metadata timestamp"
     ),
     _parse_program_mark("Grok Build (what its screen shows)", "method params.update.sessionUpdate"),
+    _parse_program_mark("Grok Build (beside its session)", "info.cwd num_chat_messages"),
+    _parse_program_mark("Grok Build (beside its session)", "turnCount toolsUsed primaryModelId"),
+    _parse_program_mark("Gemini CLI (without a message)", "sessionId projectHash messages"),
     _parse_program_mark("GitHub Copilot (its old history.json)", "history.role history.text"),
     _parse_program_mark("a program whose messages have no 'content'", "role text"),
     _parse_program_mark("Command Code", "sessionId role content.type metadata.cwd"),

@@ -74,6 +74,13 @@ OTHERS: dict[str, list[list[Any]]] = {
     "Grok Build (what its screen shows)": [
         [{"method": "session/update", "params": {"update": {"sessionUpdate": "plan"}}}]
     ],
+    "Grok Build (beside its session)": [
+        [{"info": {"id": "g", "cwd": "/app"}, "num_chat_messages": 2}],
+        [{"turnCount": 1, "toolsUsed": [], "primaryModelId": "grok-4.5"}],
+    ],
+    "Gemini CLI (without a message)": [
+        [{"sessionId": "s", "projectHash": "h", "messages": [{"type": "info", "content": "x"}]}]
+    ],
     "GitHub Copilot (its old history.json)": [[{"history": [{"role": "user", "text": "x"}]}]],
     "a program whose messages have no 'content'": [[{"role": "user", "text": "x"}]],
     "Command Code": [
