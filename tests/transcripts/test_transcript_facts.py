@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import test_transcripts_anthropic as anthropic
-import test_transcripts_codex as codex_lines
-import test_transcripts_grok_build as grok_build
 from conftest import ROOT
+from fuller import write_fuller
 from kind_checks import write_rows
-from made_up import CLAUDE_CODE, ROLLOUT, SAMPLES
+from made_up import SAMPLES
 
 from store import Policy, Store
 from store.importing import import_file
@@ -55,7 +53,7 @@ NOT_IN_FILES = {
     "cursor": "",
     "cursor_cli": "tokens cached",
     "droid": "",
-    "exchanges": "title folder linked",
+    "exchanges": "title folder",
     "frameworks": "folder",
     "gemini_cli": "",
     "gemini_takeout": "title folder model calls results thoughts tokens cached",
@@ -73,7 +71,7 @@ NOT_IN_FILES = {
     "moss": "folder model times pictures tokens cached linked",
     "oasst": "folder calls results thoughts pictures tokens cached",
     "open_webui": "",
-    "openai": "title folder linked",
+    "openai": "linked",
     "openai_agents": "",
     "opencode": "",
     "openhands": "",
@@ -90,43 +88,6 @@ NOT_IN_FILES = {
     "vscode_chat": "",
 }
 """Kind → facts that its program writes into no file that is read."""
-
-
-def claude_code(path: Path) -> Path:
-    """Write a session with a title, a picture, costs and a subagent."""
-    said = {"sessionId": "s", "cwd": "/app", "timestamp": "2026-01-01T00:00:00Z"}
-    told = {
-        "model": "claude-sonnet-4-5",
-        "usage": {"input_tokens": 1, "cache_read_input_tokens": 2},
-    }
-    source = {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}
-    shown = [{"type": "image", "source": source}]
-    asked = {"type": "user", "message": {"role": "user", "content": shown}, "uuid": "shown"}
-    below = {**asked, "uuid": "below", "isSidechain": True, "agentId": "a"}
-    rows = [
-        {**row, "cwd": "/app", "message": {**told, **row["message"]}}
-        if row["type"] == "assistant"
-        else row
-        for row in CLAUDE_CODE
-    ]
-    title = {"type": "custom-title", "customTitle": "A title", "sessionId": "s"}
-    return write_rows(path, [title, *rows, {**said, **asked}, {**said, **below}])
-
-
-def codex(path: Path) -> Path:
-    """Write a rollout with what a request cost."""
-    spent = {"input_tokens": 9, "cached_input_tokens": 5, "output_tokens": 2, "total_tokens": 11}
-    told = {"last_token_usage": spent, "total_token_usage": spent}
-    return write_rows(path, [*ROLLOUT, codex_lines.event("token_count", info=told)])
-
-
-RICHER = {
-    "anthropic": lambda path: anthropic.cline(path.parent),
-    "claude_code": claude_code,
-    "codex": codex,
-    "grok_build": lambda path: grok_build.session(path.parent),
-}
-"""Kinds whose made-up file alone tells less than it may."""
 
 
 def facts_of(store: Store, name: str) -> Iterator[str]:
@@ -174,18 +135,27 @@ def facts_of_message(message: dict[str, Any]) -> Iterator[str]:
         yield "thoughts"
 
 
+def write_sample(kind: str, folder: Path) -> Path:
+    """Write the made-up file of a kind."""
+    folder.mkdir(parents=True)
+    path: Any = SAMPLES[kind](folder / "sample")
+    return path if isinstance(path, Path) else next(folder.glob("*"))
+
+
+def facts_of_file(path: Path, kind: str) -> set[str]:
+    """Return what a file tells."""
+    with Store(":memory:", durability="normal") as store:
+        names = [each.id for each in import_file(store, path, kind=kind).sessions]
+        found = {fact for name in names for fact in facts_of(store, name)}
+    return found | ({"linked"} if len(names) > 1 and TRANSCRIPT_KINDS[kind].linked else set())
+
+
 def table(folder: Path) -> str:
     """Return the table, from a file of each kind."""
     lines = [f"| kind | {' | '.join(FACTS)} |", f"| --- |{' --- |' * len(FACTS)}"]
     for kind, absent in NOT_IN_FILES.items():
-        place = folder / kind / "sample"
-        place.parent.mkdir(parents=True)
-        path = RICHER.get(kind, SAMPLES[kind])(place)
-        path = path if isinstance(path, Path) else next(place.parent.glob("*"))
-        with Store(":memory:") as store:
-            names = [each.id for each in import_file(store, path, kind=kind).sessions]
-            found = {fact for name in names for fact in facts_of(store, name)}
-        found |= {"linked"} if len(names) > 1 and TRANSCRIPT_KINDS[kind].linked else set()
+        paths = [write_sample(kind, folder / kind), *write_fuller(kind, folder / kind)]
+        found = {fact for path in paths for fact in facts_of_file(path, kind)}
         assert not found & {*absent.split()}, f"{kind} tells {found & {*absent.split()}}"
         cells = [
             "✓" if fact in found else "not in their files" if fact in absent.split() else "–"
@@ -199,7 +169,8 @@ def table(folder: Path) -> str:
 @pytest.mark.parametrize("kind", ["codex", "claude_code"])
 def test_costs_of_a_growing_file_are_those_of_the_whole(tmp_path: Path, kind: str) -> None:
     """Though a file tells them after the answer, or more of them than before."""
-    rows = [json.loads(line) for line in RICHER[kind](tmp_path / "whole").read_text().splitlines()]
+    whole_path, *_ = write_fuller(kind, tmp_path)
+    rows = [json.loads(line) for line in whole_path.read_text().splitlines()]
     path = tmp_path / "growing.jsonl"
     with Store(":memory:") as grown, Store(":memory:") as whole:
         for end in range(3, len(rows) + 1):
