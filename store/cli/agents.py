@@ -17,7 +17,7 @@ from . import render
 from .options import STORE_VARIABLE, StorePlace, get_place, locate_own_store, open_store
 
 if TYPE_CHECKING:
-    from ..mcp import ConfigurationChange
+    from .installation import ConfigurationChange
 
 ServedStore = Annotated[
     str | None,
@@ -89,7 +89,8 @@ def mcp(
         return
     if find_spec("mcp") is None:
         raise StoreError("the server needs another library: install convostore[mcp]")
-    from ..mcp import build_command, plan_install, plan_uninstall, render_configuration
+    from .agent_programs import build_command, render_configuration
+    from .installation import plan_install, plan_uninstall
 
     options = _list_given_options(store, owner, read_only=read_only, secrets=secrets)
     if print_config is not None:
@@ -131,7 +132,8 @@ def _print_digest(place: StorePlace, owner: str | None) -> None:
 
 def _serve(ctx: typer.Context, owner: str | None, *, read_only: bool, secrets: bool) -> None:
     """Serve the store; the user's own one follows the programs of this machine."""
-    from ..mcp import Follower, serve
+    from ..mcp import serve
+    from .following import Follower
 
     if sys.stdout.isatty():
         raise InvalidValue(

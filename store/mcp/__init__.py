@@ -12,24 +12,16 @@ from typing import TYPE_CHECKING
 from ..lazy_imports import attach_modules
 
 __all__ = [
-    "AGENT_PROGRAMS",
-    "ConfigurationChange",
-    "Follower",
     "History",
-    "build_command",
     "build_server",
     "describe_last_sessions",
-    "plan_install",
-    "plan_uninstall",
-    "render_configuration",
+    "load_guidance",
     "serve",
 ]
 
 if TYPE_CHECKING:
     from .digests import describe_last_sessions
-    from .following import Follower
-    from .installation import ConfigurationChange, plan_install, plan_uninstall
-    from .programs import AGENT_PROGRAMS, build_command, render_configuration
+    from .guidance import load_guidance
     from .server import build_server, serve
     from .tools import History
 
@@ -37,9 +29,7 @@ if not TYPE_CHECKING:  # a type checker would accept any name from it
     __getattr__, __dir__ = attach_modules(
         __package__,
         digests="describe_last_sessions",
-        following="Follower",
-        installation="ConfigurationChange plan_install plan_uninstall",
-        programs="AGENT_PROGRAMS build_command render_configuration",
+        guidance="load_guidance",
         server="build_server serve",
         tools="History",
     )

@@ -15,7 +15,8 @@ import pytest
 from conftest import Run
 
 from store import Store
-from store.mcp import AGENT_PROGRAMS, Follower
+from store.cli.agent_programs import AGENT_PROGRAMS
+from store.cli.following import Follower
 from store.tokens import counter
 
 pytestmark = pytest.mark.sqlite_only

@@ -69,7 +69,7 @@ of a store and move along with an edge that moves.
 INSIDE = {
     "adapters": "stores blocks openai_items openai_agents pydantic_ai claude strands adk langchain langgraph agent_framework llama_index",
     "cli": (
-        "terminal tables render chart options agents demo_session requests request_log compactions heads policies "
+        "terminal tables render chart options agent_programs installation following agents demo_session requests request_log compactions heads policies "
         "show savings simulation sql sessions messages search maintenance retention transfers exports usage program_folders import_summary imports pages demo commands"
     ),
     "compaction": (
@@ -92,7 +92,7 @@ INSIDE = {
     "inspection": (
         "console checks usage_statistics sql line_checks integrity dump transfer storage_use copies upkeep distribution advice"
     ),
-    "mcp": "answers passages commands days digests ranking tools guidance server following programs installation",
+    "mcp": "answers passages commands days digests ranking tools guidance server",
     "messages": "json_text columns plain_messages media wire_fields redacted_messages",
     "pages": "site access plots sessions reasons page_rows conversation live requests tree policies costs files sql datasette server",
     "policy": (

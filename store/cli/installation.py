@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import InvalidValue
-from .guidance import load_guidance
-from .programs import SERVER_NAME, AgentProgram, find_agent_program
+from ..mcp import load_guidance
+from .agent_programs import SERVER_NAME, AgentProgram, find_agent_program
 
 COPY_ENDING = ".before-convostore"
 HOOK_EVENT, DIGEST_OPTION = "SessionStart", "--digest"
