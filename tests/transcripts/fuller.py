@@ -15,6 +15,7 @@ import test_transcripts_codex as codex
 import test_transcripts_continue_dev as continue_dev
 import test_transcripts_copilot_cli as copilot_cli
 import test_transcripts_cursor as cursor
+import test_transcripts_droid as droid
 import test_transcripts_exchanges as exchanges
 import test_transcripts_frameworks as frameworks
 import test_transcripts_gemini_cli as gemini_cli
@@ -114,6 +115,41 @@ def vscode_chat(path: Path) -> Path:
     return vscode.whole(place, vscode.chat(vscode.agent(), customTitle="Names"))
 
 
+WEATHER = {"name": "get_weather", "arguments": '{"city": "Paris"}'}
+OPEN_WEBUI = {
+    "u1": {"parentId": None, "role": "user", "content": "Weather?", "timestamp": 1_700_000_000},
+    "a1": {"parentId": "u1", "role": "assistant", "content": "No idea.", "model": "m"},
+    "a2": {
+        "parentId": "u1",
+        "role": "assistant",
+        "content": "18C.",
+        "output": [
+            {"type": "function_call", "call_id": "c1", **WEATHER},
+            {"type": "function_call_output", "call_id": "c1", "output": "18C"},
+        ],
+    },
+}
+"""Messages of Open WebUI: a question with two answers."""
+USED = {"id": "c1", "name": "get_weather", "args": WEATHER["arguments"], "output": "18C"}
+LIBRECHAT = [
+    {"messageId": "u", "isCreatedByUser": True, "text": "Weather?"},
+    {"messageId": "b", "parentMessageId": "u", "isCreatedByUser": False, "text": "No idea."},
+    {
+        "messageId": "a",
+        "parentMessageId": "u",
+        "isCreatedByUser": False,
+        "text": "",
+        "createdAt": "2026-01-01T00:00:00Z",
+        "content": [
+            {"type": "think", "think": "Hm."},
+            {"type": "tool_call", "tool_call": USED},
+            {"type": "text", "text": "18C."},
+        ],
+    },
+]
+"""Messages of LibreChat: a question with two answers."""
+
+
 FULLER: dict[str, tuple[Writer, ...]] = {
     "anthropic": (
         lambda path: anthropic.cline(path.parent),
@@ -142,6 +178,36 @@ FULLER: dict[str, tuple[Writer, ...]] = {
                 ),
             )
         ),
+        rows_of(
+            claude_ai.conversation(
+                claude_ai.said("u1", "human", "One?", parent_message_uuid=claude_ai.ROOT),
+                claude_ai.said("a1", "assistant", "1", parent_message_uuid="u1"),
+                claude_ai.said("a2", "assistant", "2", parent_message_uuid="u1"),
+            )
+        ),
+    ),
+    "droid": (
+        rows_of(
+            droid.HEAD,
+            *droid.TALK,
+            droid.entry("u3", "user", {"type": "text", "text": "Read b."}, PICTURE, parent="u1"),
+        ),
+        rows_of(
+            droid.INIT,
+            {"type": "message", "role": "user", "id": "u", "text": "Go.", "session_id": "s"},
+        ),
+    ),
+    "librechat": (rows_of({"conversationId": "l", "title": "Names", "messages": LIBRECHAT}),),
+    "open_webui": (
+        rows_of(
+            {
+                "id": "w",
+                "chat": {
+                    "title": "Names",
+                    "history": {"currentId": "a2", "messages": OPEN_WEBUI},
+                },
+            }
+        ),
     ),
     "claude_code": (claude_code,),
     "codex": (
@@ -169,7 +235,8 @@ FULLER: dict[str, tuple[Writer, ...]] = {
     "cursor": (
         lambda path: cursor.chat(
             path,
-            cursor.BUBBLES,
+            {"s": {"type": 2, "text": "A dot.", "modelInfo": {"modelName": "m"}}, **cursor.BUBBLES},
+            workspaceIdentifier={"uri": {"fsPath": "/app"}},
             name="Names",
             latestConversationSummary={
                 "summary": {"summary": "So far.", "truncationLastBubbleIdInclusive": "t1"}
@@ -199,8 +266,19 @@ FULLER: dict[str, tuple[Writer, ...]] = {
                 ],
             }
         ),
+        rows_of(
+            gemini_cli.HEAD,
+            *gemini_cli.TALK,
+            {"$rewindTo": "u2"},
+            gemini_cli.record("u3", "user", "Or?"),
+        ),
     ),
     "goose": (
+        lambda path: goose.database(
+            path,
+            goose.said("user", goose.text("One?"), metadata={"agentVisible": False}),
+            *goose.TALK,
+        ),
         lambda path: goose.database(
             path,
             goose.said("user", {"type": "image", "data": DATA, "mimeType": "image/png"}),
@@ -270,6 +348,13 @@ FULLER: dict[str, tuple[Writer, ...]] = {
                 subtype="custom_title",
                 systemPayload={"customTitle": "Names"},
             ),
+        ),
+        rows_of(
+            *qwen_code.TALK,
+            qwen_code.row(
+                "r", "u1", "system", subtype="rewind", systemPayload={"truncatedCount": 2}
+            ),
+            qwen_code.row("a3", "r", "assistant", {"text": "No."}),
         ),
     ),
     "responses": (rows_of(responses.RESPONSE),),
