@@ -45,26 +45,30 @@ async function explain(answer) {
   return typeof told.detail === "string" ? told.detail : `the server answered ${answer.status}`;
 }
 
-// --- Markdown: code, headings, lists, bold, links; each text becomes a text node, never HTML ------
+// --- Markdown, as far as models write it; each text becomes a text node, never HTML ----------------
+
+const ITEM = /^( *)([-*+]|\d+[.)]) +/;
+const KINDS = [["heading", /^#{1,6} /], ["rule", /^ *([-*_] *){3,}$/], ["list", ITEM], ["table", /^ *\|/], ["quote", /^ *>/]];
 
 function renderMarkdown(text) {
   const parts = document.createDocumentFragment();
   text.split(/^```/m).forEach((part, index) => {
     if (index % 2) parts.append(renderCode(part));
-    else for (const block of splitBlocks(part)) parts.append(renderBlock(block));
+    else parts.append(...splitBlocks(part.split("\n")).map(renderBlock));
   });
   return parts;
 }
 
-// Blocks end at an empty line, around a heading, and where a list begins or ends.
-function splitBlocks(text) {
+// Blocks end at an empty line and where another kind begins; what is indented goes on with a list.
+function splitBlocks(lines) {
   const blocks = [];
-  let last = "";
-  for (const line of text.split("\n")) {
-    const kind = !line.trim() ? "" : /^#{1,6} /.test(line) ? "heading" : /^ *([-*]|\d+[.)]) +/.test(line) ? "list" : "text";
-    if (kind && kind === last && kind !== "heading") blocks.push(`${blocks.pop()}\n${line}`);
-    else if (kind) blocks.push(line);
-    last = kind;
+  let isGap = true;
+  for (const line of lines) {
+    const kind = KINDS.find(([, mark]) => mark.test(line))?.[0] ?? "text", open = blocks.at(-1);
+    const isInList = open?.kind === "list" && (kind === "list" || /^ {2,}\S/.test(line));
+    if (line.trim() && (isInList || (!isGap && kind === open.kind && kind !== "heading"))) open.lines.push(line);
+    else if (line.trim()) blocks.push({kind, lines: [line]});
+    isGap = !line.trim();
   }
   return blocks;
 }
@@ -78,28 +82,52 @@ function renderCode(part) {
   return box;
 }
 
-function renderBlock(block) {
-  const heading = /^#{1,6} +(.*)$/.exec(block);
-  if (heading) return renderInline(make("h2"), heading[1]);
-  const lines = block.split("\n"), bullet = /^ *[-*] +/, number = /^ *\d+[.)] +/;
-  for (const [tag, mark] of [["ul", bullet], ["ol", number]]) {
-    if (lines.every(line => mark.test(line))) {
-      const items = make(tag);
-      items.append(...lines.map(line => renderInline(make("li"), line.replace(mark, ""))));
-      return items;
-    }
+function renderBlock({kind, lines}) {
+  if (kind === "heading") return renderInline(make("h2"), lines[0].replace(/^#+ +/, ""));
+  if (kind === "rule") return make("hr");
+  if (kind === "list") return renderList(lines);
+  if (kind === "table") return renderTable(lines);
+  if (kind === "text") return renderInline(make("p"), lines.join("\n"));
+  const quote = make("blockquote");
+  quote.append(...splitBlocks(lines.map(line => line.replace(/^ *> ?/, ""))).map(renderBlock));
+  return quote;
+}
+
+function renderList(lines) {
+  const [, indent, mark] = ITEM.exec(lines[0]), first = parseInt(mark), items = [];
+  const list = isNaN(first) ? make("ul") : make("ol", "", {start: first});
+  for (const line of lines) {
+    const begun = ITEM.exec(line);
+    if (begun && begun[1].length <= indent.length) items.push([line.slice(begun[0].length)]);
+    else items.at(-1).push(line.replace(/^ {1,4}/, ""));
   }
-  return renderInline(make("p"), block);
+  for (const [head, ...rest] of items) {
+    const item = renderInline(make("li"), head);
+    item.append(...splitBlocks(rest).map(renderBlock));
+    list.append(item);
+  }
+  return list;
+}
+
+function renderTable(lines) {
+  const box = make("div", "", {className: "table"}), table = make("table");
+  lines.filter(line => !/^[\s|:-]+$/.test(line)).forEach((line, index) => {
+    const row = make("tr"), cells = line.trim().replace(/^\||\|$/g, "").split("|");
+    row.append(...cells.map(cell => renderInline(make(index ? "td" : "th"), cell.trim())));
+    table.append(row);
+  });
+  box.append(table);
+  return box;
 }
 
 function renderInline(element, text) {
-  const marks = /`([^`]+)`|\*\*([^*]+)\*\*|\[([^\]]+)\]\((https?:\/\/[^)\s]+)\)/g;
+  const marks = /`([^`]+)`|\*\*([^*]+)\*\*|\*(?!\s)([^*\n]+)(?<!\s)\*|\[([^\]]+)\]\((https?:\/\/[^)\s]+)\)|(https?:\/\/[^\s<>]*[^\s<>.,;:!?)\]'"*])/g;
   let place = 0;
   for (const found of text.matchAll(marks)) {
-    const [whole, code, bold, label, href] = found;
+    const [whole, code, bold, soft, label, named, bare] = found;
     element.append(text.slice(place, found.index));
-    element.append(code ? make("code", code) : bold ? make("strong", bold)
-      : make("a", label, {href, target: "_blank", rel: "noreferrer"}));
+    element.append(code ? make("code", code) : bold ? make("strong", bold) : soft ? make("em", soft)
+      : make("a", label ?? bare, {href: named ?? bare, target: "_blank", rel: "noreferrer"}));
     place = found.index + whole.length;
   }
   element.append(text.slice(place));
@@ -142,7 +170,7 @@ async function showCosts() {
   $("cost").textContent = `Costs ${money(sum)}`;
   $("costs").replaceChildren(...costs.map(each => {
     const row = make("tr"), tokens = (each.input + each.output).toLocaleString();
-    row.append(make("td", each.name.join(" · ")), make("td", `${tokens} ${money(each.cost)}`));
+    row.append(make("td", each.name.join(" · ")), make("td", [`${tokens} tokens`, money(each.cost)].filter(each => each).join(" · ")));
     return row;
   }));
 }
@@ -238,18 +266,24 @@ function editQuestion(seq, text, article) {
 
 // --- answers ------------------------------------------------------------------------------------
 
-async function ask(asked) {
-  if (asked.text !== undefined && !asked.text.trim()) throw Error("The question is empty: write something.");
+async function post(asked) {
   if (!chat) await openChat((await call("/chats", "POST")).id);
   const answer = await send(`/chats/${chat}/messages`, {
     method: "POST", headers: {"content-type": "application/json"},
     body: JSON.stringify({...asked, revision: known.revision}),
   });
-  if (!answer.ok) {
-    const problem = await explain(answer);
-    await showChat();
-    throw Error(problem);
-  }
+  if (answer.ok) return answer;
+  const problem = await explain(answer);
+  await showChat();
+  throw Error(problem);
+}
+
+async function ask(asked) {
+  if (asked.text !== undefined && !asked.text.trim()) throw Error("The question is empty: write something.");
+  const answer = await post(asked).catch(error => {
+    if (asked.after === undefined) $("text").value ||= asked.text; // nothing typed is lost
+    throw error;
+  });
   const last = asked.after ?? Infinity;
   $("said").replaceChildren();
   known.messages.filter(each => each.seq <= last).forEach(showMessage);

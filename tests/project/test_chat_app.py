@@ -590,6 +590,34 @@ def browser(tmp_path: Path) -> Iterator[Browser]:
     opened.close()
 
 
+MARKDOWN = """*Two* days, <b>no</b> 2 * 3 * 4:
+
+1. Naples
+   - Pompeii
+
+   By train.
+
+2. Capri
+
+| day | cost |
+| --- | ---: |
+| 1 | 40 |
+
+> Hot,
+> in July.
+
+---
+
+See https://example.com/a."""
+HTML = (
+    "<p><em>Two</em> days, &lt;b&gt;no&lt;/b&gt; 2 * 3 * 4:</p>"
+    '<ol start="1"><li>Naples<ul><li>Pompeii</li></ul><p>By train.</p></li><li>Capri</li></ol>'
+    "<div><table><tr><th>day</th><th>cost</th></tr><tr><td>1</td><td>40</td></tr></table></div>"
+    '<blockquote><p>Hot,\nin July.</p></blockquote><hr><p>See <a href="https://example.com/a">'
+    "https://example.com/a</a>.</p>"
+)
+
+
 @needs_chromium
 @pytest.mark.slow
 def test_the_page(app: App, browser: Browser, tmp_path: Path) -> None:
@@ -621,6 +649,10 @@ def test_the_page(app: App, browser: Browser, tmp_path: Path) -> None:
     browser.has("<b>tell slowly</b>")
     browser.run("$('ask').requestSubmit()")
     browser.has("The question is empty")
+    browser.run(f"made = make('p'); made.append(renderMarkdown({json.dumps(MARKDOWN)}))")
+    assert (
+        browser.run("made.innerHTML.replaceAll(/ (?:target|rel|class)=.*?(?=[ >])/g, '')") == HTML
+    )
     browser.run("$('find').value = 'grey'; $('find').oninput()")
     until(lambda: browser.run("document.querySelectorAll('#list small').length"))
     browser.run("document.querySelector('#list button').click()")
@@ -700,11 +732,17 @@ def test_two_windows(app: App, browser: Browser, tmp_path: Path) -> None:
         assert shown(other) == app.said(chat, "dee") == whole
         assert other.run("$('spent').textContent").startswith("15 tokens")
 
+        show(again, app, "dee", "")
+        again.has("What is on your mind?")
         other.type("and slowly again")
         other.press("Send")
         other.has("again w0 w1 w2 w3 w4 w5 w6 w7 w8")
         app.kill()
         other.has("The connection was lost")
+        again.type("still there?")
+        again.press("Send")
+        again.has("The server cannot be reached")
+        assert again.run("$('text').value") == "still there?"
         app.start()
         reload(other)
         other.has("This answer was interrupted.")
