@@ -1,4 +1,4 @@
--- schema 0009
+-- schema 0010
 
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL,
@@ -425,6 +425,19 @@ CREATE TABLE running_bills (
 	own_bill REAL NOT NULL,
 	raw_bill REAL NOT NULL,
 	CONSTRAINT pk_running_bills PRIMARY KEY (tree_id, session_id, policy_name)
+)
+ WITHOUT ROWID,
+ STRICT;
+
+CREATE TABLE ancestors (
+	tree_id INTEGER NOT NULL,
+	branch INTEGER NOT NULL,
+	level INTEGER NOT NULL,
+	ancestor INTEGER NOT NULL,
+	first INTEGER NOT NULL,
+	last INTEGER NOT NULL,
+	next_branch INTEGER NOT NULL,
+	CONSTRAINT pk_ancestors PRIMARY KEY (tree_id, branch, level, ancestor)
 )
  WITHOUT ROWID,
  STRICT;
@@ -876,4 +889,4 @@ JOIN messages m ON m.tree_id = t.tree_id AND m.branch = t.first_branch AND m.seq
 JOIN messages n ON n.tree_id = t.tree_id AND n.branch = t.last_branch AND n.seq = t.last;
 
 INSERT INTO alembic_version VALUES
-('0009');
+('0010');

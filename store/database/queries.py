@@ -60,9 +60,13 @@ class Queries:
     def statement(self, name: str, row: type[RowT]) -> Statement[RowT]: ...
     def statement(self, name: str, row: type[Any] | None = None) -> Statement[Any]:
         """Return the query of a name as a statement; ``row`` as `Statement` takes it."""
-        written = {dialect: self._filled(name, "", dialect) for dialect in DIALECTS}
-        query = _DialectQuery(written, self._typed)
+        query = self.construct(name)
         return Statement(query, row) if row else Statement(query)
+
+    def construct(self, name: str) -> ClauseElement:
+        """Return the query of a name as a construct."""
+        written = {dialect: self._filled(name, "", dialect) for dialect in DIALECTS}
+        return _DialectQuery(written, self._typed)
 
     def written(self, name: str, dialect: str, values: dict[str, Any]) -> str:
         """Return the query of a name with its values written into it, for people and shells."""

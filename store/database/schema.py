@@ -34,7 +34,7 @@ from sqlalchemy import (
 from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import UserDefinedType
 
-SCHEMA_HEAD = "0009"
+SCHEMA_HEAD = "0010"
 """The newest revision of the schema."""
 
 METADATA = MetaData(
@@ -143,6 +143,17 @@ branches = define_narrow_table(
     define_seal_column(),
     ForeignKeyConstraint(["tree_id", "parent_branch"], ["branches.tree_id", "branches.branch"]),
     Index(None, "tree_id", "parent_branch"),
+)
+
+ancestors = define_narrow_table(
+    "ancestors",
+    define_key_column("tree_id"),
+    define_key_column("branch"),
+    define_key_column("level", Integer()),
+    define_key_column("ancestor"),
+    Column("first", BIG_INTEGER, nullable=False),
+    Column("last", BIG_INTEGER, nullable=False),
+    Column("next_branch", BIG_INTEGER, nullable=False),
 )
 
 _FILTERED_COLUMNS = ("updated_second", "source", "project_root")

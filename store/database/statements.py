@@ -69,17 +69,31 @@ class Statement(Generic[RowT]):
     """A statement of the store.
 
     Values are bound by the names of its ``bindparam``s. The results are plain tuples, or rows of
-    the given ``NamedTuple``: its fields are then the statement's columns, in their order.
+    the given ``NamedTuple``: its fields are then the statement's columns, in their order. A server
+    may be asked by another construct with the same values and columns.
     """
 
     @overload
     def __init__(self: Statement[Row], construct: ClauseElement) -> None: ...
     @overload
-    def __init__(self, construct: ClauseElement, row: type[RowT]) -> None: ...
-    def __init__(self, construct: ClauseElement, row: type[Any] | None = None) -> None:
+    def __init__(
+        self,
+        construct: ClauseElement,
+        row: type[RowT],
+        *,
+        on_server: ClauseElement | None = None,
+    ) -> None: ...
+    def __init__(
+        self,
+        construct: ClauseElement,
+        row: type[Any] | None = None,
+        *,
+        on_server: ClauseElement | None = None,
+    ) -> None:
         self.row_type = row
         self._make: Callable[[Any], RowT] | None = partial(tuple.__new__, row) if row else None
         self._construct = construct
+        self._on_server = construct if on_server is None else on_server
         self._named = cache(self._compile_named)
 
     def scan(self, connection: Connection, **values: Any) -> Iterable[RowT]:
@@ -158,7 +172,8 @@ class Statement(Generic[RowT]):
             raise build_value_error(error) from error
 
     def _compile_named(self, dialect: str) -> _CompiledText:
-        compiled = self._construct.compile(dialect=_load_dialect(dialect))
+        construct = self._on_server if dialect == "postgresql" else self._construct
+        compiled = construct.compile(dialect=_load_dialect(dialect))
         assert isinstance(compiled, SQLCompiler)
         constants = {
             name: bind.value for bind, name in compiled.bind_names.items() if not bind.required

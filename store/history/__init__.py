@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         tool_use,
         usages,
     )
+    from .ancestry import check_ancestors, write_missing_ancestors
     from .append import Batch, Dedupe, MessageInput, build_batch
     from .erasure import STALE_COPIES
     from .erasure_log import list_open_trees
@@ -132,6 +133,7 @@ __all__ = [
     "build_fact_rows",
     "build_line_walk",
     "build_segments",
+    "check_ancestors",
     "delete_owned_rows",
     "derive_metadata_keys",
     "derive_results",
@@ -180,6 +182,7 @@ __all__ = [
     "token_counts",
     "tool_use",
     "usages",
+    "write_missing_ancestors",
 ]
 
 if not TYPE_CHECKING:  # or any name would do for whoever reads types
@@ -190,6 +193,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
             "message_lookup message_notes raw_messages redaction retention session_branches "
             "sessions token_counts tool_use usages"
         ),
+        ancestry="check_ancestors write_missing_ancestors",
         append="Batch Dedupe MessageInput build_batch",
         erasure="STALE_COPIES",
         erasure_log="list_open_trees",

@@ -37,6 +37,7 @@ from ..database import (
     BIG_INTEGER,
     Database,
     Statement,
+    ancestors,
     branches,
     compaction_records,
     copies,
@@ -187,7 +188,9 @@ DELETE_SUMMARY_SEARCH_ROWS = Statement(
     )
 )
 """Removes erased summaries from the search index."""
-DELETE_BRANCH = Statement(delete(branches).where(_match_erased_branch(branches)))
+DELETE_BRANCH = tuple(
+    Statement(delete(table).where(_match_erased_branch(table))) for table in (ancestors, branches)
+)
 _newest_copy_number = select(
     func.coalesce(func.max(copies.c.copy), literal_column("0"))
 ).scalar_subquery()
@@ -431,7 +434,8 @@ def _erase_step(connection: Connection, tree_id: int, part: ErasurePart, moment:
         through = part.erasure
         if not part.is_needed:
             _erase_rows_beyond(connection, of, NO_POSITION)
-            DELETE_BRANCH.run(connection, **of)
+            for statement in DELETE_BRANCH:
+                statement.run(connection, **of)
             through = NO_LIMIT
         CLOSE_PARTS.run(
             connection,

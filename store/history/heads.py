@@ -43,7 +43,6 @@ from .append import MessageInput, append_batch, prepare_batch
 from .lines import Line, Pointer
 from .raw_messages import load_message_at
 from .sessions import (
-    INSERT_BRANCH,
     NEW_SESSION_VALUES,
     BranchStem,
     claim_session_id,
@@ -53,6 +52,7 @@ from .sessions import (
     load_session,
     validate_folder,
     validate_text,
+    write_branch,
 )
 
 ONE_ROOT_MESSAGE = (
@@ -392,7 +392,7 @@ def resolve_target(
     if line.is_own and position == line.head:
         return line
     stem = plan_branch(connection, line, position, state)
-    INSERT_BRANCH.insert(connection, (line.tree_id, *stem, line.session_id, moment))
+    write_branch(connection, line.tree_id, stem, line.session_id, moment)
     return line._replace(branch=stem.branch, head=position)
 
 

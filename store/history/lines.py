@@ -5,10 +5,11 @@ fork at 22 makes a branch that begins at 23. So the line of a session is the end
 before it a part of the parent, before that a part of the grandparent, down to the root of the tree.
 Forks copy nothing; but nothing says either which branch holds position 17.
 
-The branch is found by walking up from the head's branch. Each step gives one segment: it begins
-where the branch begins, and ends where the one above it, already seen, begins; the topmost ends at
-the last position asked for. The walk stops as soon as a segment begins at or before the first
-position asked for, so the newest messages of a line are found in one step, however deep its past.
+The branch is found by walking up from the head's branch; on a server `SEGMENTS` reads the rows of
+its ancestors (`ancestry`). Each step gives one segment: it begins where the branch begins, and ends
+where the one above it, already seen, begins; the topmost ends at the last position asked for. The
+walk stops as soon as a segment begins at or before the first position asked for, so the newest
+messages of a line are found in one step, however deep its past.
 Most reads only need the head's branch, and `Line.runs` answers those without any statement.
 
 Each segment is then one scan of a range of a table's key (tree, branch, position), ancestors first.
@@ -40,6 +41,7 @@ import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
@@ -62,6 +64,7 @@ from ..database import (
     BIG_INTEGER,
     IDENTIFIER,
     IsHeard,
+    Queries,
     RowT,
     Statement,
     branches,
@@ -356,9 +359,11 @@ def _build_walk_columns(table: FromClause) -> tuple[ColumnElement[Any], ...]:
 
 
 _segment_walk = build_segments()
+_line_queries = Queries(Path(__file__).with_name("lines.sql"))
 SEGMENTS = Statement(
     select(*_segment_walk.c).order_by(_segment_walk.c.first),
     row=Segment,
+    on_server=_line_queries.construct("segments"),
 )
 
 

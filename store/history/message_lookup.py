@@ -7,30 +7,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
     CTE,
     ColumnElement,
+    CompoundSelect,
     Connection,
     FromClause,
+    Select,
     and_,
     bindparam,
     case,
     func,
     literal_column,
     select,
+    union_all,
 )
 
-from ..database import Statement, branches, json_sql, message_facts, messages, sessions
+from ..database import Statement, ancestors, branches, json_sql, message_facts, messages, sessions
 from ..errors import InvalidValue, MessageNotFound, PositionOutOfRange
 from ..formats import asks_for_tool
 from ..messages import Columns, Message, assemble_message, extract_content_text, make_neutral_id
 from ..records import Found, Sibling, StoredMessage, Turn
 from ..text import is_text, truncate_to_line
 from . import lines
+from .ancestry import LEVELS
 from .append import MessageLocation, find_messages
 from .facts import find_turn_start, load_totals
 from .lines import NO_LIMIT, Line, Segment, match_run
@@ -119,10 +124,6 @@ _own_session_join = and_(
     sessions.c.tree_id == _own_branches.c.tree_id,
     sessions.c.id == _own_branches.c.session_id,
 )
-_head_branch_number = case(
-    (_own_branches.c.branch == sessions.c.head_branch, _own_branches.c.branch)
-)
-_best_branch = func.coalesce(func.max(_head_branch_number), func.max(_own_branches.c.branch))
 
 
 def _build_message_search(
@@ -134,27 +135,70 @@ def _build_message_search(
 
     A session has one on the branch of its head if possible, else on its newest.
     """
+    conditions = (*_match_tree_of(sessions, in_tree), *conditions)
     through = _build_branches_through(is_named, in_tree)
-    is_own = and_(
-        _own_branches.c.tree_id == through.c.tree_id, _own_branches.c.branch == through.c.branch
+    begun = _join_sessions(through, through.c.tree_id, through.c.branch)
+    of_tree = _match_tree_of(messages, in_tree)
+    reached = _build_branches_reached(is_named, *of_tree, *conditions).subquery("through")
+    select_found = partial(_select_found, is_prefix=is_named is _begins_alike)
+    walked = select_found(begun, through.c, _own_branches.c.branch, sessions.c)
+    on_server = select_found(reached, reached.c, reached.c.own_branch, reached.c)
+    return Statement(walked.where(*conditions), row=Found, on_server=on_server)
+
+
+def _join_sessions(source: FromClause, tree: Any, branch: Any) -> FromClause:
+    """Join branches with the sessions whose own they are."""
+    is_own = and_(_own_branches.c.tree_id == tree, _own_branches.c.branch == branch)
+    return source.join(_own_branches, is_own).join(sessions, _own_session_join)
+
+
+def _build_branches_reached(*conditions: ColumnElement[bool]) -> CompoundSelect[Any]:
+    """Build the sessions' branches that messages are on, by the rows of their ancestors.
+
+    The server begins with what is rarer, the messages or the sessions.
+    """
+    columns = (
+        *(sessions.c[name] for name in ("id", "updated_at", "head_branch")),
+        _own_branches.c.branch.label("own_branch"),
+        *(messages.c.seq, messages.c.branch.label("holder"), messages.c.message_id),
     )
-    named, seq = through.c.message_id, through.c.seq
-    place = (sessions.c.id, sessions.c.updated_at, through.c.holder, seq, named)
-    newest = (
-        *((json_sql.CodePointText(named),) if is_named is _begins_alike else ()),
-        sessions.c.updated_at.desc(),
-        sessions.c.id.desc(),
-        seq.desc(),
-    )
-    return Statement(
-        select(sessions.c.id.label("session_id"), _best_branch.label("branch"), seq)
-        .select_from(through)
-        .join(_own_branches, is_own)
-        .join(sessions, _own_session_join)
-        .where(*_match_tree_of(sessions, in_tree), *conditions)
-        .group_by(*place)
-        .order_by(*newest),
-        row=Found,
+    ways = (select(*columns).select_from(way).where(*conditions) for way in _list_ways())
+    return union_all(*ways)
+
+
+def _list_ways() -> Iterator[FromClause]:
+    """Yield the joins from messages to the branches that they are on, nearer branches first."""
+    at, branch = messages.c, messages.c.branch
+    way: FromClause = messages
+    for level in range(LEVELS):
+        yield _join_sessions(way, at.tree_id, branch)
+        rows = ancestors.alias(f"level_{level}")
+        is_behind = and_(
+            rows.c.tree_id == at.tree_id,
+            rows.c.level == literal_column(str(level)),
+            rows.c.ancestor == branch,
+            *((rows.c.last >= at.seq,) if level == 0 else ()),
+        )
+        way, branch = way.join(rows, is_behind), rows.c.branch
+    yield _join_sessions(way, at.tree_id, branch)
+
+
+def _select_found(
+    source: FromClause, message: Any, own: ColumnElement[int], session: Any, *, is_prefix: bool
+) -> Select[Any]:
+    """Build the query for the best branch of each session: that of its head, else its newest."""
+    best = func.coalesce(func.max(case((own == session.head_branch, own))), func.max(own))
+    named, seq = message.message_id, message.seq
+    return (
+        select(session.id.label("session_id"), best.label("branch"), seq)
+        .select_from(source)
+        .group_by(session.id, session.updated_at, message.holder, seq, named)
+        .order_by(
+            *((json_sql.CodePointText(named),) if is_prefix else ()),
+            session.updated_at.desc(),
+            session.id.desc(),
+            seq.desc(),
+        )
     )
 
 

@@ -38,6 +38,7 @@ from ..messages import decode_as, encode, find_json_problem
 from ..records import TEXT_LIMIT, Session
 from ..text import as_plain_str, is_text
 from . import lines
+from .ancestry import write_ancestors
 from .file_states import forget_file_states
 from .lines import NO_LIMIT, generate_revision
 
@@ -345,7 +346,7 @@ def claim_session_id(
 def insert_session(connection: Connection, values: dict[str, Any], stem: BranchStem) -> Session:
     """Write a session and the branch that its head is on."""
     session_id, moment = values["id"], values["created_at"]
-    INSERT_BRANCH.insert(connection, (values["tree_id"], *stem, session_id, moment))
+    write_branch(connection, values["tree_id"], stem, session_id, moment)
     row = values | {
         "head_branch": stem.branch,
         "revision": generate_revision(),
@@ -357,6 +358,15 @@ def insert_session(connection: Connection, values: dict[str, Any], stem: BranchS
     if created.metadata:
         write_keys(connection, values["tree_id"], session_id, created.metadata)
     return created
+
+
+def write_branch(
+    connection: Connection, tree_id: int, stem: BranchStem, session_id: str, moment: int
+) -> None:
+    """Write a branch of a session, and its ancestors."""
+    INSERT_BRANCH.insert(connection, (tree_id, *stem, session_id, moment))
+    if stem.parent_branch is not None:
+        write_ancestors(connection, tree_id, stem.branch)
 
 
 def load_newest_compaction(connection: Connection, tree_id: int) -> int:

@@ -38,6 +38,7 @@ from ..database import (
     Database,
     Insertion,
     Statement,
+    ancestors,
     branches,
     compute_seal,
     erasures,
@@ -49,7 +50,7 @@ from ..database import (
     token_counts,
 )
 from ..errors import InvalidValue
-from ..history import erasure_batches, lines
+from ..history import erasure_batches, lines, write_missing_ancestors
 from .checks import (
     OLDER,
     STREAM_OPTIONS,
@@ -85,8 +86,8 @@ StoredRow = tuple[str, RowFields]
 
 STORE, TREE, END = "convostore", "tree", "end"
 """The names of the first row of a dump, and of the first and the last row of a tree."""
-REFILLED_TABLES = (search_rows, token_counts)
-"""The tables that are filled again on demand."""
+REFILLED_TABLES = (ancestors, search_rows, token_counts)
+"""The tables that are filled again, from the branches or on demand."""
 DUMPED_TABLES = {table.name: table for table in TREE_TABLES if table not in REFILLED_TABLES}
 ROWS_AT_ONCE = 100
 """Rows written at once."""
@@ -288,15 +289,16 @@ def load_tree(connection: Connection, tree_id: int, rows: Iterable[StoredRow]) -
         return False
     for name, of_table in groupby(rows, itemgetter(0)):
         insert_rows(connection, tree_id, name, map(itemgetter(1), of_table))
-    require_loaded(connection, tree_id)
+    finish_loading(connection, tree_id)
     return True
 
 
-def require_loaded(connection: Connection, tree_id: int) -> None:
-    """Refuse a written tree that is not sound. Raises InvalidValue."""
+def finish_loading(connection: Connection, tree_id: int) -> None:
+    """Write what the rows of a tree lack, if they make a sound one. Raises InvalidValue."""
     for finding in chain(check_tree(connection, tree_id), check_keys(connection, tree_id)):
         if finding.check != OLDER:
             raise InvalidValue(f"{finding.where}: {finding.problem}")
+    write_missing_ancestors(connection, tree_id)
 
 
 def insert_rows(connection: Connection, tree_id: int, name: str, rows: Iterator[RowFields]) -> None:

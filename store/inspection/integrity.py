@@ -33,6 +33,7 @@ from ..database import (
     write_copy,
 )
 from ..errors import StoreError, check_progress
+from ..history import check_ancestors
 from ..records import Finding, ProgressCallback
 from .checks import (
     OLDER,
@@ -130,6 +131,7 @@ def check_rules(connection: Connection) -> Iterator[Finding]:
         yield from rule.breaches(
             connection.execute(text(build_store_query(rule, connection.dialect.name)))
         )
+    yield from check_ancestors(connection)
 
 
 CHECKS: StoreChecks = (

@@ -43,10 +43,10 @@ from .dump import (
     RowFields,
     StoredRow,
     build_row_parser,
+    finish_loading,
     insert_rows,
     load_tree,
     load_tree_rows,
-    require_loaded,
 )
 
 __all__ = ["Transfer", "find_erased_sessions", "list_tree_sessions", "mark_trees", "transfer_tree"]
@@ -191,7 +191,7 @@ def transfer_tree(
     if not any(each.count for each in changes):
         return "same"
     if writes:
-        require_loaded(connection, tree_id)
+        finish_loading(connection, tree_id)
     return "grown"
 
 

@@ -1,6 +1,7 @@
 """The statements that are not of one tree, and so go to all parts of a divided store."""
 
 FANS_OUT = {
+    "history.ancestry.ANCESTOR_BREACHES": "compares the whole store",
     "database.file_copies.NEXT_COPY": "a copy is of the whole store",
     "history.kept_usages.DELETE_OWNED_USAGES": "those of an owner, whatever the tree",
     "history.kept_usages.EMPTY_OWNED_USAGES": "those of an owner, whatever the tree",

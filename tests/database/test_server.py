@@ -413,6 +413,17 @@ def test_no_guard_asks_for_the_name_of_its_table(url: str, psql: Any) -> None:
 
 
 @on_server
+def test_no_view_walks_up_a_tree(url: str, psql: Any) -> None:
+    """A cluster refuses a recursion over many trees, and a server does not plan it well."""
+    Store(url).close()
+    views = psql.execute(
+        "SELECT viewname, definition FROM pg_views WHERE schemaname = current_schema()"
+    ).fetchall()
+    assert len(views) >= 10
+    assert [name for name, definition in views if "RECURSIVE" in definition.upper()] == []
+
+
+@on_server
 @pytest.mark.slow
 def test_the_row_of_a_session_is_updated_in_its_page(url: str, psql: Any) -> None:
     """No append changes a column of an index; each second does, once.

@@ -146,6 +146,8 @@ def test_a_change_of_any_column_is_found(full: Store, table: Table) -> None:
     """Of every column that is not marked as changing, in a row where it holds something and in one
     where it does not.
     """
+    if table.name == "ancestors" and full.database.path:
+        pytest.skip("only a server has rows of ancestors")
     with full.database.reading() as connection:
         rows = connection.execute(table.select()).mappings().all()
     assert rows, f"the test's store has no row in {table.name}"

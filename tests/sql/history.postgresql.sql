@@ -856,6 +856,64 @@ LEFT OUTER JOIN message_facts ON message_facts.tree_id = sessions.tree_id
 WHERE sessions.tree_id = :tree_id
   AND sessions.id = :session_id COLLATE "C"
 
+-- history.lines.SEGMENTS
+SELECT b.branch AS branch,
+  GREATEST(b.parent_position + 1, :start) AS first,
+  :last AS last
+FROM branches AS b
+WHERE b.tree_id = :tree_id
+  AND b.branch = :branch
+  AND b.parent_position < :last
+UNION ALL
+SELECT a.ancestor,
+  GREATEST(a.first, :start),
+  LEAST(a.last, :last)
+FROM ancestors AS a
+WHERE a.tree_id = :tree_id
+  AND a.branch = :branch
+  AND a.level = 0
+  AND a.first <= a.last
+  AND a.last >= :start
+  AND a.first <= :last
+UNION ALL
+SELECT a.ancestor,
+  GREATEST(a.first, :start),
+  LEAST(a.last, :last)
+FROM ancestors AS b
+JOIN ancestors AS a ON a.tree_id = :tree_id
+  AND a.branch = b.ancestor
+  AND a.level = 0
+WHERE b.tree_id = :tree_id
+  AND b.branch = :branch
+  AND b.level = 1
+  AND a.first <= a.last
+  AND b.last >= :start
+  AND b.first <= :last
+  AND a.last >= :start
+  AND a.first <= :last
+UNION ALL
+SELECT a.ancestor,
+  GREATEST(a.first, :start),
+  LEAST(a.last, :last)
+FROM ancestors AS c
+JOIN ancestors AS b ON b.tree_id = :tree_id
+  AND b.branch = c.ancestor
+  AND b.level = 1
+JOIN ancestors AS a ON a.tree_id = :tree_id
+  AND a.branch = b.ancestor
+  AND a.level = 0
+WHERE c.tree_id = :tree_id
+  AND c.branch = :branch
+  AND c.level = 2
+  AND a.first <= a.last
+  AND c.last >= :start
+  AND c.first <= :last
+  AND b.last >= :start
+  AND b.first <= :last
+  AND a.last >= :start
+  AND a.first <= :last
+ORDER BY first
+
 -- history.lines.SESSION_LOCK
 SELECT sessions.tree_id
 FROM sessions
@@ -1269,191 +1327,631 @@ ORDER BY sessions.updated_second DESC,
   sessions.id DESC
 LIMIT :limit
 
--- history.message_lookup.FIND_OWNED_MESSAGES
-WITH RECURSIVE through(tree_id, branch, seq, holder, message_id) AS (
-  SELECT messages.tree_id AS tree_id,
-    messages.branch AS branch,
+-- history.message_lookup.FIND_MESSAGES
+SELECT through.id AS session_id,
+  coalesce(
+    max(
+      CASE
+        WHEN (through.own_branch = through.head_branch) THEN through.own_branch
+      END
+    ),
+    max(through.own_branch)
+  ) AS branch,
+  through.seq
+FROM (
+  SELECT sessions.id AS id,
+    sessions.updated_at AS updated_at,
+    sessions.head_branch AS head_branch,
+    own.branch AS own_branch,
     messages.seq AS seq,
     messages.branch AS holder,
     messages.message_id AS message_id
   FROM messages
+  JOIN branches AS own ON own.tree_id = messages.tree_id
+    AND own.branch = messages.branch
+  JOIN sessions ON sessions.tree_id = own.tree_id
+    AND sessions.id = own.session_id
   WHERE messages.message_id IN (:message_id, :neutral_id)
   UNION ALL
-  SELECT branches.tree_id AS tree_id,
-    branches.branch AS branch,
-    through.seq AS seq,
-    through.holder AS holder,
-    through.message_id AS message_id
-  FROM branches
-  JOIN through ON branches.tree_id = through.tree_id
-    AND branches.parent_branch = through.branch
-    AND branches.parent_position >= through.seq
-)
-SELECT sessions.id AS session_id,
-  coalesce(
-    max(
-      CASE
-        WHEN (own.branch = sessions.head_branch) THEN own.branch
-      END
-    ),
-    max(own.branch)
-  ) AS branch,
-  through.seq
-FROM through
-JOIN branches AS own ON own.tree_id = through.tree_id
-  AND own.branch = through.branch
-JOIN sessions ON sessions.tree_id = own.tree_id
-  AND sessions.id = own.session_id
-WHERE sessions.owner = :owner COLLATE "C"
-GROUP BY sessions.id,
-  sessions.updated_at,
+  SELECT sessions.id AS id,
+    sessions.updated_at AS updated_at,
+    sessions.head_branch AS head_branch,
+    own.branch AS own_branch,
+    messages.seq AS seq,
+    messages.branch AS holder,
+    messages.message_id AS message_id
+  FROM messages
+  JOIN ancestors AS level_0 ON level_0.tree_id = messages.tree_id
+    AND level_0.level = 0
+    AND level_0.ancestor = messages.branch
+    AND level_0.last >= messages.seq
+  JOIN branches AS own ON own.tree_id = messages.tree_id
+    AND own.branch = level_0.branch
+  JOIN sessions ON sessions.tree_id = own.tree_id
+    AND sessions.id = own.session_id
+  WHERE messages.message_id IN (:message_id, :neutral_id)
+  UNION ALL
+  SELECT sessions.id AS id,
+    sessions.updated_at AS updated_at,
+    sessions.head_branch AS head_branch,
+    own.branch AS own_branch,
+    messages.seq AS seq,
+    messages.branch AS holder,
+    messages.message_id AS message_id
+  FROM messages
+  JOIN ancestors AS level_0 ON level_0.tree_id = messages.tree_id
+    AND level_0.level = 0
+    AND level_0.ancestor = messages.branch
+    AND level_0.last >= messages.seq
+  JOIN ancestors AS level_1 ON level_1.tree_id = messages.tree_id
+    AND level_1.level = 1
+    AND level_1.ancestor = level_0.branch
+  JOIN branches AS own ON own.tree_id = messages.tree_id
+    AND own.branch = level_1.branch
+  JOIN sessions ON sessions.tree_id = own.tree_id
+    AND sessions.id = own.session_id
+  WHERE messages.message_id IN (:message_id, :neutral_id)
+  UNION ALL
+  SELECT sessions.id AS id,
+    sessions.updated_at AS updated_at,
+    sessions.head_branch AS head_branch,
+    own.branch AS own_branch,
+    messages.seq AS seq,
+    messages.branch AS holder,
+    messages.message_id AS message_id
+  FROM messages
+  JOIN ancestors AS level_0 ON level_0.tree_id = messages.tree_id
+    AND level_0.level = 0
+    AND level_0.ancestor = messages.branch
+    AND level_0.last >= messages.seq
+  JOIN ancestors AS level_1 ON level_1.tree_id = messages.tree_id
+    AND level_1.level = 1
+    AND level_1.ancestor = level_0.branch
+  JOIN ancestors AS level_2 ON level_2.tree_id = messages.tree_id
+    AND level_2.level = 2
+    AND level_2.ancestor = level_1.branch
+  JOIN branches AS own ON own.tree_id = messages.tree_id
+    AND own.branch = level_2.branch
+  JOIN sessions ON sessions.tree_id = own.tree_id
+    AND sessions.id = own.session_id
+  WHERE messages.message_id IN (:message_id, :neutral_id)
+) AS through
+GROUP BY through.id,
+  through.updated_at,
   through.holder,
   through.seq,
   through.message_id
-ORDER BY sessions.updated_at DESC,
-  sessions.id DESC,
+ORDER BY through.updated_at DESC,
+  through.id DESC,
+  through.seq DESC
+
+-- history.message_lookup.FIND_OWNED_MESSAGES
+SELECT through.id AS session_id,
+  coalesce(
+    max(
+      CASE
+        WHEN (through.own_branch = through.head_branch) THEN through.own_branch
+      END
+    ),
+    max(through.own_branch)
+  ) AS branch,
+  through.seq
+FROM (
+  SELECT sessions.id AS id,
+    sessions.updated_at AS updated_at,
+    sessions.head_branch AS head_branch,
+    own.branch AS own_branch,
+    messages.seq AS seq,
+    messages.branch AS holder,
+    messages.message_id AS message_id
+  FROM messages
+  JOIN branches AS own ON own.tree_id = messages.tree_id
+    AND own.branch = messages.branch
+  JOIN sessions ON sessions.tree_id = own.tree_id
+    AND sessions.id = own.session_id
+  WHERE messages.message_id IN (:message_id, :neutral_id)
+    AND sessions.owner = :owner COLLATE "C"
+  UNION ALL
+  SELECT sessions.id AS id,
+    sessions.updated_at AS updated_at,
+    sessions.head_branch AS head_branch,
+    own.branch AS own_branch,
+    messages.seq AS seq,
+    messages.branch AS holder,
+    messages.message_id AS message_id
+  FROM messages
+  JOIN ancestors AS level_0 ON level_0.tree_id = messages.tree_id
+    AND level_0.level = 0
+    AND level_0.ancestor = messages.branch
+    AND level_0.last >= messages.seq
+  JOIN branches AS own ON own.tree_id = messages.tree_id
+    AND own.branch = level_0.branch
+  JOIN sessions ON sessions.tree_id = own.tree_id
+    AND sessions.id = own.session_id
+  WHERE messages.message_id IN (:message_id, :neutral_id)
+    AND sessions.owner = :owner COLLATE "C"
+  UNION ALL
+  SELECT sessions.id AS id,
+    sessions.updated_at AS updated_at,
+    sessions.head_branch AS head_branch,
+    own.branch AS own_branch,
+    messages.seq AS seq,
+    messages.branch AS holder,
+    messages.message_id AS message_id
+  FROM messages
+  JOIN ancestors AS level_0 ON level_0.tree_id = messages.tree_id
+    AND level_0.level = 0
+    AND level_0.ancestor = messages.branch
+    AND level_0.last >= messages.seq
+  JOIN ancestors AS level_1 ON level_1.tree_id = messages.tree_id
+    AND level_1.level = 1
+    AND level_1.ancestor = level_0.branch
+  JOIN branches AS own ON own.tree_id = messages.tree_id
+    AND own.branch = level_1.branch
+  JOIN sessions ON sessions.tree_id = own.tree_id
+    AND sessions.id = own.session_id
+  WHERE messages.message_id IN (:message_id, :neutral_id)
+    AND sessions.owner = :owner COLLATE "C"
+  UNION ALL
+  SELECT sessions.id AS id,
+    sessions.updated_at AS updated_at,
+    sessions.head_branch AS head_branch,
+    own.branch AS own_branch,
+    messages.seq AS seq,
+    messages.branch AS holder,
+    messages.message_id AS message_id
+  FROM messages
+  JOIN ancestors AS level_0 ON level_0.tree_id = messages.tree_id
+    AND level_0.level = 0
+    AND level_0.ancestor = messages.branch
+    AND level_0.last >= messages.seq
+  JOIN ancestors AS level_1 ON level_1.tree_id = messages.tree_id
+    AND level_1.level = 1
+    AND level_1.ancestor = level_0.branch
+  JOIN ancestors AS level_2 ON level_2.tree_id = messages.tree_id
+    AND level_2.level = 2
+    AND level_2.ancestor = level_1.branch
+  JOIN branches AS own ON own.tree_id = messages.tree_id
+    AND own.branch = level_2.branch
+  JOIN sessions ON sessions.tree_id = own.tree_id
+    AND sessions.id = own.session_id
+  WHERE messages.message_id IN (:message_id, :neutral_id)
+    AND sessions.owner = :owner COLLATE "C"
+) AS through
+GROUP BY through.id,
+  through.updated_at,
+  through.holder,
+  through.seq,
+  through.message_id
+ORDER BY through.updated_at DESC,
+  through.id DESC,
   through.seq DESC
 
 -- history.message_lookup.FIND_OWNED_PREFIX
-WITH RECURSIVE through(tree_id, branch, seq, holder, message_id) AS (
-  SELECT messages.tree_id AS tree_id,
-    messages.branch AS branch,
+SELECT through.id AS session_id,
+  coalesce(
+    max(
+      CASE
+        WHEN (through.own_branch = through.head_branch) THEN through.own_branch
+      END
+    ),
+    max(through.own_branch)
+  ) AS branch,
+  through.seq
+FROM (
+  SELECT sessions.id AS id,
+    sessions.updated_at AS updated_at,
+    sessions.head_branch AS head_branch,
+    own.branch AS own_branch,
     messages.seq AS seq,
     messages.branch AS holder,
     messages.message_id AS message_id
   FROM messages
+  JOIN branches AS own ON own.tree_id = messages.tree_id
+    AND own.branch = messages.branch
+  JOIN sessions ON sessions.tree_id = own.tree_id
+    AND sessions.id = own.session_id
   WHERE messages.message_id COLLATE "C" >= :prefix
     AND messages.message_id COLLATE "C" < :end
+    AND sessions.owner = :owner COLLATE "C"
   UNION ALL
-  SELECT branches.tree_id AS tree_id,
-    branches.branch AS branch,
-    through.seq AS seq,
-    through.holder AS holder,
-    through.message_id AS message_id
-  FROM branches
-  JOIN through ON branches.tree_id = through.tree_id
-    AND branches.parent_branch = through.branch
-    AND branches.parent_position >= through.seq
-)
-SELECT sessions.id AS session_id,
-  coalesce(
-    max(
-      CASE
-        WHEN (own.branch = sessions.head_branch) THEN own.branch
-      END
-    ),
-    max(own.branch)
-  ) AS branch,
-  through.seq
-FROM through
-JOIN branches AS own ON own.tree_id = through.tree_id
-  AND own.branch = through.branch
-JOIN sessions ON sessions.tree_id = own.tree_id
-  AND sessions.id = own.session_id
-WHERE sessions.owner = :owner COLLATE "C"
-GROUP BY sessions.id,
-  sessions.updated_at,
+  SELECT sessions.id AS id,
+    sessions.updated_at AS updated_at,
+    sessions.head_branch AS head_branch,
+    own.branch AS own_branch,
+    messages.seq AS seq,
+    messages.branch AS holder,
+    messages.message_id AS message_id
+  FROM messages
+  JOIN ancestors AS level_0 ON level_0.tree_id = messages.tree_id
+    AND level_0.level = 0
+    AND level_0.ancestor = messages.branch
+    AND level_0.last >= messages.seq
+  JOIN branches AS own ON own.tree_id = messages.tree_id
+    AND own.branch = level_0.branch
+  JOIN sessions ON sessions.tree_id = own.tree_id
+    AND sessions.id = own.session_id
+  WHERE messages.message_id COLLATE "C" >= :prefix
+    AND messages.message_id COLLATE "C" < :end
+    AND sessions.owner = :owner COLLATE "C"
+  UNION ALL
+  SELECT sessions.id AS id,
+    sessions.updated_at AS updated_at,
+    sessions.head_branch AS head_branch,
+    own.branch AS own_branch,
+    messages.seq AS seq,
+    messages.branch AS holder,
+    messages.message_id AS message_id
+  FROM messages
+  JOIN ancestors AS level_0 ON level_0.tree_id = messages.tree_id
+    AND level_0.level = 0
+    AND level_0.ancestor = messages.branch
+    AND level_0.last >= messages.seq
+  JOIN ancestors AS level_1 ON level_1.tree_id = messages.tree_id
+    AND level_1.level = 1
+    AND level_1.ancestor = level_0.branch
+  JOIN branches AS own ON own.tree_id = messages.tree_id
+    AND own.branch = level_1.branch
+  JOIN sessions ON sessions.tree_id = own.tree_id
+    AND sessions.id = own.session_id
+  WHERE messages.message_id COLLATE "C" >= :prefix
+    AND messages.message_id COLLATE "C" < :end
+    AND sessions.owner = :owner COLLATE "C"
+  UNION ALL
+  SELECT sessions.id AS id,
+    sessions.updated_at AS updated_at,
+    sessions.head_branch AS head_branch,
+    own.branch AS own_branch,
+    messages.seq AS seq,
+    messages.branch AS holder,
+    messages.message_id AS message_id
+  FROM messages
+  JOIN ancestors AS level_0 ON level_0.tree_id = messages.tree_id
+    AND level_0.level = 0
+    AND level_0.ancestor = messages.branch
+    AND level_0.last >= messages.seq
+  JOIN ancestors AS level_1 ON level_1.tree_id = messages.tree_id
+    AND level_1.level = 1
+    AND level_1.ancestor = level_0.branch
+  JOIN ancestors AS level_2 ON level_2.tree_id = messages.tree_id
+    AND level_2.level = 2
+    AND level_2.ancestor = level_1.branch
+  JOIN branches AS own ON own.tree_id = messages.tree_id
+    AND own.branch = level_2.branch
+  JOIN sessions ON sessions.tree_id = own.tree_id
+    AND sessions.id = own.session_id
+  WHERE messages.message_id COLLATE "C" >= :prefix
+    AND messages.message_id COLLATE "C" < :end
+    AND sessions.owner = :owner COLLATE "C"
+) AS through
+GROUP BY through.id,
+  through.updated_at,
   through.holder,
   through.seq,
   through.message_id
 ORDER BY through.message_id COLLATE "C",
-  sessions.updated_at DESC,
-  sessions.id DESC,
+  through.updated_at DESC,
+  through.id DESC,
   through.seq DESC
 
 -- history.message_lookup.FIND_PREFIX
-WITH RECURSIVE through(tree_id, branch, seq, holder, message_id) AS (
-  SELECT messages.tree_id AS tree_id,
-    messages.branch AS branch,
+SELECT through.id AS session_id,
+  coalesce(
+    max(
+      CASE
+        WHEN (through.own_branch = through.head_branch) THEN through.own_branch
+      END
+    ),
+    max(through.own_branch)
+  ) AS branch,
+  through.seq
+FROM (
+  SELECT sessions.id AS id,
+    sessions.updated_at AS updated_at,
+    sessions.head_branch AS head_branch,
+    own.branch AS own_branch,
     messages.seq AS seq,
     messages.branch AS holder,
     messages.message_id AS message_id
   FROM messages
+  JOIN branches AS own ON own.tree_id = messages.tree_id
+    AND own.branch = messages.branch
+  JOIN sessions ON sessions.tree_id = own.tree_id
+    AND sessions.id = own.session_id
   WHERE messages.message_id COLLATE "C" >= :prefix
     AND messages.message_id COLLATE "C" < :end
   UNION ALL
-  SELECT branches.tree_id AS tree_id,
-    branches.branch AS branch,
-    through.seq AS seq,
-    through.holder AS holder,
-    through.message_id AS message_id
-  FROM branches
-  JOIN through ON branches.tree_id = through.tree_id
-    AND branches.parent_branch = through.branch
-    AND branches.parent_position >= through.seq
-)
-SELECT sessions.id AS session_id,
-  coalesce(
-    max(
-      CASE
-        WHEN (own.branch = sessions.head_branch) THEN own.branch
-      END
-    ),
-    max(own.branch)
-  ) AS branch,
-  through.seq
-FROM through
-JOIN branches AS own ON own.tree_id = through.tree_id
-  AND own.branch = through.branch
-JOIN sessions ON sessions.tree_id = own.tree_id
-  AND sessions.id = own.session_id
-GROUP BY sessions.id,
-  sessions.updated_at,
+  SELECT sessions.id AS id,
+    sessions.updated_at AS updated_at,
+    sessions.head_branch AS head_branch,
+    own.branch AS own_branch,
+    messages.seq AS seq,
+    messages.branch AS holder,
+    messages.message_id AS message_id
+  FROM messages
+  JOIN ancestors AS level_0 ON level_0.tree_id = messages.tree_id
+    AND level_0.level = 0
+    AND level_0.ancestor = messages.branch
+    AND level_0.last >= messages.seq
+  JOIN branches AS own ON own.tree_id = messages.tree_id
+    AND own.branch = level_0.branch
+  JOIN sessions ON sessions.tree_id = own.tree_id
+    AND sessions.id = own.session_id
+  WHERE messages.message_id COLLATE "C" >= :prefix
+    AND messages.message_id COLLATE "C" < :end
+  UNION ALL
+  SELECT sessions.id AS id,
+    sessions.updated_at AS updated_at,
+    sessions.head_branch AS head_branch,
+    own.branch AS own_branch,
+    messages.seq AS seq,
+    messages.branch AS holder,
+    messages.message_id AS message_id
+  FROM messages
+  JOIN ancestors AS level_0 ON level_0.tree_id = messages.tree_id
+    AND level_0.level = 0
+    AND level_0.ancestor = messages.branch
+    AND level_0.last >= messages.seq
+  JOIN ancestors AS level_1 ON level_1.tree_id = messages.tree_id
+    AND level_1.level = 1
+    AND level_1.ancestor = level_0.branch
+  JOIN branches AS own ON own.tree_id = messages.tree_id
+    AND own.branch = level_1.branch
+  JOIN sessions ON sessions.tree_id = own.tree_id
+    AND sessions.id = own.session_id
+  WHERE messages.message_id COLLATE "C" >= :prefix
+    AND messages.message_id COLLATE "C" < :end
+  UNION ALL
+  SELECT sessions.id AS id,
+    sessions.updated_at AS updated_at,
+    sessions.head_branch AS head_branch,
+    own.branch AS own_branch,
+    messages.seq AS seq,
+    messages.branch AS holder,
+    messages.message_id AS message_id
+  FROM messages
+  JOIN ancestors AS level_0 ON level_0.tree_id = messages.tree_id
+    AND level_0.level = 0
+    AND level_0.ancestor = messages.branch
+    AND level_0.last >= messages.seq
+  JOIN ancestors AS level_1 ON level_1.tree_id = messages.tree_id
+    AND level_1.level = 1
+    AND level_1.ancestor = level_0.branch
+  JOIN ancestors AS level_2 ON level_2.tree_id = messages.tree_id
+    AND level_2.level = 2
+    AND level_2.ancestor = level_1.branch
+  JOIN branches AS own ON own.tree_id = messages.tree_id
+    AND own.branch = level_2.branch
+  JOIN sessions ON sessions.tree_id = own.tree_id
+    AND sessions.id = own.session_id
+  WHERE messages.message_id COLLATE "C" >= :prefix
+    AND messages.message_id COLLATE "C" < :end
+) AS through
+GROUP BY through.id,
+  through.updated_at,
   through.holder,
   through.seq,
   through.message_id
 ORDER BY through.message_id COLLATE "C",
-  sessions.updated_at DESC,
-  sessions.id DESC,
+  through.updated_at DESC,
+  through.id DESC,
+  through.seq DESC
+
+-- history.message_lookup.FIND_TREE_MESSAGES
+SELECT through.id AS session_id,
+  coalesce(
+    max(
+      CASE
+        WHEN (through.own_branch = through.head_branch) THEN through.own_branch
+      END
+    ),
+    max(through.own_branch)
+  ) AS branch,
+  through.seq
+FROM (
+  SELECT sessions.id AS id,
+    sessions.updated_at AS updated_at,
+    sessions.head_branch AS head_branch,
+    own.branch AS own_branch,
+    messages.seq AS seq,
+    messages.branch AS holder,
+    messages.message_id AS message_id
+  FROM messages
+  JOIN branches AS own ON own.tree_id = messages.tree_id
+    AND own.branch = messages.branch
+  JOIN sessions ON sessions.tree_id = own.tree_id
+    AND sessions.id = own.session_id
+  WHERE messages.message_id IN (:message_id, :neutral_id)
+    AND messages.tree_id = :tree_id
+    AND sessions.tree_id = :tree_id
+  UNION ALL
+  SELECT sessions.id AS id,
+    sessions.updated_at AS updated_at,
+    sessions.head_branch AS head_branch,
+    own.branch AS own_branch,
+    messages.seq AS seq,
+    messages.branch AS holder,
+    messages.message_id AS message_id
+  FROM messages
+  JOIN ancestors AS level_0 ON level_0.tree_id = messages.tree_id
+    AND level_0.level = 0
+    AND level_0.ancestor = messages.branch
+    AND level_0.last >= messages.seq
+  JOIN branches AS own ON own.tree_id = messages.tree_id
+    AND own.branch = level_0.branch
+  JOIN sessions ON sessions.tree_id = own.tree_id
+    AND sessions.id = own.session_id
+  WHERE messages.message_id IN (:message_id, :neutral_id)
+    AND messages.tree_id = :tree_id
+    AND sessions.tree_id = :tree_id
+  UNION ALL
+  SELECT sessions.id AS id,
+    sessions.updated_at AS updated_at,
+    sessions.head_branch AS head_branch,
+    own.branch AS own_branch,
+    messages.seq AS seq,
+    messages.branch AS holder,
+    messages.message_id AS message_id
+  FROM messages
+  JOIN ancestors AS level_0 ON level_0.tree_id = messages.tree_id
+    AND level_0.level = 0
+    AND level_0.ancestor = messages.branch
+    AND level_0.last >= messages.seq
+  JOIN ancestors AS level_1 ON level_1.tree_id = messages.tree_id
+    AND level_1.level = 1
+    AND level_1.ancestor = level_0.branch
+  JOIN branches AS own ON own.tree_id = messages.tree_id
+    AND own.branch = level_1.branch
+  JOIN sessions ON sessions.tree_id = own.tree_id
+    AND sessions.id = own.session_id
+  WHERE messages.message_id IN (:message_id, :neutral_id)
+    AND messages.tree_id = :tree_id
+    AND sessions.tree_id = :tree_id
+  UNION ALL
+  SELECT sessions.id AS id,
+    sessions.updated_at AS updated_at,
+    sessions.head_branch AS head_branch,
+    own.branch AS own_branch,
+    messages.seq AS seq,
+    messages.branch AS holder,
+    messages.message_id AS message_id
+  FROM messages
+  JOIN ancestors AS level_0 ON level_0.tree_id = messages.tree_id
+    AND level_0.level = 0
+    AND level_0.ancestor = messages.branch
+    AND level_0.last >= messages.seq
+  JOIN ancestors AS level_1 ON level_1.tree_id = messages.tree_id
+    AND level_1.level = 1
+    AND level_1.ancestor = level_0.branch
+  JOIN ancestors AS level_2 ON level_2.tree_id = messages.tree_id
+    AND level_2.level = 2
+    AND level_2.ancestor = level_1.branch
+  JOIN branches AS own ON own.tree_id = messages.tree_id
+    AND own.branch = level_2.branch
+  JOIN sessions ON sessions.tree_id = own.tree_id
+    AND sessions.id = own.session_id
+  WHERE messages.message_id IN (:message_id, :neutral_id)
+    AND messages.tree_id = :tree_id
+    AND sessions.tree_id = :tree_id
+) AS through
+GROUP BY through.id,
+  through.updated_at,
+  through.holder,
+  through.seq,
+  through.message_id
+ORDER BY through.updated_at DESC,
+  through.id DESC,
   through.seq DESC
 
 -- history.message_lookup.FIND_TREE_PREFIX
-WITH RECURSIVE through(tree_id, branch, seq, holder, message_id) AS (
-  SELECT messages.tree_id AS tree_id,
-    messages.branch AS branch,
+SELECT through.id AS session_id,
+  coalesce(
+    max(
+      CASE
+        WHEN (through.own_branch = through.head_branch) THEN through.own_branch
+      END
+    ),
+    max(through.own_branch)
+  ) AS branch,
+  through.seq
+FROM (
+  SELECT sessions.id AS id,
+    sessions.updated_at AS updated_at,
+    sessions.head_branch AS head_branch,
+    own.branch AS own_branch,
     messages.seq AS seq,
     messages.branch AS holder,
     messages.message_id AS message_id
   FROM messages
+  JOIN branches AS own ON own.tree_id = messages.tree_id
+    AND own.branch = messages.branch
+  JOIN sessions ON sessions.tree_id = own.tree_id
+    AND sessions.id = own.session_id
   WHERE messages.message_id COLLATE "C" >= :prefix
     AND messages.message_id COLLATE "C" < :end
     AND messages.tree_id = :tree_id
+    AND sessions.tree_id = :tree_id
   UNION ALL
-  SELECT branches.tree_id AS tree_id,
-    branches.branch AS branch,
-    through.seq AS seq,
-    through.holder AS holder,
-    through.message_id AS message_id
-  FROM branches
-  JOIN through ON branches.tree_id = through.tree_id
-    AND branches.parent_branch = through.branch
-    AND branches.parent_position >= through.seq
-  WHERE branches.tree_id = :tree_id
-)
-SELECT sessions.id AS session_id,
-  coalesce(
-    max(
-      CASE
-        WHEN (own.branch = sessions.head_branch) THEN own.branch
-      END
-    ),
-    max(own.branch)
-  ) AS branch,
-  through.seq
-FROM through
-JOIN branches AS own ON own.tree_id = through.tree_id
-  AND own.branch = through.branch
-JOIN sessions ON sessions.tree_id = own.tree_id
-  AND sessions.id = own.session_id
-WHERE sessions.tree_id = :tree_id
-GROUP BY sessions.id,
-  sessions.updated_at,
+  SELECT sessions.id AS id,
+    sessions.updated_at AS updated_at,
+    sessions.head_branch AS head_branch,
+    own.branch AS own_branch,
+    messages.seq AS seq,
+    messages.branch AS holder,
+    messages.message_id AS message_id
+  FROM messages
+  JOIN ancestors AS level_0 ON level_0.tree_id = messages.tree_id
+    AND level_0.level = 0
+    AND level_0.ancestor = messages.branch
+    AND level_0.last >= messages.seq
+  JOIN branches AS own ON own.tree_id = messages.tree_id
+    AND own.branch = level_0.branch
+  JOIN sessions ON sessions.tree_id = own.tree_id
+    AND sessions.id = own.session_id
+  WHERE messages.message_id COLLATE "C" >= :prefix
+    AND messages.message_id COLLATE "C" < :end
+    AND messages.tree_id = :tree_id
+    AND sessions.tree_id = :tree_id
+  UNION ALL
+  SELECT sessions.id AS id,
+    sessions.updated_at AS updated_at,
+    sessions.head_branch AS head_branch,
+    own.branch AS own_branch,
+    messages.seq AS seq,
+    messages.branch AS holder,
+    messages.message_id AS message_id
+  FROM messages
+  JOIN ancestors AS level_0 ON level_0.tree_id = messages.tree_id
+    AND level_0.level = 0
+    AND level_0.ancestor = messages.branch
+    AND level_0.last >= messages.seq
+  JOIN ancestors AS level_1 ON level_1.tree_id = messages.tree_id
+    AND level_1.level = 1
+    AND level_1.ancestor = level_0.branch
+  JOIN branches AS own ON own.tree_id = messages.tree_id
+    AND own.branch = level_1.branch
+  JOIN sessions ON sessions.tree_id = own.tree_id
+    AND sessions.id = own.session_id
+  WHERE messages.message_id COLLATE "C" >= :prefix
+    AND messages.message_id COLLATE "C" < :end
+    AND messages.tree_id = :tree_id
+    AND sessions.tree_id = :tree_id
+  UNION ALL
+  SELECT sessions.id AS id,
+    sessions.updated_at AS updated_at,
+    sessions.head_branch AS head_branch,
+    own.branch AS own_branch,
+    messages.seq AS seq,
+    messages.branch AS holder,
+    messages.message_id AS message_id
+  FROM messages
+  JOIN ancestors AS level_0 ON level_0.tree_id = messages.tree_id
+    AND level_0.level = 0
+    AND level_0.ancestor = messages.branch
+    AND level_0.last >= messages.seq
+  JOIN ancestors AS level_1 ON level_1.tree_id = messages.tree_id
+    AND level_1.level = 1
+    AND level_1.ancestor = level_0.branch
+  JOIN ancestors AS level_2 ON level_2.tree_id = messages.tree_id
+    AND level_2.level = 2
+    AND level_2.ancestor = level_1.branch
+  JOIN branches AS own ON own.tree_id = messages.tree_id
+    AND own.branch = level_2.branch
+  JOIN sessions ON sessions.tree_id = own.tree_id
+    AND sessions.id = own.session_id
+  WHERE messages.message_id COLLATE "C" >= :prefix
+    AND messages.message_id COLLATE "C" < :end
+    AND messages.tree_id = :tree_id
+    AND sessions.tree_id = :tree_id
+) AS through
+GROUP BY through.id,
+  through.updated_at,
   through.holder,
   through.seq,
   through.message_id
 ORDER BY through.message_id COLLATE "C",
-  sessions.updated_at DESC,
-  sessions.id DESC,
+  through.updated_at DESC,
+  through.id DESC,
   through.seq DESC
 
 -- history.message_lookup.FIRST_TURN_POSITION

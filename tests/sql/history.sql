@@ -1,3 +1,171 @@
+-- history.ancestry.ANCESTOR_BREACHES
+SELECT tree_id,
+  branch,
+  level,
+  ancestor
+FROM (
+  SELECT *
+  FROM (
+    WITH added AS (
+      SELECT b.tree_id,
+        b.branch,
+        b.parent_branch,
+        p.parent_position + 1 AS first,
+        b.parent_position AS last,
+        CASE
+          WHEN COUNT(a.level) FILTER (WHERE a.level = 0) < 16 THEN 0
+          WHEN COUNT(a.level) FILTER (WHERE a.level = 1) < 16 THEN 1
+          ELSE 2
+        END AS carry
+      FROM branches AS b
+      JOIN branches AS p ON p.tree_id = b.tree_id
+        AND p.branch = b.parent_branch
+      LEFT JOIN ancestors AS a ON a.tree_id = b.tree_id
+        AND a.branch = b.parent_branch
+      GROUP BY b.tree_id,
+        b.branch,
+        b.parent_branch,
+        p.parent_position,
+        b.parent_position
+    )
+    SELECT n.tree_id,
+      n.branch,
+      a.level,
+      a.ancestor,
+      a.first,
+      a.last,
+      a.next_branch
+    FROM added AS n
+    JOIN ancestors AS a ON a.tree_id = n.tree_id
+      AND a.branch = n.parent_branch
+    WHERE a.level >= n.carry
+    UNION ALL
+    SELECT n.tree_id,
+      n.branch,
+      0,
+      n.parent_branch,
+      n.first,
+      n.last,
+      n.branch
+    FROM added AS n
+    UNION ALL
+    SELECT n.tree_id,
+      n.branch,
+      a.level + 1,
+      n.parent_branch,
+      MIN(a.first),
+      MAX(a.last),
+      n.branch
+    FROM added AS n
+    JOIN ancestors AS a ON a.tree_id = n.tree_id
+      AND a.branch = n.parent_branch
+    WHERE a.level < n.carry
+    GROUP BY n.tree_id,
+      n.branch,
+      n.parent_branch,
+      a.level
+  ) AS due
+  UNION ALL
+  SELECT tree_id,
+    branch,
+    level,
+    ancestor,
+    first,
+    last,
+    next_branch
+  FROM ancestors
+) AS told
+GROUP BY tree_id,
+  branch,
+  level,
+  ancestor,
+  first,
+  last,
+  next_branch HAVING COUNT(*) <> 2
+ORDER BY tree_id,
+  branch,
+  level,
+  ancestor
+
+-- history.ancestry.UNWRITTEN_BRANCHES
+SELECT b.branch
+FROM branches AS b
+WHERE b.tree_id = :tree_id
+  AND b.parent_branch IS NOT NULL
+  AND NOT EXISTS (
+    SELECT 1
+    FROM ancestors AS a
+    WHERE a.tree_id = :tree_id
+      AND a.branch = b.branch
+  )
+ORDER BY b.branch
+
+-- history.ancestry.WRITE_ANCESTORS
+INSERT INTO ancestors (tree_id, branch, level, ancestor, first, last, next_branch) WITH added AS (
+  SELECT b.tree_id,
+    b.branch,
+    b.parent_branch,
+    p.parent_position + 1 AS first,
+    b.parent_position AS last,
+    CASE
+      WHEN COUNT(a.level) FILTER (WHERE a.level = 0) < 16 THEN 0
+      WHEN COUNT(a.level) FILTER (WHERE a.level = 1) < 16 THEN 1
+      ELSE 2
+    END AS carry
+  FROM branches AS b
+  JOIN branches AS p ON p.tree_id = b.tree_id
+    AND p.branch = b.parent_branch
+    AND p.tree_id = :tree_id
+  LEFT JOIN ancestors AS a ON a.tree_id = b.tree_id
+    AND a.branch = b.parent_branch
+    AND a.tree_id = :tree_id
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+  GROUP BY b.tree_id,
+    b.branch,
+    b.parent_branch,
+    p.parent_position,
+    b.parent_position
+)
+SELECT n.tree_id,
+  n.branch,
+  a.level,
+  a.ancestor,
+  a.first,
+  a.last,
+  a.next_branch
+FROM added AS n
+JOIN ancestors AS a ON a.tree_id = n.tree_id
+  AND a.branch = n.parent_branch
+  AND a.tree_id = :tree_id
+WHERE a.level >= n.carry
+UNION ALL
+SELECT n.tree_id,
+  n.branch,
+  0,
+  n.parent_branch,
+  n.first,
+  n.last,
+  n.branch
+FROM added AS n
+UNION ALL
+SELECT n.tree_id,
+  n.branch,
+  a.level + 1,
+  n.parent_branch,
+  MIN(a.first),
+  MAX(a.last),
+  n.branch
+FROM added AS n
+JOIN ancestors AS a ON a.tree_id = n.tree_id
+  AND a.branch = n.parent_branch
+  AND a.tree_id = :tree_id
+WHERE a.level < n.carry
+GROUP BY n.tree_id,
+  n.branch,
+  n.parent_branch,
+  a.level
+
 -- history.append.INSERT_CALLS
 INSERT INTO tool_calls (
   tree_id,
@@ -581,7 +749,12 @@ WHERE erasures.tree_id = :tree
   AND erasures.erasure <= :through
   AND erasures.finished_at IS NULL
 
--- history.erasure_batches.DELETE_BRANCH
+-- history.erasure_batches.DELETE_BRANCH.1
+DELETE FROM ancestors
+WHERE ancestors.tree_id = :tree_id
+  AND ancestors.branch = :branch
+
+-- history.erasure_batches.DELETE_BRANCH.2
 DELETE FROM branches
 WHERE branches.tree_id = :tree_id
   AND branches.branch = :branch
