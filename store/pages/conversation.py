@@ -18,7 +18,8 @@ from .site import Values, Visit, format_page_moment, page
 MESSAGES_PER_PAGE = 100
 PASSED_PER_PAGE = 500
 """Messages of a page where only those that are sent are shown, and others pass in a line."""
-SHOWN_FORMS = ("raw", "sent", "both")
+SENT_FORMS = ("sent", "both")
+SHOWN_FORMS = ("raw", *SENT_FORMS)
 
 
 class Window(NamedTuple):
@@ -115,13 +116,8 @@ class Conversation:
 
     @property
     def is_at_end(self) -> bool:
-        """Whether the page ends where the session does."""
+        """Whether the page ends where the session does, so that new messages come in."""
         return self.only is None and self.branch is None and self.window.next is None
-
-    @property
-    def is_live(self) -> bool:
-        """Whether new messages come in by themselves."""
-        return self.is_at_end and self.view is None
 
     def draw_drafts(self) -> Markup:
         """Return the answers that are being written, or broke off."""

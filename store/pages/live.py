@@ -11,7 +11,13 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from .. import StoreError
-from .conversation import MESSAGES_PER_PAGE, describe_state, draw_drafts, draw_items
+from .conversation import (
+    MESSAGES_PER_PAGE,
+    SENT_FORMS,
+    describe_state,
+    draw_drafts,
+    draw_items,
+)
 from .page_rows import explain_messages, show_item
 from .site import Visit, choose_language
 
@@ -19,7 +25,8 @@ PATIENCE = 20.0
 """Seconds that an answer waits for something new."""
 STATE = "x-state"
 RELOAD = 205
-"""The status that tells the script to load the whole page anew: the line is another one."""
+"""The status that tells the script to load the whole page anew: the line is another one, or what is
+sent of all its messages may be."""
 
 
 async def answer_live(request: Request) -> Response:
@@ -41,6 +48,8 @@ def render_news(visit: Visit) -> Response:
     start = visit.number("from") or 1
     if session.head < start - 1 or visit.get("branch") != str(session.branch):
         return Response(status_code=RELOAD)
+    if visit.get("mode") in SENT_FORMS and visit.get("state").split()[:1] != state.split()[:1]:
+        return Response(status_code=RELOAD, headers={"x-head": str(session.head)})
     found = visit.face.messages(session.id, start, start + MESSAGES_PER_PAGE - 1)
     drafts = draw_drafts(visit, visit.face.drafts(session.id))
     rows = (show_item(visit, row) for row in explain_messages(visit, found, None))

@@ -424,9 +424,12 @@ def test_costs(store: Store) -> None:
     client = ask(store)
     shown = client.get("/costs").text
     assert shown.count('<rect class="bar"') == 1
+    assert shown.count('<rect class="bar share" width="100.00"') == 4
     assert 'href="/?project=%2Fhome%2Fann%2Fparcel"' in shown
     assert "gpt-4.1-mini" in shown
     assert "<rect" not in client.get("/costs?until=2020-01-01").text
+    store.record_usage("bob1", input=5, output=1, model="unknown", now=NOW - 10**12)
+    assert '"bar share"' not in client.get("/costs?until=1999-01-01").text
     assert client.get("/costs?by=hour").status_code == 400
 
 
@@ -540,6 +543,19 @@ def test_news_come_by_themselves(store: Store) -> None:
     assert news.headers["x-state"] != state
     store.rewind("bob1", 1)
     assert client.get(f"/live/bob1?from=3&branch={branch}&state={state}").status_code == 205
+
+
+def test_what_is_sent_is_shown_anew_after_news(store: Store) -> None:
+    """A new message may change all that is sent; an answer under way does not."""
+    client, branch = ask(store), store.session("bob1").branch
+    shown = client.get("/s/bob1?mode=sent").text
+    (state,) = re.findall(r'data-mode="sent" data-from="2".*data-state="([^"]+)"', shown)
+    path = f"/live/bob1?from=2&branch={branch}&mode=sent&state={state}"
+    with store.streaming("bob1", {"role": "assistant"}, every_ms=0) as answer:
+        answer.write("Half an ans")
+        assert "Half an ans" in client.get(path).text
+    told = client.get(path)
+    assert (told.status_code, told.headers["x-head"]) == (205, "2")
 
 
 class Elements(HTMLParser):

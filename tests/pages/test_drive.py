@@ -87,6 +87,10 @@ def test_an_answer_comes_by_itself(browser: Browser, base: str, path: Path) -> N
             browser.has("second half")
         until(lambda: "second half" in browser.run("document.getElementById('messages').innerText"))
         until(lambda: browser.run("document.getElementById('drafts').innerText.trim()") == "")
+        open_page(browser, f"{base}/s/live?mode=sent&policy=raw&to=2")
+        store.append("live", {"role": "user", "content": "And then?"})
+        until(lambda: "And then?" in browser.run("document.body?.innerText ?? ''"))
+        open_page(browser, f"{base}/s/live")
         store.rewind("live", 1)
         until(lambda: "half" not in browser.run("document.body?.innerText ?? 'half'"))
 

@@ -29,13 +29,22 @@ document.addEventListener("keydown", (event) => {
   keys[event.key]();
 });
 
+// What is sent of all messages may be another with each new one; many at once are one.
+async function loadAnew(head) {
+  const place = new URL(location);
+  if (head && place.searchParams.has("to")) place.searchParams.set("to", head);
+  history.replaceState(null, "", place);
+  if (head) await new Promise((done) => setTimeout(done, 2000));
+  location.reload();
+}
+
 async function follow(messages) {
   const drafts = document.getElementById("drafts");
-  let { live, from, branch, state } = messages.dataset;
+  let { live, from, branch, state, mode } = messages.dataset;
   for (;;) {
-    const query = new URLSearchParams({ from, branch, state });
+    const query = new URLSearchParams({ from, branch, state, mode });
     const answer = await fetch(`${live}?${query}`).catch(() => null);
-    if (answer?.status === 205) return location.reload();
+    if (answer?.status === 205) return loadAnew(answer.headers.get("x-head"));
     if (!answer?.ok) {
       await new Promise((done) => setTimeout(done, 5000));
       continue;
