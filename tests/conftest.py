@@ -163,21 +163,37 @@ def database(folder: Path, like: str | None = None) -> Iterator[str]:
         yield f"sqlite:///{folder / 'chat.db'}"
         return
     name = f"convostore_test_{uuid.uuid4().hex}"
+    made = f"CREATE DATABASE {name}" + (f" TEMPLATE {source}" if source else "")
+    for node in NODES or [server]:
+        _run_on_server(node, made)
+    url = sqlalchemy.make_url(server).set(database=name)
+    yield url.render_as_string(hide_password=False)
+    for node in NODES or [server]:
+        _run_on_server(node, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+#: The nodes of a cluster of Citus, on each of which a test gets a database: see tests/citus.
+NODES = [each for each in os.environ.get("CONVOSTORE_TEST_NODES", "").split(",") if each]
+
+
+def _run_on_server(url: str, statement: str) -> None:
     engine = sqlalchemy.create_engine(
-        server, isolation_level="AUTOCOMMIT", poolclass=sqlalchemy.NullPool
+        url, isolation_level="AUTOCOMMIT", poolclass=sqlalchemy.NullPool
     )
     with engine.connect() as connection:
-        connection.execute(
-            sqlalchemy.text(f"CREATE DATABASE {name}" + (f" TEMPLATE {source}" if source else ""))
-        )
-    yield engine.url.set(database=name).render_as_string(hide_password=False)
-    with engine.connect() as connection:
-        connection.execute(sqlalchemy.text(f"DROP DATABASE {name} WITH (FORCE)"))
+        connection.execute(sqlalchemy.text(statement))
 
 
 def divide(url: str, partitions: str = os.environ.get("CONVOSTORE_TEST_PARTITIONS", "")) -> None:
-    """Divide the tables of a store on a server, in as many partitions as the tests are to have."""
-    if partitions and not url.startswith("sqlite"):
+    """Divide the tables of a store on a server, in as many partitions as the tests are to have.
+
+    On the nodes of a cluster they are distributed.
+    """
+    if NODES:
+        from tests.citus.clusters import Cluster
+
+        Cluster(NODES, is_citus=True).distribute(sqlalchemy.make_url(url).database or "")
+    elif partitions and not url.startswith("sqlite"):
         with closing(Database(url)) as divided:
             divide_tables(divided, int(partitions))
 
