@@ -132,7 +132,7 @@ def _print_digest(place: StorePlace, owner: str | None) -> None:
 
 def _serve(ctx: typer.Context, owner: str | None, *, read_only: bool, secrets: bool) -> None:
     """Serve the store; the user's own one follows the programs of this machine."""
-    from ..mcp import serve
+    from ..mcp import build_server
     from .following import Follower
 
     if sys.stdout.isatty():
@@ -144,10 +144,11 @@ def _serve(ctx: typer.Context, owner: str | None, *, read_only: bool, secrets: b
     with open_store(ctx, read_only=read_only) as opened:
         if follows:
             with Follower(opened, get_place(ctx).file) as follower:
-                serve(opened, secrets=secrets, describe_progress=follower.describe)
+                progress = follower.describe
+                build_server(opened, secrets=secrets, describe_progress=progress).run("stdio")
         else:
             source = opened if owner is None else opened.scoped(owner)
-            serve(source, read_only=read_only, secrets=secrets)
+            build_server(source, read_only=read_only, secrets=secrets).run("stdio")
 
 
 def _list_given_options(

@@ -16,13 +16,12 @@ __all__ = [
     "build_server",
     "describe_last_sessions",
     "load_guidance",
-    "serve",
 ]
 
 if TYPE_CHECKING:
     from .digests import describe_last_sessions
     from .guidance import load_guidance
-    from .server import build_server, serve
+    from .server import build_server
     from .tools import History
 
 if not TYPE_CHECKING:  # a type checker would accept any name from it
@@ -30,6 +29,6 @@ if not TYPE_CHECKING:  # a type checker would accept any name from it
         __package__,
         digests="describe_last_sessions",
         guidance="load_guidance",
-        server="build_server serve",
+        server="build_server",
         tools="History",
     )

@@ -133,17 +133,3 @@ def answer_errors(
         )
 
     return answer
-
-
-def serve(
-    source: Source,
-    *,
-    read_only: bool = False,
-    secrets: bool = False,
-    describe_progress: Callable[[], str | None] = lambda: None,
-) -> None:
-    """Serve over standard input and output until the input ends."""
-    server = build_server(
-        source, read_only=read_only, secrets=secrets, describe_progress=describe_progress
-    )
-    server.run("stdio")

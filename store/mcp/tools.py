@@ -379,6 +379,9 @@ class History:
 
     def _finish(self, name: str, page: Page, label: Answer | None = None) -> Answer:
         told: Answer = {"notice": NOTICE, **(label or {})}
+        progress = None if page.items else self._describe_progress()
+        if progress:
+            told["import"] = progress
         return told | {name: page.items, "after": page.after}
 
     def _label(self, session: Session, **more: Any) -> Answer:

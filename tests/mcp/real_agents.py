@@ -231,10 +231,11 @@ WIRES = {
 
 
 WAITS: dict[str, dict[str, Any]] = {
+    "ToolSearch": {"query": "+convostore", "max_results": 20},
     "WaitForMcpServers": {},
     "exec_command": {"cmd": "sleep 2"},
 }
-"""Tools of the programs that are called while the server is not there yet."""
+"""Tools of the programs that are called while the server, or its tools, are not there yet."""
 MOST_WAITS = 20
 
 
@@ -580,13 +581,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mcp.real_agents", description=__doc__)
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(AGENTS))
     parser.add_argument("--folder", type=Path, help="where the programs are installed, and kept")
-    parser.add_argument("--write", action="store_true", help="write the page")
+    parser.add_argument(
+        "--write", action="store_true", help="write the page, of the releases of today"
+    )
     options = parser.parse_args(arguments)
     names = options.programs or list(AGENTS)
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
         if not (folder / "node_modules").exists():
-            install_packages(folder, [AGENTS[name].package for name in names])
+            packages = [AGENTS[name].package for name in names]
+            install_packages(folder, packages, newest=options.write)
         outcomes = {name: ask_agent(name, folder) for name in names}
         versions = {name: read_version(name, folder) for name in names}
     problems = [

@@ -252,6 +252,16 @@ def test_what_is_wrong_is_said(past: Store) -> None:
         assert part in answer
 
 
+def test_an_empty_answer_says_how_far_the_import_is(past: Store) -> None:
+    """Only an empty one, and only until it is done."""
+    fill(past)
+    calls = [("remember", {"text": "zeppelin"}), ("remember", {"text": "zones"})]
+    none, found = ask(past, *calls, describe_progress=lambda: "1 of 2 files")
+    assert (none["passages"], none["import"]) == ([], "1 of 2 files")
+    assert "import" not in found
+    assert "import" not in ask(past, calls[0])[0]
+
+
 def test_each_answer_says_that_texts_of_the_past_are_data(past: Store) -> None:
     """Of every tool but `note`, which has only the text that it is given; also the next page."""
     fill(past)
