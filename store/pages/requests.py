@@ -26,7 +26,8 @@ from .reasons import translate_reason
 from .site import Values, Visit, page
 
 LISTED_REQUESTS = 200
-SHOWN_DIFFERENCES = 60
+LISTED_DIFFERENCES = 60
+LISTED_REPLACED = 200
 
 
 class TokenLayer(NamedTuple):
@@ -158,8 +159,8 @@ class ShownRequest:
 
     @cached_property
     def differences(self) -> list[Difference]:
-        """The messages that differ from the request before, the first ones."""
-        return [*islice(self._compare(), SHOWN_DIFFERENCES)]
+        """The messages that differ from the request before, the first ones and one more."""
+        return [*islice(self._compare(), LISTED_DIFFERENCES + 1)]
 
     def _compare(self) -> Iterator[Difference]:
         left = [] if self.is_continued else self._earlier[self.shared :]
@@ -261,7 +262,8 @@ def show_request_page(visit: Visit) -> Values:
         listed = visit.face.requests(session.id, stop=last, last=LISTED_REQUESTS)
         return values | {"shown": None, "listed": listed, "plot": plot_requests(listed)}
     shown = ShownRequest(visit, session, number)
-    return values | {"shown": shown, "translate": translate_reason}
+    most = {"differences": LISTED_DIFFERENCES, "replaced": LISTED_REPLACED}
+    return values | {"shown": shown, "translate": translate_reason, "most": most}
 
 
 def plot_requests(requests: list[RequestSummary]) -> Plot:

@@ -331,7 +331,9 @@ def test_a_request(store: Store) -> None:
     assert client.get(address("/requests/{}/0?at=99")).status_code == 400
 
 
-def test_the_difference_to_a_longer_request_before(store: Store) -> None:
+def test_the_difference_to_a_longer_request_before(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What is no longer sent is named, beside what stands for it."""
     store.view("ann's/1", Policy.named("raw"), record=True)
     store.hide("ann's/1", 2, 3, "It was read.")
@@ -340,6 +342,10 @@ def test_the_difference_to_a_longer_request_before(store: Store) -> None:
     rows = re.findall(r'<tr data-item><td class="number">(.*?)</td><td>(\w+)', said)
     told = [(re.sub("<.*?>", "", place), kind) for place, kind in rows]
     assert told == [("2", "gone"), ("3", "gone"), ("", "new")]
+    monkeypatch.setattr(requests, "LISTED_DIFFERENCES", 2)
+    said = ask(store).get(address("/requests/{}/2")).text
+    assert said.count("gone") == 2
+    assert "Only the first 2 are listed" in said
 
 
 def test_what_a_request_held(store: Store) -> None:
