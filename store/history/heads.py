@@ -17,7 +17,9 @@ from typing import Any, NamedTuple
 from sqlalchemy import (
     BindParameter,
     ColumnClause,
+    ColumnElement,
     Connection,
+    Select,
     and_,
     bindparam,
     exists,
@@ -84,23 +86,39 @@ class MoveState(NamedTuple):
 
 _zero_literal: ColumnClause[int] = literal_column("0")
 _one_literal: ColumnClause[int] = literal_column("1")
-_newest_branch = select(func.max(branches.c.branch)).where(branches.c.tree_id == _head_tree_id)
-_newest_move = select(func.max(head_moves.c.move)).where(
-    head_moves.c.tree_id == _head_tree_id, head_moves.c.session_id == bindparam("session_id")
+
+
+def _select_newest(number: ColumnElement[int], *conditions: ColumnElement[bool]) -> Select[Any]:
+    """Build the query for a greatest number.
+
+    It ends with the first row of an index; a server may read all rows for `max`.
+    """
+    return select(number).where(*conditions).order_by(number.desc()).limit(_one_literal)
+
+
+_newest_branch = _select_newest(branches.c.branch, branches.c.tree_id == _head_tree_id)
+_newest_move = _select_newest(
+    head_moves.c.move,
+    head_moves.c.tree_id == _head_tree_id,
+    head_moves.c.session_id == bindparam("session_id"),
 )
-_newest_record = select(func.max(compaction_records.c.compaction)).where(
-    compaction_records.c.tree_id == _head_tree_id
+_newest_record = _select_newest(
+    compaction_records.c.compaction, compaction_records.c.tree_id == _head_tree_id
 )
 _next_numbers = (
     (_newest_branch.scalar_subquery() + _one_literal).label("branch"),
     (func.coalesce(_newest_move.scalar_subquery(), _zero_literal) + _one_literal).label("move"),
     func.coalesce(_newest_record.scalar_subquery(), _zero_literal).label("record"),
 )
-_undone_moves = head_moves.alias("undone")
+_undone_moves, _head_sessions = head_moves.alias("undone"), sessions.alias("head_session")
+# As a value of its own: joined with the session's row, a server may read all of its moves.
+_last_rewind = select(_head_sessions.c.last_rewind).where(
+    _head_sessions.c.tree_id == _head_tree_id, _head_sessions.c.id == bindparam("session_id")
+)
 _undone_move_join = and_(
-    _undone_moves.c.tree_id == sessions.c.tree_id,
-    _undone_moves.c.session_id == sessions.c.id,
-    _undone_moves.c.move == sessions.c.last_rewind,
+    _undone_moves.c.tree_id == _head_tree_id,
+    _undone_moves.c.session_id == bindparam("session_id"),
+    _undone_moves.c.move == _last_rewind.scalar_subquery(),
 )
 MOVE_STATE = Statement(
     select(

@@ -518,24 +518,30 @@ VALUES (
 
 -- history.heads.MOVE_STATE
 SELECT (
-  SELECT max(branches.branch) AS max_1
+  SELECT branches.branch
   FROM branches
   WHERE branches.tree_id = :tree_id
+  ORDER BY branches.branch DESC
+  LIMIT 1
 ) + 1 AS branch,
   coalesce(
     (
-      SELECT max(head_moves.move) AS max_2
+      SELECT head_moves.move
       FROM head_moves
       WHERE head_moves.tree_id = :tree_id
         AND head_moves.session_id = :session_id COLLATE "C"
+      ORDER BY head_moves.move DESC
+      LIMIT 1
     ),
     0
   ) + 1 AS move,
   coalesce(
     (
-      SELECT max(compaction_records.compaction) AS max_3
+      SELECT compaction_records.compaction
       FROM compaction_records
       WHERE compaction_records.tree_id = :tree_id
+      ORDER BY compaction_records.compaction DESC
+      LIMIT 1
     ),
     0
   ) AS record,
@@ -563,9 +569,14 @@ SELECT (
   sessions.source,
   sessions.file
 FROM sessions
-LEFT OUTER JOIN head_moves AS undone ON undone.tree_id = sessions.tree_id
-  AND undone.session_id = sessions.id
-  AND undone.move = sessions.last_rewind
+LEFT OUTER JOIN head_moves AS undone ON undone.tree_id = :tree_id
+  AND undone.session_id = :session_id COLLATE "C"
+  AND undone.move = (
+    SELECT head_session.last_rewind
+    FROM sessions AS head_session
+    WHERE head_session.tree_id = :tree_id
+      AND head_session.id = :session_id COLLATE "C"
+  )
 WHERE sessions.tree_id = :tree_id
   AND sessions.id = :session_id COLLATE "C"
 
