@@ -294,11 +294,11 @@ def load_tree(connection: Connection, tree_id: int, rows: Iterable[StoredRow]) -
 
 
 def finish_loading(connection: Connection, tree_id: int) -> None:
-    """Write what the rows of a tree lack, if they make a sound one. Raises InvalidValue."""
+    """Write what a tree lacks on a server, and refuse an unsound one. Raises InvalidValue."""
+    write_missing_ancestors(connection, tree_id)
     for finding in chain(check_tree(connection, tree_id), check_keys(connection, tree_id)):
         if finding.check != OLDER:
             raise InvalidValue(f"{finding.where}: {finding.problem}")
-    write_missing_ancestors(connection, tree_id)
 
 
 def insert_rows(connection: Connection, tree_id: int, name: str, rows: Iterator[RowFields]) -> None:

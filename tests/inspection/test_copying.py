@@ -18,6 +18,7 @@ from test_whole import DEEDS, STEPS, lived, opened, said, sessions_of, told
 from store import Policy, Store
 from store.copying import Copied, copy
 from store.errors import InvalidValue, StoreError
+from store.history import check_ancestors
 from store.inspection import dump
 
 LATER = NOW + 10**8
@@ -33,6 +34,12 @@ def target(tmp_path: Path) -> Iterator[Store]:
 def all_rows(store: Store) -> list[dump.StoredRow]:
     """Return every row of a store."""
     return list(dump.dump_store(store.database, NOW))
+
+
+def ancestors_follow(store: Store) -> bool:
+    """Return whether the ancestors of all branches are what follows from these."""
+    with store.database.reading() as connection:
+        return [*check_ancestors(connection)] == []
 
 
 def grow(store: Store, seed: int, steps: int) -> None:
@@ -56,6 +63,7 @@ def test_a_copy_is_the_same_and_brings_what_is_new(
         first = copy(source, target)
         assert (first.new, first.left) == (first.trees, ())
         assert all_rows(target) == all_rows(source)
+        assert ancestors_follow(target)
         assert copy(source, target) == Copied(first.trees, 0, 0, first.trees)
         if not sessions_of(source):
             return
@@ -65,6 +73,7 @@ def test_a_copy_is_the_same_and_brings_what_is_new(
         assert again == expected
         assert again.left == ()
         assert all_rows(target) == all_rows(source)
+        assert ancestors_follow(target)
         assert target.verify() == []
         for session in sessions_of(source):
             assert list(told(target, session)) == list(told(source, session))
