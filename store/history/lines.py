@@ -290,10 +290,15 @@ _POINTER = (
     .where(match_session)
 )
 POINTER = Statement(_POINTER.add_columns(literal_column("0").label("is_heard")), row=Pointer)
-LOCKED_POINTER = Statement(
-    _POINTER.add_columns(IsHeard(sessions.c.tree_id).label("is_heard")), row=Pointer
-)
+_HEARD_POINTER = _POINTER.add_columns(IsHeard(sessions.c.tree_id).label("is_heard"))
+LOCKED_POINTER = Statement(_HEARD_POINTER, row=Pointer)
 """For a writer on a server that has locked the session's row."""
+LOCKING_POINTER = Statement(_HEARD_POINTER.with_for_update(of=sessions), row=Pointer)
+"""Locks the session's row, too.
+
+Where it waits for another writer that moves the head, the row is the newer one, but joined with the
+older rows of other tables: it comes without their numbers, or not at all.
+"""
 SESSION_LOCK = Statement(select(sessions.c.tree_id).where(match_session).with_for_update())
 
 TREE_LOCK = Statement(
@@ -445,13 +450,18 @@ def _lock_rows(
 ) -> Pointer:
     """Return the pointer of a session, after rows were locked on a server.
 
-    They are locked before it is read, since a row that is read with its lock may be older.
+    They are locked before it is read, since what is read with a lock may be older. The session's
+    row alone is locked as it is read, and read again where that finds nothing.
     """
     if connection.dialect.name == "sqlite":
         pointer = find_session_row(connection, POINTER, session_id)
     else:
         get_lock_names(connection).append(session_id)
-        pointer = find_session_row(connection, LOCKED_POINTER, session_id, locks)
+        pointer = None
+        if locks == (SESSION_LOCK,):
+            pointer = find_session_row(connection, LOCKING_POINTER, session_id)
+        if pointer is None:
+            pointer = find_session_row(connection, LOCKED_POINTER, session_id, locks)
     if pointer is None:
         raise SessionNotFound(session_id)
     if pointer.is_heard:

@@ -842,6 +842,32 @@ LEFT OUTER JOIN message_facts ON message_facts.tree_id = sessions.tree_id
 WHERE sessions.tree_id = :tree_id
   AND sessions.id = :session_id COLLATE "C"
 
+-- history.lines.LOCKING_POINTER
+SELECT sessions.tree_id,
+  sessions.id,
+  sessions.head_branch,
+  sessions.head,
+  branches.parent_position,
+  sessions.last_rewind,
+  sessions.project_root,
+  sessions.fold_case,
+  message_facts.turn,
+  message_facts.tokens_through,
+  sessions.revision,
+  sessions.owner,
+  4611686018427387904 AS newest,
+  sessions.updated_second,
+  NOT pg_try_advisory_xact_lock(1936024947, CAST(sessions.tree_id % 256 AS INTEGER)) AS is_heard
+FROM sessions
+JOIN branches ON branches.tree_id = sessions.tree_id
+  AND branches.branch = sessions.head_branch
+LEFT OUTER JOIN message_facts ON message_facts.tree_id = sessions.tree_id
+  AND message_facts.branch = sessions.head_branch
+  AND message_facts.seq = sessions.head
+WHERE sessions.tree_id = :tree_id
+  AND sessions.id = :session_id COLLATE "C"
+FOR UPDATE OF sessions
+
 -- history.lines.POINTER
 SELECT sessions.tree_id,
   sessions.id,
