@@ -107,6 +107,8 @@ class Queries:
             return array if is_on_server else f"json_group_array({word})"
         if name == "list":
             return f"{'string_agg' if is_on_server else 'group_concat'}({word}, ', ')"
+        if name == "lookup":
+            return _look_up(self._filled(word, "", dialect), is_on_server)
         if name == "runs":
             rows, element = f"json_each(:{word})", "json_extract(value, '$[{}]')"
             if is_on_server:
@@ -119,6 +121,18 @@ class Queries:
             return self._filled(hole[1], hole[2] or word, dialect)
 
         return _SECTION_HOLE.sub(filled, self._sections[name])
+
+
+def _look_up(row: str, is_on_server: bool) -> str:
+    """Return the join with a table that has one row by its key: the table, and a condition.
+
+    A server that does not know yet how many rows a table has would read all of a tree for each.
+    """
+    table, condition = row.split("\nWHERE ")
+    if not is_on_server:
+        return f"JOIN {table} ON {condition}"
+    alias = table.rsplit(maxsplit=1)[-1]
+    return f"JOIN LATERAL (SELECT * FROM {row} OFFSET 0) AS {alias} ON true"  # noqa: S608
 
 
 def _quote_text(text: str, dialect: str) -> str:

@@ -16,10 +16,13 @@ SELECT
   CASE WHEN {signs} THEN 1 WHEN {command_signs} AND {command} THEN 1 ELSE 0 END AS failed,
   r.at, r.seq AS result_seq
 FROM tool_results r
-JOIN tool_calls c
-  ON c.tree_id = :tree_id AND c.branch = :call_branch
-  AND c.seq = r.call_seq + 0 AND c.position = r.call_position
+{lookup:call_of_result}
 WHERE {results} AND r.call_seq BETWEEN :call_first AND :call_last
+
+-- part: call_of_result
+tool_calls c
+WHERE c.tree_id = :tree_id AND c.branch = :call_branch
+  AND c.seq = r.call_seq + 0 AND c.position = r.call_position
 
 -- query: call_count
 SELECT COUNT(*) FROM tool_calls c
@@ -33,10 +36,14 @@ WHERE c.tree_id = :tree_id AND c.branch = :branch AND c.seq BETWEEN :first AND :
 -- The files that calls named.
 SELECT p.path, p.seq, r.call_seq, {kind} AS kind, {ended} AS at
 FROM tool_result_paths p
-JOIN tool_results r ON r.tree_id = :tree_id AND r.branch = :branch AND r.seq = p.seq
+{lookup:result_of_path}
 LEFT JOIN tool_kinds k ON k.name = r.tool_name
 WHERE p.tree_id = :tree_id AND p.branch = :branch AND p.seq BETWEEN :first AND :last
   AND (:every = 1 OR p.path = :path)
+
+-- part: result_of_path
+tool_results r
+WHERE r.tree_id = :tree_id AND r.branch = :branch AND r.seq = p.seq
 
 -- part: results
 r.tree_id = :tree_id AND r.branch = :branch AND r.seq BETWEEN :first AND :last

@@ -245,22 +245,20 @@ class HeldCounts:
         self._numbers = None
         if self._listed and connection.dialect.name == "sqlite":
             self._numbers = _load_held_numbers(connection, self._listed)
+            self._query = query._replace(scope=Scope())  # the spans limit the numbers to the scope
 
     def count(self, *, by_names: bool) -> Counter[str]:
         """Return how many messages match by words, or by names, by the session that holds them."""
-        connection, query = self._connection, self._query
+        connection, query, numbers = self._connection, self._query, self._numbers
         if not self._listed:
             return Counter()
-        if self._numbers is not None:
-            query = query._replace(scope=Scope())  # the spans limit the numbers to the scope
+        if numbers is not None:
             list_matches = _list_named if by_names else _list_said
-            return _count_numbers(
-                self._numbers, list_matches(connection, query, self._numbers.spans)
-            )
+            return _count_numbers(numbers, list_matches(connection, query, numbers.spans))
         build = _build_named_query if by_names else _build_said_query
         found, _, values = build(connection, query)
-        counted = _COUNTED_ROWS.format(held=get_index_sql(connection).held_ranges, found=found)
         values |= query.scope.index_parameters(*MESSAGES) | {"held": self._listed}
+        counted = _COUNTED_ROWS.format(held=get_index_sql(connection).held_ranges, found=found)
         return Counter(dict(cache_statement(counted).rows(connection, **values)))
 
 

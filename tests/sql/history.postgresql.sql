@@ -3035,15 +3035,48 @@ FROM (
     r.at,
     r.seq AS result_seq
   FROM tool_results r
-  JOIN tool_calls c ON c.tree_id = :tree_id
-    AND c.branch = :call_branch
-    AND c.seq = r.call_seq + 0
-    AND c.position = r.call_position
+  JOIN LATERAL (
+    SELECT *
+    FROM tool_calls c
+    WHERE c.tree_id = :tree_id
+      AND c.branch = :call_branch
+      AND c.seq = r.call_seq + 0
+      AND c.position = r.call_position OFFSET 0
+  ) AS c ON true
   WHERE r.tree_id = :tree_id
     AND r.branch = :branch
     AND r.seq BETWEEN :first AND :last
     AND r.call_seq BETWEEN :call_first AND :call_last
 ) AS found
+
+-- history.tool_use.FILE_USES
+SELECT p.path,
+  p.seq,
+  r.call_seq,
+  COALESCE(k.kind, 'other') AS kind,
+  COALESCE(
+    r.at,
+    (
+      SELECT t.stored_at
+      FROM messages t
+      WHERE t.tree_id = :tree_id
+        AND t.branch = :branch
+        AND t.seq = r.seq
+    )
+  ) AS at
+FROM tool_result_paths p
+JOIN LATERAL (
+  SELECT *
+  FROM tool_results r
+  WHERE r.tree_id = :tree_id
+    AND r.branch = :branch
+    AND r.seq = p.seq OFFSET 0
+) AS r ON true
+LEFT JOIN tool_kinds k ON k.name = r.tool_name
+WHERE p.tree_id = :tree_id
+  AND p.branch = :branch
+  AND p.seq BETWEEN :first AND :last
+  AND (:every = 1 OR p.path = :path)
 
 -- history.tool_use.MOMENTS
 SELECT COALESCE(
