@@ -1,4 +1,4 @@
-"""Moments as ms since the epoch, and time zones by their names.
+"""Moments as ms since the epoch, days and time zones by their names.
 
 Only the faces read the clock; everything below gets its ``now`` from them.
 """
@@ -6,9 +6,10 @@ Only the faces read the clock; everything below gets its ``now`` from them.
 from __future__ import annotations
 
 import math
+import re
 import time
-from datetime import UTC, datetime, timedelta, tzinfo
-from typing import TypeGuard
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from typing import NamedTuple, TypeGuard
 
 from .errors import InvalidValue, quote_value
 
@@ -21,8 +22,26 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SECONDS_LIMIT = 10**11
 """A number below it counts seconds: as ms it would be before March 1973, as seconds up to 5138."""
 
+ONE_DAY = timedelta(days=1)
+
 LONGEST_TIME = 2**62
 """The limit of moments (ms) in calculations: a farther one is as good, and columns hold this."""
+
+_DAYS_AGO = re.compile(r"(\d{1,4})\s*(?:d|days?)(?: ago)?")
+_DAY_WORDS = {"today": 0, "yesterday": 1}
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+
+
+class Day(NamedTuple):
+    """A day here, from its first moment (ms) to the first of the next day."""
+
+    name: str
+    first: int
+    end: int
+
+    def has(self, at: int) -> bool:
+        """Tell whether a moment (ms) is on the day."""
+        return self.first <= at < self.end
 
 
 def resolve_now(now: Now) -> int:
@@ -74,6 +93,29 @@ def parse_moment(value: object) -> int | None:
         return round(value * 1000)
     whole = math.floor(value)
     return whole if -(2**63) <= whole < 2**63 else None
+
+
+def parse_day(text: str, today: date) -> Day:
+    """Return the day that a text names, in the zone of this machine. Raises InvalidValue."""
+    wanted = text.strip().lower()
+    days = _count_days_ago(wanted, today)
+    try:
+        day = datetime.fromisoformat(wanted).date() if days is None else today - timedelta(days)
+        begins = [datetime.combine(each, datetime.min.time()) for each in (day, day + ONE_DAY)]
+        first, end = (resolve_now(each.astimezone()) for each in begins)
+    except (ValueError, OverflowError):
+        raise InvalidValue(
+            "day must be today, yesterday, monday … sunday, an age such as 3d, or a date"
+            f" such as 2026-03-14, not {text!r}"
+        ) from None
+    return Day(day.isoformat(), first, end)
+
+
+def _count_days_ago(wanted: str, today: date) -> int | None:
+    if wanted in _WEEKDAYS:
+        return (today.weekday() - _WEEKDAYS.index(wanted)) % 7
+    ago = _DAYS_AGO.fullmatch(wanted)
+    return int(ago[1]) if ago else _DAY_WORDS.get(wanted)
 
 
 def is_moment(value: object) -> TypeGuard[int]:

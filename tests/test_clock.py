@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import math
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 
 from store import Policy, Store
-from store.clock import LONGEST_TIME, parse_moment, resolve_now, shift_moment
+from store.clock import LONGEST_TIME, parse_day, parse_moment, resolve_now, shift_moment
 from store.errors import InvalidValue
 from store.messages import find_message_time
 from store.policy import POLICIES
@@ -191,3 +191,17 @@ def test_messages_of_the_wire_are_dated_by_ready_policies(store: Store, name: st
     view = store.view(session, policy, now=later_on)
     replaced = sum(entry.rule == "terminal" for entry in view.entries)
     assert replaced == (0 if name == "default" else 40 - policy.terminal_keep)
+
+
+def test_a_day_is_named_by_a_word_an_age_or_a_date() -> None:
+    """A weekday is the last one; a day that no calendar has, or whose end none has, is refused."""
+    saturday = date(2026, 3, 14)
+    names = ("today", "Yesterday", "saturday", "monday", "3 days ago", "2026-03-14", "0d")
+    found = [parse_day(name, saturday).name[-2:] for name in names]
+    assert found == ["14", "13", "14", "09", "11", "14", "14"]
+    day = parse_day("today", saturday)
+    assert day.has(day.first)
+    assert not day.has(day.end)
+    for name in ("9999-12-31", "someday", "2026-02-30"):
+        with pytest.raises(InvalidValue, match="yesterday"):
+            parse_day(name, saturday)

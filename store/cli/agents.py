@@ -140,12 +140,12 @@ def _serve(ctx: typer.Context, owner: str | None, *, read_only: bool, secrets: b
             "mcp is started by an agent, not on a terminal; --print-config prints how,"
             " such as `convostore mcp --print-config claude-code`"
         )
-    follows = get_place(ctx).target == str(locate_own_store()) and owner is None and not read_only
+    is_own = get_place(ctx).target == str(locate_own_store())
     with open_store(ctx, read_only=read_only) as opened:
-        if follows:
+        if is_own and owner is None and not read_only:
             with Follower(opened, get_place(ctx).file) as follower:
-                progress = follower.describe
-                build_server(opened, secrets=secrets, describe_progress=progress).run("stdio")
+                told = follower.describe
+                build_server(opened, secrets=secrets, describe_progress=told).run("stdio")
         else:
             source = opened if owner is None else opened.scoped(owner)
             build_server(source, read_only=read_only, secrets=secrets).run("stdio")

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 from platformdirs import user_data_path
 
-from ..clock import resolve_now
+from ..clock import EPOCH, parse_day, resolve_now
 from ..errors import InvalidValue, SessionNotFound, StoreError
 from ..policy import POLICIES
 from . import render
@@ -416,7 +416,7 @@ def parse_moment_option(text: str | None, option: str = "--now") -> int | None:
     if moment is None:
         raise InvalidValue(
             f"{option} must be ms since the epoch, an ISO time with a zone (2025-03-14T10:00Z), a"
-            f" date, an age such as 7d, today or yesterday, not {text!r}"
+            f" date, an age such as 7d, today, yesterday or monday, not {text!r}"
         )
     return resolve_now(moment)
 
@@ -451,17 +451,16 @@ def _parse_day(text: str) -> datetime | None:
     if age := _AGE.fullmatch(text):
         with suppress(OverflowError):
             return now - timedelta(**{_AGE_UNITS[age[2]]: int(age[1])})
-    days = _NAMED_DAYS.get(text)
-    if days is None:
+    if not text.isalpha():
         return None
-    return datetime.combine(now.date() - timedelta(days), datetime.min.time()).astimezone()
+    with suppress(InvalidValue):
+        return EPOCH + timedelta(milliseconds=parse_day(text, now.date()).first)
+    return None
 
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _AGE = re.compile(r"(\d{1,9})([mhdw])")
 _AGE_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_NAMED_DAYS = {"today": 0, "yesterday": 1}
-"""The days before today of words for a day."""
 
 
 def render_undo_hint(session_id: str, compaction: int | None = None) -> str:

@@ -7,14 +7,13 @@ asked for, and ends with ``after``: what a call is given that goes on, null at t
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator
-from datetime import date, datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
 
 from .. import Scoped, Store
-from ..clock import resolve_now
+from ..clock import Day
 from ..errors import InvalidValue, SessionNotFound
 from ..exporting import mask
 from ..records import Session
@@ -39,22 +38,6 @@ SHORTEST_CUT = 20
 LABEL_LENGTH = 80
 KNOWN_SESSIONS = 1_000
 """The newest sessions, whose projects are known by name."""
-
-_DAYS_AGO = re.compile(r"(\d{1,4})\s*(?:d|days?)(?: ago)?")
-_DAY_WORDS = {"today": 0, "yesterday": 1}
-_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-
-
-class Day(NamedTuple):
-    """A day here, from its first moment (ms) to the first of the next day."""
-
-    name: str
-    first: int
-    end: int
-
-    def has(self, at: int) -> bool:
-        """Tell whether a moment (ms) is on the day."""
-        return self.first <= at < self.end
 
 
 def count_json_tokens(value: Any) -> int:
@@ -85,36 +68,10 @@ def render_moment(at: int) -> str:
     return datetime.fromtimestamp(at / 1000).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
-def parse_day(text: str, now: datetime | None = None) -> Day:
-    """Return the day that a text names. Raises InvalidValue."""
-    today = (now or datetime.now().astimezone()).date()
-    wanted = text.strip().lower()
-    days = _count_days_ago(wanted, today)
-    try:
-        day = datetime.fromisoformat(wanted).date() if days is None else today - timedelta(days)
-    except (ValueError, OverflowError):
-        raise InvalidValue(
-            "day must be today, yesterday, monday … sunday, an age such as 3d, or a date"
-            f" such as 2026-03-14, not {text!r}"
-        ) from None
-    first, end = (
-        resolve_now(datetime.combine(each, datetime.min.time()).astimezone())
-        for each in (day, day + timedelta(1))
-    )
-    return Day(day.isoformat(), first, end)
-
-
 def shorten(text: str, length: int = LABEL_LENGTH) -> str:
     """Return a text in one line, cut at a length."""
     line = " ".join(text.split())
     return line if len(line) <= length else f"{line[: length - 1]}…"
-
-
-def _count_days_ago(wanted: str, today: date) -> int | None:
-    if wanted in _WEEKDAYS:
-        return (today.weekday() - _WEEKDAYS.index(wanted)) % 7
-    ago = _DAYS_AGO.fullmatch(wanted)
-    return int(ago[1]) if ago else _DAY_WORDS.get(wanted)
 
 
 def label_session(source: Source, session: Session) -> Answer:

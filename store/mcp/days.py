@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
+from ..clock import Day
 from ..records import Session, Turn
 from .answers import (
     Answer,
-    Day,
     Source,
     count_json_tokens,
     label_session,

@@ -50,6 +50,11 @@ class Group(NamedTuple):
         return self.messages[-1].seq
 
     @property
+    def place(self) -> tuple[str, int]:
+        """Its session and the position of its first message, which no other passage has."""
+        return self.session_id, self.first
+
+    @property
     def at(self) -> int:
         """The time of its first message."""
         return get_moment(self.messages[0])

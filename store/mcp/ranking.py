@@ -16,9 +16,10 @@ from functools import partial
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
+from ..clock import Day
 from ..errors import InvalidValue
 from ..records import Hit
-from .answers import NOTICE, Day, Source
+from .answers import NOTICE, Source
 from .passages import Group, load_group
 
 MOST_WORDS = 12
@@ -181,7 +182,8 @@ def rank_groups(source: Source, text: str, wanted: Wanted = ANY) -> Ranking:
         chosen = _spread_sessions(
             [(hit.score, hit.session_id, hit) for hit in hits if wanted.has(hit)], READ_LOSS
         )
-        loaded = [*islice(_load_groups(source, (hit for _, hit in chosen)), MOST_READ)]
+        found = _load_groups(source, (hit for _, hit in chosen))
+        loaded = [*islice(found, MOST_READ)]
         if len(hits) < limit or len(loaded) == MOST_READ:
             break
     return _rank_loaded(loaded, words)
@@ -216,13 +218,10 @@ def _rank_loaded(found: list[tuple[Hit, Group]], words: list[Word]) -> Ranking:
     A passage has the score of its best message, a part of those of its others and of those of other
     passages of its session, and more, the closer together its words are.
     """
-    groups = {(group.session_id, group.first): group for _, group in found}
+    groups = {group.place: group for _, group in found}
     lowered = {key: group.text.lower() for key, group in groups.items()}
     worth = _weigh_words(words, lowered.values())
-    scores: dict[tuple[str, int], float] = {}
-    for hit, group in found:
-        key = (group.session_id, group.first)
-        scores[key] = hit.score if key not in scores else scores[key] + PAIR_SHARE * hit.score
+    scores = _add_up_scores(found)
     most = max(scores.values(), default=0) or 1
     total: dict[str, float] = {}
     for key, text in lowered.items():
@@ -236,10 +235,24 @@ def _rank_loaded(found: list[tuple[Hit, Group]], words: list[Word]) -> Ranking:
     return Ranking([group for _, group in _spread_sessions(ranked, SHOWN_LOSS)], worth)
 
 
+def _add_up_scores(found: list[tuple[Hit, Group]]) -> dict[tuple[str, int], float]:
+    """Return the scores of passages by their places: of the best message, and a part of others."""
+    scores: dict[tuple[str, int], float] = {}
+    for hit, group in found:
+        if group.place in scores:
+            scores[group.place] += PAIR_SHARE * hit.score
+        else:
+            scores[group.place] = hit.score
+    return scores
+
+
 def _weigh_words(words: list[Word], lowered: Collection[str]) -> dict[Word, float]:
     """Return what each word is worth: more, the fewer of the texts have it."""
-    having = {word: sum(map(word.is_in, lowered)) for word in words}
-    return {word: math.log(1 + len(lowered) / (1 + count)) for word, count in having.items()}
+    worth = {}
+    for word in words:
+        having = sum(map(word.is_in, lowered))
+        worth[word] = math.log(1 + len(lowered) / (1 + having))
+    return worth
 
 
 def _measure_closeness(lowered: str, worth: dict[Word, float]) -> float:
@@ -251,6 +264,6 @@ def _measure_closeness(lowered: str, worth: dict[Word, float]) -> float:
     best = 0.0
     for at, word in places:
         inside[word] = at
-        near = (worth[each] for each, last in inside.items() if at - last <= CLOSE_LENGTH)
-        best = max(best, sum(near))
+        inside = {word: last for word, last in inside.items() if at - last <= CLOSE_LENGTH}
+        best = max(best, sum(worth[each] for each in inside))
     return best / (sum(worth.values()) or 1)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from datetime import date, datetime
 from functools import partial
 from itertools import chain, islice
 from typing import Annotated, Any
 
 from pydantic import Field
 
+from ..clock import Day, parse_day
 from ..errors import InvalidValue
 from ..policy import Policy
 from ..records import Session
@@ -33,7 +35,6 @@ from .answers import (
     label_session,
     list_asked_sessions,
     mask_texts,
-    parse_day,
     render_moment,
     shorten,
 )
@@ -118,7 +119,7 @@ class History:
 
         The first page counts the sessions of each project, and tells how far the import is.
         """
-        chosen = parse_day(day) if day else None
+        chosen = _find_day(day)
         page = Page(limit, WHOLE_BUDGET)
         for found in list_asked_sessions(self._source, project, chosen, title, after):
             if not page.add(self._label(found, messages=found.head)):
@@ -318,7 +319,7 @@ class History:
             found = map(self._source.session, names)
         else:
             begin = find_asked_session(self._source, after) if after else None
-            chosen = parse_day(day) if day else None
+            chosen = _find_day(day)
             found = list_asked_sessions(self._source, project, chosen, after=begin and begin.id)
             found = chain([begin] if begin else [], found)
         yield from islice(found, MOST_WALKED)
@@ -358,7 +359,7 @@ class History:
         self, day: DayName = "yesterday", project: Project = None, budget: Budget = 2_000
     ) -> Answer:
         """Tell what was done on a day: by project, what was asked, changed and run."""
-        chosen = parse_day(day or "yesterday")
+        chosen = parse_day(day or "yesterday", _find_today())
         told, left_out = describe_day(self._source, chosen, project, budget - 80)
         answer: Answer = {"notice": NOTICE, "day": chosen.name, "projects": self._clean(told)}
         return answer | ({"sessions_left_out": left_out} if left_out else {}) | {"after": None}
@@ -401,7 +402,7 @@ class History:
         day: str | None,
         roles: tuple[str, ...] | None = None,
     ) -> Ranking:
-        chosen = parse_day(day) if day else None
+        chosen = _find_day(day)
         sessions = None
         if session is not None:
             session = find_asked_session(self._source, session).id
@@ -431,6 +432,14 @@ class History:
         label = self._label(self._source.session(command.session_id))
         told: Answer = self._clean(describe_command(self._source, command))
         return label | told
+
+
+def _find_today() -> date:
+    return datetime.now().astimezone().date()
+
+
+def _find_day(text: str | None) -> Day | None:
+    return parse_day(text, _find_today()) if text else None
 
 
 def _count_use(told: Answer, kind: str, seq: int) -> None:

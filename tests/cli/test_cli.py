@@ -711,6 +711,7 @@ def test_a_session_is_found_by_what_is_known_of_it(
     assert row == ["aaaaaaaab…", "Parcel", "shop", "claude_code", "now", "2", "$1,234.50"]
     assert max(map(len, out.splitlines())) <= 80
     assert run("sessions", "--until", "yesterday").out == "no such sessions\n"
+    assert run("sessions", "--since", "monday").out == run("sessions").out
     assert json.loads(run("sessions", "--source", "claude_code", "--json").out)[0]["id"] == name
     found = run("search", "parser", "zones").out.splitlines()
     assert found[0] == "aaaaaaaab  Parcel"
