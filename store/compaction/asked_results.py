@@ -25,11 +25,27 @@ _PLAIN_WORD = re.compile(r"[^\W\d_]{5,}")
 
 
 class OldResult(NamedTuple):
-    """A result that a clearing would replace: its position, that of its call, tokens saved."""
+    """A result that a clearing would replace: its position, that of its call, tokens saved.
+
+    ``branch`` holds the result.
+    """
 
     seq: int
     call: int | None
     saved: int
+    branch: int
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """The branch and the position of the result."""
+        return self.branch, self.seq
+
+
+class ResultStrings(NamedTuple):
+    """The names and words of a result and its call, and the code points of both."""
+
+    strings: tuple[str, ...]
+    length: int
 
 
 def find_asked_results(context: ViewContext, old: Sequence[OldResult], room: int) -> set[int]:
@@ -53,24 +69,37 @@ def _score_results(context: ViewContext, old: Sequence[OldResult]) -> dict[OldRe
         context.connection, session_id, max(1, last - ASKING_MESSAGES + 1), last
     )
     asked = _extract_strings(message_text(each.message) for each in newest)
-    texts: dict[int, str] = {}
-    first_call = min(each.call or each.seq for each in old)
-    for first, end in split_range(first_call, max(each.seq for each in old)):
-        for stored in load_session_chat_messages(context.connection, session_id, first, end):
-            texts[stored.seq] = message_text(stored.message)
-    told = {
-        each: (texts[each.seq], texts.get(each.call or 0, ""))  # without a call: its own text
-        for each in old
-    }
-    shared = {each: asked & _extract_strings(both) for each, both in told.items()}
+    told = _load_strings(context, old)
+    shared = {each: asked.intersection(told[each].strings) for each in old}
     found = Counter(string for strings in shared.values() for string in strings)
     worth = {string: math.log(1 + len(old) / number) for string, number in found.items()}
     return {
-        each: sum(worth[string] for string in sorted(strings))
-        / math.sqrt(1 + sum(map(len, told[each])))
+        each: sum(worth[string] for string in sorted(strings)) / math.sqrt(1 + told[each].length)
         for each, strings in shared.items()
         if strings
     }
+
+
+def _load_strings(context: ViewContext, old: Sequence[OldResult]) -> dict[OldResult, ResultStrings]:
+    """Return the strings of results, reading only those whose strings are not cached."""
+    by_place = {each.place: each for each in old}
+
+    def extract(places: list[tuple[int, int]]) -> dict[tuple[int, int], ResultStrings]:
+        new = [by_place[each] for each in places]
+        texts: dict[int, str] = {}
+        first_call = min(each.call or each.seq for each in new)
+        for first, end in split_range(first_call, max(each.seq for each in new)):
+            session_id = context.pointer.session_id
+            for stored in load_session_chat_messages(context.connection, session_id, first, end):
+                texts[stored.seq] = message_text(stored.message)
+        told: dict[tuple[int, int], ResultStrings] = {}
+        for each in new:  # without a call: its own text
+            both = texts[each.seq], texts.get(each.call or 0, "")
+            told[each.place] = ResultStrings(tuple(_extract_strings(both)), sum(map(len, both)))
+        return told
+
+    strings = context.cache.load_or_compute(("strings",), by_place, extract)
+    return {each: strings[each.place] for each in old}
 
 
 def _extract_strings(texts: Iterable[str]) -> frozenset[str]:

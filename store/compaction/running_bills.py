@@ -202,15 +202,20 @@ class BilledRequest(NamedTuple):
         return soonest
 
 
-def load_billed_request(cost: ViewCost) -> BilledRequest:
+def load_bill(context: ViewContext) -> RunningBill | None:
+    """Return the running bill of a session under a policy, after its last request's usage."""
+    pointer, policy = context.pointer, context.policy
+    before = BILL.row(context.connection, **_name_bill(pointer, policy))
+    if before is None:
+        return None
+    return before.correct(find_last_usage(context.raw, context.last), policy.prompt_cache)
+
+
+def build_billed_request(
+    cost: ViewCost, before: RunningBill | None, *, is_cold: bool
+) -> BilledRequest:
     """Return the next request of a view by a policy with bounded clearing."""
-    context, policy = cost.context, cost.context.policy
-    key = _name_bill(context.pointer, policy)
-    before = BILL.row(context.connection, **key)
-    if before is not None:
-        usage = find_last_usage(context.raw, context.last)
-        before = before.correct(usage, policy.prompt_cache)
-    is_cold = before is None or before.is_cold(context.now, policy.prompt_cache.lifetime)
+    context = cost.context
     saved: dict[int, int] = {}
     if context.visible.cleared:
         saved = estimate_savings(context, load_verdicts(context))

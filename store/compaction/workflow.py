@@ -46,7 +46,7 @@ from sqlalchemy import Connection
 from ..clock import Now, require_moment
 from ..database import Transactions
 from ..errors import CompactionError, InvalidValue, check_choice, quote_value
-from ..history import lines, load_session_chat_messages
+from ..history import Pointer, Validity, lines, load_session_chat_messages
 from ..messages import encode
 from ..policy import Policy, check_policy
 from ..records import REASONS, Check, Compaction, Outcome, Reason, StoredMessage
@@ -58,6 +58,7 @@ from ..view import (
     load_cut_savings,
     load_records,
     load_verdicts,
+    load_view_context,
     select_active_records,
 )
 from .asked_results import OldResult, find_asked_results
@@ -67,7 +68,13 @@ from .lifecycle import abandon_compaction, begin_compaction, finish_compaction, 
 from .log_messages import CompactionLog
 from .plan import Plan, add_view_tokens, choose_plan, find_shortfall
 from .record_rows import insert_record, load_record
-from .running_bills import RunningBill, charge_summary, load_billed_request, save_bill
+from .running_bills import (
+    RunningBill,
+    build_billed_request,
+    charge_summary,
+    load_bill,
+    save_bill,
+)
 from .triggers import (
     NextRequest,
     ViewCost,
@@ -92,6 +99,34 @@ class Clearing(NamedTuple):
     tokens_after: int
 
 
+class ClearingState(NamedTuple):
+    """Everything that a clearing depends on besides the policy and the moment.
+
+    ``bill`` is the running bill of a policy with bounded clearing, before the next request.
+    """
+
+    revision: str
+    branch: int
+    last: int
+    validity: Validity
+    is_cold: bool
+    bill: RunningBill | None
+
+
+class ChosenClearing(NamedTuple):
+    """The results to clear in a state of a line, of a view with ``messages`` and ``tokens``.
+
+    ``bill`` is the running bill with the next request, if clearing is bounded.
+    """
+
+    state: ClearingState
+    policy: Policy
+    messages: int
+    tokens: int
+    freed: FreedTokens
+    bill: RunningBill | None
+
+
 def plan_clearing(
     connection: Connection, session_id: str, policy: Policy, *, now: Now = None
 ) -> Clearing | None:
@@ -100,53 +135,86 @@ def plan_clearing(
     None if too little would be freed, or the policy replaces results at any time. Raises
     SessionNotFound, InvalidPolicy.
     """
+    policy = check_policy(policy)
+    if policy.clearing == "always":
+        return None
+    request = CompactionRequest(session_id, policy)
     pointer = lines.load_pointer(connection, session_id)
-    if check_policy(policy).clearing == "always":
+    chosen = choose_clearing(connection, request, pointer, require_moment(now))
+    if not chosen.freed:
         return None
-    cost = load_view_cost(connection, pointer, policy, require_moment(now))
-    freed = _find_bounded(cost)[0] if policy.clearing == "bounded" else _find_worthwhile(cost)
-    if not freed:
-        return None
-    return Clearing(tuple(freed), cost.tokens, cost.tokens - sum(freed.values()))
+    tokens_after = chosen.tokens - sum(chosen.freed.values())
+    return Clearing(tuple(chosen.freed), chosen.tokens, tokens_after)
 
 
-def clear_results(
-    connection: Connection, request: CompactionRequest, now: int
-) -> Compaction | None:
-    """Record a clearing by a policy that clears at recorded moments; return the record.
+def choose_clearing(
+    connection: Connection, request: CompactionRequest, pointer: Pointer, now: int
+) -> ChosenClearing:
+    """Choose the results to clear by a policy that clears at recorded moments.
 
-    None if too little would be freed, unless the cache is cold. If clearing is bounded, the bills
-    of the session are written too.
+    A reader does it, with the cached verdicts and lines: a writer would keep others waiting while
+    it judges every result anew.
     """
-    pointer = lines.lock_tree(connection, request.session_id)
     policy = request.policy
     fixed = NextRequest(fixed_tokens=request.next_request.fixed_tokens)
     cost = load_view_cost(connection, pointer, policy, now, fixed)
+    state = _load_clearing_state(cost.context)
+    bill = None
     if policy.clearing == "bounded":
-        freed, bill = _find_bounded(cost)
-        save_bill(connection, pointer, policy, bill)
+        freed, bill = _find_bounded(cost, state)
     else:
-        freed = _find_worthwhile(cost)
-    if not freed:
+        freed = _find_worthwhile(cost, is_cold=state.is_cold)
+    messages = cost.messages if freed else 0
+    return ChosenClearing(state, cost.context.policy, messages, cost.tokens, freed, bill)
+
+
+def _load_clearing_state(context: ViewContext) -> ClearingState:
+    """Return the state of a line from which a clearing is chosen."""
+    bill = None
+    if context.policy.clearing == "bounded":
+        bill = load_bill(context)
+        lifetime = context.policy.prompt_cache.lifetime
+        is_cold = bill is None or bill.is_cold(context.now, lifetime)
+    else:
+        is_cold = is_cache_cold(context)
+    pointer, validity = context.pointer, context.load_validity()
+    return ClearingState(pointer.revision, pointer.branch, context.last, validity, is_cold, bill)
+
+
+def record_clearing(
+    connection: Connection, request: CompactionRequest, chosen: ChosenClearing, now: int
+) -> Compaction | None:
+    """Record a clearing that a reader has chosen; return the record, None if there is nothing.
+
+    If the line is in another state by now, it is chosen anew. The running bill is written too, if
+    clearing is bounded.
+    """
+    pointer = lines.lock_tree(connection, request.session_id)
+    context = load_view_context(connection, pointer, request.policy, last=pointer.head, now=now)
+    if _load_clearing_state(context) != chosen.state:
+        chosen = choose_clearing(connection, request, pointer, now)
+    if chosen.bill:
+        save_bill(connection, pointer, request.policy, chosen.bill)
+    if not chosen.freed:
         return None
     number = insert_record(
         connection,
         pointer,
-        cost.context.policy,
+        chosen.policy,
         kind="clear",
         outcome="applied",
         reason=request.reason,
-        cleared=encode([[position, rule] for position, rule in freed]),
-        messages_before=cost.messages,
-        messages_after=cost.messages,
-        tokens_before=cost.tokens,
-        tokens_after=cost.tokens - sum(freed.values()),
-        created_at=cost.context.now,
+        cleared=encode([[position, rule] for position, rule in chosen.freed]),
+        messages_before=chosen.messages,
+        messages_after=chosen.messages,
+        tokens_before=chosen.tokens,
+        tokens_after=chosen.tokens - sum(chosen.freed.values()),
+        created_at=now,
     )
     return load_record(connection, pointer, number)
 
 
-def _find_worthwhile(cost: ViewCost) -> FreedTokens:
+def _find_worthwhile(cost: ViewCost, *, is_cold: bool) -> FreedTokens:
     """Return the tokens that a clearing would free now; nothing if that does not pay.
 
     While the cache is warm and the policy does not clear in batches, more results are left, and
@@ -154,7 +222,7 @@ def _find_worthwhile(cost: ViewCost) -> FreedTokens:
     """
     context, policy = cost.context, cost.context.policy
     least: float = 0
-    if not is_cache_cold(context):
+    if not is_cold:
         least = policy.clear_min_freed
         if policy.clearing != "batched":
             least = max(policy.clear_warm_freed, policy.clear_warm_share * cost.tokens)
@@ -169,14 +237,14 @@ def _find_worthwhile(cost: ViewCost) -> FreedTokens:
     return freed if sum(freed.values()) >= least else {}
 
 
-def _find_bounded(cost: ViewCost) -> tuple[FreedTokens, RunningBill]:
+def _find_bounded(cost: ViewCost, state: ClearingState) -> tuple[FreedTokens, RunningBill]:
     """Return the tokens that a bounded clearing would free now, and the bills after it.
 
     In a cold cache everything old is cleared; in a warm one what pays back soonest, if that keeps
     the bound. The results that are likely to be asked for stay.
     """
     context, policy = cost.context, cost.context.policy
-    request = load_billed_request(cost)
+    request = build_billed_request(cost, state.bill, is_cold=state.is_cold)
     if not request.is_cold:
         context = _change_policy(context, clear_keep=policy.clear_warm_keep)
     freed = _find_freed(context)
@@ -220,7 +288,7 @@ def _find_asked(context: ViewContext, freed: FreedTokens) -> set[int]:
     results = {seq: saved for (seq, rule), saved in freed.items() if rule == "any_tool"}
     verdicts = load_verdicts(context) if room and results else {}
     old = [
-        OldResult(seq, (verdicts[seq].call or (None,))[0], results[seq])
+        OldResult(seq, (verdicts[seq].call or (None,))[0], results[seq], verdicts[seq].branch)
         for seq in verdicts.keys() & results.keys()
     ]
     return find_asked_results(context, sorted(old), room)
@@ -305,14 +373,14 @@ def compact_if_needed(
     moment = transactions.clock(now)
     _check_request(request)
     bounded = policy.clearing == "bounded"
-    clearing = None
-    if not bounded:
+    chosen = cleared = None
+    if policy.clearing != "always":
         with transactions.reading() as connection:
-            clearing = plan_clearing(connection, session_id, policy, now=moment)
-    cleared = None
-    if bounded or clearing:
+            pointer = lines.load_pointer(connection, session_id)
+            chosen = choose_clearing(connection, request, pointer, moment)
+    if chosen and (bounded or chosen.freed):
         with transactions.writing() as connection:
-            cleared = clear_results(connection, request, moment)
+            cleared = record_clearing(connection, request, chosen, moment)
     with transactions.reading() as connection:
         result = check(
             connection,
