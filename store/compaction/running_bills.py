@@ -19,7 +19,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, bindparam, delete, select
 
 from ..database import Insertion, Statement, running_bills
-from ..history import LastRequest, Pointer, find_last_usage, lines, load_totals
+from ..history import LastRequest, Pointer, find_last_usage, lines
 from ..policy import CachePrices, Policy
 from ..view import ViewContext, estimate_savings, estimate_shown_tokens, load_verdicts
 from .job import CompactionRequest
@@ -136,12 +136,12 @@ class BilledRequest(NamedTuple):
         context, fixed = self.cost.context, self.cost.next_request.fixed_tokens
         sent = max(0, self.cost.tokens - sum(freed.values())) + fixed
         same = min(self.common, min(freed, default=self.common + 1) - 1)
-        raw = load_totals(context.raw, context.last).tokens + fixed
+        raw = context.load_tokens(context.last) + fixed
         sent_before = raw_before = 0
         if self.before is not None and self.common:
             beginning = max(0, self.cost.tokens - self.tokens_after(same))
             sent_before = min(sent, beginning + fixed)
-            raw_before = load_totals(context.raw, self.common).tokens + fixed
+            raw_before = context.load_tokens(self.common) + fixed
         held = (0, 0) if self.is_cold else (sent_before, raw_before)
         before = self.before
         own_bill, raw_bill = (before.own_bill, before.raw_bill) if before else (0.0, 0.0)

@@ -39,7 +39,7 @@ from ..formats import (
     rename_continuation,
     render_draft_text,
 )
-from ..history import lines, load_totals, raw_messages, session_branches
+from ..history import lines, raw_messages, session_branches
 from ..messages import Message, extract_content_text
 from ..phrases import Language
 from ..policy import STANDARD_POLICY, Policy, check_policy
@@ -258,7 +258,7 @@ def _explain(
         made = line.rendered
         judged, pictured, left_out = made.judged, made.pictured, made.left_out
     tokens, files = line.tokens, line.files
-    stored = load_totals(context.raw, context.last).tokens
+    stored = context.load_tokens(context.last)
     request = find_earlier_request(context, place)
     explained = Explanation(
         lambda: ExplanationInputs(
@@ -391,7 +391,7 @@ def _read_line(
 def _weigh_rows(context: ViewContext, rows: LineRows, judged: Verdicts) -> int:
     """Return about how many bytes of memory rows take."""
     ends = (context.last, context.visible.first_kept - 1)
-    last, before = (load_totals(context.raw, end).tokens for end in ends)
+    last, before = map(context.load_tokens, ends)
     unread = sum(judged[seq].size for seq in rows.replaced)
     texts = max(0, BYTES_PER_TOKEN * (last - before) - unread)
     return texts + ROW_BYTES * (len(rows.messages) + len(rows.calls))

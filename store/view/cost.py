@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..history import load_totals, sum_tokens
+from ..history import sum_tokens
 from ..policy import Policy
 from ..tokens import count_message_tokens, estimate
 from .rules import RULES
@@ -25,7 +25,7 @@ def estimate_view_tokens(context: ViewContext) -> int:
 def estimate_shown_tokens(context: ViewContext, first: int, last: int) -> int:
     """Return the estimated tokens, as stored, of the positions that no range hides."""
     return sum(
-        load_totals(context.raw, end).tokens - load_totals(context.raw, begin - 1).tokens
+        context.load_tokens(end) - context.load_tokens(begin - 1)
         for begin, end in context.visible.shown_ranges(first, last)
     )
 

@@ -65,6 +65,7 @@ from ..history import (
     facts,
     lines,
     load_kinds_json,
+    load_totals,
     match_visible_records,
 )
 from ..messages import Message, decode_as
@@ -529,6 +530,13 @@ class ViewContext(NamedTuple):
         """Return the runs of the positions ``first`` to ``last`` that no range hides."""
         runs = (self.runs(*span) for span in self.visible.shown_ranges(first, last))
         return [*chain.from_iterable(runs)]
+
+    def load_tokens(self, position: int) -> int:
+        """Return the estimated tokens, as stored, of the line up to a position."""
+        memo, key = self.cache.memo, ("tokens", position)
+        if key not in memo:
+            memo[key] = load_totals(self.raw, position).tokens
+        return int(memo[key])
 
     def visible_runs(self) -> list[Segment]:
         """Return the visible runs: the pinned positions, then the kept ones."""
