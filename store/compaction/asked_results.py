@@ -11,12 +11,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from ..history import load_session_chat_messages
 from ..tokens import message_text
 from ..tools import count_names
-from ..view import ViewContext
+from ..view import CallAnswer, ViewContext
 from .job import split_range
 
 ASKING_MESSAGES = 8
@@ -25,20 +26,15 @@ _PLAIN_WORD = re.compile(r"[^\W\d_]{5,}")
 
 
 class OldResult(NamedTuple):
-    """A result that a clearing would replace: its position, that of its call, tokens saved.
+    """A result that a clearing would replace, with its call, and the tokens saved."""
 
-    ``branch`` holds the result.
-    """
-
-    seq: int
-    call: int | None
+    answer: CallAnswer
     saved: int
-    branch: int
 
     @property
-    def place(self) -> tuple[int, int]:
-        """The branch and the position of the result."""
-        return self.branch, self.seq
+    def seq(self) -> int:
+        """The position of the result."""
+        return self.answer.result.seq
 
 
 class ResultStrings(NamedTuple):
@@ -69,37 +65,35 @@ def _score_results(context: ViewContext, old: Sequence[OldResult]) -> dict[OldRe
         context.connection, session_id, max(1, last - ASKING_MESSAGES + 1), last
     )
     asked = _extract_strings(message_text(each.message) for each in newest)
-    told = _load_strings(context, old)
-    shared = {each: asked.intersection(told[each].strings) for each in old}
+    answers = [each.answer for each in old]
+    told = context.cache.load_or_compute(("strings",), answers, partial(_load_strings, context))
+    shared = {each: asked.intersection(told[each.answer].strings) for each in old}
     found = Counter(string for strings in shared.values() for string in strings)
     worth = {string: math.log(1 + len(old) / number) for string, number in found.items()}
     return {
-        each: sum(worth[string] for string in sorted(strings)) / math.sqrt(1 + told[each].length)
+        each: sum(worth[string] for string in sorted(strings))
+        / math.sqrt(1 + told[each.answer].length)
         for each, strings in shared.items()
         if strings
     }
 
 
-def _load_strings(context: ViewContext, old: Sequence[OldResult]) -> dict[OldResult, ResultStrings]:
-    """Return the strings of results, reading only those whose strings are not cached."""
-    by_place = {each.place: each for each in old}
-
-    def extract(places: list[tuple[int, int]]) -> dict[tuple[int, int], ResultStrings]:
-        new = [by_place[each] for each in places]
-        texts: dict[int, str] = {}
-        first_call = min(each.call or each.seq for each in new)
-        for first, end in split_range(first_call, max(each.seq for each in new)):
-            session_id = context.pointer.session_id
-            for stored in load_session_chat_messages(context.connection, session_id, first, end):
-                texts[stored.seq] = message_text(stored.message)
-        told: dict[tuple[int, int], ResultStrings] = {}
-        for each in new:  # without a call: its own text
-            both = texts[each.seq], texts.get(each.call or 0, "")
-            told[each.place] = ResultStrings(tuple(_extract_strings(both)), sum(map(len, both)))
-        return told
-
-    strings = context.cache.load_or_compute(("strings",), by_place, extract)
-    return {each: strings[each.place] for each in old}
+def _load_strings(
+    context: ViewContext, answers: list[CallAnswer]
+) -> dict[CallAnswer, ResultStrings]:
+    """Return the strings of results and of their calls, reading both."""
+    calls = {each: each.call[0] if each.call else each.result.seq for each in answers}
+    texts: dict[int, str] = {}
+    for first, end in split_range(min(calls.values()), max(each.result.seq for each in answers)):
+        session_id = context.pointer.session_id
+        for stored in load_session_chat_messages(context.connection, session_id, first, end):
+            texts[stored.seq] = message_text(stored.message)
+    told: dict[CallAnswer, ResultStrings] = {}
+    for each, call in calls.items():
+        places = dict.fromkeys((each.result.seq, call))  # without a call: its own text
+        both = [texts.get(place, "") for place in places]
+        told[each] = ResultStrings(tuple(_extract_strings(both)), sum(map(len, both)))
+    return told
 
 
 def _extract_strings(texts: Iterable[str]) -> frozenset[str]:

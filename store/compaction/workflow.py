@@ -287,11 +287,12 @@ def _find_asked(context: ViewContext, freed: FreedTokens) -> set[int]:
     room = context.policy.keep_asked
     results = {seq: saved for (seq, rule), saved in freed.items() if rule == "any_tool"}
     verdicts = load_verdicts(context) if room and results else {}
+    tree_id = context.pointer.tree_id
     old = [
-        OldResult(seq, (verdicts[seq].call or (None,))[0], results[seq], verdicts[seq].branch)
-        for seq in verdicts.keys() & results.keys()
+        OldResult(verdicts[seq].answer(tree_id), results[seq])
+        for seq in sorted(verdicts.keys() & results.keys())
     ]
-    return find_asked_results(context, sorted(old), room)
+    return find_asked_results(context, old, room)
 
 
 def _change_policy(context: ViewContext, **changes: object) -> ViewContext:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .early_queries import send_view_queries
     from .explanation import Explanation, ExplanationInputs, RequestBasis
     from .log_messages import LogMessage, get_named_language
-    from .placeholders import describe_target
+    from .placeholders import CallAnswer, describe_target
     from .result_predicates import (
         has_failure_sign,
         is_failure,
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ActiveSummary",
+    "CallAnswer",
     "ComposedView",
     "Explanation",
     "ExplanationInputs",
@@ -103,7 +104,7 @@ if not TYPE_CHECKING:  # a type checker would accept any name from it
         early_queries="send_view_queries",
         explanation="Explanation ExplanationInputs RequestBasis",
         log_messages="LogMessage get_named_language",
-        placeholders="describe_target",
+        placeholders="CallAnswer describe_target",
         result_predicates="has_failure_sign is_failure is_of_kind is_terminal_output "
         "kind_overrides",
         sent_digest="KeyedMessages MessageKey SentDigest SentParts",

@@ -9,7 +9,10 @@ import pytest
 from conversations import NOW
 
 from store import Policy, Store
+from store.compaction.job import CompactionRequest
 from store.compaction.running_bills import BILL, RunningBill
+from store.compaction.workflow import choose_clearing, record_clearing
+from store.history.lines import load_pointer
 from store.policy import PROMPT_CACHES
 from store.recall import answer, tool
 
@@ -229,3 +232,55 @@ def test_a_summary_has_the_newest_edits_as_they_are(store: Store) -> None:
         fork = store.fork(session).id
         made = store.compact(fork, policy, now=NOW)
         assert str(made.summary).count("\n    return 11\n") == lines
+
+
+@pytest.mark.parametrize("change", ["append", "rewind", "redact", "hide", "usage", "nothing"])
+def test_a_clearing_is_recorded_for_the_line_as_it_is(store: Store, change: str) -> None:
+    """It is chosen while others may write; what they change meanwhile is not overlooked."""
+    session = begun(store)
+    work(store, session, range(20))
+    at = NOW + HOUR
+    request = CompactionRequest(session, PAGED, reason="llm_call")
+    with store.database.reading() as connection:
+        chosen = choose_clearing(connection, request, load_pointer(connection, session), at)
+    assert chosen.freed
+    first = min(seq for seq, _ in chosen.freed)
+    if change == "append":
+        store.append(session, step(20), now=at)
+    elif change == "rewind":
+        store.rewind(session, to=30)
+    elif change == "redact":
+        store.redact(session, first, reason="secret")
+    elif change == "hide":
+        store.hide(session, first - 1, first, now=at)
+    elif change == "usage":
+        store.record_usage(session, input=9, output=1, now=at - 1)
+    planned = store.plan_clearing(session, PAGED, now=at)
+    with store.database.writing() as connection:
+        made = record_clearing(connection, request, chosen, at)
+    recorded = (made.cleared, made.tokens_before, made.tokens_after) if made else None
+    assert recorded == planned
+    assert (chosen.tokens == planned.tokens_before if planned else False) is (
+        change in ("usage", "nothing")
+    )
+
+
+@pytest.mark.sqlite_only
+def test_a_writer_reads_no_result_to_clear_it(store: Store) -> None:
+    """Others wait meanwhile: many results take as many statements as a few."""
+    taken = []
+    for results in (12, 40):
+        session = begun(store)
+        work(store, session, range(results))
+        request = CompactionRequest(session, PAGED, reason="llm_call")
+        with store.database.reading() as connection:
+            pointer = load_pointer(connection, session)
+            chosen = choose_clearing(connection, request, pointer, NOW + HOUR)
+        seen: list[str] = []
+        with store.database.writing() as connection:
+            driver: Any = connection.connection.driver_connection
+            driver.set_trace_callback(seen.append)
+            assert record_clearing(connection, request, chosen, NOW + HOUR)
+            driver.set_trace_callback(None)
+        taken.append(len(seen))
+    assert taken[0] == taken[1]
