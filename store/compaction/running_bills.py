@@ -216,21 +216,14 @@ def build_billed_request(
 ) -> BilledRequest:
     """Return the next request of a view by a policy with bounded clearing."""
     context = cost.context
+    common = min(before.seq, context.last) if before else 0
+    if before and common and before.branch != context.pointer.branch:
+        *_, run = context.raw.runs(1, context.last)  # the line was left before its present branch
+        common = min(common, run.first - 1)
     saved: dict[int, int] = {}
     if context.visible.cleared:
         saved = estimate_savings(context, load_verdicts(context))
-    return BilledRequest(cost, before, is_cold, _find_common_end(context, before), saved)
-
-
-def _find_common_end(context: ViewContext, before: RunningBill | None) -> int:
-    """Return the last position of the line that the request before had too; 0 for none."""
-    if before is None or not context.last:
-        return 0
-    common = min(before.seq, context.last)
-    if before.branch != context.pointer.branch:  # the line was left before the present branch
-        *_, run = context.raw.runs(1, context.last)
-        common = min(common, run.first - 1)
-    return common
+    return BilledRequest(cost, before, is_cold, common, saved)
 
 
 def save_bill(connection: Connection, pointer: Pointer, policy: Policy, bill: RunningBill) -> None:

@@ -243,23 +243,17 @@ def _find_bounded(cost: ViewCost, state: ClearingState) -> tuple[FreedTokens, Ru
     In a cold cache everything old is cleared; in a warm one what pays back soonest, if that keeps
     the bound. The results that are likely to be asked for stay.
     """
-    context, policy = cost.context, cost.context.policy
+    context = cost.context
     request = build_billed_request(cost, state.bill, is_cold=state.is_cold)
-    if not request.is_cold:
-        context = _change_policy(context, clear_keep=policy.clear_warm_keep)
+    if not state.is_cold:
+        context = _change_policy(context, clear_keep=context.policy.clear_warm_keep)
     freed = _find_freed(context)
-    chosen = request.choose({seq: tokens for (seq, _), tokens in freed.items()})
+    saved = {each[0]: freed[each] for each in freed}  # each position has one rule
+    chosen = request.choose(saved)
     if chosen:
         asked = _find_asked(context, freed)
-        chosen = request.choose(
-            {
-                seq: tokens  # each position has one rule
-                for (seq, _), tokens in freed.items()
-                if seq not in asked
-            }
-        )
-    cleared = {each: tokens for each, tokens in freed.items() if each[0] in chosen}
-    return cleared, request.bill(chosen)
+        chosen = request.choose({seq: saved[seq] for seq in saved if seq not in asked})
+    return {each: freed[each] for each in freed if each[0] in chosen}, request.bill(chosen)
 
 
 def _find_freed(context: ViewContext) -> FreedTokens:

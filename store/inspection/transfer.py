@@ -72,10 +72,6 @@ REMOVED_TABLES = (
 HASH_BYTES = 16
 
 
-def _list_keys(table: Table) -> list[str]:
-    return [key.name for key in table.primary_key if key.name != "tree_id"]
-
-
 def _list_marked_columns(table: Table) -> list[Any]:
     """Return the columns that differ whenever a row does; the first is the tree's number."""
     if SEAL_COLUMN not in table.c:
@@ -203,7 +199,7 @@ class _TableChanges:
         self.count = 0
         """Rows written or removed."""
         self._connection, self._tree_id, self._writes = connection, tree_id, writes
-        self._keys = _list_keys(table)
+        self._keys = [key.name for key in table.primary_key if key.name != "tree_id"]
         self._gone: list[RowFields] = []
 
     def follow(self, given: Iterable[RowFields]) -> None:
