@@ -46,7 +46,8 @@ def _build_gemini_path(about: writing.WritableSession, folder: Path) -> str:
 def _find_gemini_project(folder: Path, cwd: str) -> str:
     """Return the folder of a project: the one that the program gave it, or will give it."""
     given = get_fields(_load_gemini_registry(folder).get("projects"))
-    owners = {path.parent.name: _read_gemini_owner(path) for path in _list_gemini_owners(folder)}
+    named = sorted((folder / "tmp").glob(f"*/{GEMINI_OWNER_FILE}"))
+    owners = {path.parent.name: path.read_text("utf-8", "replace").strip() for path in named}
     owned = [name for name, owner in owners.items() if owner == cwd]
     known = [given.get(cwd), *owned]
     for name in known:
@@ -56,14 +57,6 @@ def _find_gemini_project(folder: Path, cwd: str) -> str:
     name = writing.name_gemini_project(cwd)
     names = (f"{name}-{number}" if number else name for number in count())
     return next(each for each in names if each not in taken)
-
-
-def _list_gemini_owners(folder: Path) -> list[Path]:
-    return sorted((folder / "tmp").glob(f"*/{GEMINI_OWNER_FILE}"))
-
-
-def _read_gemini_owner(path: Path) -> str:
-    return path.read_text("utf-8", "replace").strip()
 
 
 def _load_gemini_registry(folder: Path) -> Message:
