@@ -253,9 +253,9 @@ def render_result(result: dict[str, Any]) -> str:
 
 def build_said_row(role: str, blocks: dict[int, dict[str, Any]]) -> Message:
     """Return texts and calls as a message; other blocks are kept beside."""
-    texts = [block["text"] for block in blocks.values() if "text" in block]
+    text = "\n\n".join(block["text"] for block in blocks.values() if "text" in block)
     calls = [block["toolUse"] for block in blocks.values() if "toolUse" in block]
-    row: Message = {"role": role, "content": "\n\n".join(texts)}
+    row: Message = {"role": role, "content": text}
     if calls:
         row["tool_calls"] = [
             {

@@ -46,8 +46,9 @@ def _build_gemini_path(about: writing.WritableSession, folder: Path) -> str:
 def _find_gemini_project(folder: Path, cwd: str) -> str:
     """Return the folder of a project: the one that the program gave it, or will give it."""
     given = get_fields(_load_gemini_registry(folder).get("projects"))
-    named = sorted((folder / "tmp").glob(f"*/{GEMINI_OWNER_FILE}"))
-    owners = {path.parent.name: path.read_text("utf-8", "replace").strip() for path in named}
+    owners = {}
+    for path in sorted((folder / "tmp").glob(f"*/{GEMINI_OWNER_FILE}")):
+        owners[path.parent.name] = path.read_text("utf-8", "replace").strip()
     owned = [name for name, owner in owners.items() if owner == cwd]
     known = [given.get(cwd), *owned]
     for name in known:

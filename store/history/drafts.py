@@ -443,8 +443,8 @@ def finish_draft(
     if expected is not None:
         lines.check_revision(pointer, expected)
     began = load_draft(connection, kept)
-    updated = update_message(began.message, update)
-    batch = append.prepare_batch(updated, moment, format or began.format)
+    name = began.format if format is None else format
+    batch = append.prepare_batch(update_message(began.message, update), moment, name)
     _record_left_usage(connection, kept, began, moment)
     return _append_and_delete(Line(connection, pointer), kept, batch)
 
