@@ -13,6 +13,7 @@ deleted with their row; trigrams are used if the extension ``pg_trgm`` is instal
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from functools import cache
@@ -38,8 +39,8 @@ class IndexSql(NamedTuple):
     are queries for the numbers of the index from ``first`` to ``last`` by an expression, whose
     parameter is inserted as ``name``. ``in_trees`` and ``in_owned`` limit them to some trees,
     and to those of an owner, where numbers do not. ``message_place`` and ``summary_place`` are the
-    place of a message ``m`` and of a summary ``s`` in the order of storing. ``find_text`` is the
-    function that finds a text in another. ``held_ranges`` are
+    place of a message ``m`` and of a summary ``s`` in the order of storing. ``has_patterns``
+    tells whether it compares texts with regular expressions. ``held_ranges`` are
     rows of positions and of their session, ``trees`` is a query for trees.
     """
 
@@ -58,7 +59,7 @@ class IndexSql(NamedTuple):
     message_keys: str
     message_place: str
     summary_place: str
-    find_text: str
+    has_patterns: bool
     held_ranges: str
     trees: str
     max_number: str
@@ -98,7 +99,7 @@ _FILE_INDEX = IndexSql(
     " json_extract(value, '$[2]') AS seq FROM json_each(:places))",
     message_place="m.rowid",
     summary_place="s.rowid",
-    find_text="instr",
+    has_patterns=False,
     held_ranges="SELECT value ->> 0 AS tree_id, value ->> 1 AS branch, value ->> 2 AS first,"
     " value ->> 3 AS last, value ->> 4 AS holder FROM json_each(:held)",
     trees="(SELECT value FROM json_each(:trees))",
@@ -138,7 +139,7 @@ END $$""",
     " CAST(value ->> 2 AS bigint) AS seq FROM json_array_elements(CAST(:places AS json)))",
     message_place="m.stored_at",
     summary_place="s.created_at",
-    find_text="strpos",
+    has_patterns=True,
     held_ranges="SELECT CAST(value ->> 0 AS bigint) AS tree_id,"
     " CAST(value ->> 1 AS bigint) AS branch, CAST(value ->> 2 AS bigint) AS first,"
     " CAST(value ->> 3 AS bigint) AS last, value ->> 4 AS holder"
@@ -207,7 +208,7 @@ _MESSAGE_COLUMNS = (
     "m.tree_id, m.branch, m.seq, 0 AS summary, m.role, COALESCE(m.created_at, m.stored_at) AS at,"
     " m.branch AS made_on, m.seq AS made_at, 0 AS record"
 )
-_PROGRAM_HEAD = 200
+_PROGRAM_HEAD = 100
 """Characters of a stored content within which a text of a program begins."""
 _SUMMARY_COLUMNS = (
     "s.tree_id, s.branch, s.last, s.summary, 'summary' AS role, s.created_at AS at,"
@@ -244,8 +245,11 @@ def list_message_columns(connection: Connection) -> str:
     """Return the columns of a document that is a message ``m``."""
     sql = get_index_sql(connection)
     head = f"substr(m.content, 1, {_PROGRAM_HEAD})"
-    begins = (f"{sql.find_text}({head}, '{each}') > 0" for each in ("<", *PROGRAM_BEGINNINGS))
-    by_program = f"CASE WHEN m.role = 'user' AND ({' OR '.join(begins)}) THEN 1 ELSE 0 END"
+    begins = "<", *PROGRAM_BEGINNINGS
+    has_any = " OR ".join(f"instr({head}, '{each}') > 0" for each in begins)
+    if sql.has_patterns:
+        has_any = f"{head} ~ '{'|'.join(map(re.escape, begins))}'"
+    by_program = f"CASE WHEN m.role = 'user' AND ({has_any}) THEN 1 ELSE 0 END"
     return f"{sql.message_place} AS place, {_MESSAGE_COLUMNS}, {by_program} AS by_program"
 
 
