@@ -21,7 +21,7 @@ from ..database import (
     tool_result_paths,
     tool_results,
 )
-from ..history import ANSWERED_PLACES, build_segments, lines
+from ..history import ANSWERED_PLACES, build_segments, lines, restore_contents
 from ..messages import decode
 from ..phrases import Language, render_phrase
 from ..policy import Policy
@@ -161,7 +161,9 @@ TOUCHED_PATHS = Statement(
     .order_by(tool_result_paths.c.seq, tool_result_paths.c.path)
 )
 HIDDEN_CONTENT = Statement(
-    select(messages.c.content_form, messages.c.content).where(lines.match_place(messages))
+    select(messages.c.seq, messages.c.content_form, messages.c.content).where(
+        lines.match_place(messages)
+    )
 )
 KIND_RANKS = {"file_edit": 2, "file_read": 1}
 """The kind listed for a file that several tools touched: the highest rank, else the last kind."""
@@ -300,7 +302,8 @@ def _is_failure(result: HiddenResult, policy: Policy) -> bool:
 
 def _load_result_text(context: ViewContext, result: HiddenResult) -> str:
     place = {**context.line, "branch": result.branch, "seq": result.seq}
-    form, content = HIDDEN_CONTENT.one(context.connection, **place)
+    row = HIDDEN_CONTENT.one(context.connection, **place)
+    ((_, form, content),) = restore_contents(context.connection, place, [row])
     return extract_message_text({"content": _decode_form(form, content)})
 
 

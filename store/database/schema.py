@@ -32,9 +32,9 @@ from sqlalchemy import (
     null,
 )
 from sqlalchemy.schema import SchemaItem
-from sqlalchemy.types import UserDefinedType
+from sqlalchemy.types import TypeEngine, UserDefinedType
 
-SCHEMA_HEAD = "0010"
+SCHEMA_HEAD = "0011"
 """The newest revision of the schema."""
 
 METADATA = MetaData(
@@ -107,7 +107,7 @@ def _apply_dialect_options(metadata: MetaData, *_: object, **__: object) -> None
 
 
 def define_key_column(
-    name: str, type_: BigInteger | Integer | Text = BIG_INTEGER, info: dict[str, bool] | None = None
+    name: str, type_: TypeEngine[Any] = BIG_INTEGER, info: dict[str, bool] | None = None
 ) -> Column[object]:
     """Define a column of a table's key."""
     return Column(name, type_, primary_key=True, autoincrement=False, nullable=False, info=info)
@@ -228,6 +228,24 @@ Index(
     messages.c.message_id,
     messages.c.tree_id,
     info=restrict_index(messages.c.message_id.is_not(None)),
+)
+
+attachments = define_table(
+    "attachments",
+    define_key_column("tree_id"),
+    define_key_column("digest", LargeBinary()),
+    Column("data", LargeBinary, nullable=False),
+)
+
+message_attachments = define_table(
+    "message_attachments",
+    *define_place_columns(),
+    define_key_column("position"),
+    Column("encoding", Text, nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    define_foreign_key("messages", "tree_id", "branch", "seq"),
+    define_foreign_key("attachments", "tree_id", "digest"),
+    Index(None, "tree_id", "digest"),
 )
 
 tool_calls = define_table(
@@ -596,7 +614,11 @@ TREE_TABLES = tuple(
 
 RAW_TABLES = ("messages", "tool_calls")
 """The tables of messages."""
-GUARDED_TABLES = (*RAW_TABLES, "summaries", "compaction_records")
+ATTACHMENT_TABLES = ("attachments", "message_attachments")
+"""The tables of the pictures and files of messages: they belong to raw, and have no digest of
+their own, since that of a message covers them.
+"""
+GUARDED_TABLES = (*RAW_TABLES, *ATTACHMENT_TABLES, "summaries", "compaction_records")
 """The tables whose rows the database refuses to change; of records, those that have ended."""
 SEALED_TABLES = tuple(table for table in METADATA.sorted_tables if SEAL_COLUMN in table.c)
 """The tables whose rows have seals."""

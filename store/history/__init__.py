@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     )
     from .ancestry import check_ancestors, write_missing_ancestors
     from .append import Batch, Dedupe, MessageInput, build_batch
+    from .attachments import restore_contents
     from .erasure import STALE_COPIES
     from .erasure_log import list_open_trees
     from .facts import (
@@ -84,7 +85,7 @@ if TYPE_CHECKING:
         load_session_requests,
         reserve_request,
     )
-    from .retention import CONTENT_COLUMNS, delete_owned_rows, sum_text_bytes
+    from .retention import CONTENT_BYTES, delete_owned_rows
     from .sessions import derive_metadata_keys, load_newest_compaction
     from .usages import (
         LastRequest,
@@ -98,7 +99,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ANSWERED_PLACES",
     "CALLS_IN_RUN",
-    "CONTENT_COLUMNS",
+    "CONTENT_BYTES",
     "DAY_MS",
     "INPUT_TEXT",
     "INSERT_FACTS",
@@ -174,10 +175,10 @@ __all__ = [
     "raw_messages",
     "redaction",
     "reserve_request",
+    "restore_contents",
     "retention",
     "session_branches",
     "sessions",
-    "sum_text_bytes",
     "sum_tokens",
     "token_counts",
     "tool_use",
@@ -195,6 +196,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         ),
         ancestry="check_ancestors write_missing_ancestors",
         append="Batch Dedupe MessageInput build_batch",
+        attachments="restore_contents",
         erasure="STALE_COPIES",
         erasure_log="list_open_trees",
         facts=(
@@ -216,7 +218,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
             "INPUT_TEXT RequestRange RequestRow insert_request link_usage list_request_numbers "
             "load_request_texts load_session_requests reserve_request"
         ),
-        retention="CONTENT_COLUMNS delete_owned_rows sum_text_bytes",
+        retention="CONTENT_BYTES delete_owned_rows",
         sessions="derive_metadata_keys load_newest_compaction",
         usages="LastRequest UsageInput find_last_usage list_numbered_usages load_placed_usages",
         view_cache="Validity ViewCache",

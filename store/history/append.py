@@ -28,12 +28,14 @@ from ..errors import (
 )
 from ..formats import CHAT, encode_message
 from ..messages import (
+    LEAST_ATTACHED_LENGTH,
     TIME_KEYS,
     Columns,
     GivenMessage,
     Message,
     PreparedMessage,
     StoredCall,
+    detach_bytes,
     digest_row,
     dump_to_object,
     has_no_time,
@@ -48,8 +50,9 @@ from ..text import parse_object
 from ..tokens import FRAMING_TOKENS, estimate_message_tokens, estimate_size
 from ..tools import TOOL_KINDS
 from . import facts, lines
+from .attachments import insert_attachments
 from .draft_leases import refuse_live_drafts
-from .lines import PLACE, Line
+from .lines import PLACE, Line, Pointer
 from .raw_messages import join_parts, load_chat_messages
 from .row_templates import prepare_by_template
 from .sessions import create_session, set_metadata
@@ -203,13 +206,13 @@ def append_messages(
     check_choice(DEDUPE_CHOICES, "dedupe", dedupe)
     pointer = None
     try:
-        pointer = lines.lock_session(connection, session_id)
+        pointer = lock_for_batch(connection, session_id, batch)
     except SessionNotFound:
         if not create or session_id is None:
             raise
     if pointer is None:
         create_session(connection, session_id, exist_ok=True, now=batch.moment)
-        pointer = lines.lock_session(connection, session_id)
+        pointer = lock_for_batch(connection, session_id, batch)
     line = Line(connection, pointer)
     duplicates, new = split_duplicates(line, batch.messages, dedupe)
     if new or metadata:
@@ -223,6 +226,18 @@ def append_messages(
     if metadata is not None:
         set_metadata(connection, session_id, metadata, merge=True)
     return stored
+
+
+def lock_for_batch(
+    connection: Connection, session_id: str, batch: Batch, expected: str | None = None
+) -> Pointer:
+    """Return the pointer of a session to which a batch is appended, as `lines.lock_session` does.
+
+    With attachments its tree is locked, too: no erasure deletes them as unused meanwhile.
+    """
+    has_attachments = any(each.detached for each in batch.messages)
+    lock = lines.lock_tree if has_attachments else lines.lock_session
+    return lock(connection, session_id, expected)
 
 
 def append_batch(line: Line, batch: Batch) -> list[StoredMessage]:
@@ -288,7 +303,17 @@ def build_batch(rows: list[PreparedMessage], moment: int) -> Batch:
         for each in rows
     ]
     digests = [digest_row(each.digest, moment, each.wire_format) for each in rows]
+    rows = [
+        _detach(each) if len(each.columns.content or "") > LEAST_ATTACHED_LENGTH else each
+        for each in rows
+    ]
     return Batch(rows, tokens, digests, moment)
+
+
+def _detach(prepared: PreparedMessage) -> PreparedMessage:
+    """Return a message with its content without large pictures and files, if it has any."""
+    *_, form, content = prepared.columns
+    return prepared._replace(detached=detach_bytes(content or "") if form == "json" else None)
 
 
 def split_duplicates(
@@ -416,12 +441,13 @@ def insert_batch(line: Line, batch: Batch) -> list[StoredMessage]:
     stored: list[Row] = []
     for seq, (message, digest) in enumerate(zip(batch.messages, batch.digests, strict=True), start):
         place = (pointer.tree_id, pointer.branch, seq)
-        rows.append((*place, *message.columns, moment, digest, message.wire_format))
+        rows.append((*place, *message.stored_columns, moment, digest, message.wire_format))
         for number, call in enumerate(message.calls):
             calls.append((*place, number, *call))
         stored.append((seq, message.message, moment, digest))
     INSERT_MESSAGES.insert_many(connection, rows)
     INSERT_CALLS.insert_many(connection, calls)
+    insert_attachments(connection, pointer, start, batch.messages)
     roles = [each.columns.role for each in batch.messages]
     totals = facts.load_totals(line, pointer.head)
     fact_rows = facts.build_fact_rows(pointer, start, zip(roles, batch.tokens, strict=True), totals)

@@ -319,7 +319,7 @@ def append_draft(
     draft began, or the session's revision is not the expected one.
     """
     batch = append.prepare_batch(messages, require_moment(now), format)
-    pointer = lines.lock_session(connection, session_id, expected)
+    pointer = append.lock_for_batch(connection, session_id, batch, expected)
     kept = _load_own_draft(connection, pointer, draft)
     began, found = (kept.branch, kept.head), (pointer.branch, pointer.head)
     if began != found:

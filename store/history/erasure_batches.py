@@ -41,6 +41,7 @@ from ..database import (
     branches,
     compaction_records,
     copies,
+    message_attachments,
     message_facts,
     messages,
     notes,
@@ -63,6 +64,7 @@ from ..errors import (
 )
 from ..records import Erasure
 from . import erasure, lines
+from .attachments import DELETE_UNUSED_ATTACHMENTS, delete_unused_attachments
 from .erasure import NO_POSITION, OpenErasure
 from .erasure_log import OPEN_ERASURE_JOIN, list_open_trees
 from .lines import NO_LIMIT
@@ -154,6 +156,7 @@ DELETE_ROWS_BEYOND = tuple(
         tool_result_paths,
         tool_results,
         tool_calls,
+        message_attachments,
         messages,
         search_rows,
     )
@@ -420,7 +423,10 @@ def _erase_slice(connection: Connection, tree_id: int, moment: int, seconds: flo
 
 
 def _erase_step(connection: Connection, tree_id: int, part: ErasurePart, moment: int) -> None:
-    """Erase a few positions of a branch; after the last ones a few summaries, else close it."""
+    """Erase a few positions of a branch; after the last ones a few summaries or attachments.
+
+    When none is left, close it.
+    """
     of = {"tree_id": tree_id, "branch": part.branch}
     if part.has_more:
         _erase_rows_beyond(connection, of, part.next_end)
@@ -428,7 +434,7 @@ def _erase_step(connection: Connection, tree_id: int, part: ErasurePart, moment:
         return
     if DELETE_SUMMARIES.count_changed(connection, **of):
         DELETE_SUMMARY_SEARCH_ROWS.run(connection, tree_id=tree_id)
-    else:
+    elif not DELETE_UNUSED_ATTACHMENTS.count_changed(connection, tree_id=tree_id):
         # Deleting the branch closes all of its erasures. Copies begun up to now may hold the erased
         # rows, since the erasure of these was not finished.
         through = part.erasure
@@ -461,6 +467,7 @@ def erase_branch_ends(
             _erase_rows_beyond(connection, {**of, "branch": branch}, effect.kept)
             while DELETE_SUMMARIES.count_changed(connection, **of, branch=branch):
                 DELETE_SUMMARY_SEARCH_ROWS.run(connection, **of)
+            delete_unused_attachments(connection, opened.tree_id)
             close: dict[str, Any] = {"tree": opened.tree_id, "of": branch}
             CLOSE_PARTS.run(connection, **close, through=opened.number, now=moment)
 

@@ -41,7 +41,7 @@ from ..database import (
 from ..errors import InvalidValue, NothingToUndo
 from ..records import HeadMove, Session, StoredMessage
 from . import lines, session_branches
-from .append import MessageInput, append_batch, prepare_batch
+from .append import MessageInput, append_batch, lock_for_batch, prepare_batch
 from .lines import Line, Pointer
 from .raw_messages import load_message_at
 from .sessions import (
@@ -344,7 +344,7 @@ def replace_messages(
     """
     batch = prepare_batch(messages, require_moment(now), format)
     rewind_session(connection, session_id, after, expected=expected, now=batch.moment)
-    append_batch(Line(connection, lines.lock_session(connection, session_id)), batch)
+    append_batch(Line(connection, lock_for_batch(connection, session_id, batch)), batch)
     return load_session(connection, session_id)
 
 

@@ -43,6 +43,7 @@ from ..messages import (
 )
 from ..records import StoredMessage, make_stored_message
 from . import lines, session_branches
+from .attachments import restore_contents
 from .erasure_log import ChangeCounts
 from .lines import Line, match_run
 from .view_cache import Validity, ViewCache
@@ -526,7 +527,8 @@ def load_stored_rows(connection: Connection, run: dict[str, int]) -> StoredRows:
     """Return the stored rows of a run."""
     MESSAGES_IN_RUN.send(connection, **run)
     calls = CALLS_IN_RUN.rows(connection, **run)
-    return StoredRows(MESSAGES_IN_RUN.rows(connection, **run), calls)
+    found = restore_contents(connection, run, MESSAGES_IN_RUN.rows(connection, **run))
+    return StoredRows(found, calls)
 
 
 def decode_stored_rows(stored: StoredRows) -> FormattedRows:

@@ -67,6 +67,7 @@ from ..text import ELLIPSIS, is_text
 from ..tokens import estimate_message_tokens
 from ..tools import DECIDING_ARGUMENTS, find_answered_call_id
 from . import lines
+from .attachments import delete_message_attachments
 from .erasure import NEWEST_COPY
 from .facts import derive_results, load_tool_kinds, write_results
 from .file_states import forget_file_states
@@ -324,6 +325,7 @@ def _redact_position(line: Line, seq: int, asked: RedactionRequest, text: str | 
     )
     OPEN_REDACTION.insert_many(connection, [row[:-1]])
     overwrite_message(line, place, text)
+    delete_message_attachments(connection, place)
     invalidate_at_end(connection, place["tree_id"])
     CLOSE_REDACTION.run(connection, **_name_changed_place(place), now=asked.moment)
 

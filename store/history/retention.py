@@ -16,7 +16,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, bindparam, func, literal_column, select
+from sqlalchemy import Connection, Table, bindparam, func, literal_column, select
 
 from ..clock import Now, require_moment
 from ..database import (
@@ -24,9 +24,11 @@ from ..database import (
     IDENTIFIER,
     Database,
     Statement,
+    attachments,
     compaction_records,
     json_sql,
     load_page_bytes,
+    message_attachments,
     messages,
     tool_calls,
 )
@@ -43,30 +45,46 @@ from .price_rows import DELETE_OWNED_PRICES
 from .sessions import validate_text
 
 _run = {name: bindparam(name, type_=BIG_INTEGER) for name in ("tree_id", "branch", "kept", "end")}
-CONTENT_COLUMNS = {
-    messages: (messages.c.content, messages.c.extra),
-    tool_calls: (tool_calls.c.arguments, tool_calls.c.extra),
-}
-"""The columns that hold the words of a conversation."""
 
 
-def sum_text_bytes(columns: Iterable[Any]) -> Any:
+def _sum_shares(tree_id: Any) -> Any:
+    """Build the sum of the bytes of pictures and files, each divided by the places that have it."""
+    same = message_attachments.alias("same")
+    places, held = message_attachments.c, attachments.c
+    size = select(func.length(held.data, type_=BIG_INTEGER)).where(
+        held.tree_id == tree_id, held.digest == places.digest
+    )
+    uses = select(func.count()).where(same.c.tree_id == tree_id, same.c.digest == places.digest)
+    share = size.scalar_subquery() // uses.scalar_subquery()
+    return func.coalesce(func.sum(share), literal_column("0"))
+
+
+def _sum_bytes(*columns: Any) -> Any:
     """Build the sum of the bytes of columns over rows."""
     stored = (func.coalesce(json_sql.TextBytes(each), literal_column("0")) for each in columns)
     return func.coalesce(func.sum(sum(stored, literal_column("0"))), literal_column("0"))
 
 
-ALL_BYTES = tuple(Statement(select(sum_text_bytes(each))) for each in CONTENT_COLUMNS.values())
+CONTENT_BYTES: dict[Table, Any] = {
+    messages: _sum_bytes(messages.c.content, messages.c.extra),
+    tool_calls: _sum_bytes(tool_calls.c.arguments, tool_calls.c.extra),
+    message_attachments: _sum_shares(message_attachments.c.tree_id),
+}
+"""The bytes of the words, pictures and files of a conversation, by the tables of their places."""
+_RUN_CONTENT_BYTES = {**CONTENT_BYTES, message_attachments: _sum_shares(_run["tree_id"])}
+ALL_BYTES = tuple(
+    Statement(select(size).select_from(table)) for table, size in CONTENT_BYTES.items()
+)
 RUN_BYTES = tuple(
     Statement(
-        select(sum_text_bytes(columns)).where(
+        select(size).where(
             table.c.tree_id == _run["tree_id"],
             table.c.branch == _run["branch"],
             table.c.seq > _run["kept"],
             table.c.seq <= _run["end"],
         )
     )
-    for table, columns in CONTENT_COLUMNS.items()
+    for table, size in _RUN_CONTENT_BYTES.items()
 )
 """The bytes of the words of a branch after a position, up to another."""
 _compacted_sessions = select(compaction_records.c.session_id).where(

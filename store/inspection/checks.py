@@ -180,6 +180,12 @@ SELECT tree_id, branch, seq FROM redactions WHERE finished_at IS NULL
 SELECT r.tree_id, r.branch, r.seq FROM redactions r LEFT JOIN messages m USING (tree_id, branch, seq)
 WHERE COALESCE(m.content, '') <> '[redacted]'
 AND COALESCE(m.extra, '') NOT LIKE '%"redacted"_"replaced"%'
+-- tree {0}: keeps a picture or a file that no message has
+SELECT a.tree_id FROM attachments a LEFT JOIN message_attachments p USING (tree_id, digest) WHERE p.position IS NULL
+    AND NOT EXISTS (SELECT 1 FROM erasures e WHERE e.tree_id = a.tree_id AND e.finished_at IS NULL)
+-- tree {0}, branch {1}, position {2}: is recorded to hold a picture or a file, but says everything itself
+SELECT p.tree_id, p.branch, p.seq FROM message_attachments p LEFT JOIN messages m USING (tree_id, branch, seq)
+WHERE COALESCE(m.content_form, '') <> 'attached'
 -- tree {0}, erasure {1}: is recorded as purged, but not as ended
 SELECT tree_id, erasure FROM erasures WHERE finished_at IS NULL AND purged_at IS NOT NULL
 -- tree {0}, erasure {1}: is still open, so raw rows of branch {2} are not protected, though it is none to erase

@@ -59,6 +59,7 @@ from ..history import (
     facts,
     lines,
     raw_messages,
+    restore_contents,
 )
 from ..messages import (
     Columns,
@@ -310,7 +311,7 @@ def _check_branch(
     key, last = (branch.tree_id, branch.branch), branch.parent_position
     end = (*key, branch.tip or 0) if branch.is_open else key
     for rows in _split_runs(streams.messages.between(key, end)):
-        run = MessageRun(branch, rows, streams.calls)
+        run = MessageRun(connection, branch, rows, streams.calls)
         if run.first != last + 1:
             yield _report_gap(branch, run.first, last)
         yield from _check_facts(connection, branch, streams, run)
@@ -341,7 +342,7 @@ def check_run(
     streams = TableStreams(*(RowStream(each.scan(connection, **run)) for each in RUN_QUERIES))
     read = first - 1
     for rows in _split_runs(streams.messages.between((*key, first), (*key, last))):
-        part = MessageRun(branch, rows, streams.calls)
+        part = MessageRun(connection, branch, rows, streams.calls)
         findings = [] if part.first == read + 1 else [_report_gap(branch, part.first, read)]
         findings += _check_facts(connection, branch, streams, part)
         read = part.last
@@ -367,8 +368,10 @@ def _split_runs(rows: Iterator[Row]) -> Iterator[Iterator[Row]]:
 class MessageRun:
     """Neighbouring messages of a branch, each compared with its digest as it is taken."""
 
-    def __init__(self, branch: BranchEnd, rows: Iterator[Row], calls: RowStream) -> None:
-        self._branch, self._calls = branch, calls
+    def __init__(
+        self, connection: Connection, branch: BranchEnd, rows: Iterator[Row], calls: RowStream
+    ) -> None:
+        self._connection, self._branch, self._calls = connection, branch, calls
         row = next(rows)
         self._rows = chain((row,), rows)
         _, _, self.first, *_ = row
@@ -381,14 +384,17 @@ class MessageRun:
         self.findings.append(Finding("facts", self._branch.place(self.first), problem))
 
     def __iter__(self) -> Iterator[PreparedMessage]:
-        for tree_id, branch, seq, *columns, stored_at, wire_format, digest in self._rows:
+        for tree_id, branch, seq, *row, stored_at, wire_format, digest in self._rows:
             self.last = seq
             place = (tree_id, branch, seq)
             numbers, calls = [], []
             for _, _, _, number, *call in self._calls.between(place, place):
                 numbers.append(number)
                 calls.append(StoredCall(*call))
+            columns = row
             try:
+                run = {"tree_id": tree_id, "branch": branch}
+                ((_, *columns),) = restore_contents(self._connection, run, [(seq, *row)])
                 message = assemble_message(columns, [join_call(*call) for call in calls] or None)
             except (Damaged, ValueError):
                 message = {}  # its columns no longer form a message

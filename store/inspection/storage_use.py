@@ -29,7 +29,7 @@ from ..database import (
     sessions,
 )
 from ..errors import check_choice
-from ..history import CONTENT_COLUMNS, DAY_MS, sum_text_bytes
+from ..history import CONTENT_BYTES, DAY_MS
 from ..records import Size, SizePart
 
 SEARCH_PREFIX = "search_"
@@ -57,7 +57,7 @@ def build_size_sums(by: str, table: Table) -> Statement[Any]:
     if table is not messages:
         place = (table.c[name] == messages.c[name] for name in ("tree_id", "branch", "seq"))
         joined = joined.join(messages, and_(*place))
-    sums = sum_text_bytes(CONTENT_COLUMNS[table]), func.count()
+    sums = CONTENT_BYTES[table], func.count()
     return Statement(select(KEYS[by], *sums).select_from(joined).group_by(KEYS[by]))
 
 
@@ -95,7 +95,7 @@ def _stat_file(path: Path) -> int:
 def _sum_parts(connection: Connection, by: str) -> Iterator[SizePart]:
     """Yield the words of messages and calls by a key, with the number of messages."""
     words, counts = Counter[str | None](), Counter[str | None]()
-    for table in CONTENT_COLUMNS:
+    for table in CONTENT_BYTES:
         for key, size, rows in build_size_sums(by, table).rows(connection):
             name = key
             if by == "month":

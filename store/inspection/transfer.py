@@ -20,9 +20,11 @@ from sqlalchemy import Connection, Table, bindparam, delete, func, select, updat
 from ..database import (
     SEAL_COLUMN,
     Statement,
+    attachments,
     draft_pieces,
     drafts,
     erasures,
+    message_attachments,
     message_facts,
     messages,
     notes,
@@ -56,7 +58,7 @@ Transfer = Literal["new", "grown", "same"]
 
 COUNTED_TABLES = (
     *(messages, tool_calls, tool_results, tool_result_paths, message_facts),
-    *(request_texts, summaries),
+    *(message_attachments, attachments, request_texts, summaries),
 )
 """Their rows change only along with rows of other tables, so their number is enough."""
 REPLACED_TABLES = (

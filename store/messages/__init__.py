@@ -10,6 +10,14 @@ from typing import TYPE_CHECKING
 from ..lazy_imports import attach_modules
 
 if TYPE_CHECKING:
+    from .attached_bytes import (
+        ATTACHED_FORM,
+        LEAST_ATTACHED_LENGTH,
+        AttachedBytes,
+        DetachedContent,
+        attach_bytes,
+        detach_bytes,
+    )
     from .columns import (
         EMPTY_CALL_TEXT,
         PLAIN_FORMS,
@@ -74,9 +82,11 @@ if TYPE_CHECKING:
     from .wire_fields import WIRE_KEY, list_provider_data, select_opaque_fields
 
 __all__ = [
+    "ATTACHED_FORM",
     "DEPTH_LIMIT",
     "EMPTY_CALL_TEXT",
     "INTEGER_LIMIT",
+    "LEAST_ATTACHED_LENGTH",
     "MEDIA_TYPES",
     "NO_ARGUMENTS",
     "PLAIN_FORMS",
@@ -85,7 +95,9 @@ __all__ = [
     "TIME_KEYS",
     "UNKNOWN_TOOL",
     "WIRE_KEY",
+    "AttachedBytes",
     "Columns",
+    "DetachedContent",
     "GivenMessage",
     "Media",
     "Message",
@@ -94,12 +106,14 @@ __all__ = [
     "TextSize",
     "assemble_message",
     "assemble_rows",
+    "attach_bytes",
     "copy_message",
     "copy_value",
     "count_utf8_bytes",
     "decode",
     "decode_as",
     "decode_rest",
+    "detach_bytes",
     "digest_content",
     "digest_row",
     "dump_to_object",
@@ -135,6 +149,10 @@ __all__ = [
 if not TYPE_CHECKING:  # otherwise type checkers would accept any name
     __getattr__, __dir__ = attach_modules(
         __package__,
+        attached_bytes=(
+            "ATTACHED_FORM LEAST_ATTACHED_LENGTH AttachedBytes DetachedContent attach_bytes "
+            "detach_bytes"
+        ),
         columns=(
             "EMPTY_CALL_TEXT PLAIN_FORMS TIME_KEYS Columns GivenMessage Message PreparedMessage "
             "StoredCall TextSize assemble_message assemble_rows copy_message copy_value "

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeGuard
 from ..clock import is_moment, parse_moment
 from ..errors import InvalidMessage, quote_value
 from ..text import as_plain_str, encode_utf8, is_text
+from .attached_bytes import ATTACHED_FORM, DetachedContent
 from .json_text import SIZE_LIMIT, build_encoder, decode, encode, find_json_problem
 
 Message = dict[str, Any]
@@ -296,6 +297,15 @@ class PreparedMessage(NamedTuple):
     """The size of all text that a model is sent, if it was counted."""
     came: Message | None = None
     """The message of a format that went in, with the last of its rows."""
+    detached: DetachedContent | None = None
+    """Its content without large pictures and files, if it has any; ``columns`` hold all of it."""
+
+    @property
+    def stored_columns(self) -> Columns:
+        """The columns as its row has them."""
+        if self.detached is None:
+            return self.columns
+        return self.columns._replace(content_form=ATTACHED_FORM, content=self.detached.text)
 
 
 def prepare_message(message: object, index: int = 0) -> PreparedMessage:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from sqlalchemy import case, null, select
 
 from ..database import Row, Statement, json_sql, messages, tool_results
-from ..history import CALLS_IN_RUN, Segment, lines
+from ..history import CALLS_IN_RUN, Segment, lines, restore_contents
 from .visible_set import ViewContext
 
 _m = messages
@@ -91,7 +91,8 @@ def load_plain_rows(
         VISIBLE_MESSAGES.send(connection, **values, replaced=unread)
     for values, unread in asked:
         rows.calls.extend(CALLS_IN_RUN.rows(connection, **values))
-        rows.messages.extend(VISIBLE_MESSAGES.rows(connection, **values, replaced=unread))
+        found = VISIBLE_MESSAGES.rows(connection, **values, replaced=unread)
+        rows.messages.extend(restore_contents(connection, values, found))
     for seq in [row[0] for row in rows.messages if row[1] == "tool" and row[0] not in judged]:
         place = context.raw.place(seq)
         call_seq, position, tool_name = ANSWERED_CALL.one(connection, **place)

@@ -30,7 +30,7 @@ from sqlalchemy import Connection, and_, select
 
 from ..database import Statement, json_sql, messages, tool_results
 from ..errors import VERIFY_HINT, Damaged
-from ..history import Segment, lines, load_calls
+from ..history import Segment, lines, load_calls, restore_contents
 from ..messages import Message, decode, extract_content_text
 from ..phrases import Language, render_phrase
 from ..policy import Policy, PolicyToolKind
@@ -67,7 +67,7 @@ SCREENSHOT = "computer_screenshot"
 _m, _r = messages, tool_results
 _PLACE_COLUMNS = ("tree_id", "branch", "seq")
 CLEARED_RESULT = Statement(
-    select(_m.c.content_form, _m.c.content, _r.c.exit_code)
+    select(_m.c.seq, _r.c.exit_code, _m.c.content_form, _m.c.content)
     .join_from(_m, _r, and_(*(_r.c[name] == _m.c[name] for name in _PLACE_COLUMNS)))
     .where(lines.match_place(_m))
 )
@@ -155,7 +155,8 @@ def _load_result_line(context: ViewContext, answer: CallAnswer) -> ResultLine:
     """Return the line of a result, reading its content and the arguments of its call."""
     result = answer.result
     place = {"tree_id": result.tree_id, "branch": result.branch, "seq": result.seq}
-    form, content, exit_code = CLEARED_RESULT.one(context.connection, **place)
+    row = CLEARED_RESULT.one(context.connection, **place)
+    ((_, exit_code, form, content),) = restore_contents(context.connection, place, [row])
     value = decode(content) if form == "json" and content is not None else content
     arguments = None if answer.call is None else _load_arguments(context, *answer.call)
 
@@ -316,9 +317,8 @@ def _measure_short_forms(
     for (tree_id, branch), group in groupby(by_branch, key=_BRANCH_KEY):
         wanted = {result.seq: result for result in group}
         run = Segment(branch, min(wanted), max(wanted)).within(tree_id)
-        for seq, form, content in RESULT_CONTENTS.rows(
-            connection, **run, wanted=json.dumps([*wanted])
-        ):
+        rows = RESULT_CONTENTS.rows(connection, **run, wanted=json.dumps([*wanted]))
+        for seq, form, content in restore_contents(connection, run, rows):
             result = wanted[seq]
             value = decode(content) if form == "json" and content is not None else content
             short = shorten_result(

@@ -288,7 +288,8 @@ reasons AS MATERIALIZED (
 said AS (
     SELECT line.branch, messages.seq, messages.role, messages.content, shown.branch AS shown_in,
         CASE  -- texts that no column takes stand in others, which no JSON begins like
-            WHEN written.seq IS NOT NULL OR content_form = 'json' AND content LIKE '=%' THEN 1
+            WHEN written.seq IS NOT NULL OR content_form = 'attached' THEN 1
+            WHEN content_form = 'json' AND content LIKE '=%' THEN 1
             ELSE 0
         END AS is_written,
         CASE

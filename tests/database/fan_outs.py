@@ -9,6 +9,7 @@ FANS_OUT = {
     "history.kept_usages.SUM_OWNED_KEPT": "sums over an owner's sessions",
     "history.retention.ALL_BYTES.1": "measures the whole store",
     "history.retention.ALL_BYTES.2": "measures the whole store",
+    "history.retention.ALL_BYTES.3": "measures the whole store",
     "history.retention.COMPACTED_SESSIONS": "those of the whole store, by a narrow index",
     "history.erasure.STALE_COPIES": "a copy is of the whole store",
     "history.message_lookup.FIND_MESSAGES": "finds the trees by a message's id",

@@ -33,6 +33,8 @@ class Answer(NamedTuple):
 ANSWERS = {
     "messages": Answer("raw", "with its session", "digest"),
     "tool_calls": Answer("raw", "with its session", "digest"),
+    "attachments": Answer("beside", "with its session", "verified"),
+    "message_attachments": Answer("beside", "with its session", "verified"),
     "tool_results": Answer("derived", "with its session", "verified"),
     "tool_result_paths": Answer("derived", "with its session", "verified"),
     "message_facts": Answer("derived", "with its session", "verified"),
@@ -84,6 +86,9 @@ def test_what_is_erased_goes(url: str) -> None:
         call = {"id": "c", "type": "function", "function": {"name": "read_file", "arguments": "{}"}}
         call["function"] = {"name": "read_file", "arguments": '{"path": "a.py"}'}
         store.create_session("s", metadata={"key": 1})
+        picture = "data:image/png;base64," + "AAAA" * 30_000
+        part = {"type": "image_url", "image_url": {"url": picture}}
+        store.append("s", {"role": "user", "content": [part]})
         for _ in range(9):
             store.append(
                 "s",
@@ -95,7 +100,7 @@ def test_what_is_erased_goes(url: str) -> None:
             )
         store.compact_if_needed("s", Policy.named("paged"))
         store.rewind("s", 20)
-        store.redact("s", 1, "asked for")
+        store.redact("s", 2, "asked for")
         store.context("s", system="Be brief.", record=True)
         store.record_usage("s", input=1, output=1)
         with suppress(KeyError), store.streaming("s", {"role": "assistant"}) as answer:

@@ -62,10 +62,14 @@ CALL = {
     "type": "function",
     "function": {"name": "read_file", "arguments": '{"path": "a.py"}'},
 }
+PICTURE = {
+    "type": "image",
+    "source": {"type": "base64", "media_type": "image/png", "data": "AAAA" * 30_000},
+}
 TALK = [
     said("one", id="m1"),
     {"role": "assistant", "content": None, "tool_calls": [CALL]},
-    {"role": "tool", "tool_call_id": "c1", "content": "three"},
+    {"role": "tool", "tool_call_id": "c1", "content": [PICTURE]},
     said("four"),
 ]
 

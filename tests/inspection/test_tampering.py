@@ -40,6 +40,8 @@ def fill(store: Store, folder: Path) -> None:
     store.create_session("s", title="t", project_root="/p", metadata={"a": 1}, now=NOW)
     said = [message for seed in range(3) for message in Agent(seed).run()]
     store.append("s", [{"role": "user", "content": "x", "id": "m1", "name": "n"}, *said], now=NOW)
+    source = {"type": "base64", "media_type": "image/png", "data": "AAAA" * 30_000}
+    store.append("s", {"role": "user", "content": [{"type": "image", "source": source}]}, now=NOW)
     store.compact_if_needed("s", PROBE, now=NOW)
     spent = {"model": "m", "provider": "p", "details": {"a": 1}, "cost": 1.5}
     store.record_usage("s", input=5, output=2, cached=1, written=1, **spent, now=NOW)

@@ -1,5 +1,6 @@
 -- compaction.facts.HIDDEN_CONTENT
-SELECT messages.content_form,
+SELECT messages.seq,
+  messages.content_form,
   messages.content
 FROM messages
 WHERE messages.tree_id = :tree_id

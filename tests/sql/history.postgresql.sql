@@ -29,6 +29,42 @@ SET head=:to,
 WHERE sessions.tree_id = :tree
   AND sessions.id = :session_id COLLATE "C"
 
+-- history.attachments.ATTACHMENT_PLACES
+SELECT message_attachments.seq,
+  message_attachments.position,
+  message_attachments.encoding,
+  message_attachments.digest,
+  attachments.data
+FROM message_attachments
+JOIN attachments ON attachments.digest = message_attachments.digest
+WHERE attachments.tree_id = :tree_id
+  AND message_attachments.tree_id = :tree_id
+  AND message_attachments.branch = :branch
+  AND message_attachments.seq IN (
+    SELECT CAST(wanted.value AS BIGINT) AS value
+    FROM json_array_elements_text(CAST(:wanted AS json)) AS wanted
+  )
+ORDER BY message_attachments.seq,
+  message_attachments.position
+
+-- history.attachments.DELETE_UNUSED_ATTACHMENTS
+DELETE FROM attachments
+WHERE attachments.tree_id = :tree_id
+  AND attachments.digest IN (
+    SELECT attachments.digest
+    FROM attachments
+    WHERE attachments.tree_id = :tree_id
+      AND NOT (
+        EXISTS (
+          SELECT *
+          FROM message_attachments
+          WHERE message_attachments.tree_id = :tree_id
+            AND message_attachments.digest = attachments.digest
+        )
+      )
+    LIMIT 8
+  )
+
 -- history.branch_erasure.DELETE_LEFT_ROWS.1
 DELETE FROM draft_pieces
 WHERE draft_pieces.tree_id = :tree_id

@@ -256,6 +256,62 @@ SET head=:to,
 WHERE sessions.tree_id = :tree
   AND sessions.id = :session_id
 
+-- history.attachments.ATTACHMENT_PLACES
+SELECT message_attachments.seq,
+  message_attachments.position,
+  message_attachments.encoding,
+  message_attachments.digest,
+  attachments.data
+FROM message_attachments
+JOIN attachments ON attachments.digest = message_attachments.digest
+WHERE attachments.tree_id = :tree_id
+  AND message_attachments.tree_id = :tree_id
+  AND message_attachments.branch = :branch
+  AND message_attachments.seq IN (
+    SELECT CAST(wanted.value AS INTEGER) AS value
+    FROM json_each(:wanted) AS wanted
+  )
+ORDER BY message_attachments.seq,
+  message_attachments.position
+
+-- history.attachments.DELETE_ATTACHMENT_PLACES
+DELETE FROM message_attachments
+WHERE message_attachments.tree_id = :tree_id
+  AND message_attachments.branch = :branch
+  AND message_attachments.seq = :seq
+
+-- history.attachments.DELETE_UNUSED_ATTACHMENTS
+DELETE FROM attachments
+WHERE attachments.tree_id = :tree_id
+  AND attachments.digest IN (
+    SELECT attachments.digest
+    FROM attachments
+    WHERE attachments.tree_id = :tree_id
+      AND NOT (
+        EXISTS (
+          SELECT *
+          FROM message_attachments
+          WHERE message_attachments.tree_id = :tree_id
+            AND message_attachments.digest = attachments.digest
+        )
+      )
+    LIMIT 8 OFFSET :param_1
+  )
+
+-- history.attachments.INSERT_ATTACHMENT
+INSERT INTO attachments (tree_id, digest, data)
+VALUES (:tree_id, :digest, :data)
+
+-- history.attachments.INSERT_ATTACHMENT_PLACES
+INSERT INTO message_attachments (tree_id, branch, seq, position, encoding, digest)
+VALUES (:tree_id, :branch, :seq, :position, :encoding, :digest)
+
+-- history.attachments.KNOWN_ATTACHMENT
+SELECT 1
+FROM attachments
+WHERE attachments.tree_id = :tree_id
+  AND attachments.digest = :digest
+
 -- history.branch_erasure.DELETE_LEFT_ROWS.1
 DELETE FROM draft_pieces
 WHERE draft_pieces.tree_id = :tree_id
@@ -765,6 +821,12 @@ WHERE notes.tree_id = :tree_id
   AND notes.branch = :branch
   AND notes.seq > :kept
 
+-- history.erasure_batches.DELETE_ROWS_BEYOND.10
+DELETE FROM search_rows
+WHERE search_rows.tree_id = :tree_id
+  AND search_rows.branch = :branch
+  AND search_rows.seq > :kept
+
 -- history.erasure_batches.DELETE_ROWS_BEYOND.2
 DELETE FROM token_counts
 WHERE token_counts.tree_id = :tree_id
@@ -802,16 +864,16 @@ WHERE tool_calls.tree_id = :tree_id
   AND tool_calls.seq > :kept
 
 -- history.erasure_batches.DELETE_ROWS_BEYOND.8
+DELETE FROM message_attachments
+WHERE message_attachments.tree_id = :tree_id
+  AND message_attachments.branch = :branch
+  AND message_attachments.seq > :kept
+
+-- history.erasure_batches.DELETE_ROWS_BEYOND.9
 DELETE FROM messages
 WHERE messages.tree_id = :tree_id
   AND messages.branch = :branch
   AND messages.seq > :kept
-
--- history.erasure_batches.DELETE_ROWS_BEYOND.9
-DELETE FROM search_rows
-WHERE search_rows.tree_id = :tree_id
-  AND search_rows.branch = :branch
-  AND search_rows.seq > :kept
 
 -- history.erasure_batches.DELETE_SUMMARIES
 DELETE FROM summaries
@@ -3322,6 +3384,25 @@ SELECT coalesce(
 ) AS coalesce_1
 FROM tool_calls
 
+-- history.retention.ALL_BYTES.3
+SELECT coalesce(
+  sum(
+    (
+      SELECT length(attachments.data) AS length_1
+      FROM attachments
+      WHERE attachments.tree_id = message_attachments.tree_id
+        AND attachments.digest = message_attachments.digest
+    ) / (
+      SELECT count(*) AS count_1
+      FROM message_attachments AS same
+      WHERE same.tree_id = message_attachments.tree_id
+        AND same.digest = message_attachments.digest
+    )
+  ),
+  0
+) AS coalesce_1
+FROM message_attachments
+
 -- history.retention.COMPACTED_SESSIONS
 SELECT compaction_records.session_id
 FROM compaction_records
@@ -3361,6 +3442,29 @@ WHERE tool_calls.tree_id = :tree_id
   AND tool_calls.branch = :branch
   AND tool_calls.seq > :kept
   AND tool_calls.seq <= :end
+
+-- history.retention.RUN_BYTES.3
+SELECT coalesce(
+  sum(
+    (
+      SELECT length(attachments.data) AS length_1
+      FROM attachments
+      WHERE attachments.tree_id = :tree_id
+        AND attachments.digest = message_attachments.digest
+    ) / (
+      SELECT count(*) AS count_1
+      FROM message_attachments AS same
+      WHERE same.tree_id = :tree_id
+        AND same.digest = message_attachments.digest
+    )
+  ),
+  0
+) AS coalesce_1
+FROM message_attachments
+WHERE message_attachments.tree_id = :tree_id
+  AND message_attachments.branch = :branch
+  AND message_attachments.seq > :kept
+  AND message_attachments.seq <= :end
 
 -- history.session_branches.INHERITED_END
 WITH RECURSIVE sources(generation, session_id, moves, records, before) AS (

@@ -158,9 +158,10 @@ WHERE messages.tree_id = :tree_id
 ORDER BY messages.seq
 
 -- view.placeholders.CLEARED_RESULT
-SELECT messages.content_form,
-  messages.content,
-  tool_results.exit_code
+SELECT messages.seq,
+  tool_results.exit_code,
+  messages.content_form,
+  messages.content
 FROM messages
 JOIN tool_results ON tool_results.tree_id = messages.tree_id
   AND tool_results.branch = messages.branch
