@@ -26,7 +26,7 @@ from ..database import (
     json_sql,
     message_attachments,
 )
-from ..messages import ATTACHED_FORM, AttachedBytes, PreparedMessage, attach_bytes
+from ..messages import ATTACHED_FORM, AttachedBytes, PreparedMessage, attach_bytes, detach_bytes
 from . import lines
 from .lines import Pointer
 
@@ -85,6 +85,12 @@ DELETE_ATTACHMENT_PLACES = Statement(
     delete(message_attachments).where(lines.match_place(message_attachments))
 )
 _get_form, _get_seq = itemgetter(-2), attrgetter("seq")
+
+
+def detach_attachments(prepared: PreparedMessage) -> PreparedMessage:
+    """Return a message with its content without large pictures and files, if it has any."""
+    *_, form, content = prepared.columns
+    return prepared._replace(detached=detach_bytes(content or "") if form == "json" else None)
 
 
 def insert_attachments(
