@@ -126,9 +126,7 @@ def assemble_rows(
         order = _orders.get(extra, _NO_ORDER)
         message = order.copy()
         message["role"] = role
-        if content_form == "text":
-            message["content"] = content
-        elif content_form is not None:
+        if content_form is not None:
             plain = content_form in PLAIN_FORMS
             message["content"] = content if plain else decode(content or "null")
         if seq in calls:
