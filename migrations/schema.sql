@@ -1,4 +1,4 @@
--- schema 0010
+-- schema 0011
 
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL,
@@ -440,6 +440,27 @@ CREATE TABLE ancestors (
 	CONSTRAINT pk_ancestors PRIMARY KEY (tree_id, branch, level, ancestor)
 )
  WITHOUT ROWID,
+ STRICT;
+
+CREATE TABLE attachments (
+	tree_id INTEGER NOT NULL,
+	digest BLOB NOT NULL,
+	data BLOB NOT NULL,
+	CONSTRAINT pk_attachments PRIMARY KEY (tree_id, digest)
+)
+ STRICT;
+
+CREATE TABLE message_attachments (
+	tree_id INTEGER NOT NULL,
+	branch INTEGER NOT NULL,
+	seq INTEGER NOT NULL,
+	position INTEGER NOT NULL,
+	encoding TEXT NOT NULL,
+	digest BLOB NOT NULL,
+	CONSTRAINT pk_message_attachments PRIMARY KEY (tree_id, branch, seq, position),
+	CONSTRAINT fk_message_attachments_messages FOREIGN KEY(tree_id, branch, seq) REFERENCES messages (tree_id, branch, seq),
+	CONSTRAINT fk_message_attachments_attachments FOREIGN KEY(tree_id, digest) REFERENCES attachments (tree_id, digest)
+)
  STRICT;
 
 CREATE TRIGGER messages_no_delete BEFORE DELETE ON messages WHEN NOT EXISTS (
@@ -888,5 +909,37 @@ JOIN branches b ON b.tree_id = t.tree_id AND b.branch = t.first_branch
 JOIN messages m ON m.tree_id = t.tree_id AND m.branch = t.first_branch AND m.seq = t.first
 JOIN messages n ON n.tree_id = t.tree_id AND n.branch = t.last_branch AND n.seq = t.last;
 
+CREATE INDEX ix_message_attachments_tree_id_digest ON message_attachments (tree_id, digest);
+
+CREATE TRIGGER attachments_no_update BEFORE UPDATE ON attachments
+BEGIN SELECT RAISE(ABORT, 'raw rows of attachments never change'); END;
+
+CREATE TRIGGER attachments_no_delete BEFORE DELETE ON attachments
+WHEN EXISTS (SELECT 1 FROM message_attachments WHERE tree_id = OLD.tree_id AND digest = OLD.digest)
+BEGIN SELECT RAISE(ABORT, 'raw rows of attachments go only with a message that has them'); END;
+
+CREATE TRIGGER attachments_no_replace BEFORE INSERT ON attachments
+WHEN EXISTS (SELECT 1 FROM attachments WHERE tree_id = NEW.tree_id AND digest = NEW.digest)
+    OR EXISTS (SELECT 1 FROM attachments WHERE rowid = NEW.rowid)
+BEGIN SELECT RAISE(ABORT, 'raw rows of attachments are never replaced'); END;
+
+CREATE TRIGGER message_attachments_no_update BEFORE UPDATE ON message_attachments
+BEGIN SELECT RAISE(ABORT, 'raw rows of message_attachments never change'); END;
+
+CREATE TRIGGER message_attachments_no_delete BEFORE DELETE ON message_attachments
+WHEN NOT EXISTS (
+    SELECT 1 FROM erasures
+    WHERE tree_id = OLD.tree_id AND branch = OLD.branch AND OLD.seq > kept AND finished_at IS NULL
+) AND NOT EXISTS (
+    SELECT 1 FROM redactions
+    WHERE tree_id = OLD.tree_id AND branch = OLD.branch AND redactions.seq = OLD.seq AND finished_at IS NULL
+)
+BEGIN SELECT RAISE(ABORT, 'raw rows of message_attachments go only with a message that has them'); END;
+
+CREATE TRIGGER message_attachments_no_replace BEFORE INSERT ON message_attachments
+WHEN EXISTS (SELECT 1 FROM message_attachments WHERE tree_id = NEW.tree_id AND branch = NEW.branch AND seq = NEW.seq AND position = NEW.position)
+    OR EXISTS (SELECT 1 FROM message_attachments WHERE rowid = NEW.rowid)
+BEGIN SELECT RAISE(ABORT, 'raw rows of message_attachments are never replaced'); END;
+
 INSERT INTO alembic_version VALUES
-('0010');
+('0011');
