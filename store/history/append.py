@@ -35,6 +35,7 @@ from ..messages import (
     Message,
     PreparedMessage,
     StoredCall,
+    detach_bytes,
     digest_row,
     dump_to_object,
     has_no_time,
@@ -49,7 +50,7 @@ from ..text import parse_object
 from ..tokens import FRAMING_TOKENS, estimate_message_tokens, estimate_size
 from ..tools import TOOL_KINDS
 from . import facts, lines
-from .attachments import detach_attachments, insert_attachments
+from .attachments import insert_attachments
 from .draft_leases import refuse_live_drafts
 from .lines import PLACE, Line, Pointer
 from .raw_messages import join_parts, load_chat_messages
@@ -156,7 +157,6 @@ class Batch(NamedTuple):
     tokens: list[int]
     digests: list[bytes]
     moment: int
-    has_attachments: bool = False
 
     def select(self, indices: Sequence[int]) -> Batch:
         """Return the messages at some indices as a batch."""
@@ -165,7 +165,6 @@ class Batch(NamedTuple):
             [self.tokens[index] for index in indices],
             [self.digests[index] for index in indices],
             self.moment,
-            self.has_attachments,
         )
 
 
@@ -236,7 +235,8 @@ def lock_for_batch(
 
     With attachments its tree is locked, too: no erasure deletes them as unused meanwhile.
     """
-    lock = lines.lock_tree if batch.has_attachments else lines.lock_session
+    has_attachments = any(each.detached for each in batch.messages)
+    lock = lines.lock_tree if has_attachments else lines.lock_session
     return lock(connection, session_id, expected)
 
 
@@ -303,15 +303,12 @@ def build_batch(rows: list[PreparedMessage], moment: int) -> Batch:
         for each in rows
     ]
     digests = [digest_row(each.digest, moment, each.wire_format) for each in rows]
-    large = [
-        index
-        for index, each in enumerate(rows)
-        if not each.said and len(each.columns.content or "") > LEAST_ATTACHED_LENGTH
-    ]
-    rows = [*rows] if large else rows
-    for index in large:
-        rows[index] = detach_attachments(rows[index])
-    return Batch(rows, tokens, digests, moment, any(rows[index].detached for index in large))
+    kept = [*rows]
+    for index, each in enumerate(rows):
+        content = each.columns.content or ""
+        if len(content) > LEAST_ATTACHED_LENGTH and each.columns.content_form == "json":
+            kept[index] = each._replace(detached=detach_bytes(content))
+    return Batch(kept, tokens, digests, moment)
 
 
 def split_duplicates(
@@ -439,15 +436,13 @@ def insert_batch(line: Line, batch: Batch) -> list[StoredMessage]:
     stored: list[Row] = []
     for seq, (message, digest) in enumerate(zip(batch.messages, batch.digests, strict=True), start):
         place = (pointer.tree_id, pointer.branch, seq)
-        stored_columns = message.stored_columns if message.detached else message.columns
-        rows.append((*place, *stored_columns, moment, digest, message.wire_format))
+        rows.append((*place, *message.stored_columns, moment, digest, message.wire_format))
         for number, call in enumerate(message.calls):
             calls.append((*place, number, *call))
         stored.append((seq, message.message, moment, digest))
     INSERT_MESSAGES.insert_many(connection, rows)
     INSERT_CALLS.insert_many(connection, calls)
-    if batch.has_attachments:
-        insert_attachments(connection, pointer, start, batch.messages)
+    insert_attachments(connection, pointer, start, batch.messages)
     roles = [each.columns.role for each in batch.messages]
     totals = facts.load_totals(line, pointer.head)
     fact_rows = facts.build_fact_rows(pointer, start, zip(roles, batch.tokens, strict=True), totals)

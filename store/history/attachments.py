@@ -10,7 +10,7 @@ content as it is stored: no word is apart from it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
@@ -26,7 +26,7 @@ from ..database import (
     json_sql,
     message_attachments,
 )
-from ..messages import ATTACHED_FORM, AttachedBytes, PreparedMessage, attach_bytes, detach_bytes
+from ..messages import ATTACHED_FORM, AttachedBytes, PreparedMessage, attach_bytes
 from . import lines
 from .lines import Pointer
 
@@ -84,13 +84,6 @@ DELETE_UNUSED_ATTACHMENTS = Statement(
 DELETE_ATTACHMENT_PLACES = Statement(
     delete(message_attachments).where(lines.match_place(message_attachments))
 )
-_get_seq = attrgetter("seq")
-
-
-def detach_attachments(prepared: PreparedMessage) -> PreparedMessage:
-    """Return a message with its content without large pictures and files, if it has any."""
-    *_, form, content = prepared.columns
-    return prepared._replace(detached=detach_bytes(content or "") if form == "json" else None)
 
 
 def insert_attachments(
@@ -100,42 +93,56 @@ def insert_attachments(
 
     Those that the tree has already are only named. On a server the tree is locked.
     """
-    tree_id, branch = pointer.tree_id, pointer.branch
     for seq, message in enumerate(messages, start):
         if message.detached is None:
             continue
+        place = (pointer.tree_id, pointer.branch, seq)
         attached = message.detached.attached
         for *_, digest, data in attached:
-            if not KNOWN_ATTACHMENT.row(connection, tree_id=tree_id, digest=digest):
-                INSERT_ATTACHMENT.insert(connection, (tree_id, digest, data))
-        places = [(tree_id, branch, seq, *each[:-1]) for each in attached]
-        INSERT_ATTACHMENT_PLACES.insert_many(connection, places)
+            key = {"tree_id": pointer.tree_id, "digest": digest}
+            if not KNOWN_ATTACHMENT.row(connection, **key):
+                INSERT_ATTACHMENT.run(connection, **key, data=data)
+        rows = [(*place, *each[:-1]) for each in attached]
+        INSERT_ATTACHMENT_PLACES.insert_many(connection, rows)
 
 
-def restore_contents(connection: Connection, run: Mapping[str, int], rows: list[Row]) -> list[Row]:
+def restore_contents(
+    connection: Connection,
+    run: Mapping[str, int],
+    rows: list[Row],
+) -> list[Row]:
     """Return rows of messages of a branch with their whole contents.
 
     The first value of a row is its position, the last two are the form and the text of its content;
     no text (None) stays none. Raises Damaged.
     """
     # An index from the front is twice as fast as one from the end, and most rows have no picture.
-    if not rows or ATTACHED_FORM not in map(itemgetter(len(rows[0]) - 2), rows):
+    get_form = itemgetter(len(rows[0]) - 2 if rows else 0)
+    if ATTACHED_FORM not in map(get_form, rows):
         return rows
-    wanted = [row[0] for row in rows if row[-2] == ATTACHED_FORM and row[-1] is not None]
-    found = ATTACHMENT_PLACES.rows(
-        connection, tree_id=run["tree_id"], branch=run["branch"], wanted=json.dumps(wanted)
-    )
-    held = {seq: [*places] for seq, places in groupby(found, _get_seq)}
-    return [
-        _restore_row(row, held.get(row[0], ())) if row[-2] == ATTACHED_FORM else row for row in rows
-    ]
+    wanted = [seq for seq, *_, form, text in rows if form == ATTACHED_FORM and text]
+    held = _load_attached_bytes(connection, run, wanted)
+    restored = []
+    for row in rows:
+        seq, *others, form, text = row
+        if form == ATTACHED_FORM:
+            whole = attach_bytes(text, held.get(seq, ())) if text else None
+            restored.append((seq, *others, "json", whole))
+        else:
+            restored.append(row)
+    return restored
 
 
-def _restore_row(row: Row, places: Sequence[AttachmentPlace]) -> Row:
-    *others, _, text = row
-    if text is not None:
-        text = attach_bytes(text, [AttachedBytes(*each[1:]) for each in places])
-    return (*others, "json", text)
+def _load_attached_bytes(
+    connection: Connection, run: Mapping[str, int], wanted: list[int]
+) -> dict[int, list[AttachedBytes]]:
+    """Return what the messages at some positions of a branch hold, in the order of its places."""
+    of = {name: run[name] for name in ("tree_id", "branch")}
+    found = ATTACHMENT_PLACES.rows(connection, **of, wanted=json.dumps(wanted))
+    return {
+        seq: [AttachedBytes(*each[1:]) for each in places]
+        for seq, places in groupby(found, attrgetter("seq"))
+    }
 
 
 def delete_unused_attachments(connection: Connection, tree_id: int) -> None:

@@ -54,7 +54,10 @@ def _sum_shares(tree_id: Any) -> Any:
     size = select(func.length(held.data, type_=BIG_INTEGER)).where(
         held.tree_id == tree_id, held.digest == places.digest
     )
-    uses = select(func.count()).where(same.c.tree_id == tree_id, same.c.digest == places.digest)
+    uses = select(func.count()).where(
+        same.c.tree_id == tree_id,
+        same.c.digest == places.digest,
+    )
     share = size.scalar_subquery() // uses.scalar_subquery()
     return func.coalesce(func.sum(share), literal_column("0"))
 

@@ -394,7 +394,8 @@ class MessageRun:
             columns = row
             try:
                 run = {"tree_id": tree_id, "branch": branch}
-                ((_, *columns),) = restore_contents(self._connection, run, [(seq, *row)])
+                whole = restore_contents(self._connection, run, [(seq, *row)])
+                _, *columns = whole[0]
                 message = assemble_message(columns, [join_call(*call) for call in calls] or None)
             except (Damaged, ValueError):
                 message = {}  # its columns no longer form a message

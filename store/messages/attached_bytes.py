@@ -31,7 +31,7 @@ BYTES_KEYS = (
 """The keys of bytes, and of URLs that hold them. No key of a text is among them, so whoever reads
 the words of a message alone needs no bytes.
 """
-ENCODINGS = {"base64": b"+/", "base64url": b"-_"}
+ALPHABETS = {"base64": b"+/", "base64url": b"-_"}
 """The last two characters of each alphabet; Gemini's client writes that of URLs."""
 
 _HELD_BYTES = re.compile(
@@ -83,9 +83,9 @@ def attach_bytes(text: str, attached: Iterable[AttachedBytes]) -> str:
     for position, encoding, digest, held in attached:
         reference = _render_reference(digest)
         is_there = position >= end and text.startswith(reference, position)
-        if encoding not in ENCODINGS or not is_there:
+        if encoding not in ALPHABETS or not is_there:
             raise Damaged(f"a content lacks its reference to {reference}; {VERIFY_HINT}")
-        pieces += [text[end:position], b64encode(held, ENCODINGS[encoding]).decode()]
+        pieces += [text[end:position], b64encode(held, ALPHABETS[encoding]).decode()]
         end = position + len(reference)
     if not pieces:
         raise Damaged(f"a content lacks its attached bytes; {VERIFY_HINT}")
@@ -99,7 +99,7 @@ def _decode_exactly(encoded: str, encoding: str) -> bytes | None:
         held = a2b_base64(characters)
     except ValueError:
         return None
-    return held if b64encode(held, ENCODINGS[encoding]).decode() == encoded else None
+    return held if b64encode(held, ALPHABETS[encoding]).decode() == encoded else None
 
 
 def _render_reference(digest: bytes) -> str:

@@ -156,7 +156,8 @@ def _load_result_line(context: ViewContext, answer: CallAnswer) -> ResultLine:
     result = answer.result
     place = {"tree_id": result.tree_id, "branch": result.branch, "seq": result.seq}
     row = CLEARED_RESULT.one(context.connection, **place)
-    ((_, exit_code, form, content),) = restore_contents(context.connection, place, [row])
+    (whole,) = restore_contents(context.connection, place, [row])
+    _, exit_code, form, content = whole
     value = decode(content) if form == "json" and content is not None else content
     arguments = None if answer.call is None else _load_arguments(context, *answer.call)
 
