@@ -208,6 +208,8 @@ _MESSAGE_COLUMNS = (
     "m.tree_id, m.branch, m.seq, 0 AS summary, m.role, COALESCE(m.created_at, m.stored_at) AS at,"
     " m.branch AS made_on, m.seq AS made_at, 0 AS record"
 )
+_OPENING_SIGNS = ' \t\n\r["{'
+"""Signs before the beginning of a text that is stored as it is, or as JSON."""
 _PROGRAM_HEAD = 100
 """Characters of a stored content within which a text of a program begins."""
 _SUMMARY_COLUMNS = (
@@ -249,7 +251,10 @@ def list_message_columns(connection: Connection) -> str:
     has_any = " OR ".join(f"instr({head}, '{each}') > 0" for each in begins)
     if sql.has_patterns:
         has_any = f"{head} ~ '{'|'.join(map(re.escape, begins))}'"
-    by_program = f"CASE WHEN m.role = 'user' AND ({has_any}) THEN 1 ELSE 0 END"
+    signs = {*_OPENING_SIGNS, *(each[0] for each in begins)}
+    first_signs = "', '".join(sorted(signs))
+    may_begin = f"m.role = 'user' AND substr(m.content, 1, 1) IN ('{first_signs}')"
+    by_program = f"CASE WHEN {may_begin} AND ({has_any}) THEN 1 ELSE 0 END"
     return f"{sql.message_place} AS place, {_MESSAGE_COLUMNS}, {by_program} AS by_program"
 
 
