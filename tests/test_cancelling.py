@@ -118,6 +118,7 @@ def test_a_waiting_append_ends_at_once(url: str, loop: str) -> None:
     assert contents(url) == ["after"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", ["wait_for", "timeout"])
 def test_asyncio_has_time_limits_of_its_own(url: str, limit: str) -> None:
     """They end a waiting append, too, and so do many at once, also those that have no thread."""
@@ -236,6 +237,7 @@ async def cancel_when(
     threading.Timer(0.5, release.set).start()
 
 
+@pytest.mark.slow
 @pytest.mark.sqlite_only
 @pytest.mark.parametrize("fails", [False, True])
 @pytest.mark.sampled(2)

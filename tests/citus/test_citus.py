@@ -43,6 +43,7 @@ def test_every_public_call_is_made() -> None:
     assert public - made == OF_A_PROCESS | OF_A_FILE | BESIDE
 
 
+@pytest.mark.slow
 @pytest.mark.sqlite_only
 def test_the_calls_answer_the_same_on_two_files(tmp_path: Path) -> None:
     """None of them fails."""

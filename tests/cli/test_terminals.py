@@ -265,6 +265,7 @@ def test_nothing_acts_on_a_terminal(tmp_path: Path) -> None:
     assert safe_at_terminal(tmp_path, COMMAND_LINES)
 
 
+@pytest.mark.slow
 def test_a_page_is_safe_at_a_terminal(tmp_path: Path) -> None:
     """What could act is written out, and our own colours are colours."""
     page = ["export", ID, "--as", "markdown"]

@@ -212,6 +212,7 @@ def _latin(text: str) -> str:
     return " ".join(re.findall(r"[A-Za-z]{2,}", left))
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(40)
 @pytest.mark.parametrize("summarizer", SUMMARIZERS)
 @pytest.mark.parametrize("policy", [*_policies("zh")])

@@ -151,6 +151,7 @@ def test_a_stopped_first_in_line_keeps_nobody_from_writing(
     first.result()
 
 
+@pytest.mark.slow
 def test_a_first_in_line_that_runs_is_not_passed(
     line: WriterQueue, place: Callable[[], QueuePlace], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -46,6 +46,7 @@ SHAPES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.sqlite_only
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("text", SHAPES)

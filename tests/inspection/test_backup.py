@@ -369,6 +369,7 @@ def test_a_reader_of_a_copy_is_waited_for_once(saved: Path) -> None:
     assert (mode(saved), contents(saved)) == ("wal", ["then", "now"])
 
 
+@pytest.mark.slow
 def test_who_opens_what_is_being_replaced_waits(saved: Path, path: Path) -> None:
     """A writer of the old file would leave a log beside the new one."""
     with block_writers(path), Store(path, timeout=0.1) as opened, pytest.raises(StoreBusy):

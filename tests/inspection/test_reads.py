@@ -280,6 +280,7 @@ def test_a_copy_of_a_damaged_store_is_refused(filled: str, tmp_path: Path) -> No
     assert not (tmp_path / "copy.db").exists()
 
 
+@pytest.mark.slow
 def test_a_sound_store_answers_alike(filled: str) -> None:
     """With the check and without; while it grows, is redacted, forked, rewound and erased."""
     with Store(filled, check_reads=True) as checked, Store(filled) as plain:

@@ -168,6 +168,7 @@ def test_what_was_changed_since_stays(home: Path, run: Run) -> None:
     assert json.loads(path.read_text()) == {"mcpServers": {"other": {"command": "x"}}}
 
 
+@pytest.mark.slow
 def test_sessions_of_programs_are_followed(home: Path, tmp_path: Path) -> None:
     """What is there is imported, then what is new."""
     folder = home / ".claude" / "projects" / "-srv-parcel"

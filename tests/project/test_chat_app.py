@@ -364,6 +364,7 @@ def test_a_chat_is_kept_in_order(app: App) -> None:
     assert app.get("/chats?archived=true", "dora") == app.get("/chats", "dora") == []
 
 
+@pytest.mark.slow
 def test_an_answer_goes_on_without_its_reader(app: App) -> None:
     """Another window follows it from the beginning; afterwards it is there once, with its cost."""
     chat = app.begin()

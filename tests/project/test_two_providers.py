@@ -132,6 +132,7 @@ def start(folder: Path, url: str, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=folder, env=environment, text=True, **pipes)
 
 
+@pytest.mark.slow
 def test_no_request_is_refused(tmp_path: Path, models: tuple[type[Models], str]) -> None:
     """Turn by turn on both; killed within an answer of one, the agent goes on with the other."""
     handler, url = models

@@ -400,6 +400,7 @@ def always_busy(handler: Handler) -> None:
     handler.end_headers()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("behave", [hang, trickle, trickle_headers, always_busy])
 def test_the_time_limit_holds_for_everything_together(
     serve: Serve, behave: Callable[[Handler], None]
@@ -443,6 +444,7 @@ def ask_anthropic(server: Model, **options: Any) -> Summary:
     return ask(server, make=anthropic_model, **options)
 
 
+@pytest.mark.slow
 def test_anthropic_is_asked_as_any_model(serve: Serve) -> None:
     """One user message with the prompt, no tools, nothing streamed; thoughts are no summary."""
     server = serve(lambda handler: handler.send(message("They wanted ", "a database.")))

@@ -122,6 +122,7 @@ def test_a_list_of_other_kinds_is_read_whole(tmp_path: Path) -> None:
     assert kinds.count("SessionEvent") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.sqlite_only
 @pytest.mark.parametrize("indent", [None, 1])
 def test_memory_is_that_of_a_part(tmp_path: Path, indent: int | None) -> None:
