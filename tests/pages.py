@@ -96,6 +96,7 @@ def browse(words: list[str]) -> None:
     """Run the command that serves pages, ask for the first one, and end it as Ctrl-C does."""
     command = [sys.executable, "-m", "store", *words, "--port", "0"]
     env = {**os.environ, "BROWSER": "true"}  # what --open opens: a program that does nothing
+    env.pop("PYTHONUNBUFFERED", None)
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as server:
         try:
             assert server.stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import webbrowser
 from importlib.util import find_spec
 from pathlib import Path
@@ -49,6 +50,7 @@ def browse(
 
     def announce(address: str) -> None:
         render.print_lines(address)
+        sys.stdout.flush()  # a pipe has it at once, too
         render.print_remark("Ctrl-C ends it")
         if show:
             webbrowser.open(address)
