@@ -67,7 +67,9 @@ def unpack_sources(python: Path, sdist: str) -> Path:
         run_program(python, "-m", "pip", "download", "-q", *options, sdist)
         (archive,) = loading.glob("*.tar.gz")
         with tarfile.open(archive) as opened:
-            opened.extractall(loading, filter="data")
+            # Python 3.11.0 to 3.11.3 have no filters.
+            opened.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
+            opened.extractall(loading)
         archive.unlink()
         (unpacked,) = loading.iterdir()
         unpacked.rename(folder)
