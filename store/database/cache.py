@@ -86,9 +86,9 @@ class SessionTrees:
         self._trees: dict[str, int] = {}
         register_tree_cache(self)
 
-    def get(self, session_id: str) -> int | None:
-        """Return the tree of a session, None if it is not known."""
-        return self._trees.get(session_id)
+    def get(self, session_id: object) -> int | None:
+        """Return the tree of a session, None if it is not known, and for what is no text."""
+        return self._trees.get(session_id) if isinstance(session_id, str) else None
 
     def put(self, session_id: str, tree_id: int, since: int | None) -> None:
         """Keep the tree of a session; ``since`` is as in `Cache.put`, None for a writer.

@@ -16,7 +16,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Table, bindparam, func, literal_column, select
+from sqlalchemy import Connection, Table, bindparam, cast, func, literal_column, select
 
 from ..clock import Now, require_moment
 from ..database import (
@@ -59,7 +59,7 @@ def _sum_shares(tree_id: Any) -> Any:
         same.c.digest == places.digest,
     )
     share = size.scalar_subquery() // uses.scalar_subquery()
-    return func.coalesce(func.sum(share), literal_column("0"))
+    return cast(func.coalesce(func.sum(share), literal_column("0")), BIG_INTEGER)
 
 
 def _sum_bytes(*columns: Any) -> Any:

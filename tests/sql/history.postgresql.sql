@@ -2597,6 +2597,27 @@ SELECT coalesce(
 ) AS coalesce_1
 FROM tool_calls
 
+-- history.retention.ALL_BYTES.3
+SELECT CAST(
+  coalesce(
+    sum(
+      (
+        SELECT length(attachments.data) AS length_1
+        FROM attachments
+        WHERE attachments.tree_id = message_attachments.tree_id
+          AND attachments.digest = message_attachments.digest
+      ) / (
+        SELECT count(*) AS count_1
+        FROM message_attachments AS same
+        WHERE same.tree_id = message_attachments.tree_id
+          AND same.digest = message_attachments.digest
+      )
+    ),
+    0
+  ) AS BIGINT
+) AS coalesce_1
+FROM message_attachments
+
 -- history.retention.IS_COMPACTED
 SELECT compaction_records.session_id
 FROM compaction_records
@@ -2630,6 +2651,31 @@ WHERE tool_calls.tree_id = :tree_id
   AND tool_calls.branch = :branch
   AND tool_calls.seq > :kept
   AND tool_calls.seq <= :end
+
+-- history.retention.RUN_BYTES.3
+SELECT CAST(
+  coalesce(
+    sum(
+      (
+        SELECT length(attachments.data) AS length_1
+        FROM attachments
+        WHERE attachments.tree_id = :tree_id
+          AND attachments.digest = message_attachments.digest
+      ) / (
+        SELECT count(*) AS count_1
+        FROM message_attachments AS same
+        WHERE same.tree_id = :tree_id
+          AND same.digest = message_attachments.digest
+      )
+    ),
+    0
+  ) AS BIGINT
+) AS coalesce_1
+FROM message_attachments
+WHERE message_attachments.tree_id = :tree_id
+  AND message_attachments.branch = :branch
+  AND message_attachments.seq > :kept
+  AND message_attachments.seq <= :end
 
 -- history.session_branches.OWN_BRANCH_END
 SELECT branches.parent_position,

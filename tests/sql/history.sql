@@ -3385,21 +3385,23 @@ SELECT coalesce(
 FROM tool_calls
 
 -- history.retention.ALL_BYTES.3
-SELECT coalesce(
-  sum(
-    (
-      SELECT length(attachments.data) AS length_1
-      FROM attachments
-      WHERE attachments.tree_id = message_attachments.tree_id
-        AND attachments.digest = message_attachments.digest
-    ) / (
-      SELECT count(*) AS count_1
-      FROM message_attachments AS same
-      WHERE same.tree_id = message_attachments.tree_id
-        AND same.digest = message_attachments.digest
-    )
-  ),
-  0
+SELECT CAST(
+  coalesce(
+    sum(
+      (
+        SELECT length(attachments.data) AS length_1
+        FROM attachments
+        WHERE attachments.tree_id = message_attachments.tree_id
+          AND attachments.digest = message_attachments.digest
+      ) / (
+        SELECT count(*) AS count_1
+        FROM message_attachments AS same
+        WHERE same.tree_id = message_attachments.tree_id
+          AND same.digest = message_attachments.digest
+      )
+    ),
+    0
+  ) AS INTEGER
 ) AS coalesce_1
 FROM message_attachments
 
@@ -3444,21 +3446,23 @@ WHERE tool_calls.tree_id = :tree_id
   AND tool_calls.seq <= :end
 
 -- history.retention.RUN_BYTES.3
-SELECT coalesce(
-  sum(
-    (
-      SELECT length(attachments.data) AS length_1
-      FROM attachments
-      WHERE attachments.tree_id = :tree_id
-        AND attachments.digest = message_attachments.digest
-    ) / (
-      SELECT count(*) AS count_1
-      FROM message_attachments AS same
-      WHERE same.tree_id = :tree_id
-        AND same.digest = message_attachments.digest
-    )
-  ),
-  0
+SELECT CAST(
+  coalesce(
+    sum(
+      (
+        SELECT length(attachments.data) AS length_1
+        FROM attachments
+        WHERE attachments.tree_id = :tree_id
+          AND attachments.digest = message_attachments.digest
+      ) / (
+        SELECT count(*) AS count_1
+        FROM message_attachments AS same
+        WHERE same.tree_id = :tree_id
+          AND same.digest = message_attachments.digest
+      )
+    ),
+    0
+  ) AS INTEGER
 ) AS coalesce_1
 FROM message_attachments
 WHERE message_attachments.tree_id = :tree_id
