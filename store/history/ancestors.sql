@@ -2,7 +2,7 @@
 -- and what they give to it. Rows are written once, with the branch, from those of its parent.
 --
 -- A row of level 0 is one ancestor. When the parent has {fanout} of them, they become one row of
--- level 1 that names the parent, behind whose rows of level 0 they are found; and {fanout} rows of
+-- level 1 that names the parent, whose rows of level 0 are these ancestors; and {fanout} rows of
 -- level 1 become one of level 2 likewise. So a branch has few rows however deep it is, and three
 -- joins find all of its ancestors.
 --

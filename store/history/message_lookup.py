@@ -173,13 +173,13 @@ def _list_ways() -> Iterator[FromClause]:
     for level in range(LEVELS):
         yield _join_sessions(way, at.tree_id, branch)
         rows = ancestors.alias(f"level_{level}")
-        is_behind = and_(
+        is_below = and_(
             rows.c.tree_id == at.tree_id,
             rows.c.level == literal_column(str(level)),
             rows.c.ancestor == branch,
             *((rows.c.last >= at.seq,) if level == 0 else ()),
         )
-        way, branch = way.join(rows, is_behind), rows.c.branch
+        way, branch = way.join(rows, is_below), rows.c.branch
     yield _join_sessions(way, at.tree_id, branch)
 
 

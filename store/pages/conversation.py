@@ -16,8 +16,8 @@ from .page_rows import PageRow, explain_messages, fill_page, group_rows, show_it
 from .site import Values, Visit, format_page_moment, page
 
 MESSAGES_PER_PAGE = 100
-PASSED_PER_PAGE = 500
-"""Messages of a page where only those that are sent are shown, and others pass in a line."""
+MESSAGES_PER_SENT_PAGE = 500
+"""Messages of a page that shows only those that are sent, and folds the others to a line."""
 SENT_FORMS = ("sent", "both")
 SHOWN_FORMS = ("raw", *SENT_FORMS)
 
@@ -40,7 +40,7 @@ class Window(NamedTuple):
 
     @property
     def next(self) -> int | None:
-        """The position behind it; None at the end of the line."""
+        """The position after it; None at the end of the line."""
         last = [self.head, *self.seqs][-1]
         return last + 1 if last < self.head else None
 
@@ -76,13 +76,13 @@ class Conversation:
     def window(self) -> Window:
         """The messages from a position on, or up to one; as many as a page holds."""
         start, stop = self.visit.number("from") or 1, self.visit.number("to")
-        passing = self.form == "sent"
-        most = PASSED_PER_PAGE if passing else MESSAGES_PER_PAGE
+        folds_unsent = self.form == "sent"
+        most = MESSAGES_PER_SENT_PAGE if folds_unsent else MESSAGES_PER_PAGE
         if stop is None:
-            rows = [*fill_page(self._load_rows(start, start + most - 1), passing=passing)]
+            rows = [*fill_page(self._load_rows(start, start + most - 1), folds_unsent=folds_unsent)]
         else:
             rows = [*self._load_rows(max(1, stop - most + 1), stop)]
-            rows = [*fill_page(reversed(rows), passing=passing)][::-1]
+            rows = [*fill_page(reversed(rows), folds_unsent=folds_unsent)][::-1]
         return Window(rows, self.head)
 
     def _load(self, first: int, last: int) -> list[StoredMessage]:

@@ -93,11 +93,11 @@ def _shorten_texts(value: Any, longest: int) -> Any:
     return {key: _shorten_texts(each, longest) for key, each in value.items()}
 
 
-def fill_page(rows: Iterable[PageRow], *, passing: bool = False) -> Iterator[PageRow]:
-    """Yield rows until a page is full; at least one. Where they pass, unsent ones take no room."""
+def fill_page(rows: Iterable[PageRow], *, folds_unsent: bool = False) -> Iterator[PageRow]:
+    """Yield rows until a page is full, at least one; folded unsent ones take no room."""
     size = 0
     for row in rows:
-        taken = 0 if passing and not row.is_sent else row.size
+        taken = 0 if folds_unsent and not row.is_sent else row.size
         if size and size + taken > LARGEST_PAGE:
             return
         size += taken

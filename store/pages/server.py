@@ -82,14 +82,14 @@ def serve_pages(
     settings = uvicorn.Config(
         app, ws="none", access_log=False, server_header=False, log_level="warning"
     )
-    with open_socket(host, port) as listening, collect_seldom():
+    with open_socket(host, port) as listening, defer_gc():
         name = f"[{host}]" if ":" in host else host
         announce(f"http://{name}:{listening.getsockname()[1]}/?{TOKEN}={token}")
         uvicorn.Server(settings).run(sockets=[listening])
 
 
 @contextmanager
-def collect_seldom() -> Iterator[None]:
+def defer_gc() -> Iterator[None]:
     """Let no page wait for the garbage collector to look at what the process keeps."""
     usual = gc.get_threshold()
     gc.freeze()

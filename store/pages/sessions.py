@@ -20,8 +20,6 @@ MOST_FOUND = 1_000
 HASH_LENGTH = 6
 """Characters by which the address of a page names a session of the pages before."""
 HASHES = re.compile(rf"(?:[\w-]{{{HASH_LENGTH}}}){{0,{MOST_FOUND}}}", re.ASCII)
-
-
 PLACE_PROBLEM = "the place in the list is not one of these pages"
 
 

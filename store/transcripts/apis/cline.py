@@ -27,6 +27,8 @@ COMMAND_TOKENS = TokenKeys(
     "inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", beside=False
 )
 EXTENSION_TOKENS = TokenKeys("prompt", "completion", "cached", beside=False)
+MODEL_KEYS = (("id", "modelId"), ("provider", "providerId"))
+"""Where the command line, and where the extension tells its model and its provider."""
 MESSAGES_END = ".messages.json"
 """How the file of a session's messages ends; the one beside it ends with ``.json``."""
 
@@ -57,7 +59,3 @@ def _add_time_and_cost(said: SessionMessage) -> SessionMessage:
     keys = COMMAND_TOKENS if tokens is None else EXTENSION_TOKENS
     spent = build_request_usage(told if tokens is None else tokens, keys, *named)
     return said._replace(moment=sent_at if type(sent_at) is int else None, spent=spent)
-
-
-MODEL_KEYS = (("id", "modelId"), ("provider", "providerId"))
-"""Where the command line, and where the extension tells its model and its provider."""
