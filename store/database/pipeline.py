@@ -39,7 +39,9 @@ BEGIN_TEXTS = {False: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", True: "
 """How a transaction begins that reads one state of the store, and one that writes."""
 
 _WRITTEN_TABLE = re.compile(r"\b(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
-_NEW_STATE = re.compile(r"ROLLBACK|.* FOR (?:NO KEY )?(?:UPDATE|SHARE)", re.DOTALL)
+_NEW_STATE = re.compile(
+    r"ROLLBACK|SELECT (?:erase|redact)_|.* FOR (?:NO KEY )?(?:UPDATE|SHARE)", re.DOTALL
+)
 """A statement after which a writer may see other rows than before, whatever their table."""
 _UNCONFIRMED_COMMIT = "the server did not confirm the commit"
 

@@ -74,7 +74,12 @@ class Statement(Generic[RowT]):
     """
 
     @overload
-    def __init__(self: Statement[Row], construct: ClauseElement) -> None: ...
+    def __init__(
+        self: Statement[Row],
+        construct: ClauseElement,
+        *,
+        on_server: ClauseElement | None = None,
+    ) -> None: ...
     @overload
     def __init__(
         self,

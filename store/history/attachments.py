@@ -15,7 +15,16 @@ from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
-from sqlalchemy import Connection, LargeBinary, bindparam, delete, exists, literal_column, select
+from sqlalchemy import (
+    Connection,
+    LargeBinary,
+    bindparam,
+    delete,
+    exists,
+    func,
+    literal_column,
+    select,
+)
 
 from ..database import (
     BIG_INTEGER,
@@ -78,11 +87,19 @@ _unused_digests = (
     .limit(literal_column(str(MOST_DELETED)))
 )
 DELETE_UNUSED_ATTACHMENTS = Statement(
-    delete(attachments).where(_a.tree_id == _attachment_tree_id, _a.digest.in_(_unused_digests))
+    delete(attachments).where(_a.tree_id == _attachment_tree_id, _a.digest.in_(_unused_digests)),
+    on_server=select(
+        func.erase_attachments(_attachment_tree_id, literal_column(str(MOST_DELETED)))
+    ),
 )
 """Deletes a few attachments of a tree that no message has any more."""
 DELETE_ATTACHMENT_PLACES = Statement(
-    delete(message_attachments).where(lines.match_place(message_attachments))
+    delete(message_attachments).where(lines.match_place(message_attachments)),
+    on_server=select(
+        func.redact_attachments(
+            *(bindparam(name, type_=BIG_INTEGER) for name in ("tree_id", "branch", "seq"))
+        )
+    ),
 )
 
 

@@ -206,7 +206,14 @@ DELETE_RECORDS = Statement(
         compaction_records.c.tree_id == _erasure_tree_id,
         compaction_records.c.branch == bindparam("branch"),
         compaction_records.c.head > bindparam("kept"),
-    )
+    ),
+    on_server=select(
+        func.erase_compaction_records(
+            _erasure_tree_id,
+            bindparam("branch", type_=BIG_INTEGER),
+            bindparam("kept", type_=BIG_INTEGER),
+        )
+    ),
 )
 DELETE_REDACTIONS = Statement(
     delete(redactions).where(

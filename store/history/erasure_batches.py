@@ -146,8 +146,19 @@ def _match_erased_branch(table: Table) -> ColumnElement[bool]:
     return and_(table.c.tree_id == _batch_tree_id, table.c.branch == bindparam("branch"))
 
 
+_batch_branch = bindparam("branch", type_=BIG_INTEGER)
+_RAW_TABLES = {tool_calls, message_attachments, messages}
 DELETE_ROWS_BEYOND = tuple(
-    Statement(delete(table).where(_match_erased_branch(table), table.c.seq > bindparam("kept")))
+    Statement(
+        delete(table).where(_match_erased_branch(table), table.c.seq > bindparam("kept")),
+        on_server=select(
+            getattr(func, f"erase_{table.name}")(
+                _batch_tree_id, _batch_branch, bindparam("kept", type_=BIG_INTEGER)
+            ).label("erased")
+        )
+        if table in _RAW_TABLES
+        else None,
+    )
     for table in (
         notes,
         token_counts,
@@ -175,7 +186,10 @@ _unreferenced_summaries = (
 DELETE_SUMMARIES = Statement(
     delete(summaries).where(
         summaries.c.tree_id == _batch_tree_id, summaries.c.summary.in_(_unreferenced_summaries)
-    )
+    ),
+    on_server=select(
+        func.erase_summaries(_batch_tree_id, _batch_branch, literal_column(str(STEP_POSITIONS)))
+    ),
 )
 """A few summaries of a branch to which no record refers any more, newest first.
 

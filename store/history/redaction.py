@@ -23,6 +23,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     delete,
+    func,
     select,
     update,
 )
@@ -151,6 +152,7 @@ class BranchParent(NamedTuple):
 _redacted_tree_id: BindParameter[int] = bindparam("tree", type_=BIG_INTEGER)
 _redacted_branch: BindParameter[int] = bindparam("of", type_=BIG_INTEGER)
 _redacted_position: BindParameter[int] = bindparam("position", type_=BIG_INTEGER)
+_changed_place = _redacted_tree_id, _redacted_branch, _redacted_position
 _message_seq: BindParameter[int] = bindparam("seq", type_=BIG_INTEGER)
 
 
@@ -220,12 +222,24 @@ MESSAGE_CALLS = Statement(
 BLANK_MESSAGE = Statement(
     update(messages)
     .where(_match_changed_place(messages))
-    .values(_bind_new_values((*Columns._fields, "digest")))
+    .values(_bind_new_values((*Columns._fields, "digest"))),
+    on_server=select(
+        func.redact_messages(
+            *_changed_place, *_bind_new_values((*Columns._fields, "digest")).values()
+        )
+    ),
 )
 BLANK_CALL = Statement(
     update(tool_calls)
     .where(_match_changed_place(tool_calls), tool_calls.c.position == bindparam("number"))
-    .values(_bind_new_values(StoredCall._fields))
+    .values(_bind_new_values(StoredCall._fields)),
+    on_server=select(
+        func.redact_tool_calls(
+            *_changed_place,
+            bindparam("number", type_=BIG_INTEGER),
+            *_bind_new_values(StoredCall._fields).values(),
+        )
+    ),
 )
 TOKEN_WEIGHT = Statement(select(message_facts.c.tokens).where(lines.match_place(message_facts)))
 SET_TOKEN_WEIGHT = Statement(

@@ -56,6 +56,10 @@ FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
 WHERE NOT tgisinternal AND relnamespace = CAST(current_schema() AS regnamespace)
 ORDER BY pg_trigger.oid
 """
+_OWNER_FUNCTIONS = """
+SELECT CAST(CAST(oid AS regprocedure) AS text) FROM pg_proc
+WHERE prosecdef AND pronamespace = CAST(current_schema() AS regnamespace) ORDER BY oid
+"""
 
 _ONLY_SERVERS = "only the tables of PostgreSQL are divided; a file is on one machine"
 _NO_CITUS = (
@@ -101,7 +105,8 @@ def divide_tables(database: Database, partitions: int | None = None) -> list[Tab
         if partitions is None:
             require_citus(connection)
             known = (each.table for each in load_table_parts(connection))
-            statements = build_citus_statements(known)
+            functions = connection.exec_driver_sql(_OWNER_FUNCTIONS).scalars().all()
+            statements = build_citus_statements(known, functions)
         else:
             statements = list_partition_statements(connection, partitions)
         for statement in statements:
@@ -200,10 +205,10 @@ def require_citus(connection: Connection) -> None:
         raise StoreError(_NO_TRIGGERS)
 
 
-def build_citus_statements(tables: Iterable[str]) -> Iterator[str]:
+def build_citus_statements(tables: Iterable[str], functions: Iterable[str]) -> Iterator[str]:
     """Yield the calls that distribute tables: those of trees together, by their tree.
 
-    The look-up of ids is distributed by id; each node has all rows of the others.
+    The look-up of ids is distributed by id; the others, and functions, are on each node.
     """
     first, *rest = of_trees = [each.name for each in TREE_TABLES]
     others = sorted({*tables} - {*of_trees, session_ids.name})
@@ -213,3 +218,5 @@ def build_citus_statements(tables: Iterable[str]) -> Iterator[str]:
     yield "SELECT create_distributed_table('session_ids', 'id', colocate_with => 'none')"
     for name in others:
         yield f"SELECT create_reference_table('{name}')"
+    for name in functions:
+        yield f"SELECT create_distributed_function('{name}')"

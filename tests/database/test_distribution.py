@@ -161,7 +161,8 @@ def test_a_file_is_not_divided(run: Run, tmp_path: Path) -> None:
 @pytest.mark.sqlite_only
 def test_citus_is_told_of_every_table() -> None:
     """Those of trees lie together, the look-up of ids by id, all others on each node."""
-    calls = [*build_citus_statements(["alembic_version", "messages", "session_ids", "settings"])]
+    tables = ["alembic_version", "messages", "session_ids", "settings"]
+    calls = [*build_citus_statements(tables, ["erase_messages(bigint,bigint,bigint)"])]
     of_trees = [call for call in calls if "'tree_id'" in call]
     first = TREE_TABLES[0].name
     assert len(of_trees) == len(TREE_TABLES)
@@ -170,6 +171,7 @@ def test_citus_is_told_of_every_table() -> None:
         "SELECT create_distributed_table('session_ids', 'id', colocate_with => 'none')",
         "SELECT create_reference_table('alembic_version')",
         "SELECT create_reference_table('settings')",
+        "SELECT create_distributed_function('erase_messages(bigint,bigint,bigint)')",
     ]
 
 

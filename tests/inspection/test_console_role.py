@@ -166,6 +166,86 @@ def test_a_role_with_rights_on_rows(url: str, app: str) -> None:
         run_as_owner(app, ["ALTER TABLE messages DISABLE TRIGGER ALL"])
 
 
+RAW_HARM = (
+    "UPDATE messages SET content = ''",
+    "UPDATE tool_calls SET arguments = ''",
+    *(
+        f"DELETE FROM {name}"
+        for name in (
+            *("message_attachments", "attachments", "tool_calls", "compaction_records"),
+            *("summaries", "messages"),
+        )
+    ),
+)
+"""What a role of the recipe is refused, whatever was recorded before."""
+CALLS = (
+    "erase_tool_calls(tree_id, 1, -1)",
+    "erase_message_attachments(tree_id, 1, -1)",
+    "erase_messages(tree_id, 1, -1)",
+    "erase_compaction_records(tree_id, 1, -1)",
+    "erase_summaries(tree_id, 1, 99)",
+    "erase_attachments(tree_id, 99)",
+    "redact_attachments(tree_id, 1, 1)",
+    "redact_tool_calls(tree_id, 1, 2, 0, '', '', '', '', '')",
+    "redact_messages(tree_id, 1, 1, '', '', '', '', 0, '', '', '', '', '')",
+)
+"""The functions of the owner, with the places of what nobody erases or redacts."""
+PICTURE = f"data:image/png;base64,{'QUJD' * 30_000}"
+SPOKEN: list[Any] = [
+    {"role": "user", "content": [{"type": "image_url", "image_url": {"url": PICTURE}}]},
+    {
+        "role": "assistant",
+        "content": "a secret",
+        "tool_calls": [
+            {"id": "c", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+        ],
+    },
+    {"role": "tool", "tool_call_id": "c", "content": "a result"},
+    {"role": "user", "content": "thanks"},
+]
+
+
+def test_raw_rows_are_not_changed_by_a_role_that_writes_them(url: str, app: str) -> None:
+    """Where no trigger guards them, its rights do, and the functions check what was recorded."""
+    psycopg: Any = pytest.importorskip("psycopg")
+    names = ("messages", "tool_calls", "message_attachments", "attachments", "summaries")
+    with Store(app) as store:
+        store.create_session("s")
+        store.append("s", SPOKEN)
+        store.compact("s", Policy(keep_messages=1), summarizer=lambda *_: "Talk.")
+        kept = store.messages("s")
+        guarded = (*names, "compaction_records")
+        run_as_owner(url, [f"ALTER TABLE {name} DISABLE TRIGGER USER" for name in guarded])
+        with psycopg.connect(app.replace("+psycopg", ""), autocommit=True) as connection:
+            for statement in RAW_HARM:
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    connection.execute(statement)
+            for call in CALLS:
+                connection.execute(f"SELECT {call} FROM sessions")
+        assert store.messages("s") == kept
+
+
+def test_a_role_that_writes_erases_and_redacts(app: str) -> None:
+    """Its erasures, redactions and replacements leave nothing of what went."""
+    policy = Policy(keep_messages=1)
+    with Store(app) as store:
+        for name in ("s", "other"):
+            store.create_session(name, owner="ann")
+            store.append(name, SPOKEN)
+            store.compact(name, policy, summarizer=lambda *_: "Talk.")
+        store.redact("s", 2, "a name", replacement="nothing secret")
+        store.redact("s", 1, "a face")
+        store.fork("s", 2, session_id="branch")
+        store.rewind("s", 2)
+        store.append("s", {"role": "user", "content": "again"})
+        store.forget("s")
+        assert store.prune(1, owner="ann", dry_run=False, now=2**42).sessions == 3
+        assert store.verify() == []
+    for table in ("messages", "tool_calls", "attachments", "message_attachments", "summaries"):
+        (row,) = inspection.query(app, f"SELECT COUNT(*) FROM {table}").rows
+        assert row == (table == "messages",), table
+
+
 @pytest.fixture
 def ann(url: str, app: str) -> Iterator[str]:
     """Give the URL of the same store for a role that sees the trees of one owner."""

@@ -47,23 +47,11 @@ WHERE attachments.tree_id = :tree_id
 ORDER BY message_attachments.seq,
   message_attachments.position
 
+-- history.attachments.DELETE_ATTACHMENT_PLACES
+SELECT redact_attachments(:tree_id, :branch, :seq) AS redact_attachments_1
+
 -- history.attachments.DELETE_UNUSED_ATTACHMENTS
-DELETE FROM attachments
-WHERE attachments.tree_id = :tree_id
-  AND attachments.digest IN (
-    SELECT attachments.digest
-    FROM attachments
-    WHERE attachments.tree_id = :tree_id
-      AND NOT (
-        EXISTS (
-          SELECT *
-          FROM message_attachments
-          WHERE message_attachments.tree_id = :tree_id
-            AND message_attachments.digest = attachments.digest
-        )
-      )
-    LIMIT 8
-  )
+SELECT erase_attachments(:tree_id, 8) AS erase_attachments_1
 
 -- history.branch_erasure.DELETE_LEFT_ROWS.1
 DELETE FROM draft_pieces
@@ -303,6 +291,9 @@ FROM drafts
 WHERE drafts.tree_id = :tree_id
   AND drafts.session_id = :session_id COLLATE "C"
 
+-- history.erasure.DELETE_RECORDS
+SELECT erase_compaction_records(:tree_id, :branch, :kept) AS erase_compaction_records_1
+
 -- history.erasure.DELETE_SESSION.1
 DELETE FROM draft_pieces
 WHERE draft_pieces.tree_id = :tree_id
@@ -405,25 +396,17 @@ VALUES (
   :sealed
 )
 
+-- history.erasure_batches.DELETE_ROWS_BEYOND.7
+SELECT erase_tool_calls(:tree_id, :branch, :kept) AS erased
+
+-- history.erasure_batches.DELETE_ROWS_BEYOND.8
+SELECT erase_message_attachments(:tree_id, :branch, :kept) AS erased
+
+-- history.erasure_batches.DELETE_ROWS_BEYOND.9
+SELECT erase_messages(:tree_id, :branch, :kept) AS erased
+
 -- history.erasure_batches.DELETE_SUMMARIES
-DELETE FROM summaries
-WHERE summaries.tree_id = :tree_id
-  AND summaries.summary IN (
-    SELECT summaries.summary
-    FROM summaries
-    WHERE summaries.tree_id = :tree_id
-      AND summaries.branch = :branch
-      AND (
-        summaries.summary NOT IN (
-          SELECT compaction_records.summary
-          FROM compaction_records
-          WHERE compaction_records.tree_id = :tree_id
-            AND compaction_records.summary IS NOT NULL
-        )
-      )
-    ORDER BY summaries.summary DESC
-    LIMIT 8
-  )
+SELECT erase_summaries(:tree_id, :branch, 8) AS erase_summaries_1
 
 -- history.erasure_batches.OPEN_PART
 SELECT erasures.erasure,
@@ -2378,6 +2361,36 @@ WHERE messages.tree_id = :tree_id
   AND messages.seq BETWEEN :first AND :last
   AND messages.wire_format IS DISTINCT FROM :wire_format
 LIMIT 1
+
+-- history.redaction.BLANK_CALL
+SELECT redact_tool_calls(
+  :tree,
+  :of,
+  :position,
+  :number,
+  :new_call_id,
+  :new_name,
+  :new_arguments_form,
+  :new_arguments,
+  :new_extra
+) AS redact_tool_calls_1
+
+-- history.redaction.BLANK_MESSAGE
+SELECT redact_messages(
+  :tree,
+  :of,
+  :position,
+  :new_role,
+  :new_name,
+  :new_status,
+  :new_tool_call_id,
+  :new_created_at,
+  :new_message_id,
+  :new_extra,
+  :new_content_form,
+  :new_content,
+  :new_digest
+) AS redact_messages_1
 
 -- history.redaction.OPEN_REDACTION
 INSERT INTO redactions (
