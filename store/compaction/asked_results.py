@@ -15,6 +15,7 @@ from functools import partial
 from typing import NamedTuple
 
 from ..history import load_session_chat_messages
+from ..text import clearable_cache
 from ..tokens import message_text
 from ..tools import count_names
 from ..view import CallAnswer, ViewContext
@@ -64,7 +65,8 @@ def _score_results(context: ViewContext, old: Sequence[OldResult]) -> dict[OldRe
     newest = load_session_chat_messages(
         context.connection, session_id, max(1, last - ASKING_MESSAGES + 1), last
     )
-    asked = _extract_strings(message_text(each.message) for each in newest)
+    texts = (message_text(each.message) for each in newest)
+    asked = frozenset[str]().union(*map(_extract_text_strings, texts))
     answers = [each.answer for each in old]
     told = context.cache.load_or_compute(("strings",), answers, partial(_load_strings, context))
     shared = {each: asked.intersection(told[each.answer].strings) for each in old}
@@ -94,6 +96,12 @@ def _load_strings(
         both = [texts.get(place, "") for place in places]
         told[each] = ResultStrings(tuple(_extract_strings(both)), sum(map(len, both)))
     return told
+
+
+@clearable_cache(4 * ASKING_MESSAGES)
+def _extract_text_strings(text: str) -> frozenset[str]:
+    """Return the names and the words of a text; most of the newest messages were asked before."""
+    return _extract_strings((text,))
 
 
 def _extract_strings(texts: Iterable[str]) -> frozenset[str]:

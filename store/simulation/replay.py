@@ -204,12 +204,11 @@ class SessionReplay:
         """
         target.compact_if_needed(self._id, self._policy, max_tokens=self._window, now=self._now)
         view = target.view(self._id, self._policy, now=self._now)
-        tokens, same, after = view.stats.tokens, 0, None
+        entries, same, after = view.explained.shared_entries, 0, None
+        tokens = sum(entry.tokens for entry in entries)
         if self._cache is not None:
             after = self._now - self._cache.at
-            pairs = zip(
-                view.explained.shared_entries, view.messages, self._cache.messages, strict=False
-            )
+            pairs = zip(entries, view.messages, self._cache.messages, strict=False)
             for entry, message, earlier in pairs:
                 if message != earlier:
                     break

@@ -178,6 +178,7 @@ def _write_plain_view(context: ViewContext, line: PlainLine) -> View:
 
     @cache
     def place() -> list[PlacedMessage]:
+        stored.use.is_explained = True
         judged = stored.judged.final
         with pause_gc(len(stored.rows.messages)):
             made = render_segment(sight, judged, stored.rows, CHAT.name, turn_over=turn_over)
@@ -292,6 +293,15 @@ def _log_rules(
             line.log(view_logger, language, times, session_id=session_id, rule=rule)
 
 
+class LineUse:
+    """What was asked of a line's view: a later one is rendered if its messages are explained."""
+
+    __slots__ = ("is_explained",)
+
+    def __init__(self) -> None:
+        self.is_explained = False
+
+
 class StoredLine(NamedTuple):
     """A line as read up to a position, which a later view extends."""
 
@@ -301,6 +311,7 @@ class StoredLine(NamedTuple):
     tokens: TokenCounts
     files: ReadFiles
     size: int
+    use: LineUse
 
 
 class RenderedLine(NamedTuple):
@@ -335,7 +346,8 @@ def _load_line(
 ) -> PlainLine | RenderedLine:
     """Return the line of a look, extending the cached one if there is one.
 
-    It is rendered unless it may be ``plain`` and is.
+    It is rendered unless it may be ``plain`` and is. Whoever had the last view explained will have
+    the next one explained, too: a rendered line grows, a plain one would be rendered whole for it.
     """
     cache = context.cache
     known: StoredLine | RenderedLine | None = None
@@ -348,6 +360,7 @@ def _load_line(
     if isinstance(known, RenderedLine):
         line, known = _extend_rendered_line(context, format, known, judged), None
     if line is None:
+        plain = plain and not (known and known.use.is_explained)
         stored, known_rows = _read_line(context, judged, known)
         sent = write_plain_messages(stored.rows, judged.final, known_rows) if plain else None
         line = (
@@ -385,7 +398,7 @@ def _read_line(
         tokens = load_token_counts(context, runs)
         files = _load_replaced_files(context, judged.final, {}, judged.final)
     size = judged.measure_size(context.visible) + _weigh_rows(context, rows, judged.final)
-    return StoredLine(context.last, judged, rows, tokens, files, size), known_rows
+    return StoredLine(context.last, judged, rows, tokens, files, size, LineUse()), known_rows
 
 
 def _weigh_rows(context: ViewContext, rows: LineRows, judged: Verdicts) -> int:
@@ -403,7 +416,7 @@ def _render_whole_line(
     stored: StoredLine,
 ) -> RenderedLine:
     """Return a whole line, rendered; it is written and measured only if it is cached."""
-    last, judged, rows, tokens, files, _ = stored
+    last, judged, rows, tokens, files, _, _ = stored
     is_cached = context.cache.is_enabled
     made = render_segment(context.sight, judged.final, rows, format, turn_over=context.turn_over)
     sends_pictures = made.has_pictures and (

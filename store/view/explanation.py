@@ -315,6 +315,7 @@ def build_entries(inputs: ExplanationInputs) -> tuple[Entry, ...]:
     """Return the entry of each message in its place, with that message itself."""
     reasons = render_explanations(inputs.sight.policy)
     tokens = inputs.tokens.best()
+    judged, pictured, read_files = inputs.judged, inputs.pictured, inputs.files
     entries = []
     for placed in inputs.placed:
         seq, message = placed.seq, placed.message
@@ -325,12 +326,12 @@ def build_entries(inputs: ExplanationInputs) -> tuple[Entry, ...]:
             continue
         changed_by: str | None = None
         reason = ""
-        verdict = inputs.judged.get(seq)
-        if seq in inputs.pictured:
-            changed_by, reason = MEDIA_RULE, reasons[inputs.pictured[seq]]
+        verdict = judged.get(seq)
+        if seq in pictured:
+            changed_by, reason = MEDIA_RULE, reasons[pictured[seq]]
         elif verdict is not None:
             changed_by, reason = verdict.rule, reasons[verdict.why]
-            if files := inputs.files.get(seq):
+            if files := read_files.get(seq):
                 reason += f": {truncate_to_line(', '.join(files), FILES_LIMIT)}"
         whole = tokens[seq]
         if changed_by is None:

@@ -49,6 +49,7 @@ from .placeholders import (
     estimate_short_savings,
     load_result_lines,
     load_shorter_lines,
+    make_narrow_result,
 )
 from .read_files import ReadFiles, load_read_paths
 from .rule_parameters import POSITION_BORDERS, RuleValues, build_rule_values, has_grown, render_runs
@@ -101,20 +102,16 @@ class Verdict(NamedTuple):
 
     def result(self, tree_id: int) -> NarrowResult:
         """Return the result of the verdict."""
-        return NarrowResult(
-            tree_id,
-            self.branch,
-            self.seq,
-            self.tool_name,
-            self.kind,
-            self.length,
-            self.size,
-            self.failed,
-        )
+        seq, _, _, _, length, size, tool_name, kind, branch, failed = self
+        return make_narrow_result((tree_id, branch, seq, tool_name, kind, length, size, failed))
 
     def answer(self, tree_id: int) -> CallAnswer:
         """Return the result of the verdict, with its call."""
         return CallAnswer(self.result(tree_id), self.call)
+
+    def settle(self, rule: ClearingEffect | None, why: VerdictReason) -> Verdict:
+        """Return the verdict with another rule and reason; there may be thousands."""
+        return _build_verdict((*self[:2], rule, why, *self[4:]))
 
 
 _build_verdict: Callable[[tuple[Any, ...]], Verdict] = partial(tuple.__new__, Verdict)
@@ -377,7 +374,7 @@ def settle_verdicts(context: ViewContext, found: Verdicts) -> Verdicts:
     answers = _list_results_to_name(context, found)
     lines = load_shorter_lines(context, answers)
     places = (each.result.seq for each in answers if each.result.seq not in lines)
-    return found | {seq: found[seq]._replace(rule=None, why="small") for seq in places}
+    return found | {seq: found[seq].settle(None, "small") for seq in places}
 
 
 def apply_recorded_clearings(context: ViewContext, found: Verdicts) -> Verdicts:
@@ -401,11 +398,11 @@ def apply_recorded_clearings(context: ViewContext, found: Verdicts) -> Verdicts:
         )
         if rule is None or verdict.why == "redacted" or is_shown_again:
             is_due = verdict.rule is not None
-            applied[seq] = verdict._replace(rule=None, why="waiting") if is_due else verdict
+            applied[seq] = verdict.settle(None, "waiting") if is_due else verdict
         else:
             if rule == "file_read" and policy.any_tool:
                 rule = "any_tool"
-            applied[seq] = verdict._replace(rule=cast("ClearingEffect", rule), why="cleared")
+            applied[seq] = verdict.settle(cast("ClearingEffect", rule), "cleared")
     return applied
 
 

@@ -272,14 +272,13 @@ def load_records(
     """Return the records that count on a line up to a position, oldest first, undos included.
 
     They are as recorded: an undone one has the outcome ``applied``, and no texts are read. With
-    the ``cache`` of the tree only new records are read.
+    the ``cache`` of the tree only new records are read; a writer adds none to it.
     """
     tree_id = pointer.tree_id
     if ANY_RECORD.row(connection, tree_id=tree_id) is None:
         return []
     counting = RECORD_OUTCOMES.rows(connection, **pointer.line, last=last, newest=pointer.newest)
-    is_cached = cache is not None and cache.is_enabled
-    known: CachedRecords = (cache.load(CACHED_RECORDS) if cache and is_cached else None) or {}
+    known: CachedRecords = (cache.load(CACHED_RECORDS) if cache else None) or {}
     new = [
         each.number
         for each in counting
@@ -288,7 +287,7 @@ def load_records(
     if new:
         rows = RECORDS.rows(connection, tree_id=tree_id, numbers=json.dumps(new))
         known = known | {row[0]: _parse_record(row) for row in rows}
-        if cache and is_cached:
+        if cache and cache.is_enabled:
             cache.save(CACHED_RECORDS, known, measure_bytes(known))
     return [known[each.number] for each in counting]
 

@@ -51,16 +51,26 @@ def describe(view: View) -> str:
 def test_a_plain_line_is_sent_as_it_would_be_rendered(
     url: str, line: list[Message], policy: Policy, later: int
 ) -> None:
-    """From its rows, from the kept rows of a shorter line, and by a store that keeps none."""
-    with Store(url) as store, Store(url, cache_bytes=0) as forgetful, Store(url) as general:
+    """From its rows, from the kept rows of a shorter line, and by a store that keeps none.
+
+    Once a view was explained, the next one is rendered; so one store explains only the last view.
+    """
+    with (
+        Store(url) as store,
+        Store(url) as silent,
+        Store(url, cache_bytes=0) as forgetful,
+        Store(url) as general,
+    ):
         session = store.create_session().id
         for messages in (line[: len(line) - later], line[len(line) - later :]):
             store.append(session, messages, now=NOW)
+            last = silent.view(session, policy, now=NOW)
             seen = [describe(each.view(session, policy, now=NOW)) for each in (store, forgetful)]
             with pytest.MonkeyPatch.context() as patch:
                 render_all(patch)
                 rendered = describe(general.view(session, policy, now=NOW))
             assert seen == [rendered, rendered]
+        assert describe(last) == rendered
 
 
 def build_answer(*ids: str, name: str = "Read") -> Message:
