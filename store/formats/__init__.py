@@ -43,8 +43,10 @@ from .definitions import (
     write_definitions,
 )
 from .message_templates import (
+    KeptMessage,
     ShapedRow,
     find_shaped_part,
+    keep_message,
     restore_shaped_row,
     restore_shaped_rows,
     shape_row,

@@ -6,7 +6,9 @@ times in that text are those of the columns, so marks stand for them in the shap
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import starmap
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from json.encoder import encode_basestring
@@ -263,6 +265,54 @@ def restore_shaped_rows(rows: Sequence[ShapedRow], restore: RestoreRows) -> Mess
     entry = find_message_template(shapes)
     build = entry.template or entry.see_again(_make_message_template, shapes, restore)
     return build([value for _, values in rows for value in values]) if build else None
+
+
+class KeptMessage(NamedTuple):
+    """What builds a message of a format again, as often as it is read.
+
+    ``copies`` return new ones of those values that a caller could change, by their places.
+    """
+
+    build: Build
+    values: list[Any]
+    copies: tuple[tuple[int, Callable[[], Any]], ...]
+
+    def restore(self) -> Message:
+        """Return the message; nothing in it that can be changed is shared."""
+        values = self.values
+        if self.copies:
+            values = [*values]
+            for place, copy in self.copies:
+                values[place] = copy()
+        message: Message = self.build(values)
+        return message
+
+
+def keep_message(rows: Sequence[ShapedRow], *, is_alone: bool) -> KeptMessage | None:
+    """Return what builds the message of some rows, or of one ``is_alone``, if it has a template."""
+    shapes = rows[0][0] if is_alone else tuple([shape for shape, _ in rows])
+    build = find_message_template(shapes).template
+    if build is None:
+        return None
+    values = [value for _, held in rows for value in held]
+    try:
+        copies = [
+            (place, _copy_later(held))
+            for place, held in enumerate(values)
+            if type(held) in (dict, list)
+        ]
+    except ValueError:  # nested too deeply
+        return None
+    return KeptMessage(build, values, tuple(copies))
+
+
+def _copy_later(held: Any) -> Callable[[], Any]:
+    """Return what copies a value of JSON, in the quickest way. Raises ValueError."""
+    within = held.values() if type(held) is dict else held
+    if not any(type(each) in (dict, list) for each in within):
+        copied: Callable[[], Any] = held.copy
+        return copied
+    return partial(marshal.loads, marshal.dumps(held))
 
 
 @clearable_cache(MOST_TEMPLATES)

@@ -13,12 +13,9 @@ read once in a while, so rows are kept from the second read on.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain
-from sys import getsizeof
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Text, bindparam, literal_column, select
@@ -32,10 +29,17 @@ from ..database import (
     tool_calls,
 )
 from ..errors import VERIFY_HINT, Damaged, InvalidValue, StoreError, quote_value
-from ..formats import ShapedRow, find_shaped_part, restore_message, restore_row, shape_row
+from ..formats import (
+    ShapedRow,
+    find_shaped_part,
+    restore_message,
+    restore_row,
+    shape_row,
+)
 from ..messages import (
     WIRE_KEY,
     Columns,
+    Message,
     StoredCall,
     assemble_rows,
     find_digest_version,
@@ -46,39 +50,15 @@ from . import lines, session_branches
 from .attachments import restore_contents
 from .erasure_log import ChangeCounts
 from .lines import Line, match_run
+from .stored_rows import NO_CALL_ROWS, NO_STORED_ROWS, StoredRows
 from .view_cache import Validity, ViewCache
 
 MAX_NEWEST_ROWS = 100
-"""The most positions of a branch that are kept."""
+"""The most positions of a branch that are kept, but for `LEADING_ROWS` before them."""
+LEADING_ROWS = 16
+"""Positions before these that are kept where a message begins there which ends among them."""
 TAIL_OVERHEAD_BYTES = 1_000
 """Bytes that a line takes in addition to its rows."""
-
-
-class StoredRows(NamedTuple):
-    """Rows of messages and of their calls, in order, each with its position first."""
-
-    messages: list[Row]
-    calls: list[Row]
-
-    @property
-    def weight(self) -> int:
-        """About how many bytes they take; one pass is enough, since rows are not nested."""
-        rows = self.messages + self.calls
-        return sum(map(getsizeof, chain(rows, *rows)))
-
-    def part(self, first: int, last: int) -> StoredRows:
-        """Return the rows of the positions ``first`` to ``last``."""
-        return StoredRows(
-            *(rows[bisect_left(rows, (first,)) : bisect_left(rows, (last + 1,))] for rows in self)
-        )
-
-    def followed_by(self, new: StoredRows) -> StoredRows:
-        """Return these rows followed by new ones."""
-        return StoredRows(self.messages + new.messages, self.calls + new.calls)
-
-
-NO_STORED_ROWS = StoredRows([], [])
-NO_CALL_ROWS: list[Row] = []
 
 
 class BranchTail(NamedTuple):
@@ -94,8 +74,10 @@ class BranchTail(NamedTuple):
         rows = self.rows.followed_by(new)
         if last - self.first < MAX_NEWEST_ROWS:
             return BranchTail(self.first, last, rows, self.weight + new.weight)
+        first = max(self.first, first - LEADING_ROWS)
         rows = rows.part(first, last)
-        return BranchTail(first, last, rows, rows.weight)
+        kept = {seq: each for seq, each in [*(rows.kept or {}).items()] if seq >= first}
+        return BranchTail(first, last, rows._replace(kept=kept), rows.weight)
 
 
 NEVER_VALID = Validity(ChangeCounts(-1, -1))
@@ -117,7 +99,7 @@ def load_newest_rows(connection: Connection, run: dict[str, int]) -> StoredRows:
     is_hit = tail is not None and tail.first <= first <= tail.last + 1
     cache.count(hit=is_hit)
     if tail is None or not is_hit:
-        tail = BranchTail(first, first - 1)
+        tail = BranchTail(first, first - 1, StoredRows([], [], {}))
     if tail.last < last:
         tail = tail.grown(
             first, last, load_stored_rows(connection, {**run, "first": tail.last + 1})
@@ -326,9 +308,15 @@ def load_line_messages(line: Line, first: int, last: int, end: int) -> list[Stor
     with report_damage(line.connection, partial(line.ranges, first, last)):
         if not any(row[3] for row in stored.messages):
             return decode_stored_rows(stored)[0]
-        before = _parse_stored_part(stored, 0).number
+        before = stored.count_leading(LEADING_ROWS)
+        if before is None:
+            before = _parse_stored_part(stored, 0).number
     if before:
-        stored = load_line_rows(line, max(1, first - before), first - 1).followed_by(stored)
+        begins = max(1, first - before)
+        if stored.kept is not None and before <= LEADING_ROWS:
+            stored = load_line_rows(line, begins, last, before)
+        else:
+            stored = load_line_rows(line, begins, first - 1).followed_by(stored)
     with report_damage(line.connection, partial(line.ranges, max(1, first - before), last)):
         whole = join_stored_rows(stored)
         is_end = stored.messages[-1][0] >= end
@@ -368,30 +356,39 @@ def join_stored_rows(stored: StoredRows) -> list[StoredMessage]:
 
     Raises Damaged.
     """
+    if whole := stored.restore_kept():
+        return whole
     calls: dict[int, list[Row]] = {}
     for call in stored.calls:
         calls.setdefault(call[0], []).append(call)
     joined: list[StoredMessage] = []
     parts: list[_FormattedRow] = []
-    for row in stored.messages:
-        theirs = calls.get(row[0], NO_CALL_ROWS)
-        shaped = message = None
-        if row[3] is not None:
+    place = 0
+    while place < len(stored.messages):
+        last = row = stored.messages[place]
+        theirs, shaped = calls.get(row[0], NO_CALL_ROWS), None
+        if kept := stored.find_kept(place):
+            message: Message | None = kept.message.restore()
+            last = kept.rows[-1]
+        else:
             try:
-                shaped = shape_row(row, theirs)
+                shaped = shape_row(row, theirs) if row[3] is not None else None
             except (TypeError, ValueError, RecursionError):
                 shaped = None  # the general way tells what is wrong
             message = restore_row(shaped) if shaped else None
+            if message and shaped:
+                stored.keep([row], [shaped], is_alone=True)
+        place += len(kept.rows) if kept else 1
         each = None if message else _read_part(row, theirs, shaped)
         if parts and not (each and parts[-1].is_followed_by(each)):
-            joined.append(_join_formatted_rows(parts))
+            joined.append(_join_formatted_rows(parts, stored))
             parts = []
         if each:
             parts.append(each)
         else:
-            joined.append(make_stored_message((row[0], message, row[1], row[2])))
+            joined.append(make_stored_message((last[0], message, last[1], last[2])))
     if parts:
-        joined.append(_join_formatted_rows(parts))
+        joined.append(_join_formatted_rows(parts, stored))
     return joined
 
 
@@ -411,10 +408,14 @@ def _decode_stored_row(row: Row, calls: Sequence[Row]) -> StoredMessage:
     return decode_stored_rows(StoredRows([row], [*calls]))[0][0]
 
 
-def _join_formatted_rows(parts: list[_FormattedRow]) -> StoredMessage:
+def _join_formatted_rows(parts: list[_FormattedRow], stored: StoredRows) -> StoredMessage:
+    """Return the message of some rows; it is kept with them if nothing can follow any more."""
     shaped = [each.shaped for each in parts if each.shaped is not None]
     message = restore_message(shaped) if len(shaped) == len(parts) else None
     last = parts[-1].stored
+    number, of = parts[-1].part
+    if message and number + 1 == of and not parts[0].part.number:
+        stored.keep([each.stored for each in parts], shaped)
     if message is None:
         return _join_message(
             [_decode_stored_row(each.stored, each.calls) for each in parts], last[3]
@@ -451,9 +452,12 @@ FormattedRows = tuple[list[StoredMessage], list[str | None]]
 """Rows as messages of a chat, and the format of each."""
 
 
-def load_line_rows(line: Line, first: int, last: int) -> StoredRows:
-    """Return the stored rows of a line from one position to another. Raises Damaged."""
-    is_newest = last == line.pointer.head and last - first < MAX_NEWEST_ROWS
+def load_line_rows(line: Line, first: int, last: int, leading: int = 0) -> StoredRows:
+    """Return the stored rows of a line from one position to another. Raises Damaged.
+
+    The first ones may be ``leading``: read for the sake of the message that they begin.
+    """
+    is_newest = last == line.pointer.head and last - first < MAX_NEWEST_ROWS + leading
     load = load_newest_rows if is_newest else load_stored_rows
     stored = NO_STORED_ROWS
     for run in line.ranges(first, last):

@@ -118,6 +118,64 @@ def test_what_is_given_out_is_the_caller_s(store: Store, plain: Store, session: 
             each.message.clear()
 
 
+def build_exchange(name: str, number: int) -> list[dict[str, Any]]:
+    """Return a question, two calls and their results as a format has them."""
+    ids = [f"c-{number}-{each}" for each in range(2)]
+    asked = {"path": f"f-{number}", "lines": [number, {"to": 9}]}
+    if name == "anthropic":
+        calls = [{"type": "tool_use", "id": each, "name": "Read", "input": asked} for each in ids]
+        results = [{"type": "tool_result", "tool_use_id": each, "content": each} for each in ids]
+        blocks = [{"type": "text", "text": "I"}, {"type": "text", "text": "look"}, *calls]
+        return [
+            {"role": "user", "content": [{"type": "text", "text": f"ask {number}"}]},
+            {"role": "assistant", "content": blocks},
+            {"role": "user", "content": results},
+        ]
+    if name == "gemini":
+        calls = [{"functionCall": {"id": each, "name": "Read", "args": asked}} for each in ids]
+        answers = [{"id": each, "name": "Read", "response": {"output": each}} for each in ids]
+        return [
+            {"role": "user", "parts": [{"text": f"ask {number}"}]},
+            {"role": "model", "parts": calls},
+            {"role": "user", "parts": [{"functionResponse": each} for each in answers]},
+        ]
+    call = {"type": "function_call", "name": "Read", "arguments": '{"path": "f"}'}
+    return [
+        {"type": "message", "role": "user", "content": f"ask {number}"},
+        *({**call, "id": f"fc_{each}", "call_id": each} for each in ids),
+        *({"type": "function_call_output", "call_id": each, "output": each} for each in ids),
+    ]
+
+
+def clear_all(value: Any) -> None:
+    """Take everything out of a value that a caller was given."""
+    for each in [*value.values()] if isinstance(value, dict) else [*value]:
+        if isinstance(each, dict | list):
+            clear_all(each)
+    value.clear()
+
+
+@pytest.mark.parametrize("name", ["anthropic", "gemini", "responses"])
+def test_messages_of_formats_are_built_again_of_what_is_kept(
+    store: Store, plain: Store, name: str
+) -> None:
+    """Wherever the newest begin, also amidst a message, and whatever a caller does to them."""
+    session = store.create_session().id
+    for number in range(7):
+        store.append(session, build_exchange(name, number), format=name)
+        for newest in (9, 8, 7, 9):
+            for _ in range(2):
+                fresh = plain.messages(session, -newest)
+                found = store.messages(session, -newest)
+                assert repr(found) == repr(fresh)
+                for each in found:
+                    clear_all(each.message)
+    store.rewind(session, store.session(session).head - 1)
+    assert store.messages(session, -9) == plain.messages(session, -9)
+    store.append(session, build_exchange(name, 8), format=name)
+    assert store.messages(session, -12) == plain.messages(session, -12)
+
+
 def test_no_more_than_so_many_messages_are_kept(store: Store, plain: Store, session: str) -> None:
     """However long a line grows; more than that at once is not kept at all."""
     sizes = []
