@@ -223,19 +223,20 @@ class BranchedSession(Session):
             line = self._require_line(steps, self.branch_id)
             begun: list[Turn] = []
             with suppress(SessionNotFound):
-                begun = steps.turns(line)
-            if not 1 <= turn_number <= len(begun):
+                begun = steps.turns(line, turn_number, turn_number) if turn_number > 0 else []
+            if not begun:
                 raise ValueError(
                     f"Turn {turn_number} does not contain a user message "
                     f"in branch '{self.branch_id}'"
                 )
             told = {"framework": "openai-agents", "session": self.session_id}
-            first = {**told, "branches": {}, "clears": 0}
-            steps.create_session(self._branches_id, metadata=first, exist_ok=True)
             known = self._load_branches(steps)
+            if not known["branches"]:
+                first = {**told, **known}
+                steps.create_session(self._branches_id, metadata=first, exist_ok=True)
+                known = self._load_branches(steps)
             name = choose_name(known["branches"], branch_name, turn_number)
-            at = begun[turn_number - 1].first - 1
-            made = steps.fork(line, at=at, metadata={**told, "branch": name})
+            made = steps.fork(line, at=begun[0].first - 1, metadata={**told, "branch": name})
             taken = {"branches": {name: made.id}}
             steps.set_metadata(self._branches_id, taken, merge=True)
             return name, known["clears"]

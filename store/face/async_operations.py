@@ -586,15 +586,20 @@ class AsyncOperations(Threads):
     async def turns(
         self,
         session_id: str,
+        start: int = 1,
+        stop: int | None = None,
     ) -> list[Turn]:
         """Return the turns of a session's line, oldest first; what comes before the first is in none.
 
-        Raises SessionNotFound.
+        ``start`` and ``stop`` are the numbers of the first and the last of them, both included: a
+        negative ``start`` counts from the newest. Raises SessionNotFound, InvalidValue.
         """
         work = partial(
             self._call,
             Workflows.turns,
             session_id,
+            start,
+            stop,
         )
         return await self._run(work)
 

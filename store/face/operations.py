@@ -592,14 +592,17 @@ class Operations(Face):
     def turns(
         self,
         session_id: str,
+        start: int = 1,
+        stop: int | None = None,
     ) -> list[Turn]:
         """Return the turns of a session's line, oldest first; what comes before the first is in none.
 
-        Raises SessionNotFound.
+        ``start`` and ``stop`` are the numbers of the first and the last of them, both included: a
+        negative ``start`` counts from the newest. Raises SessionNotFound, InvalidValue.
         """
         call = Call(
             history.message_lookup.list_turns,
-            (session_id,),
+            (session_id, start, stop),
             {},
             name="turns",
         )

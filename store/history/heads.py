@@ -366,7 +366,7 @@ def pop_message(
     if not pointer.head:
         return None
     last = load_message_at(Line(connection, pointer), pointer.head)
-    rewind_session(connection, session_id, last.before, now=moment)
+    move_head(connection, "rewind", pointer, pointer, last.before, moment)
     return last.message
 
 

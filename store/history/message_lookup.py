@@ -224,7 +224,11 @@ TURN_BEGINNINGS = Statement(
     )
     .select_from(_facts)
     .join(_said, _turn_message_join)
-    .where(lines.match_run(_facts), _facts.c.role == literal_column("'user'"))
+    .where(
+        lines.match_run(_facts),
+        _facts.c.role == literal_column("'user'"),
+        _facts.c.turn.between(bindparam("start"), bindparam("stop")),
+    )
     .order_by(_facts.c.seq)
 )
 """The messages of a run with which turns begin."""
@@ -302,16 +306,23 @@ def _load_named_message(
     return load_message_at(line, known[seq_or_message_id].seq).message
 
 
-def list_turns(connection: Connection, session_id: str) -> list[Turn]:
+def list_turns(
+    connection: Connection, session_id: str, start: int = 1, stop: int | None = None
+) -> list[Turn]:
     """Return the turns of a session's line, oldest first; what comes before the first is in none.
 
-    Raises SessionNotFound.
+    ``start`` and ``stop`` are the numbers of the first and the last of them, both included: a
+    negative ``start`` counts from the newest. Raises SessionNotFound, InvalidValue.
     """
     line = Line(connection, lines.load_pointer(connection, session_id))
     head = line.pointer.head
-    runs = (TURN_BEGINNINGS.rows(connection, **run) for run in line.ranges(1, head))
+    least, most = lines.resolve_range(start, stop, load_totals(line, head).turn)
+    least = min(least, most + 1)
+    asked = {"start": least, "stop": most + 1}  # the next one tells where the last one ends
+    runs = (TURN_BEGINNINGS.rows(connection, **run, **asked) for run in line.ranges(1, head))
     begun = [*chain.from_iterable(runs)]
     ends = [*(first - 1 for _, first, *_ in begun[1:]), head]
+    begun = begun[: most + 1 - least]
     turns = []
     for (turn, first, started_at, *columns), last in zip(begun, ends, strict=False):
         text = extract_content_text(assemble_message(columns, None).get("content"))

@@ -432,12 +432,12 @@ class LocatedMessage(NamedTuple):
 
 def load_message_at(line: Line, seq: int) -> LocatedMessage:
     """Return the message that went in at a position, which may be one of several that it takes."""
-    (row,), (wire_format,) = load_message_rows(line, seq, seq)
+    (row,), (wire_format,) = found = load_message_rows(line, seq, seq)
     number, of = parse_part(row, wire_format)
     last = min(seq + of - 1 - number, line.pointer.head)
     first = max(1, seq - number)
     with report_damage(line.connection, partial(line.ranges, first, last)):
-        whole = join_parts(*load_message_rows(line, first, last))
+        whole = join_parts(*(found if of == 1 else load_message_rows(line, first, last)))
     earlier = (each.seq for each in whole if each.seq < seq)
     one = next(each for each in whole if each.seq >= seq)
     return LocatedMessage(one, max(earlier, default=first - 1))

@@ -136,6 +136,12 @@ def test_turns_of_a_line(store: Store) -> None:
         (1, 2, 4, "hello", 3, NOW),
         (2, 5, 5, "two parts", 1, NOW + 1),
     ]
+    first, last = store.turns(fork)
+    assert store.turns(fork, 1, 1) == store.turns(fork, stop=1) == [first]
+    assert store.turns(fork, 2) == store.turns(fork, -1) == store.turns(fork, 2, 9) == [last]
+    assert store.turns(fork, 3) == store.turns(fork, 2, 1) == store.turns(fork, 10**30) == []
+    with pytest.raises(InvalidValue):
+        store.turns(fork, "2")  # type: ignore[arg-type]
 
 
 def test_a_session_is_named_by_its_id(store: Store, session: str) -> None:

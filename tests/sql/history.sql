@@ -2553,6 +2553,7 @@ WHERE message_facts.tree_id = :tree_id
   AND message_facts.branch = :branch
   AND message_facts.seq BETWEEN :first AND :last
   AND message_facts.role = 'user'
+  AND message_facts.turn BETWEEN :start AND :stop
 ORDER BY message_facts.seq
 
 -- history.message_notes.DELETE_NOTE
