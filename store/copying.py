@@ -62,15 +62,16 @@ def copy(
     if _get_place(source) == _get_place(target):
         raise InvalidValue("source and target are the same store; name another target")
     trees = dump.list_trees(source.database)
-    marks: dict[int, bytes] = {}
-    if not check:
-        known = target.database.read(transfer.mark_trees)
-        marks = source.database.read(transfer.mark_trees) if known else {}
-        marks = {tree: mark for tree, mark in marks.items() if known.get(tree) == mark}
+    same: set[int] = set()
+    known = {} if check else target.database.read(transfer.mark_trees)
+    if known:
+        marks = source.database.read(transfer.mark_trees)
+        same = {tree for tree, mark in marks.items() if known.get(tree) == mark}
+        del known, marks  # a large store has many
     counts = {"new": 0, "grown": 0, "same": 0}
     left = []
     for done, tree_id in enumerate(trees, start=1):
-        if tree_id in marks:
+        if tree_id in same:
             counts["same"] += 1
         else:
             state = _copy_tree(source, target, tree_id, check=check)

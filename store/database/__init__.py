@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from . import json_sql
 from .cache import DEFAULT_CACHE_BYTES, Cache, is_mark_current, measure_bytes, register_tree_cache
+from .connections import limit_page_cache
 from .counters import TIME_LIMITS, CounterKey, Counters, CounterSum
 from .driver_errors import RowsByKey, is_retriable, translate_driver_errors
 from .engine import Database, Transactions, translate_host_errors
@@ -184,6 +185,7 @@ __all__ = [
     "is_write_protected",
     "json_sql",
     "kept_usages",
+    "limit_page_cache",
     "list_sealed_columns",
     "list_unusable_files",
     "load_page_bytes",

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import sqlalchemy
-from sqlalchemy import URL, Engine, event
+from sqlalchemy import URL, Connection, Engine, event
 from sqlalchemy.exc import SQLAlchemyError
 
 from ..errors import Damaged, InvalidValue
 
+PAGE_CACHE_PRAGMA, SMALL_PAGE_CACHE_PRAGMA = (
+    f"PRAGMA cache_size = -{kilobytes}" for kilobytes in (16_000, 2_000)
+)
 CONNECTION_PRAGMAS = (
     "PRAGMA foreign_keys = ON",
     "PRAGMA recursive_triggers = ON",  # else REPLACE deletes rows without firing their triggers
@@ -22,7 +26,7 @@ CONNECTION_PRAGMAS = (
     "PRAGMA mmap_size = 0",
     "PRAGMA fullfsync = ON",  # where flushing a file is no flush of the disk: on macOS
     "PRAGMA checkpoint_fullfsync = ON",
-    "PRAGMA cache_size = -16000",
+    PAGE_CACHE_PRAGMA,
 )
 
 INDEX_WORDS_TABLE = """CREATE VIRTUAL TABLE IF NOT EXISTS temp.search_index_words
@@ -54,6 +58,21 @@ def create_server_engine(
     ours = (f"-c {name}={value}" for name, value in settings.items())
     options = " ".join((*ours, *asked.get("options", ())))
     return _create_engine(url, connect_args={**arguments, "options": options}, **begins_itself)
+
+
+@contextmanager
+def limit_page_cache(connection: Connection) -> Iterator[None]:
+    """Keep few pages of a file in memory meanwhile, for a pass over all rows."""
+    if connection.dialect.name != "sqlite":
+        yield
+        return
+    driver: Any = connection.connection.dbapi_connection
+    driver.execute(SMALL_PAGE_CACHE_PRAGMA)
+    try:
+        yield
+    finally:
+        with suppress(sqlite3.Error):  # it was closed after an error
+            driver.execute(PAGE_CACHE_PRAGMA)
 
 
 def connect_apart(engine: Engine) -> Any:

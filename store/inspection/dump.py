@@ -39,10 +39,12 @@ from ..database import (
     Insertion,
     Statement,
     ancestors,
+    attachments,
     branches,
     compute_seal,
     erasures,
     kept_usages,
+    limit_page_cache,
     list_sealed_columns,
     search_rows,
     session_ids,
@@ -91,6 +93,8 @@ REFILLED_TABLES = (ancestors, search_rows, token_counts)
 DUMPED_TABLES = {table.name: table for table in TREE_TABLES if table not in REFILLED_TABLES}
 ROWS_AT_ONCE = 100
 """Rows written at once."""
+LARGE_ROW_OPTIONS = {**STREAM_OPTIONS, "max_row_buffer": 1}
+"""How rows are read that may have megabytes each."""
 TREE_ID_PATTERN = re.compile("[0-9]{1,19}")
 REVISION_PATTERN = re.compile("[0-9]{4}")
 KNOWN_COLUMNS = {name: {column.name for column in table.c} for name, table in DUMPED_TABLES.items()}
@@ -158,7 +162,7 @@ def list_trees(database: Database, now: Now = None, owner: str | None = None) ->
     Raises StoreError, Damaged.
     """
     erasure_batches.continue_erasures(database, resolve_now(now))
-    with database.reading() as connection:
+    with database.reading() as connection, limit_page_cache(connection):
         require_sound(check_structures(connection))
     if owner is None:
         return database.read(ALL_TREES.values)
@@ -206,20 +210,22 @@ def replace_other_sessions(
 
 def dump_tree(connection: Connection, tree_id: int) -> Iterator[StoredRow]:
     """Compare a tree with its digests and seals, then yield its rows. Raises Damaged."""
-    sealed = (check_table_seals(connection, table, tree_id) for table in SEALED_TABLES)
-    rules = list_tree_rules(connection.dialect.name)
-    broken = (rule.breaches(found.rows(connection, tree_id=tree_id)) for rule, found in rules)
-    keys, of_lines = check_keys(connection, tree_id), check_tree(connection, tree_id)
-    require_sound(chain(chain.from_iterable((*sealed, *broken)), keys, of_lines))
-    for table in DUMPED_TABLES.values():
-        for fields in load_tree_rows(connection, table, tree_id):
-            yield table.name, fields
+    with limit_page_cache(connection):
+        sealed = (check_table_seals(connection, table, tree_id) for table in SEALED_TABLES)
+        rules = list_tree_rules(connection.dialect.name)
+        broken = (rule.breaches(found.rows(connection, tree_id=tree_id)) for rule, found in rules)
+        keys, of_lines = check_keys(connection, tree_id), check_tree(connection, tree_id)
+        require_sound(chain(chain.from_iterable((*sealed, *broken)), keys, of_lines))
+        for table in DUMPED_TABLES.values():
+            for fields in load_tree_rows(connection, table, tree_id):
+                yield table.name, fields
 
 
 def load_tree_rows(connection: Connection, table: Table, tree_id: int) -> Iterator[RowFields]:
     """Yield the rows of a tree in a table, in the order of their keys."""
     of_tree = _select_in_order(table, connection.dialect.name).where(table.c.tree_id == tree_id)
-    with closing(connection.execute(of_tree, execution_options=STREAM_OPTIONS)) as rows:
+    options = LARGE_ROW_OPTIONS if table is attachments else STREAM_OPTIONS
+    with closing(connection.execute(of_tree, execution_options=options)) as rows:
         for row in rows.mappings():
             given = ((name, value) for name, value in row.items() if value is not None)
             yield {
@@ -307,7 +313,8 @@ def insert_rows(connection: Connection, tree_id: int, name: str, rows: Iterator[
         raise InvalidValue(f"there is no table {name!r:.40} of conversations")
     insertion = _row_insertions[name]
     as_row = build_row_parser(insertion.table, insertion.columns, tree_id)
-    while run := list(islice(rows, ROWS_AT_ONCE)):
+    at_once = 1 if insertion.table is attachments else ROWS_AT_ONCE  # a row may have megabytes
+    while run := list(islice(rows, at_once)):
         if name == "sessions":
             ids = [fields.get("id") for fields in run]
             for session_id in ids:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, Literal
 
@@ -24,6 +24,7 @@ from ..database import (
     draft_pieces,
     drafts,
     erasures,
+    limit_page_cache,
     message_attachments,
     message_facts,
     messages,
@@ -135,16 +136,22 @@ def mark_trees(connection: Connection) -> dict[int, bytes]:
     Of wide rows only the number is read: the database refuses to change them, and what removes
     them leaves a row that is read.
     """
-    marks: dict[int, Any] = {}
-    for number, counts in enumerate(TREE_COUNTS):
-        for tree_id, count in counts.scan(connection):
-            marks.setdefault(tree_id, sha256()).update(b"%d=%d;" % (number, count))
-    for number, query in enumerate(TREE_ROWS):
-        rows = connection.execute(query, execution_options=STREAM_OPTIONS)
-        for row in rows:
-            told = repr((number, *row)).encode("utf-8", "surrogatepass")
-            marks.setdefault(row[0], sha256()).update(told)
-    return {tree_id: mark.digest()[:HASH_BYTES] for tree_id, mark in marks.items()}
+    marks: dict[int, bytes] = {}  # each is of a mark and a row: open hashes take more memory
+    counts = (
+        (number, row)
+        for number, counted in enumerate(TREE_COUNTS)
+        for row in counted.scan(connection)
+    )
+    found = (
+        (at, row)
+        for at, query in enumerate(TREE_ROWS, len(TREE_COUNTS))
+        for row in connection.execute(query, execution_options=STREAM_OPTIONS)
+    )
+    with limit_page_cache(connection):
+        for at, row in chain(counts, found):
+            told = repr((at, *row)).encode("utf-8", "surrogatepass")
+            marks[row[0]] = sha256(marks.get(row[0], b"") + told).digest()[:HASH_BYTES]
+    return marks
 
 
 def list_tree_sessions(connection: Connection, tree_id: int) -> list[str]:
@@ -171,25 +178,28 @@ def transfer_tree(
     an earlier state of the given one, if the rows make no sound tree, or if a session with one of
     its ids exists; nothing may be committed then.
     """
-    if not STORED_TREE.row(connection, tree_id=tree_id):
+    with limit_page_cache(connection):
+        if not STORED_TREE.row(connection, tree_id=tree_id):
+            if writes:
+                load_tree(connection, tree_id, rows)
+            return "new"
+        changes = [
+            _TableChanges(connection, tree_id, each, writes) for each in DUMPED_TABLES.values()
+        ]
+        by_table = groupby(rows, itemgetter(0))
+        name, found = next(by_table, ("", iter(())))
+        for each in changes:
+            if each.table.name == name:
+                each.follow(map(itemgetter(1), found))
+                name, found = next(by_table, ("", iter(())))
+            else:
+                each.follow(())
+        for each in reversed(changes):  # rows go before those that they refer to
+            each.remove()
+        if not any(each.count for each in changes):
+            return "same"
         if writes:
-            load_tree(connection, tree_id, rows)
-        return "new"
-    changes = [_TableChanges(connection, tree_id, each, writes) for each in DUMPED_TABLES.values()]
-    by_table = groupby(rows, itemgetter(0))
-    name, found = next(by_table, ("", iter(())))
-    for each in changes:
-        if each.table.name == name:
-            each.follow(map(itemgetter(1), found))
-            name, found = next(by_table, ("", iter(())))
-        else:
-            each.follow(())
-    for each in reversed(changes):  # rows go before those that they refer to
-        each.remove()
-    if not any(each.count for each in changes):
-        return "same"
-    if writes:
-        finish_loading(connection, tree_id)
+            finish_loading(connection, tree_id)
     return "grown"
 
 

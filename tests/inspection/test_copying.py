@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import random
 import signal
 import tracemalloc
@@ -17,6 +18,7 @@ from test_whole import DEEDS, STEPS, lived, opened, said, sessions_of, told
 
 from store import Policy, Store
 from store.copying import Copied, copy
+from store.database import limit_page_cache
 from store.errors import InvalidValue, StoreError
 from store.history import check_ancestors
 from store.inspection import dump
@@ -163,7 +165,10 @@ def test_a_copy_searches_and_goes_on_like_its_source(target: Store, tmp_path: Pa
 @pytest.mark.slow
 @pytest.mark.sqlite_only
 def test_a_copy_needs_little_memory(tmp_path: Path) -> None:
-    """Rows pass one by one: a line of 20 MB takes no more than some of it."""
+    """Rows pass one by one: a line of 20 MB, or 50 pictures of 300 KB, take no more than some of it.
+
+    Of the pages of a file few are kept, and as many as before afterwards.
+    """
     with opened(tmp_path, "one") as source, opened(tmp_path, "two") as target:
         source.create_session("s")
         for number in range(20):
@@ -172,6 +177,12 @@ def test_a_copy_needs_little_memory(tmp_path: Path) -> None:
                 for part in range(100)
             ]
             source.append("s", rows, now=NOW)
+        for number in range(50):
+            picture = (
+                "data:image/png;base64," + base64.b64encode(bytes([number]) * 300_000).decode()
+            )
+            part = {"type": "image_url", "image_url": {"url": picture}}
+            source.append("s", {"role": "user", "content": [part]}, now=NOW)
         tracemalloc.start()
         copy(source, target)
         source.append("s", said(1), now=NOW)
@@ -180,6 +191,10 @@ def test_a_copy_needs_little_memory(tmp_path: Path) -> None:
         tracemalloc.stop()
         assert peak < 8_000_000
         assert target.session("s").head == source.session("s").head
+        with source.database.reading() as connection, limit_page_cache(connection):
+            assert connection.exec_driver_sql("PRAGMA cache_size").scalar() == -2_000
+        with source.database.reading() as connection:
+            assert connection.exec_driver_sql("PRAGMA cache_size").scalar() == -16_000
 
 
 @pytest.mark.slow

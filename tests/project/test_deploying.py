@@ -67,6 +67,8 @@ def test_the_image_has_what_it_needs() -> None:
     sent = (DEPLOY / "Dockerfile.dockerignore").read_text("utf-8").split("\n")
     kept = {line[1:] for line in sent if line.startswith("!")}
     assert "*" in sent
+    (run,) = [rest for name, rest in instructions() if name == "RUN"]
+    assert "rm -r store migrations prompts" in run  # what is imported is what is installed
     assert all((ROOT / name).exists() for name in kept)
     project = (ROOT / "pyproject.toml").read_text("utf-8")
     (packed,) = re.findall(r"^only-include = (\[.*\])$", project, re.MULTILINE)[:1]
@@ -87,6 +89,9 @@ def test_compose() -> None:
             assert (DEPLOY / build["context"] / build["dockerfile"]).is_file()
             assert (DEPLOY / build["context"]).resolve() == ROOT
             assert service["read_only"] is True
+            assert service["image"] == "convostore-chat"  # one image, built once
+    ready = services["database"]["healthcheck"]["test"]
+    assert ready[:4] == ["CMD", "pg_isready", "--host", "127.0.0.1"]
     chat = services["chat"]
     assert [each.startswith("127.0.0.1:") for each in chat["ports"]] == [True]
     command = json.loads(dict(instructions())["CMD"])
