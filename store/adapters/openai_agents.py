@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from agents.memory import SessionSettings
 
-from .. import AsyncStore, Conflict, Policy, SessionNotFound
+from .. import AsyncStore, Conflict, Policy, SessionNotFound, StoreClosed
 from ..records import Session as StoredSession
 from ..records import StoredMessage, Turn
 from .openai_items import (
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     ExpiryTest: TypeAlias = Callable[[TResponseInputItem], bool]
 
-__all__ = ["BranchedSession", "Session"]
+__all__ = ["BranchedSession", "Session", "SessionClosed"]
 
 FORMAT = "responses"
 MAIN = "main"
@@ -47,6 +47,10 @@ MAIN = "main"
 USAGE_KEY = "openai-agents usage of"
 """The beginning of the keys of notes with the usages of turns, before the name of the branch."""
 LOGGER = logging.getLogger(__name__)
+
+
+class SessionClosed(StoreClosed, RuntimeError):
+    """Report that a session was closed before; it is a RuntimeError, as the SDK's own raise."""
 
 
 class Session(StoreUser):
@@ -57,11 +61,12 @@ class Session(StoreUser):
     policy, compacted first if the policy says so; otherwise it is every item. ``settings`` are the
     SDK's ``SessionSettings``, such as a limit of items. ``on_clear`` says what `clear_session`
     does: ``"erase"`` deletes the session for good, ``"rewind"`` only moves its head back, which can
-    be undone.
+    be undone. After `close` every method raises SessionClosed.
     """
 
     session_id: str
     session_settings: SessionSettings | None
+    _is_closed = False
 
     def __init__(
         self,
@@ -77,6 +82,18 @@ class Session(StoreUser):
         self.session_settings = SessionSettings().resolve(settings)
         self._policy = policy
         self._on_clear = on_clear
+
+    @property
+    def awaited(self) -> AsyncStore:
+        """The store, awaited. Raises SessionClosed."""
+        if self._is_closed:
+            raise SessionClosed(f"the {type(self).__name__} is closed; make another one")
+        return super().awaited
+
+    def close(self) -> None:
+        """End the session's use, and give back a store opened from a path or URL."""
+        self._is_closed = True
+        super().close()
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """Return the newest ``limit`` items, the oldest first (None: as many as the settings say).
@@ -102,9 +119,10 @@ class Session(StoreUser):
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Append items as one change; the session begins with the first."""
+        store = self.awaited  # a closed session refuses an empty list, too
         if items:
             # The SDK gives the items of other providers one id for all: ids are no keys here.
-            await self.awaited.append(
+            await store.append(
                 self.session_id, shape_items(items), create=True, dedupe="off", format=FORMAT
             )
 
@@ -166,9 +184,9 @@ class BranchedSession(Session):
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Append items to the present branch as one change. Raises ValueError if it is deleted."""
-        branch = self.branch_id
+        branch, store = self.branch_id, self.awaited
         if items:
-            await self.awaited.atomically(
+            await store.atomically(
                 lambda steps: steps.append(
                     self._require_line(steps, branch),
                     shape_items(items),

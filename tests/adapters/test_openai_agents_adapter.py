@@ -338,6 +338,9 @@ def test_a_path_is_opened_once(path: Path) -> None:
     assert first.store is second.store
     first.close()
     first.close()
+    for work in (first.add_items([]), first.get_items(), first.pop_item(), first.clear_session()):
+        with pytest.raises(RuntimeError, match="Session is closed"):
+            asyncio.run(work)
     asyncio.run(second.add_items(TURN))
     second.close()
     with Store(path) as store:
