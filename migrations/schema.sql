@@ -1,4 +1,4 @@
--- schema 0012
+-- schema 0013
 
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL,
@@ -942,4 +942,4 @@ WHEN EXISTS (SELECT 1 FROM message_attachments WHERE tree_id = NEW.tree_id AND b
 BEGIN SELECT RAISE(ABORT, 'raw rows of message_attachments are never replaced'); END;
 
 INSERT INTO alembic_version VALUES
-('0012');
+('0013');

@@ -24,7 +24,7 @@ from ..database import (
     messages,
     summaries,
 )
-from ..history import Pointer, lines, load_newest_compaction
+from ..history import Pointer, lines, load_newest_compaction, search_entries
 from ..messages import encode
 from ..policy import Policy
 from ..records import Compaction, Outcome, Reason
@@ -247,6 +247,9 @@ def insert_summary(
         key_actions=encode([action._asdict() for action in summary.key_actions]),
         file_changes=encode([change._asdict() for change in summary.file_changes]),
     )
+    branch = context.pointer.branch
+    place = search_entries.EntryPlace(tree_id, branch, part.plan.last, number)
+    search_entries.write_summary_entry(context.connection, place, summary.title, text)
     return number
 
 

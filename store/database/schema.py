@@ -34,7 +34,7 @@ from sqlalchemy import (
 from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import TypeEngine, UserDefinedType
 
-SCHEMA_HEAD = "0012"
+SCHEMA_HEAD = "0013"
 """The newest revision of the schema."""
 
 METADATA = MetaData(

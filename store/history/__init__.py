@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         raw_messages,
         redaction,
         retention,
+        search_entries,
         session_branches,
         sessions,
         token_counts,
@@ -87,6 +88,7 @@ if TYPE_CHECKING:
     )
     from .retention import CONTENT_BYTES, delete_owned_rows
     from .sessions import derive_metadata_keys, load_newest_compaction
+    from .tree_entries import write_missing_entries
     from .usages import (
         LastRequest,
         UsageInput,
@@ -177,6 +179,7 @@ __all__ = [
     "reserve_request",
     "restore_contents",
     "retention",
+    "search_entries",
     "session_branches",
     "sessions",
     "sum_tokens",
@@ -184,6 +187,7 @@ __all__ = [
     "tool_use",
     "usages",
     "write_missing_ancestors",
+    "write_missing_entries",
 ]
 
 if not TYPE_CHECKING:  # or any name would do for whoever reads types
@@ -191,8 +195,8 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         __package__,
         (
             "append branch_erasure drafts erasure erasure_batches facts heads lines listing "
-            "message_lookup message_notes raw_messages redaction retention session_branches "
-            "sessions token_counts tool_use usages"
+            "message_lookup message_notes raw_messages redaction retention search_entries "
+            "session_branches sessions token_counts tool_use usages"
         ),
         ancestry="check_ancestors write_missing_ancestors",
         append="Batch Dedupe MessageInput build_batch",
@@ -220,6 +224,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         ),
         retention="CONTENT_BYTES delete_owned_rows",
         sessions="derive_metadata_keys load_newest_compaction",
+        tree_entries="write_missing_entries",
         usages="LastRequest UsageInput find_last_usage list_numbered_usages load_placed_usages",
         view_cache="Validity ViewCache",
     )

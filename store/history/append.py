@@ -55,6 +55,7 @@ from .draft_leases import refuse_live_drafts
 from .lines import PLACE, Line, Pointer
 from .raw_messages import join_parts, load_chat_messages
 from .row_templates import prepare_by_template
+from .search_entries import write_message_entries
 from .sessions import create_session, set_metadata
 
 append_logger = get_logger(__name__)
@@ -437,8 +438,7 @@ def insert_batch(line: Line, batch: Batch) -> list[StoredMessage]:
     for seq, (message, digest) in enumerate(zip(batch.messages, batch.digests, strict=True), start):
         place = (pointer.tree_id, pointer.branch, seq)
         rows.append((*place, *message.stored_columns, moment, digest, message.wire_format))
-        for number, call in enumerate(message.calls):
-            calls.append((*place, number, *call))
+        calls += [(*place, number, *call) for number, call in enumerate(message.calls)]
         stored.append((seq, message.message, moment, digest))
     INSERT_MESSAGES.insert_many(connection, rows)
     INSERT_CALLS.insert_many(connection, calls)
@@ -449,8 +449,8 @@ def insert_batch(line: Line, batch: Batch) -> list[StoredMessage]:
     facts.INSERT_FACTS.insert_many(connection, fact_rows)
     if "tool" in roles:
         facts.write_results(connection, facts.derive_results(line, start, batch.messages))
-    is_same_second = moment // 1000 == pointer.updated_second
-    move_head = MOVE_HEAD_WITHIN_SECOND if is_same_second else MOVE_HEAD
+    write_message_entries(connection, place, stored)
+    move_head = MOVE_HEAD_WITHIN_SECOND if moment // 1000 == pointer.updated_second else MOVE_HEAD
     move_head.run(connection, **pointer.changed(), to=pointer.head + len(rows), now=moment)
     log_message_problems(pointer.session_id, batch.messages)
     return [*map(make_stored_message, stored)]

@@ -55,6 +55,7 @@ from ..formats import build_redacted_wire
 from ..messages import (
     REDACTED_TEXT,
     Columns,
+    Message,
     PreparedMessage,
     StoredCall,
     decode_as,
@@ -75,6 +76,7 @@ from .file_states import forget_file_states
 from .lines import PLACE, Line, Pointer
 from .raw_messages import load_chat_messages, load_message_at
 from .request_rows import delete_repeating_texts
+from .search_entries import write_message_entries
 
 MAX_REASON_LENGTH = 10_000
 """Code points."""
@@ -401,8 +403,7 @@ def overwrite_message(line: Line, place: PlaceValues, text: str | None = None) -
     SET_TOKEN_WEIGHT.run(connection, **names, weight=tokens, new_role=prepared.columns.role)
     for branch in continuing:
         SHIFT_TOKEN_SUMS.run(connection, **{**names, "of": branch}, difference=difference)
-    DELETE_TOKEN_COUNTS.run(connection, **names)
-    DELETE_SEARCH_ROWS.run(connection, **names)
+    _replace_counts_and_entry(connection, place, prepared.message)
     if prepared.columns.role == "tool":
         _rederive_results(line, place, [seq])
     if calls:
@@ -410,6 +411,16 @@ def overwrite_message(line: Line, place: PlaceValues, text: str | None = None) -
             there = {**place, "branch": branch}
             answers = ANSWERING_POSITIONS.rows(connection, **there)
             _rederive_results(line, there, [answer for (answer,) in answers])
+
+
+def _replace_counts_and_entry(connection: Connection, place: PlaceValues, message: Message) -> None:
+    """Delete what was counted and indexed of a message; on a server index it anew."""
+    names = _name_changed_place(place)
+    DELETE_TOKEN_COUNTS.run(connection, **names)
+    DELETE_SEARCH_ROWS.run(connection, **names)
+    write_message_entries(
+        connection, (place["tree_id"], place["branch"]), [(place["seq"], message)]
+    )
 
 
 def _redact_stored_message(

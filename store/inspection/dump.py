@@ -52,7 +52,12 @@ from ..database import (
     token_counts,
 )
 from ..errors import InvalidValue
-from ..history import erasure_batches, lines, write_missing_ancestors
+from ..history import (
+    erasure_batches,
+    lines,
+    write_missing_ancestors,
+    write_missing_entries,
+)
 from .checks import (
     OLDER,
     STREAM_OPTIONS,
@@ -302,6 +307,7 @@ def load_tree(connection: Connection, tree_id: int, rows: Iterable[StoredRow]) -
 def finish_loading(connection: Connection, tree_id: int) -> None:
     """Write what a tree lacks on a server, and refuse an unsound one. Raises InvalidValue."""
     write_missing_ancestors(connection, tree_id)
+    write_missing_entries(connection, tree_id)
     for finding in chain(check_tree(connection, tree_id), check_keys(connection, tree_id)):
         if finding.check != OLDER:
             raise InvalidValue(f"{finding.where}: {finding.problem}")

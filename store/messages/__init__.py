@@ -79,22 +79,40 @@ if TYPE_CHECKING:
         make_neutral_id,
         redact_message,
     )
+    from .searched_texts import (
+        CJK_RUN,
+        LONGEST_TERM,
+        SHORTEST_PART,
+        WORD_PATTERN,
+        build_server_forms,
+        extract_name_lines,
+        fold_text,
+        join_message_texts,
+        join_summary_texts,
+        list_called_functions,
+        normalize_text,
+        split_cjk,
+    )
     from .wire_fields import WIRE_KEY, list_provider_data, select_opaque_fields
 
 __all__ = [
     "ATTACHED_FORM",
+    "CJK_RUN",
     "DEPTH_LIMIT",
     "EMPTY_CALL_TEXT",
     "INTEGER_LIMIT",
     "LEAST_ATTACHED_LENGTH",
+    "LONGEST_TERM",
     "MEDIA_TYPES",
     "NO_ARGUMENTS",
     "PLAIN_FORMS",
     "REDACTED_TEXT",
+    "SHORTEST_PART",
     "SIZE_LIMIT",
     "TIME_KEYS",
     "UNKNOWN_TOOL",
     "WIRE_KEY",
+    "WORD_PATTERN",
     "AttachedBytes",
     "Columns",
     "DetachedContent",
@@ -107,6 +125,7 @@ __all__ = [
     "assemble_message",
     "assemble_rows",
     "attach_bytes",
+    "build_server_forms",
     "copy_message",
     "copy_value",
     "count_utf8_bytes",
@@ -121,12 +140,14 @@ __all__ = [
     "encode_checked",
     "encode_narrow_bytes",
     "extract_content_text",
+    "extract_name_lines",
     "extract_part_text",
     "find_digest_version",
     "find_json_problem",
     "find_media",
     "find_message_time",
     "find_text_under",
+    "fold_text",
     "has_no_time",
     "is_integer",
     "is_model",
@@ -134,9 +155,13 @@ __all__ = [
     "is_redacted",
     "is_unreadable",
     "join_call",
+    "join_message_texts",
+    "join_summary_texts",
+    "list_called_functions",
     "list_provider_data",
     "make_columns",
     "make_neutral_id",
+    "normalize_text",
     "parse_media",
     "prepare_message",
     "prepare_object",
@@ -144,6 +169,7 @@ __all__ = [
     "redact_message",
     "replace_media",
     "select_opaque_fields",
+    "split_cjk",
 ]
 
 if not TYPE_CHECKING:  # otherwise type checkers would accept any name
@@ -171,6 +197,11 @@ if not TYPE_CHECKING:  # otherwise type checkers would accept any name
         redacted_messages=(
             "NO_ARGUMENTS REDACTED_TEXT UNKNOWN_TOOL is_neutral_id is_redacted "
             "make_neutral_id redact_message"
+        ),
+        searched_texts=(
+            "CJK_RUN LONGEST_TERM SHORTEST_PART WORD_PATTERN build_server_forms "
+            "extract_name_lines fold_text join_message_texts join_summary_texts "
+            "list_called_functions normalize_text split_cjk"
         ),
         wire_fields="WIRE_KEY list_provider_data select_opaque_fields",
     )

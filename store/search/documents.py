@@ -15,18 +15,24 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import suppress
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
 from ..database import Row, Statement
 from ..history import NO_LIMIT
-from ..messages import Columns, Message, assemble_message, extract_part_text, join_call
+from ..messages import (
+    Columns,
+    Message,
+    assemble_message,
+    join_call,
+    join_message_texts,
+    join_summary_texts,
+    list_called_functions,
+)
 from ..summaries import PROGRAM_BEGINNINGS, SYSTEM_ROLES, is_by_program
 from .scope import Origin, TreeList
-from .terms import normalize_text
 
 TEXT_BATCH = 64
 """Documents whose texts are read at once."""
@@ -46,6 +52,7 @@ class IndexSql(NamedTuple):
 
     lock: tuple[str, ...]
     exists: str
+    is_made: str
     has_words: str
     create: tuple[str, ...]
     clear: tuple[str, ...]
@@ -74,6 +81,7 @@ _IN_BOUNDS = " AND number BETWEEN :first AND :last"
 _FILE_INDEX = IndexSql(
     lock=(),
     exists="SELECT 1 FROM sqlite_schema WHERE name = 'search_words'",
+    is_made="SELECT 1 FROM sqlite_schema WHERE name = 'search_words'",
     has_words="SELECT 1 FROM sqlite_temp_schema WHERE name = 'search_index_words'",
     create=(
         """CREATE VIRTUAL TABLE IF NOT EXISTS search_words USING fts5(
@@ -109,8 +117,9 @@ _FILE_INDEX = IndexSql(
     " + (SELECT SUM(LENGTH(block)) FROM search_parts_data)",
 )
 _SERVER_INDEX = IndexSql(
-    lock=("SELECT pg_advisory_xact_lock(1936024946)",),
-    exists="SELECT to_regclass('ix_search_rows_words')::text WHERE"
+    lock=("LOCK TABLE search_rows IN SHARE ROW EXCLUSIVE MODE",),
+    exists="SELECT 1",
+    is_made="SELECT to_regclass('ix_search_rows_words')::text WHERE"
     " to_regclass('ix_search_rows_words') IS NOT NULL",
     has_words="",
     create=(
@@ -349,53 +358,7 @@ def _select_tool_messages(
     )
     result_tools = {(tree_id, branch, seq): name for tree_id, branch, seq, name in rows}
     for document, key in keys.items():
-        calls = _get_list(messages[key].get("tool_calls"))
-        names = [result_tools.get(key), *(_get_called_function(call).get("name") for call in calls)]
+        functions = list_called_functions(messages[key])
+        names = [result_tools.get(key), *(each.get("name") for each in functions)]
         if any(isinstance(name, str) and name in tools for name in names):
             yield document, key
-
-
-def join_message_texts(message: Message) -> str:
-    """Return the searched text of a message: its texts, and the names and arguments of calls.
-
-    Pictures and other data are left out.
-    """
-    content = message.get("content")
-    texts = [content] if isinstance(content, str) else []
-    texts += filter(None, map(extract_part_text, _get_list(content)))
-    for call in _get_list(message.get("tool_calls")):
-        function = _get_called_function(call)
-        arguments = function.get("arguments")
-        if isinstance(arguments, str):
-            with suppress(ValueError, RecursionError):  # search invalid JSON as a text
-                arguments = json.loads(arguments)
-        texts += [*_list_scalar_texts(function.get("name")), *_list_scalar_texts(arguments)]
-    return normalize_text("\n".join(texts))
-
-
-def join_summary_texts(title: str | None, body: str) -> str:
-    """Return the searched text of a summary, after its title."""
-    return normalize_text("\n".join(filter(None, (title, body))))
-
-
-def _get_list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _get_called_function(call: Any) -> dict[str, Any]:
-    fields = call if isinstance(call, dict) else {}
-    function = fields.get("function")
-    return function if isinstance(function, dict) else fields
-
-
-def _list_scalar_texts(value: Any) -> Iterator[str]:
-    """Yield the keys, texts and numbers of a JSON value, in their order."""
-    waiting = [value]
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, dict):
-            waiting += [part for pair in reversed(each.items()) for part in reversed(pair)]
-        elif isinstance(each, list):
-            waiting += reversed(each)
-        elif each is not None:
-            yield str(each)

@@ -21,19 +21,19 @@ from ..clock import Now, require_moment
 from ..database import Statement, message_facts
 from ..errors import InvalidValue, quote_value
 from ..history import Line, Segment, lines, load_calls, load_tool_kinds, raw_messages
-from ..messages import Message
+from ..messages import Message, fold_text, join_message_texts
 from ..policy import Policy
 from ..records import Passage
 from ..text import ELLIPSES, ELLIPSIS, JsonFields
 from ..tokens import estimate
 from ..tools import find_kind_name
 from ..view import build, describe_target, rules
-from .documents import MessageKey, join_message_texts, list_trees, load_documents_messages
+from .documents import MessageKey, list_trees, load_documents_messages
 from .hits import Search
 from .index import is_index_behind, is_search_on
 from .query import MOST_HITS, build_query
 from .scope import Scope
-from .terms import Term, cut_excerpt, fold_text, has_term, parse_terms
+from .terms import Term, cut_excerpt, has_term, parse_terms
 
 AGENT_POLICY = Policy.named("agent")
 RECALL_BUDGET = 6_000

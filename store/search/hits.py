@@ -37,6 +37,7 @@ from ..database import Statement, Transactions
 from ..database import sessions as sessions_table
 from ..errors import InvalidValue, StoreError, check_choice, check_progress
 from ..history import NO_LIMIT, lines, sessions
+from ..messages import fold_text
 from ..records import Hit, Hits, Index, ProgressCallback, SessionHit
 from ..summaries import SYSTEM_ROLES
 from .documents import (
@@ -86,12 +87,7 @@ from .query import (
 from .rarity import find_rarest
 from .scope import Holder, Scope, SearchedTrees
 from .session_hits import SessionSearch
-from .terms import (
-    fold_text,
-    get_first_word,
-    has_term,
-    make_snippet,
-)
+from .terms import get_first_word, has_term, make_snippet
 
 RESULT_UNITS = ("message", "session")
 """What the hits of a search are."""

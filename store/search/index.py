@@ -1,14 +1,20 @@
-"""The index and its updates: appending messages does not write to it.
+"""The index and its updates: in a file, appending messages does not write to it.
 
-Its entries have numbers. Those of messages count up from 1 in the order of storing, and those of
-summaries down from -1, so the highest entry marks the last indexed message, and the lowest the last
-indexed summary. On a file that mark is the place of a row in its table; a server has no such place,
-so a query finds the messages without an entry.
+Its entries have numbers. Those of messages in a file count up from 1 in the order of storing, and
+those of summaries down from -1, so the highest entry marks the last indexed message, and the lowest
+the last indexed summary. That mark is the place of a row in its table.
+
+On a server entries are written with their messages (`history.search_entries`). Messages of older
+stores, and those of a time when searching was off, get theirs once, in the order of their keys. A
+setting has the key that was reached, so that whoever goes on begins there; at the end it says so,
+and no search looks for messages without an entry any more. Switching searching on or off waits for
+those who write entries, so each of them acts by what is true when it ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple
@@ -17,16 +23,16 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, text
 
 from ..database import Insertion, Statement, Transactions, search_rows, settings
 from ..errors import ReadOnly, StoreError, check_progress
-from ..records import Index, ProgressCallback
-from .documents import (
-    cache_statement,
-    get_index_sql,
+from ..history import PLACE, search_entries
+from ..messages import (
+    extract_name_lines,
     join_message_texts,
     join_summary_texts,
-    load_documents_messages,
+    split_cjk,
 )
+from ..records import Index, ProgressCallback
+from .documents import cache_statement, get_index_sql, load_documents_messages
 from .scope import Scope
-from .terms import LONGEST_TERM, WORD_PATTERN, extract_name_lines, fold_text, split_cjk
 
 STEP_MESSAGES = 256
 """Messages that a search indexes at most, before it looks for anything."""
@@ -36,15 +42,13 @@ MESSAGE_BATCH = 8
 """Messages that are in memory at once, as they are stored."""
 STEP_SUMMARIES = 16
 """Summaries that it indexes at most."""
-LONGEST_ON_SERVER = 400_000
-"""Code points of a message whose words a server indexes: more than its type has room for."""
-LAST_WORD_PLACE = 16_383
-"""The highest position of a word on a server."""
-SEARCH_OFF_VALUE = "off"
-SEARCH_SETTING = "search"
+ENTRIES_SETTING = "search_entries"
+"""The setting of a server that tells how far older messages have got their entries."""
+ENTRIES_COMPLETE = "complete"
+BEFORE_MESSAGES = -1, -1, -1
+"""A key before those of all messages."""
 SEARCH_IS_OFF = "searching is switched off in this store; `convostore index --on` switches it on"
 
-INSERT_ENTRIES = Insertion(search_rows)
 INSERT_ENTRY_PLACES = Insertion(search_rows, "tree_id", "branch", "seq", "summary", "number")
 INSERT_WORDS = "INSERT INTO search_words (rowid, text) VALUES (:number, :text)"
 INSERT_NAMES = "INSERT INTO search_parts (rowid, names) VALUES (:number, :text)"
@@ -52,6 +56,12 @@ _is_search_setting = settings.c.name == bindparam("setting")
 GET_SETTING = Statement(select(settings.c.value).where(_is_search_setting))
 DELETE_SETTING = Statement(delete(settings).where(_is_search_setting))
 INSERT_SETTING = Statement(insert(settings).values(name=bindparam("of"), value=bindparam("to")))
+SET_SETTING = Statement(
+    text(
+        "INSERT INTO settings (name, value) VALUES (:of, :to)"
+        " ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+    )
+)
 DELETE_ENTRIES = Statement(delete(search_rows))
 COUNT_ENTRIES = Statement(text("SELECT COUNT(*) FROM search_rows"))
 COUNT_DOCUMENTS = Statement(
@@ -75,8 +85,8 @@ OWNS_INDEX: dict[str, Statement[Any]] = {
 }
 """What a server is asked whether the index may be made, by dialect."""
 INDEX_RIGHT_MESSAGE = (
-    "the index of searches does not exist yet, and only the owner of the tables can make it: run "
-    "`convostore index` once as the owner; until then searches read the newest messages"
+    "the index of searches does not exist, and only the owner of the tables can make it: run "
+    "`convostore index` once as the owner; until then searches read all entries"
 )
 
 
@@ -94,12 +104,15 @@ class IndexEntry(NamedTuple):
 class UnindexedSql(NamedTuple):
     """The tables and conditions of messages ``m`` and summaries ``s`` without an entry.
 
-    ``order`` is the column of the order of storing.
+    ``order`` is the column of the order of storing. Steps of the index take messages in the order
+    of ``step_order``, those ``after`` the key that earlier steps have reached.
     """
 
     messages: str
     messages_where: str
     order: str
+    after: str
+    step_order: str
     summaries: str
     summaries_where: str
 
@@ -109,14 +122,19 @@ _FILE_UNINDEXED = UnindexedSql(
     f"""+m.rowid > COALESCE((SELECT m.rowid FROM search_rows r JOIN messages m ON {_message_entry}
     WHERE r.number > 0 ORDER BY r.number DESC LIMIT 1), -1)""",
     "rowid",
+    "true",
+    "m.rowid",
     "summaries s",
     f"""s.rowid > COALESCE((SELECT s.rowid FROM search_rows r JOIN summaries s ON {_summary_entry}
     WHERE r.number < 0 ORDER BY r.number LIMIT 1), -1)""",
 )
 _SERVER_UNINDEXED = UnindexedSql(
-    f"messages m LEFT JOIN search_rows r ON {_message_entry}",
-    "r.tree_id IS NULL",
+    "messages m",
+    f"NOT EXISTS (SELECT 1 FROM search_rows r WHERE {_message_entry})",
     "stored_at",
+    "(m.tree_id, m.branch, m.seq) > (CAST(:tree_id AS bigint), CAST(:branch AS bigint),"
+    " CAST(:seq AS bigint))",
+    "m.tree_id, m.branch, m.seq",
     f"summaries s LEFT JOIN search_rows r ON {_summary_entry}"
     " AND r.branch = s.branch AND r.seq = s.last",
     "r.tree_id IS NULL",
@@ -141,7 +159,8 @@ def build_unindexed_sql(connection: Connection, scope: Scope = WHOLE_STORE) -> U
 
 def is_search_on(connection: Connection) -> bool:
     """Tell whether searching is switched on."""
-    return bool(GET_SETTING.value(connection, setting=SEARCH_SETTING) != SEARCH_OFF_VALUE)
+    value = GET_SETTING.value(connection, setting=search_entries.SEARCH_SETTING)
+    return bool(value != search_entries.SEARCH_OFF_VALUE)
 
 
 def has_index(connection: Connection) -> bool:
@@ -152,6 +171,8 @@ def has_index(connection: Connection) -> bool:
 def is_index_behind(connection: Connection, scope: Scope = WHOLE_STORE) -> bool:
     """Tell whether a scope has messages or summaries that have no entry."""
     is_file = connection.dialect.name == "sqlite"
+    if not is_file and GET_SETTING.value(connection, setting=ENTRIES_SETTING) == ENTRIES_COMPLETE:
+        return False
     # On a file a quick check finds out whether any document has no entry.
     if is_file and scope.parameters and not is_index_behind(connection):
         return False
@@ -166,37 +187,43 @@ def is_index_behind(connection: Connection, scope: Scope = WHOLE_STORE) -> bool:
 def index_step(connection: Connection) -> bool:
     """Index some messages and summaries; tell whether there were any."""
     sql = get_index_sql(connection)
-    _run_statements(connection, sql.lock)
-    if not has_index(connection):
+    if not _is_made(connection):
         if connection.dialect.name != "sqlite" and not OWNS_INDEX["postgresql"].value(connection):
             raise ReadOnly(INDEX_RIGHT_MESSAGE)
         _run_statements(connection, sql.create)
+    if connection.dialect.name != "sqlite":
+        return _index_older(connection)
     entries = [*_load_new_message_entries(connection), *_load_new_summary_entries(connection)]
-    if connection.dialect.name == "sqlite":
-        INSERT_ENTRY_PLACES.insert_many(connection, [entry[:-1] for entry in entries])
-        for entry in entries:
-            words, names = split_cjk(entry.text), extract_name_lines(entry.text)
-            number = entry.number
-            cache_statement(INSERT_WORDS).run(connection, number=number, text=words)
-            if names:
-                cache_statement(INSERT_NAMES).run(connection, number=number, text=names)
-        return bool(entries)
-    rows = []
-    for entry in entries:  # a server stores words with positions, and names in lower case
-        content = entry.text[:LONGEST_ON_SERVER]
-        vector = " ".join(
-            f"'{word}':{min(place, LAST_WORD_PLACE)}"
-            for place, word in enumerate(
-                (
-                    word[:LONGEST_TERM]
-                    for word in WORD_PATTERN.findall(fold_text(split_cjk(content)))
-                ),
-                start=1,
-            )
-        )
-        rows.append((*entry[:-1], vector, extract_name_lines(content).lower()))
-    INSERT_ENTRIES.insert_many(connection, rows)
+    INSERT_ENTRY_PLACES.insert_many(connection, [entry[:-1] for entry in entries])
+    for entry in entries:
+        words, names = split_cjk(entry.text), extract_name_lines(entry.text)
+        number = entry.number
+        cache_statement(INSERT_WORDS).run(connection, number=number, text=words)
+        if names:
+            cache_statement(INSERT_NAMES).run(connection, number=number, text=names)
     return bool(entries)
+
+
+def _index_older(connection: Connection) -> bool:
+    """Write entries that a server lacks: those of messages, then those of summaries."""
+    reached = GET_SETTING.value(connection, setting=ENTRIES_SETTING)
+    if reached == ENTRIES_COMPLETE:
+        return False
+    after = json.loads(reached) if reached else BEFORE_MESSAGES
+    entries = [*_load_new_message_entries(connection, after)]
+    reached = json.dumps(entries[-1][:3] if entries else after)
+    entries = entries or [*_load_new_summary_entries(connection)]
+    for entry in entries:
+        place = search_entries.EntryPlace(*entry[:4])
+        search_entries.add_older_entry(connection, place, entry.text)
+    to = reached if entries else ENTRIES_COMPLETE
+    SET_SETTING.run(connection, of=ENTRIES_SETTING, to=to)
+    return bool(entries)
+
+
+def _is_made(connection: Connection) -> bool:
+    """Tell whether there is nothing to create for the index."""
+    return cache_statement(get_index_sql(connection).is_made).row(connection) is not None
 
 
 def _run_statements(connection: Connection, statements: Iterable[str]) -> None:
@@ -204,14 +231,17 @@ def _run_statements(connection: Connection, statements: Iterable[str]) -> None:
         cache_statement(each).run(connection)
 
 
-def _load_new_message_entries(connection: Connection) -> Iterator[IndexEntry]:
-    """Yield the next entries of messages, as many as a step makes."""
+def _load_new_message_entries(
+    connection: Connection, after: Sequence[int] = BEFORE_MESSAGES
+) -> Iterator[IndexEntry]:
+    """Yield the next entries of messages, as many as a step makes; on a server ``after`` a key."""
     new = build_unindexed_sql(connection)
-    query = f"""SELECT m.tree_id, m.branch, m.seq FROM {new.messages} WHERE {new.messages_where}
-    ORDER BY m.{new.order}, m.seq, m.branch, m.tree_id LIMIT {STEP_MESSAGES}"""
+    query = f"""SELECT m.tree_id, m.branch, m.seq FROM {new.messages}
+    WHERE {new.messages_where} AND {new.after} ORDER BY {new.step_order} LIMIT {STEP_MESSAGES}"""
     newest = cache_statement(get_index_sql(connection).max_number).value(connection)
     number = max(0, newest or 0)
-    length, keys = 0, map(tuple, cache_statement(query).rows(connection))
+    found = cache_statement(query).rows(connection, **dict(zip(PLACE, after, strict=True)))
+    length, keys = 0, map(tuple, found)
     while length <= STEP_LENGTH and (batch := [*islice(keys, MESSAGE_BATCH)]):
         messages = load_documents_messages(connection, batch)
         for key in batch:
@@ -248,7 +278,7 @@ def index_all(transactions: Transactions, progress: ProgressCallback | None = No
     with transactions.reading() as connection:
         is_left = is_index_behind(connection)
         if connection.dialect.name != "sqlite":  # the owner makes it before others fill it
-            is_left = is_left or not has_index(connection)
+            is_left = is_left or not _is_made(connection)
         is_left = is_left and is_search_on(connection)
     while is_left:
         with transactions.writing() as connection:
@@ -261,6 +291,7 @@ def index_all(transactions: Transactions, progress: ProgressCallback | None = No
 
 def clear_index(connection: Connection) -> None:
     """Delete all entries of the index."""
+    DELETE_SETTING.run(connection, setting=ENTRIES_SETTING)
     DELETE_ENTRIES.run(connection)
     _run_statements(connection, get_index_sql(connection).clear if has_index(connection) else ())
 
@@ -280,6 +311,19 @@ def refill_index(transactions: Transactions) -> None:
         index_all(transactions)
 
 
+def _switch_search(connection: Connection, *, on: bool) -> None:
+    """Switch searching on or off, when all who write entries have ended; off drops the index."""
+    sql = get_index_sql(connection)
+    _run_statements(connection, sql.lock)
+    for setting in (search_entries.SEARCH_SETTING, ENTRIES_SETTING):
+        DELETE_SETTING.run(connection, setting=setting)
+    if not on:
+        off = search_entries.SEARCH_OFF_VALUE
+        INSERT_SETTING.run(connection, of=search_entries.SEARCH_SETTING, to=off)
+        DELETE_ENTRIES.run(connection)
+        _run_statements(connection, sql.drop)
+
+
 def update_index(
     transactions: Transactions,
     *,
@@ -294,12 +338,8 @@ def update_index(
     check_progress(progress)
     if on is not None or anew:
         with transactions.writing() as connection:
-            if on is not None:
-                DELETE_SETTING.run(connection, setting=SEARCH_SETTING)
-                if not on:
-                    INSERT_SETTING.run(connection, of=SEARCH_SETTING, to=SEARCH_OFF_VALUE)
-                    DELETE_ENTRIES.run(connection)
-                    _run_statements(connection, get_index_sql(connection).drop)
+            if on is not None and on != is_search_on(connection):
+                _switch_search(connection, on=on)
             if anew:
                 clear_index(connection)
     index_all(transactions, progress)

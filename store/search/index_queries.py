@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from ..history import NO_LIMIT
+from ..messages import LONGEST_TERM, WORD_PATTERN, fold_text
 from .documents import (
     MESSAGE_CONDITION,
     RECORD_CONDITION,
@@ -37,7 +38,7 @@ from .documents import (
 from .index import has_index
 from .query import MOST_PLACED, Query
 from .scope import Scope
-from .terms import LONGEST_TERM, WORD_PATTERN, Term, fold_text
+from .terms import Term
 
 NumberRange = tuple[int, int]
 """The first and the last number of some documents."""

@@ -20,19 +20,12 @@ from sqlalchemy import Connection, bindparam, literal_column, select
 from ..clock import Now, require_moment
 from ..database import Statement, message_facts
 from ..errors import InvalidValue, check_choice, quote_value
+from ..messages import extract_name_lines, fold_text
 from ..records import Hit
 from ..text import is_text
 from .documents import Document, cache_statement
 from .scope import Holder, Origin, Scope, SearchedTrees
-from .terms import (
-    Term,
-    count_term,
-    extract_name_lines,
-    fold_text,
-    has_terms,
-    make_snippet,
-    parse_terms,
-)
+from .terms import Term, count_term, has_terms, make_snippet, parse_terms
 
 HIT_ORDERS = ("best", "newest", "rarest")
 MOST_HITS = 1_000

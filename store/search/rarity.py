@@ -13,10 +13,11 @@ from itertools import islice
 from math import log2
 from typing import NamedTuple, Protocol
 
+from ..messages import fold_text
 from ..records import Hit
 from .documents import Document
 from .query import Match, Query, score_text
-from .terms import Term, fold_text
+from .terms import Term
 
 MOST_COUNTED_WORD = 100
 """Messages that are counted of a word: the last stored; one that more have is a common word."""

@@ -12,22 +12,24 @@ No text of a user reaches the database as an operator: each word of a query is q
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import takewhile
 from typing import NamedTuple
 
+from ..messages import (
+    CJK_RUN,
+    LONGEST_TERM,
+    SHORTEST_PART,
+    WORD_PATTERN,
+    fold_text,
+    normalize_text,
+    split_cjk,
+)
 from ..text import ELLIPSES
 
 MOST_TERMS = 32
 """Words of a query; further ones are left out."""
-LONGEST_TERM = 200
-"""Code points of a word of a query."""
-SHORTEST_PART = 3
-"""The least code points of a part of a name."""
-LONGEST_INDEXED_NAME = 200
-"""The most code points of a name that is indexed for its parts; a longer word is no name."""
 SNIPPET_LENGTH = 160
 """Code points of a snippet."""
 SNIPPET_LEAD = 40
@@ -36,21 +38,7 @@ SNIPPET_STARTS = 100
 """Places that are tried for the snippet with most of the terms."""
 _ELLIPSIS = "…"
 
-_CJK = (
-    "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u3131-\u318e"
-    "\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\u1100-\u11ff\uac00-\ud7a3\uf900-\ufaff"
-    "\uff66-\uff9d\U00020000-\U0003134f"
-)
-CJK_RUN = re.compile(f"[{_CJK}]+")
-"""A run of Chinese, Japanese and Korean signs."""
-WORD_PATTERN = re.compile(r"[^\W_]+")
 _QUERY_WORD = re.compile(r'"([^"]+)"|(\S+)')
-_NAME = re.compile("[A-Za-z0-9_À-ɏ][A-Za-z0-9_À-ɏ./:@#-]*[A-Za-z0-9_À-ɏ]")
-_NAME_SIGN = re.compile("[a-z0-9][A-Z]|[A-Za-z][0-9]|[0-9][A-Za-z]|[_./:@#-]")
-_CJK_BYTES = bytes((0xE1, *range(0xE3, 0xEE), 0xEF, 0xF0))
-"""The first bytes of the signs of `CJK_RUN` in UTF-8, and of some others."""
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
-
 TextRange = tuple[int, int]
 """The first and the last code point of a word, the last one excluded."""
 TermRange = tuple[int, int, int]
@@ -97,58 +85,6 @@ def _parse_term(text: str) -> Term:
     pairs = [signs[at : at + 2] for at in range(max(1, len(signs) - 1))]
     index_text = f"{split_cjk(text[: last.start()])} {' '.join(pairs)}"
     return Term(text, index_text, is_prefix=len(signs) == 1)
-
-
-def normalize_text(text: str) -> str:
-    """Return a text in a form that every database can hold, with composed signs."""
-    if text.isascii():
-        return text.replace("\0", " ")
-    encodable = text.encode("utf-8", "replace").decode().replace("\0", " ")
-    return unicodedata.normalize("NFC", encodable)
-
-
-def split_cjk(text: str) -> str:
-    """Return a text with each run of signs as pairs of neighbours, and its last sign alone."""
-    if text.isascii():
-        return text
-    encoded = text.encode()
-    if len(encoded.translate(None, _CJK_BYTES)) == len(encoded):  # far faster than a search
-        return text
-    return CJK_RUN.sub(
-        lambda run: f" {' '.join(run[0][at : at + 2] for at in range(len(run[0])))} ", text
-    )
-
-
-def extract_name_lines(text: str) -> str:
-    """Return the names in a text, such as identifiers and paths, each once and on its own line."""
-    names = [
-        word
-        for word in dict.fromkeys(_NAME.findall(text))
-        # Most words are plain: such a word has no sign, which is known without a search.
-        if not word[1:].islower() or not word.isalpha()
-        if SHORTEST_PART < len(word) <= LONGEST_INDEXED_NAME and _NAME_SIGN.search(word)
-    ]
-    return "\n".join(names)
-
-
-class _FoldedSigns(dict[int, str]):
-    """The folded form of each sign, without case and accents: always a single sign."""
-
-    def __missing__(self, point: int) -> str:
-        sign = chr(point)
-        lowered = unicodedata.normalize("NFKD", sign)[:1].lower()
-        self[point] = lowered if len(lowered) == 1 else sign
-        return self[point]
-
-
-_FOLDED_SIGNS = _FoldedSigns()
-
-
-def fold_text(text: str) -> str:
-    """Return a text of the same length without case and accents."""
-    if text.isascii():
-        return text.lower()
-    return _NOT_ASCII.sub(lambda run: run[0].translate(_FOLDED_SIGNS), text).lower()
 
 
 @lru_cache(maxsize=256)

@@ -49,6 +49,7 @@ IN_THE_MAKING = {
     "0009",
     "0010",
     "0011",
+    "0012",
     SCHEMA_HEAD,
 }
 """Revisions that no release has: nobody has such a file, and no saved database is needed yet."""

@@ -207,7 +207,6 @@ LOCKS_WITHOUT_ROWS = {
     "database/listener.py": "a hint that somebody waits, without which the store is asked again",
     "database/migrate.py": "migrations run on one machine",
     "database/notifications.py": "the other side of that hint",
-    "search/documents.py": "the numbers of the index of words are of the whole store",
 }
 """What takes an advisory lock, with the reason: it is held on one machine of several."""
 

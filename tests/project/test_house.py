@@ -84,7 +84,7 @@ INSIDE = {
     "face": "replicas shares calls spans observers operations frames health lifetime atomic_steps streaming watches workflows store threads async_streaming async_operations async_store",
     "formats": "response_usage answer_chunks request_messages call_names definitions sendable_calls chat_rows openai parts reasoning turns responses anthropic gemini react templates message_templates",
     "history": (
-        "ancestry lines erasure_log request_rows file_states session_branches sessions facts model_prices listing price_files price_rows kept_usages usages message_notes view_cache attachments stored_rows raw_messages row_templates draft_leases append drafts erasure redaction erasure_batches retention heads branch_erasure "
+        "ancestry lines erasure_log request_rows file_states session_branches sessions facts model_prices listing price_files price_rows kept_usages usages message_notes view_cache attachments stored_rows search_entries raw_messages tree_entries row_templates draft_leases append drafts erasure redaction erasure_batches retention heads branch_erasure "
         "message_lookup tool_use token_counts"
     ),
     "html": "shown_text source_code markdown_text message_parts flow templates pages notebooks",
@@ -93,7 +93,7 @@ INSIDE = {
         "console checks usage_statistics sql line_checks integrity dump transfer storage_use copies upkeep distribution advice"
     ),
     "mcp": "answers passages commands days digests ranking tools guidance server",
-    "messages": "json_text attached_bytes columns plain_messages media wire_fields redacted_messages",
+    "messages": "json_text attached_bytes columns searched_texts plain_messages media wire_fields redacted_messages",
     "pages": "site access plots sessions reasons page_rows conversation live requests tree policies costs files sql datasette server",
     "policy": (
         "field_types ready_policies tool_results requests verdicts prompt_cache triggers turns "

@@ -250,6 +250,7 @@ def test_an_owners_search_is_that_of_a_store_of_its_own(
             assert shown(pages[0]) == shown(pages[1]), (words, options)
 
 
+@pytest.mark.sqlite_only
 def test_only_an_owners_own_is_behind(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nothing is looked through: as many as in a store of its own; none where all is."""
     monkeypatch.setattr(searching, "try_index_step", lambda _: None)
@@ -282,6 +283,7 @@ def test_an_owner_finds_what_is_new_while_others_wait(
     assert store.index().messages == 123
 
 
+@pytest.mark.sqlite_only
 def test_the_newest_are_looked_at_however_busy_the_machine_is(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -436,6 +438,7 @@ def test_users_find_what_they_said_last_while_others_write(url: str) -> None:
     assert missed == []
 
 
+@pytest.mark.sqlite_only
 def test_the_progress_of_an_index_counts_what_is_the_owners(store: Store) -> None:
     """However much others have; the last call tells that all is in the index."""
     for name, owner, count in (("a", "ann", 300), ("b", "bob", 700), ("c", "ann", 20)):

@@ -17,11 +17,11 @@ from benchmarks.recorded import largest
 from store import Policy, Store
 from store.database.statements import Statement
 from store.errors import InvalidValue, SessionNotFound, StoreError
+from store.messages import WORD_PATTERN, join_message_texts, split_cjk
 from store.records import Hits
 from store.search import hits, index
 from store.search import hits as searching
-from store.search.documents import join_message_texts
-from store.search.terms import WORD_PATTERN, parse_terms, split_cjk
+from store.search.terms import parse_terms
 
 NOW = 1_767_225_600_000
 
@@ -232,7 +232,8 @@ def rows(store: Store) -> int:
         return int(index.COUNT_ENTRIES.value(connection))
 
 
-def test_an_append_writes_nothing_to_the_index(
+@pytest.mark.sqlite_only
+def test_an_append_writes_nothing_to_the_index_of_a_file(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A search does, some messages at a time; it says how many it did not look at."""
@@ -255,6 +256,7 @@ def test_an_append_writes_nothing_to_the_index(
     assert store.search("more").behind == 0
 
 
+@pytest.mark.sqlite_only
 def test_a_step_is_bounded_by_what_it_reads(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Long messages are few in it, but there is always one."""
     monkeypatch.setattr(index, "STEP_LENGTH", 1000)

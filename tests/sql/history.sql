@@ -3471,6 +3471,40 @@ WHERE message_attachments.tree_id = :tree_id
   AND message_attachments.seq > :kept
   AND message_attachments.seq <= :end
 
+-- history.search_entries.ADD_ENTRY
+INSERT INTO search_rows (tree_id, branch, seq, summary, number, words, names)
+SELECT CAST(:tree_id AS bigint),
+  CAST(:branch AS bigint),
+  CAST(:seq AS bigint),
+  CAST(:summary AS bigint),
+  CAST(:number AS bigint),
+  CAST(:words AS tsvector),
+  CAST(:names AS text)
+WHERE NOT EXISTS (
+  SELECT 1
+  FROM settings
+  WHERE name = 'search'
+    AND value = 'off'
+) ON CONFLICT (tree_id, branch, seq, summary) DO NOTHING
+
+-- history.search_entries.WRITE_ENTRY
+INSERT INTO search_rows (tree_id, branch, seq, summary, number, words, names)
+SELECT CAST(:tree_id AS bigint),
+  CAST(:branch AS bigint),
+  CAST(:seq AS bigint),
+  CAST(:summary AS bigint),
+  CAST(:number AS bigint),
+  CAST(:words AS tsvector),
+  CAST(:names AS text)
+WHERE NOT EXISTS (
+  SELECT 1
+  FROM settings
+  WHERE name = 'search'
+    AND value = 'off'
+) ON CONFLICT (tree_id, branch, seq, summary) DO UPDATE
+SET words = excluded.words,
+  names = excluded.names
+
 -- history.session_branches.INHERITED_END
 WITH RECURSIVE sources(generation, session_id, moves, records, before) AS (
   SELECT 0,
@@ -4233,6 +4267,33 @@ FROM tool_calls c
 WHERE c.tree_id = :tree_id
   AND c.branch = :branch
   AND c.seq BETWEEN :first AND :last
+
+-- history.tree_entries.RUNS_WITHOUT_ENTRIES
+SELECT m.branch,
+  MIN(m.seq),
+  MAX(m.seq)
+FROM messages m
+WHERE m.tree_id = :tree_id
+  AND NOT EXISTS (
+    SELECT 1
+    FROM search_rows r
+    WHERE r.tree_id = :tree_id
+      AND r.branch = m.branch
+      AND r.seq = m.seq
+      AND r.summary = 0
+  )
+GROUP BY m.branch
+ORDER BY m.branch
+
+-- history.tree_entries.TREE_SUMMARY_TEXTS
+SELECT s.branch,
+  s.last,
+  s.summary,
+  s.title,
+  s.body
+FROM summaries s
+WHERE s.tree_id = :tree_id
+ORDER BY s.summary
 
 -- history.usages.INSERT_USAGE
 INSERT INTO usages (

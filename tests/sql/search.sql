@@ -70,10 +70,6 @@ SELECT settings.value
 FROM settings
 WHERE settings.name = :setting
 
--- search.index.INSERT_ENTRIES
-INSERT INTO search_rows (tree_id, branch, seq, summary, number, words, names)
-VALUES (:tree_id, :branch, :seq, :summary, :number, :words, :names)
-
 -- search.index.INSERT_ENTRY_PLACES
 INSERT INTO search_rows (tree_id, branch, seq, summary, number)
 VALUES (:tree_id, :branch, :seq, :summary, :number)
@@ -81,6 +77,11 @@ VALUES (:tree_id, :branch, :seq, :summary, :number)
 -- search.index.INSERT_SETTING
 INSERT INTO settings (name, value)
 VALUES (:of, :to)
+
+-- search.index.SET_SETTING
+INSERT INTO settings (name, value)
+VALUES (:of, :to) ON CONFLICT (name) DO UPDATE
+SET value = excluded.value
 
 -- search.query.HAS_ROLE
 SELECT message_facts.role
