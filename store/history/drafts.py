@@ -53,6 +53,7 @@ from ..errors import (
 )
 from ..formats import get_format
 from ..messages import (
+    LEAST_ATTACHED_LENGTH,
     GivenMessage,
     Message,
     decode_as,
@@ -439,7 +440,7 @@ def finish_draft(
     DraftNotFound, DraftBusy for a live one, Conflict, InvalidMessage, InvalidValue.
     """
     moment = require_moment(now)
-    pointer, kept = _lock_named_draft(connection, draft, owner, force=force)
+    pointer, kept = _lock_named_draft(connection, draft, owner, force=force, update=update)
     if expected is not None:
         lines.check_revision(pointer, expected)
     began = load_draft(connection, kept)
@@ -516,15 +517,23 @@ def has_answered_message(line: Line, draft: Draft) -> bool:
 
 
 def _lock_named_draft(
-    connection: Connection, draft: str | Draft, owner: str | None, *, force: bool
+    connection: Connection,
+    draft: str | Draft,
+    owner: str | None,
+    *,
+    force: bool,
+    update: Message | None = None,
 ) -> tuple[Pointer, DraftRow]:
     """Lock the session of a draft; return its pointer and the draft.
 
-    Raises DraftNotFound, and DraftBusy for a live one without ``force``.
+    Its tree is locked, too, where the message or its ``update`` is long enough for an attachment,
+    as an append locks it. Raises DraftNotFound, and DraftBusy for a live one without ``force``.
     """
     named = _load_named_draft(connection, draft, owner)
+    is_long = len(named.message) + len(str(update)) > LEAST_ATTACHED_LENGTH
+    lock = lines.lock_tree if is_long else lines.lock_session
     try:
-        pointer = lines.lock_session(connection, named.session_id)
+        pointer = lock(connection, named.session_id)
     except SessionNotFound as error:
         raise DraftNotFound(named.id) from error
     kept = _load_session_draft(connection, pointer, named.id)

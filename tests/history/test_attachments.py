@@ -7,6 +7,7 @@ import json
 import os
 import random
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from store.copying import copy
 from store.database.schema import METADATA
 from store.errors import Damaged
 from store.exporting import export_store
-from store.history import raw_messages
+from store.history import erasure, erasure_batches, raw_messages
 from store.importing import import_file
 from store.inspection import integrity
 from store.messages import attach_bytes, detach_bytes, encode
@@ -234,6 +235,26 @@ def test_what_is_left_behind_goes(store: Store) -> None:
     store.replace("s", 1, {"role": "user", "content": "b"})
     store.forget("s")
     assert counts(store) == [0, 0]
+
+
+def test_a_picture_of_a_draft_that_goes_elsewhere_meanwhile(store: Store) -> None:
+    """The last other message with it is erased while the draft is finished, which waits for it."""
+    (message,) = openai(encoded(LIMIT + 1))
+    store.create_session("s")
+    store.append("s", [{"role": "user", "content": "a"}, message])
+    store.fork("s", at=1, session_id="f")
+    with suppress(ZeroDivisionError), store.streaming("f", message):
+        raise ZeroDivisionError
+    (draft,) = store.drafts("f")
+    with ThreadPoolExecutor(1) as pool:
+        with store.database.writing() as connection:
+            opened = erasure.begin_erasure(connection, "s", now=NOW)
+            while erasure_batches._erase_slice(connection, opened.tree_id, NOW, seconds=1):
+                pass
+            finished = pool.submit(store.finish_draft, draft)
+            assert not wait([finished], timeout=0.2).done
+        assert finished.result().message == message
+    assert counts(store) == [1, 2]
 
 
 @pytest.mark.slow
