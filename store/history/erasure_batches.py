@@ -239,7 +239,7 @@ def delete_sessions(
     missing: str = "refuse",
     begin: BeginErasure | None = None,
 ) -> list[Erasure]:
-    """Erase sessions: each is gone in a transaction of its own, then all their rows go in slices.
+    """Erase sessions in short transactions, as many in one as it has time for.
 
     ``expected`` is the revision of a single session, ``owner`` the owner of all of them (None:
     any); ``begin`` may erase less of a session, or by conditions of its own; ``missing`` is one of
@@ -253,18 +253,25 @@ def delete_sessions(
     begin = begin or erasure.begin_erasure
     begin = partial(begin, expected=expected, owner=owner, costs=costs, now=moment)
     begun: list[OpenErasure] = []
-    for name in dict.fromkeys(found):  # until one fails, though not if others have erased it
+
+    def begin_session(connection: Connection, name: str) -> OpenErasure | None:
         try:
-            begun.append(_begin_session_erasure(database, name, begin))
-        except StoreError as error:
-            is_missing = isinstance(error, SessionNotFound)
-            if not begun and (is_refused or not is_missing):
+            return begin(connection, name)
+        except SessionNotFound:  # others have erased it since it was found
+            if is_refused and name == found[0]:
                 raise
-            if not is_missing:
-                break
-    with suppress(StoreError):  # the next one goes on with it
-        for tree_id in dict.fromkeys(each.tree_id for each in begun):
-            _erase_tree(database, tree_id, moment)
+            return None
+
+    waiting = [partial(begin_session, name=name) for name in dict.fromkeys(found)]
+    while waiting:
+        try:
+            group = erase_group(database, waiting, moment, SLICE_SECONDS)
+        except StoreError:
+            if not begun:
+                raise
+            break
+        begun += filter(None, group)
+        del waiting[: len(group)]
     try:
         return database.read(partial(erasure.load_erasures, begun=begun))
     except StoreError:
@@ -272,12 +279,16 @@ def delete_sessions(
 
 
 def erase_group(
-    database: Database, waiting: Sequence[BeginGroupErasure], moment: int
+    database: Database,
+    waiting: Sequence[BeginGroupErasure],
+    moment: int,
+    slice_seconds: float | None = None,
 ) -> list[OpenErasure | None]:
     """Erase the first of some sessions in one transaction, as many as a short time is enough for.
 
-    Each function begins the erasure of a session, or returns None for one that stays. On a server
-    a transaction erases one session, since it changes one tree. Raises StoreError.
+    The rest of the last one goes in slices. Each function begins the erasure of a session, or
+    returns None for one that stays. On a server a transaction erases one session, since it changes
+    one tree. Raises StoreError.
     """
     group: list[OpenErasure | None] = []
 
@@ -291,15 +302,17 @@ def erase_group(
                 group.append(opened)
                 if opened:
                     rest = ends - time.monotonic()
-                    is_left = _erase_slice(connection, opened.tree_id, moment, seconds=rest)
+                    is_left = rest <= 0 or _erase_slice(connection, opened.tree_id, moment, rest)
                 if time.monotonic() >= ends:
                     break
         return is_left
 
-    last = group[-1] if _retry_when_full(database, transaction) else None
+    seconds = GROUP_SECONDS if len(waiting) > 1 else 0
+    last = group[-1] if _retry_when_full(database, transaction, seconds) else None
     if last:
         with suppress(StoreError):  # the next one goes on with it
-            _erase_tree(database, last.tree_id, moment, slice_seconds=GROUP_SECONDS)
+            seconds = GROUP_SECONDS if slice_seconds is None else slice_seconds
+            _erase_tree(database, last.tree_id, moment, slice_seconds=seconds)
     return group
 
 
@@ -357,20 +370,12 @@ def _find_sessions(
     return found
 
 
-def _begin_session_erasure(database: Database, name: str, begin: BeginErasure) -> OpenErasure:
-    def transaction(_: float) -> OpenErasure:
-        with database.writing() as connection:
-            return begin(connection, name)
-
-    return _retry_when_full(database, transaction)
-
-
 def _retry_when_full(
-    database: Database, transaction: Callable[[float], TransactionT]
+    database: Database, transaction: Callable[[float], TransactionT], most_seconds: float
 ) -> TransactionT:
     """Return what a transaction of so many seconds does; on a full disk it is to do its least."""
     try:
-        return transaction(GROUP_SECONDS)
+        return transaction(most_seconds)
     except StoreFull:
         try:
             database.empty_log()

@@ -189,6 +189,26 @@ def test_a_file_erases_sessions_in_groups(url: str, monkeypatch: pytest.MonkeyPa
             store.prune(90, progress=1)  # type: ignore[arg-type]
 
 
+def test_many_sessions_are_deleted_in_few_transactions(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many as one has time for; on a server each in its own."""
+    monkeypatch.setattr(erasure_batches, "GROUP_SECONDS", 60)
+    erase, groups = erasure_batches.erase_group, list[int]()
+
+    def noted(*given: Any) -> Any:
+        groups.append(len(group := erase(*given)))
+        return group
+
+    monkeypatch.setattr(erasure_batches, "erase_group", noted)
+    with Store(url) as store:
+        for name in ("a", "b", "c"):
+            talk(store.scoped("ann"), name, 1, 20)
+        assert [each.messages for each in store.delete_owner("ann")] == [20] * 3
+        assert groups == ([3] if store.database.dialect == "sqlite" else [1, 1, 1])
+        assert (ids(store), store.verify()) == (set(), [])
+
+
 def test_a_group_ends_in_time_and_the_rest_of_its_last_session_goes(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
