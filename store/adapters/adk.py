@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
+from google.adk.agents.callback_context import CallbackContext
 from google.adk.errors import StaleSessionError
 from google.adk.errors.already_exists_error import AlreadyExistsError
 from google.adk.errors.session_not_found_error import SessionNotFoundError
 from google.adk.events.event import Event
+from google.adk.models.llm_request import LlmRequest
 from google.adk.sessions.base_session_service import (
     BaseSessionService,
     GetSessionConfig,
@@ -23,18 +26,21 @@ from google.adk.sessions.base_session_service import (
 )
 from google.adk.sessions.session import Session
 from google.adk.sessions.state import State
+from google.genai.types import Content
 
-from .. import InvalidMessage, SessionExists, SessionNotFound
+from .. import InvalidMessage, Policy, SessionExists, SessionNotFound
 from ..records import Message
 from ..records import Session as StoredSession
 from .stores import StoreSource, StoreUser
 
-__all__ = ["Sessions"]
+__all__ = ["Sessions", "compacted"]
 
 ADK_KEY = "google_adk"
 SHAPED, SHAPELESS = "gemini", "responses"
 """The formats of events with a content, and of those without one."""
 ADK_SESSION = {"framework": "google-adk"}
+CLIENT_ID_PREFIX = "adk-"
+"""The beginning of the ids that the framework gives to calls without one; no model is sent them."""
 
 
 class Sessions(StoreUser, BaseSessionService):
@@ -59,7 +65,7 @@ class Sessions(StoreUser, BaseSessionService):
         """Create a session. Raises AlreadyExistsError."""
         own_id = (session_id or "").strip() or str(uuid.uuid4())
         name = name_session(app_name, user_id, own_id)
-        described = {**ADK_SESSION, "app": app_name, "user": user_id, "session": own_id}
+        described = {**ADK_SESSION, "app": app_name, "user": user_id}
 
         def work(steps: Any) -> Session:
             created = steps.create_session(name, owner=user_id, metadata=described)
@@ -102,7 +108,7 @@ class Sessions(StoreUser, BaseSessionService):
         where = {**ADK_SESSION, "app": app_name}
         if user_id is not None:
             where["user"] = user_id
-        found = await self.list_sessions_where(where)
+        found = [each for each in await self.list_sessions_where(where) if get_own_id(each)]
         listed = await self.awaited.reading(
             lambda reads: [build_session(reads, each, []) for each in found]
         )
@@ -161,9 +167,54 @@ class Sessions(StoreUser, BaseSessionService):
         return is_new
 
 
+def compacted(
+    sessions: Sessions, policy: Policy
+) -> Callable[[CallbackContext, LlmRequest], Awaitable[None]]:
+    """Return a callback before each request to a model, which sends the view by a policy.
+
+    The view is compacted first if the policy says so; what is stored stays. A session with events
+    of other agents, or that ADK itself rewound or compacted, is sent as ADK does.
+    """
+
+    async def send_view(callback_context: CallbackContext, llm_request: LlmRequest) -> None:
+        session = callback_context.session
+        agents = {"user", callback_context.agent_name}
+        if all(is_plain_event(each, agents) for each in session.events):
+            name = name_session(session.app_name, session.user_id, session.id)
+            view = await sessions.load_view(name, policy, SHAPED)
+            llm_request.contents = [*map(build_content, view.messages)]
+
+    return send_view
+
+
+def is_plain_event(event: Event, agents: set[str]) -> bool:
+    """Tell whether an event is of some agents, and changes nothing in what is sent of others."""
+    actions = event.actions
+    return event.author in agents and not (
+        actions.compaction or actions.rewind_before_invocation_id
+    )
+
+
+def build_content(message: Message) -> Content:
+    """Return a message of a view as ADK sends it."""
+    content = Content.model_validate(message)
+    for part in content.parts or []:
+        for call in (part.function_call, part.function_response):
+            if call and call.id and call.id.startswith(CLIENT_ID_PREFIX):
+                call.id = None
+    return content
+
+
 def name_session(app_name: str, user_id: str, session_id: str) -> str:
     """Return the id of the session of the store."""
     return f"{app_name}/{user_id}/{session_id}"
+
+
+def get_own_id(stored: StoredSession) -> str:
+    """Return the id of a session in ADK: of a fork, its own; empty if its name is no such one."""
+    held = stored.metadata or {}
+    beginning = name_session(held["app"], held["user"], "")
+    return stored.id.removeprefix(beginning) if stored.id.startswith(beginning) else ""
 
 
 def name_state(app_name: str, user_id: str | None = None) -> str:
@@ -222,7 +273,7 @@ def build_session(reads: Any, stored: StoredSession, events: list[Event]) -> Ses
     app_state = read_state(reads, name_state(app_name))
     user_state = read_state(reads, name_state(app_name, user_id))
     session = Session(
-        id=held["session"],
+        id=get_own_id(stored),
         app_name=app_name,
         user_id=user_id,
         state=json.loads(held["state"])

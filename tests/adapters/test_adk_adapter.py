@@ -12,7 +12,7 @@ import pytest
 from conftest import Child
 from killed_runs import ScriptedRun, check_killed_runs
 
-from store import Store
+from store import Policy, Store
 
 pytest.importorskip("google.adk", reason="needs google-adk: pip install -e '.[adk]'")
 
@@ -28,7 +28,7 @@ from google.adk.sessions.base_session_service import BaseSessionService, GetSess
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.genai import types
 
-from store.adapters.adk import Sessions
+from store.adapters.adk import Sessions, compacted
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 Case = Callable[[BaseSessionService], Coroutine[Any, Any, None]]
@@ -227,11 +227,14 @@ def read(path: str) -> dict[str, str]:
     return {path: "x = 1"}
 
 
-async def run_turns(service: BaseSessionService, name: str, count: int) -> None:
+async def run_turns(
+    service: BaseSessionService, name: str, count: int, send: Any = None, agent_name: str = "one"
+) -> None:
     """Run turns of an agent on a session."""
     if not await service.get_session(**ANN, session_id=name):
         await service.create_session(**ANN, session_id=name)
-    agent = Agent(name="one", model=ScriptedModel(), tools=[read])
+    model = ScriptedModel()
+    agent = Agent(name=agent_name, model=model, tools=[read], before_model_callback=send)
     runner = Runner(agent=agent, app_name="app", session_service=service)
     for number in range(count):
         said = types.Content(role="user", parts=[types.Part(text=f"Turn {number}")])
@@ -249,6 +252,34 @@ def test_ten_turns_of_a_run(store: Store) -> None:
     assert [len(each["parts"]) for each in view.messages[:4]] == [1, 2, 2, 1]
     assert store.session("app/ann/run").owner == "ann"
     assert len(store.calls("app/ann/run")) == 20
+
+
+def count_sent(store: Store, name: str) -> int:
+    """Return how many contents the last request of a run had."""
+    said = store.messages(f"app/ann/{name}", last=1)[0].message["parts"][0]["text"]
+    return int(re.sub("[^0-9]", "", said))
+
+
+def test_a_run_is_sent_its_view_and_goes_on_in_a_fork(store: Store) -> None:
+    """By a policy that compacts; a session with another agent is sent as ADK does."""
+    service = Sessions(store)
+    policy = Policy.named("message_count", trigger_messages=16, keep_messages=6)
+    send = compacted(service, policy)
+    asyncio.run(run_turns(service, "long", 8, send))
+    assert store.compactions("app/ann/long")
+    assert count_sent(store, "long") < 16 < store.session("app/ann/long").head
+    store.fork("app/ann/long", at=5, session_id="app/ann/fork")
+    store.fork("app/ann/long", at=5)
+    asyncio.run(run_turns(service, "fork", 1, send))
+    assert count_sent(store, "fork") == 7
+    assert store.session("app/ann/fork").head == 10
+    listed = asyncio.run(service.list_sessions(**ANN)).sessions
+    assert sorted(each.id for each in listed if each.id[:4] in ("", "long", "fork")) == [
+        "fork",
+        "long",
+    ]
+    asyncio.run(run_turns(service, "long", 1, send, "two"))
+    assert count_sent(store, "long") > 16
 
 
 def append_events(url: str, name: str) -> int:
