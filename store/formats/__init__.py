@@ -66,6 +66,7 @@ from .openai import (
 from .reasoning import add_reasoning, find_reasoning
 from .request_messages import ApiCall, PlacedMessage, System, make_api_call
 from .response_usage import ResponseUsage, read_response_usage
+from .responses import write_plain_item
 from .sendable_calls import add_sendable_call, get_sendable_text, select_sendable_calls
 from .templates import (
     MOST_TEMPLATES,
@@ -188,6 +189,7 @@ CHAT = Format(
     build_tool=build_chat_tool,
 )
 """One message for each placed one, in the shape that a context also uses to show its pieces."""
+RESPONSES_NAMES = responses.RESPONSES_ACCEPTED_NAMES
 RESPONSES = Format(
     responses.RESPONSES_NAME,
     responses.write_responses_items,
@@ -197,7 +199,7 @@ RESPONSES = Format(
         responses.build_responses_rows,
         responses.restore_responses_item,
     ),
-    responses.RESPONSES_ACCEPTED_NAMES,
+    RESPONSES_NAMES,
     unsent=responses.list_unsent_items,
     build_tool=build_responses_tool,
 )

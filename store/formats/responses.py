@@ -291,8 +291,37 @@ def _clean_own_item(item: Message) -> Message:
     known = None if is_shapeless_item(item) else ITEM_KEYS.get(item.get("type", MESSAGE_ITEM))
     if known is None:
         return clean_own_part(item, *STORE_ITEM_KEYS)
-    there = ((key, held) for key, held in item.items() if held is not None)
-    return {key: replace_nested_surrogates(held) for key, held in there if key in known}
+    return {
+        key: held
+        if type(held) is str and held.isascii()  # as most are
+        else replace_nested_surrogates(held)
+        for key, held in item.items()
+        if held is not None and key in known
+    }
+
+
+def write_plain_item(item: Message) -> Message | None:
+    """Return an item as it is sent, where nothing but itself decides about that; else None.
+
+    Such are messages with words, calls of functions, and their results if they are texts.
+    """
+    kind = item.get("type", MESSAGE_ITEM)
+    changed = item
+    if CALLER_KEY in item:
+        return None
+    if kind == MESSAGE_ITEM:
+        content, role = item.get("content"), item.get("role")
+        if not content or role == "tool" or role not in CHAT_PART_TYPES:
+            return None
+        if is_unreadable(content):
+            return None
+        changed = {**item, "content": _write_own_content(item)}
+    elif kind == CALL and "arguments" in item:
+        changed = {**item, "arguments": render_arguments(item["arguments"])}
+    elif kind != RESULT_TYPES[CALL] or type(item.get("output")) is not str:
+        return None
+    sent = _clean_own_item(changed)
+    return fit_ids(sent, RESPONSES_ID_KEYS) if "id" in sent else sent
 
 
 def _write_message_item(message: Message, held: Message | None, *, alone: bool) -> list[Message]:

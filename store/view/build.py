@@ -29,6 +29,7 @@ from ..formats import (
     ANTHROPIC,
     CHAT,
     CHAT_NAMES,
+    RESPONSES,
     PlacedMessage,
     WrittenRequest,
     add_reasoning,
@@ -53,9 +54,9 @@ from .explanation import (
     find_earlier_request,
     measure_placed,
 )
-from .line_rows import LineRows, load_plain_rows
+from .line_rows import LineRows, LineUse, load_plain_rows
 from .log_messages import LOG_LANGUAGE, LogMessage, get_named_language
-from .plain_lines import write_plain_messages
+from .plain_lines import write_plain_items, write_plain_messages
 from .read_files import ReadFiles, load_read_paths, log_reads, read_logger
 from .rules import RULE_LOG_TEXTS
 from .segments import LineStretch, RenderedSegment, render_segment
@@ -136,7 +137,7 @@ def build_view(context: ViewContext, format: str, *, record: bool = False) -> Vi
     with pause_gc(context.last - first), raw_messages.report_damage(context.connection, runs):
         line = _load_line(context, format, plain=not record and _may_be_plain(context, format))
         if isinstance(line, PlainLine):
-            return _write_plain_view(context, line)
+            return _write_plain_view(context, format, line)
         made = _compose_view(context, format, line)
         if record:
             prepare_record(context, format, made)
@@ -163,14 +164,15 @@ def _may_be_plain(context: ViewContext, format: str) -> bool:  # noqa: A002 - th
     cuts = policy.cut_arguments and (
         policy.clearing == "always" or "arguments" in visible.cleared.values()
     )
+    is_own = format == RESPONSES.name and policy.foreign_reasoning != "text"
     return (
-        format == CHAT.name
+        (format == CHAT.name or is_own)
         and not (visible.pinned or visible.ranges or policy.show_drafts or cuts)
         and not (policy.summary_role == "merge" and visible.summaries)
     )
 
 
-def _write_plain_view(context: ViewContext, line: PlainLine) -> View:
+def _write_plain_view(context: ViewContext, format: str, line: PlainLine) -> View:  # noqa: A002 - as above
     """Return the view of a plain line; its messages are placed only if they are to be explained."""
     stored, sent = line
     sight, turn_over, pointer = context.sight, context.turn_over, context.pointer
@@ -181,12 +183,12 @@ def _write_plain_view(context: ViewContext, line: PlainLine) -> View:
         stored.use.is_explained = True
         judged = stored.judged.final
         with pause_gc(len(stored.rows.messages)):
-            made = render_segment(sight, judged, stored.rows, CHAT.name, turn_over=turn_over)
+            made = render_segment(sight, judged, stored.rows, format, turn_over=turn_over)
         return [*summaries, *made.placed]
 
-    explained = _explain(context, CHAT.name, stored, place)
+    explained = _explain(context, format, stored, place)
     if summaries:
-        sent = [*CHAT.write(summaries), *sent]
+        sent = [*get_format(format).write(summaries), *sent]
     return View(sent, explained, pointer.session_id, pointer.branch, context.last)
 
 
@@ -293,15 +295,6 @@ def _log_rules(
             line.log(view_logger, language, times, session_id=session_id, rule=rule)
 
 
-class LineUse:
-    """What was asked of a line's view: a later one is rendered if its messages are explained."""
-
-    __slots__ = ("is_explained",)
-
-    def __init__(self) -> None:
-        self.is_explained = False
-
-
 class StoredLine(NamedTuple):
     """A line as read up to a position, which a later view extends."""
 
@@ -362,7 +355,11 @@ def _load_line(
     if line is None:
         plain = plain and not (known and known.use.is_explained)
         stored, known_rows = _read_line(context, judged, known)
-        sent = write_plain_messages(stored.rows, judged.final, known_rows) if plain else None
+        sent = None
+        if plain and format == CHAT.name:
+            sent = write_plain_messages(stored.rows, judged.final, known_rows)
+        elif plain:
+            sent = write_plain_items(stored.rows, judged.final)
         line = (
             _render_whole_line(context, format, stored) if sent is None else PlainLine(stored, sent)
         )

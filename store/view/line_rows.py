@@ -75,6 +75,15 @@ class LineRows(NamedTuple):
         return LineRows(rows, self.calls + new.calls, replaced, self.answered | new.answered)
 
 
+class LineUse:
+    """What was asked of a line's view: a later one is rendered if its messages are explained."""
+
+    __slots__ = ("is_explained",)
+
+    def __init__(self) -> None:
+        self.is_explained = False
+
+
 def load_plain_rows(
     context: ViewContext, judged: Container[int], replaced: dict[int, str], runs: list[Segment]
 ) -> LineRows:

@@ -1,23 +1,50 @@
-"""The messages of a chat straight from the rows of a plain line.
+"""The messages of a chat, or the items of Responses, straight from the rows of a plain line.
 
 Nearly every line of a chat is plain: each message is a text with calls in the usual shape, and the
 results of an answer follow it in the order of its calls. Then nothing has to be paired, repaired or
 cleaned, and a row becomes the message that is sent. Whatever is not plain is rendered by `segments`
 from the same rows, and so are the entries of a plain view once they are asked for.
+
+A line of Responses is plain if all its rows are items of it: messages, calls of functions and their
+results. Each is restored by the template of its shape, and is sent but for what no request has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container
+import re
+from collections.abc import Container, Sequence
 
 from ..database import Row
-from ..formats import CHAT_NAMES, CHAT_PART_TYPES
-from ..messages import PLAIN_FORMS, TIME_KEYS, WIRE_KEY, Message, decode_rest
+from ..formats import (
+    CHAT_NAMES,
+    CHAT_PART_TYPES,
+    RESPONSES,
+    RESPONSES_NAMES,
+    AcceptedNames,
+    decode_message,
+    restore_row,
+    shape_row,
+    write_plain_item,
+)
+from ..messages import (
+    PLAIN_FORMS,
+    TIME_KEYS,
+    WIRE_KEY,
+    Message,
+    assemble_message,
+    decode_rest,
+    join_call,
+)
 from .line_rows import LineRows
 from .verdicts import Verdicts
 
 IDLE_KEYS = frozenset((*TIME_KEYS, "refusal", "annotations"))
 """Keys of a message that are not sent; others without a column may be, if they have a value."""
+
+_OWN_REST = re.compile(
+    r'(?:\[\[(?:"\w*",)*"\w*"\],)?\{"' + WIRE_KEY + r'":\{"format":"' + RESPONSES.name + '"'
+)
+"""How the rest of a row begins that is an item of Responses, after the order of its keys."""
 
 
 def write_plain_messages(
@@ -27,7 +54,7 @@ def write_plain_messages(
 
     The columns of the first rows were ``checked`` before.
     """
-    calls, replaced = _write_plain_calls(rows.calls), rows.replaced
+    calls, replaced = _write_plain_calls(rows.calls, CHAT_NAMES), rows.replaced
     if calls is None or not _has_plain_columns(rows.messages[checked:], replaced):
         return None
     sent: list[Message] = []
@@ -72,8 +99,8 @@ def _has_plain_columns(rows: list[Row], replaced: Container[int]) -> bool:
     )
 
 
-def _write_plain_calls(rows: list[Row]) -> dict[int, list[Message]] | None:
-    """Return calls as they are sent, by the position of their message.
+def _write_plain_calls(rows: list[Row], accepted: AcceptedNames) -> dict[int, list[Message]] | None:
+    """Return calls as they are sent to a chat, by the position of their message.
 
     None if one is not in the usual shape, or would be sent under another id or name.
     """
@@ -91,5 +118,83 @@ def _write_plain_calls(rows: list[Row]) -> dict[int, list[Message]] | None:
         else:
             calls[seq] = [call]
     names = {row[2] for row in rows}
-    is_accepted = CHAT_NAMES.ids.fits_all(ids) and CHAT_NAMES.tools.fits_all(names)
+    is_accepted = accepted.ids.fits_all(ids) and accepted.tools.fits_all(names)
     return calls if is_accepted else None
+
+
+class _OpenCalls:
+    """The calls that an answer has made so far, and how many of them have their results."""
+
+    def __init__(self) -> None:
+        self._asked: list[Row] = []
+        self._answered = 0
+
+    @property
+    def are_answered(self) -> bool:
+        """Whether no result is missing."""
+        return self._answered == len(self._asked)
+
+    def ask(self, role: str, calls: Sequence[Row]) -> bool:
+        """Take the calls of a message; tell whether it may come while others wait for results."""
+        if not self.are_answered and (self._answered or role != "assistant"):
+            return False
+        self._asked = [*self._asked[self._answered :], *calls]
+        self._answered = 0
+        return True
+
+    def answer(self, place: tuple[int, int] | None, call_id: str) -> bool:
+        """Take the result of a call; tell whether it is that of the next one."""
+        if self.are_answered:
+            return False
+        seq, asked_id, *_ = self._asked[self._answered]
+        self._answered += 1
+        return place == (seq, 0) and call_id == asked_id
+
+
+def write_plain_items(rows: LineRows, judged: Verdicts) -> list[Message] | None:
+    """Return the items of a line as Responses sends them; None if the line is not plain."""
+    calls = {row[0]: (row,) for row in rows.calls}
+    accepted = _write_plain_calls(rows.calls, RESPONSES_NAMES)
+    if accepted is None or len(calls) < len(rows.calls):
+        return None
+    sent: list[Message] = []
+    waiting = _OpenCalls()
+    for row in rows.messages:
+        seq, role = row[0], row[1]
+        theirs, verdict = calls.get(seq, ()), judged.get(seq)
+        item = _restore_item(row, theirs, rows.replaced.get(seq))
+        if item is None:
+            return None
+        if role != "tool":
+            is_next = waiting.ask(role, theirs)
+        elif verdict is None or (verdict.rule and seq not in rows.replaced):
+            return None
+        else:
+            is_next = waiting.answer(verdict.call, item["call_id"])
+        if not is_next:
+            return None
+        sent.append(item)
+    return sent if waiting.are_answered else None
+
+
+def _restore_item(
+    row: Row,
+    calls: Sequence[Row],
+    replaced: str | None,
+) -> Message | None:
+    """Return an item of Responses as it is sent, None if it may be sent otherwise."""
+    if not _OWN_REST.match(row[-3] or ""):
+        return None
+    if replaced is not None:
+        row = (*row[:-2], "text", replaced)
+    whole = (row[0], None, None, RESPONSES.name, *row[1:])
+    try:
+        shaped = shape_row(whole, calls)
+    except (TypeError, ValueError, RecursionError):
+        return None  # a text that is stored otherwise, or was changed: the general way tells
+    item = shaped and restore_row(shaped)
+    if not item:
+        stored = [join_call(*call[1:]) for call in calls]
+        message = assemble_message(row[1:], stored or None)
+        item = decode_message(RESPONSES.name, [message])
+    return write_plain_item(item)

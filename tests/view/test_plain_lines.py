@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import nullcontext, suppress
 from functools import partial
 from typing import Any
 
@@ -21,6 +22,7 @@ from hypothesis import strategies as st
 from world import READY
 
 from store import Policy, Store, View
+from store.errors import InvalidMessage
 from store.view import build
 
 law = partial(
@@ -112,6 +114,82 @@ OTHER_LINES: dict[str, list[Message]] = {
 }
 
 
+def build_items(line: list[Message]) -> list[Message]:
+    """Return messages of a chat as items of Responses, as far as they can be."""
+    items: list[Message] = []
+    for number, message in enumerate(line):
+        content, role = message.get("content"), message["role"]
+        if role == "tool":
+            answer = {"call_id": message.get("tool_call_id"), "output": content}
+            items.append({"type": "function_call_output", **answer})
+        elif role == "assistant" and isinstance(content, str):
+            said = {"type": "output_text", "text": content, "annotations": []}
+            named = {"id": f"msg_{number}", "status": "completed"} if number % 3 else {}
+            items.append({"type": "message", "role": role, "content": [said], **named})
+        elif isinstance(content, str):
+            items.append({"role": role, "content": content})
+        for place, call in enumerate(message.get("tool_calls") or ()):
+            named = {"id": f"fc_{number}_{place}"} if number % 2 else {}
+            function = call.get("function", {}) if isinstance(call, dict) else {}
+            asked = {"type": "function_call", "call_id": call.get("id"), **function}
+            items.append({**asked, **named})
+    return items
+
+
+@law(max_examples=20)
+@given(
+    st.one_of(conversations, busy_conversations),
+    st.one_of(st.sampled_from(READY), policies),
+    st.integers(0, 12),
+)
+def test_a_plain_line_of_items_is_sent_as_it_would_be_rendered(
+    url: str, line: list[Message], policy: Policy, later: int
+) -> None:
+    """With what the rules replace, and with summaries in front."""
+    items = build_items(line)
+    with Store(url) as store, Store(url) as general:
+        session = store.create_session().id
+        for part in (items[: len(items) - later], items[len(items) - later :]):
+            for item in part:
+                with suppress(InvalidMessage):
+                    store.append(session, item, format="responses", dedupe="off", now=NOW)
+            view = store.view(session, policy, now=NOW, format="responses")
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(build, "write_plain_items", lambda *_: None)
+                rendered = general.view(session, policy, now=NOW, format="responses")
+            assert view.messages == rendered.messages
+        assert describe(view) == describe(rendered)
+
+
+CALL_ITEM = {"type": "function_call", "call_id": "a", "name": "Read", "arguments": "{}"}
+RESULT_ITEM = {"type": "function_call_output", "call_id": "a", "output": "done"}
+ANSWER_ITEM = {
+    "type": "message",
+    "role": "assistant",
+    "content": [{"type": "output_text", "text": "é", "annotations": None}],
+}
+PLAIN_ITEMS: dict[str, list[Message]] = {
+    "words": [ASKED, {**ANSWER_ITEM, "id": "msg_1", "own": 1}, ASKED],
+    "a call": [ASKED, ANSWER_ITEM, CALL_ITEM, RESULT_ITEM],
+    "a surrogate": [{"role": "user", "content": [{"type": "input_text", "text": "\ud800"}]}, ASKED],
+    "two calls": [
+        CALL_ITEM,
+        {**CALL_ITEM, "call_id": "b", "id": "fc_1"},
+        RESULT_ITEM,
+        {**RESULT_ITEM, "call_id": "b"},
+    ],
+}
+OTHER_ITEMS: dict[str, list[Message]] = {
+    "reasoning": [ASKED, {"type": "reasoning", "id": "rs_1", "summary": []}, ANSWER_ITEM],
+    "no result": [CALL_ITEM, ASKED],
+    "another order": [*PLAIN_ITEMS["two calls"][:2], *reversed(PLAIN_ITEMS["two calls"][2:])],
+    "a picture": [CALL_ITEM, {**RESULT_ITEM, "output": [{"type": "input_text", "text": "t"}]}],
+    "a long id": [{**CALL_ITEM, "call_id": "a" * 65}, {**RESULT_ITEM, "call_id": "a" * 65}],
+    "a program": [{**CALL_ITEM, "caller": {"caller_id": "p"}}, RESULT_ITEM],
+    "nothing said": [{"role": "user", "content": ""}],
+}
+
+
 class RenderedError(Exception):
     """A line was rendered."""
 
@@ -140,6 +218,16 @@ def test_nothing_is_rendered_for_a_plain_line(store: Store, name: str) -> None:
     assert view.messages[-1] == ASKED
     with pytest.raises(RenderedError):
         _ = view.entries
+
+
+@pytest.mark.usefixtures("refused")
+@pytest.mark.parametrize("name", [*PLAIN_ITEMS, *OTHER_ITEMS])
+def test_items_are_rendered_only_where_others_decide_about_them(store: Store, name: str) -> None:
+    """Such as those that are left out without the item that follows them."""
+    session = store.create_session().id
+    store.append(session, (PLAIN_ITEMS | OTHER_ITEMS)[name], format="responses")
+    with nullcontext() if name in PLAIN_ITEMS else pytest.raises(RenderedError):
+        assert len(store.view(session, format="responses").messages) > 1
 
 
 @pytest.mark.usefixtures("refused")
