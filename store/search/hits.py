@@ -30,10 +30,10 @@ from itertools import chain, dropwhile, groupby, islice, tee
 from operator import attrgetter
 from typing import Literal, NamedTuple, overload
 
-from sqlalchemy import Connection, bindparam, literal_column, select
+from sqlalchemy import ColumnElement, Connection, bindparam, func, literal_column, select
 
 from ..clock import Now
-from ..database import Statement, Transactions
+from ..database import Row, Statement, Transactions
 from ..database import sessions as sessions_table
 from ..errors import InvalidValue, StoreError, check_choice, check_progress
 from ..history import NO_LIMIT, lines, sessions
@@ -116,11 +116,26 @@ _titled_sessions = (
     .order_by(sessions_table.c.created_at.desc(), sessions_table.c.id.desc())
     .limit(literal_column(str(MOST_TITLES)))
 )
-LIST_TITLES = Statement(_titled_sessions)
-LIST_TITLES_OWNED = Statement(_titled_sessions.where(sessions_table.c.owner == bindparam("owner")))
-LIST_TITLES_OF_TREE = Statement(
-    _titled_sessions.where(sessions_table.c.tree_id == bindparam("tree"))
-)
+
+
+def _build_title_list(*conditions: ColumnElement[bool]) -> Statement[Row]:
+    """Build the list of titles; a server leaves out those that lack the first word.
+
+    It compares only titles of ASCII, whose case and accents are the same everywhere.
+    """
+    newest = _titled_sessions.where(*conditions)
+    rows = newest.subquery("newest")
+    is_other = func.octet_length(rows.c.title) != func.char_length(rows.c.title)
+    has_word = func.strpos(func.lower(rows.c.title), bindparam("first")) > literal_column("0")
+    on_server = select(*rows.c).where(is_other | has_word)
+    return Statement(
+        newest, on_server=on_server.order_by(rows.c.created_at.desc(), rows.c.id.desc())
+    )
+
+
+LIST_TITLES = _build_title_list()
+LIST_TITLES_OWNED = _build_title_list(sessions_table.c.owner == bindparam("owner"))
+LIST_TITLES_OF_TREE = _build_title_list(sessions_table.c.tree_id == bindparam("tree"))
 
 
 SelectedDocuments = dict[object, Iterator[Document]]
@@ -491,13 +506,13 @@ class Search:
             or (after is not None and after.role != TITLE)
         ):
             return
-        if scope.tree is not None:
-            rows = LIST_TITLES_OF_TREE.rows(self._connection, tree=scope.tree)
-        elif scope.owner is not None:
-            rows = LIST_TITLES_OWNED.rows(self._connection, owner=scope.owner)
-        else:
-            rows = LIST_TITLES.rows(self._connection)
         first = "" if query.partial else get_first_word(query.terms[0])
+        if scope.tree is not None:
+            rows = LIST_TITLES_OF_TREE.rows(self._connection, tree=scope.tree, first=first)
+        elif scope.owner is not None:
+            rows = LIST_TITLES_OWNED.rows(self._connection, owner=scope.owner, first=first)
+        else:
+            rows = LIST_TITLES.rows(self._connection, first=first)
         for session_id, owner, branch, created_at, title in rows:
             if first not in fold_text(title or "") or title is None:
                 continue

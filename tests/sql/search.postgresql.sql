@@ -1,40 +1,73 @@
 -- search.hits.LIST_TITLES
-SELECT sessions.id,
-  sessions.owner,
-  sessions.head_branch,
-  sessions.created_at,
-  sessions.title
-FROM sessions
-WHERE sessions.archived = 0
-ORDER BY sessions.created_at DESC,
-  sessions.id DESC
-LIMIT 5000
+SELECT newest.id,
+  newest.owner,
+  newest.head_branch,
+  newest.created_at,
+  newest.title
+FROM (
+  SELECT sessions.id AS id,
+    sessions.owner AS owner,
+    sessions.head_branch AS head_branch,
+    sessions.created_at AS created_at,
+    sessions.title AS title
+  FROM sessions
+  WHERE sessions.archived = 0
+  ORDER BY sessions.created_at DESC,
+    sessions.id DESC
+  LIMIT 5000
+) AS newest
+WHERE char_length(newest.title) != octet_length(newest.title)
+  OR strpos(lower(newest.title), :first) > 0
+ORDER BY newest.created_at DESC,
+  newest.id DESC
 
 -- search.hits.LIST_TITLES_OF_TREE
-SELECT sessions.id,
-  sessions.owner,
-  sessions.head_branch,
-  sessions.created_at,
-  sessions.title
-FROM sessions
-WHERE sessions.archived = 0
-  AND sessions.tree_id = :tree
-ORDER BY sessions.created_at DESC,
-  sessions.id DESC
-LIMIT 5000
+SELECT newest.id,
+  newest.owner,
+  newest.head_branch,
+  newest.created_at,
+  newest.title
+FROM (
+  SELECT sessions.id AS id,
+    sessions.owner AS owner,
+    sessions.head_branch AS head_branch,
+    sessions.created_at AS created_at,
+    sessions.title AS title
+  FROM sessions
+  WHERE sessions.archived = 0
+    AND sessions.tree_id = :tree
+  ORDER BY sessions.created_at DESC,
+    sessions.id DESC
+  LIMIT 5000
+) AS newest
+WHERE char_length(newest.title) != octet_length(newest.title)
+  OR strpos(lower(newest.title), :first) > 0
+ORDER BY newest.created_at DESC,
+  newest.id DESC
 
 -- search.hits.LIST_TITLES_OWNED
-SELECT sessions.id,
-  sessions.owner,
-  sessions.head_branch,
-  sessions.created_at,
-  sessions.title
-FROM sessions
-WHERE sessions.archived = 0
-  AND sessions.owner = :owner COLLATE "C"
-ORDER BY sessions.created_at DESC,
-  sessions.id DESC
-LIMIT 5000
+SELECT newest.id,
+  newest.owner,
+  newest.head_branch,
+  newest.created_at,
+  newest.title
+FROM (
+  SELECT sessions.id AS id,
+    sessions.owner AS owner,
+    sessions.head_branch AS head_branch,
+    sessions.created_at AS created_at,
+    sessions.title AS title
+  FROM sessions
+  WHERE sessions.archived = 0
+    AND sessions.owner = :owner COLLATE "C"
+  ORDER BY sessions.created_at DESC,
+    sessions.id DESC
+  LIMIT 5000
+) AS newest
+WHERE char_length(newest.title) != octet_length(newest.title)
+  OR strpos(lower(newest.title), :first) > 0
+ORDER BY newest.created_at DESC,
+  newest.id DESC
 
 -- search.index.DELETE_SETTING
 DELETE FROM settings
