@@ -185,18 +185,18 @@ def _against(read: Callable[[str], object], first: str, second: str, stage: Stag
 
 
 def list_sessions(stage: Stage) -> Found:
-    """List the 200 sessions that were active last, of many."""
+    """List the 200 sessions that were active last, of many, one in each second."""
     many, metadata = stage.extent.sessions, {"model": "m-1", "mode": "agent"}
     raw = Raw(stage.folder / "many-raw.db", "NORMAL")
     raw.create_sessions(
-        (f"s{number}", f"session {number}", ROOT, json.dumps(metadata), number, number)
+        (f"s{number}", f"session {number}", ROOT, json.dumps(metadata), *[1_000 * number] * 2)
         for number in range(many)
     )
     with Store(stage.folder / "many.db", durability="normal") as store:
         with store.database.writing() as connection:
             for number in range(many):
                 named = {"title": f"session {number}", "project_root": ROOT, "metadata": metadata}
-                known_sessions.create_session(connection, f"s{number}", **named, now=number)  # type: ignore[arg-type]
+                known_sessions.create_session(connection, f"s{number}", **named, now=1_000 * number)  # type: ignore[arg-type]
         equal(
             [each.id for each in store.sessions(limit=200)], [row[0] for row in raw.sessions(200)]
         )
