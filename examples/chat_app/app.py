@@ -33,6 +33,8 @@ from store.exporting import session_lines
 
 MODEL = os.environ.get("CHAT_MODEL", "gpt-4.1-mini")
 DATABASE = os.environ.get("CONVOSTORE_DB", "chat.db")
+METRICS_HOST, _, _port = os.environ.get("METRICS", ":0").rpartition(":")
+METRICS_PORT = int(_port)
 FOLDER = Path(__file__).parent
 RATING = "rating"
 ANEW, POLICY = (Policy.named("agent", show_drafts=shown) for shown in (False, True))
@@ -47,8 +49,20 @@ async def open_store(app: FastAPI) -> AsyncIterator[None]:
     async with AsyncStore(DATABASE) as store, AsyncOpenAI() as provider:
         app.state.store, app.state.provider, app.state.answers = store, provider, {}
         app.state.asking = defaultdict(asyncio.Lock)
+        for port in range(METRICS_PORT, METRICS_PORT + 20 * bool(METRICS_PORT)):
+            with suppress(OSError):  # each worker takes the first one that is free
+                await asyncio.start_server(send_metrics, METRICS_HOST, port)
+                break
         yield
         await asyncio.gather(*map(cancel_answer, [*app.state.answers]))
+
+
+async def send_metrics(asked: asyncio.StreamReader, answer: asyncio.StreamWriter) -> None:
+    """Send what this worker has done, in the format of Prometheus; no label names a user."""
+    await asked.readuntil(b"\r\n\r\n")
+    head = "HTTP/1.0 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\n\r\n"
+    answer.write((head + (await app.state.store.metrics()).text()).encode())
+    answer.close()
 
 
 app = FastAPI(title="convostore chat", lifespan=open_store)
@@ -372,13 +386,8 @@ def write_pages(user: str, chat: str | None) -> Iterator[str]:
 
 def list_ids(mine: Scoped) -> list[str]:
     """Return the ids of all chats of a user, the archived ones last."""
-    found: list[str] = []
-    for archived in (False, True):
-        last = None
-        while page := mine.sessions(archived=archived, after=last):
-            found += [each.id for each in page]
-            last = page[-1]
-    return found
+    pages = (mine.sessions(archived=archived, limit=1_000_000) for archived in (False, True))
+    return [each.id for page in pages for each in page]
 
 
 @app.delete("/account")

@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
+from http.client import HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import chain, repeat
 from pathlib import Path
@@ -444,10 +445,14 @@ def test_the_workers_of_the_image_end(app: App) -> None:
     own = app.command
     app.command = [sys.executable, *command[1:], "--port", str(app.port)]
     app.command += ["--host", "127.0.0.1", "--timeout-graceful-shutdown", "1"]
+    first = free_port()
+    app.settings["METRICS"] = f"127.0.0.1:{first}"
     app.start()
     chat = app.begin("eve")
     events = app.events(chat, "eve", text="tell slowly")
     heard = next(events)["text"] + next(events)["text"]
+    told = until(lambda: (both := [*metrics(first)]) and len(both) == 2 and both)
+    assert sum('{operation="create_session",outcome="ok"} 1' in each for each in told) == 1
     app.process.terminate()
     heard += "".join(each.get("text", "") for each in events)
     app.process.wait(PATIENCE)
@@ -462,7 +467,20 @@ def test_the_workers_of_the_image_end(app: App) -> None:
     app.process.terminate()
     app.process.wait(PATIENCE)
     app.command = own
+    del app.settings["METRICS"]
     app.start()
+
+
+def metrics(first: int) -> Iterator[str]:
+    """Yield what workers serve at the ports from one on."""
+    for port in range(first, first + 20):
+        with (
+            suppress(OSError, HTTPException),  # a port may have called itself
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE) as answer,
+        ):
+            text = answer.read().decode()
+            if "convostore_busy_total" in text:
+                yield text
 
 
 @pytest.mark.slow

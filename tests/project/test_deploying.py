@@ -83,7 +83,9 @@ def test_compose() -> None:
     for service in services.values():
         assert {*service.get("depends_on", {})} <= {*services}
         volumes = {each.partition(":")[0] for each in service.get("volumes", [])}
-        assert volumes <= {*told["volumes"]}
+        files = {each for each in volumes if each.startswith(".")}
+        assert volumes - files <= {*told["volumes"]}
+        assert all((DEPLOY / each).is_file() for each in files)
         if "build" in service:
             build = service["build"]
             assert (DEPLOY / build["context"] / build["dockerfile"]).is_file()
@@ -98,6 +100,28 @@ def test_compose() -> None:
     patience = int(command[command.index("--timeout-graceful-shutdown") + 1])
     assert int(chat["stop_grace_period"].removesuffix("s")) > 2 * patience
     assert services["upgrade"]["command"] == ["convostore", "migrate"]
+
+
+def test_alerts() -> None:
+    """What they ask is among the metrics of a store; each worker of the file is asked."""
+    yaml: Any = pytest.importorskip("yaml")
+    alerts, asked, compose = (
+        yaml.safe_load((DEPLOY / name).read_text("utf-8"))
+        for name in ("alerts.yml", "prometheus.yml", "compose.yaml")
+    )
+    source = (ROOT / "store" / "records" / "metrics.py").read_text("utf-8")
+    for rule in alerts["groups"][0]["rules"]:
+        for name in re.findall(r"convostore_(\w+?)(?:_total|_bucket)", rule["expr"]):
+            assert f'"{name}"' in source or f'"convostore_{name}' in source
+    first = int(compose["services"]["chat"]["environment"]["METRICS"].rpartition(":")[2])
+    (targets,) = asked["scrape_configs"][0]["static_configs"]
+    assert targets["targets"] == [f"chat:{first + number}" for number in range(2)]
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="needs Debian's package prometheus")
+def test_alerts_are_those_of_prometheus() -> None:
+    """Prometheus itself reads every rule."""
+    subprocess.run(["promtool", "check", "config", str(DEPLOY / "prometheus.yml")], check=True)
 
 
 @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.name)
