@@ -53,6 +53,7 @@ from .documents import (
     list_trees,
     load_texts,
     mark_programs,
+    plan_by_values,
 )
 from .index import (
     SEARCH_IS_OFF,
@@ -385,6 +386,7 @@ def _find_hits(
     connection: Connection, query: Query, by: str, *, is_behind: bool
 ) -> Hits | list[SessionHit]:
     """Return the hits of a query in one state of the store."""
+    plan_by_values(connection)
     check_roles(connection, query)
     scope = _add_scope_tree(connection, query.scope)
     scope = scope._replace(is_wide=is_wide_scope(connection, scope))
