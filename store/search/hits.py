@@ -72,11 +72,11 @@ from .index_queries import (
     UpperBound,
     add_index_words,
     count_documents,
-    is_wide_scope,
     list_trees_of_term,
     select_by_names,
     select_by_words,
 )
+from .index_ranges import is_wide_scope
 from .query import (
     TITLE,
     Match,
@@ -389,7 +389,8 @@ def _find_hits(
     plan_by_values(connection)
     check_roles(connection, query)
     scope = _add_scope_tree(connection, query.scope)
-    scope = scope._replace(is_wide=is_wide_scope(connection, scope))
+    if has_index(connection):
+        scope = scope._replace(is_wide=is_wide_scope(connection, scope))
     query = query._replace(scope=scope, terms=add_index_words(connection, query.terms))
     if not query.terms:
         return Hits() if by == "message" else []
@@ -489,9 +490,12 @@ class Search:
             return matches
         return (match for match, _ in self.load_texts(matches))
 
-    def count(self) -> int:
-        """Return how many documents of the index have the terms as words, at most so many."""
-        return count_documents(self._connection, self._query)
+    def count(self, most: int, *, with_names: bool = False) -> int:
+        """Return how many documents of the index have the terms as words, at most so many.
+
+        With ``with_names``, how many may have the first term as words or in a name.
+        """
+        return count_documents(self._connection, self._query, most, with_names=with_names)
 
     def tree_ids(self) -> set[int] | None:
         """Return the trees that may have the first term, and others; None if they are many."""
@@ -588,9 +592,11 @@ class Search:
         new = [match for match in self._new if (match.score == name_score) is is_by_name]
         new.sort(key=attrgetter("place_key"))
         matches = self._indexed_matches(candidates, bound)
-        by_place = groupby(matches, key=lambda match: match.document.place)
-        groups = (sorted(group, key=attrgetter("place_key")) for _, group in by_place)
-        return heapq.merge(new, chain.from_iterable(groups), key=attrgetter("place_key"))
+        if self._connection.dialect.name != "sqlite":  # several may have the same place there
+            by_place = groupby(matches, key=lambda match: match.document.place)
+            groups = (sorted(group, key=attrgetter("place_key")) for _, group in by_place)
+            matches = chain.from_iterable(groups)
+        return heapq.merge(new, matches, key=attrgetter("place_key")) if new else matches
 
     def _indexed_matches(self, candidates: CandidateQuery, bound: UpperBound) -> Iterator[Match]:
         """Yield the documents of the index in the scope that pass the filters."""

@@ -18,12 +18,14 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
+from ..database import Row, Statement
 from ..history import NO_LIMIT
 from ..messages import LONGEST_TERM, WORD_PATTERN, fold_text
 from .documents import (
@@ -36,15 +38,17 @@ from .documents import (
     list_summary_columns,
 )
 from .index import has_index
+from .index_ranges import (
+    MESSAGES,
+    MOST_SKIPPED,
+    IndexRange,
+    IndexRanges,
+    NumberRange,
+    has_few_documents,
+)
 from .query import MOST_PLACED, Query
 from .scope import Scope
 from .terms import Term
-
-NumberRange = tuple[int, int]
-"""The first and the last number of some documents."""
-MESSAGES = 1, NO_LIMIT
-SUMMARIES = -NO_LIMIT, -1
-"""The first and the last number that messages and summaries may have in the index."""
 
 
 class UpperBound(NamedTuple):
@@ -63,16 +67,16 @@ CandidateQuery = Callable[[Connection, Query, UpperBound], Iterator[Document]]
 
 PART_TRIGRAMS = 60
 """Trigrams of a part of a name that are looked for."""
-MOST_COUNTED = 50_000
-"""Documents with a term that are counted: enough to tell which term is rare."""
-NEWEST_RANGES = 4_000, 16_000
-"""Numbers of a file that are searched first, and next: few pages need more of frequent terms."""
 FIRST_ROWS = 2_000
-"""Rows of the first select; few pages need more."""
-FIRST_NUMBERS = 64
-"""Numbers of a file that are searched first for sessions: skipped are those of sessions found."""
-WIDE_SHARE = 8
-"""An owner with one in so many documents of a file has a large part of it."""
+"""Rows of the first select on a server; few pages need more."""
+NUMBER_BATCH = 64
+"""Listed numbers whose messages are read at once."""
+JOINED_NUMBER = "number"
+"""The number column of a query for joined lists."""
+LISTED_NUMBERS = "SELECT value AS number FROM json_each(:numbers)"
+"""A query for the numbers of a list in a file."""
+WIDEST_GAP = 500
+"""Numbers between two spans that are read with these: reading them is faster than a query."""
 MOST_INDEX_WORDS = 200
 """Words that a prefix may begin for them to be searched in its place."""
 RARE_TERM = 1_000
@@ -90,6 +94,10 @@ class NumberQuery(NamedTuple):
     sql: str
     column: str
     values: dict[str, Any]
+
+    def bind(self, in_range: IndexRange) -> NumberQuery:
+        """Return the query with the values of a range."""
+        return self._replace(values=self.values | in_range.bound_values)
 
 
 def _limit_numbers(connection: Connection, scope: Scope, column: str) -> str:
@@ -182,29 +190,19 @@ def _list_index_words(connection: Connection, prefix: str) -> tuple[str, ...]:
     return ()
 
 
-def is_wide_scope(connection: Connection, scope: Scope) -> bool:
-    """Tell whether a scope is that of an owner with a large part of a file's documents.
+def count_documents(connection: Connection, query: Query, most: int, *, with_names: bool) -> int:
+    """Return how many documents of the index have the terms as words, at most so many.
 
-    Documents are then looked at one by one, the last stored first, and those of the owner are not
-    listed before.
+    With ``with_names``, how many may have the first term as words or in a name.
     """
-    if connection.dialect.name != "sqlite" or scope.owner is None or not has_index(connection):
-        return False
-    newest = cache_statement(get_index_sql(connection).max_number).value(connection) or 0
-    owned = f"SELECT 1 FROM search_rows r WHERE true{scope.tree_condition('r')} LIMIT :most"
-    count: int = cache_statement(f"SELECT COUNT(*) FROM ({owned}) AS owned").value(
-        connection, **scope.parameters, most=newest // WIDE_SHARE + 1
-    )
-    return count * WIDE_SHARE > newest
-
-
-def count_documents(connection: Connection, query: Query) -> int:
-    """Return how many documents of the index have the terms as words, at most so many."""
     if not has_index(connection):
         return 0
-    expression = _build_word_expression(connection.dialect.name, [*query.terms])
-    found, _, values = _build_number_query(connection, query, "asked", expression)
-    counted = f"SELECT COUNT(*) FROM ({found} LIMIT {MOST_COUNTED}) AS found"
+    if with_names:
+        term = _build_term_query(connection, query)
+        found, values = term.numbers(), term.values
+    else:
+        found, _, values = _build_said_query(connection, query)
+    counted = f"SELECT COUNT(*) FROM (SELECT number FROM ({found}) AS found LIMIT {most}) AS found"
     values |= query.scope.index_parameters(-NO_LIMIT, NO_LIMIT)
     count: int = cache_statement(counted).value(connection, **values)
     return count
@@ -229,7 +227,7 @@ _NUMBERS_HELD = f"""SELECT r.number, held.holder FROM ({{held}}) AS held
 class HeldNumbers(NamedTuple):
     """The numbers of messages that sessions hold: in a row, and each of the others.
 
-    ``spans`` are all the numbers to search, the lowest first.
+    ``spans`` have all the numbers to search, and others between them, the lowest first.
     """
 
     rows: list[tuple[int, int, str]]
@@ -283,7 +281,7 @@ def _load_held_numbers(connection: Connection, listed: str) -> HeldNumbers:
         numbers.others.update(each_number.rows(connection, held=json.dumps(mixed)))
     for span in sorted(spans):
         joined = span
-        if numbers.spans and span[0] <= numbers.spans[-1][1] + 1:
+        if numbers.spans and span[0] <= numbers.spans[-1][1] + WIDEST_GAP:
             begun, known = numbers.spans.pop()
             joined = begun, max(known, span[1])
         numbers.spans.append(joined)
@@ -328,7 +326,8 @@ def _list_numbers(
     listed = cache_statement(f"SELECT json_group_array(number) FROM ({numbers.sql}) AS found")
     found: list[int] = []
     for first, last in spans:
-        found += json.loads(listed.value(connection, **numbers.values, first=first, last=last))
+        values = numbers.values | {"first": first, "last": last}
+        found += json.loads(listed.value(connection, **values))
     return found
 
 
@@ -339,10 +338,15 @@ def list_trees_of_term(connection: Connection, query: Query) -> set[int] | None:
     """
     if not has_index(connection):
         return set()
-    term = _build_term_query(connection, query)
-    placed = f"""SELECT r.tree_id, COUNT(*) FROM (
-    SELECT number FROM ({term.numbers()}) AS found LIMIT {MOST_PLACED + 1}) AS counted
-    CROSS JOIN search_rows r WHERE r.number = counted.number GROUP BY r.tree_id"""
+    in_scope = ""
+    if query.scope.is_wide:  # each document is looked at anyway
+        in_scope = query.scope.tree_condition("+r")
+        term = _build_term_query(connection, query._replace(scope=Scope()))
+    else:
+        term = _build_term_query(connection, query)
+    placed = f"""SELECT tree_id, COUNT(*) FROM (
+    SELECT r.tree_id FROM ({term.numbers()}) AS found CROSS JOIN search_rows r
+    WHERE r.number = found.number{in_scope} LIMIT {MOST_PLACED + 1}) AS counted GROUP BY tree_id"""
     values = term.values | query.scope.index_parameters(-NO_LIMIT, NO_LIMIT)
     rows = cache_statement(placed).rows(connection, **values)
     is_frequent = sum(count for _, count in rows) > MOST_PLACED
@@ -351,9 +355,18 @@ def list_trees_of_term(connection: Connection, query: Query) -> set[int] | None:
 
 def select_by_words(connection: Connection, query: Query, bound: UpperBound) -> Iterator[Document]:
     """Yield the documents of the index with all words, or with some of them."""
+    query, ranges = _list_ranges(connection, query, bound)
     numbers = _build_said_query(connection, query)
-    ranges = _list_ranges(connection, query, bound)
-    yield from _select_documents(connection, query, numbers, bound, ranges)
+    yield from _select_documents(connection, ranges, numbers, query.passed, bound)
+
+
+def _list_ranges(
+    connection: Connection, query: Query, bound: UpperBound
+) -> tuple[Query, IndexRanges]:
+    """Return the ranges of a query, and the query for these."""
+    passed = query.passed if query.by == "session" else None
+    ranges = IndexRanges(connection, query.scope, bound.number, passed)
+    return query._replace(scope=ranges.scope), ranges
 
 
 def _build_said_query(connection: Connection, query: Query) -> NumberQuery:
@@ -368,6 +381,20 @@ def select_by_names(connection: Connection, query: Query, bound: UpperBound) -> 
 
     Of a partial search: documents with some term in a name, and none as words.
     """
+    query, ranges = _list_ranges(connection, query, bound)
+    if _has_name(connection, query, ranges.everywhere):
+        has_name = partial(_has_name, connection, query)
+        in_scope = ""
+        if query.scope.is_wide and len(query.terms) > 1:  # it has most of what the terms have
+            in_scope = _limit_numbers(connection, query.scope, JOINED_NUMBER)
+            query = query._replace(scope=Scope())
+        numbers = _build_named_query(connection, query)
+        numbers = numbers._replace(sql=f"{numbers.sql}{in_scope}")
+        yield from _select_documents(connection, ranges, numbers, query.passed, bound, has_name)
+
+
+def _has_name(connection: Connection, query: Query, found_in: IndexRange) -> bool:
+    """Tell whether a document in a range may have a term in a name."""
     terms = _build_term_queries(connection, query)
     with_names = [
         f"SELECT number FROM ({each.names.sql} LIMIT 1) AS of{number}"
@@ -375,15 +402,9 @@ def select_by_names(connection: Connection, query: Query, bound: UpperBound) -> 
         if each.names
     ]
     values = {name: value for each in terms for name, value in each.values.items()}
+    parameters = found_in.bound_values
     any_name = cache_statement(" UNION ALL ".join(with_names))
-    ranges = (
-        each
-        for each in (_list_ranges(connection, query, bound) if with_names else ())
-        if any_name.row(connection, **values, **query.scope.index_parameters(*each))
-    )
-    if with_names:
-        numbers = _build_named_query(connection, query)
-        yield from _select_documents(connection, query, numbers, bound, ranges)
+    return bool(with_names and any_name.row(connection, **values, **parameters))
 
 
 def _build_term_queries(connection: Connection, query: Query) -> list[TermQuery]:
@@ -393,8 +414,8 @@ def _build_term_queries(connection: Connection, query: Query) -> list[TermQuery]
 
 def _build_named_query(connection: Connection, query: Query) -> NumberQuery:
     """Return the query for documents with some term in a name, without those with all words."""
-    terms = _build_term_queries(connection, query)
     build = partial(_build_word_expression, connection.dialect.name, [*query.terms])
+    terms = _build_term_queries(connection, query)
     with_words, _, asked = _build_number_query(connection, query, "asked", build(any=query.partial))
     if len(terms) == 1 and terms[0].names:  # a single term is searched only as far as needed
         sql, column, _ = terms[0].names
@@ -402,7 +423,7 @@ def _build_named_query(connection: Connection, query: Query) -> NumberQuery:
     else:
         joined = _join_terms(connection, query, terms)
         both = f"SELECT number FROM ({joined}) AS joined EXCEPT {with_words}"
-        sql, column = f"SELECT number FROM ({both}) AS named WHERE true", "number"
+        sql, column = f"SELECT number FROM ({both}) AS named WHERE true", JOINED_NUMBER
     values = {name: value for each in terms for name, value in each.values.items()}
     return NumberQuery(sql, column, asked | values)
 
@@ -413,7 +434,7 @@ def _join_terms(connection: Connection, query: Query, terms: list[TermQuery]) ->
     Those with a rare term are listed first, so that no list of all with a frequent one is made.
     """
     found = [f"SELECT number FROM ({each.numbers()}) AS found" for each in terms]
-    if query.partial or _has_few_documents(connection, query.scope):
+    if query.partial or has_few_documents(connection, query.scope):
         return (" UNION " if query.partial else " INTERSECT ").join(found)
     everywhere = query.scope.index_parameters(*MESSAGES)
     counts = [
@@ -434,98 +455,90 @@ def _join_terms(connection: Connection, query: Query, terms: list[TermQuery]) ->
     {" INTERSECT ".join(among)}) AS all_terms"""
 
 
-def _has_few_documents(connection: Connection, scope: Scope) -> bool:
-    """Tell whether a scope is some trees, or a small part of a file."""
-    is_part = connection.dialect.name == "sqlite" and bool(scope.parameters)
-    return scope.trees is not None or (is_part and not scope.is_wide)
-
-
-def _list_ranges(connection: Connection, query: Query, bound: UpperBound) -> Iterator[NumberRange]:
-    """Yield the ranges of numbers to search, one after the other: of messages, of summaries.
-
-    In a file, numbers follow the order of storing, so the newest messages are ranges of their own,
-    unless a scope has few messages.
-    """
-    last = bound.number
-    is_file = connection.dialect.name == "sqlite"
-    if is_file and not _has_few_documents(connection, query.scope):
-        newest = cache_statement(get_index_sql(connection).max_number).value(connection) or 0
-        last = min(last, newest)
-        sizes = _size_session_ranges(query) if query.by == "session" else NEWEST_RANGES
-        for size in sizes:
-            if last > size:
-                yield last - size + 1, last
-                last = _skip_passed(connection, query, last - size)
-    yield 1, last
-    yield SUMMARIES
-
-
-def _size_session_ranges(query: Query) -> Iterator[int]:
-    """Yield the sizes of ranges: four times as many numbers after one that passed no tree."""
-    size = FIRST_NUMBERS
-    while size <= NEWEST_RANGES[-1]:
-        known = len(query.passed)
-        yield size
-        size = FIRST_NUMBERS if len(query.passed) > known else 4 * size
-
-
-def _skip_passed(connection: Connection, query: Query, last: int) -> int:
-    """Return the last number up to one, of a tree in the scope that is not passed."""
-    if query.by != "session":
-        return last
-    newest = f"""SELECT r.number FROM search_rows r WHERE r.number BETWEEN 1 AND :last
-    AND r.tree_id NOT IN (SELECT value FROM json_each(:passed)){query.scope.tree_condition("+r")}
-    ORDER BY r.number DESC LIMIT 1"""
-    found: int | None = cache_statement(newest).value(
-        connection, last=last, passed=json.dumps([*query.passed]), **query.scope.parameters
-    )
-    return found or 0
-
-
 def _select_documents(
     connection: Connection,
-    query: Query,
+    ranges: IndexRanges,
     numbers: NumberQuery,
+    passed: AbstractSet[int],
     bound: UpperBound,
-    ranges: Iterable[NumberRange],
+    is_possible: Callable[[IndexRange], object] = bool,
 ) -> Iterator[Document]:
-    """Yield the documents of numbers: messages, then summaries, each the last stored first."""
+    """Yield the documents of numbers: messages, then summaries, each the last stored first.
+
+    Those of passed trees are left out, and a range is left where many of these follow.
+    """
     for each in ranges:
-        if each == SUMMARIES:
-            yield from _select_summaries(connection, query.scope, numbers)
-        else:
-            for message in _select_messages(connection, query.scope, numbers, bound.place, each):
-                if message.tree_id not in query.passed:
-                    yield message
+        if not (each.is_short or is_possible(each)):
+            continue
+        if each.last < 0:
+            yield from _select_summaries(connection, numbers, each)
+            continue
+        scan = _scan_file if connection.dialect.name == "sqlite" else _scan_server
+        skipped = 0
+        for number, *row in scan(connection, numbers, each, bound.place):
+            message = Document(*row)
+            if message.tree_id not in passed:
+                skipped = 0
+                yield message
+            elif (skipped := skipped + 1) >= MOST_SKIPPED and scan is _scan_file:
+                ranges.leave(number)
+                break
 
 
-def _select_messages(
-    connection: Connection, scope: Scope, numbers: NumberQuery, place: int, in_range: NumberRange
-) -> Iterator[Document]:
-    """Yield the messages of numbers in a range, up to a place, the last stored first."""
+def _build_messages_query(connection: Connection, numbers: str, order: str) -> Statement[Row]:
+    """Return the query for the numbers of an index and the columns of their messages."""
     message_place = get_index_sql(connection).message_place
-    # In a file numbers follow the order of storing, so only the needed ones are read.
-    is_file = message_place == "m.rowid"
-    order = "found.number DESC" if is_file else "place DESC, seq DESC, branch DESC, tree_id DESC"
-    messages = f"""SELECT {list_message_columns(connection)} FROM (
-    {numbers.sql} ORDER BY number DESC) AS found
+    return cache_statement(
+        f"""SELECT r.number, {list_message_columns(connection)} FROM (
+    {numbers} ORDER BY number DESC) AS found
     CROSS JOIN search_rows r CROSS JOIN messages m
     WHERE r.number = found.number AND r.summary = 0 AND {MESSAGE_CONDITION}
     AND {message_place} <= :place
-    ORDER BY {order} LIMIT :most"""
-    values = numbers.values | scope.index_parameters(*in_range)
+    ORDER BY {order}"""
+    )
+
+
+def _scan_file(
+    connection: Connection, numbers: NumberQuery, in_range: IndexRange, place: int
+) -> Iterable[Row]:
+    """Return numbers and messages of a file, the highest number first, read as far as needed.
+
+    Numbers follow the order of storing there. Those of joined lists and of short ranges are
+    listed first.
+    """
+    is_listed = in_range.is_short or numbers.column == JOINED_NUMBER
+    numbers_sql = LISTED_NUMBERS if is_listed else numbers.sql
+    numbers = numbers.bind(in_range)
+    messages = _build_messages_query(connection, numbers_sql, "found.number DESC")
+    if not is_listed:
+        return messages.scan(connection, **numbers.values, place=place)
+    listed = _list_numbers(connection, numbers, [(in_range.first, in_range.last)])
+    found = iter(sorted(listed, reverse=True))
+    batches = iter(lambda: [*islice(found, NUMBER_BATCH)], [])
+    return chain.from_iterable(
+        messages.rows(connection, numbers=json.dumps(each), place=place) for each in batches
+    )
+
+
+def _scan_server(
+    connection: Connection, numbers: NumberQuery, in_range: IndexRange, place: int
+) -> Iterator[Row]:
+    """Yield numbers and messages of a server, the last stored first; few pages need all."""
+    order = "place DESC, seq DESC, branch DESC, tree_id DESC LIMIT :most"
+    messages = _build_messages_query(connection, numbers.sql, order)
+    values = numbers.bind(in_range).values
     seen = 0
     for most in (FIRST_ROWS, NO_LIMIT):
-        rows = cache_statement(messages).scan(connection, **values, place=place, most=most)
+        rows = messages.scan(connection, **values, place=place, most=most)
         for row in islice(rows, seen, None):
             seen += 1
-            yield Document(*row)
+            yield row
         if seen < FIRST_ROWS:
             break
 
 
 def _select_summaries(
-    connection: Connection, scope: Scope, numbers: NumberQuery
+    connection: Connection, numbers: NumberQuery, in_range: IndexRange
 ) -> Iterator[Document]:
     """Yield the summaries of numbers, the last stored first."""
     summaries = f"""SELECT {list_summary_columns(connection)} FROM (
@@ -534,7 +547,7 @@ def _select_summaries(
     WHERE r.number = found.number AND r.summary > 0
     AND s.tree_id = r.tree_id AND s.summary = r.summary AND {RECORD_CONDITION}
     ORDER BY place DESC"""
-    values = numbers.values | scope.index_parameters(*SUMMARIES)
+    values = numbers.bind(in_range).values
     yield from map(Document._make, cache_statement(summaries).rows(connection, **values))
 
 

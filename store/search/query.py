@@ -148,7 +148,9 @@ class Query(NamedTuple):
         """Tell whether a document's author, role and time pass the filters."""
         if self.prompts is not None and self.prompts != document.is_prompt:
             return False
-        return self.has_role(document.role) and self.has_moment(document.at)
+        if not (self.roles is self.tools is None or self.has_role(document.role)):
+            return False
+        return self.since is self.until is None or self.has_moment(document.at)
 
     def has_moment(self, at: int) -> bool:
         """Tell whether messages of a time pass the filters."""

@@ -12,7 +12,7 @@ does not belong to the fork, although all messages that it replaces do.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -145,6 +145,16 @@ TREE_BRANCHES = Statement(
 )
 
 
+def _holds_row(line: LineBounds, origin: Origin) -> bool:
+    """Tell whether a line has a row."""
+    bounds = line.get(origin.branch)
+    return (
+        bounds is not None
+        and origin.position <= bounds.last
+        and origin.record <= bounds.newest_record
+    )
+
+
 class TreeLines:
     """The lines of a tree's sessions that are in a scope, as one transaction sees them."""
 
@@ -158,6 +168,10 @@ class TreeLines:
         for branch, *_, session_id, _ in links:
             if session_id in self._left_lines:
                 self._left_lines[session_id].append(self._line_bounds(branch, NO_LIMIT))
+        self._only: tuple[Holder, LineBounds] | None = None
+        if len(in_scope) == 1 and not scope.left:
+            session_id = in_scope[0].id
+            self._only = Holder(session_id, on_line=True), self._lines[session_id][0]
         self._last_positions: dict[int, int] = {}
         for lines in (*self._lines.values(), *self._left_lines.values()):
             for line in lines:
@@ -180,7 +194,7 @@ class TreeLines:
         return self._last_positions.get(branch, 0)
 
     @property
-    def session_ids(self) -> Iterable[str]:
+    def session_ids(self) -> Collection[str]:
         """The sessions of the tree that are in the scope."""
         return self._lines.keys()
 
@@ -200,6 +214,9 @@ class TreeLines:
 
     def find_holder(self, branch: int, origin: Origin) -> Holder | None:
         """Return a session that has a row, preferably the one of its branch; otherwise None."""
+        if self._only is not None:
+            holder, line = self._only
+            return holder if _holds_row(line, origin) else None
         return next(self.iterate_holders(branch, origin), None)
 
     def iterate_holders(self, branch: int, origin: Origin) -> Iterator[Holder]:
@@ -211,12 +228,7 @@ class TreeLines:
             first = [own.session_id] if own and own.session_id in lines else []
             for session_id in (*first, *lines):
                 for line in lines[session_id]:
-                    bounds = line.get(origin.branch)
-                    if (
-                        bounds is not None
-                        and origin.position <= bounds.last
-                        and origin.record <= bounds.newest_record
-                    ):
+                    if _holds_row(line, origin):
                         yield Holder(session_id, on_line=lines is self._lines)
 
 

@@ -27,6 +27,8 @@ FIRST_SPREAD = 24
 """Trees that are searched for them first, as these often suffice."""
 MOST_LISTED_TREES = 500
 """Trees that a query of the index lists."""
+COUNTED_DOCUMENTS = 2_000, 10_000, 50_000
+"""Documents that are counted of each word, until one word has fewer: that is the rarest."""
 
 SpreadWords = dict[Document, set[Term]]
 """The messages of a session that have words of a search, and which."""
@@ -53,8 +55,8 @@ class MessageSearch(Protocol):
     def make_hits(self, matches: Iterable[Match], /) -> Iterator[Hit]:
         """Yield matches as hits."""
 
-    def count(self) -> int:
-        """Return how many documents of the index match by words."""
+    def count(self, most: int, /, *, with_names: bool = False) -> int:
+        """Return how many documents of the index match by words, at most so many."""
 
     def tree_ids(self) -> set[int] | None:
         """Return the trees that may have the first term, and others; None if they are many."""
@@ -190,25 +192,42 @@ class SessionSearch:
 
         The last stored message with the rarest word decides the order.
         """
-        counts = {term: self._count_term(term) for term in self._query.terms}
+        counts = self._count_terms()
         terms = sorted(counts, key=counts.__getitem__)
-        placed = [term for term in terms if counts[term] <= MOST_PLACED]
-        matches = islice(self._rarest_matches(terms[0], placed), MOST_SPREAD)
-        words: dict[str, SpreadWords] = {}
+        matches = islice(self._rarest_matches(terms[0], counts), MOST_SPREAD)
         seen: set[str] = set()
         loaded: set[int] = set()
+        words: dict[str, SpreadWords] = {}
         for batch in self._batch_matches(matches):
             new = {match.document.tree_id for match in batch} - loaded
             loaded |= new
-            for term in terms if new else ():
-                self._add_words(words, term, new)
+            words |= self._load_words(terms, new)
             for match in batch:
-                for holder in self._holders(match.document):
-                    if holder.session_id not in seen:
-                        seen.add(holder.session_id)
-                        found = words.pop(holder.session_id)
-                        if self._own[holder.session_id] and self._has_all(found):
-                            yield holder.session_id, found
+                for session_id in self._session_ids(match):
+                    found = words.pop(session_id, {}) if session_id not in seen else {}
+                    seen.add(session_id)
+                    if self._own[session_id] and self._has_all(found):
+                        yield session_id, found
+
+    def _load_words(self, terms: list[Term], tree_ids: set[int]) -> dict[str, SpreadWords]:
+        """Return the messages with words of sessions that have all of them, in some trees.
+
+        A tree is read no further where none of its sessions has the words so far, the rarest first.
+        """
+        words: dict[str, SpreadWords] = {}
+        for number, term in enumerate(terms, start=1):
+            if tree_ids:
+                self._add_words(words, term, tree_ids)
+            left = {
+                session_id: found
+                for session_id, found in words.items()
+                if len(set().union(*found.values())) == number
+            }
+            for session_id in words.keys() - left.keys():
+                self._own.pop(session_id, None)
+            words = left
+            tree_ids = {each.tree_id for found in words.values() for each in found}
+        return words
 
     def _batch_matches(self, matches: Iterable[Match]) -> Iterator[list[Match]]:
         """Yield matches in batches, the first of few trees, each later one of twice as many."""
@@ -223,10 +242,10 @@ class SessionSearch:
                 batch, most = [], 2 * most
         yield batch
 
-    def _rarest_matches(self, rarest: Term, placed: list[Term]) -> Iterator[Match]:
+    def _rarest_matches(self, rarest: Term, counts: dict[Term, int]) -> Iterator[Match]:
         """Yield the documents with the rarest word in trees that may have all placed words."""
         trees: set[int] | None = None
-        for term in placed:
+        for term in self._placed_terms(rarest, counts):
             with_term = self._search(self._query._replace(terms=(term,))).tree_ids()
             if with_term is not None:
                 trees = (with_term if trees is None else trees & with_term) - self._passed
@@ -237,8 +256,31 @@ class SessionSearch:
         elif trees:
             yield from self._term_matches(rarest, trees)
 
-    def _count_term(self, term: Term) -> int:
-        return self._search(self._query._replace(terms=(term,))).count()
+    def _placed_terms(self, rarest: Term, counts: dict[Term, int]) -> list[Term]:
+        """Return the terms by whose trees others are left out, the rarest first.
+
+        All that are not too frequent have to be among them where the rarest has so many documents,
+        with those that have it in a name, that not all are looked at.
+        """
+        if self._count_term(rarest, MOST_SPREAD + 1, with_names=True) > MOST_SPREAD:
+            counts = {term: self._count_term(term, COUNTED_DOCUMENTS[-1]) for term in counts}
+            most = MOST_PLACED
+        else:
+            most = min(MOST_PLACED, COUNTED_DOCUMENTS[0] - 1)
+        return [term for term in sorted(counts, key=counts.__getitem__) if counts[term] <= most]
+
+    def _count_terms(self) -> dict[Term, int]:
+        """Count documents of each word, as far as needed to know the rarest one."""
+        counts: dict[Term, int] = {}
+        for most in COUNTED_DOCUMENTS:
+            counts = {term: self._count_term(term, most) for term in self._query.terms}
+            if min(counts.values()) < most:
+                break
+        return counts
+
+    def _count_term(self, term: Term, most: int, *, with_names: bool = False) -> int:
+        search = self._search(self._query._replace(terms=(term,)))
+        return search.count(most, with_names=with_names)
 
     def _add_words(
         self, words: dict[str, SpreadWords], term: Term, tree_ids: Iterable[int]
@@ -246,9 +288,15 @@ class SessionSearch:
         """Add the messages of some trees with a term, and to those of one session its own."""
         for match in self._term_matches(term, tree_ids):
             self._own[match.holder.session_id].add(match.document)
-            for holder in self._holders(match.document):
-                found = words.setdefault(holder.session_id, {})
+            for session_id in self._session_ids(match):
+                found = words.setdefault(session_id, {})
                 found.setdefault(match.document, set()).add(term)
+
+    def _session_ids(self, match: Match) -> Iterable[str]:
+        """Return the sessions that have the document of a match; some may come twice."""
+        if len(self._trees[match.document.tree_id].session_ids) == 1:
+            return (match.holder.session_id,)
+        return (holder.session_id for holder in self._holders(match.document))
 
     def _term_matches(self, term: Term, tree_ids: Iterable[int] | None = None) -> Iterator[Match]:
         """Return the messages with a term, the last stored first; only those of some trees."""

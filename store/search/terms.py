@@ -126,7 +126,7 @@ def count_term(folded: str, term: Term) -> int:
     """Return how often a folded text has a term as words."""
     if get_first_word(term) not in folded:
         return 0
-    return sum(1 for _ in _build_term_patterns(term)[0].finditer(folded))
+    return len(_build_term_patterns(term)[0].findall(folded))
 
 
 def make_snippet(text: str, terms: Iterable[Term]) -> tuple[str, tuple[TextRange, ...]]:

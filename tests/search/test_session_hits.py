@@ -249,8 +249,11 @@ LIMITS: dict[str, dict[str, Any]] = {
     "few at a time": {"session_hits.FIRST_SPREAD": 1},
     "no word is rare": {"index_queries.RARE_TERM": 1},
     "few trees listed": {"session_hits.MOST_LISTED_TREES": 1},
-    "few numbers at a time": {"index_queries.NEWEST_RANGES": (2, 3)},
-    "a small owner": {"index_queries.WIDE_SHARE": 1},
+    "few numbers at a time": {
+        "index_ranges.NEWEST_RANGES": (2, 3),
+        "index_ranges.FIRST_NUMBERS": 2,
+    },
+    "a small owner": {"index_ranges.WIDE_SHARE": 1},
     "frequent words": {"index_queries.MOST_PLACED": 3, "hits.MOST_RANKED": 2},
     "half not indexed": {"index.STEP_MESSAGES": 0},
 }
