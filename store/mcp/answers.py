@@ -10,16 +10,18 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Self, TypeVar
 
 from .. import Scoped, Store
 from ..clock import Day
 from ..errors import InvalidValue, SessionNotFound
 from ..exporting import mask
 from ..records import Session
+from ..text import truncate_to_line
 from ..tokens import counter
 
 Answer = dict[str, Any]
+Item = TypeVar("Item")
 Source = Store | Scoped
 """The sessions that are asked: all of a store, or those of one owner."""
 
@@ -36,6 +38,7 @@ SPARED_LABELS = ("title", "project", "program", "tried")
 SHORTEST_CUT = 20
 """Code points to which a text is not cut to keep a budget."""
 LABEL_LENGTH = 80
+WRONG_AFTER = "after is not what the last answer ended with; ask again without it"
 KNOWN_SESSIONS = 1_000
 """The newest sessions, whose projects are known by name."""
 
@@ -70,8 +73,7 @@ def render_moment(at: int) -> str:
 
 def shorten(text: str, length: int = LABEL_LENGTH) -> str:
     """Return a text in one line, cut at a length."""
-    line = " ".join(text.split())
-    return line if len(line) <= length else f"{line[: length - 1]}…"
+    return truncate_to_line(text, length)
 
 
 def label_session(source: Source, session: Session) -> Answer:
@@ -140,25 +142,17 @@ def find_asked_session(source: Source, session_id: str) -> Session:
         raise InvalidValue(f"{error}; `sessions` lists those that there are") from None
 
 
-class PageEnd(NamedTuple):
-    """Where a page ends: after so many items and tokens; and behind which key it begins."""
-
-    limit: int
-    after: str | None
-    budget: int = WHOLE_BUDGET
-
-
 class Page:
-    """The items of an answer, as many as its limit and its budget allow.
+    """The items of an answer, as many as its limit and its budget (tokens) allow.
 
-    Each item has a key, by which the next page goes on behind it.
+    Each item has a key: a page begins behind the item of one, and ``after`` is that of its last.
     """
 
-    def __init__(self, limit: int, budget: int) -> None:
+    def __init__(self, limit: int, budget: int = WHOLE_BUDGET, begin: str | None = None) -> None:
         self.items: list[Answer] = []
         self.after: str | None = None
         self.left = budget - FRAME_TOKENS
-        self._limit = limit
+        self._limit, self._begin = limit, begin
 
     @property
     def is_full(self) -> bool:
@@ -177,6 +171,28 @@ class Page:
         self.left -= tokens
         return True
 
+    def fill(
+        self,
+        found: Iterable[Item],
+        make: Callable[[Item], Answer | None],
+        key: Callable[[Item], str],
+    ) -> Self:
+        """Add the findings behind the beginning, as items, as long as there is room; return itself.
+
+        ``make`` returns None for want of room. Raises InvalidValue if nothing has the key.
+        """
+        rest = iter(found)
+        last = self._begin
+        if last is not None and last not in map(key, rest):
+            raise InvalidValue(WRONG_AFTER)
+        for each in rest:
+            item = None if self.is_full else make(each)
+            if item is None or not self.add(item):
+                self.after = last
+                break
+            last = key(each)
+        return self
+
 
 def _cut_item(item: Answer) -> Answer | None:
     """Return an item without a label, or with half of its longest value; None if all are short."""
@@ -193,28 +209,3 @@ def _halve_value(value: Any, length: int) -> Any:
     if isinstance(value, dict):
         return _cut_item(value)
     return shorten(value, length) if length >= SHORTEST_CUT else None
-
-
-def fill_answer_page(
-    found: Iterable[Any],
-    make: Callable[[Any, Page], Answer | None],
-    key: Callable[[Any], str],
-    end: PageEnd,
-) -> Page:
-    """Return a page of the findings, after the key of its beginning.
-
-    ``make`` makes an item, None if the page has no room for it. Raises InvalidValue if nothing has
-    the key.
-    """
-    page = Page(end.limit, end.budget)
-    rest = iter(found)
-    if end.after is not None and end.after not in map(key, rest):
-        raise InvalidValue("after is not what the last answer ended with; ask again without it")
-    last = end.after
-    for each in rest:
-        item = None if page.is_full else make(each, page)
-        if item is None or not page.add(item):
-            page.after = last
-            break
-        last = key(each)
-    return page

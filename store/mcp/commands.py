@@ -55,6 +55,11 @@ class PastCommand(NamedTuple):
     record: CallRecord
 
     @property
+    def place(self) -> str:
+        """Its place as a text."""
+        return f"{self.session_id}:{self.record.seq}.{self.record.position}"
+
+    @property
     def target(self) -> str:
         """The command, or the file or pattern of another tool."""
         if self.record.kind == COMMAND_KIND:

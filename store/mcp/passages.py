@@ -8,11 +8,11 @@ them; where lines are missing, a mark tells how many code points they have.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from itertools import takewhile
 from typing import Any, NamedTuple
 
-from ..records import StoredMessage
+from ..records import StoredMessage, find_message_time
 from ..text import parse_object
 from ..tokens import estimate, message_text
 from .answers import Source, count_json_tokens
@@ -21,7 +21,9 @@ GROUP_REACHES = (3, 20, 200)
 """Positions around a message in which its call and its results are looked for, one by one."""
 LINE_LENGTH = 400
 """Code points of a line that are kept around a word; a longer line is cut."""
-SURROUNDING_LENGTH = 4_000
+NEAR_LENGTH = 2_000
+"""Code points on each side of the best place of a long text that can be shown."""
+KEY_LENGTH = 4_000
 """Code points on each side of a line without which a key in it may not be known as one."""
 LINE_TOKENS = 3
 """Tokens that a line costs beside its text."""
@@ -55,6 +57,11 @@ class Group(NamedTuple):
         return self.session_id, self.first
 
     @property
+    def name(self) -> str:
+        """Its place as a text."""
+        return f"{self.session_id}:{self.first}"
+
+    @property
     def at(self) -> int:
         """The time of its first message."""
         return get_moment(self.messages[0])
@@ -62,8 +69,8 @@ class Group(NamedTuple):
 
 def get_moment(stored: StoredMessage) -> int:
     """Return the time that a message tells, otherwise when it was stored (ms)."""
-    told = stored.message.get("timestamp")
-    return told if isinstance(told, int) else stored.stored_at
+    told = find_message_time(stored.message)
+    return stored.stored_at if told is None else told
 
 
 def load_group(source: Source, session_id: str, seq: int) -> Group | None:
@@ -125,28 +132,63 @@ def render_value(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def cut_passage(text: str, weigh: Callable[[str], float], room: int) -> str:
-    """Return as much of a text as so many tokens hold: its best lines with those around them.
+class Line(NamedTuple):
+    """A line that can be shown; ``before`` code points are missing in any case before it."""
 
-    ``weigh`` tells what a line is worth.
+    text: str
+    before: int = 0
+
+
+def cut_passage(
+    group: Group,
+    at: int,
+    clean: Callable[[str], str],
+    weigh: Callable[[list[Line]], list[float]],
+    room: int,
+) -> str:
+    """Return as much of a passage as so many tokens hold: its best lines with those around them.
+
+    Of a long one the surroundings of a place are looked through. ``clean`` covers keys, ``weigh``
+    tells what lines are worth.
     """
-    if estimate(text) <= room * 2 and count_json_tokens(text) <= room:
-        return text
-    lines = split_lines(text)
-    worth = [weigh(line) for line in lines]
+    if estimate(group.text) <= room * 2:
+        shown = clean(group.text)
+        if count_json_tokens(shown) <= room:
+            return shown
+    lines = list_lines(group.text, at, clean)
+    worth = weigh(lines)
     best = sorted(range(len(lines)), key=lambda at: -worth[at])
     chosen = [best[0], 0, *(at for at in best if worth[at] > 0)]
     kept = keep_lines(lines, [*chosen, *find_neighbours(chosen, len(lines))], room)
     while count_json_tokens(shown := join_lines(lines, kept)) > room and len(kept) > 1:
         kept.popitem()
-    return shown if kept else lines[best[0]][: room * 2]
+    return shown if kept else lines[best[0]].text[: room * 2]
 
 
-def keep_lines(lines: list[str], wanted: list[int], room: int) -> dict[int, None]:
+def list_lines(text: str, at: int, clean: Callable[[str], str]) -> list[Line]:
+    """Return the first line of a text and those around a place, all of a text that is not long.
+
+    What is cleaned has room for the longest key on both sides of what is returned.
+    """
+    reach = NEAR_LENGTH + KEY_LENGTH
+    if len(text) <= 2 * reach:
+        return [*map(Line, split_lines(clean(text)))]
+    first, last = max(0, at - reach), min(len(text), at + reach)
+    near = clean(text[first:last])
+    left, right = KEY_LENGTH * (first > 0), KEY_LENGTH * (last < len(text))
+    begun, *others = split_lines(near[left : len(near) - right])
+    lines = [Line(begun), *map(Line, others), Line("", len(text) - last + right)]
+    if first:
+        heading = clean(text[:KEY_LENGTH]).split("\n", 1)[0][:LINE_LENGTH]
+        lines[:1] = [Line(heading), Line(begun, max(0, first + left - len(heading)))]
+    return lines
+
+
+def keep_lines(lines: list[Line], wanted: list[int], room: int) -> dict[int, None]:
     """Return as many of the wanted lines, the first first, as about so many tokens hold."""
     kept: dict[int, None] = {}
     for at in wanted:
-        size = estimate(lines[at]) + LINE_TOKENS
+        size = estimate(lines[at].text) + LINE_TOKENS
         if at not in kept and size <= room:
             kept[at] = None
             room -= size
@@ -169,25 +211,16 @@ def split_lines(text: str) -> list[str]:
     ]
 
 
-def find_surroundings(text: str, weigh: Callable[[str], float]) -> str:
-    """Return the part of a text around its best line, with room for the longest key."""
-    if len(text) <= SURROUNDING_LENGTH * 2:
-        return text
-    at = text.find(max(split_lines(text), key=weigh))
-    return text[max(0, at - SURROUNDING_LENGTH) : at + SURROUNDING_LENGTH]
-
-
-def join_lines(lines: list[str], kept: Iterable[int]) -> str:
+def join_lines(lines: list[Line], kept: Container[int]) -> str:
     """Return the lines that are kept, with marks where others are missing."""
     shown: list[str] = []
     missing = 0
-    chosen = set(kept)
-    for at, line in enumerate(lines):
-        if at in chosen:
-            if missing:
-                shown.append(f"[… {missing:,} more]")
-            shown.append(line)
+    for at, line in enumerate([*lines, Line("")]):
+        missing += line.before
+        if at in kept or at == len(lines):
+            shown += [f"[… {missing:,} more]"] if missing else []
+            shown.append(line.text)
             missing = 0
         else:
-            missing += len(line) + 1
-    return "\n".join([*shown, *([f"[… {missing:,} more]"] if missing else [])])
+            missing += len(line.text) + 1
+    return "\n".join(shown[:-1])

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import islice
+from itertools import compress, islice
 from typing import NamedTuple, TypeVar
 
 from ..clock import Day
 from ..errors import InvalidValue
 from ..records import Hit
 from .answers import NOTICE, Source
-from .passages import Group, load_group
+from .passages import Group, Line, cut_passage, list_lines, load_group
 
 MOST_WORDS = 12
 LONGEST_PHRASE = 4
@@ -62,45 +62,46 @@ question file files change changed command commands run ran decide decided fix f
 """Words that say nothing about the matter of a question, or that it is a question."""
 _STOPPED = frozenset(STOP_WORDS.split())
 _WORD = re.compile(r'"[^"]+"|[^\s"\'`(),;!?<>{}\[\]]+')
-_ENDINGS = ("ings", "ing", "edly", "ies", "ed", "es", "s", "e")
 _PLAIN = re.compile("[a-z]+")
 _NAME_PARTS = re.compile(r"[^\W_]+")
 SHORTEST_STEM = 4
+_ENDING = re.compile(rf"^(.{{{SHORTEST_STEM},}}?)(?:ings?|edly|ies|e[ds]|s|e)$")
 
 
 class Word(NamedTuple):
     """A word of a question: how it is searched, and how it is found in a text in small letters.
 
-    The pattern begins with the part, which is looked for first, as that is faster.
+    The pattern begins with letters, as such a one is found faster.
     """
 
     text: str
-    part: str
     pattern: re.Pattern[str]
-
-    def find_places(self, lowered: str) -> Iterator[int]:
-        """Yield where a text in small letters has the word."""
-        at = lowered.find(self.part)
-        while at >= 0:
-            if self.pattern.match(lowered, at):
-                yield at
-            at = lowered.find(self.part, at + 1)
-
-    def is_in(self, lowered: str) -> bool:
-        """Tell whether a text has the word."""
-        return any(True for _ in self.find_places(lowered))
 
 
 class Ranking(NamedTuple):
-    """The passages for a question, the best first, with what each of its words is worth."""
+    """The passages for a question, the best first, with what each of its words is worth.
+
+    ``centers`` are the places of passages around which their words stand close together.
+    """
 
     groups: list[Group]
     worth: dict[Word, float]
+    centers: dict[tuple[str, int], int]
 
-    def weigh(self, line: str) -> float:
-        """Return what a line is worth, by its words."""
-        lowered = line.lower()
-        return sum(worth for word, worth in self.worth.items() if word.is_in(lowered))
+    def weigh(self, lines: list[Line]) -> list[float]:
+        """Return what lines are worth, by their words."""
+        lowered = [line.text.lower() for line in lines]
+        found = [[word.pattern.search(line) for word in self.worth] for line in lowered]
+        worth = [*self.worth.values()]
+        return [sum(compress(worth, each)) for each in found]
+
+    def list_lines(self, group: Group, clean: Callable[[str], str]) -> list[Line]:
+        """Return the lines of a passage that may be the best."""
+        return list_lines(group.text, self.centers[group.place], clean)
+
+    def cut(self, group: Group, clean: Callable[[str], str], room: int) -> str:
+        """Return as much of a passage as so many tokens hold."""
+        return cut_passage(group, self.centers[group.place], clean, self.weigh, room)
 
 
 def parse_question_words(text: str) -> list[Word]:
@@ -135,18 +136,11 @@ def _guess_rarity(word: str) -> int:
 def _make_word(text: str) -> Word:
     lowered = text.lower()
     if _PLAIN.fullmatch(lowered):
-        stem = _cut_ending(lowered)
+        stem = _ENDING.sub(r"\1", lowered)
         if stem != lowered or len(lowered) >= SHORTEST_STEM:
-            return Word(f"{stem}…", stem, re.compile(rf"(?<![^\W_]){stem}"))
+            return Word(f"{stem}…", re.compile(rf"{stem}(?<![^\W_]{stem})"))
     parts = _NAME_PARTS.findall(lowered)
-    return Word(f'"{text}"', parts[0], re.compile(r"[\W_]+".join(map(re.escape, parts))))
-
-
-def _cut_ending(word: str) -> str:
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= SHORTEST_STEM:
-            return word[: -len(ending)]
-    return word
+    return Word(f'"{text}"', re.compile(r"[\W_]+".join(map(re.escape, parts))))
 
 
 class Wanted(NamedTuple):
@@ -219,51 +213,48 @@ def _rank_loaded(found: list[tuple[Hit, Group]], words: list[Word]) -> Ranking:
     passages of its session, and more, the closer together its words are.
     """
     groups = {group.place: group for _, group in found}
-    lowered = {key: group.text.lower() for key, group in groups.items()}
-    worth = _weigh_words(words, lowered.values())
-    scores = _add_up_scores(found)
-    most = max(scores.values(), default=0) or 1
-    total: dict[str, float] = {}
-    for key, text in lowered.items():
-        scores[key] = scores[key] / most + CLOSE_SHARE * _measure_closeness(text, worth)
-        total[key[0]] = total.get(key[0], 0) + scores[key]
-    ranked = [
-        (score + SESSION_SHARE * min(score, total[key[0]] - score), key[0], groups[key])
-        for key, score in scores.items()
-    ]
-    ranked.sort(key=lambda each: (-each[0], -each[2].at))
-    return Ranking([group for _, group in _spread_sessions(ranked, SHOWN_LOSS)], worth)
-
-
-def _add_up_scores(found: list[tuple[Hit, Group]]) -> dict[tuple[str, int], float]:
-    """Return the scores of passages by their places: of the best message, and a part of others."""
     scores: dict[tuple[str, int], float] = {}
     for hit, group in found:
-        if group.place in scores:
-            scores[group.place] += PAIR_SHARE * hit.score
-        else:
-            scores[group.place] = hit.score
-    return scores
+        share = PAIR_SHARE if group.place in scores else 1.0
+        scores[group.place] = scores.get(group.place, 0) + share * hit.score
+    places = {place: _list_places(group.text.lower(), words) for place, group in groups.items()}
+    worth = {
+        word: math.log(1 + len(places) / (1 + sum(word in each for each in places.values())))
+        for word in words
+    }
+    most = max(scores.values(), default=0) or 1
+    total: dict[str, float] = defaultdict(float)
+    centers = {}
+    for place, each in places.items():
+        closeness, centers[place] = _measure_closeness(each, worth)
+        scores[place] = scores[place] / most + CLOSE_SHARE * closeness
+        total[place[0]] += scores[place]
+    ranked = [
+        (score + SESSION_SHARE * min(score, total[place[0]] - score), place[0], groups[place])
+        for place, score in scores.items()
+    ]
+    ranked.sort(key=lambda each: (-each[0], -each[2].at))
+    spread = [group for _, group in _spread_sessions(ranked, SHOWN_LOSS)]
+    return Ranking(spread, worth, centers)
 
 
-def _weigh_words(words: list[Word], lowered: Collection[str]) -> dict[Word, float]:
-    """Return what each word is worth: more, the fewer of the texts have it."""
-    worth = {}
-    for word in words:
-        having = sum(map(word.is_in, lowered))
-        worth[word] = math.log(1 + len(lowered) / (1 + having))
-    return worth
+def _list_places(lowered: str, words: list[Word]) -> dict[Word, list[int]]:
+    """Return the places of the words that a text has, of each the first ones."""
+    found = {word: islice(word.pattern.finditer(lowered), MOST_PLACES) for word in words}
+    places = {word: [each.start() for each in every] for word, every in found.items()}
+    return {word: every for word, every in places.items() if every}
 
 
-def _measure_closeness(lowered: str, worth: dict[Word, float]) -> float:
-    """Return the share of the words' worth that stands close together at one place of a text."""
-    places = sorted(
-        (at, word) for word in worth for at in islice(word.find_places(lowered), MOST_PLACES)
-    )
+def _measure_closeness(
+    places: dict[Word, list[int]], worth: dict[Word, float]
+) -> tuple[float, int]:
+    """Return the share of the words' worth that stands close together, at most, and where."""
     inside: dict[Word, int] = {}
-    best = 0.0
-    for at, word in places:
+    best, center = 0.0, 0
+    for at, word in sorted((at, word) for word, every in places.items() for at in every):
         inside[word] = at
         inside = {word: last for word, last in inside.items() if at - last <= CLOSE_LENGTH}
-        best = max(best, sum(worth[each] for each in inside))
-    return best / (sum(worth.values()) or 1)
+        close = sum(map(worth.__getitem__, inside))
+        if close > best:
+            best, center = close, at
+    return best / (sum(worth.values()) or 1), center

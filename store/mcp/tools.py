@@ -7,10 +7,11 @@ and meaning in every tool.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from datetime import date, datetime
 from functools import partial
 from itertools import chain, islice
+from operator import attrgetter, itemgetter
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -19,45 +20,10 @@ from ..clock import Day, parse_day
 from ..errors import InvalidValue
 from ..policy import Policy
 from ..records import Session
-from .answers import (
-    KNOWN_SESSIONS,
-    NOTICE,
-    WHOLE_BUDGET,
-    Answer,
-    Page,
-    PageEnd,
-    Source,
-    count_json_tokens,
-    fill_answer_page,
-    find_asked_session,
-    find_projects,
-    is_path_end,
-    label_session,
-    list_asked_sessions,
-    mask_texts,
-    render_moment,
-    shorten,
-)
-from .commands import (
-    SIMILAR,
-    FoundError,
-    PastCommand,
-    describe_command,
-    describe_told_error,
-    find_error,
-    list_commands,
-    list_error_lines,
-    read_result,
-)
-from .days import describe_day
-from .passages import (
-    Group,
-    cut_passage,
-    find_surroundings,
-    get_moment,
-    render_message,
-    split_lines,
-)
+from . import answers, commands, digests, passages
+from .answers import NOTICE, Answer, Page, Source, count_json_tokens, find_asked_session
+from .commands import FoundError, PastCommand
+from .passages import Group
 from .ranking import Ranking, Wanted, rank_groups
 
 Text = Annotated[str, Field(min_length=1, description="A question, words, names or an error text.")]
@@ -90,7 +56,7 @@ MOST_WALKED = 40
 PASSAGE_TOKENS = 300
 """Tokens of a passage at most, so that an answer has several."""
 LEAST_PASSAGE = 60
-SNIPPET_TOKENS = 60
+SNIPPET_LENGTH = 240
 
 
 class History:
@@ -104,7 +70,7 @@ class History:
         describe_progress: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._source = source
-        self._clean: Callable[[Any], Any] = (lambda value: value) if secrets else mask_texts
+        self._clean: Callable[[Any], Any] = (lambda value: value) if secrets else answers.mask_texts
         self._describe_progress = describe_progress
 
     def sessions(
@@ -119,12 +85,8 @@ class History:
 
         The first page counts the sessions of each project, and tells how far the import is.
         """
-        chosen = _find_day(day)
-        page = Page(limit, WHOLE_BUDGET)
-        for found in list_asked_sessions(self._source, project, chosen, title, after):
-            if not page.add(self._label(found, messages=found.head)):
-                page.after = page.items[-1]["session"]
-                break
+        found = answers.list_asked_sessions(self._source, project, _find_day(day), title, after)
+        page = Page(limit).fill(found, self._label_counted, attrgetter("id"))
         return self._finish("sessions", page, self._tell_state(after))
 
     def search(
@@ -141,9 +103,9 @@ class History:
 
         `remember` gives whole passages, `read` all that stands around a position.
         """
-        ranking = self._rank(text, project, session, day)
+        ranking = self._rank(text, project, day, session)
         make = partial(self._make_hit, ranking)
-        page = fill_answer_page(ranking.groups, make, _name_group, PageEnd(limit, after, budget))
+        page = Page(limit, budget, after).fill(ranking.groups, make, attrgetter("name"))
         return self._finish("hits", page)
 
     def remember(
@@ -159,18 +121,18 @@ class History:
 
         A passage is a message, or a call with its result, cut around the words of the question.
         """
-        ranking = self._rank(text, project, None, day)
-        make = partial(self._make_passage, ranking)
-        page = fill_answer_page(ranking.groups, make, _name_group, PageEnd(limit, after, budget))
-        return self._finish("passages", page)
+        ranking = self._rank(text, project, day)
+        page = Page(limit, budget, after)
+        make = partial(self._make_passage, ranking, page)
+        return self._finish("passages", page.fill(ranking.groups, make, attrgetter("name")))
 
-    def _make_passage(self, ranking: Ranking, group: Group, page: Page) -> Answer | None:
+    def _make_passage(self, ranking: Ranking, page: Page, group: Group) -> Answer | None:
         """Return a passage in as many tokens as are left; None if these are too few for another."""
         label = self._label_group(group)
         room = min(PASSAGE_TOKENS, page.left) - count_json_tokens(label) - 8
         if page.items and room < LEAST_PASSAGE:
             return None
-        return label | {"text": self._cut(group, ranking, max(room, LEAST_PASSAGE))}
+        return label | {"text": ranking.cut(group, self._clean, max(room, LEAST_PASSAGE))}
 
     def recall(self, session: SessionName, text: Text, budget: Budget = 2_000) -> Answer:
         """Show parts of one session that its context no longer shows: behind a summary, cleared.
@@ -178,15 +140,16 @@ class History:
         Give exact names (paths, identifiers, error texts) or words.
         """
         found = find_asked_session(self._source, session)
-        passages = self._source.recall(
+        parts = self._source.recall(
             found.id, text, policy=RECALL_POLICY, budget=max(100, budget * 3 // 4)
         )
-        page = Page(100, budget - count_json_tokens(self._label(found)))
-        for each in passages:
+        label = self._label(found)
+        page = Page(100, budget - count_json_tokens(label))
+        for each in parts:
             item = {"seq": f"{each.first}-{each.last}", "why": each.why, "text": each.text}
             if not page.add(self._clean(item)):
                 break
-        return self._finish("passages", page, self._label(found))
+        return self._finish("passages", page, label)
 
     def read(
         self,
@@ -204,11 +167,12 @@ class History:
         start, offset = _parse_read_place(after)
         if after is None:
             start = max(1, (found.head if seq is None else seq) - limit // 2)
-        label = self._label(found, messages=found.head)
+        label = self._label_counted(found)
         page = Page(limit, budget - count_json_tokens(label))
         for stored in self._source.messages(found.id, start, start + limit, format="openai"):
-            text = self._clean(render_message(stored.message))[offset:]
-            item = {"seq": stored.seq, "at": render_moment(get_moment(stored))}
+            text = self._clean(passages.render_message(stored.message))[offset:]
+            at = answers.render_moment(passages.get_moment(stored))
+            item = {"seq": stored.seq, "at": at}
             room = page.left - count_json_tokens(item) - 8
             shown = text if count_json_tokens(text) <= room else _cut_start(text, room)
             is_crumb = len(shown) < min(len(text), LEAST_PASSAGE)
@@ -233,19 +197,17 @@ class History:
         found = find_asked_session(self._source, session)
         uses: dict[str, Answer] = {}
         for use in self._source.files(found.id):
-            if path is None or is_path_end(use.path, path):
+            if path is None or answers.is_path_end(use.path, path):
                 told = uses.setdefault(use.path, {"path": use.path})
                 _count_use(told, use.kind, use.seq)
-        page = fill_answer_page(
-            uses.values(), lambda each, _: self._clean(each), _name_path, PageEnd(limit, after)
-        )
+        page = Page(limit, begin=after).fill(uses.values(), self._clean, itemgetter("path"))
         return self._finish("files", page, self._label(found))
 
     def touched(
         self, path: PathName, project: Project = None, limit: Limit = 10, after: After = None
     ) -> Answer:
         """Find the sessions that read or changed a file, those that changed it first."""
-        projects = find_projects(self._source, project)
+        projects = answers.find_projects(self._source, project)
         name = path.removeprefix("~/").replace("\\", "/").rstrip("/")
         hits = self._source.search(f'"{name}"', by="session", limit=MOST_WALKED)
         found = [
@@ -255,16 +217,16 @@ class History:
         ]
         found = [each for each in found if each]
         found.sort(key=lambda each: ("changed" in each, each["at"]), reverse=True)
-        page = fill_answer_page(found, lambda each, _: each, _name_session, PageEnd(limit, after))
+        page = Page(limit, begin=after).fill(found, lambda each: each, itemgetter("session"))
         return self._finish("sessions", page)
 
     def _count_uses(self, session: Session, name: str) -> Answer:
         """Return a session with how often it used a file; {} if it did not."""
         told: Answer = {}
         for use in self._source.files(session.id):
-            if is_path_end(use.path, name) or is_path_end(name, use.path):
+            if answers.is_path_end(use.path, name) or answers.is_path_end(name, use.path):
                 _count_use(told, use.kind, use.seq)
-                told["at"] = render_moment(use.at)
+                told["at"] = answers.render_moment(use.at)
         return self._label(session) | told if told else {}
 
     def commands(
@@ -282,24 +244,20 @@ class History:
 
         With failed=true each has its error, what was tried after it, and what succeeded.
         """
-        place, _, last = (after or "").rpartition(":")
-        page = Page(limit, budget)
+        begin, _, last = (after or "").rpartition(":")
+        sessions = self._walk_sessions(session, text, project, day, begin)
+        walked = [*islice(sessions, MOST_WALKED + 1)]
         words = text.lower().split() if text else []
-        walked = 0
-        for session_walked in self._walk_sessions(session, text, project, day, place):
-            for command in list_commands(self._source, session_walked.id, failed):
-                name = f"{command.record.seq}.{command.record.position}"
-                is_seen = session_walked.id == place and last != ""
-                if is_seen or not all(word in command.target.lower() for word in words):
-                    last = "" if name == last else last
-                    continue
-                if not page.add(self._make_command(command)):
-                    return self._finish("commands", page)
-                page.after = f"{session_walked.id}:{name}"
-            page.after = f"{session_walked.id}:-"
-            walked += 1
-        if walked < MOST_WALKED:
-            page.after = None
+        found = (
+            command
+            for each in walked[:MOST_WALKED]
+            for command in commands.list_commands(self._source, each.id, failed)
+            if all(word in command.target.lower() for word in words)
+        )
+        page = Page(limit, budget, after if last else None)
+        page.fill(found, self._make_command, attrgetter("place"))
+        if page.after is None and len(walked) > MOST_WALKED:
+            page.after = f"{walked[-1].id}:"
         return self._finish("commands", page)
 
     def _walk_sessions(
@@ -308,21 +266,20 @@ class History:
         text: str | None,
         project: str | None,
         day: str | None,
-        after: str,
+        begin: str,
     ) -> Iterator[Session]:
-        """Yield the sessions in which commands are looked for, from one on, at most so many."""
+        """Return the sessions in which commands are looked for, from one on ("": the first)."""
+        first = [find_asked_session(self._source, begin)] if begin else []
         if session is not None:
-            found: Iterable[Session] = [find_asked_session(self._source, session)]
-        elif text is not None:
-            ranking = self._rank(text, project, None, day, roles=("assistant",))
-            names = dict.fromkeys(each.session_id for each in ranking.groups)
-            found = map(self._source.session, names)
-        else:
-            begin = find_asked_session(self._source, after) if after else None
-            chosen = _find_day(day)
-            found = list_asked_sessions(self._source, project, chosen, after=begin and begin.id)
-            found = chain([begin] if begin else [], found)
-        yield from islice(found, MOST_WALKED)
+            return iter([find_asked_session(self._source, session)])
+        if text is not None:
+            ranking = self._rank(text, project, day, roles=("assistant",))
+            names = [*dict.fromkeys(each.session_id for each in ranking.groups)]
+            return map(self._source.session, names[names.index(begin) if begin in names else 0 :])
+        rest = answers.list_asked_sessions(
+            self._source, project, _find_day(day), after=begin or None
+        )
+        return chain(first, rest)
 
     def mended(
         self,
@@ -336,23 +293,23 @@ class History:
 
         Give the lines of the error; numbers, paths and ids in them do not count.
         """
-        asked = list(dict.fromkeys(list_error_lines(text))) or [text]
-        ranking = self._rank(" ".join(asked), project, None, None, roles=ERROR_ROLES)
-        found = [(find_error(asked, each.text), each) for each in ranking.groups]
-        alike = [each for each in found if each[0].likeness >= SIMILAR]
+        asked = [*dict.fromkeys(commands.list_error_lines(text))] or [text]
+        ranking = self._rank(" ".join(asked), project, roles=ERROR_ROLES)
+        found = [(commands.find_error(asked, each.text), each) for each in ranking.groups]
+        alike = [each for each in found if each[0].likeness >= commands.SIMILAR]
         alike.sort(key=lambda each: -each[0].likeness)
-        end = PageEnd(limit, after, budget)
-        page = fill_answer_page(alike, self._make_error, lambda each: _name_group(each[1]), end)
+        page = Page(limit, budget, after)
+        page.fill(alike, self._make_error, lambda each: each[1].name)
         return self._finish("errors", page)
 
-    def _make_error(self, found: tuple[FoundError, Group], _: Page) -> Answer:
+    def _make_error(self, found: tuple[FoundError, Group]) -> Answer:
         """Return a failed call and what mended it, or an error told otherwise and what followed."""
         line, group = found[0].line, found[1]
         failed = self._source.calls(group.session_id, failed=True)
         for record in failed:
-            if record.seq == group.first and line in read_result(group, record.position):
+            if record.seq == group.first and line in commands.read_result(group, record.position):
                 return self._make_command(PastCommand(group.session_id, record))
-        told: Answer = self._clean(describe_told_error(self._source, group, line))
+        told: Answer = self._clean(commands.describe_told_error(self._source, group, line))
         return self._label_group(group) | told
 
     def day(
@@ -360,7 +317,7 @@ class History:
     ) -> Answer:
         """Tell what was done on a day: by project, what was asked, changed and run."""
         chosen = parse_day(day or "yesterday", _find_today())
-        told, left_out = describe_day(self._source, chosen, project, budget - 80)
+        told, left_out = digests.describe_day(self._source, chosen, project, budget - 80)
         answer: Answer = {"notice": NOTICE, "day": chosen.name, "projects": self._clean(told)}
         return answer | ({"sessions_left_out": left_out} if left_out else {}) | {"after": None}
 
@@ -370,7 +327,7 @@ class History:
         """Make a new session that continues another one from a position, which stays as it is."""
         found = find_asked_session(self._source, session)
         made = self._source.fork(found.id, seq, title=title)
-        return {"notice": NOTICE} | self._label(made, messages=made.head)
+        return {"notice": NOTICE} | self._label_counted(made)
 
     def note(self, session: SessionName, seq: Position, text: Text) -> Answer:
         """Keep a note beside a message of a past session; a new one replaces the last."""
@@ -385,44 +342,44 @@ class History:
             told["import"] = progress
         return told | {name: page.items, "after": page.after}
 
-    def _label(self, session: Session, **more: Any) -> Answer:
-        label: Answer = self._clean(label_session(self._source, session))
-        return label | {"at": render_moment(session.updated_at), **more}
+    def _label(self, session: Session) -> Answer:
+        label: Answer = self._clean(answers.label_session(self._source, session))
+        return label | {"at": answers.render_moment(session.updated_at)}
+
+    def _label_counted(self, session: Session) -> Answer:
+        return self._label(session) | {"messages": session.head}
 
     def _label_group(self, group: Group) -> Answer:
         label = self._label(self._source.session(group.session_id))
         place = str(group.first) if group.first == group.last else f"{group.first}-{group.last}"
-        return label | {"seq": place, "at": render_moment(group.at)}
+        return label | {"seq": place, "at": answers.render_moment(group.at)}
 
     def _rank(
         self,
         text: str,
         project: str | None,
-        session: str | None,
-        day: str | None,
+        day: str | None = None,
+        session: str | None = None,
         roles: tuple[str, ...] | None = None,
     ) -> Ranking:
-        chosen = _find_day(day)
         sessions = None
         if session is not None:
             session = find_asked_session(self._source, session).id
         elif project is not None:
-            found = list_asked_sessions(self._source, project)
+            found = answers.list_asked_sessions(self._source, project)
             sessions = frozenset(each.id for each in found)
-        return rank_groups(self._source, text, Wanted(session, sessions, roles, chosen))
+        return rank_groups(self._source, text, Wanted(session, sessions, roles, _find_day(day)))
 
-    def _cut(self, group: Group, ranking: Ranking, tokens: int) -> str:
-        text: str = self._clean(group.text)
-        return cut_passage(text, ranking.weigh, tokens)
-
-    def _make_hit(self, ranking: Ranking, group: Group, _: Page) -> Answer:
-        shown = self._clean(find_surroundings(group.text, ranking.weigh))
-        best = max(split_lines(shown), key=ranking.weigh)
-        return self._label_group(group) | {"line": shorten(best, SNIPPET_TOKENS * 4)}
+    def _make_hit(self, ranking: Ranking, group: Group) -> Answer:
+        lines = ranking.list_lines(group, self._clean)
+        best, _ = max(zip(lines, ranking.weigh(lines), strict=True), key=itemgetter(1))
+        return self._label_group(group) | {"line": answers.shorten(best.text, SNIPPET_LENGTH)}
 
     def _tell_state(self, after: str | None) -> Answer:
         """Return the projects, and how far an import is; for the first page alone."""
-        counts = Counter(each.project_root for each in self._source.sessions(limit=KNOWN_SESSIONS))
+        counts = Counter(
+            each.project_root for each in self._source.sessions(limit=answers.KNOWN_SESSIONS)
+        )
         del counts[None]
         projects = [{"project": name, "sessions": count} for name, count in counts.items()]
         told = {"projects": self._clean(projects[:50]), "import": self._describe_progress()}
@@ -430,7 +387,7 @@ class History:
 
     def _make_command(self, command: PastCommand) -> Answer:
         label = self._label(self._source.session(command.session_id))
-        told: Answer = self._clean(describe_command(self._source, command))
+        told: Answer = self._clean(commands.describe_command(self._source, command))
         return label | told
 
 
@@ -449,23 +406,11 @@ def _count_use(told: Answer, kind: str, seq: int) -> None:
     told["seq"] = seq
 
 
-def _name_group(group: Group) -> str:
-    return f"{group.session_id}:{group.first}"
-
-
-def _name_path(told: Answer) -> str:
-    return str(told["path"])
-
-
-def _name_session(told: Answer) -> str:
-    return str(told["session"])
-
-
 def _parse_read_place(after: str | None) -> tuple[int, int]:
     """Return the position and the sign that a page goes on with. Raises InvalidValue."""
     seq, _, offset = (after or "1:0").partition(":")
     if not (seq.isdecimal() and offset.isdecimal()):
-        raise InvalidValue("after is not what the last answer ended with; ask again without it")
+        raise InvalidValue(answers.WRONG_AFTER)
     return int(seq), int(offset)
 
 

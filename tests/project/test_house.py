@@ -92,7 +92,7 @@ INSIDE = {
     "inspection": (
         "console checks usage_statistics sql line_checks integrity dump transfer storage_use copies upkeep distribution advice"
     ),
-    "mcp": "answers passages commands days digests ranking tools guidance server",
+    "mcp": "answers passages commands digests ranking tools guidance server",
     "messages": "json_text attached_bytes columns searched_texts plain_messages media wire_fields redacted_messages",
     "pages": "site access plots sessions reasons page_rows conversation live requests tree policies costs files sql datasette server",
     "policy": (
