@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from contextlib import suppress
@@ -17,6 +18,7 @@ from . import render
 from .options import STORE_VARIABLE, StorePlace, get_place, locate_own_store, open_store
 
 if TYPE_CHECKING:
+    from ..mcp.server import HistoryServer
     from .installation import ConfigurationChange
 
 ServedStore = Annotated[
@@ -132,23 +134,32 @@ def _print_digest(place: StorePlace, owner: str | None) -> None:
 
 def _serve(ctx: typer.Context, owner: str | None, *, read_only: bool, secrets: bool) -> None:
     """Serve the store; the user's own one follows the programs of this machine."""
-    from ..mcp import build_server
-    from .following import Follower
-
     if sys.stdout.isatty():
         raise InvalidValue(
             "mcp is started by an agent, not on a terminal; --print-config prints how,"
             " such as `convostore mcp --print-config claude-code`"
         )
+    gc.disable()  # what is imported is alive until the end; walks through it take a tenth
+    from ..mcp import build_server
+    from .following import Follower
+
     is_own = get_place(ctx).target == str(locate_own_store())
     with open_store(ctx, read_only=read_only) as opened:
         if is_own and owner is None and not read_only:
-            with Follower(opened, get_place(ctx).file) as follower:
-                told = follower.describe
-                build_server(opened, secrets=secrets, describe_progress=told).run("stdio")
+            follower = Follower(opened, get_place(ctx).file)
+            told, pause = follower.describe, follower.give_way
+            server = build_server(opened, secrets=secrets, describe_progress=told, give_way=pause)
+            with follower:
+                _run_server(server)
         else:
             source = opened if owner is None else opened.scoped(owner)
-            build_server(source, read_only=read_only, secrets=secrets).run("stdio")
+            _run_server(build_server(source, read_only=read_only, secrets=secrets))
+
+
+def _run_server(server: HistoryServer) -> None:
+    gc.freeze()
+    gc.enable()
+    server.run("stdio")
 
 
 def _list_given_options(

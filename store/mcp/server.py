@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
 from inspect import getdoc
 from typing import Any
@@ -77,11 +78,13 @@ def build_server(
     read_only: bool = False,
     secrets: bool = False,
     describe_progress: Callable[[], str | None] = lambda: None,
+    give_way: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> HistoryServer:
     """Return a server on the sessions of a store, or of one owner.
 
     With ``read_only`` it has no tool that writes. What looks like a key is dotted unless
-    ``secrets``. ``describe_progress`` tells how far an import is (None: it is done).
+    ``secrets``. ``describe_progress`` tells how far an import is (None: it is done), which waits
+    in each context of ``give_way``.
     """
     history = History(source, secrets=secrets, describe_progress=describe_progress)
     server = HistoryServer(
@@ -92,7 +95,7 @@ def build_server(
     )
     for name in READING_TOOLS if read_only else (*READING_TOOLS, *WRITING_TOOLS):
         server.add_tool(
-            answer_errors(getattr(history, name), str if secrets else mask_texts),
+            answer_errors(getattr(history, name), str if secrets else mask_texts, give_way),
             name,
             description=getdoc(getattr(history, name)),
             annotations=READING if name in READING_TOOLS else WRITING,
@@ -118,14 +121,17 @@ def build_server(
 
 
 def answer_errors(
-    tool: Callable[..., Answer], clean: Callable[[str], str]
+    tool: Callable[..., Answer],
+    clean: Callable[[str], str],
+    give_way: Callable[[], AbstractContextManager[object]],
 ) -> Callable[..., CallToolResult]:
     """Return a tool whose answer is JSON, and whose errors are answers, ``clean`` ones."""
 
     @wraps(tool)
     def answer(**arguments: Any) -> CallToolResult:
         try:
-            told = tool(**arguments)
+            with give_way():
+                told = tool(**arguments)
         except StoreError as error:
             return build_error_result(clean(str(error)))
         return CallToolResult(

@@ -166,10 +166,10 @@ class Match(NamedTuple):
     holder: Holder
     score: float
 
-    def make_hit(self, text: str, terms: Iterable[Term]) -> Hit:
+    def make_hit(self, text: str, terms: Iterable[Term], folded: str | None = None) -> Hit:
         """Return the match as a hit, with a line of its text around the terms."""
         document, holder, score = self
-        line, marks = make_snippet(text, terms)
+        line, marks = make_snippet(text, terms, folded)
         place = (holder.session_id, document.branch, document.seq, holder.on_line)
         record = document.record or None
         return Hit(*place, document.role, document.at, line, score, marks, record)

@@ -64,13 +64,15 @@ def find_rarest(query: Query, search: Callable[[Query], WordSearch]) -> list[Hit
     query = query._replace(order="newest")
     found = _find_candidates(query, search)
     best = found.list_best()
-    scored = [
-        (match._replace(score=_score_by_worth(text, found.worth_of)), text)
-        for match, text in search(query).load_texts(best[: query.limit + MOST_SCORED])
-    ]
+    scored = []
+    for match, text in search(query).load_texts(best[: query.limit + MOST_SCORED]):
+        folded = fold_text(text)
+        score = _score_by_worth(folded, found.worth_of)
+        scored.append((match._replace(score=score), text, folded))
     scored.sort(key=lambda each: each[0].rank_key)
     scored.sort(key=lambda each: each[0].document.is_prompt)
-    return [match.make_hit(text, query.terms) for match, text in scored[: query.limit]]
+    best_hits = scored[: query.limit]
+    return [match.make_hit(text, query.terms, folded) for match, text, folded in best_hits]
 
 
 def _find_candidates(query: Query, search: Callable[[Query], WordSearch]) -> Candidates:
@@ -97,8 +99,7 @@ def _find_candidates(query: Query, search: Callable[[Query], WordSearch]) -> Can
     return Candidates(matches, worths, worth_of)
 
 
-def _score_by_worth(text: str, worth_of: dict[Term, float]) -> float:
-    """Return the share of the words' worth that a text has."""
-    folded = fold_text(text)
+def _score_by_worth(folded: str, worth_of: dict[Term, float]) -> float:
+    """Return the share of the words' worth that a folded text has."""
     has = sum(worth * score_text(folded, (term,)) for term, worth in worth_of.items())
     return has / sum(worth_of.values())

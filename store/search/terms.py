@@ -129,9 +129,11 @@ def count_term(folded: str, term: Term) -> int:
     return len(_build_term_patterns(term)[0].findall(folded))
 
 
-def make_snippet(text: str, terms: Iterable[Term]) -> tuple[str, tuple[TextRange, ...]]:
+def make_snippet(
+    text: str, terms: Iterable[Term], folded: str | None = None
+) -> tuple[str, tuple[TextRange, ...]]:
     """Return a line of a text around its first terms, and the ranges of the words in the line."""
-    found = sorted(_find_terms(fold_text(text), terms))
+    found = sorted(_find_terms(fold_text(text) if folded is None else folded, terms))
     begin = max(0, _choose_start(found) - SNIPPET_LEAD)
     end = min(len(text), begin + SNIPPET_LENGTH)
     line = re.sub(r"\s", " ", text[begin:end])
@@ -159,7 +161,7 @@ def cut_excerpt(text: str, terms: Iterable[Term], length: int) -> str:
 def _find_terms(folded: str, terms: Iterable[Term]) -> Iterator[TermRange]:
     """Yield the ranges of terms in a folded text: as words, otherwise as parts."""
     for number, term in enumerate(terms):
-        for pattern in _build_term_patterns(term):
+        for pattern in _build_term_patterns(term) if get_first_word(term) in folded else ():
             ranges = [(*each.span(), number) for each in pattern.finditer(folded)]
             yield from ranges
             if ranges:
