@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..records import CallRecord
 from ..summaries import extract_command
-from ..text import parse_object
+from ..text import parse_object, truncate
 from .answers import Answer, Source, shorten
 from .passages import Group, load_group, render_message, render_value
 
@@ -76,6 +76,12 @@ class PastCommand(NamedTuple):
         words = [word for step in _STEP_SIGNS.split(self.target) for word in _name_program(step)]
         return " ".join(words[:2])
 
+    @property
+    def line(self) -> str:
+        """The call in a line: where, which tool, on what, and whether it failed."""
+        failed = " (failed)" if self.record.failed else ""
+        return f"{self.record.seq} {self.record.name}: {shorten(self.target, TRIED_LENGTH)}{failed}"
+
 
 def _name_program(step: str) -> list[str]:
     """Return the program of one step of a command line and its first word; [] for ``cd``."""
@@ -87,11 +93,7 @@ def _name_program(step: str) -> list[str]:
     return [program, *plain[:1]]
 
 
-def list_commands(
-    source: Source,
-    session_id: str,
-    failed: bool | None = None,
-) -> list[PastCommand]:
+def list_commands(source: Source, session_id: str, failed: bool | None) -> list[PastCommand]:
     """Return the commands of a session, the newest first."""
     found = source.calls(session_id, kind=COMMAND_KIND, failed=failed)
     return [PastCommand(session_id, record) for record in reversed(found)]
@@ -105,74 +107,54 @@ def describe_command(source: Source, command: PastCommand) -> Answer:
         told["failed"] = record.failed
     if not record.failed:
         return told
-    group = load_group(source, command.session_id, record.seq)
-    if group is not None:
-        told["error"] = cut_error_text(read_result(group, record.position))
+    told["error"] = cut_error_text(load_result(source, command))
     return told | follow_failure(source, command)
 
 
-def follow_failure(source: Source, command: PastCommand) -> Answer:
+def follow_failure(source: Source, failed: PastCommand) -> Answer:
     """Return what was tried after a failed call until one of the same purpose succeeded."""
-    session_id, place = command.session_id, command.record[:2]
+    session_id, place, kind = failed.session_id, failed.record[:2], failed.record.kind
     calls = [each for each in source.calls(session_id) if each[:2] > place]
     later = [PastCommand(session_id, each) for each in calls[:FOLLOWED]]
-    done = [_succeeds(each, command) for each in later]
-    end = done.index(True) if True in done else None
-    tried = later[: MOST_TRIED if end is None else end]
-    return {
-        "tried": [describe_try(each) for each in tried[-MOST_TRIED:]],
-        "succeeded": None if end is None else _describe_success(source, later[end]),
-    }
+    done = [each.record.failed is False and each.record.kind == kind for each in later]
+    ends = (at for at, each in enumerate(later) if done[at] and each.purpose == failed.purpose)
+    end = next(ends, None)
+    tried = [each.line for each in later[: MOST_TRIED if end is None else end][-MOST_TRIED:]]
+    succeeded = None
+    if end is not None:
+        result = shorten(load_result(source, later[end]), RESULT_LENGTH // 3)
+        command = shorten(later[end].target, RESULT_LENGTH)
+        succeeded = {"seq": later[end].record.seq, "command": command, "result": result}
+    return {"tried": tried, "succeeded": succeeded}
 
 
-def _describe_success(source: Source, command: PastCommand) -> Answer:
+def load_result(source: Source, command: PastCommand) -> str:
+    """Return the result of a call; "" if there is none."""
     group = load_group(source, command.session_id, command.record.seq)
-    result = read_result(group, command.record.position) if group else ""
-    return {
-        "seq": command.record.seq,
-        "command": shorten(command.target, RESULT_LENGTH),
-        "result": shorten(result, RESULT_LENGTH // 3),
-    }
-
-
-def _succeeds(later: PastCommand, failed: PastCommand) -> bool:
-    is_same = later.record.kind == failed.record.kind and later.purpose == failed.purpose
-    return later.record.failed is False and is_same
-
-
-def describe_try(command: PastCommand) -> str:
-    """Return a call in one line: where, which tool, on what, and whether it failed."""
-    failed = " (failed)" if command.record.failed else ""
-    target = shorten(command.target, TRIED_LENGTH)
-    return f"{command.record.seq} {command.record.name}: {target}{failed}"
+    return read_result(group, command.record.position) if group else ""
 
 
 def read_result(group: Group, position: int) -> str:
     """Return the result of a call by its place in its message; "" if there is none."""
-    results = [each.message for each in group.messages if each.message.get("tool_call_id")]
-    calls = next(
-        (each.message["tool_calls"] for each in group.messages if each.message.get("tool_calls")),
-        (),
-    )
+    said = [each.message for each in group.messages]
+    results = [each for each in said if each.get("tool_call_id")]
+    calls = next((each["tool_calls"] for each in said if each.get("tool_calls")), ())
     wanted = calls[position].get("id") if position < len(calls) else None
-    named = [each for each in results if each.get("tool_call_id") == wanted]
+    named = [each for each in results if each["tool_call_id"] == wanted]
     found = named or results[position : position + 1]
     return "\n".join(render_message(each).removeprefix("result: ") for each in found)
 
 
 def cut_error_text(result: str) -> str:
-    """Return the part of a result that tells an error: its first such lines, or its end."""
+    """Return the part of a result that tells an error: from the line before it, or the end."""
+    found = _ERROR_SIGN.search(result)
     if len(result) <= RESULT_LENGTH:
         return result
-    lines = result.split("\n")
-    telling = [at for at, line in enumerate(lines) if _ERROR_SIGN.search(line)]
-    if not telling:
+    if not found:
         return f"…{result[-RESULT_LENGTH:]}"
-    at = telling[0]
-    told = "\n".join(lines[max(0, at - 1) :])
-    return (
-        f"{'…' if at > 1 else ''}{told[:RESULT_LENGTH]}{'…' if len(told) > RESULT_LENGTH else ''}"
-    )
+    line = result.rfind("\n", 0, found.start())
+    begin = result.rfind("\n", 0, max(0, line)) + 1
+    return "…" * (begin > 0) + truncate(result[begin:], RESULT_LENGTH)
 
 
 def normalize_error(line: str) -> str:
@@ -181,12 +163,10 @@ def normalize_error(line: str) -> str:
     return " ".join(re.findall(r"[^\W\d_]+", plain))
 
 
-def list_error_lines(text: str) -> Iterator[str]:
-    """Yield the lines of a text that can tell an error, as they are compared."""
-    for line in text.splitlines():
-        plain = normalize_error(line)
-        if len(plain.split()) >= LEAST_WORDS:
-            yield plain
+def list_error_lines(text: str) -> list[str]:
+    """Return the lines of a text that can tell an error, as they are compared, each once."""
+    plain = map(normalize_error, text.splitlines())
+    return [*dict.fromkeys(each for each in plain if len(each.split()) >= LEAST_WORDS)]
 
 
 class FoundError(NamedTuple):
@@ -199,13 +179,15 @@ class FoundError(NamedTuple):
 def find_error(asked: Iterable[str], text: str) -> FoundError:
     """Return the line of a text that is the most like one that is asked for."""
     lines = [line.removeprefix("result: ").removeprefix("user: ") for line in text.splitlines()]
-    found = (each for line in asked for each in _compare_lines(line, lines))
+    found = (each for line in asked for each in _compare_lines({*line.split()}, lines))
     return max(found, key=lambda each: each.likeness, default=FoundError(0.0, ""))
 
 
-def _compare_lines(asked: str, lines: list[str]) -> Iterator[FoundError]:
-    """Yield the lines that may be like an asked one, with how much they are."""
-    words = {*asked.split()}
+def _compare_lines(words: set[str], lines: list[str]) -> Iterator[FoundError]:
+    """Yield the lines that may be like an asked one: the share of words that both have.
+
+    A line with nearly all words of an error among others counts too.
+    """
     # A line that is alike lacks at most so many words, so it has one of these.
     missing = int(len(words) * (1 - SIMILAR))
     rarest = sorted(words, key=len)[-missing - 1 :]
@@ -214,16 +196,9 @@ def _compare_lines(asked: str, lines: list[str]) -> Iterator[FoundError]:
         lowered = line[:LONGEST_ERROR_LINE].lower()
         if pattern.search(lowered):
             found = {*normalize_error(lowered).split()}
-            yield FoundError(_compare_words(words, found), line)
-
-
-def _compare_words(asked: set[str], found: set[str]) -> float:
-    """Return the share of words that both have; a line with nearly all of an error's counts too."""
-    both = len(asked & found)
-    alike = both / len(asked | found)
-    if len(asked) < TELLING_WORDS:
-        return alike
-    return max(alike, both / len(asked) - CONTAINED_LOSS)
+            both = len(words & found)
+            among = both / len(words) - CONTAINED_LOSS if len(words) >= TELLING_WORDS else 0.0
+            yield FoundError(max(both / len(words | found), among), line)
 
 
 def describe_told_error(source: Source, group: Group, line: str) -> Answer:
@@ -235,6 +210,6 @@ def describe_told_error(source: Source, group: Group, line: str) -> Answer:
     return {
         "seq": group.first,
         "error": shorten(line, RESULT_LENGTH),
-        "tried": [describe_try(PastCommand(session_id, each)) for each in calls[:MOST_TRIED]],
+        "tried": [PastCommand(session_id, each).line for each in calls[:MOST_TRIED]],
         "said": shorten(last.text, RESULT_LENGTH) if last and last.first >= begin else "",
     }

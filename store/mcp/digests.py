@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..clock import Day
 from ..errors import InvalidValue
 from ..exporting import mask
-from ..records import FileUse, Session, Turn
+from ..records import FileUse, Session
 from ..tokens import counter, message_text
 from .answers import (
     Answer,
@@ -46,27 +46,6 @@ DETAILS = (Detail(160, 6, 8), Detail(100, 3, 5), Detail(60, 2, 3), Detail(30, 1,
 """From the most to the least: less is told where all would be too long."""
 
 
-class DaySession(NamedTuple):
-    """A session of a day: its label, its turns, the files that changed, which commands failed."""
-
-    label: Answer
-    turns: list[Turn]
-    changed: list[str]
-    failed: list[bool]
-
-    def describe(self, detail: Detail) -> Answer:
-        """Return the session in so much detail."""
-        asked = [shorten(turn.text, detail.length) for turn in self.turns if turn.text.strip()]
-        told: dict[str, Any] = {
-            "seq": f"{self.turns[0].first}-{self.turns[-1].last}",
-            "asked": _keep_some(asked, detail.asked),
-            "changed": _keep_some(self.changed, detail.changed),
-            "commands": len(self.failed),
-            "failed": sum(self.failed),
-        }
-        return self.label | {key: value for key, value in told.items() if value}
-
-
 def describe_day(
     source: Source, day: Day, project: str | None, budget: int
 ) -> tuple[list[Answer], int]:
@@ -76,7 +55,7 @@ def describe_day(
     """
     facts = [*islice(_list_day_sessions(source, day, project), MOST_DAY_SESSIONS)]
     for detail in DETAILS:
-        told = [each.describe(detail) for each in facts]
+        told = [_shorten_day_session(each, detail) for each in facts]
         grouped = _group_projects(told)
         if count_json_tokens(grouped) <= budget:
             return grouped, 0
@@ -86,19 +65,29 @@ def describe_day(
     return grouped, len(facts) - len(told)
 
 
-def _list_day_sessions(source: Source, day: Day, project: str | None) -> Iterator[DaySession]:
-    """Yield the sessions of a day."""
+def _list_day_sessions(source: Source, day: Day, project: str | None) -> Iterator[Answer]:
+    """Yield the sessions of a day: their labels, turns, all that was asked and changed, counts."""
     for session in list_asked_sessions(source, project, day):
         turns = [turn for turn in source.turns(session.id) if day.has(turn.started_at)]
         if turns:
+            first, last = turns[0].first, turns[-1].last
+            calls = source.calls(session.id, kind=COMMAND_KIND)
+            failed = [call.failed is True for call in calls if first <= call.seq <= last]
             changed = Counter(use.path for use in _list_edits(source, session) if day.has(use.at))
-            failed = [
-                call.failed is True
-                for call in source.calls(session.id, kind=COMMAND_KIND)
-                if turns[0].first <= call.seq <= turns[-1].last
-            ]
-            files = [path for path, _ in changed.most_common()]
-            yield DaySession(label_session(source, session), turns, files, failed)
+            yield label_session(source, session) | {
+                "seq": f"{first}-{last}",
+                "asked": [turn.text for turn in turns if turn.text.strip()],
+                "changed": [path for path, _ in changed.most_common()],
+                "commands": len(failed),
+                "failed": sum(failed),
+            }
+
+
+def _shorten_day_session(told: Answer, detail: Detail) -> Answer:
+    asked = [shorten(text, detail.length) for text in told["asked"]]
+    lists = {"asked": (asked, detail.asked), "changed": (told["changed"], detail.changed)}
+    short = {key: _keep_some(*each) for key, each in lists.items()}
+    return {key: value for key, value in (told | short).items() if value}
 
 
 def _list_edits(source: Source, session: Session) -> list[FileUse]:
@@ -124,26 +113,22 @@ def describe_last_sessions(source: Source, folder: str, besides: str = "") -> st
 
     ``besides`` is the session that begins.
     """
-    lines = [DIGEST_HEADING]
     try:
-        for session in list_asked_sessions(source, folder):
-            if session.head and session.id != besides:
-                line = mask(_describe_last_session(source, session)).text
-                if counter().count("\n".join([*lines, line])) > DIGEST_TOKENS:
-                    break
-                lines.append(line)
-            if len(lines) > DIGEST_SESSIONS:
-                break
+        every = list_asked_sessions(source, folder)
+        found = (each for each in every if each.head and each.id != besides)
+        told = [_describe_last_session(source, each) for each in islice(found, DIGEST_SESSIONS)]
     except InvalidValue:
         return ""  # no session is of this folder
-    return "\n".join(lines) if len(lines) > 1 else ""
+    lines = [DIGEST_HEADING, *(mask(line).text for line in told)]
+    while counter().count("\n".join(lines)) > DIGEST_TOKENS:
+        lines.pop()
+    return "\n".join(lines) if told else ""
 
 
 def _describe_last_session(source: Source, session: Session) -> str:
     """Return a line: time, session, last question, changed files, last answer."""
     turns = source.turns(session.id)
-    head = session.head
-    (last,) = source.messages(session.id, head, head, format="openai")
+    (last,) = source.messages(session.id, session.head, session.head, format="openai")
     edited = [use.path for use in reversed(_list_edits(source, session))]
     changed = [*dict.fromkeys(edited)][:CHANGED_FILES]
     told = [

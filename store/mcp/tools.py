@@ -293,7 +293,7 @@ class History:
 
         Give the lines of the error; numbers, paths and ids in them do not count.
         """
-        asked = [*dict.fromkeys(commands.list_error_lines(text))] or [text]
+        asked = commands.list_error_lines(text) or [text]
         ranking = self._rank(" ".join(asked), project, roles=ERROR_ROLES)
         found = [(commands.find_error(asked, each.text), each) for each in ranking.groups]
         alike = [each for each in found if each[0].likeness >= commands.SIMILAR]
