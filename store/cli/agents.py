@@ -8,7 +8,7 @@ import sys
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,7 +18,6 @@ from . import render
 from .options import STORE_VARIABLE, StorePlace, get_place, locate_own_store, open_store
 
 if TYPE_CHECKING:
-    from ..mcp.server import HistoryServer
     from .installation import ConfigurationChange
 
 ServedStore = Annotated[
@@ -102,6 +101,11 @@ def mcp(
     elif uninstall is not None:
         _make_changes(plan_uninstall(uninstall), yes=yes)
     else:
+        if sys.stdout.isatty():
+            raise InvalidValue(
+                "mcp is started by an agent, not on a terminal; --print-config prints how,"
+                " such as `convostore mcp --print-config claude-code`"
+            )
         ctx.obj = _choose_served_place(ctx, store)
         _serve(ctx, owner, read_only=read_only, secrets=secrets)
 
@@ -134,11 +138,6 @@ def _print_digest(place: StorePlace, owner: str | None) -> None:
 
 def _serve(ctx: typer.Context, owner: str | None, *, read_only: bool, secrets: bool) -> None:
     """Serve the store; the user's own one follows the programs of this machine."""
-    if sys.stdout.isatty():
-        raise InvalidValue(
-            "mcp is started by an agent, not on a terminal; --print-config prints how,"
-            " such as `convostore mcp --print-config claude-code`"
-        )
     gc.disable()  # what is imported is alive until the end; walks through it take a tenth
     from ..mcp import build_server
     from .following import Follower
@@ -156,7 +155,7 @@ def _serve(ctx: typer.Context, owner: str | None, *, read_only: bool, secrets: b
             _run_server(build_server(source, read_only=read_only, secrets=secrets))
 
 
-def _run_server(server: HistoryServer) -> None:
+def _run_server(server: Any) -> None:
     gc.freeze()
     gc.enable()
     server.run("stdio")

@@ -52,6 +52,11 @@ class Follower:
         self._stopped.set()
         self._thread.join()
 
+    @property
+    def is_quiet(self) -> bool:
+        """Tell whether no call is being answered."""
+        return self._quiet.is_set()
+
     @contextmanager
     def give_way(self) -> Iterator[None]:
         """Let the import wait while a call is answered."""

@@ -21,7 +21,7 @@ from ..text import truncate_to_line
 from ..tokens import counter
 
 Answer = dict[str, Any]
-Item = TypeVar("Item")
+Listed = TypeVar("Listed")
 Source = Store | Scoped
 """The sessions that are asked: all of a store, or those of one owner."""
 
@@ -173,9 +173,9 @@ class Page:
 
     def fill(
         self,
-        found: Iterable[Item],
-        make: Callable[[Item], Answer | None],
-        key: Callable[[Item], str],
+        found: Iterable[Listed],
+        make: Callable[[Listed], Answer | None],
+        key: Callable[[Listed], str],
     ) -> Self:
         """Add the findings behind the beginning, as items, as long as there is room; return itself.
 

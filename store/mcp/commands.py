@@ -113,19 +113,29 @@ def describe_command(source: Source, command: PastCommand) -> Answer:
 
 def follow_failure(source: Source, failed: PastCommand) -> Answer:
     """Return what was tried after a failed call until one of the same purpose succeeded."""
-    session_id, place, kind = failed.session_id, failed.record[:2], failed.record.kind
+    session_id, place = failed.session_id, failed.record[:2]
     calls = [each for each in source.calls(session_id) if each[:2] > place]
     later = [PastCommand(session_id, each) for each in calls[:FOLLOWED]]
-    done = [each.record.failed is False and each.record.kind == kind for each in later]
-    ends = (at for at, each in enumerate(later) if done[at] and each.purpose == failed.purpose)
-    end = next(ends, None)
-    tried = [each.line for each in later[: MOST_TRIED if end is None else end][-MOST_TRIED:]]
-    succeeded = None
-    if end is not None:
-        result = shorten(load_result(source, later[end]), RESULT_LENGTH // 3)
-        command = shorten(later[end].target, RESULT_LENGTH)
-        succeeded = {"seq": later[end].record.seq, "command": command, "result": result}
-    return {"tried": tried, "succeeded": succeeded}
+    done = [_succeeds(each, failed) for each in later]
+    end = done.index(True) if True in done else None
+    tried = later[: MOST_TRIED if end is None else end]
+    return {
+        "tried": [each.line for each in tried[-MOST_TRIED:]],
+        "succeeded": None if end is None else _describe_success(source, later[end]),
+    }
+
+
+def _succeeds(later: PastCommand, failed: PastCommand) -> bool:
+    is_same = later.record.kind == failed.record.kind and later.purpose == failed.purpose
+    return later.record.failed is False and is_same
+
+
+def _describe_success(source: Source, command: PastCommand) -> Answer:
+    return {
+        "seq": command.record.seq,
+        "command": shorten(command.target, RESULT_LENGTH),
+        "result": shorten(load_result(source, command), RESULT_LENGTH // 3),
+    }
 
 
 def load_result(source: Source, command: PastCommand) -> str:
@@ -138,7 +148,8 @@ def read_result(group: Group, position: int) -> str:
     """Return the result of a call by its place in its message; "" if there is none."""
     said = [each.message for each in group.messages]
     results = [each for each in said if each.get("tool_call_id")]
-    calls = next((each["tool_calls"] for each in said if each.get("tool_calls")), ())
+    calling = (each["tool_calls"] for each in said if each.get("tool_calls"))
+    calls = next(calling, ())
     wanted = calls[position].get("id") if position < len(calls) else None
     named = [each for each in results if each["tool_call_id"] == wanted]
     found = named or results[position : position + 1]
@@ -165,8 +176,8 @@ def normalize_error(line: str) -> str:
 
 def list_error_lines(text: str) -> list[str]:
     """Return the lines of a text that can tell an error, as they are compared, each once."""
-    plain = map(normalize_error, text.splitlines())
-    return [*dict.fromkeys(each for each in plain if len(each.split()) >= LEAST_WORDS)]
+    plain = dict.fromkeys(map(normalize_error, text.splitlines()))
+    return [each for each in plain if len(each.split()) >= LEAST_WORDS]
 
 
 class FoundError(NamedTuple):
@@ -179,8 +190,16 @@ class FoundError(NamedTuple):
 def find_error(asked: Iterable[str], text: str) -> FoundError:
     """Return the line of a text that is the most like one that is asked for."""
     lines = [line.removeprefix("result: ").removeprefix("user: ") for line in text.splitlines()]
-    found = (each for line in asked for each in _compare_lines({*line.split()}, lines))
+    words = ({*line.split()} for line in asked)
+    found = (each for wanted in words for each in _compare_lines(wanted, lines))
     return max(found, key=lambda each: each.likeness, default=FoundError(0.0, ""))
+
+
+def list_alike(asked: list[str], groups: Iterable[Group]) -> list[tuple[FoundError, Group]]:
+    """Return the passages with a line like one that is asked for, the most alike first."""
+    found = [(find_error(asked, group.text), group) for group in groups]
+    alike = [each for each in found if each[0].likeness >= SIMILAR]
+    return sorted(alike, key=lambda each: -each[0].likeness)
 
 
 def _compare_lines(words: set[str], lines: list[str]) -> Iterator[FoundError]:

@@ -12,15 +12,8 @@ from ..errors import InvalidValue
 from ..exporting import mask
 from ..records import FileUse, Session
 from ..tokens import counter, message_text
-from .answers import (
-    Answer,
-    Source,
-    count_json_tokens,
-    label_session,
-    list_asked_sessions,
-    render_moment,
-    shorten,
-)
+from . import answers
+from .answers import Answer, Source, list_asked_sessions, shorten
 from .commands import COMMAND_KIND
 
 DIGEST_TOKENS = 500
@@ -42,7 +35,12 @@ class Detail(NamedTuple):
     changed: int
 
 
-DETAILS = (Detail(160, 6, 8), Detail(100, 3, 5), Detail(60, 2, 3), Detail(30, 1, 1))
+DETAILS = (
+    Detail(160, 6, 8),
+    Detail(100, 3, 5),
+    Detail(60, 2, 3),
+    Detail(30, 1, 1),
+)
 """From the most to the least: less is told where all would be too long."""
 
 
@@ -57,9 +55,9 @@ def describe_day(
     for detail in DETAILS:
         told = [_shorten_day_session(each, detail) for each in facts]
         grouped = _group_projects(told)
-        if count_json_tokens(grouped) <= budget:
+        if answers.count_json_tokens(grouped) <= budget:
             return grouped, 0
-    while told and count_json_tokens(grouped) > budget:
+    while told and answers.count_json_tokens(grouped) > budget:
         told.pop()
         grouped = _group_projects(told)
     return grouped, len(facts) - len(told)
@@ -68,13 +66,15 @@ def describe_day(
 def _list_day_sessions(source: Source, day: Day, project: str | None) -> Iterator[Answer]:
     """Yield the sessions of a day: their labels, turns, all that was asked and changed, counts."""
     for session in list_asked_sessions(source, project, day):
-        turns = [turn for turn in source.turns(session.id) if day.has(turn.started_at)]
+        every = source.turns(session.id)
+        turns = [turn for turn in every if day.has(turn.started_at)]
         if turns:
             first, last = turns[0].first, turns[-1].last
             calls = source.calls(session.id, kind=COMMAND_KIND)
             failed = [call.failed is True for call in calls if first <= call.seq <= last]
-            changed = Counter(use.path for use in _list_edits(source, session) if day.has(use.at))
-            yield label_session(source, session) | {
+            edits = _list_edits(source, session)
+            changed = Counter(use.path for use in edits if day.has(use.at))
+            yield answers.label_session(source, session) | {
                 "seq": f"{first}-{last}",
                 "asked": [turn.text for turn in turns if turn.text.strip()],
                 "changed": [path for path, _ in changed.most_common()],
@@ -85,9 +85,11 @@ def _list_day_sessions(source: Source, day: Day, project: str | None) -> Iterato
 
 def _shorten_day_session(told: Answer, detail: Detail) -> Answer:
     asked = [shorten(text, detail.length) for text in told["asked"]]
-    lists = {"asked": (asked, detail.asked), "changed": (told["changed"], detail.changed)}
-    short = {key: _keep_some(*each) for key, each in lists.items()}
-    return {key: value for key, value in (told | short).items() if value}
+    short = told | {
+        "asked": _keep_some(asked, detail.asked),
+        "changed": _keep_some(told["changed"], detail.changed),
+    }
+    return {key: value for key, value in short.items() if value}
 
 
 def _list_edits(source: Source, session: Session) -> list[FileUse]:
@@ -128,11 +130,12 @@ def describe_last_sessions(source: Source, folder: str, besides: str = "") -> st
 def _describe_last_session(source: Source, session: Session) -> str:
     """Return a line: time, session, last question, changed files, last answer."""
     turns = source.turns(session.id)
-    (last,) = source.messages(session.id, session.head, session.head, format="openai")
+    head = session.head
+    (last,) = source.messages(session.id, head, head, format="openai")
     edited = [use.path for use in reversed(_list_edits(source, session))]
     changed = [*dict.fromkeys(edited)][:CHANGED_FILES]
     told = [
-        f"- {render_moment(session.updated_at)}, {session.id}",
+        f"- {answers.render_moment(session.updated_at)}, {session.id}",
         shorten(turns[-1].text, ASKED_LENGTH) if turns else "",
         f"changed {', '.join(changed)}" if changed else "",
         shorten(message_text(last.message), SAID_LENGTH),

@@ -21,9 +21,9 @@ GROUP_REACHES = (3, 20, 200)
 """Positions around a message in which its call and its results are looked for, one by one."""
 LINE_LENGTH = 400
 """Code points of a line that are kept around a word; a longer line is cut."""
-NEAR_LENGTH = 2_000
+SHOWN_NEAR_LENGTH = 2_000
 """Code points on each side of the best place of a long text that can be shown."""
-KEY_LENGTH = 4_000
+LONGEST_KEY_LENGTH = 4_000
 """Code points on each side of a line without which a key in it may not be known as one."""
 LINE_TOKENS = 3
 """Tokens that a line costs beside its text."""
@@ -52,13 +52,8 @@ class Group(NamedTuple):
         return self.messages[-1].seq
 
     @property
-    def place(self) -> tuple[str, int]:
-        """Its session and the position of its first message, which no other passage has."""
-        return self.session_id, self.first
-
-    @property
     def name(self) -> str:
-        """Its place as a text."""
+        """Its session and the position of its first message, which no other passage has."""
         return f"{self.session_id}:{self.first}"
 
     @property
@@ -132,7 +127,7 @@ def render_value(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-class Line(NamedTuple):
+class PassageLine(NamedTuple):
     """A line that can be shown; ``before`` code points are missing in any case before it."""
 
     text: str
@@ -143,7 +138,7 @@ def cut_passage(
     group: Group,
     at: int,
     clean: Callable[[str], str],
-    weigh: Callable[[list[Line]], list[float]],
+    weigh: Callable[[list[PassageLine]], list[float]],
     room: int,
 ) -> str:
     """Return as much of a passage as so many tokens hold: its best lines with those around them.
@@ -155,36 +150,42 @@ def cut_passage(
         shown = clean(group.text)
         if count_json_tokens(shown) <= room:
             return shown
-    lines = list_lines(group.text, at, clean)
+    lines = list_passage_lines(group.text, at, clean)
     worth = weigh(lines)
     best = sorted(range(len(lines)), key=lambda at: -worth[at])
-    chosen = [best[0], 0, *(at for at in best if worth[at] > 0)]
+    telling = [at for at in best if worth[at] > 0]
+    chosen = [best[0], 0, *telling]
     kept = keep_lines(lines, [*chosen, *find_neighbours(chosen, len(lines))], room)
     while count_json_tokens(shown := join_lines(lines, kept)) > room and len(kept) > 1:
         kept.popitem()
     return shown if kept else lines[best[0]].text[: room * 2]
 
 
-def list_lines(text: str, at: int, clean: Callable[[str], str]) -> list[Line]:
+def list_passage_lines(text: str, at: int, clean: Callable[[str], str]) -> list[PassageLine]:
     """Return the first line of a text and those around a place, all of a text that is not long.
 
     What is cleaned has room for the longest key on both sides of what is returned.
     """
-    reach = NEAR_LENGTH + KEY_LENGTH
+    reach = SHOWN_NEAR_LENGTH + LONGEST_KEY_LENGTH
     if len(text) <= 2 * reach:
-        return [*map(Line, split_lines(clean(text)))]
+        return [*map(PassageLine, split_lines(clean(text)))]
     first, last = max(0, at - reach), min(len(text), at + reach)
     near = clean(text[first:last])
-    left, right = KEY_LENGTH * (first > 0), KEY_LENGTH * (last < len(text))
+    left, right = LONGEST_KEY_LENGTH * (first > 0), LONGEST_KEY_LENGTH * (last < len(text))
     begun, *others = split_lines(near[left : len(near) - right])
-    lines = [Line(begun), *map(Line, others), Line("", len(text) - last + right)]
+    lines = [
+        PassageLine(begun),
+        *map(PassageLine, others),
+        PassageLine("", len(text) - last + right),
+    ]
     if first:
-        heading = clean(text[:KEY_LENGTH]).split("\n", 1)[0][:LINE_LENGTH]
-        lines[:1] = [Line(heading), Line(begun, max(0, first + left - len(heading)))]
+        heading = clean(text[:LONGEST_KEY_LENGTH]).split("\n", 1)[0][:LINE_LENGTH]
+        missing = max(0, first + left - len(heading))
+        lines[:1] = [PassageLine(heading), PassageLine(begun, missing)]
     return lines
 
 
-def keep_lines(lines: list[Line], wanted: list[int], room: int) -> dict[int, None]:
+def keep_lines(lines: list[PassageLine], wanted: list[int], room: int) -> dict[int, None]:
     """Return as many of the wanted lines, the first first, as about so many tokens hold."""
     kept: dict[int, None] = {}
     for at in wanted:
@@ -211,11 +212,11 @@ def split_lines(text: str) -> list[str]:
     ]
 
 
-def join_lines(lines: list[Line], kept: Container[int]) -> str:
+def join_lines(lines: list[PassageLine], kept: Container[int]) -> str:
     """Return the lines that are kept, with marks where others are missing."""
     shown: list[str] = []
     missing = 0
-    for at, line in enumerate([*lines, Line("")]):
+    for at, line in enumerate([*lines, PassageLine("")]):
         missing += line.before
         if at in kept or at == len(lines):
             shown += [f"[… {missing:,} more]"] if missing else []

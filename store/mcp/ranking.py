@@ -1,9 +1,7 @@
 """Which passages answer a question: by its words, the rarest of which count most.
 
-A question is a sentence of a person or a model. Its common words are left out, and the endings of
-the others do not count. Each word is searched alone, so that it is known how rare it is; passages
-with the rarest words are read, and scored by all words. Only messages of the asked sessions count,
-so nothing is told of others.
+The common words of a question are left out, and the endings of the others do not count. Passages
+with the rarest words are read, and scored by all words. Only messages of the asked sessions count.
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import compress, islice
 from typing import NamedTuple, TypeVar
@@ -20,7 +18,7 @@ from ..clock import Day
 from ..errors import InvalidValue
 from ..records import Hit
 from .answers import NOTICE, Source
-from .passages import Group, Line, cut_passage, list_lines, load_group
+from .passages import Group, PassageLine, load_group
 
 MOST_WORDS = 12
 LONGEST_PHRASE = 4
@@ -32,15 +30,12 @@ MOST_READ = 16
 FOUND_LIMITS = (64, 150, 1_000)
 """Messages that are found: more where too few of them are of the asked sessions, or are no answers
 of this server, which are recorded with their calls."""
-PAIR_SHARE = 0.4
-"""What the other messages of a passage count beside its best one."""
-SESSION_SHARE = 0.1
-"""What the best other passage of its session counts for a passage."""
-CLOSE_SHARE = 0.7
-"""What counts beside the words of a passage that they stand close together."""
+PAIR_SHARE, SESSION_SHARE, CLOSE_SHARE = 0.4, 0.1, 0.7
+"""What counts for a passage beside the score of its best message: the scores of its others, that of
+the other passages of its session, and that its words stand close together."""
 CLOSE_LENGTH = 160
 """Code points in which words are close together."""
-MOST_PLACES = 50
+MOST_WORD_PLACES = 50
 """Places of a word that are compared with those of others."""
 READ_LOSS, SHOWN_LOSS = 0.95, 0.9
 """What is left of a message's score, and of a passage's, for each better one of its session: other
@@ -86,22 +81,14 @@ class Ranking(NamedTuple):
 
     groups: list[Group]
     worth: dict[Word, float]
-    centers: dict[tuple[str, int], int]
+    centers: dict[str, int]
 
-    def weigh(self, lines: list[Line]) -> list[float]:
+    def weigh(self, lines: list[PassageLine]) -> list[float]:
         """Return what lines are worth, by their words."""
         lowered = [line.text.lower() for line in lines]
         found = [[word.pattern.search(line) for word in self.worth] for line in lowered]
         worth = [*self.worth.values()]
         return [sum(compress(worth, each)) for each in found]
-
-    def list_lines(self, group: Group, clean: Callable[[str], str]) -> list[Line]:
-        """Return the lines of a passage that may be the best."""
-        return list_lines(group.text, self.centers[group.place], clean)
-
-    def cut(self, group: Group, clean: Callable[[str], str], room: int) -> str:
-        """Return as much of a passage as so many tokens hold."""
-        return cut_passage(group, self.centers[group.place], clean, self.weigh, room)
 
 
 def parse_question_words(text: str) -> list[Word]:
@@ -151,15 +138,8 @@ class Wanted(NamedTuple):
     roles: tuple[str, ...] | None = None
     day: Day | None = None
 
-    def has(self, hit: Hit) -> bool:
-        """Tell whether a found message is of the sessions, and stands on its line."""
-        return hit.on_line and (self.sessions is None or hit.session_id in self.sessions)
 
-
-ANY = Wanted()
-
-
-def rank_groups(source: Source, text: str, wanted: Wanted = ANY) -> Ranking:
+def rank_groups(source: Source, text: str, wanted: Wanted) -> Ranking:
     """Return the passages that answer a question, the best first."""
     words = parse_question_words(text)
     search = partial(
@@ -173,9 +153,12 @@ def rank_groups(source: Source, text: str, wanted: Wanted = ANY) -> Ranking:
     )
     for limit in FOUND_LIMITS[wanted.sessions is not None :]:
         hits = search(limit=limit)
-        chosen = _spread_sessions(
-            [(hit.score, hit.session_id, hit) for hit in hits if wanted.has(hit)], READ_LOSS
-        )
+        scored = [
+            (hit.score, hit.session_id, hit)
+            for hit in hits
+            if hit.on_line and (wanted.sessions is None or hit.session_id in wanted.sessions)
+        ]
+        chosen = _spread_sessions(scored, READ_LOSS)
         found = _load_groups(source, (hit for _, hit in chosen))
         loaded = [*islice(found, MOST_READ)]
         if len(hits) < limit or len(loaded) == MOST_READ:
@@ -212,37 +195,47 @@ def _rank_loaded(found: list[tuple[Hit, Group]], words: list[Word]) -> Ranking:
     A passage has the score of its best message, a part of those of its others and of those of other
     passages of its session, and more, the closer together its words are.
     """
-    groups = {group.place: group for _, group in found}
-    scores: dict[tuple[str, int], float] = {}
+    groups = {group.name: group for _, group in found}
+    lowered = {name: group.text.lower() for name, group in groups.items()}
+    places = {name: _list_places(text, words) for name, text in lowered.items()}
+    having = Counter(word for each in places.values() for word in each)
+    worth = {word: math.log(1 + len(places) / (1 + having[word])) for word in words}
+    close = {name: _measure_closeness(each, worth) for name, each in places.items()}
+    said = _add_up_scores(found)
+    most = max(said.values(), default=0) or 1
+    scores = {name: said[name] / most + CLOSE_SHARE * near for name, (near, _) in close.items()}
+    centers = {name: center for name, (_, center) in close.items()}
+    return Ranking(_rank_beside_others(scores, groups), worth, centers)
+
+
+def _add_up_scores(found: list[tuple[Hit, Group]]) -> dict[str, float]:
+    """Return the scores of passages by their names: of the best message, and a part of others."""
+    scores: dict[str, float] = {}
     for hit, group in found:
-        share = PAIR_SHARE if group.place in scores else 1.0
-        scores[group.place] = scores.get(group.place, 0) + share * hit.score
-    places = {place: _list_places(group.text.lower(), words) for place, group in groups.items()}
-    worth = {
-        word: math.log(1 + len(places) / (1 + sum(word in each for each in places.values())))
-        for word in words
-    }
-    most = max(scores.values(), default=0) or 1
+        share = PAIR_SHARE if group.name in scores else 1.0
+        scores[group.name] = scores.get(group.name, 0) + share * hit.score
+    return scores
+
+
+def _rank_beside_others(scores: dict[str, float], groups: dict[str, Group]) -> list[Group]:
+    """Return passages in the order of their scores and those of others of their sessions."""
     total: dict[str, float] = defaultdict(float)
-    centers = {}
-    for place, each in places.items():
-        closeness, centers[place] = _measure_closeness(each, worth)
-        scores[place] = scores[place] / most + CLOSE_SHARE * closeness
-        total[place[0]] += scores[place]
-    ranked = [
-        (score + SESSION_SHARE * min(score, total[place[0]] - score), place[0], groups[place])
-        for place, score in scores.items()
-    ]
+    for name, score in scores.items():
+        total[groups[name].session_id] += score
+    ranked = []
+    for name, score in scores.items():
+        session_id = groups[name].session_id
+        others = min(score, total[session_id] - score)
+        ranked.append((score + SESSION_SHARE * others, session_id, groups[name]))
     ranked.sort(key=lambda each: (-each[0], -each[2].at))
-    spread = [group for _, group in _spread_sessions(ranked, SHOWN_LOSS)]
-    return Ranking(spread, worth, centers)
+    return [group for _, group in _spread_sessions(ranked, SHOWN_LOSS)]
 
 
 def _list_places(lowered: str, words: list[Word]) -> dict[Word, list[int]]:
     """Return the places of the words that a text has, of each the first ones."""
-    found = {word: islice(word.pattern.finditer(lowered), MOST_PLACES) for word in words}
-    places = {word: [each.start() for each in every] for word, every in found.items()}
-    return {word: every for word, every in places.items() if every}
+    found = {word: islice(word.pattern.finditer(lowered), MOST_WORD_PLACES) for word in words}
+    places = {word: [each.start() for each in some] for word, some in found.items()}
+    return {word: some for word, some in places.items() if some}
 
 
 def _measure_closeness(
@@ -251,7 +244,8 @@ def _measure_closeness(
     """Return the share of the words' worth that stands close together, at most, and where."""
     inside: dict[Word, int] = {}
     best, center = 0.0, 0
-    for at, word in sorted((at, word) for word, every in places.items() for at in every):
+    found = [(at, word) for word, every in places.items() for at in every]
+    for at, word in sorted(found):
         inside[word] = at
         inside = {word: last for word, last in inside.items() if at - last <= CLOSE_LENGTH}
         close = sum(map(worth.__getitem__, inside))

@@ -56,7 +56,7 @@ MOST_WALKED = 40
 PASSAGE_TOKENS = 300
 """Tokens of a passage at most, so that an answer has several."""
 LEAST_PASSAGE = 60
-SNIPPET_LENGTH = 240
+HIT_LENGTH = 240
 
 
 class History:
@@ -70,7 +70,9 @@ class History:
         describe_progress: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._source = source
-        self._clean: Callable[[Any], Any] = (lambda value: value) if secrets else answers.mask_texts
+        self._clean: Callable[[Any], Any] = answers.mask_texts
+        if secrets:
+            self._clean = lambda value: value
         self._describe_progress = describe_progress
 
     def sessions(
@@ -132,7 +134,8 @@ class History:
         room = min(PASSAGE_TOKENS, page.left) - count_json_tokens(label) - 8
         if page.items and room < LEAST_PASSAGE:
             return None
-        return label | {"text": ranking.cut(group, self._clean, max(room, LEAST_PASSAGE))}
+        cut = partial(passages.cut_passage, group, ranking.centers[group.name], self._clean)
+        return label | {"text": cut(ranking.weigh, max(room, LEAST_PASSAGE))}
 
     def recall(self, session: SessionName, text: Text, budget: Budget = 2_000) -> Answer:
         """Show parts of one session that its context no longer shows: behind a summary, cleared.
@@ -200,7 +203,8 @@ class History:
             if path is None or answers.is_path_end(use.path, path):
                 told = uses.setdefault(use.path, {"path": use.path})
                 _count_use(told, use.kind, use.seq)
-        page = Page(limit, begin=after).fill(uses.values(), self._clean, itemgetter("path"))
+        page = Page(limit, begin=after)
+        page.fill(uses.values(), self._clean, itemgetter("path"))
         return self._finish("files", page, self._label(found))
 
     def touched(
@@ -209,18 +213,20 @@ class History:
         """Find the sessions that read or changed a file, those that changed it first."""
         projects = answers.find_projects(self._source, project)
         name = path.removeprefix("~/").replace("\\", "/").rstrip("/")
-        hits = self._source.search(f'"{name}"', by="session", limit=MOST_WALKED)
-        found = [
-            self._count_uses(hit.session, name)
-            for hit in hits
-            if projects is None or hit.session.project_root in projects
-        ]
-        found = [each for each in found if each]
+        sessions = self._find_naming(name, projects)
+        found = [each for each in map(partial(self._count_uses, name), sessions) if each]
         found.sort(key=lambda each: ("changed" in each, each["at"]), reverse=True)
-        page = Page(limit, begin=after).fill(found, lambda each: each, itemgetter("session"))
+        page = Page(limit, begin=after)
+        page.fill(found, lambda each: each, itemgetter("session"))
         return self._finish("sessions", page)
 
-    def _count_uses(self, session: Session, name: str) -> Answer:
+    def _find_naming(self, name: str, projects: set[str] | None) -> list[Session]:
+        """Return the sessions of some projects (None: all) that have a file's name in a text."""
+        hits = self._source.search(f'"{name}"', by="session", limit=MOST_WALKED)
+        sessions = [hit.session for hit in hits]
+        return [each for each in sessions if projects is None or each.project_root in projects]
+
+    def _count_uses(self, name: str, session: Session) -> Answer:
         """Return a session with how often it used a file; {} if it did not."""
         told: Answer = {}
         for use in self._source.files(session.id):
@@ -273,13 +279,17 @@ class History:
         if session is not None:
             return iter([find_asked_session(self._source, session)])
         if text is not None:
-            ranking = self._rank(text, project, day, roles=("assistant",))
-            names = [*dict.fromkeys(each.session_id for each in ranking.groups)]
-            return map(self._source.session, names[names.index(begin) if begin in names else 0 :])
-        rest = answers.list_asked_sessions(
-            self._source, project, _find_day(day), after=begin or None
-        )
-        return chain(first, rest)
+            names = self._name_callers(text, project, day)
+            rest = names[names.index(begin) :] if begin in names else names
+            return map(self._source.session, rest)
+        chosen = _find_day(day)
+        others = answers.list_asked_sessions(self._source, project, chosen, after=begin or None)
+        return chain(first, others)
+
+    def _name_callers(self, text: str, project: str | None, day: str | None) -> list[str]:
+        """Return the sessions whose calls have the words, the best first."""
+        ranking = self._rank(text, project, day, roles=("assistant",))
+        return [*dict.fromkeys(each.session_id for each in ranking.groups)]
 
     def mended(
         self,
@@ -295,9 +305,7 @@ class History:
         """
         asked = commands.list_error_lines(text) or [text]
         ranking = self._rank(" ".join(asked), project, roles=ERROR_ROLES)
-        found = [(commands.find_error(asked, each.text), each) for each in ranking.groups]
-        alike = [each for each in found if each[0].likeness >= commands.SIMILAR]
-        alike.sort(key=lambda each: -each[0].likeness)
+        alike = commands.list_alike(asked, ranking.groups)
         page = Page(limit, budget, after)
         page.fill(alike, self._make_error, lambda each: each[1].name)
         return self._finish("errors", page)
@@ -371,9 +379,10 @@ class History:
         return rank_groups(self._source, text, Wanted(session, sessions, roles, _find_day(day)))
 
     def _make_hit(self, ranking: Ranking, group: Group) -> Answer:
-        lines = ranking.list_lines(group, self._clean)
-        best, _ = max(zip(lines, ranking.weigh(lines), strict=True), key=itemgetter(1))
-        return self._label_group(group) | {"line": answers.shorten(best.text, SNIPPET_LENGTH)}
+        lines = passages.list_passage_lines(group.text, ranking.centers[group.name], self._clean)
+        worth = ranking.weigh(lines)
+        best = lines[worth.index(max(worth))]
+        return self._label_group(group) | {"line": answers.shorten(best.text, HIT_LENGTH)}
 
     def _tell_state(self, after: str | None) -> Answer:
         """Return the projects, and how far an import is; for the first page alone."""

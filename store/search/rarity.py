@@ -64,15 +64,11 @@ def find_rarest(query: Query, search: Callable[[Query], WordSearch]) -> list[Hit
     query = query._replace(order="newest")
     found = _find_candidates(query, search)
     best = found.list_best()
-    scored = []
-    for match, text in search(query).load_texts(best[: query.limit + MOST_SCORED]):
-        folded = fold_text(text)
-        score = _score_by_worth(folded, found.worth_of)
-        scored.append((match._replace(score=score), text, folded))
-    scored.sort(key=lambda each: each[0].rank_key)
-    scored.sort(key=lambda each: each[0].document.is_prompt)
-    best_hits = scored[: query.limit]
-    return [match.make_hit(text, query.terms, folded) for match, text, folded in best_hits]
+    read = search(query).load_texts(best[: query.limit + MOST_SCORED])
+    scored = [_score_text(match, text, found.worth_of) for match, text in read]
+    scored.sort(key=lambda each: (each[0].document.is_prompt, each[0].rank_key))
+    shown = scored[: query.limit]
+    return [match.make_hit(text, query.terms, folded) for match, text, folded in shown]
 
 
 def _find_candidates(query: Query, search: Callable[[Query], WordSearch]) -> Candidates:
@@ -99,7 +95,8 @@ def _find_candidates(query: Query, search: Callable[[Query], WordSearch]) -> Can
     return Candidates(matches, worths, worth_of)
 
 
-def _score_by_worth(folded: str, worth_of: dict[Term, float]) -> float:
-    """Return the share of the words' worth that a folded text has."""
+def _score_text(match: Match, text: str, worth_of: dict[Term, float]) -> tuple[Match, str, str]:
+    """Return a match with the share of the words' worth that its text has, and the text folded."""
+    folded = fold_text(text)
     has = sum(worth * score_text(folded, (term,)) for term, worth in worth_of.items())
-    return has / sum(worth_of.values())
+    return match._replace(score=has / sum(worth_of.values())), text, folded

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import Run
 
+from benchmarks import first_answer
 from store import Store
 from store.cli.agent_programs import AGENT_PROGRAMS
 from store.cli.following import Follower
@@ -199,3 +200,23 @@ def test_sessions_of_programs_are_followed(home: Path, tmp_path: Path) -> None:
             if head == 1:
                 write(1)
         assert len(store.search("quinoa", roles=["user"])) == 2
+
+
+def test_an_import_waits_while_a_call_is_answered(home: Path, tmp_path: Path) -> None:
+    """It goes on behind the last of several calls; before the first it has begun."""
+    folder = home / ".claude" / "projects" / "-srv-parcel"
+    folder.mkdir(parents=True)
+    with Store(tmp_path / "own.db", durability="normal") as store, Follower(store) as follower:
+        with follower.give_way(), follower.give_way():
+            assert not follower.is_quiet
+        assert follower.is_quiet
+        assert follower.describe() is None
+
+
+@pytest.mark.slow
+def test_the_first_answer_has_the_newest_session(tmp_path: Path) -> None:
+    """On a home of three programs whose configuration is written by one command."""
+    made = first_answer.Home(tmp_path, 1_000_000)
+    outcome = first_answer.ask_home(made, tmp_path)
+    assert outcome.has_newest
+    assert outcome.messages > made.size / 2_000
