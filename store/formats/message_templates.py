@@ -310,7 +310,7 @@ def _copy_later(held: Any) -> Callable[[], Any]:
     """Return what copies a value of JSON, in the quickest way. Raises ValueError."""
     within = held.values() if type(held) is dict else held
     if not any(type(each) in (dict, list) for each in within):
-        copied: Callable[[], Any] = held.copy
+        copied: Callable[[], Any] = held.copy().copy  # the caller has the value itself
         return copied
     return partial(marshal.loads, marshal.dumps(held))
 
