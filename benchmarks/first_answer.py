@@ -160,7 +160,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         home = Home(Path(folder), options.megabytes * 1_000_000)
         outcome = ask_home(home, Path(folder))
     longest = LONGEST_MINUTE * home.size / 100e6
-    print(f"{home.size / 1e6:.0f} MB, {outcome.messages:,} messages")
+    print(f"{home.size / 1e6:.0f} MB, {outcome.messages:,} messages in the last 100 sessions")
     print(f"first answer: {outcome.answered:.2f} s, with the newest session: {outcome.has_newest}")
     print(f"whole index: {outcome.indexed:.1f} s of {longest:.0f} s")
     is_late = outcome.answered > LONGEST_ANSWER or outcome.indexed > longest
