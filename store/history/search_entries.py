@@ -16,12 +16,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
+from .. import messages  # as a room: a file never needs its texts of entries
 from ..database import Row, Statement
-from ..messages import (
-    build_server_forms,
-    join_message_texts,
-    join_summary_texts,
-)
 
 SEARCH_OFF_VALUE = "off"
 SEARCH_SETTING = "search"
@@ -53,7 +49,7 @@ class EntryPlace(NamedTuple):
 
 def build_entry(place: EntryPlace, said: str) -> dict[str, Any]:
     """Return the entry of a message or a summary on a server."""
-    words, names = build_server_forms(said)
+    words, names = messages.build_server_forms(said)
     number = secrets.randbits(62) + 1
     values = {"number": -number if place.summary else number, "words": words, "names": names}
     return place._asdict() | values
@@ -74,7 +70,7 @@ def write_message_entries(
     if connection.dialect.name == "postgresql":
         for seq, message, *_ in rows:
             at = EntryPlace(place[0], place[1], seq)
-            entry = build_entry(at, join_message_texts(message))
+            entry = build_entry(at, messages.join_message_texts(message))
             WRITE_ENTRY.run(connection, **entry)
 
 
@@ -83,4 +79,4 @@ def write_summary_entry(
 ) -> None:
     """Write the entry of a summary on a server."""
     if connection.dialect.name == "postgresql":
-        WRITE_ENTRY.run(connection, **build_entry(place, join_summary_texts(title, body)))
+        WRITE_ENTRY.run(connection, **build_entry(place, messages.join_summary_texts(title, body)))
