@@ -278,10 +278,10 @@ def test_what_has_committed_once_does_all_that_it_still_has_to(
     """A deletion that nobody waits for any more erases the rows behind its first transaction."""
     begun, release, erase = threading.Event(), threading.Event(), erasure_batches._erase_tree
 
-    def slow(*arguments: Any) -> None:
+    def slow(*arguments: Any, **options: Any) -> None:
         begun.set()
         release.wait(SOON)
-        erase(*arguments)
+        erase(*arguments, **options)
 
     monkeypatch.setattr(erasure_batches, "_erase_tree", slow)
     with Store(url) as store:
