@@ -25,7 +25,7 @@ def test_a_store_that_can_be_used_is_well(url: str, tmp_path: Path) -> None:
         assert found.oldest_draft is None
         store.create_session("s")
         store.append("s", {"role": "user", "content": "hello"})
-        assert store.health().behind
+        assert store.health().behind == bool(store.database.path)  # a server writes entries at once
         store.index()
         assert not store.health().behind
         with store.streaming("s", {"role": "assistant"}, every_bytes=1) as answer:

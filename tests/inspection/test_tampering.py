@@ -111,6 +111,8 @@ def other(value: Any, column: Column[Any]) -> Any:
         return bytes([whole[0] ^ 1]) + whole[1:]
     if isinstance(column.type, Integer | Double):
         return 1 if value is None else value + 1_000_003
+    if column.name == "words":
+        return f"{value} 'x'"  # a list of words on a server
     return "x" if value is None else f"{value}x"
 
 
