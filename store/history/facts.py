@@ -231,15 +231,15 @@ class CallLinker:
 
     def _sent_as(self, sent: str, since: int) -> LineCall | None:
         """Return the newest open call after a position that was sent under an id."""
-        open_calls = ((key, calls[-1]) for key, calls in self._offered.items() if calls)
         fitting = [
-            (call.seq or 0, -(call.position or 0), key)
-            for key, call in open_calls
+            (call.seq or 0, -(call.position or 0), key, place)
+            for key, calls in self._offered.items()
+            for place, call in enumerate(calls)
             if (call.seq or 0) >= since and _is_sent_as(sent, call)
         ]
         if fitting:
-            *_, key = max(fitting)
-            return self._offered[key].pop()
+            *_, key, place = max(fitting)
+            return self._offered[key].pop(place)
         return self._look_for_sent(sent, since)
 
     def _look_for_sent(self, sent: str, since: int) -> LineCall | None:

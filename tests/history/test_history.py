@@ -526,6 +526,21 @@ def test_a_result_may_come_under_the_id_that_was_sent(
     assert store.verify() == []
 
 
+def test_results_of_several_open_calls_without_ids(store: Store, session: str) -> None:
+    """Each by the id that its call was sent under, in one batch as in many."""
+    asked = [*said("go"), called(None), called(None)]
+    for message in asked:
+        store.append(session, message)
+    results = [answered(each.id) for each in store.open_calls(session)]
+    for result in results:
+        store.append(session, result)
+    assert links(store, session) == {4: (2, 0), 5: (3, 0)}
+    other = store.create_session().id
+    store.append(other, [*asked, *results])
+    assert links(store, other) == links(store, session)
+    assert store.verify() == []
+
+
 def test_an_id_that_was_sent_is_looked_for_near_its_result(store: Store, session: str) -> None:
     """Further back it may be anything; and no name of another call is taken for it."""
     sent = WORD_ALPHABET.fitted("a b")
