@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
-from .. import messages  # as a room: a file never needs its texts of entries
+from .. import messages  # imported whole, since a file never needs what makes entries
 from ..database import Row, Statement
 
 SEARCH_OFF_VALUE = "off"

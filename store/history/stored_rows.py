@@ -2,7 +2,7 @@
 
 A row of a chat becomes its message in one step. A message of a format is built by the template of
 its shape, which has to be found in its rows. Rows that stay in memory need that once: who reads the
-newest messages again gets them from the templates and values that were found before.
+newest messages again is given them from the templates and values that were found before.
 """
 
 from __future__ import annotations
@@ -71,8 +71,9 @@ class StoredRows(NamedTuple):
 
     def keep(self, rows: list[Row], shaped: list[ShapedRow], *, is_alone: bool = False) -> None:
         """Keep what builds a message of its rows, if they stay in memory."""
-        made = None if self.kept is None else keep_message(shaped, is_alone=is_alone)
-        if made and self.kept is not None:
+        if self.kept is None:
+            return
+        if made := keep_message(shaped, is_alone=is_alone):
             self.kept[rows[0][0]] = KeptRows(rows, made)
 
     def count_leading(self, most: int) -> int | None:

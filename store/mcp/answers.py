@@ -145,7 +145,7 @@ def find_asked_session(source: Source, session_id: str) -> Session:
 class Page:
     """The items of an answer, as many as its limit and its budget (tokens) allow.
 
-    Each item has a key: a page begins behind the item of one, and ``after`` is that of its last.
+    Each item has a key: a page begins after the item of one, and ``after`` is that of its last.
     """
 
     def __init__(self, limit: int, budget: int = WHOLE_BUDGET, begin: str | None = None) -> None:
@@ -177,7 +177,7 @@ class Page:
         make: Callable[[Listed], Answer | None],
         key: Callable[[Listed], str],
     ) -> Self:
-        """Add the findings behind the beginning, as items, as long as there is room; return itself.
+        """Add the findings after the beginning as items while there is room; return the page.
 
         ``make`` returns None for want of room. Raises InvalidValue if nothing has the key.
         """

@@ -339,8 +339,8 @@ def _load_line(
 ) -> PlainLine | RenderedLine:
     """Return the line of a look, extending the cached one if there is one.
 
-    It is rendered unless it may be ``plain`` and is. Whoever had the last view explained will have
-    the next one explained, too: a rendered line grows, a plain one would be rendered whole for it.
+    It is rendered unless it may be ``plain`` and is. After a view that was explained, the next one
+    is rendered: it will probably be explained, too, and a plain line would be rendered whole then.
     """
     cache = context.cache
     known: StoredLine | RenderedLine | None = None
