@@ -18,6 +18,7 @@ from sqlalchemy import Connection, text
 
 from .. import messages  # imported whole, since a file never needs what makes entries
 from ..database import Row, Statement
+from .lines import TREE_LOCK
 
 SEARCH_OFF_VALUE = "off"
 SEARCH_SETTING = "search"
@@ -53,6 +54,12 @@ def build_entry(place: EntryPlace, said: str) -> dict[str, Any]:
     number = secrets.randbits(62) + 1
     values = {"number": -number if place.summary else number, "words": words, "names": names}
     return place._asdict() | values
+
+
+def lock_trees_by_number(connection: Connection, trees: Iterable[int]) -> None:
+    """Lock trees of a server in the order of their numbers, so that no message is erased there."""
+    for tree_id in sorted(set(trees)):
+        TREE_LOCK.run(connection, tree_id=tree_id)
 
 
 def add_older_entry(connection: Connection, place: EntryPlace, said: str) -> None:

@@ -330,23 +330,29 @@ def load_texts(
     connection: Connection, documents: Collection[Document], tools: frozenset[str] | None = None
 ) -> dict[Document, str]:
     """Return the texts of documents; with ``tools``, only of calls and results of these tools."""
-    listing = get_index_sql(connection).message_keys
     keys = {each: each.key for each in documents if not each.summary}
     messages = load_documents_messages(connection, keys.values()) if keys else {}
     texts = {
         document: join_message_texts(messages[key])
         for document, key in _select_tool_messages(connection, keys, messages, tools)
     }
-    summary_keys = {each: (each.tree_id, 0, each.summary) for each in documents if each.summary}
+    summary_keys = {each: (each.tree_id, each.summary) for each in documents if each.summary}
     if summary_keys:
-        rows = cache_statement(_SUMMARY_TEXTS.format(listing)).rows(
-            connection, places=json.dumps([*summary_keys.values()])
-        )
-        bodies = {
-            (tree_id, 0, number): join_summary_texts(*text) for tree_id, _, number, *text in rows
-        }
+        bodies = load_summary_texts(connection, summary_keys.values())
         texts |= {document: bodies[key] for document, key in summary_keys.items()}
     return texts
+
+
+def load_summary_texts(
+    connection: Connection, keys: Iterable[tuple[int, int]]
+) -> dict[tuple[int, int], str]:
+    """Return the texts of summaries by their trees and numbers."""
+    places = json.dumps([(tree_id, 0, number) for tree_id, number in keys])
+    statement = cache_statement(_SUMMARY_TEXTS.format(get_index_sql(connection).message_keys))
+    return {
+        (tree_id, number): join_summary_texts(*text)
+        for tree_id, _, number, *text in statement.rows(connection, places=places)
+    }
 
 
 def _select_tool_messages(

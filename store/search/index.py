@@ -27,11 +27,16 @@ from ..history import PLACE, search_entries
 from ..messages import (
     extract_name_lines,
     join_message_texts,
-    join_summary_texts,
     split_cjk,
 )
 from ..records import Index, ProgressCallback
-from .documents import cache_statement, get_index_sql, load_documents_messages
+from .documents import (
+    MessageKey,
+    cache_statement,
+    get_index_sql,
+    load_documents_messages,
+    load_summary_texts,
+)
 from .scope import Scope
 
 STEP_MESSAGES = 256
@@ -193,7 +198,9 @@ def index_step(connection: Connection) -> bool:
         _run_statements(connection, sql.create)
     if connection.dialect.name != "sqlite":
         return _index_older(connection)
-    entries = [*_load_new_message_entries(connection), *_load_new_summary_entries(connection)]
+    messages = _build_message_entries(connection, _find_new_messages(connection))
+    summaries = _build_summary_entries(connection, _find_new_summaries(connection))
+    entries = [*messages, *summaries]
     INSERT_ENTRY_PLACES.insert_many(connection, [entry[:-1] for entry in entries])
     for entry in entries:
         words, names = split_cjk(entry.text), extract_name_lines(entry.text)
@@ -205,20 +212,27 @@ def index_step(connection: Connection) -> bool:
 
 
 def _index_older(connection: Connection) -> bool:
-    """Write entries that a server lacks: those of messages, then those of summaries."""
+    """Write entries that a server lacks: those of messages, then those of summaries.
+
+    A document may be erased after it was found: its tree is locked, and then its text is read.
+    """
     reached = GET_SETTING.value(connection, setting=ENTRIES_SETTING)
     if reached == ENTRIES_COMPLETE:
         return False
     after = json.loads(reached) if reached else BEFORE_MESSAGES
-    entries = [*_load_new_message_entries(connection, after)]
-    reached = json.dumps(entries[-1][:3] if entries else after)
-    entries = entries or [*_load_new_summary_entries(connection)]
+    found, build_entries = _find_new_messages(connection, after), _build_message_entries
+    if not found:
+        found, build_entries = _find_new_summaries(connection), _build_summary_entries
+    search_entries.lock_trees_by_number(connection, (tree_id for tree_id, *_ in found))
+    entries = [*build_entries(connection, found)]
     for entry in entries:
         place = search_entries.EntryPlace(*entry[:4])
         search_entries.add_older_entry(connection, place, entry.text)
-    to = reached if entries else ENTRIES_COMPLETE
+    if build_entries is _build_message_entries:
+        after = entries[-1][:3] if entries else found[-1]
+    to = json.dumps(after) if found else ENTRIES_COMPLETE
     SET_SETTING.run(connection, of=ENTRIES_SETTING, to=to)
-    return bool(entries)
+    return bool(found)
 
 
 def _is_made(connection: Connection) -> bool:
@@ -231,39 +245,54 @@ def _run_statements(connection: Connection, statements: Iterable[str]) -> None:
         cache_statement(each).run(connection)
 
 
-def _load_new_message_entries(
+def _find_new_messages(
     connection: Connection, after: Sequence[int] = BEFORE_MESSAGES
-) -> Iterator[IndexEntry]:
-    """Yield the next entries of messages, as many as a step makes; on a server ``after`` a key."""
+) -> list[MessageKey]:
+    """Return the keys of the next messages without an entry; on a server those ``after`` a key."""
     new = build_unindexed_sql(connection)
     query = f"""SELECT m.tree_id, m.branch, m.seq FROM {new.messages}
     WHERE {new.messages_where} AND {new.after} ORDER BY {new.step_order} LIMIT {STEP_MESSAGES}"""
+    after_key = dict(zip(PLACE, after, strict=True))
+    return [*map(tuple, cache_statement(query).rows(connection, **after_key))]
+
+
+def _build_message_entries(
+    connection: Connection, found: Iterable[MessageKey]
+) -> Iterator[IndexEntry]:
+    """Yield the entries of messages that still exist, as many as a step makes."""
     newest = cache_statement(get_index_sql(connection).max_number).value(connection)
     number = max(0, newest or 0)
-    found = cache_statement(query).rows(connection, **dict(zip(PLACE, after, strict=True)))
-    length, keys = 0, map(tuple, found)
+    length, keys = 0, iter(found)
     while length <= STEP_LENGTH and (batch := [*islice(keys, MESSAGE_BATCH)]):
         messages = load_documents_messages(connection, batch)
-        for key in batch:
+        for key in filter(messages.get, batch):
             if length > STEP_LENGTH:
                 return
             content = join_message_texts(messages[key])
             length += len(content)
             number += 1
-            tree_id, branch, seq = key
-            yield IndexEntry(tree_id, branch, seq, 0, number, content)
+            yield IndexEntry(*key, 0, number, content)
 
 
-def _load_new_summary_entries(connection: Connection) -> Iterator[IndexEntry]:
-    """Yield the next entries of summaries, as many as a step makes."""
+def _find_new_summaries(connection: Connection) -> list[tuple[int, int, int, int]]:
+    """Return tree, branch, last position and number of the next summaries without an entry."""
     new = build_unindexed_sql(connection)
-    query = f"""SELECT s.tree_id, s.branch, s.last, s.summary, s.title, s.body FROM {new.summaries}
+    query = f"""SELECT s.tree_id, s.branch, s.last, s.summary FROM {new.summaries}
     WHERE {new.summaries_where} ORDER BY s.created_at, s.summary LIMIT {STEP_SUMMARIES}"""
+    return [*map(tuple, cache_statement(query).rows(connection))]
+
+
+def _build_summary_entries(
+    connection: Connection, found: Sequence[tuple[int, int, int, int]]
+) -> Iterator[IndexEntry]:
+    """Yield the entries of summaries that still exist."""
     newest = cache_statement(get_index_sql(connection).min_number).value(connection)
     first = min(0, newest or 0)
-    for number, row in enumerate(cache_statement(query).rows(connection), start=1 - first):
-        tree_id, branch, last, summary, title, body = row
-        yield IndexEntry(tree_id, branch, last, summary, -number, join_summary_texts(title, body))
+    texts = load_summary_texts(connection, [(tree_id, number) for tree_id, *_, number in found])
+    for number, place in enumerate(found, start=1 - first):
+        content = texts.get((place[0], place[-1]))
+        if content is not None:
+            yield IndexEntry(*place, -number, content)
 
 
 def try_index_step(transactions: Transactions) -> None:

@@ -6,11 +6,12 @@ import json
 import os
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from store import Policy, Store, copying
-from store.history import append
+from store.history import append, search_entries
 from store.history.lines import Line, lock_session
 from store.inspection import query
 from store.search import index
@@ -99,12 +100,46 @@ def test_an_older_text_replaces_no_newer_one(url: str) -> None:
         store.append("s", said("a secret"))
         lose_entries(store)
         with store.database.reading() as connection:
-            (entry,) = index._load_new_message_entries(connection)
+            found = index._find_new_messages(connection)
+            (entry,) = index._build_message_entries(connection, found)
         store.redact("s", 1, "a name")
         with store.database.writing() as connection:
             place = index.search_entries.EntryPlace(*entry[:4])
             index.search_entries.add_older_entry(connection, place, entry.text)
         assert not store.search("secret")
+
+
+def test_an_erased_text_gets_no_entry(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An erasure waits for who writes older entries, and what it took is left out."""
+    add_entry, lock_trees = search_entries.add_older_entry, search_entries.lock_trees_by_number
+    with Store(url) as store, Store(url) as another:
+        for name in ("a", "b", "c"):
+            store.create_session(name)
+            store.append(name, [said("a secret"), said("of parcels"), said("and quays")])
+            store.compact(name, Policy(keep_messages=1), summarizer=lambda *_: "About harbours.")
+        lose_entries(store)
+        erasures = [threading.Thread(target=another.delete_session, args=(name,)) for name in "ab"]
+
+        def lock_after_erasure(*arguments: Any) -> None:
+            if not erasures[0].ident:
+                erasures[0].start()
+                erasures[0].join()
+            lock_trees(*arguments)
+
+        def add_while_erasing(*arguments: Any) -> None:
+            if not erasures[1].ident:
+                erasures[1].start()
+                erasures[1].join(0.3)
+                assert erasures[1].is_alive()
+            add_entry(*arguments)
+
+        monkeypatch.setattr(search_entries, "lock_trees_by_number", lock_after_erasure)
+        monkeypatch.setattr(search_entries, "add_older_entry", add_while_erasing)
+        assert store.index().waiting == 0
+        erasures[1].join()
+        assert query(url, KEYS).rows == [(1, 0), (2, 0), (2, 1), (3, 0)]
+        assert {hit.session_id for hit in store.search("secret")} == {"c"}
+        assert reached(url) == "complete"
 
 
 def test_switching_search_on_waits_for_writers(url: str) -> None:
