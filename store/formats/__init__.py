@@ -33,15 +33,6 @@ from .call_names import (
     rename_request,
 )
 from .chat_rows import Codec, find_wire_values
-from .definitions import (
-    GivenTools,
-    ToolDefinition,
-    build_anthropic_tool,
-    build_chat_tool,
-    build_gemini_tool,
-    build_responses_tool,
-    write_definitions,
-)
 from .message_templates import (
     KeptMessage,
     ShapedRow,
@@ -75,6 +66,15 @@ from .templates import (
     TemplateEntry,
     compile_display,
     render_display,
+)
+from .tool_definitions import (
+    GivenTools,
+    ToolDefinition,
+    build_anthropic_tool,
+    build_chat_tool,
+    build_gemini_tool,
+    build_responses_tool,
+    write_definitions,
 )
 from .turns import FIRST_USER_TEXT, TURN_SYSTEM_ROLES, mark_system_text
 

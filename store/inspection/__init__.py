@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from .distribution import TableParts, divide_tables, list_table_parts
     from .integrity import check
     from .line_checks import ReadCheck, compare_line
-    from .sql import query, views, writing_role
+    from .sql_console import query, views, writing_role
     from .storage_use import SIZE_KEYS
     from .upkeep import (
         MAX_PURGE_SECONDS,
@@ -80,7 +80,7 @@ if not TYPE_CHECKING:  # otherwise a type checker would accept any name
         integrity="check",
         line_checks="ReadCheck compare_line",
         storage_use="SIZE_KEYS",
-        sql="query views writing_role",
+        sql_console="query views writing_role",
         upkeep=(
             "MAX_PURGE_SECONDS SCHEMA_HEAD Database Upgrade get_store_files is_store_file "
             "is_write_protected load_tool_kinds upgrade_schema"

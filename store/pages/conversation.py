@@ -12,8 +12,8 @@ from markupsafe import Markup
 from .. import InvalidValue
 from ..html import Item, ShownMessage, render_messages
 from ..records import Draft, Session, StoredMessage, View, extract_content_text, find_message_time
+from .page_rendering import Values, Visit, format_page_moment, page
 from .page_rows import PageRow, explain_messages, fill_page, group_rows, show_item, show_row
-from .site import Values, Visit, format_page_moment, page
 
 MESSAGES_PER_PAGE = 100
 MESSAGES_PER_SENT_PAGE = 500

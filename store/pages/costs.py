@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from .. import InvalidValue
 from ..records import UsageTotal
+from .page_rendering import Values, Visit, page
 from .plots import Plot, plot_bars
-from .site import Values, Visit, page
 
 COST_PERIODS = ("day", "week", "month")
 COST_KEYS = ("project", "model", "source")

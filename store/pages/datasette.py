@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .site import FOLDER
+from .page_rendering import FOLDER
 from .sql import load_ready_queries
 
 COLUMN_UNITS = {"seconds": "second"}

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ..records import CallRecord, FileUse
 from ..summaries import extract_command
 from ..text import truncate_to_line
-from .site import Values, Visit, page
+from .page_rendering import Values, Visit, page
 
 LISTED_FILES = 100
 LISTED_USES = 8

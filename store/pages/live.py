@@ -18,8 +18,8 @@ from .conversation import (
     draw_drafts,
     draw_items,
 )
+from .page_rendering import Visit, choose_language
 from .page_rows import explain_messages, show_item
-from .site import Visit, choose_language
 
 PATIENCE = 20.0
 """Seconds that an answer waits for something new."""

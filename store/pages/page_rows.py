@@ -12,8 +12,8 @@ from ..html import Alternatives, Item, ShownMessage
 from ..records import Entry, Message, RequestSummary, StoredMessage, View
 from ..text import measure_json, parse_object
 from ..tokens import estimate_message_tokens
+from .page_rendering import Visit, quote_part
 from .reasons import translate_reason
-from .site import Visit, quote_part
 
 LONGEST_SHOWN_TEXT = 2_000
 """Code points of a text in a conversation; the message alone has all of them."""

@@ -12,8 +12,8 @@ from .. import InvalidValue
 from ..policy import POLICIES, Policy
 from ..records import Session
 from ..simulation import PROVIDERS, Prices, Simulated, simulate
+from .page_rendering import Values, Visit, page
 from .plots import Plot, add_up, plot_curves
-from .site import Values, Visit, page
 
 REPLAY_SECONDS = 30.0
 """How long all replays of a page may take."""

@@ -7,7 +7,7 @@ import tomllib
 from functools import cache
 
 from ..policy import Language
-from .site import FOLDER
+from .page_rendering import FOLDER
 
 VALUE_PLACE = re.compile(r"\\\{(\w+)\\\}")
 """A place of a value in an escaped text."""

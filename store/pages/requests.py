@@ -14,6 +14,7 @@ from ..html import ShownMessage
 from ..records import Entry, Message, Request, RequestSummary, Session, View
 from ..tokens import estimate_message_tokens
 from .conversation import draw_items
+from .page_rendering import Values, Visit, page
 from .page_rows import (
     LONGEST_SHOWN_TEXT,
     PageRow,
@@ -23,7 +24,6 @@ from .page_rows import (
 )
 from .plots import Plot, plot_bars
 from .reasons import translate_reason
-from .site import Values, Visit, page
 
 LISTED_REQUESTS = 200
 LISTED_DIFFERENCES = 60

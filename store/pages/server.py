@@ -21,7 +21,7 @@ from ..html import load_style_sheet
 from . import conversation, costs, files, policies, requests, sessions, sql, tree
 from .access import TOKEN, Access
 from .live import answer_live
-from .site import FOLDER, PAGES, Site, Visit, choose_language, render_problem
+from .page_rendering import FOLDER, PAGES, Site, Visit, choose_language, render_problem
 
 LOOPBACK = "127.0.0.1"
 COLLECTION_THRESHOLDS = (50_000, 50, 100)

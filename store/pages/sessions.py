@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from .. import InvalidValue, SessionNotFound
 from ..records import Hit, Session, SessionHit
-from .site import Values, Visit, page
+from .page_rendering import Values, Visit, page
 
 LISTED_SESSIONS = 50
 MOST_FOUND = 1_000

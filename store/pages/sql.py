@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from .. import QueryRefused, SessionNotFound, StoreError
 from ..inspection import query, views, writing_role
-from .site import FOLDER, Values, Visit, page
+from .page_rendering import FOLDER, Values, Visit, page
 
 ROW_LIMIT = 500
 QUERY_SECONDS = 10.0

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..exporting import list_sessions_of_tree
 from ..records import Branch, Session
-from .site import Values, Visit, page
+from .page_rendering import Values, Visit, page
 
 TREE_WIDTH = 560
 LANE_HEIGHT = 26

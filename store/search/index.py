@@ -31,7 +31,6 @@ from ..messages import (
 )
 from ..records import Index, ProgressCallback
 from .documents import (
-    MessageKey,
     cache_statement,
     get_index_sql,
     load_documents_messages,
@@ -223,13 +222,13 @@ def _index_older(connection: Connection) -> bool:
     found, build_entries = _find_new_messages(connection, after), _build_message_entries
     if not found:
         found, build_entries = _find_new_summaries(connection), _build_summary_entries
-    search_entries.lock_trees_by_number(connection, (tree_id for tree_id, *_ in found))
+    search_entries.lock_trees_by_number(connection, (place.tree_id for place in found))
     entries = [*build_entries(connection, found)]
     for entry in entries:
         place = search_entries.EntryPlace(*entry[:4])
         search_entries.add_older_entry(connection, place, entry.text)
     if build_entries is _build_message_entries:
-        after = entries[-1][:3] if entries else found[-1]
+        after = entries[-1][:3] if entries else found[-1][:3]
     to = json.dumps(after) if found else ENTRIES_COMPLETE
     SET_SETTING.run(connection, of=ENTRIES_SETTING, to=to)
     return bool(found)
@@ -247,52 +246,55 @@ def _run_statements(connection: Connection, statements: Iterable[str]) -> None:
 
 def _find_new_messages(
     connection: Connection, after: Sequence[int] = BEFORE_MESSAGES
-) -> list[MessageKey]:
-    """Return the keys of the next messages without an entry; on a server those ``after`` a key."""
+) -> list[search_entries.EntryPlace]:
+    """Return the next messages without an entry; on a server those ``after`` a key."""
     new = build_unindexed_sql(connection)
     query = f"""SELECT m.tree_id, m.branch, m.seq FROM {new.messages}
     WHERE {new.messages_where} AND {new.after} ORDER BY {new.step_order} LIMIT {STEP_MESSAGES}"""
     after_key = dict(zip(PLACE, after, strict=True))
-    return [*map(tuple, cache_statement(query).rows(connection, **after_key))]
+    return [
+        search_entries.EntryPlace(*row)
+        for row in cache_statement(query).rows(connection, **after_key)
+    ]
 
 
 def _build_message_entries(
-    connection: Connection, found: Iterable[MessageKey]
+    connection: Connection, found: Iterable[search_entries.EntryPlace]
 ) -> Iterator[IndexEntry]:
     """Yield the entries of messages that still exist, as many as a step makes."""
     newest = cache_statement(get_index_sql(connection).max_number).value(connection)
     number = max(0, newest or 0)
-    length, keys = 0, iter(found)
-    while length <= STEP_LENGTH and (batch := [*islice(keys, MESSAGE_BATCH)]):
-        messages = load_documents_messages(connection, batch)
-        for key in filter(messages.get, batch):
+    length, places = 0, iter(found)
+    while length <= STEP_LENGTH and (batch := [*islice(places, MESSAGE_BATCH)]):
+        messages = load_documents_messages(connection, [place[:3] for place in batch])
+        for place in batch:
             if length > STEP_LENGTH:
                 return
-            content = join_message_texts(messages[key])
-            length += len(content)
-            number += 1
-            yield IndexEntry(*key, 0, number, content)
+            if place[:3] in messages:
+                content = join_message_texts(messages[place[:3]])
+                length += len(content)
+                number += 1
+                yield IndexEntry(*place, number, content)
 
 
-def _find_new_summaries(connection: Connection) -> list[tuple[int, int, int, int]]:
-    """Return tree, branch, last position and number of the next summaries without an entry."""
+def _find_new_summaries(connection: Connection) -> list[search_entries.EntryPlace]:
+    """Return the next summaries without an entry."""
     new = build_unindexed_sql(connection)
     query = f"""SELECT s.tree_id, s.branch, s.last, s.summary FROM {new.summaries}
     WHERE {new.summaries_where} ORDER BY s.created_at, s.summary LIMIT {STEP_SUMMARIES}"""
-    return [*map(tuple, cache_statement(query).rows(connection))]
+    return [search_entries.EntryPlace(*row) for row in cache_statement(query).rows(connection)]
 
 
 def _build_summary_entries(
-    connection: Connection, found: Sequence[tuple[int, int, int, int]]
+    connection: Connection, found: Iterable[search_entries.EntryPlace]
 ) -> Iterator[IndexEntry]:
     """Yield the entries of summaries that still exist."""
     newest = cache_statement(get_index_sql(connection).min_number).value(connection)
-    first = min(0, newest or 0)
-    texts = load_summary_texts(connection, [(tree_id, number) for tree_id, *_, number in found])
-    for number, place in enumerate(found, start=1 - first):
-        content = texts.get((place[0], place[-1]))
-        if content is not None:
-            yield IndexEntry(*place, -number, content)
+    keys = {place: (place.tree_id, place.summary) for place in found}
+    texts = load_summary_texts(connection, keys.values())
+    existing = [place for place, key in keys.items() if key in texts]
+    for number, place in enumerate(existing, start=1 - min(0, newest or 0)):
+        yield IndexEntry(*place, -number, texts[keys[place]])
 
 
 def try_index_step(transactions: Transactions) -> None:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         normalise_key,
     )
     from .names import TextName, count_names, rank_names
-    from .paths import normalise_path
+    from .path_normalization import normalise_path
     from .results import (
         Facts,
         compute_result_facts,
@@ -64,7 +64,7 @@ if not TYPE_CHECKING:  # otherwise type checkers would accept any name
         ),
         kinds="ALL_TOOL_KINDS DECIDING_ARGUMENTS RECALL_TOOL_NAME TOOL_KINDS normalise_key",
         names="TextName count_names rank_names",
-        paths="normalise_path",
+        path_normalization="normalise_path",
         results=(
             "Facts compute_result_facts find_answered_call_id find_kind_name find_result_end "
             "is_terminal_result"

@@ -15,7 +15,7 @@ from ..messages import INTEGER_LIMIT, is_integer
 from ..text import JsonFields, parse_object
 from . import patches
 from .kinds import FILE_WORDS, FOLDER_WORDS, LINE_WORDS, normalise_key
-from .paths import normalise_path
+from .path_normalization import normalise_path
 
 LineRanges = tuple[tuple[int, int | None], ...]
 """Ranges of lines, each with its first and its last (None: to the end of the file)."""

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..text import clearable_cache
-from .paths import UNSTORABLE_CHARACTERS
+from .path_normalization import UNSTORABLE_CHARACTERS
 
 
 class TextName(NamedTuple):

@@ -22,6 +22,7 @@ from .aider import AiderHistory, is_aider_history
 from .apis.openai import OWNER_KEY, PROJECT_ROOT_KEY, convert_system_row, is_header_row
 from .archive import ExportArchive, is_export_archive
 from .database import DatabaseSource, is_sqlite_file
+from .disk_buffer import KeyNumbers
 from .events import (
     EXTRA_KEYS,
     READER_FORMAT,
@@ -45,7 +46,6 @@ from .kinds import TRANSCRIPT_KINDS, Home, TranscriptKind
 from .limits import Limits
 from .opencode import OpencodeFolderSource, is_opencode_session_file
 from .other_programs import ITEM_TYPES, find_messages_program, find_value_program
-from .shelf import KeyNumbers
 from .source import PACKED_FILE_SIGNATURES, Progress, SourceValue, TranscriptSource
 from .store_export import STORE_HEAD_KEY
 from .usages import parse_message_usage

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..records import Message
 from ..text import JsonFields
+from .disk_buffer import BufferedMapping, DiskBuffer
 from .events import (
     CompactionEvent,
     Event,
@@ -31,7 +32,6 @@ from .events import (
     render_titles,
     split_metadata,
 )
-from .shelf import Shelf, ShelfMapping
 from .source import TranscriptSource
 from .trees import Tree, build_tree_events, insert_compactions, list_ancestors
 
@@ -146,8 +146,8 @@ def is_readable_copilot_event(value: Any) -> bool:
 
 def parse_copilot_cli(source: TranscriptSource) -> Iterator[Event]:
     """Return the sessions of a file, each with its branches and its subagents, then the notes."""
-    with Shelf() as shelf:
-        chat = _SessionReplay(shelf)
+    with DiskBuffer() as buffer:
+        chat = _SessionReplay(buffer)
         for item in source.values():
             if isinstance(item, NoteEvent):
                 yield item
@@ -157,7 +157,7 @@ def parse_copilot_cli(source: TranscriptSource) -> Iterator[Event]:
                 continue
             if chat.is_ended_by(item.value):
                 yield from chat.events(source.stem)
-                chat = _SessionReplay(shelf)
+                chat = _SessionReplay(buffer)
             chat.take(item.value)
         yield from chat.events(source.stem)
 
@@ -169,14 +169,14 @@ class _SessionReplay:
     that is no message.
     """
 
-    def __init__(self, shelf: Shelf) -> None:
+    def __init__(self, buffer: DiskBuffer) -> None:
         self._names = SessionNames("event")
-        self._shelf = shelf
-        self._events = ShelfMapping(shelf)
+        self._buffer = buffer
+        self._events = BufferedMapping(buffer)
         self._parents: dict[str, str | None] = {}
         self._last: str | None = None
-        self._said = ShelfMapping(shelf)
-        self._agents: dict[str, ShelfMapping] = {}
+        self._said = BufferedMapping(buffer)
+        self._agents: dict[str, BufferedMapping] = {}
         self._running: list[str] = []
         self._started: dict[str, JsonFields] = {}
         self._facts: dict[str, JsonFields] = {}
@@ -197,7 +197,7 @@ class _SessionReplay:
         if message is None:
             self._note(event)
         elif told:
-            agent = self._agents.setdefault(told, ShelfMapping(self._shelf))
+            agent = self._agents.setdefault(told, BufferedMapping(self._buffer))
             agent[name] = message
         else:
             self._say(name, message)

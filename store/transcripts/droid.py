@@ -10,6 +10,7 @@ from typing import Any
 from ..records import Message
 from ..text import JsonFields
 from .blocks import build_assistant_message, build_user_messages, parse_blocks
+from .disk_buffer import BufferedMapping, DiskBuffer
 from .events import (
     Event,
     NoteEvent,
@@ -31,7 +32,6 @@ from .events import (
     render_titles,
     split_metadata,
 )
-from .shelf import Shelf, ShelfMapping
 from .source import TranscriptSource
 from .trees import Tree, build_tree_events
 
@@ -138,8 +138,8 @@ def is_droid_value(value: Any) -> bool:
 def parse_droid(source: TranscriptSource) -> Iterator[Event]:
     """Return the sessions of a file, each with its branches, then the notes."""
     rows: list[JsonFields] = []
-    with Shelf() as shelf:
-        chat = _DroidSession({"id": source.stem}, shelf)
+    with DiskBuffer() as buffer:
+        chat = _DroidSession({"id": source.stem}, buffer)
         for item in source.values():
             if isinstance(item, NoteEvent):
                 yield item
@@ -147,7 +147,7 @@ def parse_droid(source: TranscriptSource) -> Iterator[Event]:
                 rows.append(item.value)
             elif is_droid_value(item.value):
                 yield from chat.events()
-                chat = _DroidSession(item.value, shelf)
+                chat = _DroidSession(item.value, buffer)
             elif rows:
                 yield NoteEvent(
                     item.row, f"left out {render_sketch(item.value)}", left_out=1, thing="row"
@@ -177,9 +177,9 @@ def _parse_droid_stream(rows: list[JsonFields], stem: str) -> Iterator[Event]:
 class _DroidSession:
     """A session: its head, its entries under their ids, and which one each follows."""
 
-    def __init__(self, head: JsonFields, shelf: Shelf) -> None:
+    def __init__(self, head: JsonFields, buffer: DiskBuffer) -> None:
         self._head = head
-        self._entries = ShelfMapping(shelf)
+        self._entries = BufferedMapping(buffer)
         self._parents: dict[str, str | None] = {}
         self._last: str | None = None
         self._unsaid: Counter[tuple[str, str]] = Counter()

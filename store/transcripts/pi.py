@@ -10,6 +10,7 @@ from typing import Any
 
 from ..records import Message
 from ..text import JsonFields
+from .disk_buffer import BufferedMapping, DiskBuffer
 from .events import (
     CompactionEvent,
     Event,
@@ -30,7 +31,6 @@ from .events import (
     simplify_content,
     split_metadata,
 )
-from .shelf import Shelf, ShelfMapping
 from .source import TranscriptSource
 from .trees import Tree, build_tree_events, insert_compactions, list_ancestors
 
@@ -167,14 +167,14 @@ def is_pi_header(value: Any) -> bool:
 
 def parse_pi(source: TranscriptSource) -> Iterator[Event]:
     """Return the sessions of a file, each with its branches, then the notes."""
-    with Shelf() as shelf:
-        chat = _PiSession({"id": source.stem}, shelf)
+    with DiskBuffer() as buffer:
+        chat = _PiSession({"id": source.stem}, buffer)
         for item in source.values():
             if isinstance(item, NoteEvent):
                 yield item
             elif is_pi_header(item.value):
                 yield from chat.events()
-                chat = _PiSession(item.value, shelf)
+                chat = _PiSession(item.value, buffer)
             elif get_text(get_fields(item.value).get("type")):
                 chat.take(item.value)
             else:
@@ -185,9 +185,9 @@ def parse_pi(source: TranscriptSource) -> Iterator[Event]:
 class _PiSession:
     """A session: its head, its entries by id, and the entry before each of them."""
 
-    def __init__(self, head: JsonFields, shelf: Shelf) -> None:
+    def __init__(self, head: JsonFields, buffer: DiskBuffer) -> None:
         self._head = head
-        self._entries = ShelfMapping(shelf)
+        self._entries = BufferedMapping(buffer)
         self._parents: dict[str, str | None] = {}
         self._last: str | None = None
 

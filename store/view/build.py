@@ -56,8 +56,8 @@ from .explanation import (
 )
 from .line_rows import LineRows, LineUse, load_plain_rows
 from .log_messages import LOG_LANGUAGE, LogMessage, get_named_language
-from .plain_lines import write_plain_items, write_plain_messages
 from .read_files import ReadFiles, load_read_paths, log_reads, read_logger
+from .row_rendering import write_plain_items, write_plain_messages
 from .rules import RULE_LOG_TEXTS
 from .segments import LineStretch, RenderedSegment, render_segment
 from .sent_digest import KEY_BYTES, SentDigest, key_messages

@@ -15,7 +15,7 @@ from conftest import Child, Run
 from face.test_two_owners import NOW, READS, WRITES
 
 from store import AsyncStore, NotAStore, ReadOnly, Store, StoreError
-from store.inspection import sql
+from store.inspection import sql_console
 
 NOBODY = 65534
 Fork = Callable[..., Child]
@@ -229,6 +229,6 @@ def test_sql_writes_nothing_beside_such_a_file(
 ) -> None:
     """Its child process opens the file in the same way."""
     before = read_folder(place.parent)
-    monkeypatch.setattr(sql, "is_write_protected", lambda _: True)
-    assert sql.query(place, "SELECT COUNT(*) FROM messages").rows == [(24,)]
+    monkeypatch.setattr(sql_console, "is_write_protected", lambda _: True)
+    assert sql_console.query(place, "SELECT COUNT(*) FROM messages").rows == [(24,)]
     assert read_folder(place.parent) == before

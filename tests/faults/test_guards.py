@@ -29,7 +29,7 @@ from store.database import queue, write_ahead
 from store.database.queue import QueuePlace, WriterQueue
 from store.errors import QueryRefused, StoreBusy, StoreFull, StoreMoved
 from store.history import erasure
-from store.inspection import console, sql
+from store.inspection import console, sql_console
 
 Fork = Callable[..., Any]
 
@@ -616,7 +616,7 @@ def allow_core_dumps() -> None:
 @pytest.fixture(scope="module")
 def layers(made_file: Path) -> dict[str, Any]:
     """Say what each layer of the console does when the authorizer, the first one, is gone."""
-    folder = str(sql.CONSOLE_FILE.parent)
+    folder = str(sql_console.CONSOLE_FILE.parent)
     command = [sys.executable, "-I", "-S", "-c", LAYERS, folder, made_file.as_uri()]
     done = subprocess.run(
         command, capture_output=True, text=True, check=True, preexec_fn=allow_core_dumps
@@ -661,9 +661,9 @@ def test_the_console_makes_no_longer_value_than_a_message(path: Path) -> None:
     grown = "SELECT length(replace(replace(:many, 'a', :many), 'a', :more))"
     texts = {"many": "a" * 1000, "more": "a" * 100}
     with pytest.raises(QueryRefused, match="a value beyond 68 MiB"):
-        sql.query(path, grown, parameters=texts, timeout=30)
+        sql_console.query(path, grown, parameters=texts, timeout=30)
     shorter = {**texts, "more": "a" * 50}
-    found = sql.query(path, grown, parameters=shorter, timeout=30)
+    found = sql_console.query(path, grown, parameters=shorter, timeout=30)
     assert found.rows == [(50_000_000,)]
 
 
@@ -677,8 +677,8 @@ def test_the_console_opens_the_file_for_reading(
         asked.append(json.loads(request))
         return [b'{"columns": []}', b'{"end": false}']
 
-    monkeypatch.setattr(sql, "_run_console", child)
-    sql.query(path, "SELECT 1")
+    monkeypatch.setattr(sql_console, "_run_console", child)
+    sql_console.query(path, "SELECT 1")
     with (
         closing(sqlite3.connect(asked[0]["uri"], uri=True)) as connection,
         pytest.raises(sqlite3.OperationalError, match="readonly"),
@@ -697,9 +697,9 @@ def test_a_console_that_never_answers_is_killed(
         f"open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\n"
         "time.sleep(60)\n"
     )
-    monkeypatch.setattr(sql, "CONSOLE_FILE", tmp_path / "deaf.py")
-    monkeypatch.setattr(sql, "CHILD_GRACE", 2.0)
+    monkeypatch.setattr(sql_console, "CONSOLE_FILE", tmp_path / "deaf.py")
+    monkeypatch.setattr(sql_console, "CHILD_GRACE", 2.0)
     with pytest.raises(QueryRefused, match="stopped: longer than"):
-        sql.query(path, "SELECT 1", timeout=0.1)
+        sql_console.query(path, "SELECT 1", timeout=0.1)
     with suppress(FileNotFoundError), pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)

@@ -14,7 +14,7 @@ import pytest
 from benchmarks import bring
 from store import Store, StoreError
 from store.importing import import_file, session
-from store.transcripts import KeyNumbers, shelf
+from store.transcripts import KeyNumbers, disk_buffer
 
 Fields = dict[str, Any]
 Writer = Callable[[int], Fields]
@@ -115,7 +115,7 @@ def test_memory_is_that_of_a_few_messages(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A quarter of what was said at most, whether it is new or known; none of it is lost."""
-    monkeypatch.setattr(shelf, "SHELF_MEMORY_BYTES", LONG)
+    monkeypatch.setattr(disk_buffer, "BUFFER_MEMORY_BYTES", LONG)
     monkeypatch.setattr(session, "BATCH_SIZE", 4 * LONG)
     monkeypatch.setattr(session, "MESSAGE_PAGE_SIZE", 2)
     short, long = (
@@ -147,11 +147,13 @@ def test_a_file_of_four_times_the_size_needs_no_more(tmp_path: Path) -> None:
 # --- what keeps it small --------------------------------------------------------------------------
 
 
-def test_values_come_off_a_shelf_as_they_were_put_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_come_from_the_buffer_as_they_were_put_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """In any order, also while others are put on it, in memory and in a file."""
-    monkeypatch.setattr(shelf, "SHELF_MEMORY_BYTES", 300)
+    monkeypatch.setattr(disk_buffer, "BUFFER_MEMORY_BYTES", 300)
     values: list[Any] = ["", "\ud800", {"a": [1, 1.5, True, None]}, 2**70, "x" * 1000, [], "é"]
-    with shelf.Shelf() as held:
+    with disk_buffer.DiskBuffer() as held:
         places: list[int] = []
         for value in values * 3:
             places.append(held.put(value))
@@ -168,7 +170,7 @@ def test_nothing_is_stored_where_no_room_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The error names the folder that has none, and how to name another one."""
-    monkeypatch.setattr(shelf, "SHELF_MEMORY_BYTES", LONG)
+    monkeypatch.setattr(disk_buffer, "BUFFER_MEMORY_BYTES", LONG)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
     path = written(tmp_path / "f.jsonl", map(of_claude_code, range(3)))
     with Store(tmp_path / "chat.db") as store:
@@ -179,8 +181,8 @@ def test_nothing_is_stored_where_no_room_is_left(
 
 def test_names_lead_to_what_was_put_there_last() -> None:
     """In the order in which the names came; what is taken away comes last when it comes again."""
-    with shelf.Shelf() as held:
-        values, expected = shelf.ShelfMapping(held), {}
+    with disk_buffer.DiskBuffer() as held:
+        values, expected = disk_buffer.BufferedMapping(held), {}
         for number in range(40):
             name = f"{number % 7}"
             values[name] = expected[name] = {"n": number}

@@ -17,8 +17,8 @@ import pytest
 from store import Store
 from store.errors import InvalidValue, NotAStore, QueryRefused, StoreError
 from store.inspection import console
-from store.inspection import sql as inspection
-from store.inspection.sql import QueryResult, query
+from store.inspection import sql_console as inspection
+from store.inspection.sql_console import QueryResult, query
 from store.messages import SIZE_LIMIT
 
 CALL = {

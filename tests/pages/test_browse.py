@@ -22,7 +22,7 @@ from starlette.testclient import TestClient
 from store import Policy, Store
 from store.cli import main
 from store.inspection import views
-from store.pages import build_app, costs, files, requests, sessions, site, sql
+from store.pages import build_app, costs, files, page_rendering, requests, sessions, sql
 
 NOW = 1_790_000_000_000
 BASE = "http://127.0.0.1:8765"
@@ -98,7 +98,7 @@ def ask(store: Store, owner: str | None = None, admitted: bool = True) -> TestCl
 
 def address(path: str, session_id: str = "ann's/1") -> str:
     """Return the address of a page of a session."""
-    return path.format(site.quote_part(session_id))
+    return path.format(page_rendering.quote_part(session_id))
 
 
 @pytest.mark.parametrize(
@@ -688,10 +688,12 @@ def test_languages(store: Store) -> None:
         assert f"<h1>{word}" in client.get("/", headers={"accept-language": accepted}).text
     assert "<h1>会话" in client.get("/?lang=zh").text
     assert "<h1>会话" in client.get("/", headers={"accept-language": "en"}).text
-    phrases: dict[str, Any] = tomllib.loads((site.FOLDER / "phrases.toml").read_text("utf-8"))
+    phrases: dict[str, Any] = tomllib.loads(
+        (page_rendering.FOLDER / "phrases.toml").read_text("utf-8")
+    )
     used = "".join(
         path.read_text("utf-8")
-        for path in site.FOLDER.rglob("*")
+        for path in page_rendering.FOLDER.rglob("*")
         if path.suffix in (".html", ".py")
     )
     for code, said in phrases.items():
@@ -716,6 +718,6 @@ def test_metadata_for_datasette(store: Store, tmp_path: Path) -> None:
     for name, view in described["tables"].items():
         assert {*view["facets"], *view["units"]} <= {*found[name]}
     assert len(described["queries"]) == 10
-    listed = tomllib.loads((site.FOLDER / "views.toml").read_text("utf-8"))
+    listed = tomllib.loads((page_rendering.FOLDER / "views.toml").read_text("utf-8"))
     assert {*listed["views"]} == {*found}
     assert {*listed["columns"]} <= {column for columns in found.values() for column in columns}

@@ -82,7 +82,7 @@ INSIDE = {
     ),
     "exporting": "files masks page_content fork_siblings session_page programs shapes moves export",
     "face": "replicas shares calls spans observers operations frames health lifetime atomic_steps streaming watches workflows store threads async_streaming async_operations async_store",
-    "formats": "response_usage answer_chunks request_messages call_names definitions sendable_calls chat_rows openai parts reasoning turns responses anthropic gemini react templates message_templates",
+    "formats": "response_usage answer_chunks request_messages call_names tool_definitions sendable_calls chat_rows openai parts reasoning turns responses anthropic gemini react templates message_templates",
     "history": (
         "ancestry lines erasure_log request_rows file_states session_branches sessions facts model_prices listing price_files price_rows kept_usages usages message_notes view_cache attachments stored_rows search_entries raw_messages tree_entries row_templates draft_leases append drafts erasure redaction erasure_batches retention heads branch_erasure "
         "message_lookup tool_use token_counts"
@@ -90,11 +90,11 @@ INSIDE = {
     "html": "shown_text source_code markdown_text message_parts flow templates pages notebooks",
     "importing": "session_ids usage comparison continuations session_metadata validation session known_files dump transcript files",
     "inspection": (
-        "console checks usage_statistics sql line_checks integrity dump transfer storage_use copies upkeep distribution advice"
+        "console checks usage_statistics sql_console line_checks integrity dump transfer storage_use copies upkeep distribution advice"
     ),
     "mcp": "answers passages commands digests ranking tools guidance server",
     "messages": "json_text attached_bytes columns searched_texts plain_messages media wire_fields redacted_messages",
-    "pages": "site access plots sessions reasons page_rows conversation live requests tree policies costs files sql datasette server",
+    "pages": "page_rendering access plots sessions reasons page_rows conversation live requests tree policies costs files sql datasette server",
     "policy": (
         "field_types ready_policies tool_results requests verdicts prompt_cache triggers turns "
         "summaries policy"
@@ -110,16 +110,16 @@ INSIDE = {
         "summarizers"
     ),
     "tools": (
-        "kinds patches paths names excerpts error_texts failure todos calls results "
+        "kinds patches path_normalization names excerpts error_texts failure todos calls results "
         "short_rules short_forms"
     ),
     "transcripts": (
-        "events shelf limits other_programs usages blocks source archive database trees conversations vercel_parts claude_code codex openhands copilot_cli vscode_chat "
+        "events disk_buffer limits other_programs usages blocks source archive database trees conversations vercel_parts claude_code codex openhands copilot_cli vscode_chat "
         "chatgpt claude_ai cursor droid goose kiro aider pi opencode gemini apis data_sets store_export stores writing kinds"
     ),
     "view": (
         "log_messages visible_set line_rows placeholders result_predicates rules read_files "
-        "rule_parameters verdicts cost counts early_queries plain_lines segments sent_digest explanation build statement"
+        "rule_parameters verdicts cost counts early_queries row_rendering segments sent_digest explanation build statement"
     ),
 }
 """The modules of each room in the order in which they can be read."""
@@ -143,7 +143,7 @@ PROGRAMS = {
     "kiro": "records executions parser",
     "openhands": "program_events parser",
     "stores": "llm_logs langgraph open_webui librechat",
-    "writing": "sessions claude_code codex markdown",
+    "writing": "sessions gemini_contents claude_code codex markdown",
 }
 """Programs, or kin, of the room of transcripts: a folder with its modules in order, or a module."""
 

@@ -12,7 +12,7 @@ import pytest
 from conftest import ROOT
 
 from store import Policy, Store
-from store.tools.paths import normalise_path
+from store.tools.path_normalization import normalise_path
 from store.tools.results import compute_result_facts
 from store.tools.short_forms import compress
 

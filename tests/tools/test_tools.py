@@ -15,7 +15,7 @@ from store.tools import kinds as tool_kinds
 from store.tools import results as tools
 from store.tools.calls import ToolPath
 from store.tools.kinds import ALL_TOOL_KINDS, TOOL_KINDS
-from store.tools.paths import PATH_LIMIT, normalise_path
+from store.tools.path_normalization import PATH_LIMIT, normalise_path
 
 # --- facts ----------------------------------------------------------------------------------------
 

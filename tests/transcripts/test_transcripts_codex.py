@@ -17,7 +17,7 @@ from store.tools.kinds import TOOL_KINDS
 from store.tools.results import compute_result_facts
 from store.transcripts import NoteEvent, SessionEvent, SessionMessage, read, sniff
 from store.transcripts.codex.parser import RolloutLine
-from store.transcripts.shelf import Shelf
+from store.transcripts.disk_buffer import DiskBuffer
 from store.view.build import View
 
 Lines = list[dict[str, Any] | str]
@@ -701,7 +701,7 @@ def test_shuffled_and_cut_lines_never_break_an_import(
     assert all((each.appended, each.differs_at) == (0, None) for each in again.sessions)
 
 
-class CountedShelf(Shelf):
+class CountedShelf(DiskBuffer):
     """A shelf that counts what is taken out of it."""
 
     taken = 0

@@ -20,7 +20,7 @@ from store import Store
 from store.errors import UnknownTranscript
 from store.exporting import export_session, session_lines
 from store.importing import import_file
-from store.transcripts.writing.contents import split_user_parts
+from store.transcripts.writing.gemini_contents import split_user_parts
 
 pytestmark = pytest.mark.sqlite_only
 

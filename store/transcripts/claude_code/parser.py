@@ -1,7 +1,7 @@
 """Sessions of Claude Code (1.0 to 2.1): several rows of JSON a message, several runs a file.
 
 Collecting the rows (`collecting`) and sorting them (`tree`, `drafts`) come first; here each run is
-told, message by message of the OpenAI chat shape, as its rows are taken off their shelf again.
+told, message by message of the OpenAI chat shape, as its rows are taken off their buffer again.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from ...records import Message
 from ...text import JsonFields
 from ..blocks import build_assistant_message, build_user_messages, parse_blocks
+from ..disk_buffer import DiskBuffer, KeyNumbers
 from ..events import (
     CompactionEvent,
     Event,
@@ -31,7 +32,6 @@ from ..events import (
     parse_iso_milliseconds,
     render_title,
 )
-from ..shelf import KeyNumbers, Shelf
 from ..source import TranscriptSource
 from .rows import ConversationRow, find_constant_fields, has_only_parts, pick_differing_fields
 from .sessions import ConversationCollector, SessionRows, SessionSorter
@@ -227,8 +227,8 @@ def parse_claude_code(source: TranscriptSource) -> Iterator[Event]:
 
     Notes on omitted parts come last.
     """
-    with Shelf() as shelf:
-        sessions = SessionSorter(shelf, keeps_beside=source.keeps_beside)
+    with DiskBuffer() as buffer:
+        sessions = SessionSorter(buffer, keeps_beside=source.keeps_beside)
         yield from sessions.read(list_session_values(source))
         for reading in sessions.readings:
             session = _SessionRuns(source.stem, reading)

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from ...text import JsonFields
 from ..blocks import ContentBlock, parse_blocks
+from ..disk_buffer import KeyNumbers
 from ..events import drop_keys, get_fields, get_text
-from ..shelf import KeyNumbers
 
 AGENT_PROGRESS_TYPE = "agent_progress"
 AGENT_COST_KEYS = ("totalTokens", "totalDurationMs", "totalToolUseCount", "usage")

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from ...records import extract_content_text
 from ...text import JsonFields, format_count
 from ..blocks import count_user_messages, parse_blocks
+from ..disk_buffer import DiskBuffer, KeyNumbers
 from ..events import (
     NoteEvent,
     drop_keys,
@@ -24,7 +25,6 @@ from ..events import (
     note_omission,
     note_unread_value,
 )
-from ..shelf import KeyNumbers, Shelf
 from ..source import SourceValue
 from .rows import (
     CALL_BLOCK_BY_ROLE,
@@ -141,8 +141,8 @@ class SessionRows:
     its ``_ends``.
     """
 
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
+    def __init__(self, buffer: DiskBuffer) -> None:
+        self._buffer = buffer
         self._places = array("q")
         self._links = array("q")
         self._ends = array("q", [0])
@@ -160,7 +160,7 @@ class SessionRows:
 
     def __getitem__(self, index: int) -> ConversationRow:
         """Return a row as it was read."""
-        kept = self._shelf.at(self._places[index])
+        kept = self._buffer.at(self._places[index])
         return ConversationRow._make((*kept, parse_blocks(kept[_CONTENT_INDEX]) or []))
 
     def of(self, indices: Iterable[int]) -> Iterator[ConversationRow]:
@@ -184,7 +184,7 @@ class SessionRows:
             has_request=row.request_id is not None,
             width=1 if row.role == "assistant" else count_user_messages(row.blocks),
         )
-        self._places.append(self._shelf.put(row[:-1]))
+        self._places.append(self._buffer.put(row[:-1]))
         self.answers.append(self._answer_of(row))
         kind, key = CALL_BLOCK_BY_ROLE[row.role]
         named = (block.get(key) for block in row.blocks if block.get("type") == kind)
@@ -240,15 +240,15 @@ class ConversationCollector:
     row a copy repeats, or the nearest row above a row outside the conversation (None if there is
     none). ``_parents`` are the rows above rows, or their uuids until those rows are read.
     ``_absorbed`` maps words that left the queue for the running turn to their row. ``beside`` maps
-    rows to the places on the shelf of the rows below them outside the conversation, if these are
+    rows to the places in the buffer of the rows below them outside the conversation, if these are
     kept.
     """
 
-    def __init__(self, shelf: Shelf, *, keeps_beside: bool = False) -> None:
-        self._shelf = shelf
+    def __init__(self, buffer: DiskBuffer, *, keeps_beside: bool = False) -> None:
+        self._buffer = buffer
         self._keeps_beside = keeps_beside
         self.beside: dict[int, list[int]] = {}
-        self.rows = SessionRows(shelf)
+        self.rows = SessionRows(buffer)
         self.anchors = KeyNumbers()
         self.agents = SubagentTracker()
         self._parents: list[int | str | None] = []
@@ -277,7 +277,7 @@ class ConversationCollector:
 
     def beside_of(self, places: Iterable[int]) -> list[JsonFields]:
         """Return what hung on a row and is no conversation."""
-        return [*map(self._shelf.at, places)]
+        return [*map(self._buffer.at, places)]
 
     def title(self) -> str | None:
         """Return the session's last title: one the user gave before one that a program made."""
@@ -411,7 +411,7 @@ class ConversationCollector:
         subtype = get_text(told) or ""
         if self._keeps_beside and kind in SIDE_ROW_FILTERS and SIDE_ROW_FILTERS[kind](subtype):
             beside = self.beside.setdefault(self._above(value) or 0, [])
-            beside.append(self._shelf.put(value))
+            beside.append(self._buffer.put(value))
         else:
             self._left_out[kind, subtype] += 1
 
@@ -469,8 +469,8 @@ class SessionSorter:
     Rows of a new id wait for the first one of its conversation, which tells where they belong.
     """
 
-    def __init__(self, shelf: Shelf, *, keeps_beside: bool) -> None:
-        self._new = partial(ConversationCollector, shelf, keeps_beside=keeps_beside)
+    def __init__(self, buffer: DiskBuffer, *, keeps_beside: bool) -> None:
+        self._new = partial(ConversationCollector, buffer, keeps_beside=keeps_beside)
         self.readings = [self._new()]
         self._last = self.readings[0]
         self._homes: dict[str, ConversationCollector] = {}

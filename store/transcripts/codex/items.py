@@ -13,6 +13,7 @@ from typing import Any
 
 from ...records import Message
 from ...text import JsonFields
+from ..disk_buffer import KeyNumbers
 from ..events import (
     build_text_part,
     drop_keys,
@@ -22,7 +23,6 @@ from ..events import (
     parse_iso_milliseconds,
     simplify_content,
 )
-from ..shelf import KeyNumbers
 
 ApiItem = JsonFields
 

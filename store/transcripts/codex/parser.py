@@ -15,6 +15,7 @@ from typing import Any
 
 from ...records import Message, extract_content_text
 from ...text import JsonFields, format_count
+from ..disk_buffer import DiskBuffer
 from ..events import (
     CompactionEvent,
     Event,
@@ -34,7 +35,6 @@ from ..events import (
     simplify_content,
     split_metadata,
 )
-from ..shelf import Shelf
 from ..source import SourceValue, TranscriptSource
 from .items import (
     SPOKEN_ITEM_TYPES,
@@ -82,14 +82,14 @@ def _list_replacement_items(compacted: JsonFields) -> list[JsonFields]:
 
 
 class RolloutLine:
-    """Messages on a shelf, by their ``_places`` there.
+    """Messages in a buffer on disk, by their ``_places`` there.
 
     ``_answers`` says which of them are answers. The last one may be in memory, and change: it is
     put back once another one follows, or the line is cut.
     """
 
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
+    def __init__(self, buffer: DiskBuffer) -> None:
+        self._buffer = buffer
         self._places = array("q")
         self._answers = array("q")
         self._answer: Message | None = None
@@ -101,13 +101,13 @@ class RolloutLine:
     def __iter__(self) -> Iterator[Message]:
         """Yield the messages."""
         self._put_back()
-        return map(self._shelf.at, self._places)
+        return map(self._buffer.at, self._places)
 
     @property
     def answer(self) -> Message | None:
         """The last answer, which may be changed; None where there is none."""
         if self._answer is None and self._answers:
-            self._answer = self._shelf.at(self._places[self._answers[-1]])
+            self._answer = self._buffer.at(self._places[self._answers[-1]])
         return self._answer
 
     def append(self, message: Message) -> None:
@@ -116,12 +116,12 @@ class RolloutLine:
             self._put_back()
             self._answers.append(len(self))
             self._answer = message
-        self._places.append(self._shelf.put(message))
+        self._places.append(self._buffer.put(message))
 
     def cut(self, start: int) -> RolloutLine:
         """Take out all messages from one on; return them."""
         self._put_back()
-        taken = RolloutLine(self._shelf)
+        taken = RolloutLine(self._buffer)
         taken._places = self._places[start:]
         del self._places[start:]
         while self._answers and self._answers[-1] >= start:
@@ -130,7 +130,7 @@ class RolloutLine:
 
     def _put_back(self) -> None:
         if self._answer is not None:
-            self._places[self._answers[-1]] = self._shelf.put(self._answer)
+            self._places[self._answers[-1]] = self._buffer.put(self._answer)
         self._answer = None
 
 
@@ -191,15 +191,15 @@ def parse_codex(source: TranscriptSource) -> Iterator[Event]:
 
     A file to which another session's was added has both.
     """
-    with Shelf() as shelf:
-        rollout = _Rollout(shelf)
+    with DiskBuffer() as buffer:
+        rollout = _Rollout(buffer)
         for item in source.values():
             if isinstance(item, NoteEvent):
                 yield item
                 continue
             if rollout.is_over(item.value):
                 yield from rollout.events(source.stem)
-                rollout = _Rollout(shelf)
+                rollout = _Rollout(buffer)
             yield from rollout.take(item)
         yield from rollout.events(source.stem)
 
@@ -211,12 +211,12 @@ class _Rollout:
     taken back, each with the number of messages before it.
     """
 
-    def __init__(self, shelf: Shelf) -> None:
+    def __init__(self, buffer: DiskBuffer) -> None:
         self._meta: ApiItem = {}
         self._metas = 0
         self._ids: set[str | None] = set()
         self._context: ApiItem = {}
-        self._messages = RolloutLine(shelf)
+        self._messages = RolloutLine(buffer)
         self._answer: Message | None = None
         self._branches: list[tuple[int, RolloutLine]] = []
         self._titles: list[str | None] = []

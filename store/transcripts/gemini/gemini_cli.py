@@ -15,6 +15,7 @@ from typing import Any
 
 from ...records import Message
 from ...text import JsonFields, format_count
+from ..disk_buffer import BufferedMapping, DiskBuffer
 from ..events import (
     Event,
     ForkPoint,
@@ -35,7 +36,6 @@ from ..events import (
     render_titles,
     split_metadata,
 )
-from ..shelf import Shelf, ShelfMapping
 from ..source import SourceValue, TranscriptSource
 from .parts import (
     join_gemini_thoughts,
@@ -116,8 +116,8 @@ def is_gemini_cli_value(value: Any) -> bool:
 
 def parse_gemini_cli(source: TranscriptSource) -> Iterator[Event]:
     """Return the session of a file, then each stretch of it that was taken back, then the notes."""
-    with Shelf() as shelf:
-        chat = _GeminiReplay(shelf)
+    with DiskBuffer() as buffer:
+        chat = _GeminiReplay(buffer)
         for item in source.values():
             if isinstance(item, NoteEvent):
                 yield item
@@ -132,10 +132,10 @@ class _GeminiReplay:
     ``_left`` are the parts taken back, each with the number of messages before it.
     """
 
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
+    def __init__(self, buffer: DiskBuffer) -> None:
+        self._buffer = buffer
         self._head: JsonFields = {}
-        self._records: RecordsById = ShelfMapping(shelf)
+        self._records: RecordsById = BufferedMapping(buffer)
         self._left: list[tuple[int, RecordsById]] = []
         self._contexts: list[JsonFields] = []
 
@@ -182,7 +182,7 @@ class _GeminiReplay:
 
     def _cut(self, place: int) -> None:
         names = list(self._records)
-        taken = ShelfMapping(self._shelf)
+        taken = BufferedMapping(self._buffer)
         for name in names[place:]:
             taken[name] = self._records.pop(name)
         if taken:

@@ -12,6 +12,7 @@ from typing import Any
 
 from ...records import Message
 from ...text import JsonFields
+from ..disk_buffer import BufferedMapping, DiskBuffer
 from ..events import (
     Event,
     NoteEvent,
@@ -28,7 +29,6 @@ from ..events import (
     parse_iso_milliseconds,
     render_titles,
 )
-from ..shelf import Shelf, ShelfMapping
 from ..source import TranscriptSource
 from ..trees import Tree, build_tree_events, find_or_chain_parents
 from .parts import (
@@ -59,8 +59,8 @@ def is_qwen_code_row(value: Any) -> bool:
 
 def parse_qwen_code(source: TranscriptSource) -> Iterator[Event]:
     """Return the session of a file, its branches after it, then the notes."""
-    with Shelf() as shelf:
-        rows = ShelfMapping(shelf)
+    with DiskBuffer() as buffer:
+        rows = BufferedMapping(buffer)
         for item in source.values():
             if isinstance(item, NoteEvent):
                 yield item
@@ -69,7 +69,7 @@ def parse_qwen_code(source: TranscriptSource) -> Iterator[Event]:
             else:
                 yield note_unread_value(item.row, item.value, "no line of a session")
         if rows:
-            said = ShelfMapping(shelf)
+            said = BufferedMapping(buffer)
             waiting: list[JsonFields] = []
             left: Counter[tuple[str, str]] = Counter()
             for name, row in rows.items():
@@ -88,7 +88,9 @@ def parse_qwen_code(source: TranscriptSource) -> Iterator[Event]:
             yield from list_omission_notes(left, "line")
 
 
-def _build_qwen_opening(rows: ShelfMapping, stem: str, messages: Iterable[Message]) -> SessionEvent:
+def _build_qwen_opening(
+    rows: BufferedMapping, stem: str, messages: Iterable[Message]
+) -> SessionEvent:
     payloads = (get_fields(row.get("systemPayload")) for row in _reverse_rows(rows))
     given = (payload.get("customTitle") for payload in payloads)
     titles = render_titles((*given, find_title(messages)))
@@ -108,7 +110,7 @@ def _find_first_field(key: str, rows: Iterable[JsonFields]) -> str | None:
     return find_first_text(row.get(key) for row in rows)
 
 
-def _reverse_rows(rows: ShelfMapping) -> Iterator[JsonFields]:
+def _reverse_rows(rows: BufferedMapping) -> Iterator[JsonFields]:
     return map(rows.__getitem__, reversed(rows))
 
 

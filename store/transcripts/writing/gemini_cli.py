@@ -15,7 +15,7 @@ from itertools import count
 
 from ...records import Message
 from ...text import JsonFields
-from .contents import ResponseParts, get_content_parts, split_user_parts
+from .gemini_contents import ResponseParts, get_content_parts, split_user_parts
 from .sessions import TimedMessage, WritableLine, WritableSession, render_iso_moment
 
 

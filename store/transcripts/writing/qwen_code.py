@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from ...records import Message
 from ...text import JsonFields
 from .claude_code import name_project_folder
-from .contents import ResponseParts, get_content_parts, split_user_parts
+from .gemini_contents import ResponseParts, get_content_parts, split_user_parts
 from .sessions import TimedMessage, WritableLine, WritableSession, render_iso_moment
 
 QWEN_CODE_VERSION = "0.15.0"

@@ -1,8 +1,8 @@
-"""What a parser keeps of a file until it can be told: on disk, so that memory holds little of it.
+"""A buffer on disk for the messages of a file, until the parser can yield them in order.
 
-How a file's messages stand together may show only at its end: what was taken back, what was
-compacted, what the session is called. So a parser puts what was said on a `Shelf`, and keeps in
-memory where it is and what sorting needs; ids by which rows name each other become `KeyNumbers`.
+Only the end of a file may tell which messages were taken back or compacted, and the title of the
+session. So a parser puts messages into a `DiskBuffer`, and keeps in
+memory where they are and what sorting needs; ids by which rows name each other become `KeyNumbers`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any, Self
 
 from ..errors import StoreError
 
-SHELF_MEMORY_BYTES = 4 * 1024 * 1024
+BUFFER_MEMORY_BYTES = 4 * 1024 * 1024
 """Bytes that are kept in memory before a file is made."""
-SHELF_READ_BYTES = 64 * 1024
+BUFFER_READ_BYTES = 64 * 1024
 """Bytes that are read of the file, at least."""
 
 MARSHAL_VERSION = 2
@@ -38,21 +38,21 @@ def pack_value(value: Any) -> bytes:
         raise RecursionError("a value is nested too deeply") from problem
 
 
-class Shelf:
+class DiskBuffer:
     """Values of JSON that are put aside and taken out again, in a file that no one else sees.
 
-    It lies in the folder for temporary files, and is gone with the shelf or with its process.
+    It lies in the folder for temporary files, and is gone with the buffer or with its process.
     """
 
     def __init__(self) -> None:
-        self._file = tempfile.SpooledTemporaryFile(  # noqa: SIM115 - it is closed with the shelf
-            SHELF_MEMORY_BYTES, buffering=SHELF_READ_BYTES
+        self._file = tempfile.SpooledTemporaryFile(  # noqa: SIM115 - it is closed with the buffer
+            BUFFER_MEMORY_BYTES, buffering=BUFFER_READ_BYTES
         )
         self._end = 0
         self._at_end = True
 
     def __enter__(self) -> Self:
-        """Return the shelf, which is there as long as the block."""
+        """Return the buffer, which is there as long as the block."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -88,14 +88,14 @@ def _build_full_disk_error(problem: OSError) -> StoreError:
     return StoreError(f"{told}; TMPDIR names another folder")
 
 
-class ShelfMapping(MutableMapping[str, Any]):
-    """Values on a shelf, by their names, in the order in which these came.
+class BufferedMapping(MutableMapping[str, Any]):
+    """Values in a buffer on disk, by their names, in the order in which these came.
 
     Values that are taken out are copies: who changes it puts it there again.
     """
 
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
+    def __init__(self, buffer: DiskBuffer) -> None:
+        self._buffer = buffer
         self._places: dict[str, int] = {}
 
     def __len__(self) -> int:
@@ -116,11 +116,11 @@ class ShelfMapping(MutableMapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         """Return a copy of a value."""
-        return self._shelf.at(self._places[name])
+        return self._buffer.at(self._places[name])
 
     def __setitem__(self, name: str, value: object) -> None:
-        """Put a value there, in the place of the one before."""
-        self._places[name] = self._shelf.put(value)
+        """Put a value there instead of the one before."""
+        self._places[name] = self._buffer.put(value)
 
     def __delitem__(self, name: str) -> None:
         """Take a value away."""

@@ -1,4 +1,4 @@
-"""One key for a file, however it is spelled.
+"""Normalization of paths: one key for a file, however its path is spelled.
 
 Pure: knows the paths of all platforms, and no file system.
 """

@@ -1,4 +1,4 @@
-"""What all pages stand on: the store, the language of a visitor, templates, and how values look."""
+"""Rendering of pages: the visited store, the language of a visitor, templates, shown values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The messages of a chat, or the items of Responses, straight from the rows of a plain line.
+"""Rendering of stored rows as messages of a chat or items of Responses, without any repair.
 
 Nearly every line of a chat is plain: each message is a text with calls in the usual shape, and the
 results of an answer follow it in the order of its calls. Then nothing has to be paired, repaired or
