@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.suites.__main__ import update_table
+from tests.suites.__main__ import SERVER_TITLE, update_table
 from tests.suites.frameworks import BRANCHES_FILES, FRAMEWORKS, Framework
 from tests.suites.outcomes import HERE, Outcome, judge_cases, list_not_run, load_allowed, run_suite
 
@@ -44,6 +44,7 @@ def test_rows_of_other_suites_stay_in_the_table() -> None:
     first, last = FRAMEWORKS[0], FRAMEWORKS[-1]
     rows = {each: f"| `{each.packages[0]}` | {each.suites[-1].title} |" for each in (first, last)}
     told = [f"{row} 1 of 2 | 2026-01-31, 1234567 |" for row in rows.values()]
+    told.insert(1, f"| `{first.packages[0]}` | {SERVER_TITLE} | 1 of 2 | 2026-01-31, 1234567 |")
     table = update_table("\n".join([*told, ""]), [Outcome(last.name, last.suites[-1], 2, 2, [])])
-    assert table.splitlines()[2:-1] == told[:1]
+    assert table.splitlines()[2:-1] == told[:2]
     assert table.splitlines()[-1].startswith(f"{rows[last]} 2 of 2 | 20")
