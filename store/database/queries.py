@@ -3,7 +3,8 @@
 A file is a list of sections. Each begins with a line such as ``-- query: verdicts`` and lasts to
 the next; the word tells its purpose (a query to run, a part of others), the name is its own.
 ``{name}`` is replaced by the section of that name, ``{name:word}`` by the same section with
-``word`` for each ``{it}`` in it. The engines write four things differently: ``{pairs:kinds}`` is
+``word`` for each ``{it}`` in it. A section ``-- server: name`` stands for that name where a server
+is asked. The engines write four things differently: ``{pairs:kinds}`` is
 the keys and values of the JSON object that is bound as ``:kinds``, ``{runs:runs}`` the runs of
 branches in the JSON array that is bound as ``:runs``, ``{list:path}`` the texts of a column joined
 into one, ``{array:path}`` the values of a column as the text of a JSON array. Comments do not run.
@@ -16,10 +17,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, overload
 
-from sqlalchemy import String, TextClause, bindparam, text
+from sqlalchemy import String, TextClause, bindparam, column, text
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
-from sqlalchemy.sql.elements import ClauseElement
+from sqlalchemy.sql.selectable import CTE
 
 from .json_sql import render_pairs_sql
 from .schema import BIG_INTEGER
@@ -33,7 +34,7 @@ _SECTION_HOLE = re.compile(r"\{(\w+)(?::(\w+))?\}")
 
 
 class Queries:
-    """The sections of a file of named queries.
+    """The sections of files of named queries.
 
     Bound values are whole numbers, except those named in ``texts``. ``filled`` are texts by name
     that are made elsewhere, and are used like sections.
@@ -41,18 +42,20 @@ class Queries:
 
     def __init__(
         self,
-        path: Path,
-        *,
+        *paths: Path,
         texts: tuple[str, ...] = (),
         **filled: str,
     ) -> None:
         self.names: dict[str, list[str]] = {}
         self._sections = dict(filled)
+        self._server_sections: dict[str, str] = {}
         self._texts = texts
-        _, *pieces = _SECTION_HEADING.split(path.read_text(encoding="utf-8"))
+        written = "\n".join(path.read_text(encoding="utf-8") for path in paths)
+        _, *pieces = _SECTION_HEADING.split(written)
         for use, name, section in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
             self.names.setdefault(use, []).append(name)
-            self._sections[name] = _SQL_COMMENT.sub("", section).strip()
+            sections = self._server_sections if use == "server" else self._sections
+            sections[name] = _SQL_COMMENT.sub("", section).strip()
 
     @overload
     def statement(self, name: str) -> Statement[Row]: ...
@@ -63,10 +66,15 @@ class Queries:
         query = self.construct(name)
         return Statement(query, row) if row else Statement(query)
 
-    def construct(self, name: str) -> ClauseElement:
+    def construct(self, name: str) -> TextClause:
         """Return the query of a name as a construct."""
         written = {dialect: self._filled(name, "", dialect) for dialect in DIALECTS}
         return _DialectQuery(written, self._typed)
+
+    def table(self, name: str, *columns: str) -> CTE:
+        """Return the query of a name as a table of whole numbers, by the names of its columns."""
+        selected = (column(each, BIG_INTEGER) for each in columns)
+        return self.construct(name).columns(*selected).cte(name)
 
     def written(self, name: str, dialect: str, values: dict[str, Any]) -> str:
         """Return the query of a name with its values written into it, for people and shells."""
@@ -120,7 +128,8 @@ class Queries:
         def filled(hole: re.Match[str]) -> str:
             return self._filled(hole[1], hole[2] or word, dialect)
 
-        return _SECTION_HOLE.sub(filled, self._sections[name])
+        sections = self._sections | self._server_sections if is_on_server else self._sections
+        return _SECTION_HOLE.sub(filled, sections[name])
 
 
 def _look_up(row: str, is_on_server: bool) -> str:
@@ -142,12 +151,13 @@ def _quote_text(text: str, dialect: str) -> str:
     return f"'{quoted}'"
 
 
-class _DialectQuery(ClauseElement):
+class _DialectQuery(TextClause):
     """A text for each dialect; the types of its values are put in when it is compiled."""
 
     inherit_cache = False
 
     def __init__(self, texts: dict[str, str], typed: Callable[[str], TextClause]) -> None:
+        super().__init__("")
         self.texts = texts
         self.typed = typed
 

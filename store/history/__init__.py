@@ -64,7 +64,7 @@ if TYPE_CHECKING:
         Line,
         Pointer,
         Segment,
-        build_line_walk,
+        build_line_branches,
         build_segments,
         lock_trees,
         match_visible_counts,
@@ -134,7 +134,7 @@ __all__ = [
     "branch_erasure",
     "build_batch",
     "build_fact_rows",
-    "build_line_walk",
+    "build_line_branches",
     "build_segments",
     "check_ancestors",
     "delete_owned_rows",
@@ -210,7 +210,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
             "sum_tokens"
         ),
         lines=(
-            "NO_LIMIT PLACE Line Pointer Segment build_line_walk build_segments lock_trees "
+            "NO_LIMIT PLACE Line Pointer Segment build_line_branches build_segments lock_trees "
             "match_visible_counts match_visible_records"
         ),
         message_lookup="RequestTurn find_request_turn load_chat_message",

@@ -5,8 +5,8 @@ fork at 22 makes a branch that begins at 23. So the line of a session is the end
 before it a part of the parent, before that a part of the grandparent, down to the root of the tree.
 Forks copy nothing; but nothing says either which branch holds position 17.
 
-The branch is found by walking up from the head's branch; on a server `SEGMENTS` reads the rows of
-its ancestors (`ancestry`). Each step gives one segment: it begins where the branch begins, and ends
+The branch is found by walking up from the head's branch; a server reads the rows of its ancestors
+(`ancestry`) instead. Each step gives one segment: it begins where the branch begins, and ends
 where the one above it, already seen, begins; the topmost ends at the last position asked for. The
 walk stops as soon as a segment begins at or before the first position asked for, so the newest
 messages of a line are found in one step, however deep its past.
@@ -15,7 +15,7 @@ Most reads only need the head's branch, and `Line.runs` answers those without an
 Each segment is then one scan of a range of a table's key (tree, branch, position), ancestors first.
 Joining the segments with ``messages`` under an ORDER BY would sort every text instead.
 
-`build_line_walk` is the same walk for the compaction records of a line: it goes up to the root, and
+`build_line_branches` is the same for the compaction records of a line: it goes up to the root, and
 carries the last position and the newest record that count on each branch. The records that existed
 when a branch began count on it, and no later ones of its ancestors (`match_visible_records`).
 
@@ -48,11 +48,9 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     FromClause,
-    Select,
     Update,
     and_,
     bindparam,
-    case,
     exists,
     literal_column,
     select,
@@ -310,66 +308,25 @@ TREE_LOCK = Statement(
 )
 
 
-_parent_branches = branches.alias("parents")
+LINES_PATH = Path(__file__).with_name("lines.sql")
+_line_queries = Queries(LINES_PATH)
 
 
 def build_segments() -> CTE:
-    """Build the runs that hold the positions ``start`` to ``last``.
+    """Build the runs that hold the positions ``start`` to ``last``."""
+    return _line_queries.table("segments", *Segment._fields)
 
-    The walk goes from the head's branch up to the branch that holds the first position.
+
+def build_line_branches() -> CTE:
+    """Build the branches of a line, how far it goes on each, and the newest record that counts.
+
+    The values are ``last`` and ``newest`` on the head's branch.
     """
-    start, last = bindparam("start", type_=BIG_INTEGER), bindparam("last", type_=BIG_INTEGER)
-    *parent, begin = _build_walk_columns(branches)
-    walk = _build_first_step("walk", *parent, begin.label("first"), last.label("last"))
-    is_held = walk.c.first <= last
-    last_before = case((is_held, walk.c.first - literal_column("1")), else_=last)
-    above = _build_next_step(walk, *_build_walk_columns(_parent_branches), last_before)
-    walk = walk.union_all(above.where(walk.c.first > start))
-    first = case((walk.c.first < start, start), else_=walk.c.first)
-    return (
-        select(walk.c.branch, first.label("first"), walk.c.last)
-        .where(first <= walk.c.last)
-        .cte("segments")
-    )
+    return _line_queries.table("line", "branch", "last", "newest")
 
 
-def build_line_walk() -> CTE:
-    """Build the walk up a line's branches, with the newest record that counts on each."""
-    names = ("branch", "parent_branch", "parent_position", "records_seen")
-    last, newest = bindparam("last", type_=BIG_INTEGER), bindparam("newest", type_=BIG_INTEGER)
-    bounds = (last.label("last"), newest.label("newest"))
-    walk = _build_first_step("line", *(branches.c[name] for name in names), *bounds)
-    end, last_below = walk.c.parent_position, walk.c.last
-    last_above = case((end < last_below, end), else_=last_below)
-    columns = (_parent_branches.c[name] for name in names)
-    return walk.union_all(_build_next_step(walk, *columns, last_above, walk.c.records_seen))
-
-
-def _build_first_step(name: str, *columns: ColumnElement[Any]) -> CTE:
-    """Build the first step of a walk: columns of the head's branch."""
-    at_head = select(*columns).where(match_branch(branches))
-    return at_head.cte(name, recursive=True)
-
-
-def _build_next_step(walk: CTE, *columns: ColumnElement[Any]) -> Select[Any]:
-    """Build each further step of a walk: columns of the parent of the branch before."""
-    is_parent = _parent_branches.c.branch == walk.c.parent_branch
-    return select(*columns).join(walk, is_parent).where(_match_tree(_parent_branches))
-
-
-def _build_walk_columns(table: FromClause) -> tuple[ColumnElement[Any], ...]:
-    """Build the columns of a branch: itself, its parent, and its first position."""
-    first = table.c.parent_position + literal_column("1")
-    return table.c.branch, table.c.parent_branch, first
-
-
-_segment_walk = build_segments()
-_line_queries = Queries(Path(__file__).with_name("lines.sql"))
-SEGMENTS = Statement(
-    select(*_segment_walk.c).order_by(_segment_walk.c.first),
-    row=Segment,
-    on_server=_line_queries.construct("segments"),
-)
+_all_segments = build_segments()
+SEGMENTS = Statement(select(*_all_segments.c).order_by(_all_segments.c.first), row=Segment)
 
 
 class Line(NamedTuple):
@@ -538,7 +495,7 @@ def resolve_position(pointer: Pointer, given: int | None) -> int:
 
 
 def match_visible_records(line: FromClause) -> ColumnElement[bool]:
-    """Build the condition for the compaction records that count on a line (`build_line_walk`)."""
+    """Build the condition for the records that count on a line (`build_line_branches`)."""
     records = compaction_records.c
     reached = and_(records.head <= line.c.last, records.compaction <= line.c.newest)
     return and_(match_branches(compaction_records, line), reached)

@@ -38,6 +38,7 @@ class SeenBranchEnd(NamedTuple):
 USAGES_PER_POSITION = 2**32
 """The most usages at a position; the rest of a usage's number tells when it was recorded."""
 BRANCH_QUERIES = Queries(
+    lines.LINES_PATH,
     Path(__file__).with_name("session_branches.sql"),
     texts=("session_id",),
     places=str(USAGES_PER_POSITION),

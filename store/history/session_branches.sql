@@ -1,7 +1,16 @@
 -- The branches of a session: the one that its head is on, those that it left, and those that its
--- sources had left when they were forked. One text for SQLite and PostgreSQL.
+-- sources had left when they were forked. A server reads the lines of branches from the rows of
+-- their ancestors; the sources are a chain of sessions, which has no such rows.
 --
 -- Values: whole numbers, but :session_id.
+
+-- part: fork
+sessions AS fork
+WHERE fork.tree_id = :tree_id AND fork.id = sources.session_id
+
+-- part: first_move
+head_moves AS forks
+WHERE forks.tree_id = :tree_id AND forks.session_id = sources.session_id AND forks.move = 1
 
 -- part: sources
 WITH RECURSIVE
@@ -17,12 +26,11 @@ sources(generation, session_id, moves, records, before) AS (
     FROM sessions
     WHERE sessions.tree_id = :tree_id AND sessions.id = :session_id
     UNION ALL
-    SELECT sources.generation + 1, sessions.forked_from, forks.source_move, forks.source_record,
+    SELECT sources.generation + 1, fork.forked_from, forks.source_move, forks.source_record,
         forks.to_branch
     FROM sources
-    JOIN sessions ON sessions.tree_id = :tree_id AND sessions.id = sources.session_id
-    JOIN head_moves AS forks
-        ON forks.tree_id = :tree_id AND forks.session_id = sources.session_id AND forks.move = 1
+    {lookup:fork}
+    {lookup:first_move}
     WHERE forks.kind = 'fork' AND forks.source_move IS NOT NULL
         AND forks.to_branch < sources.before
 )
@@ -90,10 +98,8 @@ SELECT parent_position, head, records
 FROM seen
 WHERE branch = :branch AND generation > 0
 
--- query: followers
--- For each line its branch, which branch holds :seq on it, and which the position before; the
--- session's own line first, then those that were left last.
-{seen},
+-- part: lines
+-- The branches that may hold :seq, or the position before, on each line.
 walk(line, branch, parent_branch, parent_position, last) AS (
     SELECT branch, branch, parent_branch, parent_position, head
     FROM seen
@@ -106,6 +112,34 @@ walk(line, branch, parent_branch, parent_position, last) AS (
         ON parents.tree_id = :tree_id AND parents.branch = walk.parent_branch
     WHERE walk.parent_position >= :seq - 1
 )
+
+-- part: meeting
+WHERE seen.head >= :seq - 1 AND a.last >= :seq - 1 AND a.first <= :seq
+
+-- server: lines
+walk(line, branch, parent_position, last) AS (
+    SELECT branch, branch, parent_position, head
+    FROM seen
+    WHERE head >= :seq - 1
+    UNION ALL
+    SELECT seen.branch, a.ancestor, a.first - 1, a.last
+    FROM {near:seen}
+    {meeting}
+    UNION ALL
+    SELECT seen.branch, a.ancestor, a.first - 1, a.last
+    FROM {far:seen}
+    {meeting}
+    UNION ALL
+    SELECT seen.branch, a.ancestor, a.first - 1, a.last
+    FROM {farthest:seen}
+    {meeting}
+)
+
+-- query: followers
+-- For each line its branch, which branch holds :seq on it, and which the position before; the
+-- session's own line first, then those that were left last.
+{seen},
+{lines}
 SELECT seen.branch, holding.branch, earlier.branch
 FROM seen
 LEFT JOIN walk AS holding
@@ -116,11 +150,8 @@ LEFT JOIN walk AS earlier
     AND earlier.parent_position < :seq - 1 AND earlier.last >= :seq - 1
 ORDER BY seen.generation, seen.move DESC
 
--- query: last_usage
--- The usage that was recorded last on a line, up to :last: by the session, or by a source of it
--- before the fork. The number of a usage begins with the newest branch of its time (`usages`).
--- A usage without input is of a stream that broke off before its input was told.
-{sources},
+-- part: owned
+-- The branches of a line with the sessions whose own they are, and how far the line goes on each.
 line(branch, parent_branch, parent_position, session_id, last) AS (
     SELECT branches.branch, branches.parent_branch, branches.parent_position, branches.session_id,
         :last
@@ -133,6 +164,30 @@ line(branch, parent_branch, parent_position, session_id, last) AS (
     JOIN branches AS parents
         ON parents.tree_id = :tree_id AND parents.branch = line.parent_branch
 )
+
+-- part: held
+branches AS held
+WHERE held.tree_id = :tree_id AND held.branch = above.ancestor
+
+-- server: owned
+line(branch, session_id, last) AS (
+    SELECT branches.branch, branches.session_id, :last
+    FROM branches
+    WHERE branches.tree_id = :tree_id AND branches.branch = :branch
+    UNION ALL
+    SELECT above.ancestor, held.session_id, LEAST(above.last, :last)
+    FROM (
+        {above}
+    ) AS above
+    {lookup:held}
+)
+
+-- query: last_usage
+-- The usage that was recorded last on a line, up to :last: by the session, or by a source of it
+-- before the fork. The number of a usage begins with the newest branch of its time (`usages`).
+-- A usage without input is of a stream that broke off before its input was told.
+{sources},
+{owned}
 SELECT usages.seq, usages.input, usages.output, usages.at, usages.cached
 FROM line
 JOIN sources ON sources.session_id = line.session_id AND line.branch < sources.before

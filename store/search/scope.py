@@ -2,11 +2,11 @@
 
 A search needs this for every row with its words, so the answer comes from memory: the sessions and
 branches of a tree are read once, and each line is walked up once, with the same bounds as in
-`build_line_walk`. A message is on a line if one of the line's branches holds it, at or before the
-position at which the line leaves that branch. A summary is on it if the record of its compaction
-is: the record's branch is one of the line's, it was made at or before that position, and it is no
-newer than the newest record that the branch above may know. So a summary that is made after a fork
-does not belong to the fork, although all messages that it replaces do.
+`build_line_branches`. A message is on a line if one of the line's branches holds it, at or before
+the position at which the line leaves that branch. A summary is on it if the record of its
+compaction is: the record's branch is one of the line's, it was made at or before that position, and
+it is no newer than the newest record that the branch above may know. So a summary that is made
+after a fork does not belong to the fork, although all messages that it replaces do.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ from ..history import (
     Segment,
     Validity,
     ViewCache,
-    build_line_walk,
+    build_line_branches,
     facts,
     lines,
     load_kinds_json,
@@ -203,7 +203,7 @@ class VisibleSet(NamedTuple):
         return next(around, None)
 
 
-_records_line = build_line_walk()
+_records_line = build_line_branches()
 _records_tree: BindParameter[int] = bindparam("tree_id")
 _c, _s = compaction_records, summaries
 RECORD_OUTCOMES = Statement(

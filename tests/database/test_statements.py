@@ -31,6 +31,7 @@ from store.database import schema
 from store.database.schema import TREE_TABLES
 from store.database.statements import DIALECTS, Insertion, Statement
 from store.errors import InvalidValue, SessionNotFound, StoreError
+from store.history.usages import LAST_USAGE
 
 SQL = ROOT / "tests" / "sql"
 WRITE = "CONVOSTORE_WRITE_SQL"
@@ -192,6 +193,37 @@ def test_a_statement_names_its_tree(dialect: str) -> None:
     }
     assert {name: arms for name, arms in unbound.items() if name not in FANS_OUT} == {}
     assert {*FANS_OUT} - {*unbound} == set(), "they name their tree now: take them off the list"
+
+
+WALKS_OF_SESSIONS = {
+    "history.message_lookup.BRANCH_LINES",
+    "history.session_branches.INHERITED_END",
+    "history.session_branches.SESSION_BRANCHES",
+    "history.usages.LAST_USAGE",
+}
+"""What walks on a server from a fork to its source, which may hold no branch of the line.
+
+The rows of ancestors are of branches, so they do not name these sessions.
+"""
+PRINTED_CTE = re.compile(
+    r"^(?:WITH RECURSIVE )?(\w+)(?:\([^)]*\))? AS [A-Z ]*\($(.*?)^\)", re.MULTILINE | re.DOTALL
+)
+
+
+def list_walks(statement: str) -> list[str]:
+    """Return the names of the tables of a printed statement that read themselves."""
+    tables = PRINTED_CTE.findall(statement)
+    return [name for name, body in tables if re.search(rf"\b(?:FROM|JOIN) {name}\b", body)]
+
+
+def test_a_server_walks_up_no_tree() -> None:
+    """It reads the rows of ancestors; a file, whose branches have none, is walked up."""
+    texts = {named.name: shown(named.statement, "postgresql") for named in STATEMENTS}
+    recursive = {name: text for name, text in texts.items() if "RECURSIVE" in text}
+    assert {*recursive} == WALKS_OF_SESSIONS
+    assert [list_walks(text) for text in recursive.values()] == [["sources"]] * len(recursive)
+    in_file = shown(LAST_USAGE, "sqlite")
+    assert list_walks(in_file) == ["sources", "line"]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

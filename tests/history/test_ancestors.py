@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import os
 import random
+import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, insert, select, text
+from sqlalchemy import BigInteger, Connection, bindparam, insert, select, text
 
 from store import Store
-from store.database import ancestors, branches
+from store.database import (
+    Statement,
+    ancestors,
+    branches,
+    compaction_records,
+    head_moves,
+    usages,
+)
 from store.history import lines
 from store.history.ancestry import check_ancestors, write_missing_ancestors
+from store.history.message_lookup import BRANCH_LINES
 from store.history.sessions import BranchStem, write_branch
+from store.history.usages import LAST_USAGE, USAGES_PER_POSITION
+from store.view.visible_set import RECORD_OUTCOMES
 
 pytestmark = pytest.mark.skipif(
     not os.environ.get("CONVOSTORE_TEST_URL"), reason="CONVOSTORE_TEST_URL names no server"
@@ -58,7 +69,9 @@ def grown(url: str) -> Iterator[tuple[Store, int]]:
             for branch in range(2, 501):
                 parent = max(1, branch - chance.choice([1, 1, 1, 2]))
                 depth[branch] = depth[parent] + chance.choice([0, 1, 1, 2])
-                stem = BranchStem(branch, parent, depth[branch], 0)
+                stem = BranchStem(
+                    branch, parent, depth[branch], branch * chance.choice([900, 1100])
+                )
                 write_branch(connection, tree_id, stem, "s", 1)
         yield store, tree_id
 
@@ -91,6 +104,61 @@ def test_the_rows_are_what_a_walk_finds(grown: tuple[Store, int]) -> None:
             ]
             assert lines.SEGMENTS.rows(connection, **line, start=start, last=last) == part
         assert [*check_ancestors(connection)] == []
+
+
+PARAMETER = re.compile(r"(?<!:):(\w+)")
+
+
+def walked(statement: Statement[Any], texts: tuple[str, ...]) -> Any:
+    """Return the text that a file is asked, which walks up the branches, for a server."""
+    walking = text(statement.text("sqlite"))
+    names = {*PARAMETER.findall(str(walking))} - {*texts}
+    return walking.bindparams(*(bindparam(name, type_=BigInteger()) for name in names))
+
+
+@pytest.mark.slow
+def test_a_server_finds_what_a_walk_finds(grown: tuple[Store, int]) -> None:
+    """The records and usages that count on a line, and the lines that go through a position."""
+    store, tree_id = grown
+    chance = random.Random(9)
+    asked = dict.fromkeys((RECORD_OUTCOMES, LAST_USAGE, BRANCH_LINES), 0)
+    with store.database.writing() as connection:
+        first = connection.execute(select(branches).where(branches.c.tree_id == tree_id)).all()
+        ends = {row.branch: row.parent_position + 1 for row in first}
+        for number, branch in enumerate(chance.sample(range(2, 501), 120), start=1):
+            place = {"tree_id": tree_id, "branch": branch}
+            told = {"reason": "manual", "outcome": "applied", "created_at": number}
+            made = {**told, "kind": "hide", "session_id": "s"}
+            compaction = branch * 1000 + number
+            record = {**place, **made, "compaction": compaction, "head": ends[branch]}
+            connection.execute(insert(compaction_records).values(record, seal=b""))
+            usage = dict.fromkeys(("input", "output", "cached", "at"), number)
+            seen = {**place, "seq": ends[branch], "usage": branch * USAGES_PER_POSITION}
+            connection.execute(insert(usages).values(**seen, **usage, seal=b""))
+            left = {"from_branch": branch, "from_position": ends[branch]}
+            move = {"to_branch": 1, "to_position": 1, "moved_at": number, "move": number}
+            of_session = {"tree_id": tree_id, "session_id": "s", "kind": "rewind"}
+            connection.execute(insert(head_moves).values(**of_session, **left, **move, seal=b""))
+        for branch in (*range(1, 40), *range(380, 400), *chance.sample(range(2, 501), 60)):
+            values = {
+                "tree_id": tree_id,
+                "branch": branch,
+                "session_id": "s",
+                "never": lines.NO_LIMIT,
+            }
+            values |= {
+                "last": chance.randint(1, ends[branch]),
+                "newest": chance.randint(1, 500_000),
+            }
+            values["seq"] = values["last"]
+            for statement in asked:
+                walking = walked(statement, ("session_id",))
+                known = connection.execute(walking, values).all()
+                names = {*PARAMETER.findall(str(walking))}
+                rows = statement.rows(connection, **{name: values[name] for name in names})
+                assert [*map(tuple, rows)] == [*map(tuple, known)]
+                asked[statement] += len(rows)
+    assert min(asked.values()) > 60
 
 
 @pytest.mark.slow

@@ -1,37 +1,60 @@
 -- compaction.facts.LISTED_RESULTS
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
+WITH segments AS (
+  SELECT b.branch AS branch,
+    GREATEST(b.parent_position + 1, :start) AS first,
     :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
+  FROM branches AS b
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+    AND b.parent_position < :last
   UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
-  FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS a
+  WHERE a.tree_id = :tree_id
+    AND a.branch = :branch
+    AND a.level = 0
+    AND a.first <= a.last
+    AND a.last >= :start
+    AND a.first <= :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS b
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+    AND b.level = 1
+    AND a.first <= a.last
+    AND b.last >= :start
+    AND b.first <= :last
+    AND a.last >= :start
+    AND a.first <= :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS c
+  JOIN ancestors AS b ON b.tree_id = :tree_id
+    AND b.branch = c.ancestor
+    AND b.level = 1
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE c.tree_id = :tree_id
+    AND c.branch = :branch
+    AND c.level = 2
+    AND a.first <= a.last
+    AND c.last >= :start
+    AND c.first <= :last
+    AND b.last >= :start
+    AND b.first <= :last
+    AND a.last >= :start
+    AND a.first <= :last
 )
 SELECT tool_results.branch,
   tool_results.seq,
@@ -78,40 +101,196 @@ WHERE tool_results.tree_id = :tree_id
   )
 ORDER BY tool_results.seq
 
--- compaction.plan.GROUP_STARTS
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
+-- compaction.plan.ANSWER_PLACES
+WITH segments AS (
+  SELECT b.branch AS branch,
+    GREATEST(b.parent_position + 1, :start) AS first,
     :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
+  FROM branches AS b
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+    AND b.parent_position < :last
   UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
-  FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS a
+  WHERE a.tree_id = :tree_id
+    AND a.branch = :branch
+    AND a.level = 0
+    AND a.first <= a.last
+    AND a.last >= :start
+    AND a.first <= :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS b
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+    AND b.level = 1
+    AND a.first <= a.last
+    AND b.last >= :start
+    AND b.first <= :last
+    AND a.last >= :start
+    AND a.first <= :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS c
+  JOIN ancestors AS b ON b.tree_id = :tree_id
+    AND b.branch = c.ancestor
+    AND b.level = 1
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE c.tree_id = :tree_id
+    AND c.branch = :branch
+    AND c.level = 2
+    AND a.first <= a.last
+    AND c.last >= :start
+    AND c.first <= :last
+    AND b.last >= :start
+    AND b.first <= :last
+    AND a.last >= :start
+    AND a.first <= :last
+)
+SELECT tool_results.call_seq,
+  tool_results.call_position,
+  tool_results.seq
+FROM segments
+JOIN tool_results ON tool_results.tree_id = :tree_id
+  AND tool_results.branch = segments.branch
+  AND tool_results.seq BETWEEN segments.first AND segments.last
+WHERE tool_results.call_seq BETWEEN :start AND :until
+
+-- compaction.plan.CALL_PLACES
+WITH segments AS (
+  SELECT b.branch AS branch,
+    GREATEST(b.parent_position + 1, :start) AS first,
+    :last AS last
+  FROM branches AS b
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+    AND b.parent_position < :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS a
+  WHERE a.tree_id = :tree_id
+    AND a.branch = :branch
+    AND a.level = 0
+    AND a.first <= a.last
+    AND a.last >= :start
+    AND a.first <= :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS b
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+    AND b.level = 1
+    AND a.first <= a.last
+    AND b.last >= :start
+    AND b.first <= :last
+    AND a.last >= :start
+    AND a.first <= :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS c
+  JOIN ancestors AS b ON b.tree_id = :tree_id
+    AND b.branch = c.ancestor
+    AND b.level = 1
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE c.tree_id = :tree_id
+    AND c.branch = :branch
+    AND c.level = 2
+    AND a.first <= a.last
+    AND c.last >= :start
+    AND c.first <= :last
+    AND b.last >= :start
+    AND b.first <= :last
+    AND a.last >= :start
+    AND a.first <= :last
+)
+SELECT tool_calls.seq,
+  tool_calls.position
+FROM segments
+JOIN tool_calls ON tool_calls.tree_id = :tree_id
+  AND tool_calls.branch = segments.branch
+  AND tool_calls.seq BETWEEN segments.first AND segments.last
+WHERE tool_calls.seq <= :until
+
+-- compaction.plan.GROUP_STARTS
+WITH segments AS (
+  SELECT b.branch AS branch,
+    GREATEST(b.parent_position + 1, :start) AS first,
+    :last AS last
+  FROM branches AS b
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+    AND b.parent_position < :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS a
+  WHERE a.tree_id = :tree_id
+    AND a.branch = :branch
+    AND a.level = 0
+    AND a.first <= a.last
+    AND a.last >= :start
+    AND a.first <= :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS b
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+    AND b.level = 1
+    AND a.first <= a.last
+    AND b.last >= :start
+    AND b.first <= :last
+    AND a.last >= :start
+    AND a.first <= :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS c
+  JOIN ancestors AS b ON b.tree_id = :tree_id
+    AND b.branch = c.ancestor
+    AND b.level = 1
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE c.tree_id = :tree_id
+    AND c.branch = :branch
+    AND c.level = 2
+    AND a.first <= a.last
+    AND c.last >= :start
+    AND c.first <= :last
+    AND b.last >= :start
+    AND b.first <= :last
+    AND a.last >= :start
+    AND a.first <= :last
 )
 SELECT message_facts.seq
 FROM segments
@@ -123,39 +302,62 @@ ORDER BY message_facts.seq DESC
 LIMIT :count
 
 -- compaction.plan.NEXT_USER
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
+WITH segments AS (
+  SELECT b.branch AS branch,
+    GREATEST(b.parent_position + 1, :start) AS first,
     :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
+  FROM branches AS b
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+    AND b.parent_position < :last
   UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
-  FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS a
+  WHERE a.tree_id = :tree_id
+    AND a.branch = :branch
+    AND a.level = 0
+    AND a.first <= a.last
+    AND a.last >= :start
+    AND a.first <= :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS b
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+    AND b.level = 1
+    AND a.first <= a.last
+    AND b.last >= :start
+    AND b.first <= :last
+    AND a.last >= :start
+    AND a.first <= :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS c
+  JOIN ancestors AS b ON b.tree_id = :tree_id
+    AND b.branch = c.ancestor
+    AND b.level = 1
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE c.tree_id = :tree_id
+    AND c.branch = :branch
+    AND c.level = 2
+    AND a.first <= a.last
+    AND c.last >= :start
+    AND c.first <= :last
+    AND b.last >= :start
+    AND b.first <= :last
+    AND a.last >= :start
+    AND a.first <= :last
 ),
 facts AS (
   SELECT message_facts.branch AS branch,
@@ -173,6 +375,220 @@ FROM facts
 WHERE facts.role = 'user'
 ORDER BY facts.seq
 LIMIT 1
+
+-- compaction.plan.PINNED_POSITIONS
+WITH segments AS (
+  SELECT b.branch AS branch,
+    GREATEST(b.parent_position + 1, :start) AS first,
+    :last AS last
+  FROM branches AS b
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+    AND b.parent_position < :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS a
+  WHERE a.tree_id = :tree_id
+    AND a.branch = :branch
+    AND a.level = 0
+    AND a.first <= a.last
+    AND a.last >= :start
+    AND a.first <= :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS b
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+    AND b.level = 1
+    AND a.first <= a.last
+    AND b.last >= :start
+    AND b.first <= :last
+    AND a.last >= :start
+    AND a.first <= :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS c
+  JOIN ancestors AS b ON b.tree_id = :tree_id
+    AND b.branch = c.ancestor
+    AND b.level = 1
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE c.tree_id = :tree_id
+    AND c.branch = :branch
+    AND c.level = 2
+    AND a.first <= a.last
+    AND c.last >= :start
+    AND c.first <= :last
+    AND b.last >= :start
+    AND b.first <= :last
+    AND a.last >= :start
+    AND a.first <= :last
+),
+facts AS (
+  SELECT message_facts.branch AS branch,
+    message_facts.seq AS seq,
+    message_facts.role AS role,
+    message_facts.turn AS turn
+  FROM segments
+  JOIN message_facts ON message_facts.tree_id = :tree_id
+    AND message_facts.branch = segments.branch
+    AND message_facts.seq BETWEEN segments.first AND segments.last
+  WHERE message_facts.seq >= :start
+)
+SELECT facts.seq
+FROM facts
+WHERE facts.role IN ('system', 'developer')
+ORDER BY facts.seq
+
+-- compaction.plan.SPANNING_CALL
+WITH segments AS (
+  SELECT b.branch AS branch,
+    GREATEST(b.parent_position + 1, :start) AS first,
+    :last AS last
+  FROM branches AS b
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+    AND b.parent_position < :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS a
+  WHERE a.tree_id = :tree_id
+    AND a.branch = :branch
+    AND a.level = 0
+    AND a.first <= a.last
+    AND a.last >= :start
+    AND a.first <= :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS b
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+    AND b.level = 1
+    AND a.first <= a.last
+    AND b.last >= :start
+    AND b.first <= :last
+    AND a.last >= :start
+    AND a.first <= :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS c
+  JOIN ancestors AS b ON b.tree_id = :tree_id
+    AND b.branch = c.ancestor
+    AND b.level = 1
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE c.tree_id = :tree_id
+    AND c.branch = :branch
+    AND c.level = 2
+    AND a.first <= a.last
+    AND c.last >= :start
+    AND c.first <= :last
+    AND b.last >= :start
+    AND b.first <= :last
+    AND a.last >= :start
+    AND a.first <= :last
+)
+SELECT min(tool_results.call_seq) AS min_1,
+  max(tool_results.seq) AS max_1
+FROM segments
+JOIN tool_results ON tool_results.tree_id = :tree_id
+  AND tool_results.branch = segments.branch
+  AND tool_results.seq BETWEEN segments.first AND segments.last
+WHERE tool_results.call_seq >= :begin
+  AND tool_results.call_seq < :start
+
+-- compaction.plan.TURN_START
+WITH segments AS (
+  SELECT b.branch AS branch,
+    GREATEST(b.parent_position + 1, :start) AS first,
+    :last AS last
+  FROM branches AS b
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+    AND b.parent_position < :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS a
+  WHERE a.tree_id = :tree_id
+    AND a.branch = :branch
+    AND a.level = 0
+    AND a.first <= a.last
+    AND a.last >= :start
+    AND a.first <= :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS b
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+    AND b.level = 1
+    AND a.first <= a.last
+    AND b.last >= :start
+    AND b.first <= :last
+    AND a.last >= :start
+    AND a.first <= :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS c
+  JOIN ancestors AS b ON b.tree_id = :tree_id
+    AND b.branch = c.ancestor
+    AND b.level = 1
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE c.tree_id = :tree_id
+    AND c.branch = :branch
+    AND c.level = 2
+    AND a.first <= a.last
+    AND c.last >= :start
+    AND c.first <= :last
+    AND b.last >= :start
+    AND b.first <= :last
+    AND a.last >= :start
+    AND a.first <= :last
+),
+facts AS (
+  SELECT message_facts.branch AS branch,
+    message_facts.seq AS seq,
+    message_facts.role AS role,
+    message_facts.turn AS turn
+  FROM segments
+  JOIN message_facts ON message_facts.tree_id = :tree_id
+    AND message_facts.branch = segments.branch
+    AND message_facts.seq BETWEEN segments.first AND segments.last
+  WHERE message_facts.seq >= :start
+)
+SELECT min(facts.seq) AS min_1
+FROM facts
+WHERE facts.turn >= :turn
 
 -- compaction.record_rows.BRANCHED_SINCE
 SELECT branches.branch

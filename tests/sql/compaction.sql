@@ -8,39 +8,33 @@ WHERE messages.tree_id = :tree_id
   AND messages.seq = :seq
 
 -- compaction.facts.LISTED_RESULTS
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
-    :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
-  UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
+WITH segments AS (
+  WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+    SELECT branches.branch,
+      branches.parent_branch,
+      branches.parent_position + 1,
+      :last
+    FROM branches
+    WHERE branches.tree_id = :tree_id
+      AND branches.branch = :branch
+    UNION ALL
+    SELECT parents.branch,
+      parents.parent_branch,
+      parents.parent_position + 1,
+      CASE
+        WHEN walk.first <= :last THEN walk.first - 1
+        ELSE :last
+      END
+    FROM walk
+    JOIN branches AS parents ON parents.tree_id = :tree_id
+      AND parents.branch = walk.parent_branch
+    WHERE walk.first > :start
+  )
+  SELECT branch,
+    CASE WHEN first < :start THEN :start ELSE first END AS first,
+    last
   FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
+  WHERE CASE WHEN first < :start THEN :start ELSE first END <= last
 )
 SELECT tool_results.branch,
   tool_results.seq,
@@ -135,39 +129,33 @@ WHERE summaries.tree_id = :tree_id
   AND summaries.summary = :number
 
 -- compaction.plan.ANSWER_PLACES
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
-    :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
-  UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
+WITH segments AS (
+  WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+    SELECT branches.branch,
+      branches.parent_branch,
+      branches.parent_position + 1,
+      :last
+    FROM branches
+    WHERE branches.tree_id = :tree_id
+      AND branches.branch = :branch
+    UNION ALL
+    SELECT parents.branch,
+      parents.parent_branch,
+      parents.parent_position + 1,
+      CASE
+        WHEN walk.first <= :last THEN walk.first - 1
+        ELSE :last
+      END
+    FROM walk
+    JOIN branches AS parents ON parents.tree_id = :tree_id
+      AND parents.branch = walk.parent_branch
+    WHERE walk.first > :start
+  )
+  SELECT branch,
+    CASE WHEN first < :start THEN :start ELSE first END AS first,
+    last
   FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
+  WHERE CASE WHEN first < :start THEN :start ELSE first END <= last
 )
 SELECT tool_results.call_seq,
   tool_results.call_position,
@@ -179,39 +167,33 @@ JOIN tool_results ON tool_results.tree_id = :tree_id
 WHERE tool_results.call_seq BETWEEN :start AND :until
 
 -- compaction.plan.CALL_PLACES
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
-    :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
-  UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
+WITH segments AS (
+  WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+    SELECT branches.branch,
+      branches.parent_branch,
+      branches.parent_position + 1,
+      :last
+    FROM branches
+    WHERE branches.tree_id = :tree_id
+      AND branches.branch = :branch
+    UNION ALL
+    SELECT parents.branch,
+      parents.parent_branch,
+      parents.parent_position + 1,
+      CASE
+        WHEN walk.first <= :last THEN walk.first - 1
+        ELSE :last
+      END
+    FROM walk
+    JOIN branches AS parents ON parents.tree_id = :tree_id
+      AND parents.branch = walk.parent_branch
+    WHERE walk.first > :start
+  )
+  SELECT branch,
+    CASE WHEN first < :start THEN :start ELSE first END AS first,
+    last
   FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
+  WHERE CASE WHEN first < :start THEN :start ELSE first END <= last
 )
 SELECT tool_calls.seq,
   tool_calls.position
@@ -222,39 +204,33 @@ JOIN tool_calls ON tool_calls.tree_id = :tree_id
 WHERE tool_calls.seq <= :until
 
 -- compaction.plan.GROUP_STARTS
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
-    :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
-  UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
+WITH segments AS (
+  WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+    SELECT branches.branch,
+      branches.parent_branch,
+      branches.parent_position + 1,
+      :last
+    FROM branches
+    WHERE branches.tree_id = :tree_id
+      AND branches.branch = :branch
+    UNION ALL
+    SELECT parents.branch,
+      parents.parent_branch,
+      parents.parent_position + 1,
+      CASE
+        WHEN walk.first <= :last THEN walk.first - 1
+        ELSE :last
+      END
+    FROM walk
+    JOIN branches AS parents ON parents.tree_id = :tree_id
+      AND parents.branch = walk.parent_branch
+    WHERE walk.first > :start
+  )
+  SELECT branch,
+    CASE WHEN first < :start THEN :start ELSE first END AS first,
+    last
   FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
+  WHERE CASE WHEN first < :start THEN :start ELSE first END <= last
 )
 SELECT message_facts.seq
 FROM segments
@@ -273,39 +249,33 @@ WHERE message_facts.tree_id = :tree_id
   AND message_facts.seq = :seq
 
 -- compaction.plan.NEXT_USER
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
-    :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
-  UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
+WITH segments AS (
+  WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+    SELECT branches.branch,
+      branches.parent_branch,
+      branches.parent_position + 1,
+      :last
+    FROM branches
+    WHERE branches.tree_id = :tree_id
+      AND branches.branch = :branch
+    UNION ALL
+    SELECT parents.branch,
+      parents.parent_branch,
+      parents.parent_position + 1,
+      CASE
+        WHEN walk.first <= :last THEN walk.first - 1
+        ELSE :last
+      END
+    FROM walk
+    JOIN branches AS parents ON parents.tree_id = :tree_id
+      AND parents.branch = walk.parent_branch
+    WHERE walk.first > :start
+  )
+  SELECT branch,
+    CASE WHEN first < :start THEN :start ELSE first END AS first,
+    last
   FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
+  WHERE CASE WHEN first < :start THEN :start ELSE first END <= last
 ),
 facts AS (
   SELECT message_facts.branch AS branch,
@@ -325,39 +295,33 @@ ORDER BY facts.seq
 LIMIT 1 OFFSET :param_1
 
 -- compaction.plan.PINNED_POSITIONS
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
-    :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
-  UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
+WITH segments AS (
+  WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+    SELECT branches.branch,
+      branches.parent_branch,
+      branches.parent_position + 1,
+      :last
+    FROM branches
+    WHERE branches.tree_id = :tree_id
+      AND branches.branch = :branch
+    UNION ALL
+    SELECT parents.branch,
+      parents.parent_branch,
+      parents.parent_position + 1,
+      CASE
+        WHEN walk.first <= :last THEN walk.first - 1
+        ELSE :last
+      END
+    FROM walk
+    JOIN branches AS parents ON parents.tree_id = :tree_id
+      AND parents.branch = walk.parent_branch
+    WHERE walk.first > :start
+  )
+  SELECT branch,
+    CASE WHEN first < :start THEN :start ELSE first END AS first,
+    last
   FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
+  WHERE CASE WHEN first < :start THEN :start ELSE first END <= last
 ),
 facts AS (
   SELECT message_facts.branch AS branch,
@@ -376,39 +340,33 @@ WHERE facts.role IN ('system', 'developer')
 ORDER BY facts.seq
 
 -- compaction.plan.SPANNING_CALL
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
-    :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
-  UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
+WITH segments AS (
+  WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+    SELECT branches.branch,
+      branches.parent_branch,
+      branches.parent_position + 1,
+      :last
+    FROM branches
+    WHERE branches.tree_id = :tree_id
+      AND branches.branch = :branch
+    UNION ALL
+    SELECT parents.branch,
+      parents.parent_branch,
+      parents.parent_position + 1,
+      CASE
+        WHEN walk.first <= :last THEN walk.first - 1
+        ELSE :last
+      END
+    FROM walk
+    JOIN branches AS parents ON parents.tree_id = :tree_id
+      AND parents.branch = walk.parent_branch
+    WHERE walk.first > :start
+  )
+  SELECT branch,
+    CASE WHEN first < :start THEN :start ELSE first END AS first,
+    last
   FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
+  WHERE CASE WHEN first < :start THEN :start ELSE first END <= last
 )
 SELECT min(tool_results.call_seq) AS min_1,
   max(tool_results.seq) AS max_1
@@ -420,39 +378,33 @@ WHERE tool_results.call_seq >= :begin
   AND tool_results.call_seq < :start
 
 -- compaction.plan.TURN_START
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
-    :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
-  UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
+WITH segments AS (
+  WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+    SELECT branches.branch,
+      branches.parent_branch,
+      branches.parent_position + 1,
+      :last
+    FROM branches
+    WHERE branches.tree_id = :tree_id
+      AND branches.branch = :branch
+    UNION ALL
+    SELECT parents.branch,
+      parents.parent_branch,
+      parents.parent_position + 1,
+      CASE
+        WHEN walk.first <= :last THEN walk.first - 1
+        ELSE :last
+      END
+    FROM walk
+    JOIN branches AS parents ON parents.tree_id = :tree_id
+      AND parents.branch = walk.parent_branch
+    WHERE walk.first > :start
+  )
+  SELECT branch,
+    CASE WHEN first < :start THEN :start ELSE first END AS first,
+    last
   FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
+  WHERE CASE WHEN first < :start THEN :start ELSE first END <= last
 ),
 facts AS (
   SELECT message_facts.branch AS branch,

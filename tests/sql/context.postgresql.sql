@@ -1,37 +1,60 @@
 -- context.request.TODO_CALLS
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
+WITH segments AS (
+  SELECT b.branch AS branch,
+    GREATEST(b.parent_position + 1, :start) AS first,
     :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
+  FROM branches AS b
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+    AND b.parent_position < :last
   UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
-  FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS a
+  WHERE a.tree_id = :tree_id
+    AND a.branch = :branch
+    AND a.level = 0
+    AND a.first <= a.last
+    AND a.last >= :start
+    AND a.first <= :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS b
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+    AND b.level = 1
+    AND a.first <= a.last
+    AND b.last >= :start
+    AND b.first <= :last
+    AND a.last >= :start
+    AND a.first <= :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS c
+  JOIN ancestors AS b ON b.tree_id = :tree_id
+    AND b.branch = c.ancestor
+    AND b.level = 1
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE c.tree_id = :tree_id
+    AND c.branch = :branch
+    AND c.level = 2
+    AND a.first <= a.last
+    AND c.last >= :start
+    AND c.first <= :last
+    AND b.last >= :start
+    AND b.first <= :last
+    AND a.last >= :start
+    AND a.first <= :last
 )
 SELECT tool_results.seq,
   tool_results.call_seq,

@@ -1,37 +1,31 @@
 -- context.request.TODO_CALLS
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
-    :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
-  UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
+WITH segments AS (
+  WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+    SELECT branches.branch,
+      branches.parent_branch,
+      branches.parent_position + 1,
+      :last
+    FROM branches
+    WHERE branches.tree_id = :tree_id
+      AND branches.branch = :branch
+    UNION ALL
+    SELECT parents.branch,
+      parents.parent_branch,
+      parents.parent_position + 1,
+      CASE
+        WHEN walk.first <= :last THEN walk.first - 1
+        ELSE :last
+      END
+    FROM walk
+    JOIN branches AS parents ON parents.tree_id = :tree_id
+      AND parents.branch = walk.parent_branch
+    WHERE walk.first > :start
+  )
+  SELECT branch,
+    CASE WHEN first < :start THEN :start ELSE first END AS first,
+    last
   FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
+  WHERE CASE WHEN first < :start THEN :start ELSE first END <= last
 )
 SELECT tool_results.seq,
   tool_results.call_seq,

@@ -913,62 +913,68 @@ WHERE sessions.tree_id = :tree_id
   AND sessions.id = :session_id COLLATE "C"
 
 -- history.lines.SEGMENTS
-SELECT b.branch AS branch,
-  GREATEST(b.parent_position + 1, :start) AS first,
-  :last AS last
-FROM branches AS b
-WHERE b.tree_id = :tree_id
-  AND b.branch = :branch
-  AND b.parent_position < :last
-UNION ALL
-SELECT a.ancestor,
-  GREATEST(a.first, :start),
-  LEAST(a.last, :last)
-FROM ancestors AS a
-WHERE a.tree_id = :tree_id
-  AND a.branch = :branch
-  AND a.level = 0
-  AND a.first <= a.last
-  AND a.last >= :start
-  AND a.first <= :last
-UNION ALL
-SELECT a.ancestor,
-  GREATEST(a.first, :start),
-  LEAST(a.last, :last)
-FROM ancestors AS b
-JOIN ancestors AS a ON a.tree_id = :tree_id
-  AND a.branch = b.ancestor
-  AND a.level = 0
-WHERE b.tree_id = :tree_id
-  AND b.branch = :branch
-  AND b.level = 1
-  AND a.first <= a.last
-  AND b.last >= :start
-  AND b.first <= :last
-  AND a.last >= :start
-  AND a.first <= :last
-UNION ALL
-SELECT a.ancestor,
-  GREATEST(a.first, :start),
-  LEAST(a.last, :last)
-FROM ancestors AS c
-JOIN ancestors AS b ON b.tree_id = :tree_id
-  AND b.branch = c.ancestor
-  AND b.level = 1
-JOIN ancestors AS a ON a.tree_id = :tree_id
-  AND a.branch = b.ancestor
-  AND a.level = 0
-WHERE c.tree_id = :tree_id
-  AND c.branch = :branch
-  AND c.level = 2
-  AND a.first <= a.last
-  AND c.last >= :start
-  AND c.first <= :last
-  AND b.last >= :start
-  AND b.first <= :last
-  AND a.last >= :start
-  AND a.first <= :last
-ORDER BY first
+WITH segments AS (
+  SELECT b.branch AS branch,
+    GREATEST(b.parent_position + 1, :start) AS first,
+    :last AS last
+  FROM branches AS b
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+    AND b.parent_position < :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS a
+  WHERE a.tree_id = :tree_id
+    AND a.branch = :branch
+    AND a.level = 0
+    AND a.first <= a.last
+    AND a.last >= :start
+    AND a.first <= :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS b
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+    AND b.level = 1
+    AND a.first <= a.last
+    AND b.last >= :start
+    AND b.first <= :last
+    AND a.last >= :start
+    AND a.first <= :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS c
+  JOIN ancestors AS b ON b.tree_id = :tree_id
+    AND b.branch = c.ancestor
+    AND b.level = 1
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE c.tree_id = :tree_id
+    AND c.branch = :branch
+    AND c.level = 2
+    AND a.first <= a.last
+    AND c.last >= :start
+    AND c.first <= :last
+    AND b.last >= :start
+    AND b.first <= :last
+    AND a.last >= :start
+    AND a.first <= :last
+)
+SELECT segments.branch,
+  segments.first,
+  segments.last
+FROM segments
+ORDER BY segments.first
 
 -- history.lines.SESSION_LOCK
 SELECT sessions.tree_id
@@ -1382,6 +1388,195 @@ ORDER BY sessions.updated_second DESC,
   sessions.updated_at DESC,
   sessions.id DESC
 LIMIT :limit
+
+-- history.message_lookup.BRANCH_LINES
+WITH RECURSIVE sources(generation, session_id, moves, records, before) AS (
+  SELECT 0,
+    sessions.id,
+    COALESCE(
+      (
+        SELECT MAX(head_moves.move)
+        FROM head_moves
+        WHERE head_moves.tree_id = :tree_id
+          AND head_moves.session_id = :session_id
+      ),
+      0
+    ),
+    :never,
+    :never
+  FROM sessions
+  WHERE sessions.tree_id = :tree_id
+    AND sessions.id = :session_id
+  UNION ALL
+  SELECT sources.generation + 1,
+    fork.forked_from,
+    forks.source_move,
+    forks.source_record,
+    forks.to_branch
+  FROM sources
+  JOIN LATERAL (
+    SELECT *
+    FROM sessions AS fork
+    WHERE fork.tree_id = :tree_id
+      AND fork.id = sources.session_id OFFSET 0
+  ) AS fork ON true
+  JOIN LATERAL (
+    SELECT *
+    FROM head_moves AS forks
+    WHERE forks.tree_id = :tree_id
+      AND forks.session_id = sources.session_id
+      AND forks.move = 1 OFFSET 0
+  ) AS forks ON true
+  WHERE forks.kind = 'fork'
+    AND forks.source_move IS NOT NULL
+    AND forks.to_branch < sources.before
+),
+gone(generation, session_id, moves, records, branch, move, head) AS (
+  SELECT sources.generation,
+    sources.session_id,
+    sources.moves,
+    sources.records,
+    head_moves.from_branch,
+    MAX(head_moves.move),
+    MAX(head_moves.from_position)
+  FROM sources
+  JOIN head_moves ON head_moves.tree_id = :tree_id
+    AND head_moves.session_id = sources.session_id
+    AND head_moves.move <= sources.moves
+  WHERE head_moves.kind <> 'fork'
+    AND head_moves.from_branch < sources.before
+  GROUP BY sources.generation,
+    sources.session_id,
+    sources.moves,
+    sources.records,
+    head_moves.from_branch
+),
+seen(
+  branch,
+  parent_branch,
+  parent_position,
+  head,
+  left_at,
+  records,
+  generation,
+  move
+) AS (
+  SELECT branches.branch,
+    branches.parent_branch,
+    branches.parent_position,
+    sessions.head,
+    NULL,
+    :never,
+    -1,
+    0
+  FROM sessions
+  JOIN branches ON branches.tree_id = :tree_id
+    AND branches.branch = sessions.head_branch
+  WHERE sessions.tree_id = :tree_id
+    AND sessions.id = :session_id
+  UNION ALL
+  SELECT branches.branch,
+    branches.parent_branch,
+    branches.parent_position,
+    gone.head,
+    leaving.moved_at,
+    gone.records,
+    gone.generation,
+    gone.move
+  FROM gone
+  JOIN head_moves AS leaving ON leaving.tree_id = :tree_id
+    AND leaving.session_id = gone.session_id
+    AND leaving.move = gone.move
+  JOIN branches ON branches.tree_id = :tree_id
+    AND branches.branch = gone.branch
+  WHERE NOT EXISTS (
+    SELECT 1
+    FROM head_moves AS last
+    WHERE last.tree_id = :tree_id
+      AND last.session_id = gone.session_id
+      AND last.move = gone.moves
+      AND last.to_branch = gone.branch
+  )
+    AND (
+      gone.generation = 0
+      OR gone.head > branches.parent_position
+    )
+    AND NOT EXISTS (
+      SELECT 1
+      FROM sources AS nearer
+      JOIN branches AS own ON own.tree_id = :tree_id
+        AND own.parent_branch = gone.branch
+        AND own.parent_position = gone.head
+        AND own.session_id = nearer.session_id
+        AND own.branch < nearer.before
+      WHERE nearer.generation < gone.generation
+    )
+),
+walk(line, branch, parent_position, last) AS (
+  SELECT branch,
+    branch,
+    parent_position,
+    head
+  FROM seen
+  WHERE head >= :seq - 1
+  UNION ALL
+  SELECT seen.branch,
+    a.ancestor,
+    a.first - 1,
+    a.last
+  FROM seen
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = seen.branch
+    AND a.level = 0
+  WHERE seen.head >= :seq - 1
+    AND a.last >= :seq - 1
+    AND a.first <= :seq
+  UNION ALL
+  SELECT seen.branch,
+    a.ancestor,
+    a.first - 1,
+    a.last
+  FROM seen
+  JOIN ancestors AS b ON b.tree_id = :tree_id
+    AND b.branch = seen.branch
+    AND b.level = 1
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE seen.head >= :seq - 1
+    AND a.last >= :seq - 1
+    AND a.first <= :seq
+  UNION ALL
+  SELECT seen.branch,
+    a.ancestor,
+    a.first - 1,
+    a.last
+  FROM seen
+  JOIN ancestors AS c ON c.tree_id = :tree_id
+    AND c.branch = seen.branch
+    AND c.level = 2
+  JOIN ancestors AS b ON b.tree_id = :tree_id
+    AND b.branch = c.ancestor
+    AND b.level = 1
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE seen.head >= :seq - 1
+    AND a.last >= :seq - 1
+    AND a.first <= :seq
+)
+SELECT seen.branch,
+  holding.branch,
+  earlier.branch
+FROM seen
+LEFT JOIN walk AS holding ON holding.line = seen.branch
+  AND holding.parent_position < :seq
+  AND holding.last >= :seq
+LEFT JOIN walk AS earlier ON earlier.line = seen.branch
+  AND earlier.parent_position < :seq - 1
+  AND earlier.last >= :seq - 1
+ORDER BY seen.generation,
+  seen.move DESC
 
 -- history.message_lookup.FIND_MESSAGES
 SELECT through.id AS session_id,
@@ -2068,39 +2263,62 @@ VALUES (
 )
 
 -- history.message_notes.LINE_NOTES
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
+WITH segments AS (
+  SELECT b.branch AS branch,
+    GREATEST(b.parent_position + 1, :start) AS first,
     :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
+  FROM branches AS b
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+    AND b.parent_position < :last
   UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
-  FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS a
+  WHERE a.tree_id = :tree_id
+    AND a.branch = :branch
+    AND a.level = 0
+    AND a.first <= a.last
+    AND a.last >= :start
+    AND a.first <= :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS b
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+    AND b.level = 1
+    AND a.first <= a.last
+    AND b.last >= :start
+    AND b.first <= :last
+    AND a.last >= :start
+    AND a.first <= :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS c
+  JOIN ancestors AS b ON b.tree_id = :tree_id
+    AND b.branch = c.ancestor
+    AND b.level = 1
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE c.tree_id = :tree_id
+    AND c.branch = :branch
+    AND c.level = 2
+    AND a.first <= a.last
+    AND c.last >= :start
+    AND c.first <= :last
+    AND b.last >= :start
+    AND b.first <= :last
+    AND a.last >= :start
+    AND a.first <= :last
 )
 SELECT notes.session_id,
   notes.branch,
@@ -2117,39 +2335,62 @@ ORDER BY notes.seq,
   notes.key
 
 -- history.message_notes.LINE_NOTES_AT
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
+WITH segments AS (
+  SELECT b.branch AS branch,
+    GREATEST(b.parent_position + 1, :start) AS first,
     :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
+  FROM branches AS b
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+    AND b.parent_position < :last
   UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
-  FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS a
+  WHERE a.tree_id = :tree_id
+    AND a.branch = :branch
+    AND a.level = 0
+    AND a.first <= a.last
+    AND a.last >= :start
+    AND a.first <= :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS b
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+    AND b.level = 1
+    AND a.first <= a.last
+    AND b.last >= :start
+    AND b.first <= :last
+    AND a.last >= :start
+    AND a.first <= :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS c
+  JOIN ancestors AS b ON b.tree_id = :tree_id
+    AND b.branch = c.ancestor
+    AND b.level = 1
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE c.tree_id = :tree_id
+    AND c.branch = :branch
+    AND c.level = 2
+    AND a.first <= a.last
+    AND c.last >= :start
+    AND c.first <= :last
+    AND b.last >= :start
+    AND b.first <= :last
+    AND a.last >= :start
+    AND a.first <= :last
 )
 SELECT notes.session_id,
   notes.branch,
@@ -2167,39 +2408,62 @@ ORDER BY notes.seq,
   notes.key
 
 -- history.message_notes.LINE_NOTES_OF_KEY
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
+WITH segments AS (
+  SELECT b.branch AS branch,
+    GREATEST(b.parent_position + 1, :start) AS first,
     :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
+  FROM branches AS b
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+    AND b.parent_position < :last
   UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
-  FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS a
+  WHERE a.tree_id = :tree_id
+    AND a.branch = :branch
+    AND a.level = 0
+    AND a.first <= a.last
+    AND a.last >= :start
+    AND a.first <= :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS b
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+    AND b.level = 1
+    AND a.first <= a.last
+    AND b.last >= :start
+    AND b.first <= :last
+    AND a.last >= :start
+    AND a.first <= :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS c
+  JOIN ancestors AS b ON b.tree_id = :tree_id
+    AND b.branch = c.ancestor
+    AND b.level = 1
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE c.tree_id = :tree_id
+    AND c.branch = :branch
+    AND c.level = 2
+    AND a.first <= a.last
+    AND c.last >= :start
+    AND c.first <= :last
+    AND b.last >= :start
+    AND b.first <= :last
+    AND a.last >= :start
+    AND a.first <= :last
 )
 SELECT notes.session_id,
   notes.branch,
@@ -2690,6 +2954,136 @@ WHERE message_attachments.tree_id = :tree_id
   AND message_attachments.seq > :kept
   AND message_attachments.seq <= :end
 
+-- history.session_branches.INHERITED_END
+WITH RECURSIVE sources(generation, session_id, moves, records, before) AS (
+  SELECT 0,
+    sessions.id,
+    COALESCE(
+      (
+        SELECT MAX(head_moves.move)
+        FROM head_moves
+        WHERE head_moves.tree_id = :tree_id
+          AND head_moves.session_id = :session_id
+      ),
+      0
+    ),
+    :never,
+    :never
+  FROM sessions
+  WHERE sessions.tree_id = :tree_id
+    AND sessions.id = :session_id
+  UNION ALL
+  SELECT sources.generation + 1,
+    fork.forked_from,
+    forks.source_move,
+    forks.source_record,
+    forks.to_branch
+  FROM sources
+  JOIN LATERAL (
+    SELECT *
+    FROM sessions AS fork
+    WHERE fork.tree_id = :tree_id
+      AND fork.id = sources.session_id OFFSET 0
+  ) AS fork ON true
+  JOIN LATERAL (
+    SELECT *
+    FROM head_moves AS forks
+    WHERE forks.tree_id = :tree_id
+      AND forks.session_id = sources.session_id
+      AND forks.move = 1 OFFSET 0
+  ) AS forks ON true
+  WHERE forks.kind = 'fork'
+    AND forks.source_move IS NOT NULL
+    AND forks.to_branch < sources.before
+),
+gone(generation, session_id, moves, records, branch, move, head) AS (
+  SELECT sources.generation,
+    sources.session_id,
+    sources.moves,
+    sources.records,
+    head_moves.from_branch,
+    MAX(head_moves.move),
+    MAX(head_moves.from_position)
+  FROM sources
+  JOIN head_moves ON head_moves.tree_id = :tree_id
+    AND head_moves.session_id = sources.session_id
+    AND head_moves.move <= sources.moves
+  WHERE head_moves.kind <> 'fork'
+    AND head_moves.from_branch < sources.before
+  GROUP BY sources.generation,
+    sources.session_id,
+    sources.moves,
+    sources.records,
+    head_moves.from_branch
+),
+seen(
+  branch,
+  parent_branch,
+  parent_position,
+  head,
+  left_at,
+  records,
+  generation,
+  move
+) AS (
+  SELECT branches.branch,
+    branches.parent_branch,
+    branches.parent_position,
+    sessions.head,
+    NULL,
+    :never,
+    -1,
+    0
+  FROM sessions
+  JOIN branches ON branches.tree_id = :tree_id
+    AND branches.branch = sessions.head_branch
+  WHERE sessions.tree_id = :tree_id
+    AND sessions.id = :session_id
+  UNION ALL
+  SELECT branches.branch,
+    branches.parent_branch,
+    branches.parent_position,
+    gone.head,
+    leaving.moved_at,
+    gone.records,
+    gone.generation,
+    gone.move
+  FROM gone
+  JOIN head_moves AS leaving ON leaving.tree_id = :tree_id
+    AND leaving.session_id = gone.session_id
+    AND leaving.move = gone.move
+  JOIN branches ON branches.tree_id = :tree_id
+    AND branches.branch = gone.branch
+  WHERE NOT EXISTS (
+    SELECT 1
+    FROM head_moves AS last
+    WHERE last.tree_id = :tree_id
+      AND last.session_id = gone.session_id
+      AND last.move = gone.moves
+      AND last.to_branch = gone.branch
+  )
+    AND (
+      gone.generation = 0
+      OR gone.head > branches.parent_position
+    )
+    AND NOT EXISTS (
+      SELECT 1
+      FROM sources AS nearer
+      JOIN branches AS own ON own.tree_id = :tree_id
+        AND own.parent_branch = gone.branch
+        AND own.parent_position = gone.head
+        AND own.session_id = nearer.session_id
+        AND own.branch < nearer.before
+      WHERE nearer.generation < gone.generation
+    )
+)
+SELECT parent_position,
+  head,
+  records
+FROM seen
+WHERE branch = :branch
+  AND generation > 0
+
 -- history.session_branches.OWN_BRANCH_END
 SELECT branches.parent_position,
   (
@@ -2718,6 +3112,138 @@ WHERE branches.tree_id = :tree_id
     ),
     0
   )
+
+-- history.session_branches.SESSION_BRANCHES
+WITH RECURSIVE sources(generation, session_id, moves, records, before) AS (
+  SELECT 0,
+    sessions.id,
+    COALESCE(
+      (
+        SELECT MAX(head_moves.move)
+        FROM head_moves
+        WHERE head_moves.tree_id = :tree_id
+          AND head_moves.session_id = :session_id
+      ),
+      0
+    ),
+    :never,
+    :never
+  FROM sessions
+  WHERE sessions.tree_id = :tree_id
+    AND sessions.id = :session_id
+  UNION ALL
+  SELECT sources.generation + 1,
+    fork.forked_from,
+    forks.source_move,
+    forks.source_record,
+    forks.to_branch
+  FROM sources
+  JOIN LATERAL (
+    SELECT *
+    FROM sessions AS fork
+    WHERE fork.tree_id = :tree_id
+      AND fork.id = sources.session_id OFFSET 0
+  ) AS fork ON true
+  JOIN LATERAL (
+    SELECT *
+    FROM head_moves AS forks
+    WHERE forks.tree_id = :tree_id
+      AND forks.session_id = sources.session_id
+      AND forks.move = 1 OFFSET 0
+  ) AS forks ON true
+  WHERE forks.kind = 'fork'
+    AND forks.source_move IS NOT NULL
+    AND forks.to_branch < sources.before
+),
+gone(generation, session_id, moves, records, branch, move, head) AS (
+  SELECT sources.generation,
+    sources.session_id,
+    sources.moves,
+    sources.records,
+    head_moves.from_branch,
+    MAX(head_moves.move),
+    MAX(head_moves.from_position)
+  FROM sources
+  JOIN head_moves ON head_moves.tree_id = :tree_id
+    AND head_moves.session_id = sources.session_id
+    AND head_moves.move <= sources.moves
+  WHERE head_moves.kind <> 'fork'
+    AND head_moves.from_branch < sources.before
+  GROUP BY sources.generation,
+    sources.session_id,
+    sources.moves,
+    sources.records,
+    head_moves.from_branch
+),
+seen(
+  branch,
+  parent_branch,
+  parent_position,
+  head,
+  left_at,
+  records,
+  generation,
+  move
+) AS (
+  SELECT branches.branch,
+    branches.parent_branch,
+    branches.parent_position,
+    sessions.head,
+    NULL,
+    :never,
+    -1,
+    0
+  FROM sessions
+  JOIN branches ON branches.tree_id = :tree_id
+    AND branches.branch = sessions.head_branch
+  WHERE sessions.tree_id = :tree_id
+    AND sessions.id = :session_id
+  UNION ALL
+  SELECT branches.branch,
+    branches.parent_branch,
+    branches.parent_position,
+    gone.head,
+    leaving.moved_at,
+    gone.records,
+    gone.generation,
+    gone.move
+  FROM gone
+  JOIN head_moves AS leaving ON leaving.tree_id = :tree_id
+    AND leaving.session_id = gone.session_id
+    AND leaving.move = gone.move
+  JOIN branches ON branches.tree_id = :tree_id
+    AND branches.branch = gone.branch
+  WHERE NOT EXISTS (
+    SELECT 1
+    FROM head_moves AS last
+    WHERE last.tree_id = :tree_id
+      AND last.session_id = gone.session_id
+      AND last.move = gone.moves
+      AND last.to_branch = gone.branch
+  )
+    AND (
+      gone.generation = 0
+      OR gone.head > branches.parent_position
+    )
+    AND NOT EXISTS (
+      SELECT 1
+      FROM sources AS nearer
+      JOIN branches AS own ON own.tree_id = :tree_id
+        AND own.parent_branch = gone.branch
+        AND own.parent_position = gone.head
+        AND own.session_id = nearer.session_id
+        AND own.branch < nearer.before
+      WHERE nearer.generation < gone.generation
+    )
+)
+SELECT branch,
+  parent_branch,
+  parent_position,
+  head,
+  left_at,
+  generation < 0
+FROM seen
+ORDER BY branch
 
 -- history.sessions.DELETE_KEYS
 DELETE FROM session_keys
@@ -2926,39 +3452,62 @@ RETURNING sessions.id AS id,
   sessions.file AS file
 
 -- history.token_counts.COUNTED_TOTAL
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
+WITH segments AS (
+  SELECT b.branch AS branch,
+    GREATEST(b.parent_position + 1, :start) AS first,
     :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
+  FROM branches AS b
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+    AND b.parent_position < :last
   UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
-  FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS a
+  WHERE a.tree_id = :tree_id
+    AND a.branch = :branch
+    AND a.level = 0
+    AND a.first <= a.last
+    AND a.last >= :start
+    AND a.first <= :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS b
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+    AND b.level = 1
+    AND a.first <= a.last
+    AND b.last >= :start
+    AND b.first <= :last
+    AND a.last >= :start
+    AND a.first <= :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS c
+  JOIN ancestors AS b ON b.tree_id = :tree_id
+    AND b.branch = c.ancestor
+    AND b.level = 1
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE c.tree_id = :tree_id
+    AND c.branch = :branch
+    AND c.level = 2
+    AND a.first <= a.last
+    AND c.last >= :start
+    AND c.first <= :last
+    AND b.last >= :start
+    AND b.first <= :last
+    AND a.last >= :start
+    AND a.first <= :last
 )
 SELECT count(*) AS count_1,
   CAST(coalesce(sum(token_counts.tokens), 0) AS BIGINT) AS coalesce_1
@@ -2979,39 +3528,62 @@ WHERE EXISTS (
 )
 
 -- history.token_counts.OTHER_OWNERS_RUNS
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
+WITH segments AS (
+  SELECT b.branch AS branch,
+    GREATEST(b.parent_position + 1, :start) AS first,
     :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
+  FROM branches AS b
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+    AND b.parent_position < :last
   UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
-  FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS a
+  WHERE a.tree_id = :tree_id
+    AND a.branch = :branch
+    AND a.level = 0
+    AND a.first <= a.last
+    AND a.last >= :start
+    AND a.first <= :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS b
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+    AND b.level = 1
+    AND a.first <= a.last
+    AND b.last >= :start
+    AND b.first <= :last
+    AND a.last >= :start
+    AND a.first <= :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS c
+  JOIN ancestors AS b ON b.tree_id = :tree_id
+    AND b.branch = c.ancestor
+    AND b.level = 1
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE c.tree_id = :tree_id
+    AND c.branch = :branch
+    AND c.level = 2
+    AND a.first <= a.last
+    AND c.last >= :start
+    AND c.first <= :last
+    AND b.last >= :start
+    AND b.first <= :last
+    AND a.last >= :start
+    AND a.first <= :last
 )
 SELECT segments.first,
   segments.last
@@ -3031,39 +3603,62 @@ WHERE NOT (
 ORDER BY segments.first
 
 -- history.token_counts.UNCOUNTED_MESSAGES
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
+WITH segments AS (
+  SELECT b.branch AS branch,
+    GREATEST(b.parent_position + 1, :start) AS first,
     :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
+  FROM branches AS b
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+    AND b.parent_position < :last
   UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
-  FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS a
+  WHERE a.tree_id = :tree_id
+    AND a.branch = :branch
+    AND a.level = 0
+    AND a.first <= a.last
+    AND a.last >= :start
+    AND a.first <= :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS b
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+    AND b.level = 1
+    AND a.first <= a.last
+    AND b.last >= :start
+    AND b.first <= :last
+    AND a.last >= :start
+    AND a.first <= :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS c
+  JOIN ancestors AS b ON b.tree_id = :tree_id
+    AND b.branch = c.ancestor
+    AND b.level = 1
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE c.tree_id = :tree_id
+    AND c.branch = :branch
+    AND c.level = 2
+    AND a.first <= a.last
+    AND c.last >= :start
+    AND c.first <= :last
+    AND b.last >= :start
+    AND b.first <= :last
+    AND a.last >= :start
+    AND a.first <= :last
 )
 SELECT messages.branch,
   messages.seq
@@ -3223,6 +3818,124 @@ VALUES (
   :base_model COLLATE "C",
   :sealed
 )
+
+-- history.usages.LAST_USAGE
+WITH RECURSIVE sources(generation, session_id, moves, records, before) AS (
+  SELECT 0,
+    sessions.id,
+    COALESCE(
+      (
+        SELECT MAX(head_moves.move)
+        FROM head_moves
+        WHERE head_moves.tree_id = :tree_id
+          AND head_moves.session_id = :session_id
+      ),
+      0
+    ),
+    :never,
+    :never
+  FROM sessions
+  WHERE sessions.tree_id = :tree_id
+    AND sessions.id = :session_id
+  UNION ALL
+  SELECT sources.generation + 1,
+    fork.forked_from,
+    forks.source_move,
+    forks.source_record,
+    forks.to_branch
+  FROM sources
+  JOIN LATERAL (
+    SELECT *
+    FROM sessions AS fork
+    WHERE fork.tree_id = :tree_id
+      AND fork.id = sources.session_id OFFSET 0
+  ) AS fork ON true
+  JOIN LATERAL (
+    SELECT *
+    FROM head_moves AS forks
+    WHERE forks.tree_id = :tree_id
+      AND forks.session_id = sources.session_id
+      AND forks.move = 1 OFFSET 0
+  ) AS forks ON true
+  WHERE forks.kind = 'fork'
+    AND forks.source_move IS NOT NULL
+    AND forks.to_branch < sources.before
+),
+line(branch, session_id, last) AS (
+  SELECT branches.branch,
+    branches.session_id,
+    :last
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT above.ancestor,
+    held.session_id,
+    LEAST(above.last, :last)
+  FROM (
+    SELECT a.ancestor,
+      a.last,
+      a.next_branch
+    FROM branches
+    JOIN ancestors AS a ON a.tree_id = :tree_id
+      AND a.branch = branches.branch
+      AND a.level = 0
+    WHERE branches.tree_id = :tree_id
+      AND branches.branch = :branch
+    UNION ALL
+    SELECT a.ancestor,
+      a.last,
+      a.next_branch
+    FROM branches
+    JOIN ancestors AS b ON b.tree_id = :tree_id
+      AND b.branch = branches.branch
+      AND b.level = 1
+    JOIN ancestors AS a ON a.tree_id = :tree_id
+      AND a.branch = b.ancestor
+      AND a.level = 0
+    WHERE branches.tree_id = :tree_id
+      AND branches.branch = :branch
+    UNION ALL
+    SELECT a.ancestor,
+      a.last,
+      a.next_branch
+    FROM branches
+    JOIN ancestors AS c ON c.tree_id = :tree_id
+      AND c.branch = branches.branch
+      AND c.level = 2
+    JOIN ancestors AS b ON b.tree_id = :tree_id
+      AND b.branch = c.ancestor
+      AND b.level = 1
+    JOIN ancestors AS a ON a.tree_id = :tree_id
+      AND a.branch = b.ancestor
+      AND a.level = 0
+    WHERE branches.tree_id = :tree_id
+      AND branches.branch = :branch
+  ) AS above
+  JOIN LATERAL (
+    SELECT *
+    FROM branches AS held
+    WHERE held.tree_id = :tree_id
+      AND held.branch = above.ancestor OFFSET 0
+  ) AS held ON true
+)
+SELECT usages.seq,
+  usages.input,
+  usages.output,
+  usages.at,
+  usages.cached
+FROM line
+JOIN sources ON sources.session_id = line.session_id
+  AND line.branch < sources.before
+JOIN usages ON usages.tree_id = :tree_id
+  AND usages.branch = line.branch
+  AND usages.seq <= line.last
+  AND usages.usage / 4294967296 < sources.before
+  AND usages.input > 0
+ORDER BY usages.seq DESC,
+  usages.branch DESC,
+  usages.usage DESC
+LIMIT 1
 
 -- history.usages.LIST_OWNED_USAGES
 SELECT sessions.owner,

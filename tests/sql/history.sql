@@ -1641,39 +1641,33 @@ WHERE sessions.tree_id = :tree_id
   AND sessions.id = :session_id
 
 -- history.lines.SEGMENTS
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
-    :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
-  UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
+WITH segments AS (
+  WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+    SELECT branches.branch,
+      branches.parent_branch,
+      branches.parent_position + 1,
+      :last
+    FROM branches
+    WHERE branches.tree_id = :tree_id
+      AND branches.branch = :branch
+    UNION ALL
+    SELECT parents.branch,
+      parents.parent_branch,
+      parents.parent_position + 1,
+      CASE
+        WHEN walk.first <= :last THEN walk.first - 1
+        ELSE :last
+      END
+    FROM walk
+    JOIN branches AS parents ON parents.tree_id = :tree_id
+      AND parents.branch = walk.parent_branch
+    WHERE walk.first > :start
+  )
+  SELECT branch,
+    CASE WHEN first < :start THEN :start ELSE first END AS first,
+    last
   FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
+  WHERE CASE WHEN first < :start THEN :start ELSE first END <= last
 )
 SELECT segments.branch,
   segments.first,
@@ -2117,13 +2111,13 @@ WITH RECURSIVE sources(generation, session_id, moves, records, before) AS (
     AND sessions.id = :session_id
   UNION ALL
   SELECT sources.generation + 1,
-    sessions.forked_from,
+    fork.forked_from,
     forks.source_move,
     forks.source_record,
     forks.to_branch
   FROM sources
-  JOIN sessions ON sessions.tree_id = :tree_id
-    AND sessions.id = sources.session_id
+  JOIN sessions AS fork ON fork.tree_id = :tree_id
+    AND fork.id = sources.session_id
   JOIN head_moves AS forks ON forks.tree_id = :tree_id
     AND forks.session_id = sources.session_id
     AND forks.move = 1
@@ -2604,39 +2598,33 @@ VALUES (
 )
 
 -- history.message_notes.LINE_NOTES
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
-    :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
-  UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
+WITH segments AS (
+  WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+    SELECT branches.branch,
+      branches.parent_branch,
+      branches.parent_position + 1,
+      :last
+    FROM branches
+    WHERE branches.tree_id = :tree_id
+      AND branches.branch = :branch
+    UNION ALL
+    SELECT parents.branch,
+      parents.parent_branch,
+      parents.parent_position + 1,
+      CASE
+        WHEN walk.first <= :last THEN walk.first - 1
+        ELSE :last
+      END
+    FROM walk
+    JOIN branches AS parents ON parents.tree_id = :tree_id
+      AND parents.branch = walk.parent_branch
+    WHERE walk.first > :start
+  )
+  SELECT branch,
+    CASE WHEN first < :start THEN :start ELSE first END AS first,
+    last
   FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
+  WHERE CASE WHEN first < :start THEN :start ELSE first END <= last
 )
 SELECT notes.session_id,
   notes.branch,
@@ -2653,39 +2641,33 @@ ORDER BY notes.seq,
   notes."key"
 
 -- history.message_notes.LINE_NOTES_AT
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
-    :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
-  UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
+WITH segments AS (
+  WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+    SELECT branches.branch,
+      branches.parent_branch,
+      branches.parent_position + 1,
+      :last
+    FROM branches
+    WHERE branches.tree_id = :tree_id
+      AND branches.branch = :branch
+    UNION ALL
+    SELECT parents.branch,
+      parents.parent_branch,
+      parents.parent_position + 1,
+      CASE
+        WHEN walk.first <= :last THEN walk.first - 1
+        ELSE :last
+      END
+    FROM walk
+    JOIN branches AS parents ON parents.tree_id = :tree_id
+      AND parents.branch = walk.parent_branch
+    WHERE walk.first > :start
+  )
+  SELECT branch,
+    CASE WHEN first < :start THEN :start ELSE first END AS first,
+    last
   FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
+  WHERE CASE WHEN first < :start THEN :start ELSE first END <= last
 )
 SELECT notes.session_id,
   notes.branch,
@@ -2703,39 +2685,33 @@ ORDER BY notes.seq,
   notes."key"
 
 -- history.message_notes.LINE_NOTES_OF_KEY
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
-    :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
-  UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
+WITH segments AS (
+  WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+    SELECT branches.branch,
+      branches.parent_branch,
+      branches.parent_position + 1,
+      :last
+    FROM branches
+    WHERE branches.tree_id = :tree_id
+      AND branches.branch = :branch
+    UNION ALL
+    SELECT parents.branch,
+      parents.parent_branch,
+      parents.parent_position + 1,
+      CASE
+        WHEN walk.first <= :last THEN walk.first - 1
+        ELSE :last
+      END
+    FROM walk
+    JOIN branches AS parents ON parents.tree_id = :tree_id
+      AND parents.branch = walk.parent_branch
+    WHERE walk.first > :start
+  )
+  SELECT branch,
+    CASE WHEN first < :start THEN :start ELSE first END AS first,
+    last
   FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
+  WHERE CASE WHEN first < :start THEN :start ELSE first END <= last
 )
 SELECT notes.session_id,
   notes.branch,
@@ -3525,13 +3501,13 @@ WITH RECURSIVE sources(generation, session_id, moves, records, before) AS (
     AND sessions.id = :session_id
   UNION ALL
   SELECT sources.generation + 1,
-    sessions.forked_from,
+    fork.forked_from,
     forks.source_move,
     forks.source_record,
     forks.to_branch
   FROM sources
-  JOIN sessions ON sessions.tree_id = :tree_id
-    AND sessions.id = sources.session_id
+  JOIN sessions AS fork ON fork.tree_id = :tree_id
+    AND fork.id = sources.session_id
   JOIN head_moves AS forks ON forks.tree_id = :tree_id
     AND forks.session_id = sources.session_id
     AND forks.move = 1
@@ -3676,13 +3652,13 @@ WITH RECURSIVE sources(generation, session_id, moves, records, before) AS (
     AND sessions.id = :session_id
   UNION ALL
   SELECT sources.generation + 1,
-    sessions.forked_from,
+    fork.forked_from,
     forks.source_move,
     forks.source_record,
     forks.to_branch
   FROM sources
-  JOIN sessions ON sessions.tree_id = :tree_id
-    AND sessions.id = sources.session_id
+  JOIN sessions AS fork ON fork.tree_id = :tree_id
+    AND fork.id = sources.session_id
   JOIN head_moves AS forks ON forks.tree_id = :tree_id
     AND forks.session_id = sources.session_id
     AND forks.move = 1
@@ -3986,39 +3962,33 @@ RETURNING id AS id,
   file AS file
 
 -- history.token_counts.COUNTED_TOTAL
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
-    :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
-  UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
+WITH segments AS (
+  WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+    SELECT branches.branch,
+      branches.parent_branch,
+      branches.parent_position + 1,
+      :last
+    FROM branches
+    WHERE branches.tree_id = :tree_id
+      AND branches.branch = :branch
+    UNION ALL
+    SELECT parents.branch,
+      parents.parent_branch,
+      parents.parent_position + 1,
+      CASE
+        WHEN walk.first <= :last THEN walk.first - 1
+        ELSE :last
+      END
+    FROM walk
+    JOIN branches AS parents ON parents.tree_id = :tree_id
+      AND parents.branch = walk.parent_branch
+    WHERE walk.first > :start
+  )
+  SELECT branch,
+    CASE WHEN first < :start THEN :start ELSE first END AS first,
+    last
   FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
+  WHERE CASE WHEN first < :start THEN :start ELSE first END <= last
 )
 SELECT count(*) AS count_1,
   CAST(coalesce(sum(token_counts.tokens), 0) AS INTEGER) AS coalesce_1
@@ -4043,39 +4013,33 @@ INSERT INTO token_counts (tree_id, branch, seq, encoding, tokens, sealed)
 VALUES (:tree_id, :branch, :seq, :encoding, :tokens, :sealed)
 
 -- history.token_counts.OTHER_OWNERS_RUNS
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
-    :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
-  UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
+WITH segments AS (
+  WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+    SELECT branches.branch,
+      branches.parent_branch,
+      branches.parent_position + 1,
+      :last
+    FROM branches
+    WHERE branches.tree_id = :tree_id
+      AND branches.branch = :branch
+    UNION ALL
+    SELECT parents.branch,
+      parents.parent_branch,
+      parents.parent_position + 1,
+      CASE
+        WHEN walk.first <= :last THEN walk.first - 1
+        ELSE :last
+      END
+    FROM walk
+    JOIN branches AS parents ON parents.tree_id = :tree_id
+      AND parents.branch = walk.parent_branch
+    WHERE walk.first > :start
+  )
+  SELECT branch,
+    CASE WHEN first < :start THEN :start ELSE first END AS first,
+    last
   FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
+  WHERE CASE WHEN first < :start THEN :start ELSE first END <= last
 )
 SELECT segments.first,
   segments.last
@@ -4095,39 +4059,33 @@ WHERE NOT (
 ORDER BY segments.first
 
 -- history.token_counts.UNCOUNTED_MESSAGES
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
-    :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
-  UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
+WITH segments AS (
+  WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+    SELECT branches.branch,
+      branches.parent_branch,
+      branches.parent_position + 1,
+      :last
+    FROM branches
+    WHERE branches.tree_id = :tree_id
+      AND branches.branch = :branch
+    UNION ALL
+    SELECT parents.branch,
+      parents.parent_branch,
+      parents.parent_position + 1,
+      CASE
+        WHEN walk.first <= :last THEN walk.first - 1
+        ELSE :last
+      END
+    FROM walk
+    JOIN branches AS parents ON parents.tree_id = :tree_id
+      AND parents.branch = walk.parent_branch
+    WHERE walk.first > :start
+  )
+  SELECT branch,
+    CASE WHEN first < :start THEN :start ELSE first END AS first,
+    last
   FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
+  WHERE CASE WHEN first < :start THEN :start ELSE first END <= last
 )
 SELECT messages.branch,
   messages.seq
@@ -4360,13 +4318,13 @@ WITH RECURSIVE sources(generation, session_id, moves, records, before) AS (
     AND sessions.id = :session_id
   UNION ALL
   SELECT sources.generation + 1,
-    sessions.forked_from,
+    fork.forked_from,
     forks.source_move,
     forks.source_record,
     forks.to_branch
   FROM sources
-  JOIN sessions ON sessions.tree_id = :tree_id
-    AND sessions.id = sources.session_id
+  JOIN sessions AS fork ON fork.tree_id = :tree_id
+    AND fork.id = sources.session_id
   JOIN head_moves AS forks ON forks.tree_id = :tree_id
     AND forks.session_id = sources.session_id
     AND forks.move = 1

@@ -4,6 +4,84 @@ FROM token_counts
 WHERE token_counts.tree_id = :tree_id
 LIMIT 1
 
+-- view.counts.CONTINUED_ANSWERS
+WITH segments AS (
+  SELECT b.branch AS branch,
+    GREATEST(b.parent_position + 1, :start) AS first,
+    :last AS last
+  FROM branches AS b
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+    AND b.parent_position < :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS a
+  WHERE a.tree_id = :tree_id
+    AND a.branch = :branch
+    AND a.level = 0
+    AND a.first <= a.last
+    AND a.last >= :start
+    AND a.first <= :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS b
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+    AND b.level = 1
+    AND a.first <= a.last
+    AND b.last >= :start
+    AND b.first <= :last
+    AND a.last >= :start
+    AND a.first <= :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS c
+  JOIN ancestors AS b ON b.tree_id = :tree_id
+    AND b.branch = c.ancestor
+    AND b.level = 1
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE c.tree_id = :tree_id
+    AND c.branch = :branch
+    AND c.level = 2
+    AND a.first <= a.last
+    AND c.last >= :start
+    AND c.first <= :last
+    AND b.last >= :start
+    AND b.first <= :last
+    AND a.last >= :start
+    AND a.first <= :last
+),
+in_order AS (
+  SELECT message_facts.branch AS branch,
+    message_facts.seq AS seq,
+    message_facts.role AS role,
+    lag(message_facts.role) OVER (ORDER BY message_facts.seq) AS role_before
+  FROM segments
+  JOIN message_facts ON message_facts.tree_id = :tree_id
+    AND message_facts.branch = segments.branch
+    AND message_facts.seq BETWEEN segments.first AND segments.last
+)
+SELECT in_order.seq
+FROM in_order
+JOIN messages ON messages.tree_id = :tree_id
+  AND messages.branch = in_order.branch
+  AND messages.seq = in_order.seq
+WHERE in_order.role = 'assistant'
+  AND in_order.role_before = 'assistant'
+  AND messages.wire_format = 'responses'
+ORDER BY in_order.seq
+
 -- view.counts.OWN_BRANCHES
 SELECT branches.branch
 FROM branches
@@ -569,6 +647,74 @@ WHERE compaction_records.tree_id = :tree_id
     SELECT CAST(numbers.value AS BIGINT) AS value
     FROM json_array_elements_text(CAST(:numbers AS json)) AS numbers
   )
+
+-- view.visible_set.RECORD_OUTCOMES
+WITH line AS (
+  SELECT branches.branch,
+    :last AS last,
+    :newest AS newest
+  FROM branches
+  WHERE branches.tree_id = :tree_id
+    AND branches.branch = :branch
+  UNION ALL
+  SELECT above.ancestor,
+    LEAST(above.last, :last),
+    below.records_seen
+  FROM (
+    SELECT a.ancestor,
+      a.last,
+      a.next_branch
+    FROM branches
+    JOIN ancestors AS a ON a.tree_id = :tree_id
+      AND a.branch = branches.branch
+      AND a.level = 0
+    WHERE branches.tree_id = :tree_id
+      AND branches.branch = :branch
+    UNION ALL
+    SELECT a.ancestor,
+      a.last,
+      a.next_branch
+    FROM branches
+    JOIN ancestors AS b ON b.tree_id = :tree_id
+      AND b.branch = branches.branch
+      AND b.level = 1
+    JOIN ancestors AS a ON a.tree_id = :tree_id
+      AND a.branch = b.ancestor
+      AND a.level = 0
+    WHERE branches.tree_id = :tree_id
+      AND branches.branch = :branch
+    UNION ALL
+    SELECT a.ancestor,
+      a.last,
+      a.next_branch
+    FROM branches
+    JOIN ancestors AS c ON c.tree_id = :tree_id
+      AND c.branch = branches.branch
+      AND c.level = 2
+    JOIN ancestors AS b ON b.tree_id = :tree_id
+      AND b.branch = c.ancestor
+      AND b.level = 1
+    JOIN ancestors AS a ON a.tree_id = :tree_id
+      AND a.branch = b.ancestor
+      AND a.level = 0
+    WHERE branches.tree_id = :tree_id
+      AND branches.branch = :branch
+  ) AS above
+  JOIN LATERAL (
+    SELECT *
+    FROM branches AS below
+    WHERE below.tree_id = :tree_id
+      AND below.branch = above.next_branch OFFSET 0
+  ) AS below ON true
+)
+SELECT compaction_records.compaction,
+  compaction_records.outcome
+FROM line
+JOIN compaction_records ON compaction_records.tree_id = :tree_id
+  AND compaction_records.branch = line.branch
+  AND compaction_records.head <= line.last
+  AND compaction_records.compaction <= line.newest
+ORDER BY compaction_records.compaction
 
 -- view.visible_set.REPORTED_SUMMARY_TEXTS
 SELECT summaries.summary,

@@ -5,39 +5,33 @@ WHERE token_counts.tree_id = :tree_id
 LIMIT 1 OFFSET :param_1
 
 -- view.counts.CONTINUED_ANSWERS
-WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position + 1 AS first,
-    :last AS last
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
-  UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position + 1 AS anon_1,
-    CASE
-      WHEN (walk.first <= :last) THEN walk.first - 1
-      ELSE :last
-    END AS anon_2
-  FROM branches AS parents
-  JOIN walk ON parents.branch = walk.parent_branch
-  WHERE parents.tree_id = :tree_id
-    AND walk.first > :start
-),
-segments AS (
-  SELECT walk.branch AS branch,
-    CASE
-      WHEN (walk.first < :start) THEN :start
-      ELSE walk.first
-    END AS first,
-    walk.last AS last
+WITH segments AS (
+  WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+    SELECT branches.branch,
+      branches.parent_branch,
+      branches.parent_position + 1,
+      :last
+    FROM branches
+    WHERE branches.tree_id = :tree_id
+      AND branches.branch = :branch
+    UNION ALL
+    SELECT parents.branch,
+      parents.parent_branch,
+      parents.parent_position + 1,
+      CASE
+        WHEN walk.first <= :last THEN walk.first - 1
+        ELSE :last
+      END
+    FROM walk
+    JOIN branches AS parents ON parents.tree_id = :tree_id
+      AND parents.branch = walk.parent_branch
+    WHERE walk.first > :start
+  )
+  SELECT branch,
+    CASE WHEN first < :start THEN :start ELSE first END AS first,
+    last
   FROM walk
-  WHERE CASE
-    WHEN (walk.first < :start) THEN :start
-    ELSE walk.first
-  END <= walk.last
+  WHERE CASE WHEN first < :start THEN :start ELSE first END <= last
 ),
 in_order AS (
   SELECT message_facts.branch AS branch,
@@ -683,36 +677,42 @@ WHERE compaction_records.tree_id = :tree_id
   )
 
 -- view.visible_set.RECORD_OUTCOMES
-WITH RECURSIVE line(
-  branch,
-  parent_branch,
-  parent_position,
-  records_seen,
-  last,
-  newest
-) AS (
-  SELECT branches.branch AS branch,
-    branches.parent_branch AS parent_branch,
-    branches.parent_position AS parent_position,
-    branches.records_seen AS records_seen,
-    :last AS last,
-    :newest AS newest
-  FROM branches
-  WHERE branches.tree_id = :tree_id
-    AND branches.branch = :branch
-  UNION ALL
-  SELECT parents.branch AS branch,
-    parents.parent_branch AS parent_branch,
-    parents.parent_position AS parent_position,
-    parents.records_seen AS records_seen,
-    CASE
-      WHEN (line.parent_position < line.last) THEN line.parent_position
-      ELSE line.last
-    END AS anon_1,
-    line.records_seen AS records_seen_1
-  FROM branches AS parents
-  JOIN line ON parents.branch = line.parent_branch
-  WHERE parents.tree_id = :tree_id
+WITH line AS (
+  WITH RECURSIVE walk(
+    branch,
+    parent_branch,
+    parent_position,
+    records_seen,
+    last,
+    newest
+  ) AS (
+    SELECT branches.branch,
+      branches.parent_branch,
+      branches.parent_position,
+      branches.records_seen,
+      :last,
+      :newest
+    FROM branches
+    WHERE branches.tree_id = :tree_id
+      AND branches.branch = :branch
+    UNION ALL
+    SELECT parents.branch,
+      parents.parent_branch,
+      parents.parent_position,
+      parents.records_seen,
+      CASE
+        WHEN walk.parent_position < walk.last THEN walk.parent_position
+        ELSE walk.last
+      END,
+      walk.records_seen
+    FROM walk
+    JOIN branches AS parents ON parents.tree_id = :tree_id
+      AND parents.branch = walk.parent_branch
+  )
+  SELECT branch,
+    last,
+    newest
+  FROM walk
 )
 SELECT compaction_records.compaction,
   compaction_records.outcome
