@@ -46,7 +46,7 @@ from .heartbeat import (
     Pulse,
     is_beating,
 )
-from .json_sql import JsonPairs, select_positions
+from .json_sql import JsonPairs, select_positions, select_texts
 from .lease import (
     RowCheck,
     count_at_commit,
@@ -213,6 +213,7 @@ __all__ = [
     "running_operation",
     "search_rows",
     "select_positions",
+    "select_texts",
     "session_ids",
     "session_keys",
     "sessions",

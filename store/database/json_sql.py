@@ -145,5 +145,9 @@ def _compile_elements_postgresql(
 
 def select_positions(name: str) -> Select[int]:
     """Build a subquery of the positions in a bound JSON array."""
-    elements = JsonElements(bindparam(name)).table_valued("value", name=name)
-    return select(cast(elements.c.value, BIG_INTEGER))
+    return select(cast(select_texts(name).selected_columns.value, BIG_INTEGER))
+
+
+def select_texts(name: str) -> Select[Any]:
+    """Build a subquery of the texts in a bound JSON array."""
+    return select(JsonElements(bindparam(name)).table_valued("value", name=name).c.value)

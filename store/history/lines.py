@@ -74,6 +74,7 @@ from ..database import (
     message_facts,
     notes,
     notify_at_commit,
+    select_texts,
     session_ids,
     sessions,
 )
@@ -251,6 +252,9 @@ TREE_OF_SESSION = Statement(
     select(session_ids.c.tree_id).where(session_ids.c.id == bindparam("session_id"))
 )
 """The tree of a session, by itself: ids and trees may lie on different machines."""
+TREES_OF_SESSIONS = Statement(
+    select(session_ids.c.tree_id).where(session_ids.c.id.in_(select_texts("ids")))
+)
 match_session = and_(
     sessions.c.tree_id == bindparam("tree_id"),
     sessions.c.id == bindparam("session_id"),

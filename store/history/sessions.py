@@ -9,9 +9,10 @@ them. They are derived from the metadata, and are written anew whenever it chang
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -30,6 +31,7 @@ from ..database import (
     compaction_records,
     get_read_mark,
     get_session_trees,
+    select_positions,
     session_keys,
     sessions,
 )
@@ -109,6 +111,11 @@ SESSION_ROW_COLUMNS = tuple(sessions.c[column].label(name) for column, name in _
 """The columns of a session."""
 SESSION_BY_ID = Statement(select(*SESSION_ROW_COLUMNS).where(lines.match_session))
 SESSION_OWNER = Statement(select(sessions.c.owner).where(lines.match_session))
+SESSIONS_OF_TREES = Statement(
+    select(sessions.c.tree_id, *SESSION_ROW_COLUMNS)
+    .where(sessions.c.tree_id.in_(select_positions("trees")))
+    .order_by(sessions.c.tree_id, sessions.c.id)
+)
 
 
 def build_session_change(**values: Any) -> Statement[Row]:
@@ -200,6 +207,17 @@ def load_session(connection: Connection, session_id: str) -> Session:
     if stored is None:
         raise SessionNotFound(session_id)
     return decode_session(stored)
+
+
+def load_sessions(
+    connection: Connection, wanted: Collection[str]
+) -> dict[str, tuple[int, Session]]:
+    """Return sessions with their trees, by their ids; those that exist."""
+    trees = {*lines.TREES_OF_SESSIONS.values(connection, ids=json.dumps([*wanted]))}
+    rows = SESSIONS_OF_TREES.rows(connection, trees=json.dumps([*trees]))
+    loaded = decode_sessions(row[1:] for row in rows)
+    with_trees = zip(rows, loaded, strict=True)
+    return {each.id: (row[0], each) for row, each in with_trees if each.id in wanted}
 
 
 def check_owner(connection: Connection, session_id: str, owner: str) -> None:

@@ -36,12 +36,15 @@ from .scope import Origin, TreeList
 
 TEXT_BATCH = 64
 """Documents whose texts are read at once."""
+MERGED_PAGES = 2_000
+"""Pages of each table of the index that are written at once to merge its parts."""
 
 
 class IndexSql(NamedTuple):
     """The SQL of the index for one kind of database.
 
-    ``has_words`` asks for the table of the words of the index. ``match_words`` and ``match_names``
+    ``has_words`` asks for the table of the words of the index. ``parts`` counts the parts of the
+    index that each search looks into, ``merge`` merges them. ``match_words`` and ``match_names``
     are queries for the numbers of the index from ``first`` to ``last`` by an expression, whose
     parameter is inserted as ``name``. ``in_trees`` and ``in_owned`` limit them to some trees,
     and to those of an owner, where numbers do not. ``message_place`` and ``summary_place`` are the
@@ -57,6 +60,8 @@ class IndexSql(NamedTuple):
     create: tuple[str, ...]
     clear: tuple[str, ...]
     drop: tuple[str, ...]
+    parts: str
+    merge: tuple[str, ...]
     words_number: str
     names_number: str
     match_words: str
@@ -94,6 +99,12 @@ _FILE_INDEX = IndexSql(
         "INSERT INTO search_parts (search_parts) VALUES ('delete-all')",
     ),
     drop=("DROP TABLE IF EXISTS search_words", "DROP TABLE IF EXISTS search_parts"),
+    parts="SELECT MAX((SELECT COUNT(DISTINCT segid) FROM search_words_idx),"
+    " (SELECT COUNT(DISTINCT segid) FROM search_parts_idx))",
+    merge=(
+        f"INSERT INTO search_words (search_words, rank) VALUES ('merge', -{MERGED_PAGES})",
+        f"INSERT INTO search_parts (search_parts, rank) VALUES ('merge', -{MERGED_PAGES})",
+    ),
     words_number="search_words.rowid",
     names_number="search_parts.rowid",
     match_words="SELECT rowid AS number FROM search_words"
@@ -136,6 +147,8 @@ END $$""",
         "DROP INDEX IF EXISTS ix_search_rows_words",
         "DROP INDEX IF EXISTS ix_search_rows_names",
     ),
+    parts="SELECT 1",
+    merge=(),
     words_number="number",
     names_number="number",
     match_words=f"{_HAS_WORDS}{_IN_BOUNDS}",

@@ -46,6 +46,8 @@ MESSAGE_BATCH = 8
 """Messages that are in memory at once, as they are stored."""
 STEP_SUMMARIES = 16
 """Summaries that it indexes at most."""
+MERGED_SHARE = 8
+"""An index is merged when one in so many of its entries is new."""
 ENTRIES_SETTING = "search_entries"
 """The setting of a server that tells how far older messages have got their entries."""
 ENTRIES_COMPLETE = "complete"
@@ -311,6 +313,8 @@ def index_all(transactions: Transactions, progress: ProgressCallback | None = No
         if connection.dialect.name != "sqlite":  # the owner makes it before others fill it
             is_left = is_left or not _is_made(connection)
         is_left = is_left and is_search_on(connection)
+        known = COUNT_ENTRIES.value(connection) if is_left else 0
+    is_new = is_left
     while is_left:
         with transactions.writing() as connection:
             is_left = is_search_on(connection) and index_step(connection)
@@ -318,6 +322,21 @@ def index_all(transactions: Transactions, progress: ProgressCallback | None = No
             with transactions.reading() as connection:
                 entries = COUNT_ENTRIES.value(connection)
                 progress(entries, max(entries, COUNT_DOCUMENTS.value(connection)))
+    if is_new:
+        _merge_index(transactions, known)
+
+
+def _merge_index(transactions: Transactions, known: int) -> None:
+    """Merge the parts of the index, in steps, if many entries are new."""
+    with transactions.reading() as connection:
+        entries = COUNT_ENTRIES.value(connection)
+        sql = get_index_sql(connection)
+        parts = cache_statement(sql.parts).value(connection) if has_index(connection) else 0
+    is_many = (entries - known) * MERGED_SHARE >= entries
+    while is_many and parts > 1:
+        with transactions.writing() as connection:
+            _run_statements(connection, sql.merge)
+            parts = cache_statement(sql.parts).value(connection)
 
 
 def clear_index(connection: Connection) -> None:

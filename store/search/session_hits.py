@@ -14,7 +14,7 @@ from typing import Protocol
 
 from sqlalchemy import Connection
 
-from ..history import lines, sessions
+from ..history import sessions
 from ..records import Hit, SessionHit
 from .documents import TEXT_BATCH, Document, cache_statement, list_trees
 from .query import MOST_PLACED, TITLE, Match, Query
@@ -94,12 +94,13 @@ class SessionSearch:
             if len(self._query.terms) > 1 and not (part.prompts or part.partial):
                 self._take(self._spread_hits())
         self._take(self._late)
-        counts = self._count_hits()
-        found = []
-        for session_id, best in self._best.items():
-            session = sessions.load_session(self._connection, session_id)
-            found.append(SessionHit(session, counts[session_id], best, session.resume))
-        return found
+        found = sessions.load_sessions(self._connection, self._best.keys())
+        counts = self._count_hits({tree_id for tree_id, _ in found.values()})
+        return [
+            SessionHit(session, counts[session_id], best, session.resume)
+            for session_id, best in self._best.items()
+            for _, session in (found[session_id],)
+        ]
 
     def _take(self, hits: Iterable[Hit]) -> None:
         """Take the hits of new sessions, while there are some and there is room."""
@@ -263,7 +264,7 @@ class SessionSearch:
         with those that have it in a name, that not all are looked at.
         """
         if self._count_term(rarest, MOST_SPREAD + 1, with_names=True) > MOST_SPREAD:
-            counts = {term: self._count_term(term, COUNTED_DOCUMENTS[-1]) for term in counts}
+            counts = {term: self._count_term(term, MOST_PLACED + 1) for term in counts}
             most = MOST_PLACED
         else:
             most = min(MOST_PLACED, COUNTED_DOCUMENTS[0] - 1)
@@ -310,10 +311,12 @@ class SessionSearch:
         scope = self._query.scope._replace(trees=trees, is_wide=False)
         return self._query._replace(scope=scope, passed=frozenset())
 
-    def _count_hits(self) -> dict[str, int]:
-        """Count the hits of the sessions found; messages with some words only if none has all."""
+    def _count_hits(self, tree_ids: Iterable[int]) -> dict[str, int]:
+        """Count the hits of the sessions found, which are in some trees.
+
+        Messages with some of the words count only if none has all.
+        """
         counts = Counter(hit.session_id for hit in self._best.values() if hit.role == TITLE)
-        tree_ids = {lines.load_pointer(self._connection, each).tree_id for each in self._best}
         query = self._limit_to(tree_ids)
         counts.update(self._search(query).count_by_session())
         own = {each: len(self._own[each]) for each in self._best if self._own[each]}

@@ -71,6 +71,7 @@ FANS_OUT = {
     "inspection.usage_statistics.STORE_TOTALS": "counts over the whole store",
     **dict.fromkeys(
         (
+            "history.sessions.SESSIONS_OF_TREES",
             "search.query.HAS_ROLE",
             "search.scope.TREE_BRANCHES",
             "search.scope.TREE_SESSIONS",

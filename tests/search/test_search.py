@@ -19,7 +19,7 @@ from store.database.statements import Statement
 from store.errors import InvalidValue, SessionNotFound, StoreError
 from store.messages import WORD_PATTERN, join_message_texts, split_cjk
 from store.records import Hits
-from store.search import hits, index
+from store.search import documents, hits, index
 from store.search import hits as searching
 from store.search.terms import parse_terms
 
@@ -254,6 +254,23 @@ def test_an_append_writes_nothing_to_the_index_of_a_file(
     store.append("s", [said("and more")] * 300)
     assert store.index()[:3] == (True, 2 * index.STEP_MESSAGES + 310, 0)
     assert store.search("more").behind == 0
+
+
+@pytest.mark.sqlite_only
+def test_an_index_with_many_new_entries_is_merged(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each search looks into all parts of an index; few new entries are not worth a merged one."""
+    monkeypatch.setattr(index, "STEP_MESSAGES", 4)
+    store.create_session("s")
+    for new, parts, last in ((80, 1, 80), (4, 2, 84), (20, 1, 104)):
+        store.append("s", [said(f"every w.{number:04}") for number in range(last - new, last)])
+        store.index()
+        with store.database.reading() as connection:
+            counted = documents.cache_statement(documents.get_index_sql(connection).parts)
+            assert counted.value(connection) == parts
+        assert len(store.search("every", limit=200)) == last
+        assert found(store.search(f"w.{last - 1:04}")) == [("s", last)]
 
 
 @pytest.mark.sqlite_only

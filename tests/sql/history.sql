@@ -1681,6 +1681,14 @@ FROM sessions
 WHERE sessions.tree_id = :tree_id
   AND sessions.id = :session_id
 
+-- history.lines.TREES_OF_SESSIONS
+SELECT session_ids.tree_id
+FROM session_ids
+WHERE session_ids.id IN (
+  SELECT ids.value
+  FROM json_each(:ids) AS ids
+)
+
 -- history.lines.TREE_LOCK
 SELECT branches.branch
 FROM branches
@@ -3843,6 +3851,31 @@ FROM compaction_records
 WHERE compaction_records.tree_id = :tree_id
 ORDER BY compaction_records.compaction DESC
 LIMIT 1 OFFSET :param_1
+
+-- history.sessions.SESSIONS_OF_TREES
+SELECT sessions.tree_id,
+  sessions.id AS id,
+  sessions.title AS title,
+  sessions.head AS head,
+  sessions.project_root AS project_root,
+  sessions.metadata AS metadata,
+  sessions.created_at AS created_at,
+  sessions.updated_at AS updated_at,
+  sessions.forked_from AS forked_from,
+  sessions.forked_at AS forked_at,
+  sessions.head_branch AS branch,
+  sessions.revision AS revision,
+  sessions.owner AS owner,
+  sessions.archived AS archived,
+  sessions.source AS source,
+  sessions.file AS file
+FROM sessions
+WHERE sessions.tree_id IN (
+  SELECT CAST(trees.value AS INTEGER) AS value
+  FROM json_each(:trees) AS trees
+)
+ORDER BY sessions.tree_id,
+  sessions.id
 
 -- history.sessions.SESSION_BY_ID
 SELECT sessions.id AS id,
