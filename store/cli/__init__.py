@@ -54,7 +54,7 @@ def convostore(
     db: Db = None,
     show_version: Version = False,
 ) -> None:
-    """Keep every message of a conversation unchanged, and compute what is sent to the model."""
+    """Keep every message of a conversation unchanged, and compute the view for the model."""
     ctx.obj = choose_place(db)
     if show_version:
         render.print_lines(f"convostore {find_release() or '(not installed)'}")

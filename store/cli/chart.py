@@ -307,7 +307,7 @@ def _choose_colours(names: Iterable[str]) -> dict[str, str]:
 
 
 def _draw_plot(title: str, drawn: Sequence[str], colours: Mapping[str, str]) -> str:
-    """Return a picture of what is drawn in the plot's area, with a legend below."""
+    """Return a picture with a plot area and a legend below."""
     legend = starmap(_draw_legend, enumerate(colours.items(), 1))
     high = PLOT_AREA.bottom + LINE * (len(colours) + 2)
     return draw_picture(WIDE, high, title, [*drawn, *legend])

@@ -1,4 +1,4 @@
-"""The definition of the tool by which a model calls back what is out of sight."""
+"""The definition of the tool by which a model calls back hidden content."""
 
 from __future__ import annotations
 

@@ -428,7 +428,7 @@ def _list_pieces(inputs: RequestInputs, gathered: GatheredParts, law: Law) -> li
 
 
 def order_parts(added: Sequence[list[PartT]], stored: list[PartT], leading: int) -> list[PartT]:
-    """Return what is told of each message of a request in the order of its messages.
+    """Return the explanations of a request in the order of its messages.
 
     ``added`` are as in `list_added_pieces`; of the ``stored`` so many are ``leading``.
     """

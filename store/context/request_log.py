@@ -1,4 +1,4 @@
-"""The log of requests: what is kept of a request as it is sent, and the same request made again.
+"""The log of requests: a record of each request as it is sent, and its reconstruction.
 
 A request follows from its line, its policy and a few texts, so these are kept, with the digest of
 what was sent. Whatever changes later is no part of it: only the compactions that were in force
@@ -95,7 +95,7 @@ _last_sent: OrderedDict[tuple[int, str], SentKeys] = OrderedDict()
 
 
 class RequestDraft(NamedTuple):
-    """A request that is to be recorded: its columns, its texts, and its parts in order.
+    """A request before it is recorded: its columns, its texts, and its parts in order.
 
     ``costs`` are the tokens of its parts, ``keys`` their hashes.
     """
@@ -380,7 +380,7 @@ def _remake_unrecorded(connection: Connection, pointer: Pointer, told: RequestSu
 def _remake_recorded(
     connection: Connection, pointer: Pointer, row: RequestRow, told: RequestSummary
 ) -> Request:
-    """Return a recorded request, and what is missing if it is not what was sent."""
+    """Return a recorded request, and the difference from the sent one if there is any."""
     texts = load_request_texts(connection, pointer, row)
     request = _build_request(told, decode_as(dict, texts.get("policy", "{}")))._replace(
         layers=decode_as(dict, row.layers),
@@ -481,7 +481,7 @@ def _explain_difference(
 
 
 def check_requests(connection: Connection) -> Iterator[Finding]:
-    """Make a sample of all recorded requests again, and yield those that are not what was sent.
+    """Make a sample of all recorded requests again, and yield those that differ from the sent ones.
 
     A request of another release may differ, and one whose parts are gone.
     """

@@ -87,7 +87,7 @@ class SessionTrees:
         register_tree_cache(self)
 
     def get(self, session_id: object) -> int | None:
-        """Return the tree of a session, None if it is not known, and for what is no text."""
+        """Return the tree of a session, None if it is unknown or the id is no text."""
         return self._trees.get(session_id) if isinstance(session_id, str) else None
 
     def put(self, session_id: str, tree_id: int, since: int | None) -> None:

@@ -1,4 +1,4 @@
-"""Counts and times of what an open store does, summed up for whoever asks.
+"""Counts and times of the operations of an open store, summed up when they are asked for.
 
 An operation adds a few values, from any thread. So adding is one step of the interpreter, without a
 lock: the values wait in a queue, and are summed up when there are many, or when somebody asks.

@@ -341,7 +341,7 @@ def wait_for_answers(connection: Connection) -> None:
 
 @contextmanager
 def open_step(connection: Connection) -> Iterator[None]:
-    """Take back what is written within if an error ends it; its transaction may go on.
+    """Roll back the writes of a block that an error ends; its transaction may go on.
 
     The name of each savepoint is new. So the driver reads the answer to its rollback, and learns
     that statements may not be prepared as it believes.

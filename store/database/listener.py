@@ -114,7 +114,7 @@ class Listener:
             wake()
 
     def _listen(self) -> None:
-        """Lock what is waited for, and tell those who wait what comes."""
+        """Lock the awaited trees, and notify their waiters."""
         alarm, rung = socket.socketpair()
         with alarm, rung, selectors.DefaultSelector() as selector:
             for each in (alarm, rung):

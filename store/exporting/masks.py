@@ -33,7 +33,7 @@ class MaskedText(NamedTuple):
 
 
 class KeyShape(NamedTuple):
-    """A shape of keys: texts of which one is in every text that has such a key, and its pattern.
+    """A shape of keys: texts, one of them in every text that has such a key, and its pattern.
 
     The pattern's groups stay. Where ``folded``, the words stand in small letters, for any case;
     where ``named``, one is followed by a sign that gives it a value.
@@ -184,7 +184,7 @@ def _cover_key(found: re.Match[str]) -> str:
 
 
 def mask_value(value: Any, counts: Counter[str]) -> Any:
-    """Return a JSON value with all of its texts masked, and add up what was.
+    """Return a JSON value with all of its texts masked, and count the masks.
 
     A text under a key such as ``password`` is masked whole. Packed bytes, as of pictures, stay.
     """

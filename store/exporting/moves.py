@@ -75,7 +75,7 @@ def _find_import_command(found: Resumption) -> list[str]:
 
 
 def _run_import_command(found: Resumption, lines: Iterable[str], store: FilePath | None) -> None:
-    """Let the command of a program take a session; what it prints has to name the session."""
+    """Let the command of a program take a session; its output has to name the session."""
     command = _find_import_command(found)
     with TemporaryDirectory(prefix="convostore-") as folder:
         file = write_private_file(Path(folder, FILE_NAME), lines, store=store, replace=False)

@@ -1,4 +1,4 @@
-"""What of a session's messages a page for people has: all, or what was said; with masks or not."""
+"""The messages on a page for people: all, or only the conversation; with masks or without."""
 
 from __future__ import annotations
 

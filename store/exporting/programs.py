@@ -1,4 +1,4 @@
-"""The programs that continue a session: what they read, where they look for it, what is typed."""
+"""The programs that continue a session: the file they read, its folder, the command to type."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class Resumption(NamedTuple):
 
     @property
     def command(self) -> str:
-        """What is typed, and where."""
+        """The command to type, and the folder to type it in."""
         return f"in {self.folder}: {self.resume}"
 
     @property
@@ -135,7 +135,7 @@ class Resumption(NamedTuple):
 
 
 def find_resumption(kind: str, about: writing.WritableSession) -> Resumption:
-    """Return how a program goes on with a session: where it looks for it, and what is typed."""
+    """Return how a program continues a session: the folder it reads, and the command to type."""
     program, folder = PROGRAMS[kind], TRANSCRIPT_KINDS[kind].homes[0].path
     place = None if program.place is None else folder / program.place(about, folder)
     name = program.name(about)

@@ -251,7 +251,7 @@ def _find_imported_forks(store: PageSource, session: Session) -> dict[int, list[
 def _take_usages(usages: dict[int, list[Usage]], first: int, stored: StoredMessage) -> list[Usage]:
     """Return the usages of the request that a message answers.
 
-    It ended before the message; some programs record it behind the answer.
+    It ended before the message; some programs record it after the answer.
     """
     if stored.message.get("role", "assistant") not in ("assistant", "model"):
         return []

@@ -54,7 +54,7 @@ class Call(Generic[CallResultT]):
     replica: Database | None = None
 
     def __call__(self, first: Any) -> CallResultT:
-        """Do it, with a connection or what opens transactions; it may import what it needs."""
+        """Run the call with a connection, or with a source of transactions."""
         outer = running_operation.set(OperationMark(time.perf_counter(), self.owner))
         try:
             return self.operation(first, *self.args, **self.options)

@@ -40,7 +40,7 @@ TAKES_WRITES = {
 
 
 def check_health(database: Database) -> Health:
-    """Return the state of a store; what is wrong is told, not raised."""
+    """Return the state of a store; problems are reported, not raised."""
     try:
         return database.read(lambda connection: _check_state(database, connection))
     except (StoreError, OSError) as error:

@@ -1,4 +1,4 @@
-"""Who is told of operations: counters, callbacks of a host, and spans.
+"""The observers of operations: counters, callbacks of a host, and spans.
 
 A call of a face is one operation, whatever it calls within. Its name and time are counted always;
 an `Observation` is made only for somebody who gets it. Nothing that a callback raises reaches the
@@ -44,7 +44,7 @@ USAGE_FIELDS = ("input", "cached", "written", "output")
 
 
 class _Observer(NamedTuple):
-    """A callback, the owner whose operations it is told (None: all), and what it asked for."""
+    """A callback, the owner whose operations it observes (None: all), and its options."""
 
     callback: ObserverCallback
     owner: str | None
@@ -85,7 +85,7 @@ class Observers:
     def run_whole(
         self, call: Call[ObservedResultT], work: Callable[[Call[ObservedResultT]], ObservedResultT]
     ) -> ObservedResultT:
-        """Do an operation and observe its end; what it calls is not observed."""
+        """Run an operation and observe its end; the operations that it calls are not observed."""
         if self._inside.is_set:
             return work(call)
         return self.run(call, partial(self._run_inside, work))
@@ -116,7 +116,7 @@ class Observers:
         return end
 
     def get_metrics(self, owner: str | None) -> Metrics:
-        """Return what was counted: of all, or of an owner since the first time this was asked."""
+        """Return the counts: of all, or of an owner since the first request for them."""
         if owner is None:
             return build_metrics(self._database.counters.get_sums())
         return build_metrics(self._owned.setdefault(owner, Counters()).get_sums())

@@ -1503,7 +1503,7 @@ class LongOperations(Operations, WorkflowFace):
         reason: Reason = "manual",
         now: Now = None,
     ) -> Compaction:
-        """Hide what a policy does not keep behind a summary.
+        """Hide the messages that a policy does not keep, and summarize them.
 
         Return the record, or the answer that there is nothing to do.
 

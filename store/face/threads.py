@@ -64,7 +64,7 @@ class StorePools(Generic[OpenedT]):
             self._opened = None  # begun again later: no thread can start inside of the fork
 
     def is_busy_elsewhere(self) -> bool:
-        """Return False: the store itself tells a fork what it is at."""
+        """Return False: the store itself tells a fork."""
         return False
 
     def open(self) -> Future[OpenedT]:
@@ -75,7 +75,7 @@ class StorePools(Generic[OpenedT]):
             return self._opened
 
     def end(self) -> None:
-        """Wait for what is under way, and take no more."""
+        """Wait for running calls, and take no more."""
         self.open()
         self._is_over = True
         for pool in (self.writers, self.grouped, self.readers):

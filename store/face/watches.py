@@ -38,7 +38,7 @@ MOST_ANSWER_MESSAGES = 16
 class ChangeWatch:
     """Tells whether a store may have changed since the last look; ``pulses`` change by themselves.
 
-    ``find_tree`` returns the tree of what is looked at, once it is known.
+    ``find_tree`` returns the tree of the watched session, once it is known.
     """
 
     def __init__(

@@ -134,7 +134,7 @@ def find_own_ends(connection: Connection, pointer: Pointer) -> dict[int, int]:
 
 
 def restart_moves(connection: Connection, pointer: Pointer, moment: int) -> None:
-    """Let a session's log of moves begin at its head; what was moved before is no longer there."""
+    """Let a session's log of moves begin at its head; earlier moves are no longer there."""
     number = load_move_state(connection, pointer).move
     DELETE_MOVES.run(connection, **pointer.session)
     move = (pointer.tree_id, pointer.session_id, number, "forget")

@@ -1,4 +1,4 @@
-"""The only deletion of messages: the recorded erasure of a whole session, or of what it left.
+"""The only deletion of messages: the recorded erasure of a session, or of branches that it left.
 
 An erasure begins in one short transaction. It records how much of each branch stays, deletes the
 session and everything recorded about it, and disowns its branches; from then on nobody can reach

@@ -271,7 +271,7 @@ class CallLinker:
         return None
 
     def _with_id(self, call_id: str, run: dict[str, int]) -> list[StoredCallPlace]:
-        """Return the calls of a run that have an id, or what stands for it."""
+        """Return the calls of a run that have an id or a substitute for one."""
         connection, neutral = self._line.connection, _get_pairing_id(call_id)
         if not is_neutral_id(call_id):
             return OPEN_CALLS.rows(connection, **run, call_id=call_id, neutral_id=neutral)

@@ -1,8 +1,8 @@
 """What an import remembers of a file, so that the unchanged file need not be read again.
 
 It is a text of the import's own, one for each file and owner, and tells of the sessions whose
-``file`` that is. It is forgotten with what it may quote: when one of them is erased, redacted or
-comes from another file.
+``file`` that is. It is forgotten with the messages that it may quote: when one of the sessions is
+erased, redacted or comes from another file.
 """
 
 from __future__ import annotations

@@ -150,7 +150,7 @@ def keep_usages(
 
 
 def delete_kept_usages(connection: Connection, owner: str, *, anonymous: bool = False) -> None:
-    """Delete what is kept of an owner's usages, or only whose they were and of which project."""
+    """Delete an owner's kept usages, or only their owner and project."""
     statement = EMPTY_OWNED_USAGES if anonymous else DELETE_OWNED_USAGES
     statement.run(connection, kept_owner=owner)
 

@@ -1,6 +1,6 @@
-"""Sessions listed and counted: whose, of which tree, with which beginning of their ids.
+"""Lists and counts of sessions by owner, tree, prefix of the id and other conditions.
 
-What is asked for decides which conditions a statement has, so that each is answered from an index:
+The arguments decide the conditions of a statement, so that each is answered from an index:
 a page of an owner's sessions is a range of one, whatever others have.
 """
 
@@ -152,7 +152,7 @@ def _match_key(keys: FromClause, name: str) -> ColumnElement[bool]:
 def build_session_list(
     names: tuple[str, ...], order: str, behind: bool = False, *, by_second: bool = False
 ) -> Statement[Row]:
-    """Build the list of sessions by the names of its conditions; ``behind`` one already seen.
+    """Build the list of sessions by the names of its conditions; ``behind`` continues a list.
 
     ``by_second`` leaves those of the same second in any order, so that nothing is sorted.
     """

@@ -155,7 +155,7 @@ def _join_sessions(source: FromClause, tree: Any, branch: Any) -> FromClause:
 def _build_branches_reached(*conditions: ColumnElement[bool]) -> CompoundSelect[Any]:
     """Build the sessions' branches that messages are on, by the rows of their ancestors.
 
-    The server begins with what is rarer, the messages or the sessions.
+    The server begins with the rarer ones, messages or sessions.
     """
     columns = (
         *(sessions.c[name] for name in ("id", "updated_at", "head_branch")),

@@ -143,7 +143,7 @@ def build_price(owner: str, model: str, values: Mapping[str, Any]) -> ModelPrice
 
 
 def build_prices(owner: str, models: Mapping[str, Any]) -> list[ModelPrice]:
-    """Return the prices of the models of a file, each of which has a line or a list of them."""
+    """Return the prices of the models of a file: a line, or a list of lines, for each."""
     return [
         build_price(owner, model, line)
         for model, lines in models.items()

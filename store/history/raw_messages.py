@@ -54,7 +54,7 @@ from .stored_rows import NO_CALL_ROWS, NO_STORED_ROWS, StoredRows
 from .view_cache import Validity, ViewCache
 
 MAX_NEWEST_ROWS = 100
-"""The most positions of a branch that are kept, but for `LEADING_ROWS` before them."""
+"""The most positions of a branch that are kept, in addition to `LEADING_ROWS` before them."""
 LEADING_ROWS = 16
 """Positions before these that are kept where a message begins there which ends among them."""
 TAIL_OVERHEAD_BYTES = 1_000

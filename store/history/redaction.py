@@ -414,7 +414,7 @@ def overwrite_message(line: Line, place: PlaceValues, text: str | None = None) -
 
 
 def _replace_counts_and_entry(connection: Connection, place: PlaceValues, message: Message) -> None:
-    """Delete what was counted and indexed of a message; on a server index it anew."""
+    """Delete the counts and index entries of a message; on a server index it anew."""
     names = _name_changed_place(place)
     DELETE_TOKEN_COUNTS.run(connection, **names)
     DELETE_SEARCH_ROWS.run(connection, **names)

@@ -105,7 +105,7 @@ IS_COMPACTED = Statement(
 
 
 LARGEST_GROUP = 1_000
-"""Sessions of which as many as a short transaction has time for are erased together."""
+"""Sessions that are erased together, as many as a short transaction has time for."""
 
 
 class PruneRequest(NamedTuple):
@@ -279,7 +279,7 @@ def prune_sessions(
     max_seconds: float | None,
     progress: ProgressCallback | None = None,
 ) -> Pruned:
-    """Erase the sessions of a plan that are still to go; return what was done within a time.
+    """Erase the remaining sessions of a plan within a time; return the progress.
 
     The next prune goes on with the others. ``progress`` gets the number of sessions done, and of
     all. Raises StoreError.

@@ -156,7 +156,7 @@ def is_object(value: Any) -> bool:
 def prepare_by_template(message: Message, name: str | None) -> list[PreparedMessage] | None:
     """Return the rows of a message of a format, if messages of its shape were prepared before.
 
-    Without a name its shape decides the format. None: it is to be prepared as any other.
+    Without a name its shape decides the format. None: it is prepared like any other.
     """
     if not has_no_time(message):
         return None

@@ -1,10 +1,10 @@
 """The entries of the index of searches on a server, written with their messages and summaries.
 
-So a search there finds what was committed, and looks at no other messages; no append waits for the
+So a search there finds all committed messages, and looks at no others; no append waits for the
 entries of another tree. An entry's number is random: it joins the lists of a search, and tells no
 order. In a file, numbers follow the order of storing, and entries are written later, by searches.
 
-A server writes no entry while searching is switched off. Entries of older stores, and of what was
+A server writes no entry while searching is switched off. Entries of older stores, and of messages
 appended meanwhile, are written afterwards.
 """
 
@@ -34,7 +34,7 @@ _INSERT = f"""INSERT INTO search_rows (tree_id, branch, seq, summary, number, wo
 WRITE_ENTRY = Statement(
     text(f"{_INSERT} UPDATE SET words = excluded.words, names = excluded.names")
 )
-"""Writes an entry in the transaction of its message, in place of one of what it said before."""
+"""Writes an entry in the transaction of its message, and replaces an older one."""
 ADD_ENTRY = Statement(text(f"{_INSERT} NOTHING"))
 """Adds the entry of a message that was stored before, unless it has one by now."""
 

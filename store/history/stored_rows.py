@@ -18,7 +18,7 @@ from ..formats import KeptMessage, ShapedRow, keep_message
 from ..records import StoredMessage, make_stored_message
 
 KEPT_BYTES = 1_000
-"""Bytes of what builds a message of a format, without its texts and the arguments of its calls."""
+"""Bytes of the parts that build a message of a format, without its texts and call arguments."""
 
 
 class KeptRows(NamedTuple):

@@ -46,7 +46,7 @@ from ..database import get_lease, measure_bytes
 from .erasure_log import CHANGE_COUNTS, ChangeCounts, count_changes
 
 ValueName = tuple[Hashable, ...]
-"""The name of a value in its tree: what it is, of which branch, and by which policy."""
+"""The name of a value in its tree: its kind, its branch, and its policy."""
 SubjectT = TypeVar("SubjectT", bound=Hashable)
 ComputedT = TypeVar("ComputedT")
 

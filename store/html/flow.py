@@ -1,4 +1,4 @@
-"""What is shown one below the other: messages, each call with its result, bands, alternatives."""
+"""The flow of a page: messages, calls with their results, bands, alternatives, in order."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ShownMessage(NamedTuple):
 
 
 class Alternatives(NamedTuple):
-    """Lines that follow the same message, of which one is shown: ``current``, counted from 0.
+    """Lines that follow the same message; ``current`` is the shown one, counted from 0.
 
     The current one is only its first message; the line goes on below it. ``name`` is one that no
     others on the page have.

@@ -165,7 +165,7 @@ def _add_call(read: MessageParts, call: JsonFields) -> None:
 
 
 def _add_result(read: MessageParts, answer: JsonFields, content: Any) -> None:
-    """Add a result, with what it says of its own end."""
+    """Add a result, with its status."""
     inner = MessageParts("tool", [], [], [], [])
     is_plain = isinstance(content, str | list)
     _read_blocks(inner, content if is_plain else _read_plain_output(content))

@@ -20,7 +20,7 @@ from .source_code import render_code
 from .templates import find_macro, load_style_sheet
 
 PAGE_COLORED = 400_000
-"""Characters of code in calls that get colors on a page; what comes after them has none."""
+"""Characters of code in calls that get colors on a page; further ones have none."""
 PROMPT_ROLES, LONGEST_PROMPT = ("system", "developer"), 400
 """The roles of prompts, and the characters from which on they are folded."""
 GIST_LENGTH = 120
@@ -35,7 +35,7 @@ OLD_KEYS, NEW_KEYS = ("old_string", "old_str", "oldText"), ("new_string", "new_s
 PATCH_BEGINNINGS = ("*** Begin Patch", "diff --git ", "--- ", "Index: ")
 """How a patch begins."""
 BODY_MARK: Literal["\x00"] = "\x00"
-"""What stands for the body in a rendered frame: no text of a page has it."""
+"""The placeholder of the body in a rendered frame: no text of a page has it."""
 
 
 @dataclass
@@ -151,7 +151,7 @@ def _render_said(part: Part) -> Markup:
 
 
 def _render_output(part: Part) -> Markup:
-    """Return a piece of what a tool returned: text as it is."""
+    """Return a piece of a tool's result: text as it is."""
     return find_macro("output")(part.kind, part.text)
 
 

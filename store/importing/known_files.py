@@ -1,7 +1,7 @@
 """Know a file again that has not changed since its import, by a look at its end.
 
 After an import that leaves nothing to do, the store remembers the file and the revisions of its
-sessions. The next import of the same file then reports what it would find, without reading it.
+sessions. The next import of the same file then reports the same result without reading it.
 Anything else that could make it find something else makes it read the file: another release,
 another option, a session that was changed, moved, compacted otherwise or erased.
 """

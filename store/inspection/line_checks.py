@@ -1,4 +1,4 @@
-"""The checks of lines: messages against their digests, facts against the messages; also at reads.
+"""Checks of lines: messages against their digests, facts against messages; also at reads.
 
 Every branch is read once, from its first position to its last. Five tables are read in parallel in
 the order of their keys, so that each message, its calls and all its derived rows arrive at the

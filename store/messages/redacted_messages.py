@@ -72,7 +72,7 @@ def redact_message(
     """Return the redacted form of a message.
 
     ``calls`` are its calls as they are stored, ``answers`` is the id of the call that it answers,
-    if it is a tool's result, ``tools`` are the names of tools that stay, ``text`` is what it says
+    if it is a tool's result, ``tools`` are the names of tools that stay, ``text`` is its text
     from now on.
     """
     held = prepare_message(message).columns

@@ -1,4 +1,4 @@
-"""Pages in a browser that show a store: what was said, what is sent, why, and what it cost.
+"""Pages in a browser that show a store: messages, requests, the reasons for them, and costs.
 
 They only read. The command starts the server; an app may serve them itself. Pages are made of
 templates, in the folder beside; nothing in them comes from elsewhere, and none needs a script.

@@ -14,7 +14,7 @@ VALUE_PLACE = re.compile(r"\\\{(\w+)\\\}")
 NAMED_FILES = "(?P<files>: .*)?"
 """What may follow a reason: the files that it is about."""
 REASON_BREAK = "; "
-"""What stands between the reasons of one message."""
+"""The separator of the reasons of one message."""
 
 
 def translate_reason(reason: str, language: Language) -> str:

@@ -1,4 +1,4 @@
-"""The requests of a session: what each held, what it cost, and why."""
+"""The requests of a session: the content of each, its cost, and the reasons."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ PLACE_PROBLEM = "the place in the list is not one of these pages"
 
 
 class ListedSession(NamedTuple):
-    """A session with its title, what its requests cost, and what was found in it."""
+    """A session with its title, the cost of its requests, and the hits in it."""
 
     session: Session
     title: str
@@ -57,7 +57,7 @@ def _load_sessions(visit: Visit) -> list[Session]:
 
 
 def _parse_place(text: str) -> Session | None:
-    """Return a session as the last page listed it, by which the list goes on behind it."""
+    """Return a session as the last page listed it; the list continues after it."""
     if not text:
         return None
     moment, _, session_id = text.partition(".")

@@ -92,7 +92,7 @@ def load_ready_queries() -> list[ReadyQuery]:
 
 
 def parse_ready_query(text: str) -> ReadyQuery:
-    """Return a question, which is the first line, and the query behind its comments."""
+    """Return a question, which is the first line, and the query after its comments."""
     question, *lines = text.strip().splitlines()
     kept = [line for line in lines if not line.startswith("--")]
     return ReadyQuery(question, "\n".join(kept).strip())

@@ -74,7 +74,7 @@ class Metrics(NamedTuple):
     Steps of `atomically` and of `reading` are one operation. ``waits`` counts writes to a file that
     waited for others, and their seconds. ``retries`` are reads that were done once more,
     because the connection to a server broke. ``cached_views`` continued from the cache,
-    ``new_views`` were made anew. ``policies`` has the views of which an observer asked for tokens.
+    ``new_views`` were made anew. ``policies`` has the views whose tokens an observer asked for.
     ``compactions`` are pairs of an outcome and a number. ``searches`` left ``behind`` messages in
     all that were not indexed yet.
     """

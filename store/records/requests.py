@@ -15,7 +15,7 @@ class RequestSummary(NamedTuple):
     ``number`` counts from 1. It held the line of ``branch`` up to the position ``seq``, by the
     policy named ``policy``, at the moment ``at`` (ms). ``tokens`` are those of the whole request,
     ``unchanged_tokens`` of them were as in the request before (None: not known). ``digest`` is the
-    SHA-256 of what was sent, None where that is not ``recorded``. ``kind`` is ``context`` or
+    SHA-256 of the sent request, None where that is not ``recorded``. ``kind`` is ``context`` or
     ``view``. ``usage`` is the real cost, None before it is recorded.
     """
 

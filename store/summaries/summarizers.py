@@ -1,6 +1,6 @@
 """Summarizers turn a request into a summary; `call_summarizer` runs them, and no failure escapes.
 
-A summarizer is a stranger: a model behind a network, or a host's own function. `call_summarizer`
+A summarizer is foreign code: a model on a network, or a host's own function. `call_summarizer`
 gives it a thread and a deadline, and whatever it does then, the caller has a clean `Summary` or a
 `SummaryGenerationError`. Nothing here knows databases.
 """
@@ -132,7 +132,7 @@ def chat_model(
     timeout: float = TIMEOUT,
     max_retries: int = RETRIES,
 ) -> Summarizer:
-    """Return a summarizer that asks a model behind any OpenAI-compatible endpoint.
+    """Return a summarizer that asks a model at any OpenAI-compatible endpoint.
 
     It sends one user message and no tools. ``base_url`` and ``api_key`` default to OPENAI_BASE_URL
     and OPENAI_API_KEY. ``temperature`` None leaves it to the model, and a model that refuses it is
@@ -160,7 +160,7 @@ def anthropic_model(
     timeout: float = TIMEOUT,
     max_retries: int = RETRIES,
 ) -> Summarizer:
-    """Return a summarizer that asks a model behind Anthropic's API, or any that speaks as it does.
+    """Return a summarizer that asks a model of Anthropic's API, or of a compatible one.
 
     It asks as `chat_model` does, with the same limits and errors. ``base_url`` and ``api_key``
     default to ANTHROPIC_BASE_URL and ANTHROPIC_API_KEY. ``temperature`` is left to the model, since

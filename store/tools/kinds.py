@@ -20,7 +20,7 @@ ALL_TOOL_KINDS: tuple[ToolResultKind, ...] = get_args(ToolResultKind)
 """All kinds; a name that is in no table has none."""
 
 RECALL_TOOL_NAME = "recall"
-"""The tool by which a model calls back what is out of sight."""
+"""The tool by which a model calls back hidden content."""
 
 DECIDING_ARGUMENTS: Mapping[str, str] = MappingProxyType(
     {

@@ -93,7 +93,7 @@ __all__ = [
 
 
 CHAT_LIKE_KINDS = ("grok_build", "anthropic", "responses")
-"""Kinds of messages, some of which look like those of a chat."""
+"""Kinds of messages; some look like those of a chat."""
 
 UNKNOWN_PROGRAM = "a program that is not known"
 

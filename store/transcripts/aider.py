@@ -42,7 +42,7 @@ def is_aider_history(path: FilePath) -> bool:
 
 
 class AiderHistory(TranscriptSource):
-    """A history: a sequence of chats, each of which begins with a line of its own."""
+    """A history: a sequence of chats; each begins with a line of its own."""
 
     kind = "aider"
 

@@ -138,7 +138,7 @@ def _list_wire_fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def _read_varint(data: bytes, place: int) -> tuple[int, int]:
-    """Return a number of variable length, and the place behind it: the end where it is cut."""
+    """Return a number of variable length, and the place after it: the end where it is cut."""
     value = 0
     for shift, byte in enumerate(data[place : place + 10]):
         value |= (byte & 0x7F) << 7 * shift
@@ -305,7 +305,7 @@ def find_model_name(data: object, depth: int = 4) -> str | None:
 
 
 def _list_wire_texts(message: WireMessage, depth: int) -> Iterator[str]:
-    """Yield the texts of a message that is not known, but for those of its metadata."""
+    """Yield the texts of an unknown message, without those of its metadata."""
     for number in message.numbers():
         for part in message.parts(number) if number != STEP_METADATA else ():
             inner = [*_list_wire_texts(WireMessage(part), depth - 1)] if depth else []

@@ -118,7 +118,7 @@ class _ContinueHistory:
             self._summaries[len(self.said)] = summary
 
     def _say(self, name: str, item: JsonFields) -> None:
-        """Take an item with what was put beside its text, its calls, and results of these."""
+        """Take an item with the attachments of its text, its calls, and their results."""
         message, states = item["message"], _list_call_states(item)
         role = message["role"]
         if role == "thinking":
@@ -194,7 +194,7 @@ def _parse_continue_call(told: JsonFields) -> JsonFields:
 
 
 def _parse_continue_content(item: JsonFields) -> Any:
-    """Return what was said, after what was put beside it, as the model is given it."""
+    """Return a text after its attachments, as the model is given it."""
     beside = [
         f'<context name="{each.get("name")}">\n{each["content"]}\n</context>'
         for each in get_objects(item.get("contextItems"))

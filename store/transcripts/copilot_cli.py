@@ -131,7 +131,7 @@ TITLE, MODEL, SHUTDOWN = "session.title_changed", "session.model_change", "sessi
 AGENT_STARTED = "subagent.started"
 CALL_STARTED, CALL_DONE = "tool.execution_start", "tool.execution_complete"
 SUBAGENT_TOOLS = ("runSubagent", "search_subagent", "execution_subagent")
-"""Tools of the extension: what comes before such a call has ended is its subagent's."""
+"""Tools of the extension: rows before the end of such a call are its subagent's."""
 
 STATE_EVENT_TYPES = (START, REWIND, THOUGHT, TITLE, MODEL, SHUTDOWN, AGENT_STARTED, BEGUN, DONE)
 """Events that are no messages and yet are read."""

@@ -106,7 +106,7 @@ def render_html_as_text(html: str) -> str:
 
 
 class _TextWriter(HTMLParser):
-    """Write the texts of HTML down, with signs in the place of tags."""
+    """Write the texts of HTML, with signs instead of tags."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -59,9 +59,9 @@ GROK_MARKS = {
     "tool_result": {"tool_call_id"},
     "backend_tool_call": {"kind"},
 }
-"""Type of a row → the keys of which one tells that it is Grok's."""
+"""Type of a row → its keys; any one of them tells that it is Grok's."""
 GROK_SEALED_KEYS = {"encrypted_content", "kind"}
-"""Keys of a row before an answer of which one says more than its summary."""
+"""Keys of a row before an answer; any one says more than its summary."""
 WAITING_ROWS = ("reasoning", "backend_tool_call")
 """Types of rows that belong to the answer after them; what xAI's servers found is in no file."""
 
@@ -119,7 +119,7 @@ def _open_session(summary: JsonFields, stem: str, chat: _GrokSession) -> Gathere
 
 
 class _ShownTurn(NamedTuple):
-    """What the screen showed of a turn: when it began, the user's pictures, what it cost."""
+    """The record of a turn on the screen: its beginning, the user's pictures, its cost."""
 
     began: int | None
     pictures: list[JsonFields]

@@ -1,6 +1,6 @@
 """A transcript file as JSON values: one document, or rows of JSON that are read one at a time.
 
-A row is a line of the file. What crashed writers leave behind is survived here, once for all kinds:
+A row is a line of the file. Files of crashed writers are read here, once for all kinds:
 broken rows, two values on a row, comments at the top, a byte order mark, bad UTF-8. Nothing here
 looks at the file's suffix, or knows what the values mean.
 """
@@ -52,7 +52,7 @@ PACKED_FILE_SIGNATURES = {
     b"\0{": "text in UTF-16: convert it with iconv -f UTF-16BE -t UTF-8",
     b"\0[": "text in UTF-16: convert it with iconv -f UTF-16BE -t UTF-8",
 }
-"""First bytes of a file that is no text in UTF-8 → what it is, and what to do."""
+"""First bytes of a file that is no text in UTF-8 → its kind, and the advice."""
 
 CLINE_FILE_STEMS = ("api_conversation_history", "claude_messages")
 """Names that Cline and its kin give the file of every session, whose folder is named after it."""
@@ -94,7 +94,7 @@ class TranscriptSource:
     """What reading may take."""
 
     keeps_beside = False
-    """Whether what stands beside messages is told, and not only counted."""
+    """Whether fields beside messages are reported, and not only counted."""
 
     _is_long_list = False
 
@@ -124,7 +124,7 @@ class TranscriptSource:
         self._progress = progress or (lambda _: None)
 
     def values(self) -> Iterator[SourceValue | NoteEvent]:
-        """Return the file's values in order, with a note in place of what could not be read.
+        """Return the file's values in order, with a note in place of unreadable ones.
 
         Raises OSError where the file cannot be read.
         """

@@ -89,7 +89,7 @@ def find_or_chain_parents(nodes: Mapping[str, object], key: str) -> Parents:
 
 
 def insert_compactions(events: Iterable[Event], found: Compactions) -> Iterator[Event]:
-    """Yield events, and the compactions behind the messages of the first session."""
+    """Yield events, and the compactions after the messages of the first session."""
     sessions = count = 0
     for event in events:
         yield event

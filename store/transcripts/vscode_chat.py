@@ -46,7 +46,7 @@ def is_log_entry(value: object) -> bool:
 
 
 def render_vscode_result(result: Any) -> str:
-    """Return a result as text; what is neither text nor a tree, as JSON text."""
+    """Return a result as text; values that are neither text nor a tree, as JSON text."""
     parts = get_list(get_fields(result).get("content"))
     values = (get_fields(part).get("value", part) for part in parts)
     result_values: list[str] = []

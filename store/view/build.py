@@ -84,7 +84,7 @@ BYTES_PER_TOKEN = 4
 ROW_BYTES = 600
 """Bytes of a message's row without its content; a call without its arguments takes as many."""
 COST_BYTES = 100
-"""Bytes of what is measured of a message."""
+"""Bytes of the measures of a message."""
 MOST_PATCHES = 100
 """Stretches that are rendered again one by one; if more change, the whole line is."""
 _FRAMED_KEYS = frozenset(("role", "content", "tool_call_id", "timestamp", "messageStatus"))
@@ -173,7 +173,7 @@ def _may_be_plain(context: ViewContext, format: str) -> bool:  # noqa: A002 - th
 
 
 def _write_plain_view(context: ViewContext, format: str, line: PlainLine) -> View:  # noqa: A002 - as above
-    """Return the view of a plain line; its messages are placed only if they are to be explained."""
+    """Return the view of a plain line; its messages are placed only for an explanation."""
     stored, sent = line
     sight, turn_over, pointer = context.sight, context.turn_over, context.pointer
     summaries = [_place_summary(each, sight.policy) for each in sight.visible.summaries]

@@ -197,7 +197,7 @@ class Explanation:
     def __init__(self, load_inputs: Callable[[], ExplanationInputs]) -> None:
         self._load_inputs = load_inputs
         self.basis: RequestBasis | None = None
-        """What a record of the view needs: only of a view that is to be recorded."""
+        """The values that a record of the view needs, only of a view that is recorded."""
 
     @cached_property
     def inputs(self) -> ExplanationInputs:
@@ -260,7 +260,7 @@ class Explanation:
 
 
 class PlacedCosts(NamedTuple):
-    """The tokens of each message of a view, and a hash of what decides about its text.
+    """The tokens of each message of a view, and a hash of the rules and facts that decide its text.
 
     ``counts`` is the number of stored counts that the tokens are made of.
     """

@@ -76,7 +76,7 @@ class LineRows(NamedTuple):
 
 
 class LineUse:
-    """What was asked of a line's view: a later one is rendered if its messages are explained."""
+    """The options of a line's view: a later one is rendered if its messages are explained."""
 
     __slots__ = ("is_explained",)
 

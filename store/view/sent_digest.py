@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hashlib import _Hash
 
 SENT_PARTS = ("messages", "system", "tools")
-"""The parts of a request of which its digest is made, in their order."""
+"""The parts of a request in the order in which its digest covers them."""
 BATCH = 32
 """The messages after which a digest is kept as it is."""
 KEY_BYTES = 100
@@ -47,13 +47,13 @@ class KeyedMessages(NamedTuple):
 
 
 class SentDigest:
-    """The digest of requests of which each may begin as the one before."""
+    """The digest of requests that may begin as the one before."""
 
     def __init__(self) -> None:
         self._known: tuple[KeyedMessages, list[_Hash]] = KeyedMessages((), ()), []
 
     def compute(self, sent: SentParts, keyed: KeyedMessages | None = None) -> bytes:
-        """Return the SHA-256 of what is sent: the JSON text of its messages, system text and tools.
+        """Return the SHA-256 of a request: the JSON text of its messages, system text and tools.
 
         With keys it is continued, and the next one continues it.
         """

@@ -1,4 +1,4 @@
-"""Runs of AgentBench: a sample of a task, with the history of what the user and the agent said."""
+"""Runs of AgentBench: a sample of a task, with the history of the user and the agent."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _is_history_turn(turn: JsonFields) -> bool:
 
 @for_each_conversation(is_agent_bench_run, "run with the 'history' of an 'output'")
 def parse_agent_bench(item: SourceValue, names: SessionNames) -> Iterator[Event]:
-    """Return the session of a run; what came of it is kept beside it."""
+    """Return the session of a run; its outcome is kept beside it."""
     run = item.value
     said = [*map(_parse_history_turn, filter(_is_history_turn, _list_history_turns(run)))]
     told = drop_keys(run, "output") | drop_keys(run["output"], "history", "index")
@@ -42,6 +42,6 @@ def parse_agent_bench(item: SourceValue, names: SessionNames) -> Iterator[Event]
 
 
 def _parse_history_turn(turn: Message) -> SessionMessage:
-    """Return a message as it is, but for the name of the model's role."""
+    """Return a message as it is, except for the name of the model's role."""
     role = "assistant" if turn["role"] == AGENT_ROLE else turn["role"]
     return SessionMessage({**turn, "role": role})

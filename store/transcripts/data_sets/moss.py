@@ -24,9 +24,9 @@ __all__ = ["is_moss_conversation", "parse_moss"]
 
 FIRST_TURN = "turn_1"
 SAYS_NOTHING = "None"
-"""What stands where a turn has no thoughts, no commands or no results."""
+"""The text in a turn without thoughts, commands or results."""
 MARKS = re.compile(r"^<\|[\w ]+\|>: ?|<eo[a-z]>\s*$")
-"""Who speaks, before a text, and its end."""
+"""The marks of the speaker, before a text, and of its end."""
 SPOKEN = re.compile(r"\[(Human|MOSS)\]: ?(.*?)<eo[a-z]>", re.DOTALL)
 """A text of the older release, which has a conversation in one text."""
 COMMAND = re.compile(r"(\w+)\(")

@@ -1,4 +1,4 @@
-"""What a session of Kiro tells of its sub-agents, each of which has a file of records below it."""
+"""The sub-agents of a session of Kiro; each has a file of records below it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class SubExecution(NamedTuple):
 
     @property
     def asked(self) -> list[JsonFields]:
-        """The record of its start as that of what it was asked; none where it is not told."""
+        """The record of its start as that of its task; none where it is not told."""
         told = get_fields(self.start.get("payload"))
         prompt = {"type": "user", "content": told.get("prompt")}
         return [self.start | {"payload": prompt}] if get_text(told.get("prompt")) else []

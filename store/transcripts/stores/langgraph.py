@@ -43,7 +43,7 @@ from ..trees import Tree, build_tree_events, find_node_parents
 __all__ = ["LANGGRAPH_LAYOUT", "is_langgraph_thread", "parse_langgraph"]
 
 ARRAY, SNAPSHOT = 6, 7
-"""Codes of packed objects that are not (module, class, what it is made of, …)."""
+"""Codes of packed objects that are not (module, class, arguments, …)."""
 
 
 def decode_packed_column(kind: object, held: bytes) -> Any:
@@ -107,7 +107,7 @@ STEP_METADATA_KEYS = (
 """Metadata that each checkpoint has of its own."""
 
 OVERWRITE_KEY = "__overwrite__"
-"""Names what is written in place of all that a channel held."""
+"""The name of a value that replaces everything that a channel held."""
 
 
 class CheckpointMessage(NamedTuple):
@@ -125,7 +125,7 @@ class CheckpointEnd(NamedTuple):
 
 
 WritesLoader = Callable[[str], Iterable[Any]]
-"""What was written to the usual channel at a checkpoint."""
+"""The writes to the usual channel at a checkpoint."""
 
 
 class CheckpointThread:
@@ -243,7 +243,7 @@ def _load_checkpoint_threads(rows: SqliteConnection) -> Iterator[Any]:
 def _load_channel_writes(
     rows: SqliteConnection, statement: str, thread: str, checkpoint: str
 ) -> Iterator[Any]:
-    """Return what was written to the usual channel at a checkpoint, in the program's order."""
+    """Return the writes to the usual channel at a checkpoint, in the program's order."""
     found = rows.execute(statement, (thread, checkpoint))
     return (decode_packed_column(row["type"], row["value"]) for row in found)
 

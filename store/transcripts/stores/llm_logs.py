@@ -90,7 +90,7 @@ def _load_text_piece(rows: SqliteConnection, piece: JsonFields) -> str:
 
 
 def _load_attached_file(rows: SqliteConnection, name: object) -> JsonFields:
-    """Return a file as a part: a picture as ``image_url``, any other with what is told of it."""
+    """Return a file as a part: a picture as ``image_url``, any other with its description."""
     row = rows.execute(SELECT_LLM_ATTACHMENT, (name,)).fetchone()
     told = {"type": "attachment", "id": name}
     if row is None:
@@ -181,7 +181,7 @@ SELECT_LLM_CONVERSATIONS = "SELECT * FROM conversations ORDER BY id"
 SELECT_LLM_RESPONSES = "SELECT * FROM responses WHERE conversation_id = ? ORDER BY datetime_utc, id"
 SELECT_RESPONSE_TOOLS = "SELECT * FROM {} WHERE response_id = ? ORDER BY id"
 RESPONSE_TOOL_TABLES = ("tool_calls", "tool_results")
-"""Tables of what belongs to a response."""
+"""Tables of the parts of a response."""
 SELECT_PROMPT_FRAGMENTS = """
     SELECT content FROM fragments JOIN {} AS used ON used.fragment_id = fragments.id
     WHERE response_id = ? ORDER BY "order"
@@ -297,7 +297,7 @@ def _load_whole_response(
 def _load_prompt_text(
     rows: SqliteConnection, tables: set[str], table: str, response: JsonFields
 ) -> str:
-    """Return a prompt behind the texts that stand before it."""
+    """Return a prompt after the texts that precede it."""
     said = [response[table.removesuffix("_fragments")]]
     if table in tables:
         used = rows.execute(SELECT_PROMPT_FRAGMENTS.format(table), (response["id"],))

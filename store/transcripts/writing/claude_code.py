@@ -1,7 +1,7 @@
 """Rows of a Claude Code session, which `claude --resume` goes on with.
 
-Its loader follows ``parentUuid`` up from the last row, and takes what it meets. So the rows stand
-in one chain, a block of an answer a row, a result a row; rows of an answer have one message id.
+Its loader follows ``parentUuid`` up from the last row, and takes each row on the way. So the rows
+stand in one chain: a row for each block of an answer, with one message id, and for each result.
 Where it compacted, the chain begins anew: a boundary, then a summary as the user's, then the rest.
 The program has a system prompt of its own; that of a session is a row of the user's that it sends,
 and does not show (``isMeta``).
@@ -65,7 +65,7 @@ class _ClaudeCodeWriter:
             yield from self._rows(next(self._numbers), moment, message)
 
     def compaction(self, moment: int, stands: Sequence[Message]) -> Iterator[JsonFields]:
-        """Yield the rows of a compaction, of what stands for all that is written so far."""
+        """Yield the rows of a compaction of all rows so far."""
         boundary = self._boundary(moment)
         yield boundary
         self._last = boundary["uuid"]

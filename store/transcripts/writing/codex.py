@@ -18,7 +18,7 @@ from .sessions import TimedMessage, WritableLine, WritableSession, render_iso_mo
 CODEX_VERSION = "0.140.0"
 """The version of the program whose rows these are."""
 SCREEN_EVENT_TYPES = {"user": "user_message", "assistant": "agent_message"}
-"""Who says something → the type of the event that shows it."""
+"""The role of a message → the type of the event that shows it."""
 ROLLOUT_PART_TYPES = ("input_text", "output_text", "input_image")
 """Types of parts that the program has."""
 

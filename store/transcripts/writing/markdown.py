@@ -22,7 +22,7 @@ from .sessions import render_iso_moment
 
 ROLE_HEADINGS = {"user": "User", "assistant": "Assistant", "tool": "Result", "system": "System"}
 FOLD_LINE_LENGTH = 100
-"""Characters of what stands on a fold."""
+"""Characters of the title of a fold."""
 
 
 def render_markdown_page(title: str, messages: Iterable[Message]) -> Iterator[str]:
@@ -108,7 +108,7 @@ _ACTIVE_MARKUP = re.compile(r"(\\*)(<|!\[)")
 
 
 def _escape_lines(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the lines of a text, with a backslash in front of what would act outside of code."""
+    """Yield the lines of a text, with a backslash before each sign that acts outside of code."""
     fence, is_open, is_doubtful = "", False, False
     for line in lines:
         if fence and not is_doubtful:
@@ -154,7 +154,7 @@ def _find_code_spans(line: str) -> list[tuple[int, int]] | None:
 
 
 def _escape_line(line: str, spans: Iterable[tuple[int, int]]) -> str:
-    """Return a line with a backslash in front of what would act outside of its code."""
+    """Return a line with a backslash before each sign that would act outside of its code."""
     written, last = [], 0
     for first, end in (*spans, (len(line), len(line))):
         written += [_ACTIVE_MARKUP.sub(_escape_active_markup, line[last:first]), line[first:end]]

@@ -23,7 +23,8 @@ TimedMessage = tuple[int, Message]
 class WritableLine(NamedTuple):
     """A line as it is written: what is said, and where a compaction hides what was before, that.
 
-    Then ``stands`` is what a model is sent in the place of what is ``hidden``, the summary first.
+    Then ``stands`` are the messages that a model is sent instead of the ``hidden`` ones, the
+    summary first.
     """
 
     said: list[TimedMessage]
@@ -37,7 +38,7 @@ class WritableLine(NamedTuple):
 
     @property
     def hidden_until(self) -> int:
-        """When the last was said of what is hidden (ms)."""
+        """The time of the last hidden message (ms)."""
         return self.hidden[-1][0]
 
 
@@ -92,7 +93,7 @@ def _find_first_moment(messages: Iterable[Message]) -> int:
 
 
 def _list_answered_calls(item: Message) -> Iterator[str]:
-    """Yield the ids of the calls that what is sent answers."""
+    """Yield the ids of the calls that the sent messages answer."""
     blocks = item.get("content", item.get("parts"))
     for each in [item, *(blocks if isinstance(blocks, list) else [])]:
         if not isinstance(each, dict):
