@@ -195,6 +195,31 @@ def test_waiting_writers_leave_threads_to_readers(url: str) -> None:
     run(work)
 
 
+def test_calls_one_after_the_other_have_one_thread(url: str) -> None:
+    """Whatever they do; a call that comes while it is at work has another one."""
+    entered, gate = threading.Event(), threading.Event()
+
+    def wait(_: Any) -> str:
+        entered.set()
+        assert gate.wait(30)
+        return threading.current_thread().name
+
+    async def work() -> None:
+        async with AsyncStore(url) as store:
+            names = {
+                await call(lambda _: threading.current_thread().name)
+                for call in (store.atomically, store.reading) * 10
+            }
+            assert len(names) == 1
+            waiting = asyncio.create_task(store.reading(wait))
+            await asyncio.to_thread(entered.wait, 30)
+            name = await store.atomically(lambda _: threading.current_thread().name)
+            gate.set()
+            assert {await waiting} == names != {name}
+
+    run(work)
+
+
 @pytest.mark.parametrize("delay", [0.0, 0.001, 0.003])
 def test_a_cancelled_append_is_whole_or_not_there(url: str, delay: float) -> None:
     """Tasks cancelled at any moment leave whole batches, all those that were acknowledged, and a

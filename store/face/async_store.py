@@ -164,7 +164,8 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
     ``target`` is the target of a `Store`, or an open store, which stays open when this one is
     closed. Each operation runs as a whole in one of the store's own threads: ``threads`` for
     operations that only read, and as many for those that may wait for other writers. Appends to a
-    file, which are written together and need one connection for all, have up to 64.
+    file, which are written together and need one connection for all, have up to 64. One more does
+    what comes while nothing else is under way.
     """
 
     def __init__(
@@ -249,7 +250,7 @@ class AsyncStore(AsyncWorkflows, AsyncStoreOperations):
             threads = pools.writers if waits or is_grouped else pools.readers
             if is_grouped and _is_file(opened):
                 threads = pools.grouped
-            return threads.submit(work)
+            return pools.submit(threads, work)
         except RuntimeError as error:
             raise StoreClosed("the store is closed; open it again") from error
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from threading import Lock
-from typing import Generic, ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from ..database import register_forkable
 from ..errors import StoreError
@@ -42,7 +42,9 @@ class Threads(Protocol):
 class StorePools(Generic[OpenedT]):
     """The threads of an awaited store, and the store that the first of them opens.
 
-    A forked child has none of the threads, so it begins with new ones.
+    Calls that come one after the other are all done by one thread, ``warm``: what it needs is in
+    the caches of its processor. A pool gives them to its threads in turn. A forked child has none
+    of the threads, so it begins with new ones.
     """
 
     def __init__(self, opening: ThreadWork[OpenedT], size: int) -> None:
@@ -57,6 +59,8 @@ class StorePools(Generic[OpenedT]):
         if self._is_over:
             return
         self._lock = Lock()
+        self._warm = ThreadPoolExecutor(1, "convostore-warm")
+        self._last: Future[Any] | None = None
         self.readers = ThreadPoolExecutor(self._size, "convostore")
         self.writers = ThreadPoolExecutor(self._size, "convostore-waiting")
         self.grouped = ThreadPoolExecutor(max(self._size, GROUP_THREADS), "convostore-grouped")
@@ -74,11 +78,21 @@ class StorePools(Generic[OpenedT]):
                 self._opened = self.readers.submit(self._opening)
             return self._opened
 
+    def submit(
+        self, pool: ThreadPoolExecutor, work: ThreadWork[ThreadResultT]
+    ) -> Future[ThreadResultT]:
+        """Give work to the warm thread, or to a pool while that has something to do."""
+        with self._lock:
+            if self._last is None or self._last.done():
+                self._last = submitted = self._warm.submit(work)
+                return submitted
+        return pool.submit(work)
+
     def end(self) -> None:
         """Wait for running calls, and take no more."""
         self.open()
         self._is_over = True
-        for pool in (self.writers, self.grouped, self.readers):
+        for pool in (self._warm, self.writers, self.grouped, self.readers):
             pool.shutdown()
 
 
