@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from store import Store
-from store.database.queue import QueuePlace
+from store.database.writer_queue import QueuePlace
 
 from .workload import conversation
 

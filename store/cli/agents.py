@@ -140,7 +140,7 @@ def _serve(ctx: typer.Context, owner: str | None, *, read_only: bool, secrets: b
     """Serve the store; the user's own one follows the programs of this machine."""
     gc.disable()  # what is imported is alive until the end; walks through it take a tenth
     from ..mcp import build_server
-    from .following import Follower
+    from .background_import import Follower
 
     is_own = get_place(ctx).target == str(locate_own_store())
     with open_store(ctx, read_only=read_only) as opened:

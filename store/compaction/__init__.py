@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..lazy_imports import attach_modules
 
 if TYPE_CHECKING:
-    from .checks import check
+    from .compaction_check import check
     from .hidden_range import hide
     from .plan import Plan
     from .workflow import (
@@ -40,7 +40,7 @@ __all__ = [
 if not TYPE_CHECKING:  # or any name would do for whoever reads types
     __getattr__, __dir__ = attach_modules(
         __package__,
-        checks="check",
+        compaction_check="check",
         hidden_range="hide",
         plan="Plan",
         workflow=(

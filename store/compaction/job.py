@@ -38,9 +38,9 @@ from ..summaries import (
     names_index,
 )
 from ..view import ActiveSummary, ViewContext, list_range_summaries
-from .facts import load_hidden_facts
 from .log_messages import CompactionLog
 from .plan import Plan, PlanOptions, build_plan, choose_plan, select_replaced_summaries
+from .range_facts import load_hidden_facts
 from .record_rows import PlannedPart, build_unrecorded_answer, find_first_time, load_source
 from .triggers import NO_ADDITIONS, NextRequest, ViewCost, load_view_cost, mark_still_over
 

@@ -17,7 +17,7 @@ from ..messages import encode
 from ..records import Compaction
 from ..summaries import Summary, render_summary
 from ..view import list_range_summaries, load_visible_set
-from .checks import LIMIT_ERROR_KIND
+from .compaction_check import LIMIT_ERROR_KIND
 from .job import (
     TURN_GOES_ON,
     CompactionRequest,

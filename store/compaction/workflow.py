@@ -62,7 +62,7 @@ from ..view import (
     select_active_records,
 )
 from .asked_results import OldResult, find_asked_results
-from .checks import BELOW_TRIGGERS, check, parse_next_request
+from .compaction_check import BELOW_TRIGGERS, check, parse_next_request
 from .job import CompactionRequest, answer_unchanged, prepare_job, summarize
 from .lifecycle import abandon_compaction, begin_compaction, finish_compaction, keep_to_limit
 from .log_messages import CompactionLog

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from . import request
     from .file_mentions import mentions, remind
     from .freshness import Freshness
-    from .law import code_law
     from .layers import LAYERS, Piece
+    from .project_rules import code_law
     from .recall_definition import recall_tool
     from .request import Context, Tools
     from .request_cache import Requests
@@ -47,7 +47,7 @@ if not TYPE_CHECKING:  # a type checker would accept any name from it
         "request",
         file_mentions="mentions remind",
         freshness="Freshness",
-        law="code_law",
+        project_rules="code_law",
         layers="LAYERS Piece",
         recall_definition="recall_tool",
         request="Context Tools",

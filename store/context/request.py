@@ -45,7 +45,6 @@ from ..view import (
     send_view_queries,
 )
 from .file_mentions import Root, check_root, mentions, remind
-from .law import Law
 from .layers import (
     LAYERS,
     Hashed,
@@ -58,6 +57,7 @@ from .layers import (
     make_pieces,
     mark_cache_ends,
 )
+from .project_rules import Law
 from .recall_definition import add_recall_tool
 
 __all__ = ["LAYERS", "TODO_LOOK_BACK", "Context", "Piece", "gather_parts", "mentions", "remind"]

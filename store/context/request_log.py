@@ -59,8 +59,8 @@ from ..view import (
     load_view_context,
     select_active_records,
 )
-from .law import Law
 from .layers import LAYERS, Piece, Reminders
+from .project_rules import Law
 from .request import (
     AddedPieces,
     Context,

@@ -10,7 +10,6 @@ from __future__ import annotations
 from . import json_sql
 from .cache import DEFAULT_CACHE_BYTES, Cache, is_mark_current, measure_bytes, register_tree_cache
 from .connections import limit_page_cache
-from .counters import TIME_LIMITS, CounterKey, Counters, CounterSum
 from .driver_errors import RowsByKey, is_retriable, translate_driver_errors
 from .engine import Database, Transactions, translate_host_errors
 from .file_copies import (
@@ -61,8 +60,8 @@ from .lease import (
 from .logs import OperationMark, SafeLogger, get_logger, running_operation
 from .migrate import SCHEMA_VERSION, Seed, Upgrade, read_version, upgrade_schema
 from .notifications import IsHeard
-from .queries import Queries
-from .queue import has_waiting_writers
+from .operation_counters import TIME_LIMITS, CounterKey, Counters, CounterSum
+from .query_files import Queries
 from .read_only import build_read_only_uri, is_write_protected
 from .schema import (
     BIG_INTEGER,
@@ -108,6 +107,7 @@ from .server_limits import ServerLimits
 from .statements import Insertion, Row, RowT, Statement, compute_seal, list_sealed_columns
 from .storage_sizes import PageBytes, load_page_bytes, load_table_bytes
 from .write_ahead import MAX_PURGE_SECONDS
+from .writer_queue import has_waiting_writers
 
 __all__ = [
     "BIG_INTEGER",

@@ -23,7 +23,7 @@ from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
 from ..text import clear_caches
-from .counters import Counters
+from .operation_counters import Counters
 
 DEFAULT_CACHE_BYTES = 64_000_000
 """The limit of a store's cache by default, in bytes."""

@@ -46,7 +46,6 @@ from ..errors import (
 from . import fork_safety
 from .cache import DEFAULT_CACHE_BYTES, Cache
 from .connections import connect_apart, create_file_engine, create_server_engine
-from .counters import Counters
 from .driver_errors import (
     build_connection_error,
     get_sqlstate,
@@ -57,7 +56,7 @@ from .files import KnownFile, is_private_target, parse_url, remove_private_folde
 from .fork_safety import FORKED_STORE_MESSAGE, leak_object
 from .group_commit import GroupedWrite, get_group
 from .lease import CheckedDriver, Lease, RowCheck, compute_lock_timeout, get_lease
-from .queue import HAS_FLOCK, LOCK_SUFFIX, WriterQueue
+from .operation_counters import Counters
 from .read_only import READ_ONLY_MESSAGE, load_read_state, open_read_only
 from .server_limits import ServerLimits
 from .write_ahead import (
@@ -70,6 +69,7 @@ from .write_ahead import (
     empty_log,
     switch_to_log,
 )
+from .writer_queue import HAS_FLOCK, LOCK_SUFFIX, WriterQueue
 
 if TYPE_CHECKING:
     from .listener import Listener

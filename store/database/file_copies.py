@@ -33,9 +33,9 @@ from sqlalchemy import (
 
 from ..errors import StoreBusy, StoreError, StoreFull
 from .engine import Database
-from .queue import QueuePlace, WriterQueue
 from .schema import copies, erasures
 from .statements import Insertion, Statement
+from .writer_queue import QueuePlace, WriterQueue
 
 COMPANION_SUFFIXES = ("-wal", "-shm", "-journal", "-lock")
 """The suffixes of the files that SQLite and the writers' queue put beside a file."""

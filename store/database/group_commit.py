@@ -36,7 +36,7 @@ from ..cancellation import Cancelled, bind_caller, wake_on_leave
 from ..errors import StoreBusy
 from .driver_errors import list_driver_errors, translate_error
 from .files import KnownFile
-from .queue import TURN_SECONDS
+from .writer_queue import TURN_SECONDS
 
 GroupResultT = TypeVar("GroupResultT")
 

@@ -29,7 +29,7 @@ from sqlalchemy.sql.functions import FunctionElement
 from ..errors import StoreError
 from . import fork_safety
 from .lease import get_lease
-from .queue import (
+from .writer_queue import (
     HAS_BYTE_LOCKS,
     LOCK_SUFFIX,
     ByteRange,

@@ -29,13 +29,13 @@ from sqlalchemy import Connection
 from ..cancellation import bind_caller
 from ..errors import StoreError, StoreForked
 from .cache import Cache, SessionTrees, invalidate_tree, invalidation_count
-from .counters import CounterKey
 from .files import KnownFile
 from .fork_safety import FORKED_STORE_MESSAGE, leak_object
+from .operation_counters import CounterKey
 from .pipeline import PipelinedDriver
-from .queue import QueuePlace, WriterQueue
 from .read_only import ReadState, load_read_state
 from .write_ahead import WriteAheadLog, has_log, switch_to_log
+from .writer_queue import QueuePlace, WriterQueue
 
 _LEASE_ATTRIBUTE = "_convostore_lease"
 """The attribute of a connection that holds its lease, since each statement asks for it.

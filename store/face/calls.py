@@ -123,8 +123,8 @@ def find_session_parameters() -> dict[Any, tuple[str, ...]]:
     """
     return {
         history.sessions.create_session: (),
-        history.file_states.load_file_state: (),
-        history.file_states.set_file_state: (),
+        history.imported_files.load_file_state: (),
+        history.imported_files.set_file_state: (),
         history.listing.list_sessions: ("tree", "after"),
         history.listing.count_sessions: ("tree",),
         history.retention.plan_prune: (),

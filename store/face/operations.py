@@ -350,7 +350,7 @@ class Operations(Face):
         An import asks for it by itself. Raises InvalidValue.
         """
         call = Call(
-            history.file_states.load_file_state,
+            history.imported_files.load_file_state,
             (file,),
             {
                 "owner": owner,
@@ -372,7 +372,7 @@ class Operations(Face):
         import sets it by itself. Raises InvalidValue.
         """
         call = Call(
-            history.file_states.set_file_state,
+            history.imported_files.set_file_state,
             (file, state),
             {
                 "owner": owner,
@@ -1002,7 +1002,7 @@ class Operations(Face):
         rules (as given by a `Context`). Raises SessionNotFound, InvalidPolicy, InvalidValue.
         """
         call = Call(
-            compaction.checks.check,
+            compaction.compaction_check.check,
             (session_id, policy, max_tokens, last_usage, user_input, fixed_tokens),
             {
                 "now": self._moment(now),

@@ -83,7 +83,7 @@ from .calls import (
 from .observers import Observers, observed
 from .operations import StoreOperations
 from .replicas import open_replica
-from .shares import Shares
+from .shared_stores import Shares
 from .workflows import Workflows
 
 if TYPE_CHECKING:

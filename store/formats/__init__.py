@@ -59,14 +59,6 @@ from .request_messages import ApiCall, PlacedMessage, System, make_api_call
 from .response_usage import ResponseUsage, read_response_usage
 from .responses import write_plain_item
 from .sendable_calls import add_sendable_call, get_sendable_text, select_sendable_calls
-from .templates import (
-    MOST_TEMPLATES,
-    SPECIMEN_MARK,
-    Build,
-    TemplateEntry,
-    compile_display,
-    render_display,
-)
 from .tool_definitions import (
     GivenTools,
     ToolDefinition,
@@ -77,6 +69,14 @@ from .tool_definitions import (
     write_definitions,
 )
 from .turns import FIRST_USER_TEXT, TURN_SYSTEM_ROLES, mark_system_text
+from .value_templates import (
+    MOST_TEMPLATES,
+    SPECIMEN_MARK,
+    Build,
+    TemplateEntry,
+    compile_display,
+    render_display,
+)
 
 __all__ = [
     "ANTHROPIC",

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from ..messages import EMPTY_CALL_TEXT, Message, assemble_message
 from ..text import clearable_cache, parse_json
 from .chat_rows import find_wire_values
-from .templates import (
+from .value_templates import (
     MOST_TEMPLATES,
     SPECIMEN_MARK,
     Build,

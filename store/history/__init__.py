@@ -88,7 +88,7 @@ if TYPE_CHECKING:
     )
     from .retention import CONTENT_BYTES, delete_owned_rows
     from .sessions import derive_metadata_keys, load_newest_compaction
-    from .tree_entries import write_missing_entries
+    from .tree_search_entries import write_missing_entries
     from .usages import (
         LastRequest,
         UsageInput,
@@ -224,7 +224,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         ),
         retention="CONTENT_BYTES delete_owned_rows",
         sessions="derive_metadata_keys load_newest_compaction",
-        tree_entries="write_missing_entries",
+        tree_search_entries="write_missing_entries",
         usages="LastRequest UsageInput find_last_usage list_numbered_usages load_placed_usages",
         view_cache="Validity ViewCache",
     )

@@ -53,7 +53,7 @@ from ..database import (
 from ..database import erasures as erasure_log
 from ..records import Erasure
 from . import lines
-from .file_states import FILE_OF_SESSION, forget_file_states
+from .imported_files import FILE_OF_SESSION, forget_file_states
 from .kept_usages import SESSION_SUMS, keep_usages
 from .lines import Pointer
 from .message_notes import DELETE_UNREACHABLE_NOTES

@@ -72,7 +72,7 @@ from . import lines
 from .attachments import delete_message_attachments
 from .erasure import NEWEST_COPY
 from .facts import derive_results, load_tool_kinds, write_results
-from .file_states import forget_file_states
+from .imported_files import forget_file_states
 from .lines import PLACE, Line, Pointer
 from .raw_messages import load_chat_messages, load_message_at
 from .request_rows import delete_repeating_texts

@@ -41,7 +41,7 @@ from ..records import TEXT_LIMIT, Session
 from ..text import as_plain_str, is_text
 from . import lines
 from .ancestry import write_ancestors
-from .file_states import forget_file_states
+from .imported_files import forget_file_states
 from .lines import NO_LIMIT, generate_revision
 
 VALUE_LIMIT = 200

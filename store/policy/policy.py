@@ -16,7 +16,7 @@ from ..phrases import DEFAULT_LANGUAGE, LANGUAGE_TEXTS, Language
 from .field_types import PolicyFieldGroup, PolicyText
 from .prompt_cache import PromptCacheFields
 from .ready_policies import FIELD_PROBLEMS, POLICIES, READY_POLICY_TEXTS, PolicyFields
-from .requests import RequestFields
+from .request_contents import RequestFields
 from .summaries import SummaryFields
 from .tool_results import ToolResultFields
 from .triggers import TriggerFields

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
         TOOL_KINDS,
         normalise_key,
     )
-    from .names import TextName, count_names, rank_names
     from .path_normalization import normalise_path
     from .results import (
         Facts,
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
         is_terminal_result,
     )
     from .short_forms import compress
+    from .text_names import TextName, count_names, rank_names
     from .todos import is_recap_all_done, render_recap
 
 if not TYPE_CHECKING:  # otherwise type checkers would accept any name
@@ -63,7 +63,7 @@ if not TYPE_CHECKING:  # otherwise type checkers would accept any name
             "render_signs_sql"
         ),
         kinds="ALL_TOOL_KINDS DECIDING_ARGUMENTS RECALL_TOOL_NAME TOOL_KINDS normalise_key",
-        names="TextName count_names rank_names",
+        text_names="TextName count_names rank_names",
         path_normalization="normalise_path",
         results=(
             "Facts compute_result_facts find_answered_call_id find_kind_name find_result_end "

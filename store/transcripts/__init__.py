@@ -23,7 +23,12 @@ from .apis.openai import OWNER_KEY, PROJECT_ROOT_KEY, convert_system_row, is_hea
 from .archive import ExportArchive, is_export_archive
 from .database import DatabaseSource, is_sqlite_file
 from .disk_buffer import KeyNumbers
-from .events import (
+from .grok_build import has_grok_screen
+from .kinds import TRANSCRIPT_KINDS, Home, TranscriptKind
+from .limits import Limits
+from .opencode import OpencodeFolderSource, is_opencode_session_file
+from .other_programs import ITEM_TYPES, find_messages_program, find_value_program
+from .parser_events import (
     EXTRA_KEYS,
     READER_FORMAT,
     CompactionEvent,
@@ -41,11 +46,6 @@ from .events import (
     list_texts,
     render_sketch,
 )
-from .grok_build import has_grok_screen
-from .kinds import TRANSCRIPT_KINDS, Home, TranscriptKind
-from .limits import Limits
-from .opencode import OpencodeFolderSource, is_opencode_session_file
-from .other_programs import ITEM_TYPES, find_messages_program, find_value_program
 from .source import PACKED_FILE_SIGNATURES, Progress, SourceValue, TranscriptSource
 from .store_export import STORE_HEAD_KEY
 from .usages import parse_message_usage

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..records import FilePath, Message
-from .events import (
+from .parser_events import (
     Event,
     NoteEvent,
     SessionEvent,

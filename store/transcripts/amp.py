@@ -9,7 +9,7 @@ from ..records import Message
 from ..text import JsonFields
 from .blocks import build_assistant_message, build_user_messages, parse_blocks
 from .conversations import GatheredSession, build_result_message, round_milliseconds
-from .events import (
+from .parser_events import (
     Event,
     SessionMessage,
     SessionNames,

@@ -24,7 +24,7 @@ from .conversations import (
     round_milliseconds,
 )
 from .database import Layout, SqliteConnection, load_column_names
-from .events import (
+from .parser_events import (
     Event,
     NoteEvent,
     RequestUsage,

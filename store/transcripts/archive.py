@@ -20,7 +20,7 @@ except ImportError:  # of itself Python knows the packing of zstd from 3.14 on
     from zipfile import BadZipFile as ZstdError  # type: ignore[assignment]
 
 from ..errors import StoreError
-from .events import NoteEvent
+from .parser_events import NoteEvent
 from .source import HeldFile, SourceValue, TranscriptSource
 
 CONVERSATION_FILE = re.compile(r"(.*/)?conversations[-_]?\d*\.json|header\.json|samples/.+\.json")

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..records import Message
 from ..text import JsonFields, wrap_in_list
-from .events import build_text_part, drop_keys, simplify_content
+from .parser_events import build_text_part, drop_keys, simplify_content
 
 ContentBlock = JsonFields
 

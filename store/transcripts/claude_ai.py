@@ -8,7 +8,7 @@ from typing import Any
 from ..records import Message
 from ..text import JsonFields, wrap_in_list
 from .blocks import ContentBlock, build_answer_messages
-from .events import (
+from .parser_events import (
     Event,
     NoteEvent,
     SessionEvent,

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..text import JsonFields, wrap_in_list
 from .conversations import GatheredSession, build_chat_message, build_result_message, join_content
-from .events import (
+from .parser_events import (
     CompactionEvent,
     Event,
     RequestUsage,

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from ..records import Message
 from ..text import JsonFields, wrap_in_list
-from .events import (
+from .parser_events import (
     Event,
     SessionEvent,
     SessionMessage,

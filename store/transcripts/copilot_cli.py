@@ -10,7 +10,7 @@ from typing import Any
 from ..records import Message
 from ..text import JsonFields
 from .disk_buffer import BufferedMapping, DiskBuffer
-from .events import (
+from .parser_events import (
     CompactionEvent,
     Event,
     NoteEvent,

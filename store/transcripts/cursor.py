@@ -14,7 +14,7 @@ from ..records import Message
 from ..text import JsonFields
 from .blocks import build_answer_messages, build_user_messages, parse_blocks
 from .database import Layout, SqliteConnection, load_table_names, parse_json_cell
-from .events import (
+from .parser_events import (
     CompactionEvent,
     Event,
     NoteEvent,

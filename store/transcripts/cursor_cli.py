@@ -11,7 +11,7 @@ from typing import Any
 from ..text import JsonFields
 from .conversations import GatheredSession, load_side_file, round_milliseconds
 from .database import Layout, SqliteConnection, parse_json_cell
-from .events import (
+from .parser_events import (
     Event,
     NoteEvent,
     SessionMessage,

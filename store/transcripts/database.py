@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 from ..errors import LimitExceeded, StoreError, UnknownTranscript
 from ..records import FilePath
-from .events import NoteEvent
 from .other_programs import PROGRAM_BY_STATE_KEY, find_columns_program
+from .parser_events import NoteEvent
 from .source import SourceValue, TranscriptSource
 
 SQLITE_SIGNATURE = b"SQLite format 3\0"

@@ -11,7 +11,7 @@ from ..records import Message
 from ..text import JsonFields
 from .blocks import build_assistant_message, build_user_messages, parse_blocks
 from .disk_buffer import BufferedMapping, DiskBuffer
-from .events import (
+from .parser_events import (
     Event,
     NoteEvent,
     SessionEvent,

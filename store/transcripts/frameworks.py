@@ -13,7 +13,14 @@ from typing import Any
 from ..records import Message
 from ..text import JsonFields, wrap_in_list
 from .conversations import GatheredSession, build_chat_message, build_result_message, join_content
-from .events import (
+from .gemini.parts import (
+    join_gemini_thoughts,
+    list_gemini_responses,
+    parse_gemini_calls,
+    parse_gemini_content,
+    parse_gemini_response,
+)
+from .parser_events import (
     Event,
     NoteEvent,
     RequestUsage,
@@ -30,13 +37,6 @@ from .events import (
     join_texts,
     note_unread_value,
     parse_iso_milliseconds,
-)
-from .gemini.parts import (
-    join_gemini_thoughts,
-    list_gemini_responses,
-    parse_gemini_calls,
-    parse_gemini_content,
-    parse_gemini_response,
 )
 from .source import TranscriptSource
 from .usages import TokenKeys, build_request_usage

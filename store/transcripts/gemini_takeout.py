@@ -14,7 +14,7 @@ from typing import Any
 
 from ..text import JsonFields
 from .conversations import GatheredSession, build_chat_message, join_content
-from .events import (
+from .parser_events import (
     Event,
     NoteEvent,
     SessionMessage,

@@ -10,7 +10,7 @@ from ..records import Message
 from ..text import JsonFields
 from .conversations import GatheredSession, build_chat_message, build_result_message, join_content
 from .database import Layout, SqliteConnection, parse_json_cell
-from .events import (
+from .parser_events import (
     Event,
     SessionMessage,
     SessionNames,

@@ -22,7 +22,7 @@ from .conversations import (
     load_side_file,
     round_milliseconds,
 )
-from .events import (
+from .parser_events import (
     Event,
     NoteEvent,
     RequestUsage,

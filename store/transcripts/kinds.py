@@ -54,8 +54,8 @@ from .data_sets import (
     toolbench,
 )
 from .database import Layout
-from .events import Event
 from .gemini import adk, gemini_cli, qwen_code
+from .parser_events import Event
 from .source import TranscriptSource
 from .stores import langgraph, librechat, llm_logs, open_webui
 

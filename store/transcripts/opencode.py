@@ -12,7 +12,7 @@ from typing import Any
 from ..records import FilePath, Message
 from ..text import JsonFields, wrap_in_list
 from .database import Layout, SqliteConnection, parse_json_cell
-from .events import (
+from .parser_events import (
     CompactionEvent,
     Event,
     NoteEvent,

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from ..text import wrap_in_list
-from .events import get_fields, get_list
+from .parser_events import get_fields, get_list
 
 ANTHROPIC_PROGRAM = "Anthropic's Messages API"
 BEDROCK_PROGRAM = "Amazon Bedrock's Converse API"

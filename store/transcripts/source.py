@@ -23,8 +23,8 @@ from ..errors import StoreError
 from ..records import FilePath
 from ..text import wrap_in_list
 from .disk_buffer import pack_value
-from .events import Event, NoteEvent, SessionNames, note_unread_value
 from .limits import UNLIMITED, Limits
+from .parser_events import Event, NoteEvent, SessionNames, note_unread_value
 
 Progress = Callable[[int], object]
 """A callable that is told how far a file is read."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .events import Event, NoteEvent, StoreRow, get_fields, render_sketch
+from .parser_events import Event, NoteEvent, StoreRow, get_fields, render_sketch
 from .source import SourceValue, TranscriptSource
 
 __all__ = ["STORE_HEAD_KEY", "is_store_head", "parse_exported_store"]

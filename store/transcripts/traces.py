@@ -20,7 +20,7 @@ from .conversations import (
     build_result_message,
     join_content,
 )
-from .events import (
+from .parser_events import (
     Event,
     NoteEvent,
     RequestUsage,

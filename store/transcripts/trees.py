@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ..records import Message
 from ..text import JsonFields, format_count
-from .events import (
+from .parser_events import (
     CompactionEvent,
     Event,
     ForkPoint,

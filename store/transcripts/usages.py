@@ -8,7 +8,14 @@ from typing import NamedTuple
 
 from ..records import Message
 from ..text import JsonFields
-from .events import RequestUsage, UsageTokens, find_first_text, get_fields, get_list, get_text
+from .parser_events import (
+    RequestUsage,
+    UsageTokens,
+    find_first_text,
+    get_fields,
+    get_list,
+    get_text,
+)
 
 UsageParser = Callable[[JsonFields], Iterator[RequestUsage]]
 

@@ -12,7 +12,7 @@ from .conversations import (
     build_result_message,
     join_content,
 )
-from .events import (
+from .parser_events import (
     build_chat_call,
     drop_empty_fields,
     find_first_text,

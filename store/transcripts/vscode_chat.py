@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from ..records import Message
 from ..text import JsonFields
-from .events import (
+from .parser_events import (
     Event,
     NoteEvent,
     SessionEvent,

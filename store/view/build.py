@@ -56,10 +56,10 @@ from .explanation import (
 )
 from .line_rows import LineRows, LineUse, load_plain_rows
 from .log_messages import LOG_LANGUAGE, LogMessage, get_named_language
+from .message_rendering import LineStretch, RenderedSegment, render_segment
 from .read_files import ReadFiles, load_read_paths, log_reads, read_logger
 from .row_rendering import write_plain_items, write_plain_messages
 from .rules import RULE_LOG_TEXTS
-from .segments import LineStretch, RenderedSegment, render_segment
 from .sent_digest import KEY_BYTES, SentDigest, key_messages
 from .verdicts import FRAME_BYTES, JudgedLine, Verdicts, judge_line, load_replacements
 from .visible_set import ActiveSummary, HiddenRange, ViewContext, load_view_context

@@ -10,8 +10,8 @@ import pytest
 
 from store import Store
 from store.context import mentions, remind
-from store.context.law import LAW_SIZE_LIMIT, Law
-from store.context.law import code_law as law_of
+from store.context.project_rules import LAW_SIZE_LIMIT, Law
+from store.context.project_rules import code_law as law_of
 from store.errors import InvalidValue
 
 

@@ -20,7 +20,7 @@ from sqlalchemy import Connection, text
 from store import AsyncStore, Store
 from store.database import group_commit
 from store.database.lease import Lease, get_lease
-from store.database.queue import TURN_SECONDS
+from store.database.writer_queue import TURN_SECONDS
 from store.errors import (
     HeadMoved,
     InvalidMessage,

@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 
 from store import Store
-from store.database.queue import QueuePlace, WriterQueue
+from store.database.writer_queue import QueuePlace, WriterQueue
 
 Fork = Callable[..., Any]
 TraceFunction = Callable[[FrameType, str, Any], Any]

@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 
 from store import Store
-from store.database import queue
-from store.database.queue import QueuePlace, WriterQueue
+from store.database import writer_queue
+from store.database.writer_queue import QueuePlace, WriterQueue
 from store.errors import StoreBusy, StoreError
 
 Fork = Callable[..., Any]
@@ -97,7 +97,7 @@ def test_who_comes_lets_those_who_wait_move_up(
     stop(behind, line)  # as one that is woken, and does not run yet
     front.leave()
     monkeypatch.setattr(front, "_ends", 0.0)
-    monkeypatch.setattr(queue, "TURN_SECONDS", 30)
+    monkeypatch.setattr(writer_queue, "TURN_SECONDS", 30)
 
     def come_again() -> float:
         front.take()
@@ -130,7 +130,7 @@ def test_a_stopped_writer_that_waits_holds_up_nobody(
 def let_the_line_move_up(place: QueuePlace) -> None:
     """Do with the line what the end of the first write does."""
     assert place.file
-    queue._apply_lock_operation(place.file, queue._LEAVE_QUEUE)
+    writer_queue._apply_lock_operation(place.file, writer_queue._LEAVE_QUEUE)
 
 
 def test_a_stopped_first_in_line_keeps_nobody_from_writing(
@@ -156,8 +156,8 @@ def test_a_first_in_line_that_runs_is_not_passed(
     line: WriterQueue, place: Callable[[], QueuePlace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A lock that is free until it looks again is not taken from it at a deadline."""
-    monkeypatch.setattr(queue, "LOOK_SECONDS", 0.3)
-    monkeypatch.setattr(queue, "TURN_SECONDS", 0.6)
+    monkeypatch.setattr(writer_queue, "LOOK_SECONDS", 0.3)
+    monkeypatch.setattr(writer_queue, "TURN_SECONDS", 0.6)
     front, first, late = place(), place(), place()
     front.take()
     let_the_line_move_up(front)
@@ -179,8 +179,8 @@ def test_turns_that_were_given_up_hold_up_nobody(
     for _ in range(5):
         with pytest.raises(StoreBusy):
             place().take(0.01)
-    monkeypatch.setattr(queue, "LOOK_SECONDS", 60)
-    monkeypatch.setattr(queue, "TURN_SECONDS", 60)
+    monkeypatch.setattr(writer_queue, "LOOK_SECONDS", 60)
+    monkeypatch.setattr(writer_queue, "TURN_SECONDS", 60)
     front.leave()
     wait_until(line, "OFDLCK", there=False)
     place().take(0)
@@ -191,13 +191,13 @@ def test_a_turn_has_come_before_somebody_is_told(
 ) -> None:
     """Who is woken looks at once, and would give up what it has."""
     told: list[bool] = []
-    give_up = queue._WriterTurn.give_up
+    give_up = writer_queue._WriterTurn.give_up
 
-    def tell(turn: queue._WriterTurn) -> None:
+    def tell(turn: writer_queue._WriterTurn) -> None:
         told.append(turn.has_come)
         give_up(turn)
 
-    monkeypatch.setattr(queue._WriterTurn, "give_up", tell)
+    monkeypatch.setattr(writer_queue._WriterTurn, "give_up", tell)
     front, behind = place(), place()
     front.take()
     with ThreadPoolExecutor(1) as threads:
@@ -212,8 +212,8 @@ def test_a_file_that_a_thread_waits_with_is_left_to_it(
     line: WriterQueue, place: Callable[[], QueuePlace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It looks for the lock once more, and closes the file when it has it."""
-    monkeypatch.setattr(queue, "LOOK_SECONDS", 0.05)
-    monkeypatch.setattr(queue, "TURN_SECONDS", 30)
+    monkeypatch.setattr(writer_queue, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(writer_queue, "TURN_SECONDS", 30)
     front = place()
     front.take()
     let_the_line_move_up(front)
@@ -229,8 +229,8 @@ def test_a_turn_that_comes_at_the_deadline_is_given_back(
 ) -> None:
     """Its thread took it for wanted, and leaves the file to the writer, which has given up."""
     files: list[FileIO] = []
-    wait = queue._WriterTurn.wait
-    monkeypatch.setattr(queue._WriterTurn, "wait", lambda turn, _: wait(turn, 30) and False)
+    wait = writer_queue._WriterTurn.wait
+    monkeypatch.setattr(writer_queue._WriterTurn, "wait", lambda turn, _: wait(turn, 30) and False)
     front, behind = place(), place()
     front.take()
     with ThreadPoolExecutor(1) as threads:
@@ -366,13 +366,17 @@ def test_a_later_write_of_a_turn_takes_one_step(
     place: Callable[[], QueuePlace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It takes the lock and gives it back; the line was left by the first write of the turn."""
-    monkeypatch.setattr(queue, "TURN_SECONDS", 60)
+    monkeypatch.setattr(writer_queue, "TURN_SECONDS", 60)
     own, steps = place(), []
     own.take()
     own.leave()
-    flock, fcntl = queue.fcntl.flock, queue.fcntl.fcntl
-    monkeypatch.setattr(queue.fcntl, "flock", lambda *given: (steps.append("flock"), flock(*given)))
-    monkeypatch.setattr(queue.fcntl, "fcntl", lambda *given: (steps.append("line"), fcntl(*given)))
+    flock, fcntl = writer_queue.fcntl.flock, writer_queue.fcntl.fcntl
+    monkeypatch.setattr(
+        writer_queue.fcntl, "flock", lambda *given: (steps.append("flock"), flock(*given))
+    )
+    monkeypatch.setattr(
+        writer_queue.fcntl, "fcntl", lambda *given: (steps.append("line"), fcntl(*given))
+    )
     own.take()
     assert steps == ["flock"]
     own.leave()

@@ -497,9 +497,9 @@ RANGES = dict.fromkeys(
         "history.raw_messages.CALLS_IN_RUN",
         "view.line_rows.VISIBLE_MESSAGES",
         "history.message_lookup.TURN_BEGINNINGS",
-        "compaction.facts.LISTED_RESULTS",
-        "compaction.facts.UNANSWERED_CALLS",
-        "compaction.facts.TOUCHED_PATHS",
+        "compaction.range_facts.LISTED_RESULTS",
+        "compaction.range_facts.UNANSWERED_CALLS",
+        "compaction.range_facts.TOUCHED_PATHS",
     ),
     "seq>? AND seq<?",
 )

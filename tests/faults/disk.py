@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 from store import Policy, Store, StoreError
 from store.database import group_commit
-from store.database.queue import QueuePlace, WriterQueue
+from store.database.writer_queue import QueuePlace, WriterQueue
 from store.errors import DraftNotFound, NothingToUndo, SessionExists, SessionNotFound
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -25,8 +25,8 @@ from typing import Any
 import pytest
 
 from store import AsyncStore, Policy, Store, importing
-from store.database import queue, write_ahead
-from store.database.queue import QueuePlace, WriterQueue
+from store.database import write_ahead, writer_queue
+from store.database.writer_queue import QueuePlace, WriterQueue
 from store.errors import QueryRefused, StoreBusy, StoreFull, StoreMoved
 from store.history import erasure
 from store.inspection import console, sql_console
@@ -236,7 +236,7 @@ def take_and_let_the_line_move_up(place: QueuePlace) -> None:
     """Begin a turn, and come as far as the end of its first write."""
     place.take()
     assert place.file is not None
-    queue._apply_lock_operation(place.file, queue._LEAVE_QUEUE)
+    writer_queue._apply_lock_operation(place.file, writer_queue._LEAVE_QUEUE)
 
 
 def until_one_waits(path: Path, kind: str) -> None:
@@ -251,8 +251,8 @@ def test_a_turn_goes_on_past_those_who_wait(
     path: Path, places: tuple[QueuePlace, QueuePlace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A writer takes the lock again; the first in line looks later."""
-    monkeypatch.setattr(queue, "TURN_SECONDS", 60)
-    monkeypatch.setattr(queue, "LOOK_SECONDS", 0.5)
+    monkeypatch.setattr(writer_queue, "TURN_SECONDS", 60)
+    monkeypatch.setattr(writer_queue, "LOOK_SECONDS", 0.5)
     front, behind = places
     take_and_let_the_line_move_up(front)
     with ThreadPoolExecutor(1) as threads:

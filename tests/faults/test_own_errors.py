@@ -57,7 +57,10 @@ OURS: dict[str, tuple[type[Exception], Use]] = {
     "store.messages.json_text.parse_json": (TypeError, lambda s: s.messages("s")),
     "store.view.build.load_token_counts": (TypeError, lambda s: s.view("s", AGENT, now=NOW)),
     "store.view.build.judge_line": (ValueError, lambda s: s.view("s", AGENT, now=NOW)),
-    "store.view.segments.pair_messages": (IndexError, lambda s: s.view("s", AGENT, now=NOW)),
+    "store.view.message_rendering.pair_messages": (
+        IndexError,
+        lambda s: s.view("s", AGENT, now=NOW),
+    ),
     "store.view.build.load_view_context": (AssertionError, lambda s: s.view("s", now=NOW)),
     "store.view.explanation.build_entries": (KeyError, lambda s: s.view("s", now=NOW).entries),
     "store.context.request.gather_parts": (TypeError, lambda s: s.context("s", "be kind", now=NOW)),

@@ -18,7 +18,7 @@ from conftest import ROOT, Run
 
 from store import AsyncStore, Store, StoreError, inspection
 from store.database import SCHEMA_HEAD, block_writers
-from store.database.queue import QueuePlace, WriterQueue
+from store.database.writer_queue import QueuePlace, WriterQueue
 from store.errors import InvalidValue, NotAStore, SchemaTooNew, StoreBusy, StoreFull
 from store.inspection import copies
 

@@ -17,7 +17,7 @@ from conftest import Run
 from benchmarks import first_answer
 from store import Store
 from store.cli.agent_programs import AGENT_PROGRAMS
-from store.cli.following import Follower
+from store.cli.background_import import Follower
 from store.tokens import counter
 
 pytestmark = pytest.mark.sqlite_only

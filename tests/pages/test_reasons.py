@@ -15,7 +15,7 @@ from store.view.rules import render_explanations
 
 PACKAGE = Path(store.__file__).parent
 SOURCES = (
-    *("view/segments.py", "view/build.py", "view/explanation.py", "view/visible_set.py"),
+    *("view/message_rendering.py", "view/build.py", "view/explanation.py", "view/visible_set.py"),
     *("view/rules.py", "formats/call_names.py", "context/request_log.py"),
 )
 """Where views and the log of requests say why something is as it is."""

@@ -34,7 +34,7 @@ from benchmarks.timing import Pair, Times
 from benchmarks.workload import ROOT, conversation
 from store import Policy, Store
 from store.context.layers import Piece, list_view_pieces
-from store.view.segments import PairedMessages, pair_messages
+from store.view.message_rendering import PairedMessages, pair_messages
 
 
 def renamed(piece: Piece) -> Piece:
@@ -272,17 +272,17 @@ def test_of_a_refused_call_the_words_of_the_user_are_due() -> None:
             "not told: file",
         ),
         (
-            "store.view.segments.pair_messages",
+            "store.view.message_rendering.pair_messages",
             lambda items, policy, **_: cut_off(pair_messages(items, policy)),
             "neither shown nor hidden",
         ),
         (
-            "store.view.segments.pair_messages",
+            "store.view.message_rendering.pair_messages",
             lambda items, policy, **_: twice(pair_messages(items, policy)),
             "shown twice",
         ),
         (
-            "store.view.segments.pair_messages",
+            "store.view.message_rendering.pair_messages",
             lambda items, policy, **_: backwards(pair_messages(items, policy)),
             "the API refuses",
         ),
@@ -326,7 +326,7 @@ def test_the_program_prints_what_it_found(
     ("place", "wrong", "problem"),
     [
         (
-            "store.view.segments.pair_messages",
+            "store.view.message_rendering.pair_messages",
             lambda items, policy, **_: backwards(pair_messages(items, policy)),
             "the API refuses",
         ),

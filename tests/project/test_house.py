@@ -69,22 +69,22 @@ of a store and move along with an edge that moves.
 INSIDE = {
     "adapters": "stores blocks openai_items openai_agents pydantic_ai claude strands adk langchain langgraph agent_framework llama_index",
     "cli": (
-        "terminal tables render chart options agent_programs installation following agents demo_session requests request_log compactions heads policies "
+        "terminal tables render chart options agent_programs installation background_import agents demo_session requests request_log compactions heads policies "
         "show savings simulation sql sessions messages search maintenance retention transfers exports usage program_folders import_summary imports pages demo commands"
     ),
     "compaction": (
-        "facts triggers plan log_messages record_rows checks hidden_range job asked_results running_bills lifecycle workflow"
+        "range_facts triggers plan log_messages record_rows compaction_check hidden_range job asked_results running_bills lifecycle workflow"
     ),
-    "context": "file_mentions freshness law layers recall_definition request request_cache request_log",
+    "context": "file_mentions freshness project_rules layers recall_definition request request_cache request_log",
     "database": (
-        "gc_pause logs files read_only server_limits queue fork_safety write_ahead counters cache notifications pipeline lease heartbeat schema driver_errors listener connections group_commit statements json_sql queries "
+        "gc_pause logs files read_only server_limits writer_queue fork_safety write_ahead operation_counters cache notifications pipeline lease heartbeat schema driver_errors listener connections group_commit statements json_sql query_files "
         "engine file_copies storage_sizes migrate"
     ),
     "exporting": "files masks page_content fork_siblings session_page programs shapes moves export",
-    "face": "replicas shares calls spans observers operations frames health lifetime atomic_steps streaming watches workflows store threads async_streaming async_operations async_store",
-    "formats": "response_usage answer_chunks request_messages call_names tool_definitions sendable_calls chat_rows openai parts reasoning turns responses anthropic gemini react templates message_templates",
+    "face": "replicas shared_stores calls spans observers operations frames health lifetime atomic_steps streaming watches workflows store threads async_streaming async_operations async_store",
+    "formats": "response_usage answer_chunks request_messages call_names tool_definitions sendable_calls chat_rows openai parts reasoning turns responses anthropic gemini react value_templates message_templates",
     "history": (
-        "ancestry lines erasure_log request_rows file_states session_branches sessions facts model_prices listing price_files price_rows kept_usages usages message_notes view_cache attachments stored_rows search_entries raw_messages tree_entries row_templates draft_leases append drafts erasure redaction erasure_batches retention heads branch_erasure "
+        "ancestry lines erasure_log request_rows imported_files session_branches sessions facts model_prices listing price_files price_rows kept_usages usages message_notes view_cache attachments stored_rows search_entries raw_messages tree_search_entries row_templates draft_leases append drafts erasure redaction erasure_batches retention heads branch_erasure "
         "message_lookup tool_use token_counts"
     ),
     "html": "shown_text source_code markdown_text message_parts flow templates pages notebooks",
@@ -96,7 +96,7 @@ INSIDE = {
     "messages": "json_text attached_bytes columns searched_texts plain_messages media wire_fields redacted_messages",
     "pages": "page_rendering access plots sessions reasons page_rows conversation live requests tree policies costs files sql datasette server",
     "policy": (
-        "field_types ready_policies tool_results requests verdicts prompt_cache triggers turns "
+        "field_types ready_policies tool_results request_contents verdicts prompt_cache triggers turns "
         "summaries policy"
     ),
     "records": "exposition metrics messages compactions maintenance sessions search_results views requests",
@@ -110,16 +110,16 @@ INSIDE = {
         "summarizers"
     ),
     "tools": (
-        "kinds patches path_normalization names excerpts error_texts failure todos calls results "
+        "kinds patches path_normalization text_names excerpts error_texts failure todos calls results "
         "short_rules short_forms"
     ),
     "transcripts": (
-        "events disk_buffer limits other_programs usages blocks source archive database trees conversations vercel_parts claude_code codex openhands copilot_cli vscode_chat "
+        "parser_events disk_buffer limits other_programs usages blocks source archive database trees conversations vercel_parts claude_code codex openhands copilot_cli vscode_chat "
         "chatgpt claude_ai cursor droid goose kiro aider pi opencode gemini apis data_sets store_export stores writing kinds"
     ),
     "view": (
         "log_messages visible_set line_rows placeholders result_predicates rules read_files "
-        "rule_parameters verdicts cost counts early_queries row_rendering segments sent_digest explanation build statement"
+        "rule_parameters verdicts cost counts early_queries row_rendering message_rendering sent_digest explanation build statement"
     ),
 }
 """The modules of each room in the order in which they can be read."""

@@ -1,106 +1,3 @@
--- compaction.facts.LISTED_RESULTS
-WITH segments AS (
-  SELECT b.branch AS branch,
-    GREATEST(b.parent_position + 1, :start) AS first,
-    :last AS last
-  FROM branches AS b
-  WHERE b.tree_id = :tree_id
-    AND b.branch = :branch
-    AND b.parent_position < :last
-  UNION ALL
-  SELECT a.ancestor,
-    GREATEST(a.first, :start),
-    LEAST(a.last, :last)
-  FROM ancestors AS a
-  WHERE a.tree_id = :tree_id
-    AND a.branch = :branch
-    AND a.level = 0
-    AND a.first <= a.last
-    AND a.last >= :start
-    AND a.first <= :last
-  UNION ALL
-  SELECT a.ancestor,
-    GREATEST(a.first, :start),
-    LEAST(a.last, :last)
-  FROM ancestors AS b
-  JOIN ancestors AS a ON a.tree_id = :tree_id
-    AND a.branch = b.ancestor
-    AND a.level = 0
-  WHERE b.tree_id = :tree_id
-    AND b.branch = :branch
-    AND b.level = 1
-    AND a.first <= a.last
-    AND b.last >= :start
-    AND b.first <= :last
-    AND a.last >= :start
-    AND a.first <= :last
-  UNION ALL
-  SELECT a.ancestor,
-    GREATEST(a.first, :start),
-    LEAST(a.last, :last)
-  FROM ancestors AS c
-  JOIN ancestors AS b ON b.tree_id = :tree_id
-    AND b.branch = c.ancestor
-    AND b.level = 1
-  JOIN ancestors AS a ON a.tree_id = :tree_id
-    AND a.branch = b.ancestor
-    AND a.level = 0
-  WHERE c.tree_id = :tree_id
-    AND c.branch = :branch
-    AND c.level = 2
-    AND a.first <= a.last
-    AND c.last >= :start
-    AND c.first <= :last
-    AND b.last >= :start
-    AND b.first <= :last
-    AND a.last >= :start
-    AND a.first <= :last
-)
-SELECT tool_results.branch,
-  tool_results.seq,
-  tool_results.tool_name,
-  coalesce(tool_kinds.kind, 'other') AS coalesce_1,
-  tool_results.exit_code,
-  tool_results.error_prefix,
-  tool_results.status,
-  tool_results.has_stderr,
-  tool_results.looks_terminal,
-  tool_calls.arguments_form,
-  tool_calls.arguments
-FROM tool_results
-LEFT OUTER JOIN tool_kinds ON tool_kinds.name = tool_results.tool_name
-LEFT OUTER JOIN segments ON tool_results.call_seq BETWEEN segments.first AND segments.last
-LEFT OUTER JOIN tool_calls ON tool_calls.tree_id = :tree_id
-  AND tool_calls.branch = segments.branch
-  AND tool_calls.seq = tool_results.call_seq
-  AND tool_calls.position = tool_results.call_position
-WHERE tool_results.tree_id = :tree_id
-  AND tool_results.branch = :branch
-  AND tool_results.seq BETWEEN :first AND :last
-  AND (
-    tool_results.tool_name IN (
-      SELECT tool_kinds.name
-      FROM tool_kinds
-      WHERE tool_kinds.kind = 'terminal'
-        AND (
-          tool_kinds.name NOT IN (
-            SELECT pairs.key
-            FROM json_each_text(CAST(:kinds AS json)) AS pairs
-          )
-        )
-      UNION ALL
-      SELECT pairs.key
-      FROM json_each_text(CAST(:kinds AS json)) AS pairs
-      WHERE pairs.value = 'terminal'
-    )
-    OR tool_results.looks_terminal = 1
-    OR (
-      (tool_results.error_prefix = 1)
-      OR (tool_results.status = 'error')
-    )
-  )
-ORDER BY tool_results.seq
-
 -- compaction.plan.ANSWER_PLACES
 WITH segments AS (
   SELECT b.branch AS branch,
@@ -589,6 +486,109 @@ facts AS (
 SELECT min(facts.seq) AS min_1
 FROM facts
 WHERE facts.turn >= :turn
+
+-- compaction.range_facts.LISTED_RESULTS
+WITH segments AS (
+  SELECT b.branch AS branch,
+    GREATEST(b.parent_position + 1, :start) AS first,
+    :last AS last
+  FROM branches AS b
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+    AND b.parent_position < :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS a
+  WHERE a.tree_id = :tree_id
+    AND a.branch = :branch
+    AND a.level = 0
+    AND a.first <= a.last
+    AND a.last >= :start
+    AND a.first <= :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS b
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE b.tree_id = :tree_id
+    AND b.branch = :branch
+    AND b.level = 1
+    AND a.first <= a.last
+    AND b.last >= :start
+    AND b.first <= :last
+    AND a.last >= :start
+    AND a.first <= :last
+  UNION ALL
+  SELECT a.ancestor,
+    GREATEST(a.first, :start),
+    LEAST(a.last, :last)
+  FROM ancestors AS c
+  JOIN ancestors AS b ON b.tree_id = :tree_id
+    AND b.branch = c.ancestor
+    AND b.level = 1
+  JOIN ancestors AS a ON a.tree_id = :tree_id
+    AND a.branch = b.ancestor
+    AND a.level = 0
+  WHERE c.tree_id = :tree_id
+    AND c.branch = :branch
+    AND c.level = 2
+    AND a.first <= a.last
+    AND c.last >= :start
+    AND c.first <= :last
+    AND b.last >= :start
+    AND b.first <= :last
+    AND a.last >= :start
+    AND a.first <= :last
+)
+SELECT tool_results.branch,
+  tool_results.seq,
+  tool_results.tool_name,
+  coalesce(tool_kinds.kind, 'other') AS coalesce_1,
+  tool_results.exit_code,
+  tool_results.error_prefix,
+  tool_results.status,
+  tool_results.has_stderr,
+  tool_results.looks_terminal,
+  tool_calls.arguments_form,
+  tool_calls.arguments
+FROM tool_results
+LEFT OUTER JOIN tool_kinds ON tool_kinds.name = tool_results.tool_name
+LEFT OUTER JOIN segments ON tool_results.call_seq BETWEEN segments.first AND segments.last
+LEFT OUTER JOIN tool_calls ON tool_calls.tree_id = :tree_id
+  AND tool_calls.branch = segments.branch
+  AND tool_calls.seq = tool_results.call_seq
+  AND tool_calls.position = tool_results.call_position
+WHERE tool_results.tree_id = :tree_id
+  AND tool_results.branch = :branch
+  AND tool_results.seq BETWEEN :first AND :last
+  AND (
+    tool_results.tool_name IN (
+      SELECT tool_kinds.name
+      FROM tool_kinds
+      WHERE tool_kinds.kind = 'terminal'
+        AND (
+          tool_kinds.name NOT IN (
+            SELECT pairs.key
+            FROM json_each_text(CAST(:kinds AS json)) AS pairs
+          )
+        )
+      UNION ALL
+      SELECT pairs.key
+      FROM json_each_text(CAST(:kinds AS json)) AS pairs
+      WHERE pairs.value = 'terminal'
+    )
+    OR tool_results.looks_terminal = 1
+    OR (
+      (tool_results.error_prefix = 1)
+      OR (tool_results.status = 'error')
+    )
+  )
+ORDER BY tool_results.seq
 
 -- compaction.record_rows.BRANCHED_SINCE
 SELECT branches.branch

@@ -1,127 +1,3 @@
--- compaction.facts.HIDDEN_CONTENT
-SELECT messages.seq,
-  messages.content_form,
-  messages.content
-FROM messages
-WHERE messages.tree_id = :tree_id
-  AND messages.branch = :branch
-  AND messages.seq = :seq
-
--- compaction.facts.LISTED_RESULTS
-WITH segments AS (
-  WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
-    SELECT branches.branch,
-      branches.parent_branch,
-      branches.parent_position + 1,
-      :last
-    FROM branches
-    WHERE branches.tree_id = :tree_id
-      AND branches.branch = :branch
-    UNION ALL
-    SELECT parents.branch,
-      parents.parent_branch,
-      parents.parent_position + 1,
-      CASE
-        WHEN walk.first <= :last THEN walk.first - 1
-        ELSE :last
-      END
-    FROM walk
-    JOIN branches AS parents ON parents.tree_id = :tree_id
-      AND parents.branch = walk.parent_branch
-    WHERE walk.first > :start
-  )
-  SELECT branch,
-    CASE WHEN first < :start THEN :start ELSE first END AS first,
-    last
-  FROM walk
-  WHERE CASE WHEN first < :start THEN :start ELSE first END <= last
-)
-SELECT tool_results.branch,
-  tool_results.seq,
-  tool_results.tool_name,
-  coalesce(tool_kinds.kind, 'other') AS coalesce_1,
-  tool_results.exit_code,
-  tool_results.error_prefix,
-  tool_results.status,
-  tool_results.has_stderr,
-  tool_results.looks_terminal,
-  tool_calls.arguments_form,
-  tool_calls.arguments
-FROM tool_results
-LEFT OUTER JOIN tool_kinds ON tool_kinds.name = tool_results.tool_name
-LEFT OUTER JOIN segments ON tool_results.call_seq BETWEEN segments.first AND segments.last
-LEFT OUTER JOIN tool_calls ON tool_calls.tree_id = :tree_id
-  AND tool_calls.branch = segments.branch
-  AND tool_calls.seq = tool_results.call_seq
-  AND tool_calls.position = tool_results.call_position
-WHERE tool_results.tree_id = :tree_id
-  AND tool_results.branch = :branch
-  AND tool_results.seq BETWEEN :first AND :last
-  AND (
-    tool_results.tool_name IN (
-      SELECT tool_kinds.name
-      FROM tool_kinds
-      WHERE tool_kinds.kind = 'terminal'
-        AND (
-          tool_kinds.name NOT IN (
-            SELECT pairs."key"
-            FROM json_each(:kinds) AS pairs
-          )
-        )
-      UNION ALL
-      SELECT pairs."key"
-      FROM json_each(:kinds) AS pairs
-      WHERE pairs.value = 'terminal'
-    )
-    OR tool_results.looks_terminal = 1
-    OR (
-      (tool_results.error_prefix = 1)
-      OR (tool_results.status = 'error')
-    )
-  )
-ORDER BY tool_results.seq
-
--- compaction.facts.TOUCHED_PATHS
-SELECT tool_result_paths.path,
-  tool_results.tool_name,
-  coalesce(tool_kinds.kind, 'other') AS coalesce_1
-FROM tool_results
-JOIN tool_result_paths ON tool_result_paths.tree_id = :tree_id
-  AND tool_result_paths.branch = tool_results.branch
-  AND tool_result_paths.seq = tool_results.seq
-LEFT OUTER JOIN tool_kinds ON tool_kinds.name = tool_results.tool_name
-WHERE tool_results.tree_id = :tree_id
-  AND tool_results.branch = :branch
-  AND tool_results.seq BETWEEN :first AND :last
-ORDER BY tool_result_paths.seq,
-  tool_result_paths.path
-
--- compaction.facts.UNANSWERED_CALLS
-SELECT tool_calls.seq,
-  tool_calls.position,
-  tool_calls.name,
-  coalesce(tool_kinds.kind, 'other') AS coalesce_1,
-  tool_calls.arguments_form,
-  tool_calls.arguments
-FROM tool_calls
-LEFT OUTER JOIN tool_kinds ON tool_kinds.name = tool_calls.name
-WHERE tool_calls.tree_id = :tree_id
-  AND tool_calls.branch = :branch
-  AND tool_calls.seq BETWEEN :first AND :last
-  AND (
-    (tool_calls.seq, tool_calls.position) NOT IN (
-      SELECT tool_results.call_seq,
-        tool_results.call_position
-      FROM tool_results
-      WHERE tool_results.tree_id = :tree_id
-        AND tool_results.branch = :branch
-        AND tool_results.seq BETWEEN :first AND :last
-        AND tool_results.call_seq IS NOT NULL
-    )
-  )
-ORDER BY tool_calls.seq,
-  tool_calls.position
-
 -- compaction.job.SUMMARY_NAMES
 SELECT summaries.names
 FROM summaries
@@ -420,6 +296,130 @@ facts AS (
 SELECT min(facts.seq) AS min_1
 FROM facts
 WHERE facts.turn >= :turn
+
+-- compaction.range_facts.HIDDEN_CONTENT
+SELECT messages.seq,
+  messages.content_form,
+  messages.content
+FROM messages
+WHERE messages.tree_id = :tree_id
+  AND messages.branch = :branch
+  AND messages.seq = :seq
+
+-- compaction.range_facts.LISTED_RESULTS
+WITH segments AS (
+  WITH RECURSIVE walk(branch, parent_branch, first, last) AS (
+    SELECT branches.branch,
+      branches.parent_branch,
+      branches.parent_position + 1,
+      :last
+    FROM branches
+    WHERE branches.tree_id = :tree_id
+      AND branches.branch = :branch
+    UNION ALL
+    SELECT parents.branch,
+      parents.parent_branch,
+      parents.parent_position + 1,
+      CASE
+        WHEN walk.first <= :last THEN walk.first - 1
+        ELSE :last
+      END
+    FROM walk
+    JOIN branches AS parents ON parents.tree_id = :tree_id
+      AND parents.branch = walk.parent_branch
+    WHERE walk.first > :start
+  )
+  SELECT branch,
+    CASE WHEN first < :start THEN :start ELSE first END AS first,
+    last
+  FROM walk
+  WHERE CASE WHEN first < :start THEN :start ELSE first END <= last
+)
+SELECT tool_results.branch,
+  tool_results.seq,
+  tool_results.tool_name,
+  coalesce(tool_kinds.kind, 'other') AS coalesce_1,
+  tool_results.exit_code,
+  tool_results.error_prefix,
+  tool_results.status,
+  tool_results.has_stderr,
+  tool_results.looks_terminal,
+  tool_calls.arguments_form,
+  tool_calls.arguments
+FROM tool_results
+LEFT OUTER JOIN tool_kinds ON tool_kinds.name = tool_results.tool_name
+LEFT OUTER JOIN segments ON tool_results.call_seq BETWEEN segments.first AND segments.last
+LEFT OUTER JOIN tool_calls ON tool_calls.tree_id = :tree_id
+  AND tool_calls.branch = segments.branch
+  AND tool_calls.seq = tool_results.call_seq
+  AND tool_calls.position = tool_results.call_position
+WHERE tool_results.tree_id = :tree_id
+  AND tool_results.branch = :branch
+  AND tool_results.seq BETWEEN :first AND :last
+  AND (
+    tool_results.tool_name IN (
+      SELECT tool_kinds.name
+      FROM tool_kinds
+      WHERE tool_kinds.kind = 'terminal'
+        AND (
+          tool_kinds.name NOT IN (
+            SELECT pairs."key"
+            FROM json_each(:kinds) AS pairs
+          )
+        )
+      UNION ALL
+      SELECT pairs."key"
+      FROM json_each(:kinds) AS pairs
+      WHERE pairs.value = 'terminal'
+    )
+    OR tool_results.looks_terminal = 1
+    OR (
+      (tool_results.error_prefix = 1)
+      OR (tool_results.status = 'error')
+    )
+  )
+ORDER BY tool_results.seq
+
+-- compaction.range_facts.TOUCHED_PATHS
+SELECT tool_result_paths.path,
+  tool_results.tool_name,
+  coalesce(tool_kinds.kind, 'other') AS coalesce_1
+FROM tool_results
+JOIN tool_result_paths ON tool_result_paths.tree_id = :tree_id
+  AND tool_result_paths.branch = tool_results.branch
+  AND tool_result_paths.seq = tool_results.seq
+LEFT OUTER JOIN tool_kinds ON tool_kinds.name = tool_results.tool_name
+WHERE tool_results.tree_id = :tree_id
+  AND tool_results.branch = :branch
+  AND tool_results.seq BETWEEN :first AND :last
+ORDER BY tool_result_paths.seq,
+  tool_result_paths.path
+
+-- compaction.range_facts.UNANSWERED_CALLS
+SELECT tool_calls.seq,
+  tool_calls.position,
+  tool_calls.name,
+  coalesce(tool_kinds.kind, 'other') AS coalesce_1,
+  tool_calls.arguments_form,
+  tool_calls.arguments
+FROM tool_calls
+LEFT OUTER JOIN tool_kinds ON tool_kinds.name = tool_calls.name
+WHERE tool_calls.tree_id = :tree_id
+  AND tool_calls.branch = :branch
+  AND tool_calls.seq BETWEEN :first AND :last
+  AND (
+    (tool_calls.seq, tool_calls.position) NOT IN (
+      SELECT tool_results.call_seq,
+        tool_results.call_position
+      FROM tool_results
+      WHERE tool_results.tree_id = :tree_id
+        AND tool_results.branch = :branch
+        AND tool_results.seq BETWEEN :first AND :last
+        AND tool_results.call_seq IS NOT NULL
+    )
+  )
+ORDER BY tool_calls.seq,
+  tool_calls.position
 
 -- compaction.record_rows.BRANCHED_SINCE
 SELECT branches.branch

@@ -469,27 +469,6 @@ SELECT COALESCE(
 ) AS anon_1
 FROM tool_kinds
 
--- history.file_states.DELETE_STATE
-DELETE FROM settings
-WHERE settings.name = :setting COLLATE "C"
-
--- history.file_states.FILE_OF_SESSION
-SELECT sessions.file,
-  sessions.owner
-FROM sessions
-WHERE sessions.tree_id = :tree_id
-  AND sessions.file IS NOT NULL
-  AND sessions.id = :session_id COLLATE "C"
-
--- history.file_states.INSERT_STATE
-INSERT INTO settings (name, value)
-VALUES (:setting COLLATE "C", :state)
-
--- history.file_states.LOAD_STATE
-SELECT settings.value
-FROM settings
-WHERE settings.name = :setting COLLATE "C"
-
 -- history.heads.HEAD_MOVES
 SELECT head_moves.move,
   head_moves.kind,
@@ -609,6 +588,27 @@ SET head_branch=:branch,
   updated_second=(:now / 1000)
 WHERE sessions.tree_id = :tree
   AND sessions.id = :session_id COLLATE "C"
+
+-- history.imported_files.DELETE_STATE
+DELETE FROM settings
+WHERE settings.name = :setting COLLATE "C"
+
+-- history.imported_files.FILE_OF_SESSION
+SELECT sessions.file,
+  sessions.owner
+FROM sessions
+WHERE sessions.tree_id = :tree_id
+  AND sessions.file IS NOT NULL
+  AND sessions.id = :session_id COLLATE "C"
+
+-- history.imported_files.INSERT_STATE
+INSERT INTO settings (name, value)
+VALUES (:setting COLLATE "C", :state)
+
+-- history.imported_files.LOAD_STATE
+SELECT settings.value
+FROM settings
+WHERE settings.name = :setting COLLATE "C"
 
 -- history.kept_usages.DELETE_OWNED_USAGES
 DELETE FROM kept_usages

@@ -1174,34 +1174,6 @@ WHERE sessions.tree_id = :tree
 SELECT json_group_object(tool_kinds.name, tool_kinds.kind) AS anon_1
 FROM tool_kinds
 
--- history.file_states.DELETE_STATE
-DELETE FROM settings
-WHERE settings.name = :setting
-
--- history.file_states.FILES_OF_TREE
-SELECT DISTINCT sessions.file,
-  sessions.owner
-FROM sessions
-WHERE sessions.tree_id = :tree_id
-  AND sessions.file IS NOT NULL
-
--- history.file_states.FILE_OF_SESSION
-SELECT sessions.file,
-  sessions.owner
-FROM sessions
-WHERE sessions.tree_id = :tree_id
-  AND sessions.file IS NOT NULL
-  AND sessions.id = :session_id
-
--- history.file_states.INSERT_STATE
-INSERT INTO settings (name, value)
-VALUES (:setting, :state)
-
--- history.file_states.LOAD_STATE
-SELECT settings.value
-FROM settings
-WHERE settings.name = :setting
-
 -- history.heads.BRANCH_ORIGIN
 SELECT branches.parent_branch,
   branches.parent_position,
@@ -1338,6 +1310,34 @@ SET head_branch=:branch,
   updated_second=(:now / 1000)
 WHERE sessions.tree_id = :tree
   AND sessions.id = :session_id
+
+-- history.imported_files.DELETE_STATE
+DELETE FROM settings
+WHERE settings.name = :setting
+
+-- history.imported_files.FILES_OF_TREE
+SELECT DISTINCT sessions.file,
+  sessions.owner
+FROM sessions
+WHERE sessions.tree_id = :tree_id
+  AND sessions.file IS NOT NULL
+
+-- history.imported_files.FILE_OF_SESSION
+SELECT sessions.file,
+  sessions.owner
+FROM sessions
+WHERE sessions.tree_id = :tree_id
+  AND sessions.file IS NOT NULL
+  AND sessions.id = :session_id
+
+-- history.imported_files.INSERT_STATE
+INSERT INTO settings (name, value)
+VALUES (:setting, :state)
+
+-- history.imported_files.LOAD_STATE
+SELECT settings.value
+FROM settings
+WHERE settings.name = :setting
 
 -- history.kept_usages.DELETE_OWNED_USAGES
 DELETE FROM kept_usages
@@ -4259,7 +4259,7 @@ WHERE c.tree_id = :tree_id
   AND c.branch = :branch
   AND c.seq BETWEEN :first AND :last
 
--- history.tree_entries.RUNS_WITHOUT_ENTRIES
+-- history.tree_search_entries.RUNS_WITHOUT_ENTRIES
 SELECT m.branch,
   MIN(m.seq),
   MAX(m.seq)
@@ -4276,7 +4276,7 @@ WHERE m.tree_id = :tree_id
 GROUP BY m.branch
 ORDER BY m.branch
 
--- history.tree_entries.TREE_SUMMARY_TEXTS
+-- history.tree_search_entries.TREE_SUMMARY_TEXTS
 SELECT s.branch,
   s.last,
   s.summary,

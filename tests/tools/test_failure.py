@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection
 
 from store import Policy, Store
-from store.compaction.facts import load_hidden_facts
+from store.compaction.range_facts import load_hidden_facts
 from store.history.lines import load_pointer
 from store.inspection.usage_statistics import Statistics, statistics
 from store.messages import Message

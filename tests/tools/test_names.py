@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from store.tools import TextName, count_names, names, rank_names
+from store.tools import TextName, count_names, rank_names, text_names
 
 
 @pytest.mark.parametrize(
@@ -55,6 +55,6 @@ def test_the_best_names_come_first() -> None:
 
 def test_what_is_too_long_for_a_name_is_not_remembered() -> None:
     """A picture in a text is one piece of a million characters."""
-    before = names._parse_piece_names.cache_info().currsize
+    before = text_names._parse_piece_names.cache_info().currsize
     assert not count_names("a_1" * 10**5)
-    assert names._parse_piece_names.cache_info().currsize == before
+    assert text_names._parse_piece_names.cache_info().currsize == before

@@ -19,7 +19,7 @@ from store.transcripts import (
     read,
     sniff,
 )
-from store.transcripts.events import find_title
+from store.transcripts.parser_events import find_title
 
 HELLO = {"role": "user", "content": "hello\nthere"}
 ANSWER = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from store.transcripts.events import SessionEvent
+from store.transcripts.parser_events import SessionEvent
 from store.transcripts.trees import Tree, build_tree_events
 
 

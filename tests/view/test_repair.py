@@ -10,7 +10,7 @@ from refusals import refusals
 from store import Policy, Store
 from store.messages import UNKNOWN_TOOL
 from store.phrases import render_phrase
-from store.view.segments import LineMessage, pair_messages, select_sendable_calls
+from store.view.message_rendering import LineMessage, pair_messages, select_sendable_calls
 
 Message = dict[str, Any]
 NOW = 1_767_225_600_000

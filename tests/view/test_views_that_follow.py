@@ -42,7 +42,7 @@ from store.database import Cache
 from store.database.cache import invalidate_tree
 from store.errors import InvalidValue
 from store.history import erasure
-from store.tools import names, path_normalization
+from store.tools import path_normalization, text_names
 from store.view import placeholders
 from store.view.build import view
 
@@ -391,11 +391,11 @@ def test_words_that_are_taken_out_are_kept_in_no_memory(url: str, how: str) -> N
         assert SECRET in in_memory(other)
         before = [each.cache_info().entries for each in (store, other)]
         assert before == [8, 8]
-        assert names._parse_piece_names.cache_info().currsize > 0
+        assert text_names._parse_piece_names.cache_info().currsize > 0
         assert path_normalization._normalise_text_path.cache_info().currsize > 0
         TAKEN_OUT[how](store, secret)
         assert SECRET not in in_memory(store, other)
-        assert names._parse_piece_names.cache_info().currsize == 0
+        assert text_names._parse_piece_names.cache_info().currsize == 0
         assert path_normalization._normalise_text_path.cache_info().currsize == 0
         assert [each.cache_info().entries for each in (store, other)] == [4, 4]
 

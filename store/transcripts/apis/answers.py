@@ -7,7 +7,14 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ...text import JsonFields
-from ..events import RequestUsage, drop_empty_fields, drop_keys, get_fields, get_list, get_text
+from ..parser_events import (
+    RequestUsage,
+    drop_empty_fields,
+    drop_keys,
+    get_fields,
+    get_list,
+    get_text,
+)
 from ..usages import parse_anthropic_usage, parse_gemini_usage, parse_openai_usage
 
 EVENT_DATA_PREFIX = "data:"

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..events import Event, SessionMessage
 from ..other_programs import ANTHROPIC_PROGRAM
+from ..parser_events import Event, SessionMessage
 from ..source import TranscriptSource
 from . import openai
 

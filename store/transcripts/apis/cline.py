@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ..conversations import load_side_file
-from ..events import (
+from ..parser_events import (
     Event,
     SessionEvent,
     SessionMessage,

@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from ...text import JsonFields, wrap_in_list
-from ..events import (
+from ..parser_events import (
     CompactionEvent,
     Event,
     ForkPoint,

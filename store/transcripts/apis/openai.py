@@ -12,7 +12,8 @@ from itertools import chain, islice
 from typing import Any
 
 from ...text import JsonFields
-from ..events import (
+from ..other_programs import find_messages_program
+from ..parser_events import (
     Event,
     NoteEvent,
     SessionEvent,
@@ -26,7 +27,6 @@ from ..events import (
     wrap_raw_message,
     wrap_raw_messages,
 )
-from ..other_programs import find_messages_program
 from ..source import SourceValue, TranscriptSource
 from .cline import add_cline_facts
 

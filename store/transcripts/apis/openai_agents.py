@@ -12,7 +12,7 @@ from typing import Any
 
 from ...text import JsonFields
 from ..database import Layout, SqliteConnection, parse_json_cell
-from ..events import (
+from ..parser_events import (
     Event,
     NoteEvent,
     SessionEvent,

@@ -10,7 +10,8 @@ from itertools import chain, islice
 from typing import Any
 
 from ...text import JsonFields
-from ..events import (
+from ..other_programs import ITEM_TYPES, RESPONSES_PROGRAM
+from ..parser_events import (
     Event,
     NoteEvent,
     SessionEvent,
@@ -24,7 +25,6 @@ from ..events import (
     note_unread_value,
     split_metadata,
 )
-from ..other_programs import ITEM_TYPES, RESPONSES_PROGRAM
 from ..source import SourceValue, TranscriptSource
 from . import openai
 from .answers import RESPONSES_API as API

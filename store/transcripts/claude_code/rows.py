@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ...text import JsonFields
 from ..blocks import ContentBlock, parse_blocks
 from ..disk_buffer import KeyNumbers
-from ..events import drop_keys, get_fields, get_text
+from ..parser_events import drop_keys, get_fields, get_text
 
 AGENT_PROGRESS_TYPE = "agent_progress"
 AGENT_COST_KEYS = ("totalTokens", "totalDurationMs", "totalToolUseCount", "usage")

@@ -16,7 +16,7 @@ from ...records import extract_content_text
 from ...text import JsonFields, format_count
 from ..blocks import count_user_messages, parse_blocks
 from ..disk_buffer import DiskBuffer, KeyNumbers
-from ..events import (
+from ..parser_events import (
     NoteEvent,
     drop_keys,
     get_fields,

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...text import JsonFields, wrap_in_list
-from ..events import (
+from ..parser_events import (
     CompactionEvent,
     Event,
     NoteEvent,

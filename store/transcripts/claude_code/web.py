@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...text import JsonFields
-from ..events import NoteEvent, drop_keys, find_first_text, get_fields, get_list, get_text
+from ..parser_events import NoteEvent, drop_keys, find_first_text, get_fields, get_list, get_text
 from ..source import SourceValue, TranscriptSource
 from .rows import CONVERSATION_ROW_TYPES
 

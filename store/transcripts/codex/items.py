@@ -14,7 +14,7 @@ from typing import Any
 from ...records import Message
 from ...text import JsonFields
 from ..disk_buffer import KeyNumbers
-from ..events import (
+from ..parser_events import (
     build_text_part,
     drop_keys,
     find_first_text,

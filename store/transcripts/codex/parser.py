@@ -16,7 +16,7 @@ from typing import Any
 from ...records import Message, extract_content_text
 from ...text import JsonFields, format_count
 from ..disk_buffer import DiskBuffer
-from ..events import (
+from ..parser_events import (
     CompactionEvent,
     Event,
     ForkPoint,

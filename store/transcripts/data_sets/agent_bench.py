@@ -8,7 +8,7 @@ from typing import Any
 from ...records import Message
 from ...text import JsonFields
 from ..conversations import GatheredSession
-from ..events import Event, SessionMessage, SessionNames, drop_keys, get_fields, get_objects
+from ..parser_events import Event, SessionMessage, SessionNames, drop_keys, get_fields, get_objects
 from ..source import SourceValue, for_each_conversation
 
 __all__ = ["is_agent_bench_run", "parse_agent_bench"]

@@ -9,7 +9,7 @@ from typing import Any
 from ...records import Message
 from ...text import JsonFields
 from ..blocks import build_assistant_message, parse_blocks
-from ..events import (
+from ..parser_events import (
     Event,
     SessionEvent,
     SessionNames,

@@ -9,7 +9,7 @@ from typing import Any
 from ...records import Message
 from ...text import JsonFields
 from ..conversations import GatheredSession, build_chat_message, build_result_message
-from ..events import (
+from ..parser_events import (
     Event,
     SessionMessage,
     SessionNames,

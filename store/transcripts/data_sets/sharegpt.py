@@ -8,7 +8,7 @@ from typing import Any
 
 from ...records import Message
 from ...text import JsonFields, wrap_in_list
-from ..events import (
+from ..parser_events import (
     Event,
     SessionEvent,
     SessionMessage,

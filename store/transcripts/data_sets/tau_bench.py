@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...text import JsonFields
-from ..events import (
+from ..parser_events import (
     Event,
     SessionEvent,
     SessionNames,

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...records import Message
 from ...text import JsonFields
-from ..events import (
+from ..parser_events import (
     Event,
     SessionEvent,
     SessionNames,

@@ -12,7 +12,7 @@ from ...clock import SECONDS_LIMIT
 from ...records import Message
 from ...text import JsonFields
 from ..database import Layout, SqliteConnection, parse_json_cell
-from ..events import (
+from ..parser_events import (
     Event,
     NoteEvent,
     SessionEvent,

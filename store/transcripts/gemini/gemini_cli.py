@@ -16,7 +16,7 @@ from typing import Any
 from ...records import Message
 from ...text import JsonFields, format_count
 from ..disk_buffer import BufferedMapping, DiskBuffer
-from ..events import (
+from ..parser_events import (
     Event,
     ForkPoint,
     NoteEvent,

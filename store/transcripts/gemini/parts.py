@@ -11,7 +11,7 @@ from typing import Any
 
 from ...records import Message
 from ...text import JsonFields, wrap_in_list
-from ..events import build_chat_call, build_text_part, get_fields, get_text, simplify_content
+from ..parser_events import build_chat_call, build_text_part, get_fields, get_text, simplify_content
 
 GEMINI_RESPONSE_KEYS = ("output", "error", "content", "result")
 """Keys under which a response that is one text has it."""

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...text import JsonFields
-from ..events import get_fields, get_nested, get_text
 from ..limits import Limits
+from ..parser_events import get_fields, get_nested, get_text
 
 SUB_EXECUTIONS_FOLDER = "sub-executions"
 """The folder below a session's in which the files of its sub-agents are."""

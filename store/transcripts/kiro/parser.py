@@ -17,7 +17,7 @@ from typing import Any
 from ...records import Message
 from ...text import JsonFields
 from ..database import Layout, SqliteConnection, parse_json_cell
-from ..events import (
+from ..parser_events import (
     CompactionEvent,
     Event,
     NoteEvent,

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from ...records import Message
 from ...text import JsonFields
-from ..events import (
+from ..parser_events import (
     build_chat_call,
     drop_empty_fields,
     drop_keys,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ...records import Message
 from ...text import JsonFields, get_at_path, wrap_in_list
-from ..events import build_text_part, find_first_text, get_fields, get_text, simplify_content
+from ..parser_events import build_text_part, find_first_text, get_fields, get_text, simplify_content
 
 ProgramEvent = JsonFields
 

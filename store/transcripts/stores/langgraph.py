@@ -15,7 +15,7 @@ from ...records import Message
 from ...text import JsonFields, wrap_in_list
 from ..blocks import convert_block_to_part
 from ..database import Layout, SqliteConnection, load_column_names, parse_json_cell
-from ..events import (
+from ..parser_events import (
     Event,
     NoteEvent,
     SessionEvent,

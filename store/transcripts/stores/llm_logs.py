@@ -14,7 +14,7 @@ from typing import Any
 from ...records import Message
 from ...text import JsonFields
 from ..database import Layout, SqliteConnection, load_table_names, parse_json_cell
-from ..events import (
+from ..parser_events import (
     Event,
     ForkPoint,
     SessionEvent,

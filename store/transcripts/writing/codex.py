@@ -12,7 +12,7 @@ from typing import Any
 
 from ...records import Message, extract_content_text
 from ...text import JsonFields
-from ..events import build_text_part
+from ..parser_events import build_text_part
 from .sessions import TimedMessage, WritableLine, WritableSession, render_iso_moment
 
 CODEX_VERSION = "0.140.0"

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 
 from ...records import Message, extract_content_text, find_message_time
 from ...text import truncate_to_line
-from ..events import get_fields, get_list, render_json
+from ..parser_events import get_fields, get_list, render_json
 from .sessions import render_iso_moment
 
 ROLE_HEADINGS = {"user": "User", "assistant": "Assistant", "tool": "Result", "system": "System"}

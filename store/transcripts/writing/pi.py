@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from ...records import Message, extract_content_text
 from ...text import JsonFields
-from ..events import build_text_part
+from ..parser_events import build_text_part
 from .blocks import (
     extract_block_text,
     find_model_provider,
