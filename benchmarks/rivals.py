@@ -168,7 +168,7 @@ class Raw:
             }
             calls.setdefault(seq, []).append(call)
         rows = self.connection.execute(MESSAGES, (session, first, last)).fetchall()
-        return [_message(row, calls.get(row[0])) for row in rows]
+        return [build_message(row, calls.get(row[0])) for row in rows]
 
 
 def _now() -> int:
@@ -180,7 +180,8 @@ def _columns(message: Message) -> Row:
     return message["role"], get("name"), get("tool_call_id"), get("timestamp"), get("content")
 
 
-def _message(row: Row, calls: list[Message] | None) -> Message:
+def build_message(row: Row, calls: list[Message] | None) -> Message:
+    """Return a message of a row and its calls: a position, and what it holds."""
     _, role, name, tool_call_id, created_at, content = row
     message: Message = {"role": role, "content": content}
     if calls:
