@@ -5,8 +5,8 @@ each table, no pipeline; ids, digests, seals and the words of searches are made 
 functions. Several clients, threads of one process, each with a session of its own, do the same by
 both ways in turn. The ratios are of the process's CPU time and of the clock, by their medians. A
 view by hand loads all messages and applies the rules in Python, as beside a file (`rivals`).
-Nothing is kept in memory, but for the line "view again". Returns 1 where a ratio of CPU times is
-above 1.5. ``--url`` names an empty database.
+For the lines "load" and "view" the store keeps nothing in memory. Returns 1 where a ratio of CPU
+times is above 1.5. ``--url`` names an empty database.
 """
 
 from __future__ import annotations
@@ -198,8 +198,8 @@ def list_lines(
     yield "load", lambda n: store.messages(f"s{n}"), lambda n: clients[n].load()
     yield "view", lambda n: store.view(f"s{n}", now=NOW), lambda n: clients[n].view()
     yield "view again", lambda n: keeping.view(f"s{n}", now=NOW), lambda n: clients[n].view()
-    yield "fork", lambda n: store.fork(f"s{n}"), lambda n: clients[n].fork()
-    yield "append", lambda n: store.append(f"s{n}", SAID), lambda n: clients[n].append(SAID)
+    yield "fork", lambda n: keeping.fork(f"s{n}"), lambda n: clients[n].fork()
+    yield "append", lambda n: keeping.append(f"s{n}", SAID), lambda n: clients[n].append(SAID)
 
 
 def measure(

@@ -313,7 +313,9 @@ TREE_LOCK = Statement(
 
 
 LINES_PATH = Path(__file__).with_name("lines.sql")
-_line_queries = Queries(LINES_PATH)
+_line_queries = Queries(LINES_PATH, texts=("session_id",))
+TREE_AND_SESSION_LOCK = _line_queries.statement("locked")
+"""Locks the tree, then the session's row, in one statement."""
 
 
 def build_segments() -> CTE:
@@ -374,13 +376,13 @@ def find_session_row(
     connection: Connection,
     statement: Statement[RowT],
     session_id: str,
-    locks: Sequence[Statement[Any]] = (),
+    lock: Statement[Any] | None = None,
 ) -> RowT | None:
     """Return the row of a session that a statement finds in its tree, None if there is none.
 
     A session stays in its tree as long as it lives, so the tree is kept. Where the row is not
-    there, the session was erased, and another one may have its id now. ``locks`` run before the
-    statement, which does not wait for their answers: it is run by the server after them.
+    there, the session was erased, and another one may have its id now. ``lock`` runs before the
+    statement, which does not wait for its answer: it is run by the server after it.
     """
     if not is_text(session_id):
         return None
@@ -388,7 +390,7 @@ def find_session_row(
     found = kept.get(session_id) or TREE_OF_SESSION.value(connection, session_id=session_id)
     while found not in (None, tree_id):
         tree_id = found
-        for lock in locks:
+        if lock:
             lock.run(connection, tree_id=tree_id, session_id=session_id)
         row = statement.row(connection, tree_id=tree_id, session_id=session_id)
         if row:
@@ -403,11 +405,11 @@ def lock_session(connection: Connection, session_id: str, expected: str | None =
 
     Raises SessionNotFound, and Conflict where its revision is not the one that is expected.
     """
-    return _lock_rows(connection, session_id, expected, (SESSION_LOCK,))
+    return _lock_rows(connection, session_id, expected, SESSION_LOCK)
 
 
 def _lock_rows(
-    connection: Connection, session_id: str, expected: str | None, locks: Sequence[Statement[Any]]
+    connection: Connection, session_id: str, expected: str | None, lock: Statement[Any]
 ) -> Pointer:
     """Return the pointer of a session, after rows were locked on a server.
 
@@ -419,10 +421,10 @@ def _lock_rows(
     else:
         get_lock_names(connection).append(session_id)
         pointer = None
-        if locks == (SESSION_LOCK,):
+        if lock is SESSION_LOCK:
             pointer = find_session_row(connection, LOCKING_POINTER, session_id)
         if pointer is None:
-            pointer = find_session_row(connection, LOCKED_POINTER, session_id, locks)
+            pointer = find_session_row(connection, LOCKED_POINTER, session_id, lock)
     if pointer is None:
         raise SessionNotFound(session_id)
     if pointer.is_heard:
@@ -448,7 +450,7 @@ def lock_tree(connection: Connection, session_id: str, expected: str | None = No
 
     Raises SessionNotFound and Conflict as `lock_session` does.
     """
-    return _lock_rows(connection, session_id, expected, (TREE_LOCK, SESSION_LOCK))
+    return _lock_rows(connection, session_id, expected, TREE_AND_SESSION_LOCK)
 
 
 def lock_trees(connection: Connection, session_ids: Iterable[str]) -> None:

@@ -1,7 +1,7 @@
 -- The branches of a line and the runs that they hold. A file is walked up, from a branch to its
 -- parent; a server reads the rows of a branch's ancestors.
 --
--- Values: whole numbers.
+-- Values: whole numbers, but :session_id.
 
 -- query: segments
 -- The runs that hold the positions :start to :last. The walk ends at the branch that holds the first.
@@ -114,3 +114,22 @@ FROM (
     {above}
 ) AS above
 {lookup:below}
+
+-- query: locked
+-- The first branch of a session's tree, for the locks of a writer on a server.
+SELECT branches.branch
+FROM branches
+JOIN sessions ON sessions.tree_id = :tree_id AND sessions.id = :session_id
+WHERE branches.tree_id = :tree_id
+ORDER BY branches.branch
+LIMIT 1
+
+-- server: locked
+SELECT branches.branch
+FROM branches
+JOIN sessions ON sessions.tree_id = :tree_id AND sessions.id = :session_id
+WHERE branches.tree_id = :tree_id
+ORDER BY branches.branch
+LIMIT 1
+FOR NO KEY UPDATE OF branches
+FOR UPDATE OF sessions

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 from itertools import count
 from pathlib import Path
@@ -16,6 +17,7 @@ from benchmarks import (
     erasing,
     formats,
     measures,
+    on_server,
     recording,
     replay,
     requests,
@@ -80,6 +82,24 @@ def test_the_price_of_reads_that_compare_is_printed(capsys: pytest.CaptureFixtur
     printed = capsys.readouterr().out
     for name in ("first view", "view again", "load", "newest 20", "append"):
         assert f"\n{name}: " in printed
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not os.environ.get("CONVOSTORE_TEST_URL"), reason="CONVOSTORE_TEST_URL names no server"
+)
+def test_a_store_on_a_server_is_compared_with_psycopg(
+    bare_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both read the same messages and views before anything is timed; each job has its line."""
+    sizes = {"--clients": 2, "--messages": 40, "--rounds": 1, "--calls": 2}
+    on_server.main(["--url", bare_url, *(f"{name}={size}" for name, size in sizes.items())])
+    lines = capsys.readouterr().out.splitlines()[2:]
+    assert [each[:12].strip() for each in lines] == [*on_server.LINES]
+    with Store(bare_url) as store:
+        assert store.session("h0").head == store.session("s0").head == 40 + 4
+        assert len(store.search("parcels", limit=100)) == 2 * 2 * 4
+        assert store.verify() == []
 
 
 @pytest.mark.slow

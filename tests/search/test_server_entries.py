@@ -159,3 +159,23 @@ def test_switching_search_on_waits_for_writers(url: str) -> None:
         switched.join()
         assert [each.seq for each in store.search("late")] == [2]
         assert (len(query(url, KEYS).rows), reached(url)) == (2, "complete")
+
+
+PLANS = """SELECT generic_plans, custom_plans FROM pg_prepared_statements
+WHERE statement LIKE '%%search_rows%%$1%%' = {} AND custom_plans + generic_plans > 0"""
+
+
+def test_searches_are_planned_for_their_words(url: str) -> None:
+    """A rare word is looked up where a frequent one is not; all else is planned once for all."""
+    with Store(url) as store:
+        store.create_session("s")
+        store.append("s", [said(f"about parcels number {number}") for number in range(9)])
+        for _ in range(20):
+            assert len(store.search("parcels", session="s")) == 9
+        with store.database.reading() as connection:
+            searches, others = (
+                connection.exec_driver_sql(PLANS.format(each)).all() for each in ("true", "false")
+            )
+    assert searches
+    assert [generic for generic, custom in searches if generic or custom < 10] == []
+    assert max(generic for generic, _ in others) > 0

@@ -991,6 +991,17 @@ WHERE session_ids.id IN (
   FROM json_array_elements_text(CAST(:ids AS json)) AS ids
 )
 
+-- history.lines.TREE_AND_SESSION_LOCK
+SELECT branches.branch
+FROM branches
+JOIN sessions ON sessions.tree_id = :tree_id
+  AND sessions.id = :session_id
+WHERE branches.tree_id = :tree_id
+ORDER BY branches.branch
+LIMIT 1
+FOR NO KEY UPDATE OF branches
+FOR UPDATE OF sessions
+
 -- history.lines.TREE_LOCK
 SELECT branches.branch
 FROM branches

@@ -1689,6 +1689,15 @@ WHERE session_ids.id IN (
   FROM json_each(:ids) AS ids
 )
 
+-- history.lines.TREE_AND_SESSION_LOCK
+SELECT branches.branch
+FROM branches
+JOIN sessions ON sessions.tree_id = :tree_id
+  AND sessions.id = :session_id
+WHERE branches.tree_id = :tree_id
+ORDER BY branches.branch
+LIMIT 1
+
 -- history.lines.TREE_LOCK
 SELECT branches.branch
 FROM branches
