@@ -27,7 +27,7 @@ SHORTEST_NUMBER = 3
 """Digits of a number that says something."""
 MOST_READ = 16
 """Messages whose passages are read."""
-FOUND_LIMITS = (64, 150, 1_000)
+FOUND_LIMITS = (40, 150, 1_000)
 """Messages that are found: more where too few of them are of the asked sessions, or are no answers
 of this server, which are recorded with their calls."""
 PAIR_SHARE, SESSION_SHARE, CLOSE_SHARE = 0.4, 0.1, 0.7

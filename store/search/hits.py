@@ -618,13 +618,15 @@ class Search:
         """Return the documents of the index, which all parts of a search select only once."""
         query = self._query
         key = candidates, query.terms, query.partial, query.scope.trees, bound
-        selected = self._selected.pop(key, None) or self._mark(
+        selected = self._selected.pop(key, None) or self._mark_batches(
             candidates(self._connection, query, bound)
         )
         self._selected[key], selected = tee(selected)
         return selected
 
-    def _mark(self, documents: Iterator[Document]) -> Iterator[Document]:
+    def _mark_batches(self, documents: Iterator[Document]) -> Iterator[Document]:
+        if self._query.order == "rarest":  # of so many documents those that are read are marked
+            yield from documents
         while batch := [*islice(documents, TEXT_BATCH)]:
             yield from mark_programs(self._connection, batch)
 
@@ -634,6 +636,12 @@ class Search:
                 yield match._replace(score=self._query.score(fold_text(text)))
             else:
                 yield match
+
+    def mark(self, matches: list[Match]) -> list[Match]:
+        """Return matches whose documents are marked as those of programs where they are."""
+        documents = mark_programs(self._connection, [match.document for match in matches])
+        paired = zip(matches, documents, strict=True)
+        return [match._replace(document=document) for match, document in paired]
 
     def load_texts(self, matches: Iterable[Match]) -> Iterator[tuple[Match, str]]:
         """Yield matches with their texts, only those of the requested tools."""

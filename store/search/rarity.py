@@ -19,7 +19,7 @@ from .documents import Document
 from .query import Match, Query, score_text
 from .terms import Term
 
-MOST_COUNTED_WORD = 100
+MOST_COUNTED_WORD = 64
 """Messages that are counted of a word: the last stored; one that more have is a common word."""
 MOST_WITH_ALL = 50
 """Messages with all words that any has, which are looked at besides, since these may be older."""
@@ -37,6 +37,9 @@ class WordSearch(Protocol):
 
     def name_matches(self) -> Iterator[Match]:
         """Yield the documents that may match by names."""
+
+    def mark(self, matches: list[Match], /) -> list[Match]:
+        """Return matches whose documents are marked as those of programs where they are."""
 
     def load_texts(self, matches: Iterable[Match], /) -> Iterator[tuple[Match, str]]:
         """Yield matches with their texts."""
@@ -61,10 +64,10 @@ def find_rarest(query: Query, search: Callable[[Query], WordSearch]) -> list[Hit
 
     Scores are from 0 to 1; messages of the system and the developer come last.
     """
-    query = query._replace(order="newest")
     found = _find_candidates(query, search)
-    best = found.list_best()
-    read = search(query).load_texts(best[: query.limit + MOST_SCORED])
+    best = found.list_best()[: query.limit + MOST_SCORED]
+    whole = search(query)
+    read = whole.load_texts(whole.mark(best))
     scored = [_score_text(match, text, found.worth_of) for match, text in read]
     scored.sort(key=lambda each: (each[0].document.is_prompt, each[0].rank_key))
     shown = scored[: query.limit]

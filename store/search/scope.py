@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator
+from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -165,19 +166,22 @@ class TreeLines:
         self._left_lines: dict[str, list[LineBounds]] = {
             head.id: [] for head in (in_scope if scope.left else ())
         }
-        for branch, *_, session_id, _ in links:
+        for branch, *_, session_id, _ in links if scope.left else ():
             if session_id in self._left_lines:
                 self._left_lines[session_id].append(self._line_bounds(branch, NO_LIMIT))
         self._only: tuple[Holder, LineBounds] | None = None
         if len(in_scope) == 1 and not scope.left:
             session_id = in_scope[0].id
             self._only = Holder(session_id, on_line=True), self._lines[session_id][0]
-        self._last_positions: dict[int, int] = {}
-        for lines in (*self._lines.values(), *self._left_lines.values()):
-            for line in lines:
-                for branch, bounds in line.items():
-                    known = self._last_positions.get(branch, 0)
-                    self._last_positions[branch] = max(bounds.last, known)
+
+    @cached_property
+    def _last_positions(self) -> dict[int, int]:
+        """The last position of each branch on any of the lines."""
+        last: dict[int, int] = {}
+        for line in chain(*self._lines.values(), *self._left_lines.values()):
+            for branch, bounds in line.items():
+                last[branch] = max(bounds.last, last.get(branch, 0))
+        return last
 
     def _line_bounds(self, branch: int | None, last: int) -> LineBounds:
         """Return a line, from the end of a branch up to the root."""

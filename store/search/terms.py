@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 from ..messages import (
@@ -36,6 +36,8 @@ SNIPPET_LEAD = 40
 """Code points of a snippet before its first word."""
 SNIPPET_STARTS = 100
 """Places that are tried for the snippet with most of the terms."""
+MOST_TERM_PLACES = SNIPPET_STARTS + SNIPPET_LENGTH
+"""Places of a term that are looked for: those tried, and as many as a snippet from there holds."""
 _ELLIPSIS = "…"
 
 _QUERY_WORD = re.compile(r'"([^"]+)"|(\S+)')
@@ -162,7 +164,8 @@ def _find_terms(folded: str, terms: Iterable[Term]) -> Iterator[TermRange]:
     """Yield the ranges of terms in a folded text: as words, otherwise as parts."""
     for number, term in enumerate(terms):
         for pattern in _build_term_patterns(term) if get_first_word(term) in folded else ():
-            ranges = [(*each.span(), number) for each in pattern.finditer(folded)]
+            places = islice(pattern.finditer(folded), MOST_TERM_PLACES)
+            ranges = [(*each.span(), number) for each in places]
             yield from ranges
             if ranges:
                 break
@@ -173,7 +176,7 @@ def _choose_start(found: list[TermRange]) -> int:
     best, most = 0, 0
     for at, (first, *_) in enumerate(found[:SNIPPET_STARTS]):
         end = first + SNIPPET_LENGTH - SNIPPET_LEAD
-        near = takewhile(lambda each: each[1] <= end, found[at:])  # noqa: B023
+        near = takewhile(lambda each: each[1] <= end, islice(found, at, None))  # noqa: B023
         count = len({number for *_, number in near})
         if count > most:
             best, most = first, count
