@@ -55,11 +55,18 @@ def check(
     rules (as given by a `Context`). Raises SessionNotFound, InvalidPolicy, InvalidValue.
     """
     pointer = lines.load_pointer(connection, session_id)
-    policy = set_policy_window(check_policy(policy), _require_tokens("max_tokens", max_tokens))
+    policy = check_policy(policy)
     if not isinstance(user_input, str):
         raise InvalidValue(f"user_input must be a text, not {quote_value(user_input)}")
     next_request = parse_next_request(user_input, fixed_tokens)
     cost = load_view_cost(connection, pointer, policy, require_moment(now), next_request)
+    return check_cost(cost, max_tokens, last_usage)
+
+
+def check_cost(cost: ViewCost, max_tokens: int | None, last_usage: int | None) -> Check:
+    """Tell whether a view of a known cost should be compacted, as `check` does."""
+    policy = set_policy_window(cost.context.policy, _require_tokens("max_tokens", max_tokens))
+    cost = cost._replace(context=cost.context._replace(policy=policy))
     tokens = _count_request_tokens(cost, _require_tokens("last_usage", last_usage))
     trigger = cost.trigger(tokens)
     overflow = overflows_window(policy, tokens)

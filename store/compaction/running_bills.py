@@ -21,7 +21,7 @@ from sqlalchemy import Connection, bindparam, delete, select
 from ..database import Insertion, Statement, running_bills
 from ..history import LastRequest, Pointer, find_last_usage, lines
 from ..policy import CachePrices, Policy
-from ..view import ViewContext, estimate_savings, estimate_shown_tokens, load_verdicts
+from ..view import ViewContext, estimate_shown_tokens, load_savings
 from .job import CompactionRequest
 from .triggers import ViewCost, load_view_cost
 
@@ -222,7 +222,7 @@ def build_billed_request(
         common = min(common, run.first - 1)
     saved: dict[int, int] = {}
     if context.visible.cleared:
-        saved = estimate_savings(context, load_verdicts(context))
+        saved = load_savings(context)
     return BilledRequest(cost, before, is_cold, common, saved)
 
 

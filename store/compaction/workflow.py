@@ -52,6 +52,7 @@ from ..policy import Policy, check_policy
 from ..records import REASONS, Check, Compaction, Outcome, Reason, StoredMessage
 from ..summaries import Summarizer
 from ..view import (
+    Verdicts,
     ViewContext,
     describe_records,
     estimate_savings,
@@ -62,7 +63,7 @@ from ..view import (
     select_active_records,
 )
 from .asked_results import OldResult, find_asked_results
-from .compaction_check import BELOW_TRIGGERS, check, parse_next_request
+from .compaction_check import BELOW_TRIGGERS, check, check_cost, parse_next_request
 from .job import CompactionRequest, answer_unchanged, prepare_job, summarize
 from .lifecycle import abandon_compaction, begin_compaction, finish_compaction, keep_to_limit
 from .log_messages import CompactionLog
@@ -140,27 +141,31 @@ def plan_clearing(
         return None
     request = CompactionRequest(session_id, policy)
     pointer = lines.load_pointer(connection, session_id)
-    chosen = choose_clearing(connection, request, pointer, require_moment(now))
+    moment = require_moment(now)
+    chosen = choose_clearing(load_stored_cost(connection, request, pointer, moment))
     if not chosen.freed:
         return None
     tokens_after = chosen.tokens - sum(chosen.freed.values())
     return Clearing(tuple(chosen.freed), chosen.tokens, tokens_after)
 
 
-def choose_clearing(
+def load_stored_cost(
     connection: Connection, request: CompactionRequest, pointer: Pointer, now: int
-) -> ChosenClearing:
-    """Choose the results to clear by a policy that clears at recorded moments.
+) -> ViewCost:
+    """Return the cost of a line's view before a request, without the input of the request."""
+    stored = NextRequest(fixed_tokens=request.next_request.fixed_tokens)
+    return load_view_cost(connection, pointer, request.policy, now, stored)
+
+
+def choose_clearing(cost: ViewCost) -> ChosenClearing:
+    """Choose the results to clear in a view by a policy that clears at recorded moments.
 
     A reader does it, with the cached verdicts and lines: a writer would keep others waiting while
     it judges every result anew.
     """
-    policy = request.policy
-    fixed = NextRequest(fixed_tokens=request.next_request.fixed_tokens)
-    cost = load_view_cost(connection, pointer, policy, now, fixed)
     state = _load_clearing_state(cost.context)
     bill = None
-    if policy.clearing == "bounded":
+    if cost.context.policy.clearing == "bounded":
         freed, bill = _find_bounded(cost, state)
     else:
         freed = _find_worthwhile(cost, is_cold=state.is_cold)
@@ -192,7 +197,7 @@ def record_clearing(
     pointer = lines.lock_tree(connection, request.session_id)
     context = load_view_context(connection, pointer, request.policy, last=pointer.head, now=now)
     if _load_clearing_state(context) != chosen.state:
-        chosen = choose_clearing(connection, request, pointer, now)
+        chosen = choose_clearing(load_stored_cost(connection, request, pointer, now))
     if chosen.bill:
         save_bill(connection, pointer, request.policy, chosen.bill)
     if not chosen.freed:
@@ -229,8 +234,8 @@ def _find_worthwhile(cost: ViewCost, *, is_cold: bool) -> FreedTokens:
             if policy.prompt_cache.lifetime >= EXPENSIVE_LIFETIME or cost.tokens < least:
                 return {}
             context = _change_policy(context, clear_keep=policy.clear_warm_keep)
-    freed = _find_freed(context)
-    asked = _find_asked(context, freed)
+    freed, verdicts = _find_freed(context)
+    asked = _find_asked(context, freed, verdicts)
     kept = [each for each in freed if each[0] in asked]
     for each in kept:
         freed.pop(each)
@@ -247,17 +252,17 @@ def _find_bounded(cost: ViewCost, state: ClearingState) -> tuple[FreedTokens, Ru
     request = build_billed_request(cost, state.bill, is_cold=state.is_cold)
     if not state.is_cold:
         context = _change_policy(context, clear_keep=context.policy.clear_warm_keep)
-    freed = _find_freed(context)
+    freed, verdicts = _find_freed(context)
     saved = {each[0]: freed[each] for each in freed}  # each position has one rule
     chosen = request.choose(saved)
     if chosen:
-        asked = _find_asked(context, freed)
+        asked = _find_asked(context, freed, verdicts)
         chosen = request.choose({seq: saved[seq] for seq in saved if seq not in asked})
     return {each: freed[each] for each in freed if each[0] in chosen}, request.bill(chosen)
 
 
-def _find_freed(context: ViewContext) -> FreedTokens:
-    """Return the tokens that would be freed if everything old were cleared."""
+def _find_freed(context: ViewContext) -> tuple[FreedTokens, Verdicts]:
+    """Return the tokens that would be freed if everything old were cleared, and the verdicts."""
     always = _change_policy(context, clearing="always", cut_arguments=False)
     cleared = context.visible.cleared
     verdicts = {
@@ -273,19 +278,15 @@ def _find_freed(context: ViewContext) -> FreedTokens:
     if context.policy.cut_arguments:
         cuts = load_cut_savings(context)
         freed |= {(seq, "arguments"): cuts[seq] for seq in cuts if seq not in cleared}
-    return dict(sorted(freed.items()))
+    return dict(sorted(freed.items())), verdicts
 
 
-def _find_asked(context: ViewContext, freed: FreedTokens) -> set[int]:
+def _find_asked(context: ViewContext, freed: FreedTokens, verdicts: Verdicts) -> set[int]:
     """Return the positions of the results that a clearing leaves, as they may be asked for."""
     room = context.policy.keep_asked
     results = {seq: saved for (seq, rule), saved in freed.items() if rule == "any_tool"}
-    verdicts = load_verdicts(context) if room and results else {}
     tree_id = context.pointer.tree_id
-    old = [
-        OldResult(verdicts[seq].answer(tree_id), results[seq])
-        for seq in sorted(verdicts.keys() & results.keys())
-    ]
+    old = [OldResult(verdicts[seq].answer(tree_id), saved) for seq, saved in results.items()]
     return find_asked_results(context, old, room)
 
 
@@ -368,25 +369,29 @@ def compact_if_needed(
     moment = transactions.clock(now)
     _check_request(request)
     bounded = policy.clearing == "bounded"
-    chosen = cleared = None
+    chosen = cleared = result = None
     if policy.clearing != "always":
         with transactions.reading() as connection:
             pointer = lines.load_pointer(connection, session_id)
-            chosen = choose_clearing(connection, request, pointer, moment)
+            cost = load_stored_cost(connection, request, pointer, moment)
+            chosen = choose_clearing(cost)
+            if not chosen.freed and user_input == "":  # the next request is this view
+                result = check_cost(cost, max_tokens, last_usage)
     if chosen and (bounded or chosen.freed):
         with transactions.writing() as connection:
             cleared = record_clearing(connection, request, chosen, moment)
-    with transactions.reading() as connection:
-        result = check(
-            connection,
-            session_id,
-            policy,
-            max_tokens,
-            last_usage,
-            user_input,
-            fixed_tokens,
-            now=moment,
-        )
+    if result is None:
+        with transactions.reading() as connection:
+            result = check(
+                connection,
+                session_id,
+                policy,
+                max_tokens,
+                last_usage,
+                user_input,
+                fixed_tokens,
+                now=moment,
+            )
     if result.reason == BELOW_TRIGGERS:
         return cleared
     request = request._replace(policy=set_policy_window(policy, max_tokens))

@@ -14,7 +14,12 @@ from ..lazy_imports import attach_modules
 if TYPE_CHECKING:
     from . import build, rules, statement, visible_set
     from .build import ComposedView, build_view, compose_view, prepare_record
-    from .cost import estimate_shown_tokens, estimate_summary_tokens, estimate_view_tokens
+    from .cost import (
+        estimate_shown_tokens,
+        estimate_summary_tokens,
+        estimate_view_tokens,
+        load_savings,
+    )
     from .counts import count_view_messages, find_continuations
     from .early_queries import send_view_queries
     from .explanation import Explanation, ExplanationInputs, RequestBasis
@@ -28,7 +33,7 @@ if TYPE_CHECKING:
         kind_overrides,
     )
     from .sent_digest import KeyedMessages, MessageKey, SentDigest, SentParts
-    from .verdicts import estimate_savings, load_cut_savings, load_verdicts
+    from .verdicts import Verdicts, estimate_savings, load_cut_savings, load_verdicts
     from .visible_set import (
         ActiveSummary,
         HiddenRange,
@@ -59,6 +64,7 @@ __all__ = [
     "RequestBasis",
     "SentDigest",
     "SentParts",
+    "Verdicts",
     "ViewContext",
     "VisibleSet",
     "build",
@@ -83,6 +89,7 @@ __all__ = [
     "list_range_summaries",
     "load_cut_savings",
     "load_records",
+    "load_savings",
     "load_verdicts",
     "load_view_context",
     "load_visible_set",
@@ -99,7 +106,7 @@ if not TYPE_CHECKING:  # a type checker would accept any name from it
         __package__,
         "build rules statement visible_set",
         build="ComposedView build_view compose_view prepare_record",
-        cost="estimate_shown_tokens estimate_summary_tokens estimate_view_tokens",
+        cost="estimate_shown_tokens estimate_summary_tokens estimate_view_tokens load_savings",
         counts="count_view_messages find_continuations",
         early_queries="send_view_queries",
         explanation="Explanation ExplanationInputs RequestBasis",
@@ -108,7 +115,7 @@ if not TYPE_CHECKING:  # a type checker would accept any name from it
         result_predicates="has_failure_sign is_failure is_of_kind is_terminal_output "
         "kind_overrides",
         sent_digest="KeyedMessages MessageKey SentDigest SentParts",
-        verdicts="estimate_savings load_cut_savings load_verdicts",
+        verdicts="Verdicts estimate_savings load_cut_savings load_verdicts",
         visible_set="ActiveSummary HiddenRange PositionRange ViewContext VisibleSet "
         "build_summary_message build_visible_set describe_records list_range_summaries "
         "load_records load_view_context load_visible_set select_active_records",

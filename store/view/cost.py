@@ -18,8 +18,18 @@ def estimate_view_tokens(context: ViewContext) -> int:
     tokens += estimate_summary_tokens(policy, visible.active_summaries)
     waits = policy.clearing != "always" and not visible.cleared
     if not waits and any(getattr(policy, rule) for rule in RULES):
-        tokens -= sum(estimate_savings(context, load_verdicts(context)).values())
+        tokens -= sum(load_savings(context).values())
     return tokens
+
+
+def load_savings(context: ViewContext) -> dict[int, int]:
+    """Return about how many tokens replacements save in a view, by position; once a request."""
+    parts, memo = (context.policy, context.visible), context.cache.memo
+    key = ("savings", *map(id, parts), context.last, context.now, context.turn_over)
+    if key not in memo:  # with the parts, whose ids are no others' as long as they live
+        memo[key] = (parts, estimate_savings(context, load_verdicts(context)))
+    saved: dict[int, int] = memo[key][1]
+    return saved
 
 
 def estimate_shown_tokens(context: ViewContext, first: int, last: int) -> int:

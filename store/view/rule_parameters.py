@@ -71,13 +71,15 @@ def _find_border(context: ViewContext, values: RuleValues, since: int) -> tuple[
 
     The border lies before the last answer too: no request has sent the results after that yet.
     """
-    last = values["last"]
-    runs = render_runs(context.shown(since, last))
-    newest: int | None = CLEARABLE_BORDER.value(context.connection, **values, runs=runs)
-    answer = find_last_answer(context.raw, last)
-    if newest is None or answer is None:
-        return newest or 0, 0
-    return newest, min(newest + 1, answer)
+    memo, key = context.cache.memo, ("border", *values.values())
+    if key not in memo:
+        last = values["last"]
+        runs = render_runs(context.shown(since, last))
+        newest: int = CLEARABLE_BORDER.value(context.connection, **values, runs=runs) or 0
+        answer = find_last_answer(context.raw, last) or 0
+        memo[key] = (newest, min(newest + 1, answer) if newest else 0)
+    found: tuple[int, int] = memo[key]
+    return found
 
 
 def has_grown(values: RuleValues, before: RuleValues) -> bool:

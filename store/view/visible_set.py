@@ -551,10 +551,10 @@ class ViewContext(NamedTuple):
     def build_cache_name(self, *purpose: str) -> tuple[Hashable, ...]:
         """Return the name of a value of the line by its policy, for a purpose."""
         # The text of a policy is larger than a short session: one object serves all names.
-        memo, key = self.cache.memo, ("policy",)
-        if key not in memo:
-            memo[key] = intern(self.policy.model_dump_json())
-        return (self.pointer.branch, *purpose, memo[key])
+        memo, key = self.cache.memo, ("policy", id(self.policy))
+        if key not in memo:  # with the policy, whose id is no other's as long as it lives
+            memo[key] = (self.policy, intern(self.policy.model_dump_json()))
+        return (self.pointer.branch, *purpose, memo[key][1])
 
     def load_validity(self) -> Validity:
         """Return what a cached view of the line depends on besides its policy and moment."""

@@ -11,7 +11,7 @@ from conversations import NOW
 from store import Policy, Store
 from store.compaction.job import CompactionRequest
 from store.compaction.running_bills import BILL, RunningBill
-from store.compaction.workflow import choose_clearing, record_clearing
+from store.compaction.workflow import choose_clearing, load_stored_cost, record_clearing
 from store.history.lines import load_pointer
 from store.policy import PROMPT_CACHES
 from store.recall import answer, tool
@@ -242,7 +242,9 @@ def test_a_clearing_is_recorded_for_the_line_as_it_is(store: Store, change: str)
     at = NOW + HOUR
     request = CompactionRequest(session, PAGED, reason="llm_call")
     with store.database.reading() as connection:
-        chosen = choose_clearing(connection, request, load_pointer(connection, session), at)
+        chosen = choose_clearing(
+            load_stored_cost(connection, request, load_pointer(connection, session), at)
+        )
     assert chosen.freed
     first = min(seq for seq, _ in chosen.freed)
     if change == "append":
@@ -275,7 +277,7 @@ def test_a_writer_reads_no_result_to_clear_it(store: Store) -> None:
         request = CompactionRequest(session, PAGED, reason="llm_call")
         with store.database.reading() as connection:
             pointer = load_pointer(connection, session)
-            chosen = choose_clearing(connection, request, pointer, NOW + HOUR)
+            chosen = choose_clearing(load_stored_cost(connection, request, pointer, NOW + HOUR))
         seen: list[str] = []
         with store.database.writing() as connection:
             driver: Any = connection.connection.driver_connection
