@@ -87,6 +87,10 @@ LOST_STATES = ("57P01", "57P02", "57P05", "40003")
 UNKNOWN_COMMIT_STATE = "XX000"
 """The state that leaves the outcome of a COMMIT unknown."""
 
+CITUS_SETTING = "citus.propagate_set_commands"
+"""The setting of Citus by which the limits of a transaction reach the nodes; others ignore it."""
+_ASKS_CITUS = "SELECT to_regclass('pg_dist_node') IS NOT NULL"
+
 _LOST_CONNECTION = "the connection to the server was lost; nothing was written, try again"
 _UNKNOWN_COMMIT = (
     "the connection to the server was lost while it committed, so nobody knows whether it did; "
@@ -121,6 +125,7 @@ class Database:
     write_number = 0
     """A number that every write changes; no other write has the same."""
     _write_numbers = count(1)
+    _is_distributed: bool | None = None
     listener: Listener | None = None
     """Hears of changes on a server; None for a file, and behind a pooler."""
 
@@ -217,6 +222,7 @@ class Database:
         level = "on" if self._synchronous == "FULL" else "off"
         settings = {"synchronous_commit": level}
         settings["lock_timeout"] = str(compute_lock_timeout(self._timeout))
+        settings[CITUS_SETTING] = "local"
         if (longest := self._limits.statement_timeout) is not None:
             settings["statement_timeout"] = str(compute_lock_timeout(longest))
         if self._is_pooled:
@@ -389,6 +395,11 @@ class Database:
         if self._check:
             lease.driver = CheckedDriver(lease, self._check)
         lease.settings = self._settings
+        if not self.path:
+            if self._is_distributed is None:
+                asked = lease.driver.execute(_ASKS_CITUS)
+                (self._is_distributed,) = asked.fetchone()
+            lease.is_distributed = self._is_distributed
         if self.path and self.is_read_only:
             lease.file_state = load_read_state(self.path)
         return lease

@@ -60,8 +60,9 @@ class Lease:
     whose rows a writer takes out, ``heard`` those for whose changes somebody may wait. Transactions
     begin only while it ``is_lent``. ``file_state`` is the state of a file that is only read, at the
     time when the connection was made; ``settings`` are statements with which each transaction
-    begins on a server behind a pooler. ``waited`` are the seconds for which the operation waited in
-    line, ``counted`` is added to the counters of the store if it commits.
+    begins on a server behind a pooler; ``is_distributed`` tells that a server has other nodes.
+    ``waited`` are the seconds for which the operation waited in line, ``counted`` is added to the
+    counters of the store if it commits.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class Lease:
         self.waited = 0.0
         self.file_state: ReadState | None = None
         self.settings = ""
+        self.is_distributed = False
         self._deadline = 0.0
         self.patience = timeout
         self._granted = math.inf  # nobody knows: the pool may have it from an earlier lease
@@ -122,7 +124,9 @@ class Lease:
         self.begun = True
         self.since = None if self.writes else invalidation_count.times
         if self._file is None:
-            self._granted = self._timeout
+            # Other nodes know no setting of the connection, but those of a transaction.
+            is_unknown = self.is_distributed and self.writes
+            self._granted = math.inf if is_unknown else self._timeout
             self._deadline = time.monotonic() + self.patience
             self.driver.begin(self.settings, writes=self.writes)
             return
@@ -327,7 +331,7 @@ def get_driver(connection: Connection) -> Any:
     lease: Lease = vars(connection)[_LEASE_ATTRIBUTE]()
     if not lease.begun:
         lease.begin()
-    elif lease.is_on_server:
+    if lease.is_on_server:
         lease.keep_deadline()
     return lease.driver
 

@@ -18,6 +18,7 @@ import sqlalchemy
 from conftest import ROOT
 
 from store import Store
+from store.database import Statement
 from store.errors import (
     ConnectionLost,
     InvalidValue,
@@ -397,6 +398,25 @@ def test_a_server_that_takes_no_writes_can_be_read(url: str, psql: Any) -> None:
             store.append("s", said("never"))
         assert (caught.value.status, caught.value.retry) == (403, False)
     psql.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = off")
+
+
+LIMITS = """SELECT CAST(setting AS int), source, current_setting('citus.propagate_set_commands')
+FROM pg_settings WHERE name = 'lock_timeout'"""
+
+
+@on_server
+@pytest.mark.parametrize("pooler", [False, True])
+def test_a_writer_tells_the_nodes_of_citus_how_long_it_waits(
+    url: str, psql: Any, pooler: bool
+) -> None:
+    """They do not know the settings of a connection: each transaction has its limit."""
+    limits = Statement(sqlalchemy.text(LIMITS))
+    for source in ("session" if pooler else "client", "session"):
+        with Store(url, timeout=10, pooler=pooler) as store, store.database.writing() as connection:
+            limit, *told = limits.one(connection)
+        assert 9_000 < limit <= 10_000
+        assert told == [source, "local"]
+        psql.execute("CREATE TABLE IF NOT EXISTS pg_dist_node (groupid int)")
 
 
 @on_server
