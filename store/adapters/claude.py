@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
 from itertools import groupby
@@ -17,8 +18,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from claude_agent_sdk import SessionStore, fold_session_summary
 
 from .. import InvalidMessage, SessionNotFound
-from ..records import Message
-from .stores import StoreSource, StoreUser
+from ..records import Message, Session
+from .stores import StoreSource, StoreUser, read_sessions
 
 if TYPE_CHECKING:
     from claude_agent_sdk import (
@@ -75,33 +76,47 @@ class Sessions(StoreUser, SessionStore):
 
     async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
         """Return the sessions of a project with the times of their last writes (ms)."""
-        found = await self.list_sessions_where(describe_transcript(project_key))
+        found = await self._list_transcripts(project_key)
         return [
-            {"session_id": each.metadata["session"], "mtime": each.metadata["mtime"]}
-            for each in found
-            if each.metadata
+            {"session_id": name, "mtime": each.metadata["mtime"]} for name, each in found.items()
         ]
 
     async def list_session_summaries(self, project_key: str) -> list[SessionSummaryEntry]:
         """Return the summaries of the sessions of a project."""
+        found = await self._list_transcripts(project_key)
+        return [
+            {**json.loads(each.metadata["summary"]), "session_id": name}
+            for name, each in found.items()
+        ]
+
+    async def _list_transcripts(self, project_key: str) -> dict[str, Session]:
+        """Return the sessions of a project by their ids in the SDK, which forks have too."""
+        beginning = f"{project_key}/"
         found = await self.list_sessions_where(describe_transcript(project_key))
-        return [json.loads(each.metadata["summary"]) for each in found if each.metadata]
+        named = [each for each in found if each.id.startswith(beginning)]
+        return {each.id.removeprefix(beginning): each for each in named}
 
     async def delete(self, key: SessionKey) -> None:
         """Erase a transcript; that of a session with those of its subagents."""
-        names = [name_session(key)]
-        if key.get("subpath") is None:
-            subpaths = await self.list_subkeys(key)
-            names += [name_session({**key, "subpath": subpath}) for subpath in subpaths]
-        for name in names:
-            with suppress(SessionNotFound):
-                await self.awaited.delete_session(name)
+
+        def work(steps: Any) -> None:
+            names = [name_session(key)]
+            if key.get("subpath") is None:
+                subpaths = list_subpaths(steps, key)
+                names += [name_session({**key, "subpath": each}) for each in subpaths]
+            steps.delete_session(names, missing="ignore")
+
+        await self.awaited.atomically(work)
 
     async def list_subkeys(self, key: SessionListSubkeysKey) -> list[str]:
         """Return the subpaths of a session: the transcripts of its subagents."""
-        where = describe_transcript(key["project_key"], key["session_id"], "sub")
-        found = await self.list_sessions_where(where)
-        return [each.metadata["subpath"] for each in found if each.metadata]
+        return await self.awaited.reading(lambda reads: list_subpaths(reads, key))
+
+
+def list_subpaths(reads: Any, key: Mapping[str, Any]) -> list[str]:
+    """Return the subpaths of the transcripts of a session's subagents."""
+    where = describe_transcript(key["project_key"], key["session_id"], "sub")
+    return [each.metadata["subpath"] for each in read_sessions(reads, where) if each.metadata]
 
 
 def name_session(key: SessionKey) -> str:

@@ -329,9 +329,12 @@ class Saver(StoreUser, BaseCheckpointSaver[str]):
 
     def delete_thread(self, thread_id: str) -> None:
         """Erase a thread for good, but messages that copies of it share."""
-        for session in read_sessions(self.store, describe_threads(thread=thread_id)):
-            with suppress(SessionNotFound):
-                self.store.delete_session(session.id)
+
+        def work(steps: Any) -> None:
+            found = read_sessions(steps, describe_threads(thread=thread_id))
+            steps.delete_session([each.id for each in found], missing="ignore")
+
+        self.store.atomically(work)
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Erase a thread, as `delete_thread` does."""

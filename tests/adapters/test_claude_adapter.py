@@ -90,6 +90,27 @@ def test_entries_come_back_and_are_sent(store: Store) -> None:
     assert store.calls("project/sent")[0].name == "Read"
 
 
+def test_a_fork_is_listed_by_its_own_id(store: Store) -> None:
+    """With a summary of its own; one whose name is no id of the SDK is not listed."""
+    sessions = Sessions(store)
+    first, other = ({"project_key": "forks", "session_id": each} for each in ("first", "other"))
+    asyncio.run(sessions.append(first, make_turn("f")))
+    asyncio.run(sessions.append({**first, "subpath": "subagents/a"}, make_turn("s")))
+    store.fork("forks/first", at=4, session_id="forks/other")
+    store.fork("forks/first", session_id="aside")
+    asyncio.run(sessions.append(other, make_turn("o")))
+    listed: list[Any] = asyncio.run(sessions.list_sessions("forks"))
+    summaries: list[Any] = asyncio.run(sessions.list_session_summaries("forks"))
+    assert [each["session_id"] for each in listed] == ["other", "first"]
+    assert [each["session_id"] for each in summaries] == ["other", "first"]
+    assert [each["mtime"] for each in summaries] == [each["mtime"] for each in listed]
+    asyncio.run(sessions.delete(first))
+    assert [each.id for each in store.sessions(where={"project": "forks"})] == [
+        "forks/other",
+        "aside",
+    ]
+
+
 def test_a_redacted_result_is_gone(store: Store) -> None:
     """Alone; the transcript is still read whole."""
     sessions = Sessions(store)
