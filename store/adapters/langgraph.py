@@ -43,7 +43,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from .. import InvalidValue, MessageNotFound, SessionNotFound
-from ..records import Message, StoredMessage
+from ..records import Message, Session, StoredMessage
 from .langchain import CHAT_FORMAT, restore_message, shape_message
 from .stores import StoreSource, StoreUser, read_sessions
 
@@ -98,6 +98,12 @@ def describe_threads(part: str | None = None, thread: str | None = None) -> Fiel
     """Return the metadata by which sessions of threads are found."""
     told = {"framework": "langgraph", "part": part, "thread": thread}
     return {key: value for key, value in told.items() if value is not None}
+
+
+def read_thread(reads: Any, thread: str) -> list[Session]:
+    """Return the sessions of a thread; forks that `Store.fork` made of them are none."""
+    found = read_sessions(reads, describe_threads(thread=thread))
+    return [each for each in found if f"{each.id}/".startswith(f"{thread}/")]
 
 
 def find_place(config: RunnableConfig) -> Place:
@@ -331,7 +337,7 @@ class Saver(StoreUser, BaseCheckpointSaver[str]):
         """Erase a thread for good, but messages that copies of it share."""
 
         def work(steps: Any) -> None:
-            found = read_sessions(steps, describe_threads(thread=thread_id))
+            found = read_thread(steps, thread_id)
             steps.delete_session([each.id for each in found], missing="ignore")
 
         self.store.atomically(work)
@@ -344,7 +350,7 @@ class Saver(StoreUser, BaseCheckpointSaver[str]):
         """Copy a thread: a fork, which shares all up to now. Raises SessionExists."""
 
         def work(steps: Any) -> None:
-            for each in read_sessions(steps, describe_threads(thread=source_thread_id)):
+            for each in read_thread(steps, source_thread_id):
                 name = target_thread_id + each.id.removeprefix(source_thread_id)
                 metadata = {**each.metadata, "thread": target_thread_id}
                 steps.fork(each.id, session_id=name, metadata=metadata)

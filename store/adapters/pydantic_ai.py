@@ -98,13 +98,12 @@ class Conversations(StoreUser, ConversationStore):
 
     async def delete_record(self, conversation_id: str, *, expected_revision: str) -> None:
         """Erase a conversation; what forks share of it stays. Raises ConversationConflict."""
-        try:
-            session = check_revision(self.store, conversation_id, expected_revision)
-            await self.awaited.delete_session(
-                conversation_id, expected=session and session.revision
-            )
-        except (Conflict, SessionNotFound) as problem:
-            raise ConversationConflict(conversation_id) from problem
+
+        def work(steps: Any) -> None:
+            check_revision(steps, conversation_id, expected_revision)
+            steps.delete_session(conversation_id)
+
+        await self.awaited.atomically(work)
 
     async def read_entry(self, entry_id: str) -> ConversationEntry:
         """Return an entry. Raises LookupError."""
@@ -158,9 +157,10 @@ def compacted(
 
 
 def parse_record(session: Session) -> ConversationRecord | None:
-    """Return the record in the metadata of a session; None if another program's."""
+    """Return the record in the metadata of a session; None if another's, as a plain fork has it."""
     held = (session.metadata or {}).get(KEY)
-    return RECORDS.validate_json(held) if isinstance(held, str) else None
+    record = RECORDS.validate_json(held) if isinstance(held, str) else None
+    return record if record and record.conversation_id == session.id else None
 
 
 def dump_record(record: ConversationRecord) -> dict[str, Any]:
@@ -168,8 +168,8 @@ def dump_record(record: ConversationRecord) -> dict[str, Any]:
     return {**FRAMEWORK, "scope": record.scope, KEY: RECORDS.dump_json(record).decode()}
 
 
-def check_revision(reads: Any, conversation_id: str, expected: str | None) -> Session | None:
-    """Return the session, None if there is none. Raises ConversationConflict."""
+def check_revision(reads: Any, conversation_id: str, expected: str | None) -> None:
+    """Raise ConversationConflict unless a conversation has a revision (None: is not there)."""
     try:
         session: Session | None = reads.session(conversation_id)
     except SessionNotFound:
@@ -177,7 +177,6 @@ def check_revision(reads: Any, conversation_id: str, expected: str | None) -> Se
     record = session and parse_record(session)
     if (session is not None and record is None) or (record and record.revision) != expected:
         raise ConversationConflict(conversation_id)
-    return session
 
 
 def find_entry(reads: Any, entry_id: str, session_id: str | None = None) -> Any:

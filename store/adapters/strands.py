@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import datetime
 from itertools import groupby
 from typing import Any
@@ -100,8 +101,10 @@ class Repository(StoreUser, SessionRepository):
         self, session_id: str, agent_id: str, message_id: int, **_: Any
     ) -> SessionMessage | None:
         """Return a message of an agent; None if there is none."""
-        found = self.list_messages(session_id, agent_id)
-        return next((each for each in found if each.message_id == message_id), None)
+        with suppress(SessionNotFound):
+            found = self._list_stored(name_agent(session_id, agent_id))
+            return next((each for each in found if each.message_id == message_id), None)
+        return None
 
     def update_message(
         self, session_id: str, agent_id: str, session_message: SessionMessage, **_: Any
@@ -142,18 +145,21 @@ class Repository(StoreUser, SessionRepository):
     ) -> list[SessionMessage]:
         """Return the messages of an agent from the place ``offset`` on, at most ``limit``."""
         name = name_agent(session_id, agent_id)
-        try:
+        with suppress(SessionNotFound):
             if self._policy is not None and limit is None:
                 return self._list_view(name, self._policy)
-            rows, notes = self.store.reading(
-                lambda reads: (
-                    [each.message for each in reads.messages(name)],
-                    reads.annotations(name, key=STRANDS_KEY),
-                )
+            stored = self._list_stored(name)
+            return stored[offset : None if limit is None else offset + limit]
+        return []
+
+    def _list_stored(self, name: str) -> list[SessionMessage]:
+        rows, notes = self.store.reading(
+            lambda reads: (
+                [each.message for each in reads.messages(name)],
+                reads.annotations(name, key=STRANDS_KEY),
             )
-        except SessionNotFound:
-            return []
-        return join_messages(rows, notes)[offset : None if limit is None else offset + limit]
+        )
+        return join_messages(rows, notes)
 
     def _list_view(self, name: str, policy: Policy) -> list[SessionMessage]:
         view = self.read_view(name, policy)

@@ -224,6 +224,11 @@ def test_what_is_pruned_is_erased(store: Store) -> None:
     )
     saver.delete_for_runs(["r"])
     assert store.messages("erased/messages/run/messages") == []
+    store.fork("erased", session_id="aside")
+    saver.delete_thread("erased")
+    saver.delete_thread("erased")
+    names = [each.id for each in store.sessions() if each.id.partition("/")[0] == "erased"]
+    assert (names, len(store.messages("aside"))) == ([], len(said))
     assert store.verify() == []
 
 

@@ -240,6 +240,23 @@ def test_contract_on_theirs(case: Case) -> None:
     asyncio.run(case(InMemoryConversationStore()))
 
 
+def test_a_plain_fork_is_no_conversation(store: Store) -> None:
+    """It has the record of its source: that one is listed once, and the fork is not deleted."""
+
+    async def work() -> None:
+        conversations = Conversations(store)
+        await talk(conversations, "forked", "a")
+        assert store.fork("forked", session_id="plain").head
+        listed = [each.conversation_id for each in await conversations.read_records()]
+        assert [each for each in listed if each in ("forked", "plain")] == ["forked"]
+        assert await conversations.load("plain") is None
+        await conversations.delete("plain")
+        await conversations.delete("forked")
+
+    asyncio.run(work())
+    assert store.session("plain").head
+
+
 def test_a_policy_compacts_what_is_sent(store: Store) -> None:
     """Old messages are a summary for the model; what is stored stays, and is saved on."""
     conversations = Conversations(store)

@@ -97,10 +97,14 @@ def test_a_policy_restores_the_view(store: Store) -> None:
     for number in range(20):
         agent(f"{number} " + "a line of a log\n" * 900)
     policy = Policy.named("agent", context_window=30_000)
-    again = make_agent(Repository(store, policy=policy), "long")
+    repository = Repository(store, policy=policy)
+    again = make_agent(repository, "long")
     assert store.compactions("long/agents/one")
     assert len(str(again.messages)) < len(str(agent.messages)) / 2
     assert store.session("long/agents/one").head == 100
+    first = repository.read_message("long", "one", 0)
+    assert first
+    assert str(first.message["content"]).startswith("[{'text': '0 ")
     again("More")
     assert again.model.sent[-1]["role"] == "user"
 
