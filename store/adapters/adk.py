@@ -31,7 +31,7 @@ from google.genai.types import Content
 from .. import InvalidMessage, Policy, SessionExists, SessionNotFound
 from ..records import Message
 from ..records import Session as StoredSession
-from .stores import StoreSource, StoreUser
+from .stores import StoreSource, StoreUser, read_sessions
 
 __all__ = ["Sessions", "compacted"]
 
@@ -108,9 +108,12 @@ class Sessions(StoreUser, BaseSessionService):
         where = {**ADK_SESSION, "app": app_name}
         if user_id is not None:
             where["user"] = user_id
-        found = [each for each in await self.list_sessions_where(where) if get_own_id(each)]
         listed = await self.awaited.reading(
-            lambda reads: [build_session(reads, each, []) for each in found]
+            lambda reads: [
+                build_session(reads, each, [])
+                for each in read_sessions(reads, where)
+                if get_own_id(each)
+            ]
         )
         listed.sort(key=lambda each: (each.last_update_time, each.user_id, each.id))
         return ListSessionsResponse(sessions=listed)
@@ -260,7 +263,8 @@ def write_state(
     for prefix in sorted(changes):  # in one order, so that two writers do not wait for each other
         place = names.get(prefix, name)
         if prefix:
-            steps.create_session(place, exist_ok=True)
+            owner = user_id if prefix == State.USER_PREFIX else None
+            steps.create_session(place, owner=owner, exist_ok=True)
         state = {**read_state(steps, place), **changes[prefix]}
         changed = {"state": json.dumps(state, default=str)}
         steps.set_metadata(place, changed if prefix else {**changed, "updated": moment}, merge=True)

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from agents.items import TResponseInputItem
 
     ExpiryTest: TypeAlias = Callable[[TResponseInputItem], bool]
+    TurnSearch: TypeAlias = Callable[[Any], int]
 
 __all__ = ["BranchedSession", "Session", "SessionClosed"]
 
@@ -234,34 +235,7 @@ class BranchedSession(Session):
 
         Raises ValueError if there is no such turn, or the name is empty or was used before.
         """
-        if branch_name is not None and not branch_name.strip():
-            raise ValueError("Branch name cannot be empty")
-
-        def work(steps: Any) -> tuple[str, int]:
-            line = self._require_line(steps, self.branch_id)
-            begun: list[Turn] = []
-            with suppress(SessionNotFound):
-                begun = steps.turns(line, turn_number, turn_number) if turn_number > 0 else []
-            if not begun:
-                raise ValueError(
-                    f"Turn {turn_number} does not contain a user message "
-                    f"in branch '{self.branch_id}'"
-                )
-            told = {"framework": "openai-agents", "session": self.session_id}
-            known = self._load_branches(steps)
-            if not known["branches"]:
-                first = {**told, **known}
-                steps.create_session(self._branches_id, metadata=first, exist_ok=True)
-                known = self._load_branches(steps)
-            name = choose_name(known["branches"], branch_name, turn_number)
-            made = steps.fork(line, at=begun[0].first - 1, metadata={**told, "branch": name})
-            taken = {"branches": {name: made.id}}
-            steps.set_metadata(self._branches_id, taken, merge=True)
-            return name, known["clears"]
-
-        made, self._clears = await self.awaited.atomically(work)
-        self.branch_id = made
-        return made
+        return await self._begin_branch(lambda _: turn_number, branch_name)
 
     async def create_branch_from_content(
         self, search_term: str, branch_name: str | None = None
@@ -270,10 +244,45 @@ class BranchedSession(Session):
 
         Raises ValueError if there is none, or for the name.
         """
-        found = await self.find_turns_by_content(search_term)
-        if not found:
-            raise ValueError(f"No user turns found containing '{search_term}'")
-        return await self.create_branch_from_turn(found[0]["turn"], branch_name)
+
+        def find_turn(steps: Any) -> int:
+            line = self._find_line(steps, None)
+            found = find_turns(self._load_turns(steps, line), search_term)
+            if not found:
+                raise ValueError(f"No user turns found containing '{search_term}'")
+            return found[0].turn
+
+        return await self._begin_branch(find_turn, branch_name)
+
+    async def _begin_branch(self, find_turn: TurnSearch, branch_name: str | None) -> str:
+        """Fork the present branch at a turn, as one change with the search for it, and go there."""
+        if branch_name is not None and not branch_name.strip():
+            raise ValueError("Branch name cannot be empty")
+
+        def work(steps: Any) -> tuple[str, int]:
+            turn, line = find_turn(steps), self._require_line(steps, self.branch_id)
+            begun: list[Turn] = []
+            with suppress(SessionNotFound):
+                begun = steps.turns(line, turn, turn) if turn > 0 else []
+            if not begun:
+                raise ValueError(
+                    f"Turn {turn} does not contain a user message in branch '{self.branch_id}'"
+                )
+            told = {"framework": "openai-agents", "session": self.session_id}
+            known = self._load_branches(steps)
+            if not known["branches"]:
+                first = {**told, **known}
+                steps.create_session(self._branches_id, metadata=first, exist_ok=True)
+                known = self._load_branches(steps)
+            name = choose_name(known["branches"], branch_name, turn)
+            made = steps.fork(line, at=begun[0].first - 1, metadata={**told, "branch": name})
+            taken = {"branches": {name: made.id}}
+            steps.set_metadata(self._branches_id, taken, merge=True)
+            return name, known["clears"]
+
+        made, self._clears = await self.awaited.atomically(work)
+        self.branch_id = made
+        return made
 
     async def switch_to_branch(self, branch_id: str) -> None:
         """Go on with another branch that has items. Raises ValueError without one."""
@@ -343,11 +352,8 @@ class BranchedSession(Session):
         self, search_term: str, branch_id: str | None = None
     ) -> list[dict[str, Any]]:
         """Return the users' turns of a branch that say some words, in capitals or not."""
-        words = re.compile(re.escape(search_term), re.IGNORECASE | re.ASCII)
-        items = await self._read_turns(branch_id)
-        return [
-            describe_turn(each) for each in items if each.begins_turn and has_words(each, words)
-        ]
+        found = find_turns(await self._read_turns(branch_id), search_term)
+        return [*map(describe_turn, found)]
 
     async def get_conversation_by_turns(
         self, branch_id: str | None = None
@@ -465,6 +471,12 @@ class BranchedSession(Session):
         key = f"{USAGE_KEY} {branch_id or self.branch_id}"
         notes = reads.annotations(line, key=key) if items else []
         return [{"user_turn_number": items[each.seq - 1].turn, **each.value} for each in notes]
+
+
+def find_turns(items: list[TurnItem], search_term: str) -> list[TurnItem]:
+    """Return the items of users that say some words, in capitals or not."""
+    words = re.compile(re.escape(search_term), re.IGNORECASE | re.ASCII)
+    return [each for each in items if each.begins_turn and has_words(each, words)]
 
 
 def choose_name(taken: Mapping[str, Any], name: str | None, turn: int) -> str:

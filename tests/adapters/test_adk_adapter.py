@@ -189,6 +189,20 @@ def test_contract_on_theirs(kind: str, case: Case, tmp_path: Path) -> None:
     asyncio.run(case(services[kind](*path)))
 
 
+def test_a_user_is_erased_with_their_state(store: Store) -> None:
+    """The state of the app stays."""
+
+    async def work() -> None:
+        service, key = Sessions(store), {"app_name": "erasing", "user_id": "eve"}
+        await service.create_session(**key, session_id="e", state={"app:a": 1, "user:u": 2})
+        store.delete_owner("eve")
+        assert await service.get_user_state(**key) == {}
+        again = await service.create_session(**key, session_id="e")
+        assert again.state == {"app:a": 1}
+
+    asyncio.run(work())
+
+
 def test_a_stale_writer_is_refused(store: Store) -> None:
     """Whoever read before another wrote; an event that is sent again is stored once."""
 

@@ -105,10 +105,8 @@ def test_a_fork_is_listed_by_its_own_id(store: Store) -> None:
     assert [each["session_id"] for each in summaries] == ["other", "first"]
     assert [each["mtime"] for each in summaries] == [each["mtime"] for each in listed]
     asyncio.run(sessions.delete(first))
-    assert [each.id for each in store.sessions(where={"project": "forks"})] == [
-        "forks/other",
-        "aside",
-    ]
+    left = store.sessions(where={"project": "forks"})
+    assert [each.id for each in left] == ["forks/other", "aside"]
 
 
 def test_a_redacted_result_is_gone(store: Store) -> None:

@@ -24,6 +24,7 @@ PAGE = ROOT / "docs" / "adapters" / "index.md"
 MARK = re.compile(r"(<!-- suites -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 ROW = re.compile(r"\| `(?P<package>[\w-]+)==[^|]* \| (?P<title>[^|]*) \| .*")
 OWN_TITLE, SERVER_TITLE = "ours", "ours, on PostgreSQL"
+ONE_PROCESS = ("-n", "0")
 HEAD = "| framework | suite | passed | run |\n| --- | --- | --- | --- |"
 
 
@@ -58,8 +59,10 @@ def choose_suites(framework: Framework, *, on_server: bool) -> list[Suite]:
     """Return the suites of a framework, or ours alone, as a server runs them: in one process."""
     if not on_server:
         return [*framework.suites]
-    own = [each for each in framework.suites if each.title.startswith(OWN_TITLE)]
-    return [each._replace(title=SERVER_TITLE, options=(*each.options, "-n", "0")) for each in own]
+    own = (each for each in framework.suites if each.title.startswith(OWN_TITLE))
+    return [
+        each._replace(title=SERVER_TITLE, options=(*each.options, *ONE_PROCESS)) for each in own
+    ]
 
 
 def update_table(table: str, outcomes: list[Outcome]) -> str:
