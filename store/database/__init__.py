@@ -107,6 +107,7 @@ from .server_limits import ServerLimits
 from .statements import Insertion, Row, RowT, Statement, compute_seal, list_sealed_columns
 from .storage_sizes import PageBytes, load_page_bytes, load_table_bytes
 from .write_ahead import MAX_PURGE_SECONDS
+from .write_pace import WritePace
 from .writer_queue import has_waiting_writers
 
 __all__ = [
@@ -151,6 +152,7 @@ __all__ = [
     "Statement",
     "Transactions",
     "Upgrade",
+    "WritePace",
     "add_suffix",
     "ancestors",
     "attachments",

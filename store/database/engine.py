@@ -495,6 +495,15 @@ class Database:
             with self._alone() as lease:
                 empty_log(lease.driver)
 
+    def fold_log(self, patience: float | None = None) -> None:
+        """Fold a file's write-ahead log in, as far as no connection reads an older state.
+
+        Others wait only while it is at work, not for readers. Raises StoreBusy.
+        """
+        if self.path:
+            with self._alone(patience) as lease:
+                lease.driver.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+
     def purge(
         self,
         note: Callable[[Connection], object],

@@ -1,7 +1,7 @@
 """The remaining work of erasures, done in slices between other writers.
 
-A slice takes some milliseconds; then the next waiting writer takes its turn. Erasing begins at the
-end of the newest branch of the erasure and goes backwards: the remaining rows are always
+A slice takes some milliseconds; then waiting writers take their turns (`WritePace`). Erasing begins
+at the end of the newest branch of the erasure and goes backwards: the remaining rows are always
 contiguous, and no branch is deleted before its child branches. The end of a branch and of its line
 in the record are one transaction. So the record is correct even if a process is killed; the next
 opening, deletion or purge continues the work.
@@ -37,6 +37,7 @@ from ..database import (
     BIG_INTEGER,
     Database,
     Statement,
+    WritePace,
     ancestors,
     branches,
     compaction_records,
@@ -71,9 +72,9 @@ from .lines import NO_LIMIT
 from .sessions import check_owner
 
 SLICE_SECONDS = 0.005
-"""Seconds of erasing in a slice; its commit takes about as long."""
+"""Seconds of erasing in the first slice of a session; its commit takes about as long."""
 GROUP_SECONDS = 0.03
-"""Seconds of erasing in the transaction of a group of sessions."""
+"""Seconds of erasing in the first transaction of a group of sessions, and the most in any."""
 STEP_POSITIONS = 8
 """Positions that are erased between two looks at the clock."""
 OPENING_SECONDS = 0.25
@@ -263,9 +264,10 @@ def delete_sessions(
             return None
 
     waiting = [partial(begin_session, name=name) for name in dict.fromkeys(found)]
+    pace = build_pace(database, of_group=len(waiting) > 1)
     while waiting:
         try:
-            group = erase_group(database, waiting, moment, SLICE_SECONDS)
+            group = erase_group(database, waiting, moment, pace)
         except StoreError:
             if not begun:
                 raise
@@ -278,11 +280,13 @@ def delete_sessions(
         return [each.unfinished for each in begun]
 
 
+def build_pace(database: Database, *, of_group: bool = False) -> WritePace:
+    """Return the pace of an erasure, or of a group of them."""
+    return WritePace(database, GROUP_SECONDS if of_group else SLICE_SECONDS, GROUP_SECONDS)
+
+
 def erase_group(
-    database: Database,
-    waiting: Sequence[BeginGroupErasure],
-    moment: int,
-    slice_seconds: float | None = None,
+    database: Database, waiting: Sequence[BeginGroupErasure], moment: int, pace: WritePace
 ) -> list[OpenErasure | None]:
     """Erase the first of some sessions in one transaction, as many as a short time is enough for.
 
@@ -295,7 +299,7 @@ def erase_group(
     def transaction(seconds: float) -> bool:
         group.clear()
         ends, is_left = time.monotonic() + seconds, False
-        with database.writing() as connection:
+        with pace.writing() as connection:
             most = len(waiting) if connection.dialect.name == "sqlite" else 1
             for begin in waiting[:most]:
                 opened = begin(connection)
@@ -307,12 +311,11 @@ def erase_group(
                     break
         return is_left
 
-    seconds = GROUP_SECONDS if len(waiting) > 1 else 0
+    seconds = pace.seconds if len(waiting) > 1 else 0
     last = group[-1] if _retry_when_full(database, transaction, seconds) else None
     if last:
         with suppress(StoreError):  # the next one goes on with it
-            seconds = GROUP_SECONDS if slice_seconds is None else slice_seconds
-            _erase_tree(database, last.tree_id, moment, slice_seconds=seconds)
+            _erase_tree(database, last.tree_id, moment, pace)
     return group
 
 
@@ -396,8 +399,9 @@ def continue_erasures(
     Waits for other writers as long as the store does, or for ``patience`` seconds a slice.
     """
     ends = time.monotonic() + seconds
+    pace = build_pace(database)
     for tree_id in database.read(list_open_trees):
-        _erase_tree(database, tree_id, moment, ends, patience)
+        _erase_tree(database, tree_id, moment, pace, ends, patience)
 
 
 def continue_at_opening(database: Database, moment: int) -> None:
@@ -409,18 +413,16 @@ def _erase_tree(
     database: Database,
     tree_id: int,
     moment: int,
+    pace: WritePace,
     ends: float = math.inf,
     patience: float | None = None,
-    *,
-    slice_seconds: float | None = None,
 ) -> None:
     """Continue the erasures of a tree slice by slice; on a full disk by single steps."""
-    seconds = SLICE_SECONDS if slice_seconds is None else slice_seconds
     is_left = True
     while is_left and time.monotonic() < ends:
         try:
-            with database.writing(patience) as connection:
-                is_left = _erase_slice(connection, tree_id, moment, seconds=seconds)
+            with pace.writing(patience) as connection:
+                is_left = _erase_slice(connection, tree_id, moment, seconds=pace.seconds)
         except StoreFull:
             database.empty_log()
             with database.writing(patience) as connection:

@@ -37,7 +37,7 @@ from ..records import ProgressCallback, Pruned, Session
 from . import lines
 from .drafts import list_drafts
 from .erasure import COSTS, OpenErasure, begin_erasure, plan_erasures
-from .erasure_batches import erase_group
+from .erasure_batches import build_pace, erase_group
 from .kept_usages import delete_kept_usages
 from .listing import list_sessions
 from .model_prices import DAY_MS
@@ -286,9 +286,10 @@ def prune_sessions(
     """
     end = math.inf if max_seconds is None else time.monotonic() + max_seconds
     begins = [partial(_begin_prune, session_id=each, plan=plan) for each in plan.sessions]
+    pace = build_pace(database, of_group=True)
     seen, done = 0, list[OpenErasure]()
     while seen < len(begins) and time.monotonic() < end:
-        group = erase_group(database, begins[seen : seen + LARGEST_GROUP], plan.request.now)
+        group = erase_group(database, begins[seen : seen + LARGEST_GROUP], plan.request.now, pace)
         seen += len(group)
         done += filter(None, group)
         if progress is not None:

@@ -78,7 +78,7 @@ INSIDE = {
     "context": "file_mentions freshness project_rules layers recall_definition request request_cache request_log",
     "database": (
         "gc_pause logs files read_only server_limits writer_queue fork_safety write_ahead operation_counters cache notifications pipeline lease heartbeat schema driver_errors listener connections group_commit statements json_sql query_files "
-        "engine file_copies storage_sizes migrate"
+        "engine write_pace file_copies storage_sizes migrate"
     ),
     "exporting": "files masks page_content fork_siblings session_page programs shapes moves export",
     "face": "replicas shared_stores calls spans observers operations frames health lifetime atomic_steps streaming watches workflows store threads async_streaming async_operations async_store",
