@@ -110,6 +110,7 @@ class ClearingState(NamedTuple):
     branch: int
     last: int
     validity: Validity
+    cleared: dict[int, str]
     is_cold: bool
     bill: RunningBill | None
 
@@ -183,7 +184,8 @@ def _load_clearing_state(context: ViewContext) -> ClearingState:
     else:
         is_cold = is_cache_cold(context)
     pointer, validity = context.pointer, context.load_validity()
-    return ClearingState(pointer.revision, pointer.branch, context.last, validity, is_cold, bill)
+    place = (pointer.revision, pointer.branch, context.last)
+    return ClearingState(*place, validity, context.visible.cleared, is_cold, bill)
 
 
 def record_clearing(
@@ -286,7 +288,8 @@ def _find_asked(context: ViewContext, freed: FreedTokens, verdicts: Verdicts) ->
     room = context.policy.keep_asked
     results = {seq: saved for (seq, rule), saved in freed.items() if rule == "any_tool"}
     tree_id = context.pointer.tree_id
-    old = [OldResult(verdicts[seq].answer(tree_id), saved) for seq, saved in results.items()]
+    answers = (verdicts[seq].answer(tree_id) for seq in results)
+    old = [*map(OldResult, answers, results.values())]
     return find_asked_results(context, old, room)
 
 

@@ -56,7 +56,7 @@ from .explanation import (
 )
 from .line_rows import LineRows, LineUse, load_plain_rows
 from .log_messages import LOG_LANGUAGE, LogMessage, get_named_language
-from .message_rendering import LineStretch, RenderedSegment, render_segment
+from .message_rendering import LineStretch, RenderedSegment, keep_sent_names, render_segment
 from .read_files import ReadFiles, load_read_paths, log_reads, read_logger
 from .row_rendering import write_plain_items, write_plain_messages
 from .rules import RULE_LOG_TEXTS
@@ -562,9 +562,7 @@ def _rewrite_request(
     written = known.written[: known.rendered.loose_begin] + end
     for place, patch in patches:
         for index, message in enumerate(CHAT.write(patch.placed), place):
-            before = written[index]  # calls, and the call that a result answers, keep their ids
-            ids = ("tool_calls", "tool_call_id")
-            written[index] = message | {key: before[key] for key in ids if key in before}
+            written[index] = keep_sent_names(message, written[index])
     return written, times
 
 

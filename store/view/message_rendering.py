@@ -474,3 +474,20 @@ def _rewrite_message(message: Message, verdict: Verdict, policy: Policy) -> Verd
         return verdict._replace(rule=None, why="short")
     message["content"] = short
     return verdict
+
+
+def keep_sent_names(message: Message, before: Message) -> Message:
+    """Return a message rendered again with the ids and names of calls that it was sent with."""
+    kept = {key: before[key] for key in ("tool_calls", "tool_call_id") if key in before}
+    if "tool_calls" in kept:
+        pairs = zip(message["tool_calls"], kept["tool_calls"], strict=True)
+        kept["tool_calls"] = [_take_arguments(sent, call) for call, sent in pairs]
+    return message | kept
+
+
+def _take_arguments(sent: Message, call: Message) -> Message:
+    """Return a sent call of a function with the arguments of the call rendered again."""
+    if "function" not in sent:
+        return sent
+    function = {**call["function"], "name": sent["function"]["name"]}
+    return {**sent, "function": function}

@@ -146,12 +146,14 @@ class JudgedLine(NamedTuple):
     ``ranked`` has the verdicts at the moment, in the order of the line, and the results whose
     verdicts may change; ``final`` are the final verdicts; ``files`` are the files of the reads that
     may change, None until they are needed; ``changed`` are the positions whose final verdicts
-    differ from the earlier ones, None if there were none.
+    differ from the earlier ones, None if there were none. ``cleared`` are the recorded clearings by
+    which they were settled.
     """
 
     values: RuleValues
     ranked: RankedVerdicts
     final: Verdicts
+    cleared: dict[int, str]
     files: ReadFiles | None = None
     changed: frozenset[int] | None = None
 
@@ -169,8 +171,14 @@ class JudgedLine(NamedTuple):
         young = frozenset(each for each in before.young if each[1] not in again)
         return JudgedLine(
             values,
-            RankedVerdicts(before.found | fresh.found, fresh.newest, reads, young | fresh.young),
-            self.final | final,
+            RankedVerdicts(
+                _merge_verdicts(before.found, fresh.found),
+                fresh.newest,
+                reads,
+                young | fresh.young,
+            ),
+            _merge_verdicts(self.final, final),
+            self.cleared,
             {seq: files[seq] for seq in reads},
             frozenset(seq for seq in final if self.final.get(seq) != final[seq]),
         )
@@ -180,6 +188,14 @@ class JudgedLine(NamedTuple):
         texts = measure_bytes((visible.summaries, visible.ranges))
         cleared = CLEARED_BYTES * len(visible.cleared)
         return LINE_BYTES + texts + cleared + FRAME_BYTES * len(self.ranked.found)
+
+
+def _merge_verdicts(before: Verdicts, fresh: Verdicts) -> Verdicts:
+    """Return verdicts with fresh ones, in the order of the line."""
+    merged = before | fresh
+    last = next(reversed(before), 0)
+    is_in_order = all(seq in before or seq > last for seq in fresh)
+    return merged if is_in_order else dict(sorted(merged.items()))
 
 
 def load_verdicts(context: ViewContext) -> Verdicts:
@@ -210,14 +226,25 @@ def judge_line(context: ViewContext, known: JudgedLine | None) -> JudgedLine:
         rows = COVERED_READS.rows(context.connection, **values, runs=render_runs(runs))
         found.update(_spare_uncovered_reads(found, rows))
     if policy.cut_arguments:
-        branch = context.pointer.branch
-        for seq in _list_cut_calls(context, values):
-            found[seq] = Verdict(
-                seq, None, "arguments", "arguments", 0, 0, None, None, branch, failed=False
-            )
-        found = dict(sorted(found.items()))
+        cuts = _build_cuts(context, _list_cut_calls(context, values))
+        found = dict(sorted((found | cuts).items()))
         ranked = ranked._replace(found=found)
-    return JudgedLine(values, ranked, settle_verdicts(context, found))
+    final = settle_verdicts(context, found)
+    return JudgedLine(values, ranked, final, _list_clearings(context))
+
+
+def _list_clearings(context: ViewContext) -> dict[int, str]:
+    """Return the recorded clearings that a policy goes by, none if it clears at any time."""
+    return {} if context.policy.clearing == "always" else context.visible.cleared
+
+
+def _build_cuts(context: ViewContext, positions: Iterable[int]) -> Verdicts:
+    """Return the verdicts on messages whose calls are cut."""
+    branch = context.pointer.branch
+    return {
+        seq: Verdict(seq, None, "arguments", "arguments", 0, 0, None, None, branch, failed=False)
+        for seq in positions
+    }
 
 
 def load_cut_savings(context: ViewContext) -> dict[int, int]:
@@ -302,18 +329,13 @@ def _extend_judged_line(
     context: ViewContext, values: RuleValues, known: JudgedLine
 ) -> JudgedLine | None:
     """Return the known verdicts with the new ones, None if all results have to be judged."""
-    policy, before = context.policy, known.values
-    if policy.range_aware or not has_grown(values, before):
+    if not _can_extend(context, values, known):
         return None
-    if policy.cut_arguments and policy.clearing == "always":
-        return None
-    if policy.file_read and policy.any_tool:  # a read that is cleared tells of all of its file
-        return None
-    if any(values[border] < before[border] for border in AGE_BORDERS):
-        return None
-    new = context.shown(before["last"] + 1, values["last"])
-    passed, ranked = _find_passed_results(known, values), known.ranked
-    if not new and not passed:
+    ranked, cleared = known.ranked, _list_clearings(context)
+    new = context.shown(known.values["last"] + 1, values["last"])
+    passed = _find_passed_results(known, values)
+    recorded = cleared.keys() - known.cleared.keys()
+    if not new and not passed and not recorded:
         return known._replace(values=values, changed=frozenset())
     looked_at = passed | ranked.newest
     likely = render_runs(chain(ranked.list_places(looked_at), new))
@@ -321,14 +343,47 @@ def _extend_judged_line(
     files = load_read_paths(context, ranked.reads) if known.files is None else known.files
     added = (range(run.first, run.last + 1) for run in new)
     # A read that the short form spares is so for an older one of its file.
-    named = looked_at if policy.tool_output else passed
+    named = looked_at if context.policy.tool_output else passed
     asked = load_read_paths(context, chain(named, *added))
     again = looked_at | _find_related_reads(asked, files)
     if len(again) > len(ranked.found) // LARGEST_REJUDGED_SHARE + 100:
         return None
     fresh = rank_run_results(context, values, chain(ranked.list_places(again), new))
+    if recorded:
+        fresh = _add_recorded(context, values, recorded, ranked.found, fresh)
     final = settle_verdicts(context, fresh.found)
-    return known.replace(values, fresh, final, again, files | asked)
+    return known._replace(cleared=cleared).replace(values, fresh, final, again, files | asked)
+
+
+def _add_recorded(
+    context: ViewContext,
+    values: RuleValues,
+    recorded: set[int],
+    before: Verdicts,
+    fresh: RankedVerdicts,
+) -> RankedVerdicts:
+    """Return fresh verdicts with those on messages of which a clearing was recorded since."""
+    found = {seq: before[seq] for seq in recorded & before.keys()}
+    found |= fresh.found
+    if context.policy.cut_arguments:
+        cut = recorded.intersection(_list_cut_calls(context, values))
+        found |= _build_cuts(context, cut)
+    in_order = sorted(found.items())
+    return fresh._replace(found=dict(in_order))
+
+
+def _can_extend(context: ViewContext, values: RuleValues, known: JudgedLine) -> bool:
+    """Tell whether known verdicts stay true but for those that `_extend_judged_line` looks at."""
+    policy, before = context.policy, known.values
+    if policy.range_aware or not has_grown(values, before):
+        return False
+    if policy.cut_arguments and policy.clearing == "always":
+        return False
+    if policy.file_read and policy.any_tool:  # a read that is cleared tells of all of its file
+        return False
+    if not known.cleared.items() <= _list_clearings(context).items():  # one was undone
+        return False
+    return all(values[border] >= before[border] for border in AGE_BORDERS)
 
 
 def _find_passed_results(known: JudgedLine, values: RuleValues) -> set[int]:

@@ -557,9 +557,12 @@ class ViewContext(NamedTuple):
         return (self.pointer.branch, *purpose, memo[key][1])
 
     def load_validity(self) -> Validity:
-        """Return what a cached view of the line depends on besides its policy and moment."""
+        """Return what a cached view of the line depends on besides its policy and moment.
+
+        Recorded clearings are left out: verdicts remember by which of them they were settled.
+        """
         changes, root = self.cache.of_rows.changes, self.pointer.project_root
-        return Validity(changes, root, self.load_kinds(), self.visible)
+        return Validity(changes, root, self.load_kinds(), self.visible._replace(cleared={}))
 
     def load_kinds(self) -> str:
         """Return the kinds of tools in force, as JSON."""

@@ -81,7 +81,7 @@ def test_a_warm_cache_is_given_up_while_the_bill_keeps_the_bound(store: Store) -
     session = begun(store)
     made, ratios = [], []
     few = Policy.named("paged", clear_warm_keep=1, keep_asked=0)
-    for number in range(40):
+    for number in range(30):
         made += work(store, session, range(number, number + 1), few, LONG)
         ratios.append(known(store, session).own_bill / known(store, session).raw_bill)
     assert any(made)
@@ -286,3 +286,24 @@ def test_a_writer_reads_no_result_to_clear_it(store: Store) -> None:
             driver.set_trace_callback(None)
         taken.append(len(seen))
     assert taken[0] == taken[1]
+
+
+@pytest.mark.sqlite_only
+def test_a_view_goes_on_after_a_clearing(url: str) -> None:
+    """Only what was cleared is rendered again; calls keep the ids that they were sent with."""
+    with Store(url) as store, Store(url, cache_bytes=0) as anew:
+        session = begun(store)
+        cleared: set[str] = set()
+        for number in range(30):
+            now = NOW + number * STEP + HOUR * (number // 8)
+            if done := store.compact_if_needed(session, PAGED, now=now):
+                cleared.update(rule for _, rule in done.cleared)
+            sent, expected = (each.view(session, PAGED, now=now) for each in (store, anew))
+            assert (sent.messages, sent.entries) == (expected.messages, expected.entries)
+            written = {"file_path": f"part_{number}.py", "content": LONG} if number % 2 else {}
+            asked, result = step(number, **written)
+            asked["tool_calls"][0]["id"] = result["tool_call_id"] = "the only id"
+            store.append(session, [asked, result], now=now)
+        assert cleared == {"any_tool", "arguments"}
+        assert len(store.compactions(session)) == 2
+        assert store.metrics().new_views == 1
