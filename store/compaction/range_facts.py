@@ -21,8 +21,8 @@ from ..database import (
     tool_result_paths,
     tool_results,
 )
-from ..history import ANSWERED_PLACES, build_segments, lines, restore_contents
-from ..messages import decode
+from ..history import ANSWERED_PLACES, build_segments, lines, restore_call, restore_contents
+from ..messages import WHOLE_FORMS, decode
 from ..phrases import Language, render_phrase
 from ..policy import Policy
 from ..summaries import (
@@ -52,6 +52,13 @@ class HiddenResult(NamedTuple):
     looks_terminal: int
     arguments_form: str | None
     arguments: str | None
+    call_seq: int
+    call_position: int
+
+    @property
+    def call_place(self) -> tuple[int, int]:
+        """The position of the message of its call, and the number of the call in it."""
+        return self.call_seq, self.call_position
 
     def outcome(self, language: Language) -> str | None:
         """Return how a command ended, if that is known."""
@@ -69,6 +76,11 @@ class UnansweredCall(NamedTuple):
     kind: str
     arguments_form: str | None
     arguments: str | None
+
+    @property
+    def call_place(self) -> tuple[int, int]:
+        """The position of its message, and its number in it."""
+        return self.seq, self.position
 
     def outcome(self, language: Language) -> str:
         """Return that a command has no result: it may have run, or not."""
@@ -96,6 +108,8 @@ LISTED_RESULTS = Statement(
         _results.looks_terminal,
         _calls.arguments_form,
         _calls.arguments,
+        _results.call_seq,
+        _results.call_position,
     )
     .select_from(tool_results)
     .outerjoin(tool_kinds, tool_kinds.c.name == _results.tool_name)
@@ -224,7 +238,7 @@ def _list_commands(
     outputs = _shorten_outputs(context, results) if policy.told_once else {}
     calls: list[UnansweredCall | HiddenResult] = [*unanswered.values(), *results]
     for each in sorted(calls, key=attrgetter("seq")):
-        command = _parse_call_command(each)
+        command = _parse_call_command(context, each)
         if command:
             output = outputs.get(each.seq, "")
             yield HiddenFact(
@@ -243,7 +257,7 @@ def _shorten_outputs(context: ViewContext, results: list[HiddenResult]) -> dict[
     for result in reversed(results):
         if room <= 0:
             break
-        if not _parse_call_command(result):
+        if not _parse_call_command(context, result):
             continue
         text = _load_result_text(context, result)
         fields = parse_object(text)
@@ -288,11 +302,15 @@ def _find_kind(tool_name: str | None, stored: str, policy: Policy) -> str:
     return stored if tool_name is None else policy.tool_kinds.get(tool_name, stored)
 
 
-def _parse_call_command(call: UnansweredCall | HiddenResult) -> str | None:
+def _parse_call_command(context: ViewContext, call: UnansweredCall | HiddenResult) -> str | None:
     """Return the command of a call; None if it is no command, or its call is not known."""
     if call.kind != "terminal" or call.arguments is None:
         return None
-    return extract_command(_decode_form(call.arguments_form, call.arguments))
+    given: tuple[str | None, str | None] = (call.arguments_form, call.arguments)
+    if call.arguments_form in WHOLE_FORMS:
+        seq, number = call.call_place
+        given = restore_call(context.connection, context.raw.place(seq), number, *given)
+    return extract_command(_decode_form(*given))
 
 
 def _is_failure(result: HiddenResult, policy: Policy) -> bool:

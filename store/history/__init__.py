@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     )
     from .ancestry import check_ancestors, write_missing_ancestors
     from .append import Batch, Dedupe, MessageInput, build_batch
-    from .attachments import restore_contents
+    from .attachments import restore_call, restore_calls, restore_contents, restore_messages
     from .erasure import STALE_COPIES
     from .erasure_log import list_open_trees
     from .facts import (
@@ -177,7 +177,10 @@ __all__ = [
     "raw_messages",
     "redaction",
     "reserve_request",
+    "restore_call",
+    "restore_calls",
     "restore_contents",
+    "restore_messages",
     "retention",
     "search_entries",
     "session_branches",
@@ -200,7 +203,7 @@ if not TYPE_CHECKING:  # or any name would do for whoever reads types
         ),
         ancestry="check_ancestors write_missing_ancestors",
         append="Batch Dedupe MessageInput build_batch",
-        attachments="restore_contents",
+        attachments="restore_call restore_calls restore_contents restore_messages",
         erasure="STALE_COPIES",
         erasure_log="list_open_trees",
         facts=(

@@ -35,7 +35,7 @@ from ..messages import (
     Message,
     PreparedMessage,
     StoredCall,
-    detach_bytes,
+    detach_message,
     digest_row,
     dump_to_object,
     has_no_time,
@@ -306,9 +306,11 @@ def build_batch(rows: list[PreparedMessage], moment: int) -> Batch:
     digests = [digest_row(each.digest, moment, each.wire_format) for each in rows]
     kept = [*rows]
     for index, each in enumerate(rows):
-        content = each.columns.content or ""
-        if len(content) > LEAST_ATTACHED_LENGTH and each.columns.content_form == "json":
-            kept[index] = each._replace(detached=detach_bytes(content))
+        length = len(each.columns.content or "") + len(each.columns.extra or "")
+        for call in each.calls:
+            length += len(call.arguments or "")
+        if length > LEAST_ATTACHED_LENGTH:
+            kept[index] = detach_message(each)
     return Batch(kept, tokens, digests, moment)
 
 
@@ -438,7 +440,7 @@ def insert_batch(line: Line, batch: Batch) -> list[StoredMessage]:
     for seq, (message, digest) in enumerate(zip(batch.messages, batch.digests, strict=True), start):
         place = (pointer.tree_id, pointer.branch, seq)
         rows.append((*place, *message.stored_columns, moment, digest, message.wire_format))
-        calls += [(*place, number, *call) for number, call in enumerate(message.calls)]
+        calls += [(*place, number, *call) for number, call in enumerate(message.stored_calls)]
         stored.append((seq, message.message, moment, digest))
     INSERT_MESSAGES.insert_many(connection, rows)
     INSERT_CALLS.insert_many(connection, calls)

@@ -1,16 +1,17 @@
 """The rows of pictures and files that messages hold: once a tree, by the SHA-256 of their bytes.
 
-A message has a row for each place in its content, and the bytes have one for all messages of the
-tree, forks included; trees share nothing. Rows that are read get their whole content back before
-anything else sees them, so that digests, views and exports are those of a message whose pictures
-are in its text, as they are in the messages of earlier releases. Readers of words alone take the
-content as it is stored: no word is apart from it.
+A message has a row for each place in its texts, and the bytes have one for all messages of the
+tree, forks included; trees share nothing. Rows that are read get their whole texts back before
+anything else sees them, so that digests, facts, views and exports are those of a message whose
+pictures are in its text, as they are in the messages of earlier releases. Readers of words alone
+take the content and the rest as they are stored: no word is apart from these.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
@@ -35,7 +36,18 @@ from ..database import (
     json_sql,
     message_attachments,
 )
-from ..messages import ATTACHED_FORM, AttachedBytes, PreparedMessage, attach_bytes
+from ..messages import (
+    ATTACHED_FORM,
+    ATTACHED_MARK,
+    CONTENT_NUMBER,
+    FIRST_CALL_NUMBER,
+    REST_NUMBER,
+    TEXT_SPAN,
+    WHOLE_FORMS,
+    AttachedBytes,
+    PreparedMessage,
+    attach_bytes,
+)
 from . import lines
 from .lines import Pointer
 
@@ -43,8 +55,14 @@ MOST_DELETED = 8
 """Attachments that are deleted at once."""
 
 
+LAST_POSITION = 2**63 - 1
+RunValues = Mapping[str, int]
+"""A run of positions of a branch, or one of them, by the names of its columns."""
+RowList = list[Row]
+
+
 class AttachmentPlace(NamedTuple):
-    """A place in the content of the message at a position of a branch, and its bytes."""
+    """A place in a text of the message at a position of a branch, and its bytes."""
 
     seq: int
     position: int
@@ -74,10 +92,23 @@ ATTACHMENT_PLACES = Statement(
         _places.tree_id == _attachment_tree_id,
         _places.branch == bindparam("branch", type_=BIG_INTEGER),
         _places.seq.in_(json_sql.select_positions("wanted")),
+        _places.position.between(
+            bindparam("least_position", type_=BIG_INTEGER),
+            bindparam("most_position", type_=BIG_INTEGER),
+        ),
     )
     .order_by(_places.seq, _places.position),
     row=AttachmentPlace,
 )
+ATTACHED_CALLS = Statement(
+    select(_places.seq)
+    .where(
+        lines.match_run(message_attachments),
+        _places.position >= literal_column(str(FIRST_CALL_NUMBER * TEXT_SPAN)),
+    )
+    .distinct()
+)
+"""The messages of a run with calls whose arguments have attachments."""
 _unused_digests = (
     select(_a.digest)
     .where(
@@ -123,11 +154,7 @@ def insert_attachments(
         INSERT_ATTACHMENT_PLACES.insert_many(connection, rows)
 
 
-def restore_contents(
-    connection: Connection,
-    run: Mapping[str, int],
-    rows: list[Row],
-) -> list[Row]:
+def restore_contents(connection: Connection, run: RunValues, rows: RowList) -> RowList:
     """Return rows of messages of a branch with their whole contents.
 
     The first value of a row is its position, the last two are the form and the text of its content;
@@ -138,7 +165,7 @@ def restore_contents(
     if ATTACHED_FORM not in map(get_form, rows):
         return rows
     wanted = [seq for seq, *_, form, text in rows if form == ATTACHED_FORM and text]
-    held = _load_attached_bytes(connection, run, wanted)
+    held = _load_attached_bytes(connection, run, wanted, CONTENT_NUMBER)
     restored = []
     for row in rows:
         seq, *others, form, text = row
@@ -150,12 +177,109 @@ def restore_contents(
     return restored
 
 
+def restore_messages(connection: Connection, run: RunValues, rows: RowList) -> RowList:
+    """Return rows of messages of a branch with their whole contents and rests.
+
+    A row is one of `restore_contents`, with the rest of its message before the content. Raises
+    Damaged.
+    """
+    rows = restore_contents(connection, run, rows)
+    # Most rests are one of a few orders of keys.
+    get_rest = itemgetter(len(rows[0]) - 3 if rows else 0)
+    rests = {*map(get_rest, rows)}
+    marked = {rest for rest in rests if rest and rest[1:2] == ATTACHED_MARK}
+    if not marked:
+        return rows
+    wanted = [row[0] for row in rows if row[-3] in marked]
+    held = _load_attached_bytes(connection, run, wanted, REST_NUMBER)
+    restored = []
+    for row in rows:
+        seq, *others, rest, form, text = row
+        if rest in marked:
+            unmarked = rest.replace(ATTACHED_MARK, "", 1)
+            rest = attach_bytes(unmarked, held.get(seq, ()))
+        restored.append((seq, *others, rest, form, text))
+    return restored
+
+
+_get_arguments_form = itemgetter(3)
+
+
+def restore_calls(connection: Connection, run: RunValues, rows: RowList) -> RowList:
+    """Return rows of calls of a branch with their whole arguments.
+
+    A row has the position of its message and the values of a `StoredCall`; the calls of a message
+    are all there, in order. Raises Damaged.
+    """
+    if WHOLE_FORMS.keys().isdisjoint(map(_get_arguments_form, rows)):
+        return rows
+    wanted = {row[0] for row in rows if row[3] in WHOLE_FORMS}
+    held = load_attached_arguments(connection, run, wanted)
+    numbers: Counter[int] = Counter()
+    restored = []
+    for row in rows:
+        seq, call_id, name, form, arguments, extra = row
+        if form in WHOLE_FORMS:
+            theirs = held.get((seq, numbers[seq]), ())
+            arguments = attach_bytes(arguments or "", theirs)
+            restored.append((seq, call_id, name, WHOLE_FORMS[form], arguments, extra))
+        else:
+            restored.append(row)
+        numbers[seq] += 1
+    return restored
+
+
+def restore_call(
+    connection: Connection,
+    place: RunValues,
+    number: int,
+    form: str | None,
+    arguments: str | None,
+) -> tuple[str | None, str | None]:
+    """Return the form and the whole arguments of a call, by the place of its message.
+
+    Raises Damaged.
+    """
+    if form not in WHOLE_FORMS:
+        return form, arguments
+    seq = place["seq"]
+    by_call = load_attached_arguments(connection, place, [seq])
+    held = by_call.get((seq, number), ())
+    return WHOLE_FORMS[form], attach_bytes(arguments or "", held)
+
+
+def load_attached_arguments(
+    connection: Connection, run: RunValues, wanted: Collection[int]
+) -> dict[tuple[int, int], list[AttachedBytes]]:
+    """Return what arguments hold, by the position of their message and the number of the call."""
+    first = FIRST_CALL_NUMBER
+    found = _load_attached_bytes(connection, run, wanted, first, LAST_POSITION)
+    by_call: dict[tuple[int, int], list[AttachedBytes]] = {}
+    for seq, attached in found.items():
+        for each in attached:
+            number = each.position // TEXT_SPAN - first
+            by_call.setdefault((seq, number), []).append(each)
+    return by_call
+
+
 def _load_attached_bytes(
-    connection: Connection, run: Mapping[str, int], wanted: list[int]
+    connection: Connection,
+    run: RunValues,
+    wanted: Iterable[int],
+    number: int,
+    last: int | None = None,
 ) -> dict[int, list[AttachedBytes]]:
-    """Return what the messages at some positions of a branch hold, in the order of its places."""
-    of = {name: run[name] for name in ("tree_id", "branch")}
-    found = ATTACHMENT_PLACES.rows(connection, **of, wanted=json.dumps(wanted))
+    """Return what the texts of a number hold in the messages at some positions of a branch.
+
+    They are in the order of their places; ``last`` is the last position of another text.
+    """
+    found = ATTACHMENT_PLACES.rows(
+        connection,
+        **{name: run[name] for name in ("tree_id", "branch")},
+        wanted=json.dumps([*wanted]),
+        least_position=number * TEXT_SPAN,
+        most_position=(number + 1) * TEXT_SPAN - 1 if last is None else last,
+    )
     return {
         seq: [AttachedBytes(*each[1:]) for each in places]
         for seq, places in groupby(found, attrgetter("seq"))
@@ -168,7 +292,7 @@ def delete_unused_attachments(connection: Connection, tree_id: int) -> None:
         pass
 
 
-def delete_message_attachments(connection: Connection, place: Mapping[str, int]) -> None:
+def delete_message_attachments(connection: Connection, place: RunValues) -> None:
     """Delete the attachments of a message that is being redacted, unless others have them."""
     DELETE_ATTACHMENT_PLACES.run(connection, **place)
     delete_unused_attachments(connection, place["tree_id"])

@@ -59,6 +59,7 @@ from ..database import (
 )
 from ..formats import is_sent_call_id, make_call_id
 from ..messages import (
+    WHOLE_FORMS,
     PreparedMessage,
     StoredCall,
     decode,
@@ -76,6 +77,7 @@ from ..tools import (
     find_kind_name,
 )
 from . import lines
+from .attachments import restore_call
 from .lines import NO_LIMIT, PLACE, Line, Pointer, generate_revision
 from .sessions import load_session, validate_folder
 
@@ -128,10 +130,17 @@ class StoredCallPlace(NamedTuple):
         """The position of its message, and its own place in it."""
         return self.seq, self.position
 
-    def given(self) -> LineCall:
-        """Return the call as it went in."""
-        arguments = restore_arguments(self.arguments_form, self.arguments)
+    def given(self, line: Line) -> LineCall:
+        """Return the call of a line as it went in."""
+        arguments = restore_arguments(*self.whole_arguments(line))
         return LineCall(self.seq, self.position, self.name, arguments, self.call_id)
+
+    def whole_arguments(self, line: Line) -> tuple[str | None, str | None]:
+        """Return the form and the text of its arguments, with all that they hold."""
+        stored = (self.arguments_form, self.arguments)
+        if self.arguments_form not in WHOLE_FORMS:
+            return stored
+        return restore_call(line.connection, line.place(self.seq), self.position, *stored)
 
 
 class AnsweredPlace(NamedTuple):
@@ -248,7 +257,7 @@ class CallLinker:
             fitting = [each for each in found if _is_sent_as(sent, each)]
             call = self._unanswered(fitting) if fitting else None
             if call:
-                return call.given()
+                return call.given(self._line)
         return None
 
     def _look_back(self, call_id: str) -> LineCall | None:
@@ -267,7 +276,7 @@ class CallLinker:
             found = self._with_id(call_id, run)
             call = self._unanswered(found) if found else None
             if call:
-                return call.given()
+                return call.given(self._line)
         return None
 
     def _with_id(self, call_id: str, run: dict[str, int]) -> list[StoredCallPlace]:
@@ -574,6 +583,7 @@ def find_result_paths(line: Line, answer: AnsweringResult) -> tuple[tuple[ToolPa
     """Return the findings of `find_call_paths` in the call of a result, by the root of the line."""
     place = line.place(answer.call_seq)
     stored: Any = CALL_ARGUMENTS.row(line.connection, **place, position=answer.call_position)
-    arguments = None if stored is None else restore_arguments(*stored)
+    whole = stored and restore_call(line.connection, place, answer.call_position, *stored)
+    arguments = restore_arguments(*whole) if whole else None
     pointer = line.pointer
     return find_call_paths(arguments, pointer.project_root, fold_case=bool(pointer.fold_case))

@@ -47,7 +47,7 @@ from ..messages import (
 )
 from ..records import StoredMessage, make_stored_message
 from . import lines, session_branches
-from .attachments import restore_contents
+from .attachments import restore_calls, restore_messages
 from .erasure_log import ChangeCounts
 from .lines import Line, match_run
 from .stored_rows import NO_CALL_ROWS, NO_STORED_ROWS, StoredRows
@@ -531,8 +531,8 @@ def load_stored_rows(connection: Connection, run: dict[str, int]) -> StoredRows:
     """Return the stored rows of a run."""
     MESSAGES_IN_RUN.send(connection, **run)
     calls = CALLS_IN_RUN.rows(connection, **run)
-    found = restore_contents(connection, run, MESSAGES_IN_RUN.rows(connection, **run))
-    return StoredRows(found, calls)
+    found = restore_messages(connection, run, MESSAGES_IN_RUN.rows(connection, **run))
+    return StoredRows(found, restore_calls(connection, run, calls))
 
 
 def decode_stored_rows(stored: StoredRows) -> FormattedRows:
@@ -546,7 +546,7 @@ def load_calls(
     run: dict[str, int],
 ) -> dict[int, list[Any]]:
     """Return the tool calls of a run as they went in, by the position of their message."""
-    return group_calls(CALLS_IN_RUN.rows(connection, **run))
+    return group_calls(restore_calls(connection, run, CALLS_IN_RUN.rows(connection, **run)))
 
 
 def group_calls(rows: list[Row]) -> dict[int, list[Any]]:

@@ -69,7 +69,7 @@ from ..text import ELLIPSIS, is_text
 from ..tokens import estimate_message_tokens
 from ..tools import DECIDING_ARGUMENTS, find_answered_call_id
 from . import lines
-from .attachments import delete_message_attachments
+from .attachments import delete_message_attachments, restore_calls
 from .erasure import NEWEST_COPY
 from .facts import derive_results, load_tool_kinds, write_results
 from .imported_files import forget_file_states
@@ -216,10 +216,9 @@ STORED_ATTRIBUTES = Statement(
     row=StoredAttributes,
 )
 MESSAGE_CALLS = Statement(
-    select(*(tool_calls.c[name] for name in StoredCall._fields))
+    select(tool_calls.c.seq, *(tool_calls.c[name] for name in StoredCall._fields))
     .where(lines.match_place(tool_calls))
-    .order_by(tool_calls.c.position),
-    row=StoredCall,
+    .order_by(tool_calls.c.position)
 )
 BLANK_MESSAGE = Statement(
     update(messages)
@@ -386,7 +385,7 @@ def overwrite_message(line: Line, place: PlaceValues, text: str | None = None) -
     Its tokens are counted again, and the sums of all messages after it change by the difference.
     """
     connection, seq = line.connection, place["seq"]
-    calls = MESSAGE_CALLS.rows(connection, **place)
+    calls = _load_stored_calls(connection, place)
     (said,) = load_chat_messages(line, seq, seq)
     words = extract_content_text(said.message.get("content"))
     delete_repeating_texts(connection, place["tree_id"], seq, words)
@@ -411,6 +410,12 @@ def overwrite_message(line: Line, place: PlaceValues, text: str | None = None) -
             there = {**place, "branch": branch}
             answers = ANSWERING_POSITIONS.rows(connection, **there)
             _rederive_results(line, there, [answer for (answer,) in answers])
+
+
+def _load_stored_calls(connection: Connection, place: PlaceValues) -> list[StoredCall]:
+    """Return the calls of a message, with their whole arguments."""
+    rows = MESSAGE_CALLS.rows(connection, **place)
+    return [StoredCall(*call) for _, *call in restore_calls(connection, place, rows)]
 
 
 def _replace_counts_and_entry(connection: Connection, place: PlaceValues, message: Message) -> None:

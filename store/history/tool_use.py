@@ -17,7 +17,7 @@ from ..database import Queries, Row, Statement, json_sql, pause_gc
 from ..database import messages as messages_table
 from ..errors import InvalidValue, StoreError, quote_value
 from ..formats import make_call_id
-from ..messages import decode_as
+from ..messages import AttachedBytes, attach_bytes, decode_as
 from ..policy import STANDARD_POLICY
 from ..records import CallRecord, FileUse, OpenCall, make_call_record
 from ..text import is_text, parse_object
@@ -29,7 +29,8 @@ from ..tools import (
     render_signs_sql,
 )
 from . import lines
-from .facts import ANSWERED_PLACES, RUN_CALLS, StoredCallPlace, load_tool_kinds, restore_arguments
+from .attachments import ATTACHED_CALLS, load_attached_arguments
+from .facts import ANSWERED_PLACES, RUN_CALLS, StoredCallPlace, load_tool_kinds
 from .lines import Line
 
 TOOL_USE_QUERIES = Queries(
@@ -95,6 +96,22 @@ def _load_open_calls(line: Line) -> list[StoredCallPlace]:
     return sorted(call for call in calls if call.place in places)
 
 
+def _restore_records(line: Line, records: list[CallRecord]) -> list[CallRecord]:
+    """Return the records of calls with their whole arguments."""
+    held: dict[tuple[int, int], list[AttachedBytes]] = {}
+    for run in line.ranges(1, line.pointer.head):
+        if seqs := ATTACHED_CALLS.values(line.connection, **run):
+            held |= load_attached_arguments(line.connection, run, seqs)
+    if not held:
+        return records
+    restored = []
+    for each in records:
+        attached = held.get((each.seq, each.position))
+        arguments = attach_bytes(each.arguments or "", attached) if attached else each.arguments
+        restored.append(each._replace(arguments=arguments))
+    return restored
+
+
 def _make_answered_records(line: Line, kinds: dict[str, str]) -> list[CallRecord]:
     """Return the calls of a line that have a result, and how they ended."""
     moments: list[int] = []
@@ -128,7 +145,7 @@ def list_open_calls(connection: Connection, session_id: str) -> list[OpenCall]:
         if not call_id or call_id in taken:
             call_id = make_call_id(call.seq, call.position)
         taken.add(call_id)
-        given = restore_arguments(call.arguments_form, call.arguments)
+        given = call.given(line).arguments
         is_empty = given is None or (isinstance(given, str) and given.strip() in ("", "{}"))
         arguments = parse_object(given) or ({} if is_empty else given)
         found.append(OpenCall(call.seq, call.position, call_id, call.name, arguments))
@@ -154,7 +171,7 @@ def list_calls(
         raise InvalidValue(f"no tool is of the kind {quote_value(kind)}; there are {there}")
     head = line.pointer.head
     with pause_gc(head):
-        answered = _make_answered_records(line, kinds)
+        answered = _restore_records(line, _make_answered_records(line, kinds))
         found = answered
         if kind is not None or failed is not None:
             found = [
@@ -165,11 +182,12 @@ def list_calls(
     count = sum(CALL_COUNT.value(connection, **run) for run in line.ranges(1, head))
     if failed is None and len(answered) < count:
         for call in _load_open_calls(line):
-            name = find_kind_name(call.name, call.arguments) or ""
+            _, arguments = call.whole_arguments(line)
+            name = find_kind_name(call.name, arguments) or ""
             call_kind = kinds.get(name, "other")
             if kind in (None, call_kind):
                 place = call.seq, call.position, call.name
-                found.append(CallRecord(*place, call_kind, call.arguments, None, None))
+                found.append(CallRecord(*place, call_kind, arguments, None, None))
     return sorted(found)
 
 

@@ -185,7 +185,13 @@ SELECT a.tree_id FROM attachments a LEFT JOIN message_attachments p USING (tree_
     AND NOT EXISTS (SELECT 1 FROM erasures e WHERE e.tree_id = a.tree_id AND e.finished_at IS NULL)
 -- tree {0}, branch {1}, position {2}: is recorded to hold a picture or a file, but says everything itself
 SELECT p.tree_id, p.branch, p.seq FROM message_attachments p LEFT JOIN messages m USING (tree_id, branch, seq)
-WHERE COALESCE(m.content_form, '') <> 'attached'
+LEFT JOIN tool_calls c ON c.tree_id = p.tree_id AND c.branch = p.branch AND c.seq = p.seq
+    AND c.position = p.position / 4294967296 - 2
+WHERE CASE p.position / 4294967296
+    WHEN 0 THEN COALESCE(m.content_form, '') <> 'attached'
+    WHEN 1 THEN COALESCE(m.extra, '') NOT LIKE '_ %'
+    ELSE COALESCE(c.arguments_form, '') NOT LIKE 'attached%'
+END
 -- tree {0}, erasure {1}: is recorded as purged, but not as ended
 SELECT tree_id, erasure FROM erasures WHERE finished_at IS NULL AND purged_at IS NOT NULL
 -- tree {0}, erasure {1}: is still open, so raw rows of branch {2} are not protected, though it is none to erase

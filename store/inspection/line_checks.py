@@ -1,9 +1,8 @@
 """Checks of lines: messages against their digests, facts against messages; also at reads.
 
 Every branch is read once, from its first position to its last. Five tables are read in parallel in
-the order of their keys, so that each message, its calls and all its derived rows arrive at the
-same time, and nothing has to be kept. Messages are read in runs, since the facts of many messages
-are derived at once.
+the order of their keys, so that each message, its calls and all its derived rows arrive together,
+and nothing has to be kept. Messages are read in runs, since the facts of many are derived at once.
 
 `verify` reads a whole store; this check compares only the rows that a query names: the messages of
 a run with their digests, their facts with facts derived from the messages, sealed rows with their
@@ -11,11 +10,11 @@ seals, and the head of a session with its moves. It recognises these rows by the
 of the query, and by the parameters that all statements use for a place, a run or a line. So no
 statement has to ask for the check.
 
-Messages and sealed rows are compared at each read, since a caller receives them. Facts follow from
-messages, and deriving them costs far more than reading them, so an open store compares those of a
-position once, with their message. The rules between the rows of a tree are checked again after the
-revision of one of its sessions has changed. A row that SQLite no longer finds has no seal to
-compare, so the structure of a table with seals is checked once.
+Messages and sealed rows are compared at each read, since a caller receives them. Deriving facts
+costs far more than reading them, so an open store compares those of a position once, with their
+message. The rules between the rows of a tree are checked again after one of its sessions has
+changed. A row that SQLite no longer finds has no seal, so the structure of a table with seals is
+checked once.
 """
 
 from __future__ import annotations
@@ -59,7 +58,8 @@ from ..history import (
     facts,
     lines,
     raw_messages,
-    restore_contents,
+    restore_calls,
+    restore_messages,
 )
 from ..messages import (
     Columns,
@@ -386,16 +386,16 @@ class MessageRun:
     def __iter__(self) -> Iterator[PreparedMessage]:
         for tree_id, branch, seq, *row, stored_at, wire_format, digest in self._rows:
             self.last = seq
+            columns, numbers, calls = row, [], []
             place = (tree_id, branch, seq)
-            numbers, calls = [], []
             for _, _, _, number, *call in self._calls.between(place, place):
                 numbers.append(number)
                 calls.append(StoredCall(*call))
-            columns = row
             try:
                 run = {"tree_id": tree_id, "branch": branch}
-                whole = restore_contents(self._connection, run, [(seq, *row)])
-                _, *columns = whole[0]
+                ((_, *columns),) = restore_messages(self._connection, run, [(seq, *row)])
+                called = restore_calls(self._connection, run, [(seq, *call) for call in calls])
+                calls = [StoredCall(*call) for _, *call in called]
                 message = assemble_message(columns, [join_call(*call) for call in calls] or None)
             except (Damaged, ValueError):
                 message = {}  # its columns no longer form a message

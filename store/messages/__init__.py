@@ -12,9 +12,14 @@ from ..lazy_imports import attach_modules
 if TYPE_CHECKING:
     from .attached_bytes import (
         ATTACHED_FORM,
+        ATTACHED_MARK,
+        CONTENT_NUMBER,
+        FIRST_CALL_NUMBER,
         LEAST_ATTACHED_LENGTH,
+        REST_NUMBER,
+        TEXT_SPAN,
+        WHOLE_FORMS,
         AttachedBytes,
-        DetachedContent,
         attach_bytes,
         detach_bytes,
     )
@@ -33,6 +38,7 @@ if TYPE_CHECKING:
         copy_message,
         copy_value,
         decode_rest,
+        detach_message,
         digest_content,
         digest_row,
         dump_to_object,
@@ -97,9 +103,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ATTACHED_FORM",
+    "ATTACHED_MARK",
     "CJK_RUN",
+    "CONTENT_NUMBER",
     "DEPTH_LIMIT",
     "EMPTY_CALL_TEXT",
+    "FIRST_CALL_NUMBER",
     "INTEGER_LIMIT",
     "LEAST_ATTACHED_LENGTH",
     "LONGEST_TERM",
@@ -107,15 +116,17 @@ __all__ = [
     "NO_ARGUMENTS",
     "PLAIN_FORMS",
     "REDACTED_TEXT",
+    "REST_NUMBER",
     "SHORTEST_PART",
     "SIZE_LIMIT",
+    "TEXT_SPAN",
     "TIME_KEYS",
     "UNKNOWN_TOOL",
+    "WHOLE_FORMS",
     "WIRE_KEY",
     "WORD_PATTERN",
     "AttachedBytes",
     "Columns",
-    "DetachedContent",
     "GivenMessage",
     "Media",
     "Message",
@@ -133,6 +144,7 @@ __all__ = [
     "decode_as",
     "decode_rest",
     "detach_bytes",
+    "detach_message",
     "digest_content",
     "digest_row",
     "dump_to_object",
@@ -176,15 +188,16 @@ if not TYPE_CHECKING:  # otherwise type checkers would accept any name
     __getattr__, __dir__ = attach_modules(
         __package__,
         attached_bytes=(
-            "ATTACHED_FORM LEAST_ATTACHED_LENGTH AttachedBytes DetachedContent attach_bytes "
-            "detach_bytes"
+            "ATTACHED_FORM ATTACHED_MARK CONTENT_NUMBER FIRST_CALL_NUMBER LEAST_ATTACHED_LENGTH "
+            "REST_NUMBER TEXT_SPAN WHOLE_FORMS AttachedBytes attach_bytes detach_bytes"
         ),
         columns=(
             "EMPTY_CALL_TEXT PLAIN_FORMS TIME_KEYS Columns GivenMessage Message PreparedMessage "
             "StoredCall TextSize assemble_message assemble_rows copy_message copy_value "
-            "decode_rest digest_content digest_row dump_to_object encode_narrow_bytes "
-            "extract_content_text extract_part_text find_digest_version find_message_time "
-            "has_no_time is_model join_call make_columns prepare_message prepare_object"
+            "decode_rest detach_message digest_content digest_row dump_to_object "
+            "encode_narrow_bytes extract_content_text extract_part_text find_digest_version "
+            "find_message_time has_no_time is_model join_call make_columns prepare_message "
+            "prepare_object"
         ),
         json_text=(
             "DEPTH_LIMIT INTEGER_LIMIT SIZE_LIMIT count_utf8_bytes decode decode_as encode "

@@ -24,7 +24,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeGuard
 from ..clock import is_moment, parse_moment
 from ..errors import InvalidMessage, quote_value
 from ..text import as_plain_str, encode_utf8, is_text
-from .attached_bytes import ATTACHED_FORM, DetachedContent
+from .attached_bytes import (
+    ATTACHED_MARK,
+    DETACHED_FORMS,
+    FIRST_CALL_NUMBER,
+    REST_NUMBER,
+    AttachedBytes,
+    detach_bytes,
+)
 from .json_text import SIZE_LIMIT, build_encoder, decode, encode, find_json_problem
 
 Message = dict[str, Any]
@@ -282,6 +289,14 @@ class TextSize(NamedTuple):
     size: int
 
 
+class DetachedMessage(NamedTuple):
+    """The columns and calls of a message without its large pictures and files, and these."""
+
+    columns: Columns
+    calls: tuple[StoredCall, ...]
+    attached: tuple[AttachedBytes, ...]
+
+
 class PreparedMessage(NamedTuple):
     """A message split into columns before any transaction begins, and the digest of its values."""
 
@@ -297,15 +312,39 @@ class PreparedMessage(NamedTuple):
     """The size of all text that a model is sent, if it was counted."""
     came: Message | None = None
     """The message of a format that went in, with the last of its rows."""
-    detached: DetachedContent | None = None
-    """Its content without large pictures and files, if it has any; ``columns`` hold all of it."""
+    detached: DetachedMessage | None = None
+    """Its rows without large pictures and files, if it has any; ``columns`` hold all of it."""
 
     @property
     def stored_columns(self) -> Columns:
         """The columns as its row has them."""
-        if self.detached is None:
-            return self.columns
-        return self.columns._replace(content_form=ATTACHED_FORM, content=self.detached.text)
+        return self.columns if self.detached is None else self.detached.columns
+
+    @property
+    def stored_calls(self) -> tuple[StoredCall, ...]:
+        """The calls as their rows have them."""
+        return self.calls if self.detached is None else self.detached.calls
+
+
+def detach_message(message: PreparedMessage) -> PreparedMessage:
+    """Return a message with its large pictures and files beside its rows, if it has any."""
+    columns, calls = message.columns, [*message.calls]
+    attached: list[AttachedBytes] = []
+    is_json = columns.content_form == "json"
+    if is_json and (held := detach_bytes(columns.content or "")):
+        columns = columns._replace(content_form=DETACHED_FORMS["json"], content=held.text)
+        attached += held.attached
+    if held := detach_bytes(columns.extra or "", REST_NUMBER):
+        extra = f"{held.text[0]}{ATTACHED_MARK}{held.text[1:]}"
+        columns = columns._replace(extra=extra)
+        attached += held.attached
+    for number, call in enumerate(message.calls):
+        if held := detach_bytes(call.arguments or "", FIRST_CALL_NUMBER + number):
+            form = DETACHED_FORMS[call.arguments_form]
+            calls[number] = call._replace(arguments_form=form, arguments=held.text)
+            attached += held.attached
+    apart = DetachedMessage(columns, tuple(calls), tuple(attached))
+    return message._replace(detached=apart) if attached else message
 
 
 def prepare_message(message: object, index: int = 0) -> PreparedMessage:

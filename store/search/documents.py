@@ -16,12 +16,14 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator
 from functools import cache
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
 from ..database import Row, Statement
-from ..history import NO_LIMIT
+from ..history import NO_LIMIT, restore_calls
 from ..messages import (
     Columns,
     Message,
@@ -315,8 +317,11 @@ def load_documents_messages(
     listing = get_index_sql(connection).message_keys
     calls: dict[MessageKey, list[object]] = {}
     call_rows = cache_statement(_STORED_CALLS.format(listing)).rows(connection, places=places)
-    for tree_id, branch, seq, *call in call_rows:
-        calls.setdefault((tree_id, branch, seq), []).append(join_call(*call))
+    for (tree_id, branch), of_run in groupby(call_rows, itemgetter(0, 1)):
+        run = {"tree_id": tree_id, "branch": branch}
+        stored = [row[2:] for row in of_run]
+        for seq, *call in restore_calls(connection, run, stored):
+            calls.setdefault((tree_id, branch, seq), []).append(join_call(*call))
     rows = cache_statement(_STORED_MESSAGES.format(listing)).rows(connection, places=places)
     return {
         (tree_id, branch, seq): assemble_message(columns, calls.get((tree_id, branch, seq)))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from sqlalchemy import case, null, select
 
 from ..database import Row, Statement, json_sql, messages, tool_results
-from ..history import CALLS_IN_RUN, Segment, lines, restore_contents
+from ..history import CALLS_IN_RUN, Segment, lines, restore_calls, restore_messages
 from .visible_set import ViewContext
 
 _m = messages
@@ -99,9 +99,10 @@ def load_plain_rows(
         CALLS_IN_RUN.send(connection, **values)
         VISIBLE_MESSAGES.send(connection, **values, replaced=unread)
     for values, unread in asked:
-        rows.calls.extend(CALLS_IN_RUN.rows(connection, **values))
+        calls = CALLS_IN_RUN.rows(connection, **values)
         found = VISIBLE_MESSAGES.rows(connection, **values, replaced=unread)
-        rows.messages.extend(restore_contents(connection, values, found))
+        rows.calls.extend(restore_calls(connection, values, calls))
+        rows.messages.extend(restore_messages(connection, values, found))
     for seq in [row[0] for row in rows.messages if row[1] == "tool" and row[0] not in judged]:
         place = context.raw.place(seq)
         call_seq, position, tool_name = ANSWERED_CALL.one(connection, **place)

@@ -100,6 +100,38 @@ def responses(data: str) -> list[dict[str, Any]]:
 FORMATS = {"openai": openai, "anthropic": anthropic, "gemini": gemini, "responses": responses}
 
 
+def calls(name: str, data: str) -> list[Any]:
+    """Return messages of a format with calls that were given bytes, and some made by providers."""
+    given = {"path": "a.png", "any key": data, "of": [f"data:image/png;base64,{data}"]}
+    text = json.dumps(given)
+    if name == "anthropic":
+        use = {"type": "tool_use", "id": "t2", "name": "write_file", "input": given}
+        done = {"type": "tool_result", "tool_use_id": "t2", "content": "done"}
+        return [{"role": "assistant", "content": [use]}, {"role": "user", "content": [done]}]
+    if name == "gemini":
+        parts = [{"functionCall": {"name": "write_file", "args": given}}]
+        done = [{"functionResponse": {"name": "write_file", "response": {"result": "done"}}}]
+        return [{"role": "model", "parts": parts}, {"role": "user", "parts": done}]
+    if name == "responses":
+        call = {"call_id": "d", "name": "write_file"}
+        return [
+            {"type": "image_generation_call", "id": data[:9], "status": "done", "result": data},
+            {"type": "function_call", **call, "arguments": text},
+            {"type": "function_call_output", "call_id": "d", "output": "done"},
+            {"type": "custom_tool_call", "call_id": "e", "name": "write_file", "input": data},
+        ]
+    functions = [("write_file", text), ("Bash", f'{{"command": "{data}"}}'), ("view_file", given)]
+    tool_calls = [
+        {"id": tool, "type": "function", "function": {"name": tool, "arguments": arguments}}
+        for tool, arguments in functions
+    ]
+    sounds = {"audio": {"id": "s", "data": data}, "tool_calls": tool_calls}
+    return [
+        {"role": "assistant", "content": None, **sounds},
+        *({"role": "tool", "tool_call_id": tool, "content": "done"} for tool, _ in functions[:2]),
+    ]
+
+
 def counts(store: Store) -> list[int]:
     """Return how many attachments there are, and how many places that have them."""
     with store.database.reading() as connection:
@@ -113,7 +145,10 @@ def fill(store: Store, name: str, sizes: list[int], only: bool = True) -> list[A
     """Append the messages of a format with pictures of some sizes; return all of the session."""
     if only:
         store.create_session(name, now=NOW)
-    given = [message for size in sizes for message in FORMATS[name](encoded(size, size))]
+    given: list[Any] = []
+    for size in sizes:
+        data = encoded(size, size)
+        given += [*FORMATS[name](data), *calls(name, data)]
     for message in given:
         store.append(name, message, format=None if name == "openai" else name, now=NOW)
     return given
@@ -139,7 +174,8 @@ def test_views_are_those_of_pictures_in_the_text(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Digests, views, summaries and searches do not tell how the pictures of a line are kept."""
-    policies = [Policy(), Policy.named("agent"), Policy(any_tool=True, clear_keep=0, min_saving=0)]
+    clearing = Policy(any_tool=True, clear_keep=0, min_saving=0, cut_arguments=True)
+    policies = [Policy(), Policy.named("agent"), clearing]
     with Store(tmp_path / "inline.db", durability="normal") as inline:
         for name in FORMATS:
             fill(store, name, [LIMIT + 1] * 2)
@@ -148,6 +184,8 @@ def test_views_are_those_of_pictures_in_the_text(
             fill(inline, name, [LIMIT + 1] * 2)
             one, other = store.messages(name), inline.messages(name)
             assert [each.digest for each in one] == [each.digest for each in other]
+            for asked in ("calls", "open_calls", "files", "turns"):
+                assert getattr(store, asked)(name) == getattr(inline, asked)(name)
             for policy in policies:
                 for target in FORMATS:
                     views = [
@@ -162,8 +200,10 @@ def test_views_are_those_of_pictures_in_the_text(
             assert done == ["applied", "applied"]
             assert store.view(name).messages == inline.view(name).messages
         assert counts(inline) == [0, 0]
-        found = [[hit.seq for hit in each.search("see")] for each in (store, inline)]
-        assert found[0] == found[1]
+        for words in ("see", "write_file", encoded(LIMIT + 1, LIMIT + 1)[:6]):
+            hits = [each.search(words, limit=100) for each in (store, inline)]
+            found = [{(hit.session_id, hit.seq) for hit in each} for each in hits]
+            assert found[0] == found[1] != set()
 
 
 def test_a_picture_is_kept_once_a_tree(store: Store) -> None:
@@ -219,6 +259,10 @@ def test_a_redaction_takes_the_picture_unless_another_message_has_it(store: Stor
     store.redact("s", 2, "asked for", replacement="a picture")
     assert counts(store) == [0, 0]
     assert [each.message["content"] for each in store.messages("s")] == ["[redacted]", "a picture"]
+    store.append("s", calls("openai", encoded(LIMIT + 1))[0])
+    assert counts(store) == [1, 6]
+    store.redact("s", 3, "asked for")
+    assert counts(store) == [0, 0]
     if store.database.path:
         assert store.verify() == []
 
@@ -333,7 +377,7 @@ def strings(draw: st.DrawFn) -> str:
 
 
 KEYS = ("data", "url", "file_data", "text", "image_url", "sha256", 'a":"data', "content")
-values = st.recursive(
+values: st.SearchStrategy[Any] = st.recursive(
     strings() | st.just("sha256:" + "0" * 64) | st.sampled_from(["", "data", '":"']),
     lambda inner: (
         st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=3)
@@ -344,11 +388,11 @@ values = st.recursive(
 
 @pytest.mark.sqlite_only
 @settings(max_examples=300)
-@given(value=values)
-def test_any_content_comes_back_to_the_character(value: Any) -> None:
-    """Whatever a content holds, its text is the one that went in."""
+@given(value=values, number=st.integers(0, 4))
+def test_any_text_comes_back_to_the_character(value: Any, number: int) -> None:
+    """Whatever a text holds, a content or another, it is the one that went in."""
     text = encode([value])
-    found = detach_bytes(text)
+    found = detach_bytes(text, number)
     if found is not None:
         assert len(found.text) < len(text)
         assert attach_bytes(found.text, found.attached) == text
@@ -368,7 +412,14 @@ def test_a_look_alike_stays_what_it_is(store: Store, value: Any, data: st.DataOb
     )
     looks = data.draw(st.sampled_from([*filter(None, stored)][-1:]))
     parts = [{"type": "image", "image_url": value}, *json.loads(looks)] if looks[0] == "[" else []
-    given = [{"role": "user", "content": parts}, {"role": "user", "content": looks}, picture]
+    arguments = data.draw(st.sampled_from([looks, {"of": value}, value, f" {looks}"]))
+    call = {"id": "c", "function": {"name": "f", "arguments": arguments}, "type": "function"}
+    given = [
+        {"role": "user", "content": parts},
+        {"role": "user", "content": looks},
+        {"role": "assistant", "content": looks, "tool_calls": [call, value], "more": [value]},
+        picture,
+    ]
     store.append(session_id, given)
     assert [each.message for each in store.messages(session_id)] == [picture, *given]
 
@@ -378,7 +429,11 @@ def test_damage_is_found(store: Store) -> None:
     """By `verify`, and by whoever reads what is not there."""
     store.create_session("s")
     store.append("s", openai(encoded(LIMIT + 1)))
+    store.append("s", calls("openai", encoded(LIMIT + 1)))
     changes = {
+        "UPDATE messages SET extra = '{}' WHERE extra LIKE '_ %'": "heads",
+        "UPDATE tool_calls SET arguments_form = 'text'": "heads",
+        "UPDATE tool_calls SET arguments = 'x' || arguments": "digest",
         "INSERT INTO attachments SELECT tree_id, x'00', x'00' FROM attachments": "heads",
         "UPDATE messages SET content_form = 'json'": "heads",
         "UPDATE message_attachments SET position = position + 1": "digest",

@@ -84,7 +84,7 @@ INSIDE = {
     "face": "replicas shared_stores calls spans observers operations frames health lifetime atomic_steps streaming watches workflows store threads async_streaming async_operations async_store",
     "formats": "response_usage answer_chunks request_messages call_names tool_definitions sendable_calls chat_rows openai parts reasoning turns responses anthropic gemini react value_templates message_templates",
     "history": (
-        "ancestry lines erasure_log request_rows imported_files session_branches sessions facts model_prices listing price_files price_rows kept_usages usages message_notes view_cache attachments stored_rows search_entries raw_messages tree_search_entries row_templates draft_leases append drafts erasure redaction erasure_batches retention heads branch_erasure "
+        "ancestry lines attachments erasure_log request_rows imported_files session_branches sessions facts model_prices listing price_files price_rows kept_usages usages message_notes view_cache stored_rows search_entries raw_messages tree_search_entries row_templates draft_leases append drafts erasure redaction erasure_batches retention heads branch_erasure "
         "message_lookup tool_use token_counts"
     ),
     "html": "shown_text source_code markdown_text message_parts flow templates pages notebooks",

@@ -345,7 +345,9 @@ SELECT tool_results.branch,
   tool_results.has_stderr,
   tool_results.looks_terminal,
   tool_calls.arguments_form,
-  tool_calls.arguments
+  tool_calls.arguments,
+  tool_results.call_seq,
+  tool_results.call_position
 FROM tool_results
 LEFT OUTER JOIN tool_kinds ON tool_kinds.name = tool_results.tool_name
 LEFT OUTER JOIN segments ON tool_results.call_seq BETWEEN segments.first AND segments.last

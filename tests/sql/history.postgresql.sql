@@ -44,6 +44,7 @@ WHERE attachments.tree_id = :tree_id
     SELECT CAST(wanted.value AS BIGINT) AS value
     FROM json_array_elements_text(CAST(:wanted AS json)) AS wanted
   )
+  AND message_attachments.position BETWEEN :least_position AND :most_position
 ORDER BY message_attachments.seq,
   message_attachments.position
 

@@ -256,6 +256,14 @@ SET head=:to,
 WHERE sessions.tree_id = :tree
   AND sessions.id = :session_id
 
+-- history.attachments.ATTACHED_CALLS
+SELECT DISTINCT message_attachments.seq
+FROM message_attachments
+WHERE message_attachments.tree_id = :tree_id
+  AND message_attachments.branch = :branch
+  AND message_attachments.seq BETWEEN :first AND :last
+  AND message_attachments.position >= 8589934592
+
 -- history.attachments.ATTACHMENT_PLACES
 SELECT message_attachments.seq,
   message_attachments.position,
@@ -271,6 +279,7 @@ WHERE attachments.tree_id = :tree_id
     SELECT CAST(wanted.value AS INTEGER) AS value
     FROM json_each(:wanted) AS wanted
   )
+  AND message_attachments.position BETWEEN :least_position AND :most_position
 ORDER BY message_attachments.seq,
   message_attachments.position
 
@@ -3038,7 +3047,8 @@ SET purged_at=:now
 WHERE redactions.purged_at IS NULL
 
 -- history.redaction.MESSAGE_CALLS
-SELECT tool_calls.call_id,
+SELECT tool_calls.seq,
+  tool_calls.call_id,
   tool_calls.name,
   tool_calls.arguments_form,
   tool_calls.arguments,
