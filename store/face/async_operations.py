@@ -1616,12 +1616,13 @@ class AsyncOperations(Threads):
         ``order`` is ``best``, with what apps and programs wrote last (system and developer messages,
         reminders in the role of the user), or ``newest``: the last stored first. The latter is used too
         if more than 1,000 messages have the words. ``rarest``, for questions, gives messages with some
-        of the words, those with the rarest ones first, without a next page and titles. ``after`` is the
-        last hit already seen; sessions have no pages. A search first indexes at most 256 new messages,
-        and reads those that are not indexed yet, the last stored first, for 0.3 seconds at most; the
-        field ``behind`` of messages found is the number of messages of the searched sessions that it
-        did not read. Raises SessionNotFound, StoreError if searching is switched off, and InvalidValue,
-        also for an empty text and for a role that no message has.
+        of the words, those with the rarest ones first, without a next page and titles; words that say
+        nothing and the endings of words do not count. ``after`` is the last hit already seen; sessions
+        have no pages. A search first indexes at most 256 new messages, and reads those that are not
+        indexed yet, the last stored first, for 0.3 seconds at most; the field ``behind`` of messages
+        found is the number of messages of the searched sessions that it did not read. Raises
+        SessionNotFound, StoreError if searching is switched off, and InvalidValue, also for an empty
+        text and for a role that no message has.
         """
         work = partial(
             self._call,

@@ -19,16 +19,14 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from .digests import describe_last_sessions
-    from .guidance import load_guidance
+    from .digests import describe_last_sessions, load_guidance
     from .server import build_server
     from .tools import History
 
 if not TYPE_CHECKING:  # a type checker would accept any name from it
     __getattr__, __dir__ = attach_modules(
         __package__,
-        digests="describe_last_sessions",
-        guidance="load_guidance",
+        digests="describe_last_sessions load_guidance",
         server="build_server",
         tools="History",
     )

@@ -71,22 +71,17 @@ def render_moment(at: int) -> str:
     return datetime.fromtimestamp(at / 1000).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
-def shorten(text: str, length: int = LABEL_LENGTH) -> str:
-    """Return a text in one line, cut at a length."""
-    return truncate_to_line(text, length)
-
-
 def label_session(source: Source, session: Session) -> Answer:
     """Return what names a session: id, title, project, program, and how its program resumes it."""
-    label: Answer = {"session": session.id}
     title = session.title if session.title is not None else source.title(session.id)
     named = {
-        "title": title and shorten(title),
+        "session": session.id,
+        "title": title and truncate_to_line(title, LABEL_LENGTH),
         "project": session.project_root,
         "program": session.source,
         "resume": session.resume,
     }
-    return label | {key: value for key, value in named.items() if value}
+    return {key: value for key, value in named.items() if value}
 
 
 def find_projects(source: Source, project: str | None) -> set[str] | None:
@@ -208,4 +203,4 @@ def _cut_item(item: Answer) -> Answer | None:
 def _halve_value(value: Any, length: int) -> Any:
     if isinstance(value, dict):
         return _cut_item(value)
-    return shorten(value, length) if length >= SHORTEST_CUT else None
+    return truncate_to_line(value, length) if length >= SHORTEST_CUT else None

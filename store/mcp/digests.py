@@ -1,21 +1,27 @@
-"""Digests: the work of a day by project, and a project's last sessions for one that begins."""
+"""Digests: the work of a day by project, and a project's last sessions for one that begins.
+
+With these goes the text that tells an agent when to ask its past, from the folder of prompts.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from itertools import islice
-from typing import NamedTuple
+from pathlib import Path
 
 from ..clock import Day
-from ..errors import InvalidValue
+from ..errors import InvalidValue, StoreError
 from ..exporting import mask
 from ..records import FileUse, Session
+from ..text import truncate_to_line
 from ..tokens import counter, message_text
 from . import answers
-from .answers import Answer, Source, list_asked_sessions, shorten
+from .answers import Answer, Source, list_asked_sessions
 from .commands import COMMAND_KIND
 
+GUIDANCE_PLACE = Path("prompts", "agents", "ask_the_past.md")
 DIGEST_TOKENS = 500
 DIGEST_SESSIONS = 5
 DIGEST_HEADING = (
@@ -27,40 +33,28 @@ MOST_DAY_SESSIONS = 60
 """Sessions of a day that are told, at most."""
 
 
-class Detail(NamedTuple):
-    """How much of each session of a day is told: the code points of a question, counts."""
-
-    length: int
-    asked: int
-    changed: int
-
-
 DETAILS = (
-    Detail(160, 6, 8),
-    Detail(100, 3, 5),
-    Detail(60, 2, 3),
-    Detail(30, 1, 1),
+    (160, 6, 8),
+    (100, 3, 5),
+    (60, 2, 3),
+    (30, 1, 1),
 )
-"""From the most to the least: less is told where all would be too long."""
+"""What is told of each session of a day: code points of a question, questions, changed files; less
+where all would be too long."""
 
 
 def describe_day(
     source: Source, day: Day, project: str | None, budget: int
 ) -> tuple[list[Answer], int]:
-    """Return the projects of a day with their sessions, in a budget of tokens.
-
-    With it comes the number of sessions that had no room.
-    """
+    """Return the projects of a day with their sessions, in so many tokens; how many had no room."""
     facts = [*islice(_list_day_sessions(source, day, project), MOST_DAY_SESSIONS)]
     for detail in DETAILS:
-        told = [_shorten_day_session(each, detail) for each in facts]
-        grouped = _group_projects(told)
-        if answers.count_json_tokens(grouped) <= budget:
-            return grouped, 0
-    while told and answers.count_json_tokens(grouped) > budget:
+        told = [_shorten_day_session(each, *detail) for each in facts]
+        if answers.count_json_tokens(_group_projects(told)) <= budget:
+            break
+    while told and answers.count_json_tokens(_group_projects(told)) > budget:
         told.pop()
-        grouped = _group_projects(told)
-    return grouped, len(facts) - len(told)
+    return _group_projects(told), len(facts) - len(told)
 
 
 def _list_day_sessions(source: Source, day: Day, project: str | None) -> Iterator[Answer]:
@@ -83,11 +77,11 @@ def _list_day_sessions(source: Source, day: Day, project: str | None) -> Iterato
             }
 
 
-def _shorten_day_session(told: Answer, detail: Detail) -> Answer:
-    asked = [shorten(text, detail.length) for text in told["asked"]]
+def _shorten_day_session(told: Answer, length: int, most: int, most_changed: int) -> Answer:
+    asked = [truncate_to_line(text, length) for text in told["asked"]]
     short = told | {
-        "asked": _keep_some(asked, detail.asked),
-        "changed": _keep_some(told["changed"], detail.changed),
+        "asked": _keep_some(asked, most),
+        "changed": _keep_some(told["changed"], most_changed),
     }
     return {key: value for key, value in short.items() if value}
 
@@ -136,8 +130,18 @@ def _describe_last_session(source: Source, session: Session) -> str:
     changed = [*dict.fromkeys(edited)][:CHANGED_FILES]
     told = [
         f"- {answers.render_moment(session.updated_at)}, {session.id}",
-        shorten(turns[-1].text, ASKED_LENGTH) if turns else "",
+        truncate_to_line(turns[-1].text, ASKED_LENGTH) if turns else "",
         f"changed {', '.join(changed)}" if changed else "",
-        shorten(message_text(last.message), SAID_LENGTH),
+        truncate_to_line(message_text(last.message), SAID_LENGTH),
     ]
     return "; ".join(each for each in told if each)
+
+
+@cache
+def load_guidance() -> str:
+    """Return when to ask; its file is inside the package in a wheel, beside it in a checkout."""
+    package = Path(__file__).parent.parent
+    for path in (package / GUIDANCE_PLACE, package.parent / GUIDANCE_PLACE):
+        if path.is_file():
+            return path.read_text("utf-8").partition("\n---\n")[2].strip()
+    raise StoreError(f"{GUIDANCE_PLACE} is missing: install the package again")

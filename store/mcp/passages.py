@@ -172,16 +172,12 @@ def list_passage_lines(text: str, at: int, clean: Callable[[str], str]) -> list[
     first, last = max(0, at - reach), min(len(text), at + reach)
     near = clean(text[first:last])
     left, right = LONGEST_KEY_LENGTH * (first > 0), LONGEST_KEY_LENGTH * (last < len(text))
-    begun, *others = split_lines(near[left : len(near) - right])
-    lines = [
-        PassageLine(begun),
-        *map(PassageLine, others),
-        PassageLine("", len(text) - last + right),
-    ]
+    begun, *others = map(PassageLine, split_lines(near[left : len(near) - right]))
+    lines = [begun, *others, PassageLine("", len(text) - last + right)]
     if first:
         heading = clean(text[:LONGEST_KEY_LENGTH]).split("\n", 1)[0][:LINE_LENGTH]
         missing = max(0, first + left - len(heading))
-        lines[:1] = [PassageLine(heading), PassageLine(begun, missing)]
+        lines[:1] = [PassageLine(heading), begun._replace(before=missing)]
     return lines
 
 

@@ -1,30 +1,22 @@
 """Which passages answer a question: by its words, the rarest of which count most.
 
-The common words of a question are left out, and the endings of the others do not count. Passages
-with the rarest words are read, and scored by all words. Only messages of the asked sessions count.
+Passages with the rarest words are read, and scored by all words. Only messages of the asked
+sessions count.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from functools import partial
 from itertools import compress, islice
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from ..clock import Day
-from ..errors import InvalidValue
 from ..records import Hit
+from ..tools import QuestionWord, parse_question_words
 from .answers import NOTICE, Source
 from .passages import Group, PassageLine, load_group
 
-MOST_WORDS = 12
-LONGEST_PHRASE = 4
-"""Words of a quotation that is searched as a whole; of a longer one each is searched."""
-SHORTEST_NUMBER = 3
-"""Digits of a number that says something."""
 MOST_READ = 16
 """Messages whose passages are read."""
 FOUND_LIMITS = (40, 150, 1_000)
@@ -43,35 +35,6 @@ sessions that may hold the answer are seen too."""
 
 Scored = TypeVar("Scored")
 
-STOP_WORDS = """
-a about after again all also am an and any are as at be been before being between both but by can
-could did do does doing done for from get got had has have having he her here him his how i if in
-into is it its itself just last like made make many may me might more most must my need no not now
-of off on once only or other our out over own past please recently same she should so some such
-than that the their them then there these they thing things this those through time to too under
-until up us use used using very was we were what when where which while who whom whose why will
-with work worked would yet you your one earlier previously day ago happened tell remember know
-question file files change changed command commands run ran decide decided fix fixed ask asked
-什么 哪个 怎么 如何 我们 的 了 是 在 吗 呢
-"""
-"""Words that say nothing about the matter of a question, or that it is a question."""
-_STOPPED = frozenset(STOP_WORDS.split())
-_WORD = re.compile(r'"[^"]+"|[^\s"\'`(),;!?<>{}\[\]]+')
-_PLAIN = re.compile("[a-z]+")
-_NAME_PARTS = re.compile(r"[^\W_]+")
-SHORTEST_STEM = 4
-_ENDING = re.compile(rf"^(.{{{SHORTEST_STEM},}}?)(?:ings?|edly|ies|e[ds]|s|e)$")
-
-
-class Word(NamedTuple):
-    """A word of a question: how it is searched, and how it is found in a text in small letters.
-
-    The pattern begins with letters, as such a one is found faster.
-    """
-
-    text: str
-    pattern: re.Pattern[str]
-
 
 class Ranking(NamedTuple):
     """The passages for a question, the best first, with what each of its words is worth.
@@ -80,83 +43,30 @@ class Ranking(NamedTuple):
     """
 
     groups: list[Group]
-    worth: dict[Word, float]
+    worth: dict[QuestionWord, float]
     centers: dict[str, int]
 
     def weigh(self, lines: list[PassageLine]) -> list[float]:
         """Return what lines are worth, by their words."""
         lowered = [line.text.lower() for line in lines]
         found = [[word.pattern.search(line) for word in self.worth] for line in lowered]
-        worth = [*self.worth.values()]
-        return [sum(compress(worth, each)) for each in found]
+        return [sum(compress(self.worth.values(), each)) for each in found]
 
 
-def parse_question_words(text: str) -> list[Word]:
-    """Return the words of a question that are worth a search. Raises InvalidValue for none."""
-    found = (each for word in _WORD.findall(text) for each in _split_phrase(word))
-    given = dict.fromkeys(each.strip("\"'.:*") for each in found)
-    words = [each for each in given if _NAME_PARTS.search(each)]
-    telling = [each for each in words if _is_telling(each)] or words
-    if not telling:
-        raise InvalidValue("text has no word to look for; give a name, a path, or some words")
-    telling.sort(key=lambda each: -_guess_rarity(each))
-    return [_make_word(each) for each in telling[:MOST_WORDS]]
+def rank_groups(
+    source: Source, text: str, sessions: frozenset[str] | None = None, **filters: Any
+) -> Ranking:
+    """Return the passages that answer a question, the best first.
 
-
-def _split_phrase(found: str) -> list[str]:
-    """Return the words of a long quotation, of which another text may lack some."""
-    words = found.strip('"').split()
-    return words if len(words) > LONGEST_PHRASE else [found]
-
-
-def _is_telling(word: str) -> bool:
-    is_short_number = word.isdecimal() and len(word) < SHORTEST_NUMBER
-    return word.lower() not in _STOPPED and not is_short_number
-
-
-def _guess_rarity(word: str) -> int:
-    """Return a number that is higher for names and long words."""
-    is_plain = word.isalpha() and word[1:].islower()
-    return len(word) + (0 if is_plain else 20)
-
-
-def _make_word(text: str) -> Word:
-    lowered = text.lower()
-    if _PLAIN.fullmatch(lowered):
-        stem = _ENDING.sub(r"\1", lowered)
-        if stem != lowered or len(lowered) >= SHORTEST_STEM:
-            return Word(f"{stem}…", re.compile(rf"{stem}(?<![^\W_]{stem})"))
-    parts = _NAME_PARTS.findall(lowered)
-    return Word(f'"{text}"', re.compile(r"[\W_]+".join(map(re.escape, parts))))
-
-
-class Wanted(NamedTuple):
-    """What passages may be of: a session, some sessions, roles and a day (None: any)."""
-
-    session: str | None = None
-    sessions: frozenset[str] | None = None
-    roles: tuple[str, ...] | None = None
-    day: Day | None = None
-
-
-def rank_groups(source: Source, text: str, wanted: Wanted) -> Ranking:
-    """Return the passages that answer a question, the best first."""
+    They are of some sessions (None: any), and pass the filters of `Store.search`.
+    """
     words = parse_question_words(text)
-    search = partial(
-        source.search,
-        " ".join(word.text for word in words),
-        order="rarest",
-        session=wanted.session,
-        roles=wanted.roles,
-        since=wanted.day and wanted.day.first,
-        until=wanted.day and wanted.day.end - 1,
-    )
-    for limit in FOUND_LIMITS[wanted.sessions is not None :]:
-        hits = search(limit=limit)
+    for limit in FOUND_LIMITS[sessions is not None :]:
+        hits = source.search(text, order="rarest", limit=limit, **filters)
         scored = [
             (hit.score, hit.session_id, hit)
             for hit in hits
-            if hit.on_line and (wanted.sessions is None or hit.session_id in wanted.sessions)
+            if hit.on_line and (sessions is None or hit.session_id in sessions)
         ]
         chosen = _spread_sessions(scored, READ_LOSS)
         found = _load_groups(source, (hit for _, hit in chosen))
@@ -189,7 +99,7 @@ def _load_groups(source: Source, hits: Iterable[Hit]) -> Iterator[tuple[Hit, Gro
             yield hit, group
 
 
-def _rank_loaded(found: list[tuple[Hit, Group]], words: list[Word]) -> Ranking:
+def _rank_loaded(found: list[tuple[Hit, Group]], words: list[QuestionWord]) -> Ranking:
     """Return the passages of hits, the best first, and of equal ones the newest.
 
     A passage has the score of its best message, a part of those of its others and of those of other
@@ -231,7 +141,7 @@ def _rank_beside_others(scores: dict[str, float], groups: dict[str, Group]) -> l
     return [group for _, group in _spread_sessions(ranked, SHOWN_LOSS)]
 
 
-def _list_places(lowered: str, words: list[Word]) -> dict[Word, list[int]]:
+def _list_places(lowered: str, words: list[QuestionWord]) -> dict[QuestionWord, list[int]]:
     """Return the places of the words that a text has, of each the first ones."""
     found = {word: islice(word.pattern.finditer(lowered), MOST_WORD_PLACES) for word in words}
     places = {word: [each.start() for each in some] for word, some in found.items()}
@@ -239,10 +149,10 @@ def _list_places(lowered: str, words: list[Word]) -> dict[Word, list[int]]:
 
 
 def _measure_closeness(
-    places: dict[Word, list[int]], worth: dict[Word, float]
+    places: dict[QuestionWord, list[int]], worth: dict[QuestionWord, float]
 ) -> tuple[float, int]:
     """Return the share of the words' worth that stands close together, at most, and where."""
-    inside: dict[Word, int] = {}
+    inside: dict[QuestionWord, int] = {}
     best, center = 0.0, 0
     found = [(at, word) for word, every in places.items() for at in every]
     for at, word in sorted(found):

@@ -17,13 +17,10 @@ from ..errors import StoreError
 from ..policy import FIELD_PROBLEMS, Policy
 from ..release import find_release
 from .answers import NOTICE, Answer, Source, mask_texts, write_json
-from .guidance import load_guidance
+from .digests import load_guidance
 from .tools import History
 
-READING_TOOLS = (
-    *("sessions", "search", "remember", "recall", "read", "files", "touched", "commands"),
-    *("mended", "day"),
-)
+TOOLS = [name for name in vars(History) if not name.startswith("_")]
 WRITING_TOOLS = ("fork", "note")
 READING, WRITING = (
     ToolAnnotations(read_only_hint=reads, destructive_hint=False, open_world_hint=False)
@@ -40,13 +37,11 @@ class HistoryServer(MCPServer[None]):
         self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
     ) -> Any:
         """Call a tool; unknown arguments are refused, as they would be lost."""
-        schemas = {each.name: each.input_schema for each in await self.list_tools()}
-        if name in schemas:
-            names = schemas[name]["properties"]
-            unknown = [each for each in arguments if each not in names]
-            if unknown:
-                there = ", ".join(names)
-                return build_error_result(f"{name} has no argument {unknown[0]!r}; it has {there}")
+        names_of = {each.name: each.input_schema["properties"] for each in await self.list_tools()}
+        names = names_of.get(name, arguments)
+        for unknown in (each for each in arguments if each not in names):
+            there = ", ".join(names)
+            return build_error_result(f"{name} has no argument {unknown!r}; it has {there}")
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
@@ -88,17 +83,14 @@ def build_server(
     """
     history = History(source, secrets=secrets, describe_progress=describe_progress)
     server = HistoryServer(
-        "convostore",
-        instructions=load_guidance(),
-        version=find_release(),
-        log_level="WARNING",
+        "convostore", instructions=load_guidance(), version=find_release(), log_level="WARNING"
     )
-    for name in READING_TOOLS if read_only else (*READING_TOOLS, *WRITING_TOOLS):
+    for name in (each for each in TOOLS if not (read_only and each in WRITING_TOOLS)):
         server.add_tool(
             answer_errors(getattr(history, name), str if secrets else mask_texts, give_way),
             name,
             description=getdoc(getattr(history, name)),
-            annotations=READING if name in READING_TOOLS else WRITING,
+            annotations=WRITING if name in WRITING_TOOLS else READING,
             structured_output=False,
         )
 

@@ -20,11 +20,13 @@ from ..clock import Day, parse_day
 from ..errors import InvalidValue
 from ..policy import Policy
 from ..records import Session
+from ..text import truncate_to_line
+from ..tools import LikeError, list_error_lines
 from . import answers, commands, digests, passages
-from .answers import NOTICE, Answer, Page, Source, count_json_tokens, find_asked_session
-from .commands import FoundError, PastCommand
+from .answers import NOTICE, Answer, Page, Source, count_json_tokens, find_asked_session, mask_texts
+from .commands import PastCommand
 from .passages import Group
-from .ranking import Ranking, Wanted, rank_groups
+from .ranking import Ranking, rank_groups
 
 Text = Annotated[str, Field(min_length=1, description="A question, words, names or an error text.")]
 SessionName = Annotated[
@@ -70,9 +72,7 @@ class History:
         describe_progress: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._source = source
-        self._clean: Callable[[Any], Any] = answers.mask_texts
-        if secrets:
-            self._clean = lambda value: value
+        self._clean: Callable[[Any], Any] = (lambda value: value) if secrets else mask_texts
         self._describe_progress = describe_progress
 
     def sessions(
@@ -213,18 +213,14 @@ class History:
         """Find the sessions that read or changed a file, those that changed it first."""
         projects = answers.find_projects(self._source, project)
         name = path.removeprefix("~/").replace("\\", "/").rstrip("/")
-        sessions = self._find_naming(name, projects)
+        hits = self._source.search(f'"{name}"', by="session", limit=MOST_WALKED)
+        every = (hit.session for hit in hits)
+        sessions = (each for each in every if projects is None or each.project_root in projects)
         found = [each for each in map(partial(self._count_uses, name), sessions) if each]
         found.sort(key=lambda each: ("changed" in each, each["at"]), reverse=True)
         page = Page(limit, begin=after)
         page.fill(found, lambda each: each, itemgetter("session"))
         return self._finish("sessions", page)
-
-    def _find_naming(self, name: str, projects: set[str] | None) -> list[Session]:
-        """Return the sessions of some projects (None: all) that have a file's name in a text."""
-        hits = self._source.search(f'"{name}"', by="session", limit=MOST_WALKED)
-        sessions = [hit.session for hit in hits]
-        return [each for each in sessions if projects is None or each.project_root in projects]
 
     def _count_uses(self, name: str, session: Session) -> Answer:
         """Return a session with how often it used a file; {} if it did not."""
@@ -279,17 +275,13 @@ class History:
         if session is not None:
             return iter([find_asked_session(self._source, session)])
         if text is not None:
-            names = self._name_callers(text, project, day)
+            groups = self._rank(text, project, day, roles=("assistant",)).groups
+            names = [*dict.fromkeys(each.session_id for each in groups)]
             rest = names[names.index(begin) :] if begin in names else names
             return map(self._source.session, rest)
         chosen = _find_day(day)
         others = answers.list_asked_sessions(self._source, project, chosen, after=begin or None)
         return chain(first, others)
-
-    def _name_callers(self, text: str, project: str | None, day: str | None) -> list[str]:
-        """Return the sessions whose calls have the words, the best first."""
-        ranking = self._rank(text, project, day, roles=("assistant",))
-        return [*dict.fromkeys(each.session_id for each in ranking.groups)]
 
     def mended(
         self,
@@ -303,14 +295,14 @@ class History:
 
         Give the lines of the error; numbers, paths and ids in them do not count.
         """
-        asked = commands.list_error_lines(text) or [text]
+        asked = list_error_lines(text) or [text]
         ranking = self._rank(" ".join(asked), project, roles=ERROR_ROLES)
         alike = commands.list_alike(asked, ranking.groups)
         page = Page(limit, budget, after)
         page.fill(alike, self._make_error, lambda each: each[1].name)
         return self._finish("errors", page)
 
-    def _make_error(self, found: tuple[FoundError, Group]) -> Answer:
+    def _make_error(self, found: tuple[LikeError, Group]) -> Answer:
         """Return a failed call and what mended it, or an error told otherwise and what followed."""
         line, group = found[0].line, found[1]
         failed = self._source.calls(group.session_id, failed=True)
@@ -376,20 +368,20 @@ class History:
         elif project is not None:
             found = answers.list_asked_sessions(self._source, project)
             sessions = frozenset(each.id for each in found)
-        return rank_groups(self._source, text, Wanted(session, sessions, roles, _find_day(day)))
+        chosen = _find_day(day)
+        moments = {"since": chosen.first, "until": chosen.end - 1} if chosen else {}
+        return rank_groups(self._source, text, sessions, session=session, roles=roles, **moments)
 
     def _make_hit(self, ranking: Ranking, group: Group) -> Answer:
         lines = passages.list_passage_lines(group.text, ranking.centers[group.name], self._clean)
         worth = ranking.weigh(lines)
         best = lines[worth.index(max(worth))]
-        return self._label_group(group) | {"line": answers.shorten(best.text, HIT_LENGTH)}
+        return self._label_group(group) | {"line": truncate_to_line(best.text, HIT_LENGTH)}
 
     def _tell_state(self, after: str | None) -> Answer:
         """Return the projects, and how far an import is; for the first page alone."""
-        counts = Counter(
-            each.project_root for each in self._source.sessions(limit=answers.KNOWN_SESSIONS)
-        )
-        del counts[None]
+        newest = self._source.sessions(limit=answers.KNOWN_SESSIONS)
+        counts = Counter(each.project_root for each in newest if each.project_root is not None)
         projects = [{"project": name, "sessions": count} for name, count in counts.items()]
         told = {"projects": self._clean(projects[:50]), "import": self._describe_progress()}
         return {key: value for key, value in told.items() if value and after is None}

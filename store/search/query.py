@@ -23,6 +23,7 @@ from ..errors import InvalidValue, check_choice, quote_value
 from ..messages import extract_name_lines, fold_text
 from ..records import Hit
 from ..text import is_text
+from ..tools import parse_question_words
 from .documents import Document, cache_statement
 from .scope import Holder, Origin, Scope, SearchedTrees
 from .terms import Term, count_term, has_terms, make_snippet, parse_terms
@@ -212,6 +213,8 @@ def build_query(
         )
     if after is not None and not isinstance(after, Hit):
         raise InvalidValue(f"after must be the last hit already seen, not {quote_value(after)}")
+    if order == "rarest":  # a question in words of a person
+        text = " ".join(word.text for word in parse_question_words(text))
     return Query(
         tuple(parse_terms(text)),
         scope,

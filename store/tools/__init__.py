@@ -13,15 +13,21 @@ from ..lazy_imports import attach_modules
 
 __all__ = [
     "TOOL_KINDS",
+    "LikeError",
+    "QuestionWord",
     "TextName",
     "compress",
     "count_names",
     "find_answered_call_id",
+    "find_like_error",
+    "list_error_lines",
+    "parse_question_words",
 ]
 
 if TYPE_CHECKING:
     from . import failure, patches
     from .calls import ToolPath, find_call_paths, list_file_keys
+    from .error_comparison import LikeError, find_like_error, list_error_lines
     from .error_texts import find_error_text
     from .excerpts import translate_markers
     from .failure import (
@@ -39,6 +45,7 @@ if TYPE_CHECKING:
         normalise_key,
     )
     from .path_normalization import normalise_path
+    from .question_words import QuestionWord, parse_question_words
     from .results import (
         Facts,
         compute_result_facts,
@@ -56,6 +63,7 @@ if not TYPE_CHECKING:  # otherwise type checkers would accept any name
         __package__,
         "failure patches",
         calls="ToolPath find_call_paths list_file_keys",
+        error_comparison="LikeError find_like_error list_error_lines",
         error_texts="find_error_text",
         excerpts="translate_markers",
         failure=(
@@ -65,6 +73,7 @@ if not TYPE_CHECKING:  # otherwise type checkers would accept any name
         kinds="ALL_TOOL_KINDS DECIDING_ARGUMENTS RECALL_TOOL_NAME TOOL_KINDS normalise_key",
         text_names="TextName count_names rank_names",
         path_normalization="normalise_path",
+        question_words="QuestionWord parse_question_words",
         results=(
             "Facts compute_result_facts find_answered_call_id find_kind_name find_result_end "
             "is_terminal_result"

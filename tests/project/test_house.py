@@ -92,7 +92,7 @@ INSIDE = {
     "inspection": (
         "console checks usage_statistics sql_console line_checks integrity dump transfer storage_use copies upkeep distribution advice"
     ),
-    "mcp": "answers passages commands digests ranking tools guidance server",
+    "mcp": "answers passages commands digests ranking tools server",
     "messages": "json_text attached_bytes columns searched_texts plain_messages media wire_fields redacted_messages",
     "pages": "page_rendering access plots sessions reasons page_rows conversation live requests tree policies costs files sql datasette server",
     "policy": (
@@ -110,7 +110,7 @@ INSIDE = {
         "summarizers"
     ),
     "tools": (
-        "kinds patches path_normalization text_names excerpts error_texts failure todos calls results "
+        "question_words error_comparison kinds patches path_normalization text_names excerpts error_texts failure todos calls results "
         "short_rules short_forms"
     ),
     "transcripts": (
