@@ -71,9 +71,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         messages = fill(template, found, options.messages)
         took, size = time.monotonic() - begun, template.stat().st_size / 1e6
         print(f"{messages:,} messages in {size:,.0f} MB, made in {took:.0f} s", flush=True)
-        missed = prune_beside(Path(shutil.copy(template, Path(folder, "beside.db"))), options)
-        missed += prune_killed(Path(shutil.copy(template, Path(folder, "killed.db"))), options)
-        if options.url:
+        missed: list[str] = []
+        if options.only != "copy":
+            missed += prune_beside(Path(shutil.copy(template, Path(folder, "beside.db"))), options)
+            missed += prune_killed(Path(shutil.copy(template, Path(folder, "killed.db"))), options)
+        if options.url and options.only != "prune":
             missed += copy_killed(template, Path(folder, "back.db"), options)
     print(*missed or ["nothing is missed"], sep="\n")
     return int(bool(missed))
@@ -87,6 +89,7 @@ def _read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--alone", type=float, default=10.0, help="seconds that they are alone")
     parser.add_argument("--kills", type=int, default=20, help="of a prune; of copies half of them")
     parser.add_argument("--url", help="an empty database on a server")
+    parser.add_argument("--only", choices=("prune", "copy"), help="one half of it")
     parser.add_argument("--limits", choices=("yes", "no"), default="yes", help="look at times, too")
     parser.add_argument("--folder", type=Path, default=Path.cwd(), help="on the disk to measure on")
     return parser.parse_args(arguments)

@@ -4,7 +4,8 @@
         copy(source, target)
 
 Each tree, a session with its forks, is copied in a transaction of its own. What the target has is
-not copied again, so a copy that was stopped goes on, and a second one brings what is new.
+not copied again, so a copy that was stopped goes on, and a second one brings what is new. The first
+one reads all pages of a file to find damage; later ones compare the trees that they copy.
 """
 
 from __future__ import annotations
@@ -56,14 +57,15 @@ def copy(
     grown gets only its new rows. The target keeps what was deleted from the source: see
     ``deleted`` of the result. A tree is left if it is damaged, if its sessions or messages were
     deleted or redacted in the source since it was copied, or if the target has changed it.
-    ``progress`` gets the number of trees done, and of all. ``check`` compares all rows of both
-    stores and writes nothing. Raises StoreError, InvalidValue.
+    ``progress`` gets the number of trees done, and of all. All pages of a file are checked for
+    damage before its first copy, later only the trees that are copied. ``check`` compares all rows
+    of both stores and writes nothing. Raises StoreError, InvalidValue.
     """
     if _get_place(source) == _get_place(target):
         raise InvalidValue("source and target are the same store; name another target")
-    trees = dump.list_trees(source.database)
-    same: set[int] = set()
     known = {} if check else target.database.read(transfer.mark_trees)
+    trees = dump.list_trees(source.database, checks_file=not known)
+    same: set[int] = set()
     if known:
         marks = source.database.read(transfer.mark_trees)
         same = {tree for tree, mark in marks.items() if known.get(tree) == mark}

@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 import random
 import signal
+import sqlite3
 import tracemalloc
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from test_whole import DEEDS, STEPS, lived, opened, said, sessions_of, told
 from store import Policy, Store
 from store.copying import Copied, copy
 from store.database import limit_page_cache
-from store.errors import InvalidValue, StoreError
+from store.errors import Damaged, InvalidValue, StoreError
 from store.history import check_ancestors
 from store.inspection import dump
 
@@ -101,6 +102,28 @@ def test_a_copy_goes_on_where_it_was_stopped(target: Store, tmp_path: Path) -> N
         assert rest == Copied(5, 3, 0, 2)
         assert told_of == [(done, 5) for done in range(1, 6)]
         assert all_rows(target) == all_rows(source)
+
+
+@pytest.mark.sqlite_only
+def test_a_first_copy_looks_for_damage_in_the_whole_file(target: Store, tmp_path: Path) -> None:
+    """Later ones look at the trees that they copy, so what is new is there soon."""
+    with opened(tmp_path, "one") as source:
+        for name in ("broken", "grown"):
+            source.create_session(name)
+            source.append(name, said(1), now=NOW)
+        copy(source, target)
+        with closing(sqlite3.connect(str(source.database.path))) as connection:
+            connection.execute(
+                "DELETE FROM branches"
+                " WHERE tree_id = (SELECT tree_id FROM sessions WHERE id = 'broken')"
+            )
+            connection.commit()
+        source.append("grown", said(2), now=NOW)
+        done = copy(source, target)
+        assert (done.grown, done.left) == (1, ())
+        assert target.messages("grown") == source.messages("grown")
+        with opened(tmp_path, "two") as new, pytest.raises(Damaged, match="branches"):
+            copy(source, new)
 
 
 def test_what_was_deleted_or_redacted_since_stays_and_is_told(
