@@ -20,6 +20,7 @@ from conftest import ROOT
 from store import Store
 from store.database import SCHEMA_HEAD
 from store.errors import SchemaTooNew
+from store.records.metrics import Metrics, ModelMetric, OperationMetric, PolicyMetric
 
 DEPLOY = ROOT / "examples" / "deploy"
 UNITS = sorted((DEPLOY / "systemd").iterdir())
@@ -116,6 +117,32 @@ def test_alerts() -> None:
     first = int(compose["services"]["chat"]["environment"]["METRICS"].rpartition(":")[2])
     (targets,) = asked["scrape_configs"][0]["static_configs"]
     assert targets["targets"] == [f"chat:{first + number}" for number in range(2)]
+
+
+def test_the_dashboard() -> None:
+    """Each metric and label that it asks for is in the metrics of a store that did everything."""
+    done = OperationMetric("append", "ok", 1, 0.1, (1, 0))
+    text = Metrics(
+        limits=(1.0,),
+        operations=(done,),
+        waits=done,
+        policies=(PolicyMetric("default", 1, 1, 1),),
+        compactions=(("applied", 1),),
+        models=(ModelMetric("m", 1, 1, 1, 1, 1),),
+    ).text()
+    labels = {
+        name: {"", *re.findall(r"(\w+)=", told)}
+        for name, told in re.findall(r"^(convostore_\w+)(\{.*\})? ", text, re.MULTILINE)
+    }
+    board = json.loads((DEPLOY / "dashboard.json").read_text("utf-8"))
+    asked = [each for panel in board["panels"] for each in panel["targets"]]
+    assert len(asked) > len(board["panels"]) > 5
+    for each in asked:
+        (name,) = re.findall(r"convostore_\w+", each["expr"])
+        grouped = ",".join(re.findall(r"by \(([^)]*)\)", each["expr"])).replace(" ", "")
+        shown = re.findall(r"\{\{(\w+)\}\}", each["legendFormat"])
+        assert {*grouped.split(","), *shown} <= labels[name]
+        assert {*shown} <= {*grouped.split(",")}
 
 
 @pytest.mark.skipif(not shutil.which("promtool"), reason="needs Debian's package prometheus")
