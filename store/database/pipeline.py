@@ -31,6 +31,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, suppress
+from functools import lru_cache
 from typing import Any
 
 from .notifications import build_notification
@@ -46,6 +47,28 @@ _NEW_STATE = re.compile(
 _UNCONFIRMED_COMMIT = "the server did not confirm the commit"
 
 
+_PARAMETER = re.compile(r"%(?:\((\w+)\)s|s|%)")
+
+
+@lru_cache(maxsize=2048)
+def _number_parameters(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return a statement with the numbers of its parameters, and their names in this order.
+
+    The driver would look for the parameters of long statements anew each time.
+    """
+    names: list[str] = []
+
+    def number(found: re.Match[str]) -> str:
+        if found[0] == "%%":
+            return "%"
+        name = found[1] or str(len(names))
+        if name not in names:
+            names.append(name)
+        return f"${names.index(name) + 1}"
+
+    return _PARAMETER.sub(number, text), tuple(names)
+
+
 class PipelinedDriver:
     """Passes statements on to a driver's connection, which begins no transaction by itself."""
 
@@ -55,6 +78,9 @@ class PipelinedDriver:
         self._newest: Any = None
         self._mode: AbstractContextManager[Any] | None = None
         self._pipeline: Any = None
+        from psycopg import RawCursor
+
+        self._make_cursor = RawCursor
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._driver, name)
@@ -69,14 +95,20 @@ class PipelinedDriver:
                     return cursor
             if self._writes:
                 self._drop_outdated(text)
-        self._newest = self._driver.execute(text, values, **options)
+        return self._send(text, values, **options)
+
+    def _send(self, text: str, values: Any = None, **options: Any) -> Any:
+        """Send a statement; return its cursor."""
+        if values is not None:
+            text, names = _number_parameters(text)
+            values = [values[name] for name in names] if isinstance(values, dict) else values
+        self._newest = self._make_cursor(self._driver).execute(text, values, **options)
         return self._newest
 
     def send(self, text: str, values: dict[str, Any]) -> None:
         """Send a query ahead, without a wait; outside of pipeline mode nothing is sent."""
         if self._mode is not None:
-            self._newest = self._driver.execute(text, values)
-            self._sent.append((text, values, self._newest))
+            self._sent.append((text, values, self._send(text, values)))
 
     def cursor(self) -> Any:
         """Return a cursor of the driver, for writes."""

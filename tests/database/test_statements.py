@@ -663,6 +663,13 @@ def test_a_statement_gives_single_values(url: str) -> None:
             none.one(connection)
 
 
+def test_a_value_is_bound_wherever_its_name_is(url: str) -> None:
+    """Each in its place, some twice; a percent sign is no mark of one."""
+    marked = Statement(text("SELECT :word || '100% %(word)s %s' || :other || :word"))
+    with Store(url) as opened, opened.database.reading() as connection:
+        assert marked.value(connection, other="é%s", word="$1") == "$1100% %(word)s %sé%s$1"
+
+
 PLACE = ("tree_id", "branch", "seq")
 
 
