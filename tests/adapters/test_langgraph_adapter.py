@@ -330,7 +330,7 @@ def read_acknowledged(folder: Path, url: str, name: str) -> list[str]:
     ]
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)  # 600 processes, also where a server starts each connection
 def test_a_killed_run_goes_on(
     url: str, tmp_path: Path, fork: Callable[..., Child], pytestconfig: pytest.Config
 ) -> None:
