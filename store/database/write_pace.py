@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 
 from sqlalchemy import Connection
 
-from ..errors import StoreBusy
+from ..errors import StoreError
 from .engine import Database
 from .lease import get_lease
 from .writer_queue import LOOK_SECONDS, has_waiting_writers
@@ -62,7 +62,7 @@ class WritePace:
         if waited < held:
             self._let_others_write(held)
             begun = time.monotonic()
-            with suppress(StoreBusy):  # the commit of another one does it
+            with suppress(StoreError):  # the slice is committed; a later commit folds it in
                 self._database.fold_log(patience)
             self._let_others_write(time.monotonic() - begun)
 

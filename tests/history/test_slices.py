@@ -8,7 +8,6 @@ import os
 import random
 import resource
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
@@ -24,7 +23,7 @@ from sqlalchemy import text
 from test_erasure import STEPS, Model, contents, counts, derive, fill, said, traces
 
 from store import AsyncStore, Store
-from store.database import Database, has_waiting_writers, write_pace
+from store.database import Database, write_pace
 from store.errors import InvalidValue, SessionNotFound, StoreBusy, StoreClosed, StoreFull
 from store.history import erasure, erasure_batches
 from store.inspection import integrity
@@ -156,28 +155,6 @@ def test_a_slice_is_short(store: Store, monkeypatch: pytest.MonkeyPatch) -> None
     store.delete_session("s")
     assert steps == sorted(steps, reverse=True)
     assert steps[0] - steps[1] == 3 * erasure_batches.STEP_POSITIONS
-
-
-@pytest.mark.sqlite_only
-def test_slices_are_shorter_while_others_wait(store: Store, url: str, path: Path) -> None:
-    """The log is folded in between, before the next writer has to; where nobody waits they grow."""
-    store.create_session("s")
-    folded = count_calls(store.database, "fold_log")
-    pace = write_pace.WritePace(store.database, 1, longest=1)
-    with Store(url) as other:
-        waiting = threading.Thread(target=other.append, args=("s", said("x")))
-        with pace.writing() as connection:
-            connection.execute(text("UPDATE sessions SET title = 'busy'"))
-            waiting.start()
-            while not has_waiting_writers(str(path)):
-                time.sleep(0.01)
-            time.sleep(2 * write_pace.HELD_SECONDS)
-        waiting.join()
-    shorter = pace.seconds
-    assert (shorter < 1, len(folded)) == (True, 1)
-    with pace.writing() as connection:
-        connection.execute(text("UPDATE sessions SET title = 'alone'"))
-    assert (pace.seconds > shorter, len(folded)) == (True, 1)
 
 
 # --- After a kill ---------------------------------------------------------------------------------
@@ -626,9 +603,9 @@ def count_calls(database: Database, name: str) -> list[None]:
     """Let a list grow with each call of a method."""
     method, calls = getattr(database, name), list[None]()
 
-    def counted(*given: Any) -> None:
+    def counted() -> None:
         calls.append(None)
-        method(*given)
+        method()
 
     setattr(database, name, counted)
     return calls
