@@ -48,7 +48,9 @@ class IndexSql(NamedTuple):
     ``has_words`` asks for the table of the words of the index. ``parts`` counts the parts of the
     index that each search looks into, ``merge`` merges them. ``match_words`` and ``match_names``
     are queries for the numbers of the index from ``first`` to ``last`` by an expression, whose
-    parameter is inserted as ``name``. ``in_trees`` and ``in_owned`` limit them to some trees,
+    parameter is inserted as ``name``; on a server they have the keys of entries, too, and
+    ``entries`` is a query for those with a ``condition``, as ``with_words`` and ``with_names`` are.
+    ``in_trees`` and ``in_owned`` limit them to some trees,
     and to those of an owner, where numbers do not. ``message_place`` and ``summary_place`` are the
     place of a message ``m`` and of a summary ``s`` in the order of storing. ``has_patterns``
     tells whether it compares texts with regular expressions. ``held_ranges`` are
@@ -68,6 +70,9 @@ class IndexSql(NamedTuple):
     names_number: str
     match_words: str
     match_names: str
+    entries: str
+    with_words: str
+    with_names: str
     in_trees: str
     in_owned: str
     message_keys: str
@@ -82,9 +87,12 @@ class IndexSql(NamedTuple):
 
 
 _SERVER_TREES = "(SELECT CAST(value AS bigint) FROM json_array_elements_text(CAST(:trees AS json)))"
-_HAS_WORDS = "SELECT number FROM search_rows WHERE words @@ CAST(:{name} AS tsquery)"
-_HAS_NAMES = "SELECT number FROM search_rows WHERE names ILIKE :{name}"
-_IN_BOUNDS = " AND number BETWEEN :first AND :last"
+_HAS_WORDS = "words @@ CAST(:{name} AS tsquery)"
+_HAS_NAMES = "names ILIKE :{name}"
+_SERVER_ENTRIES = (
+    "SELECT number, tree_id, branch, seq, summary FROM search_rows"
+    " WHERE {condition} AND number BETWEEN :first AND :last"
+)
 _FILE_INDEX = IndexSql(
     lock=(),
     exists="SELECT 1 FROM sqlite_schema WHERE name = 'search_words'",
@@ -113,6 +121,9 @@ _FILE_INDEX = IndexSql(
     " WHERE search_words MATCH :{name} AND rowid BETWEEN :first AND :last",
     match_names="SELECT rowid AS number FROM search_parts"
     " WHERE search_parts MATCH :{name} AND rowid BETWEEN :first AND :last",
+    entries="",
+    with_words="",
+    with_names="",
     in_trees="",
     in_owned="",
     message_keys="(SELECT json_extract(value, '$[0]') AS tree_id,"
@@ -153,8 +164,11 @@ END $$""",
     merge=(),
     words_number="number",
     names_number="number",
-    match_words=f"{_HAS_WORDS}{_IN_BOUNDS}",
-    match_names=f"{_HAS_NAMES}{_IN_BOUNDS}",
+    match_words=_SERVER_ENTRIES.format(condition=_HAS_WORDS),
+    match_names=_SERVER_ENTRIES.format(condition=_HAS_NAMES),
+    entries=_SERVER_ENTRIES,
+    with_words=_HAS_WORDS,
+    with_names=_HAS_NAMES,
     # An array makes the server look at the rows of these trees only: it is planned as it is.
     in_trees=" AND tree_id = ANY (CAST(translate(CAST(:trees AS text), '[]', '{}') AS bigint[]))",
     in_owned=" AND tree_id = ANY (ARRAY(SELECT tree_id FROM sessions WHERE owner = :owner))",

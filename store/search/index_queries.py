@@ -215,9 +215,7 @@ _IS_HELD = (
     "r.tree_id = held.tree_id AND r.branch = held.branch AND r.seq BETWEEN held.first AND held.last"
 )
 _COUNTED_ROWS = f"""SELECT held.holder, COUNT(*) FROM ({{held}}) AS held
-    CROSS JOIN search_rows r WHERE {_IS_HELD}
-    AND +r.number IN (SELECT number FROM ({{found}}) AS found)
-    GROUP BY held.holder"""
+    CROSS JOIN ({{found}}) AS r WHERE {_IS_HELD} GROUP BY held.holder"""
 _NUMBERS_OF_RANGES = f"""SELECT held.*, (SELECT json_array(MIN(r.number), MAX(r.number), COUNT(*))
     FROM search_rows r WHERE {_IS_HELD} AND r.summary = 0) FROM ({{held}}) AS held"""
 _NUMBERS_HELD = f"""SELECT r.number, held.holder FROM ({{held}}) AS held
@@ -417,7 +415,9 @@ def _build_named_query(connection: Connection, query: Query) -> NumberQuery:
     build = partial(_build_word_expression, connection.dialect.name, [*query.terms])
     terms = _build_term_queries(connection, query)
     with_words, _, asked = _build_number_query(connection, query, "asked", build(any=query.partial))
-    if len(terms) == 1 and terms[0].names:  # a single term is searched only as far as needed
+    if get_index_sql(connection).entries:
+        sql, column = _build_named_entries(connection, query, terms), JOINED_NUMBER
+    elif len(terms) == 1 and terms[0].names:  # a single term is searched only as far as needed
         sql, column, _ = terms[0].names
         sql += f" AND +{column} NOT IN (SELECT number FROM ({with_words}) AS said)"
     else:
@@ -426,6 +426,19 @@ def _build_named_query(connection: Connection, query: Query) -> NumberQuery:
         sql, column = f"SELECT number FROM ({both}) AS named WHERE true", JOINED_NUMBER
     values = {name: value for each in terms for name, value in each.values.items()}
     return NumberQuery(sql, column, asked | values)
+
+
+def _build_named_entries(connection: Connection, query: Query, terms: list[TermQuery]) -> str:
+    """Return the query of a server for documents with some term in a name, in one condition."""
+    sql = get_index_sql(connection)
+    either = []
+    for number, each in enumerate(terms):
+        has_name = f" OR {sql.with_names.format(name=f'part{number}')}" if each.names else ""
+        either.append(f"({sql.with_words.format(name=f'word{number}')}{has_name})")
+    joined = (" OR " if query.partial else " AND ").join(either)
+    condition = f"({joined}) AND NOT {sql.with_words.format(name='asked')}"
+    in_scope = _limit_numbers(connection, query.scope, sql.words_number)
+    return f"{sql.entries.format(condition=condition)}{in_scope}"
 
 
 def _join_terms(connection: Connection, query: Query, terms: list[TermQuery]) -> str:
@@ -487,13 +500,14 @@ def _select_documents(
 
 def _build_messages_query(connection: Connection, numbers: str, order: str) -> Statement[Row]:
     """Return the query for the numbers of an index and the columns of their messages."""
-    message_place = get_index_sql(connection).message_place
+    sql = get_index_sql(connection)
+    entries = f"({numbers}) AS r"
+    if not sql.entries:
+        listed = f"({numbers} ORDER BY number DESC) AS found"
+        entries = f"{listed} JOIN search_rows r ON r.number = found.number"
     return cache_statement(
-        f"""SELECT r.number, {list_message_columns(connection)} FROM (
-    {numbers} ORDER BY number DESC) AS found
-    CROSS JOIN search_rows r CROSS JOIN messages m
-    WHERE r.number = found.number AND r.summary = 0 AND {MESSAGE_CONDITION}
-    AND {message_place} <= :place
+        f"""SELECT r.number, {list_message_columns(connection)} FROM {entries} CROSS JOIN messages m
+    WHERE r.summary = 0 AND {MESSAGE_CONDITION} AND {sql.message_place} <= :place
     ORDER BY {order}"""
     )
 
