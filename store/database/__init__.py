@@ -107,8 +107,7 @@ from .server_limits import ServerLimits
 from .statements import Insertion, Row, RowT, Statement, compute_seal, list_sealed_columns
 from .storage_sizes import PageBytes, load_page_bytes, load_table_bytes
 from .write_ahead import MAX_PURGE_SECONDS
-from .write_pace import WritePace
-from .writer_queue import has_waiting_writers
+from .writer_queue import LOOK_SECONDS, has_waiting_writers
 
 __all__ = [
     "BIG_INTEGER",
@@ -119,6 +118,7 @@ __all__ = [
     "GUARDED_TABLES",
     "IDENTIFIER",
     "LEASE_SECONDS",
+    "LOOK_SECONDS",
     "MAX_PURGE_SECONDS",
     "PART_SUFFIX",
     "RENEWAL_PATIENCE",
@@ -152,7 +152,6 @@ __all__ = [
     "Statement",
     "Transactions",
     "Upgrade",
-    "WritePace",
     "add_suffix",
     "ancestors",
     "attachments",

@@ -7,6 +7,7 @@ where rows are decoded.
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import sys
 from collections.abc import Iterator
@@ -126,6 +127,12 @@ _POOLER_REFUSAL = "unsupported startup parameter"
 """What a pooler says of the settings of a connection."""
 
 
+_WRONG_OPTION = re.compile(
+    r"(invalid connection option|invalid \w+ value|bad value for connect_timeout)\b.*"
+)
+"""The driver's words about an option of a URL, which come before any server is asked."""
+
+
 def build_connection_error(error: Exception) -> StoreError:
     """Return the error for a connection to a server that could not be made.
 
@@ -136,6 +143,8 @@ def build_connection_error(error: Exception) -> StoreError:
         return StoreError(
             f"a pooler is in front of the server; open the store with pooler=True: {told}"
         )
+    if wrong := _WRONG_OPTION.search(told):
+        return InvalidValue(f"the URL of the store has an option that cannot be: {wrong[0]}")
     is_refused = get_sqlstate(error)[:2] in ("28", "3D") or "FATAL:" in told
     if is_refused and not any(each in told for each in _CROWDED_SERVER_WORDS):
         return translate_error(error, None)

@@ -126,6 +126,7 @@ class Database:
     """A number that every write changes; no other write has the same."""
     _write_numbers = count(1)
     _is_distributed: bool | None = None
+    _settings = ""
     listener: Listener | None = None
     """Hears of changes on a server; None for a file, and behind a pooler."""
 
@@ -141,13 +142,13 @@ class Database:
         pooler: bool = False,
         limits: ServerLimits = NO_LIMITS,
     ) -> None:
-        check_settings(durability, timeout, cache_bytes)
+        check_settings(durability, timeout, cache_bytes, read_only)
         self._kept_bytes, self._check, self.is_read_only = cache_bytes, check, read_only
         self._synchronous, self._timeout = SYNCHRONOUS_LEVELS[durability], timeout
         folder = tempfile.mkdtemp(prefix="convostore-") if is_private_target(target) else None
         self._discard = weakref.finalize(self, remove_private_folder, folder, os.getpid())
         self.url = parse_url(os.path.join(folder, "chat.db") if folder else target)
-        self._is_pooled = self._read_pooler() or pooler
+        self._is_pooled = self._read_pooler(pooler)
         self.dialect = self.url.get_backend_name()
         self.path = resolve_path(self.url) if self.dialect == "sqlite" else None
         self._limits = limits.checked(is_file=bool(self.path))
@@ -155,7 +156,6 @@ class Database:
         self._queue = WriterQueue(f"{self.path}{LOCK_SUFFIX}", timeout) if writes_file else None
         self._log = WriteAheadLog(self.path) if self.path else None
         self._closed = self._forked = False
-        self._settings = ""
         self._inside: dict[object, int] = {}
         self._hosts: set[int] = set()
         with fork_safety.fork_lock:
@@ -439,13 +439,17 @@ class Database:
             except list_driver_errors() as error:
                 raise build_connection_error(error) from error
 
-    def _read_pooler(self) -> bool:
-        """Take the setting of a pooler out of the URL and return it. Raises InvalidValue."""
+    def _read_pooler(self, pooler: bool) -> bool:
+        """Take the setting of a pooler out of the URL; tell whether there is a pooler.
+
+        Raises InvalidValue.
+        """
+        check_switch(POOLER_SETTING, pooler)
         asked = self.url.query.get(POOLER_SETTING, "0")
         if asked not in ("0", "1"):
             raise InvalidValue(f"{POOLER_SETTING} in the URL must be 0 or 1, not {asked!r}")
         self.url = self.url.difference_update_query([POOLER_SETTING])
-        return asked == "1"
+        return pooler or asked == "1"
 
     def _check_use(self, *, writes: bool) -> None:
         """Raise StoreClosed, StoreForked, ReadOnly or StoreError where no operation may begin."""
@@ -587,7 +591,7 @@ class Database:
             self._connect()
 
 
-def check_settings(durability: str, timeout: float, cache_bytes: int) -> None:
+def check_settings(durability: str, timeout: float, cache_bytes: int, read_only: object) -> None:
     """Raise InvalidValue for settings that a database cannot have."""
     check_choice(SYNCHRONOUS_LEVELS, "durability", durability)
     if not isinstance(timeout, int | float) or not 0 <= timeout <= MAX_TIMEOUT:
@@ -598,6 +602,13 @@ def check_settings(durability: str, timeout: float, cache_bytes: int) -> None:
         raise InvalidValue(
             f"cache_bytes must be a number of bytes, 0 for none, not {cache_bytes!r}"
         )
+    check_switch("read_only", read_only)
+
+
+def check_switch(name: str, value: object) -> None:
+    """Raise InvalidValue for a setting that is neither True nor False."""
+    if type(value) is not bool:
+        raise InvalidValue(f"{name} must be True or False, not {quote_value(value)}")
 
 
 class Transactions(NamedTuple):

@@ -7,6 +7,7 @@ after a write.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -93,13 +94,18 @@ class Replica:
         self._again_at = time.monotonic() + REPLICA_RETRY_SECONDS
 
 
+def check_replica_url(target: str | os.PathLike[str] | URL, url: str | URL | None) -> None:
+    """Raise InvalidValue for a replica (None: no replica), unless both are on a server."""
+    targets = () if url is None else (target, url)
+    if any(parse_url(each).get_backend_name() == "sqlite" for each in targets):
+        raise InvalidValue("read_url is for a server and its replica; a file has none")
+
+
 def open_replica(primary: Database, url: str | URL, *, check_reads: bool) -> Replica:
     """Return the replica of a server's store; one that cannot be used yet is tried again later.
 
-    Raises InvalidValue for a file, and for a database of another server.
+    Raises InvalidValue for a database of another server.
     """
-    if primary.path or parse_url(url).get_backend_name() == "sqlite":
-        raise InvalidValue("read_url is for a server and its replica; a file has none")
     database = primary.build_reader(url, inspection.ReadCheck() if check_reads else None)
     replica = Replica(primary, database)
     try:

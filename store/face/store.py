@@ -82,7 +82,7 @@ from .calls import (
 )
 from .observers import Observers, observed
 from .operations import StoreOperations
-from .replicas import open_replica
+from .replicas import check_replica_url, open_replica
 from .shared_stores import Shares
 from .workflows import Workflows
 
@@ -146,6 +146,7 @@ class Store(StoreOperations, Workflows):
         statement_timeout: float | None = None,
         read_url: str | URL | None = None,
     ) -> None:
+        check_replica_url(target, read_url)
         self.database = Database(
             target,
             durability=durability,

@@ -37,7 +37,6 @@ from ..database import (
     BIG_INTEGER,
     Database,
     Statement,
-    WritePace,
     ancestors,
     branches,
     compaction_records,
@@ -70,6 +69,7 @@ from .erasure import NO_POSITION, OpenErasure
 from .erasure_log import OPEN_ERASURE_JOIN, list_open_trees
 from .lines import NO_LIMIT
 from .sessions import check_owner
+from .write_pace import WritePace
 
 SLICE_SECONDS = 0.005
 """Seconds of erasing in the first slice of a session; its commit takes about as long."""

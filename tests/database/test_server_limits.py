@@ -33,6 +33,10 @@ WRONG_LIMITS: list[dict[str, Any]] = [
     {"connect_timeout": True},
     {"statement_timeout": float("nan")},
     {"statement_timeout": 10**12},
+    {"pooler": 3},
+    {"read_only": "yes"},
+    {"read_url": 5},
+    {"read_url": "file.db"},
 ]
 
 
@@ -41,7 +45,7 @@ WRONG_LIMITS: list[dict[str, Any]] = [
 def test_a_wrong_limit_is_refused(given: dict[str, Any]) -> None:
     """Before any server is asked."""
     pytest.importorskip("psycopg")
-    with pytest.raises(InvalidValue, match=r"must be|give pool="):
+    with pytest.raises(InvalidValue, match=r"must be|give pool=|read_url is for a server"):
         Store(NOWHERE, **given)
 
 
@@ -53,11 +57,14 @@ def test_a_file_has_no_such_limits(path: Path) -> None:
 
 
 @pytest.mark.sqlite_only
-@pytest.mark.parametrize("query", ["pooler=maybe", "connect_timeout=soon", "sslmode=bogus", "no=1"])
+@pytest.mark.parametrize(
+    "query",
+    ["pooler=maybe", "connect_timeout=soon", "sslmode=bogus", "keepalives=a", "no=1", "pool=1"],
+)
 def test_a_wrong_value_in_a_url_is_an_error_of_the_store(query: str) -> None:
-    """The text names it."""
+    """The text names it; nobody is told to try again."""
     pytest.importorskip("psycopg")
-    with pytest.raises(StoreError, match=query.partition("=")[0]):
+    with pytest.raises(InvalidValue, match=query.partition("=")[0]):
         Store(f"{NOWHERE}?{query}")
 
 

@@ -23,9 +23,9 @@ from sqlalchemy import text
 from test_erasure import STEPS, Model, contents, counts, derive, fill, said, traces
 
 from store import AsyncStore, Store
-from store.database import Database, write_pace
+from store.database import Database
 from store.errors import InvalidValue, SessionNotFound, StoreBusy, StoreClosed, StoreFull
-from store.history import erasure, erasure_batches
+from store.history import erasure, erasure_batches, write_pace
 from store.inspection import integrity
 
 Fork = Callable[..., Child]

@@ -78,13 +78,13 @@ INSIDE = {
     "context": "file_mentions freshness project_rules layers recall_definition request request_cache request_log",
     "database": (
         "gc_pause logs files read_only server_limits writer_queue fork_safety write_ahead operation_counters cache notifications pipeline lease heartbeat schema driver_errors listener connections group_commit statements json_sql query_files "
-        "engine write_pace file_copies storage_sizes migrate"
+        "engine file_copies storage_sizes migrate"
     ),
     "exporting": "files masks page_content fork_siblings session_page programs shapes moves export",
     "face": "replicas shared_stores calls spans observers operations frames health lifetime atomic_steps streaming watches workflows store threads async_streaming async_operations async_store",
     "formats": "response_usage answer_chunks request_messages call_names tool_definitions sendable_calls chat_rows openai parts reasoning turns responses anthropic gemini react value_templates message_templates",
     "history": (
-        "ancestry lines attachments erasure_log request_rows imported_files session_branches sessions facts model_prices listing price_files price_rows kept_usages usages message_notes view_cache stored_rows search_entries raw_messages tree_search_entries row_templates draft_leases append drafts erasure redaction erasure_batches retention heads branch_erasure "
+        "ancestry lines attachments erasure_log request_rows imported_files session_branches sessions facts model_prices listing price_files price_rows kept_usages usages message_notes view_cache stored_rows search_entries raw_messages tree_search_entries row_templates draft_leases append drafts erasure redaction write_pace erasure_batches retention heads branch_erasure "
         "message_lookup tool_use token_counts"
     ),
     "html": "shown_text source_code markdown_text message_parts flow templates pages notebooks",

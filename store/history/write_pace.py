@@ -18,10 +18,8 @@ from contextlib import contextmanager, suppress
 
 from sqlalchemy import Connection
 
+from ..database import LOOK_SECONDS, Database, get_lease, has_waiting_writers
 from ..errors import StoreError
-from .engine import Database
-from .lease import get_lease
-from .writer_queue import LOOK_SECONDS, has_waiting_writers
 
 HELD_SECONDS = 0.01
 """Seconds for which a slice may keep others waiting, as far as the disk allows it."""

@@ -10,8 +10,10 @@ import pytest
 from sqlalchemy import text
 
 from store import Store
-from store.database import WritePace, has_waiting_writers, write_pace
+from store.database import has_waiting_writers
 from store.errors import StoreFull
+from store.history import write_pace
+from store.history.write_pace import WritePace
 
 pytestmark = pytest.mark.sqlite_only
 SAID = {"role": "user", "content": "x"}
