@@ -562,7 +562,10 @@ def _rewrite_request(
     written = known.written[: known.rendered.loose_begin] + end
     for place, patch in patches:
         for index, message in enumerate(CHAT.write(patch.placed), place):
-            written[index] = keep_sent_names(message, written[index])
+            named = keep_sent_names(message, written[index])
+            if named is None:
+                return None, {}
+            written[index] = named
     return written, times
 
 

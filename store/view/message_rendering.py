@@ -476,8 +476,16 @@ def _rewrite_message(message: Message, verdict: Verdict, policy: Policy) -> Verd
     return verdict
 
 
-def keep_sent_names(message: Message, before: Message) -> Message:
-    """Return a message rendered again with the ids and names of calls that it was sent with."""
+def keep_sent_names(message: Message, before: Message) -> Message | None:
+    """Return a message rendered again with the ids and names of calls that it was sent with.
+
+    None if it has not the role and the number of calls that it was sent with.
+    """
+    was_sent, is_now = (
+        (each["role"], len(each.get("tool_calls", ()))) for each in (before, message)
+    )
+    if was_sent != is_now:
+        return None
     kept = {key: before[key] for key in ("tool_calls", "tool_call_id") if key in before}
     if "tool_calls" in kept:
         pairs = zip(message["tool_calls"], kept["tool_calls"], strict=True)
