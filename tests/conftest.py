@@ -57,6 +57,9 @@ settings.load_profile("patient")
 
 #: A quick run tries one of so many of the examples that a property test asks for.
 QUICK_SHARE = 32
+#: A thorough run tries one of so many on a server, where a database for each takes time, and all in
+#: a file.
+SERVER_SHARE = 2
 LEAST_EXAMPLES = 2
 
 #: A quick test that hangs fails by an alarm after so many seconds, and says where it hangs. What
@@ -103,16 +106,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         kept = [item for item in kept if _uses_the_server(item)]
     config.hook.pytest_deselected(items=[*{*items} - {*kept}])
     items[:] = kept
-    if config.getoption("--thorough"):
-        return
-    for item in kept:
+    is_quick = not config.getoption("--thorough")
+    for item in kept if is_quick else ():
         if hasattr(signal, "SIGALRM") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(QUICK_DEADLINE * stretch(), method="signal"))
+    if is_quick:
+        _try_fewer_examples(items, QUICK_SHARE)
+    elif os.environ.get("CONVOSTORE_TEST_URL"):
+        _try_fewer_examples(items, SERVER_SHARE)
+
+
+def _try_fewer_examples(items: list[pytest.Item], share: int) -> None:
+    """Let each property test try one of so many of its examples, two at least."""
     tests = {getattr(item.obj, "__func__", item.obj) for item in items if hasattr(item, "obj")}
     for test in tests:
         asked = getattr(test, "_hypothesis_internal_use_settings", None)
         if asked is not None:
-            fewer = max(asked.max_examples // QUICK_SHARE, LEAST_EXAMPLES)
+            fewer = max(asked.max_examples // share, LEAST_EXAMPLES)
             fewer = min(fewer, asked.max_examples)
             test._hypothesis_internal_use_settings = settings(asked, max_examples=fewer)
 
