@@ -109,7 +109,7 @@ def shape_message(message: BaseMessage) -> Message:
     }
     if fields.get("tool_calls"):
         row["tool_calls"] = [shape_call(each) for each in fields["tool_calls"]]
-        if restore_calls(row["tool_calls"]) == fields["tool_calls"]:
+        if restore_tool_calls(row["tool_calls"]) == fields["tool_calls"]:
             del fields["tool_calls"]
     if row["role"] == "tool":
         row["tool_call_id"] = fields.pop("tool_call_id")
@@ -142,7 +142,7 @@ def shape_call(call: Message) -> Message:
     return {**told, "type": "function", "function": called}
 
 
-def restore_calls(calls: list[Message]) -> list[Message]:
+def restore_tool_calls(calls: list[Message]) -> list[Message]:
     """Return the calls of a message of a chat as LangChain has them."""
     return [
         {
@@ -163,7 +163,7 @@ def restore_message(row: Message) -> BaseMessage:
     if "content" in kept and shape_content(kept["content"]) != row.get("content"):
         fields["content"] = row.get("content") or ""
     if "tool_calls" in row and "tool_calls" not in fields:
-        fields["tool_calls"] = restore_calls(row["tool_calls"])
+        fields["tool_calls"] = restore_tool_calls(row["tool_calls"])
     if "tool_call_id" in row:
         fields["tool_call_id"] = row["tool_call_id"]
     (message,) = messages_from_dict([{"type": name, "data": fields}])

@@ -32,6 +32,7 @@ from ..database import (
     get_read_mark,
     get_session_trees,
     select_positions,
+    select_texts,
     session_keys,
     sessions,
 )
@@ -113,9 +114,12 @@ SESSION_BY_ID = Statement(select(*SESSION_ROW_COLUMNS).where(lines.match_session
 SESSION_OWNER = Statement(select(sessions.c.owner).where(lines.match_session))
 SESSIONS_OF_TREES = Statement(
     select(sessions.c.tree_id, *SESSION_ROW_COLUMNS)
-    .where(sessions.c.tree_id.in_(select_positions("trees")))
+    .where(
+        sessions.c.tree_id.in_(select_positions("trees")), sessions.c.id.in_(select_texts("ids"))
+    )
     .order_by(sessions.c.tree_id, sessions.c.id)
 )
+"""Some sessions of some trees, which may have many more."""
 
 
 def build_session_change(**values: Any) -> Statement[Row]:
@@ -213,11 +217,11 @@ def load_sessions(
     connection: Connection, wanted: Collection[str]
 ) -> dict[str, tuple[int, Session]]:
     """Return sessions with their trees, by their ids; those that exist."""
-    trees = {*lines.TREES_OF_SESSIONS.values(connection, ids=json.dumps([*wanted]))}
-    rows = SESSIONS_OF_TREES.rows(connection, trees=json.dumps([*trees]))
+    ids = json.dumps([*wanted])
+    trees = {*lines.TREES_OF_SESSIONS.values(connection, ids=ids)}
+    rows = SESSIONS_OF_TREES.rows(connection, trees=json.dumps([*trees]), ids=ids)
     loaded = decode_sessions(row[1:] for row in rows)
-    with_trees = zip(rows, loaded, strict=True)
-    return {each.id: (row[0], each) for row, each in with_trees if each.id in wanted}
+    return {each.id: (row[0], each) for row, each in zip(rows, loaded, strict=True)}
 
 
 def check_owner(connection: Connection, session_id: str, owner: str) -> None:

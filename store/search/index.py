@@ -221,16 +221,19 @@ def _index_older(connection: Connection) -> bool:
     if reached == ENTRIES_COMPLETE:
         return False
     after = json.loads(reached) if reached else BEFORE_MESSAGES
-    found, build_entries = _find_new_messages(connection, after), _build_message_entries
-    if not found:
-        found, build_entries = _find_new_summaries(connection), _build_summary_entries
+    messages = _find_new_messages(connection, after)
+    summaries = [] if messages else _find_new_summaries(connection)
+    found = messages or summaries
     search_entries.lock_trees_by_number(connection, (place.tree_id for place in found))
-    entries = [*build_entries(connection, found)]
+    entries = [
+        *_build_message_entries(connection, messages),
+        *_build_summary_entries(connection, summaries),
+    ]
     for entry in entries:
         place = search_entries.EntryPlace(*entry[:4])
         search_entries.add_older_entry(connection, place, entry.text)
-    if build_entries is _build_message_entries:
-        after = entries[-1][:3] if entries else found[-1][:3]
+    if messages:
+        after = (entries or messages)[-1][:3]
     to = json.dumps(after) if found else ENTRIES_COMPLETE
     SET_SETTING.run(connection, of=ENTRIES_SETTING, to=to)
     return bool(found)

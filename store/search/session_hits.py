@@ -96,10 +96,10 @@ class SessionSearch:
         self._take(self._late)
         found = sessions.load_sessions(self._connection, self._best.keys())
         counts = self._count_hits({tree_id for tree_id, _ in found.values()})
+        loaded = {session_id: session for session_id, (_, session) in found.items()}
         return [
-            SessionHit(session, counts[session_id], best, session.resume)
-            for session_id, best in self._best.items()
-            for _, session in (found[session_id],)
+            SessionHit(loaded[each], counts[each], best, loaded[each].resume)
+            for each, best in self._best.items()
         ]
 
     def _take(self, hits: Iterable[Hit]) -> None:

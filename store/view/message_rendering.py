@@ -481,16 +481,18 @@ def keep_sent_names(message: Message, before: Message) -> Message | None:
 
     None if it has not the role and the number of calls that it was sent with.
     """
-    was_sent, is_now = (
-        (each["role"], len(each.get("tool_calls", ()))) for each in (before, message)
-    )
-    if was_sent != is_now:
+    if _get_shape(message) != _get_shape(before):
         return None
     kept = {key: before[key] for key in ("tool_calls", "tool_call_id") if key in before}
     if "tool_calls" in kept:
         pairs = zip(message["tool_calls"], kept["tool_calls"], strict=True)
         kept["tool_calls"] = [_take_arguments(sent, call) for call, sent in pairs]
     return message | kept
+
+
+def _get_shape(message: Message) -> tuple[str, int]:
+    """Return the role of a message, and the number of its calls."""
+    return message["role"], len(message.get("tool_calls", ()))
 
 
 def _take_arguments(sent: Message, call: Message) -> Message:

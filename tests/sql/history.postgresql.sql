@@ -3376,6 +3376,10 @@ WHERE sessions.tree_id IN (
   SELECT CAST(trees.value AS BIGINT) AS value
   FROM json_array_elements_text(CAST(:trees AS json)) AS trees
 )
+  AND sessions.id IN (
+    SELECT ids.value
+    FROM json_array_elements_text(CAST(:ids AS json)) AS ids
+  )
 ORDER BY sessions.tree_id,
   sessions.id
 

@@ -3893,6 +3893,10 @@ WHERE sessions.tree_id IN (
   SELECT CAST(trees.value AS INTEGER) AS value
   FROM json_each(:trees) AS trees
 )
+  AND sessions.id IN (
+    SELECT ids.value
+    FROM json_each(:ids) AS ids
+  )
 ORDER BY sessions.tree_id,
   sessions.id
 
