@@ -98,7 +98,7 @@ def kill_server(url: str) -> None:
     """Have a process of a server killed: all its connections end. Wait until it has recovered."""
     (pid,) = ask(url, "SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'")[0]
     with suppress(psycopg.OperationalError):  # it ends with the others
-        ask(url, f"COPY (SELECT 1) TO PROGRAM 'kill -9 {pid}'")
+        ask(url, f"COPY (SELECT 1) TO PROGRAM 'cat >/dev/null; kill -9 {pid}'")
     ends = time.monotonic() + RECOVERY_SECONDS
     while True:
         try:
